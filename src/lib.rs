@@ -1,0 +1,11 @@
+//! An oscilloscope for rate limiters.
+
+pub mod outcome;
+pub mod rate;
+pub mod text;
+pub mod time;
+
+pub use outcome::{Decision, Outcome, Retry};
+pub use rate::Rate;
+pub use text::{BadNumber, ParseError};
+pub use time::{Span, Time};

@@ -1,0 +1,86 @@
+//! What a limiter answers, with the numbers it is based on.
+
+use crate::time::Span;
+use core::fmt;
+
+/// The answer to one event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// Whether it may pass, and when.
+    pub decision: Decision,
+    /// What the limiter measured to decide: a rate, an estimate, a count or a fill, in the
+    /// unit of its limit. Each limiter's documentation says which.
+    pub level: f64,
+    /// What the level was held against.
+    pub limit: f64,
+}
+
+/// Allowed or denied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decision {
+    /// The event may pass after `wait`; every limiter without a queue says zero.
+    Allowed {
+        /// How long the event stands in the queue.
+        wait: Span,
+    },
+    /// The event is refused.
+    Denied {
+        /// When the same event would pass, if nothing else arrives.
+        retry_after: Retry,
+    },
+}
+
+/// When a refused event would pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Retry {
+    /// After this long, and not sooner by more than the rounding to whole microseconds.
+    After(Span),
+    /// Never: its cost is more than the limit ever admits.
+    Never,
+}
+
+impl Outcome {
+    /// Allowed at once.
+    pub const fn allowed(level: f64, limit: f64) -> Self {
+        Outcome { decision: Decision::Allowed { wait: Span::ZERO }, level, limit }
+    }
+
+    /// Denied until `retry_after` has passed.
+    pub const fn denied(retry_after: Retry, level: f64, limit: f64) -> Self {
+        Outcome { decision: Decision::Denied { retry_after }, level, limit }
+    }
+
+    /// Whether the event may pass, at once or after a wait.
+    pub const fn is_allowed(self) -> bool {
+        matches!(self.decision, Decision::Allowed { .. })
+    }
+
+    /// When the event would pass; `None` when it is allowed.
+    pub const fn retry_after(self) -> Option<Retry> {
+        match self.decision {
+            Decision::Allowed { .. } => None,
+            Decision::Denied { retry_after } => Some(retry_after),
+        }
+    }
+}
+
+/// The reason in numbers, as in `refused: level 10.4, limit 10; allowed again in 2.3s`.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (level, limit) = (self.level, self.limit);
+        match self.decision {
+            Decision::Allowed { wait } if wait == Span::ZERO => {
+                write!(f, "allowed: level {level}, limit {limit}")
+            }
+            Decision::Allowed { wait } => {
+                write!(f, "allowed in {wait}: level {level}, limit {limit}")
+            }
+            Decision::Denied { retry_after: Retry::After(wait) } => {
+                write!(f, "refused: level {level}, limit {limit}; allowed again in {wait}")
+            }
+            Decision::Denied { retry_after: Retry::Never } => {
+                write!(f, "refused: level {level}, limit {limit}; it can never be allowed")
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! How many, per how long.
+
+use crate::text::{BadNumber, ParseError, leading_number, number};
+use crate::time::Span;
+use core::fmt;
+use core::str::FromStr;
+
+/// A number of events in a period, as in `10/1m`: ten in a minute.
+///
+/// The two numbers are kept apart because most limiters mean both: for Exim `10/1m` and `600/1h`
+/// have the same rate, but the second lets a burst of 600 through.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    count: f64,
+    per: Span,
+}
+
+impl Rate {
+    /// `count` events in `per`.
+    ///
+    /// # Errors
+    /// When the count is negative or not finite, or the period is zero.
+    pub fn new(count: f64, per: Span) -> Result<Self, BadNumber> {
+        if !(count >= 0.0 && count.is_finite()) {
+            let want = "finite and not negative";
+            return Err(BadNumber { what: "the count of a rate", given: count, want });
+        }
+        if per == Span::ZERO {
+            let want = "longer than zero";
+            return Err(BadNumber { what: "the period of a rate", given: 0.0, want });
+        }
+        Ok(Rate { count: count + 0.0, per })
+    }
+
+    /// Events in one period.
+    pub const fn count(self) -> f64 {
+        self.count
+    }
+
+    /// The period.
+    pub const fn per(self) -> Span {
+        self.per
+    }
+
+    /// Events in one second.
+    pub fn per_second(self) -> f64 {
+        self.count / self.per.secs()
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.count, self.per)
+    }
+}
+
+/// Reads `10/1m`, `0.5/1s`, `64K/1h`.
+///
+/// The suffixes K, M and G are 1024, 1024² and 1024³, because that is what Exim reads
+/// (`acl_ratelimit` in its source), and a limit pasted from its configuration must not change.
+impl FromStr for Rate {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const HELP: &str = "write a rate as a count and a span, such as 10/1m";
+        let Some((count, per)) = text.split_once('/') else {
+            return Err(ParseError::whole(text, format!("not a rate; {HELP}")));
+        };
+        let (digits, suffix) = leading_number(count);
+        let scale = match suffix {
+            "" => 1.0,
+            "K" | "k" => 1024.0,
+            "M" | "m" => 1024.0 * 1024.0,
+            "G" | "g" => 1024.0 * 1024.0 * 1024.0,
+            _ => f64::NAN,
+        };
+        let Some(n) = number(digits).filter(|_| !f64::is_nan(scale)) else {
+            let help = format!("not a count; {HELP}");
+            return Err(ParseError::new(text, 0..count.len().max(1), help));
+        };
+        let offset = count.len() + 1;
+        let span: Span = per.parse().map_err(|e: ParseError| e.inside(text, offset))?;
+        Rate::new(n * scale, span)
+            .map_err(|e| ParseError::new(text, offset..text.len(), e.to_string()))
+    }
+}

@@ -1,0 +1,239 @@
+//! Instants and spans of time. Time is always an argument here: nothing reads a clock.
+
+use crate::text::{BadNumber, ParseError, leading_number, number};
+use core::fmt;
+use core::str::FromStr;
+
+/// An instant: whole microseconds from an origin that the caller chooses.
+///
+/// The origin may be the epoch, the start of a page or the first line of a log; only differences
+/// count, except for windows that are aligned to it. The range is ±292,000 years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(i64);
+
+impl Time {
+    /// The origin.
+    pub const ZERO: Time = Time(0);
+
+    /// The instant `micros` microseconds after the origin.
+    pub const fn from_micros(micros: i64) -> Self {
+        Time(micros)
+    }
+
+    /// Microseconds since the origin.
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// The instant `seconds` after the origin, rounded to the nearest microsecond.
+    ///
+    /// # Errors
+    /// When `seconds` is not finite or out of range.
+    pub fn from_secs(seconds: f64) -> Result<Self, BadNumber> {
+        let micros = libm::round(seconds * 1e6);
+        if micros.abs() < i64::MAX as f64 {
+            Ok(Time(micros as i64))
+        } else {
+            let want = "finite and within 292,000 years of the origin";
+            Err(BadNumber { what: "a time in seconds", given: seconds, want })
+        }
+    }
+
+    /// Seconds since the origin, rounded to the nearest f64.
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// Seconds from `earlier` to here; negative when time ran backwards.
+    pub fn since(self, earlier: Time) -> f64 {
+        self.0.saturating_sub(earlier.0) as f64 / 1e6
+    }
+
+    /// The first whole microsecond at least `span` later, or the end of time.
+    pub fn after(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.micros_up()))
+    }
+
+    /// The last whole microsecond at least `span` earlier, or the beginning of time.
+    pub fn before(self, span: Span) -> Time {
+        Time(self.0.saturating_sub(span.micros_up()))
+    }
+}
+
+/// Seconds with at most six decimals, as in `12.5`; what is read back is the same instant.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, micros) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
+        let (whole, part) = (micros / 1_000_000, micros % 1_000_000);
+        if part == 0 {
+            return write!(f, "{sign}{whole}");
+        }
+        let digits = format!("{part:06}");
+        write!(f, "{sign}{whole}.{}", digits.trim_end_matches('0'))
+    }
+}
+
+/// Reads seconds with up to six decimals, exactly: no rounding through a float.
+impl FromStr for Time {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let wrong = || {
+            let help = "not a time; write seconds with up to six decimals, such as 12.5";
+            ParseError::whole(text, help)
+        };
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+        let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || part.len() > 6 || !all_digits(whole) || !all_digits(part) {
+            return Err(wrong());
+        }
+        let micros = format!("{whole}{part:0<6}").parse::<i64>().map_err(|_| wrong())?;
+        Ok(Time(if negative { -micros } else { micros }))
+    }
+}
+
+/// A length of time in seconds, finite and not negative.
+///
+/// The text form is Exim's time interval (spec chapter "Exim configuration file", section "Time
+/// intervals"): numbers with the units `w d h m s`, in any order, added up, as in `1h30m`. As
+/// people type them, decimals and the units `ms` and `us` are read too. A number without a unit
+/// is refused, as Exim refuses it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Span(f64);
+
+/// The units of the text form, in seconds, largest first.
+const UNITS: [(&str, f64); 5] =
+    [("w", 604_800.0), ("d", 86_400.0), ("h", 3600.0), ("m", 60.0), ("s", 1.0)];
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0.0);
+
+    /// A whole number of seconds.
+    pub const fn seconds(n: u32) -> Self {
+        Span(n as f64)
+    }
+
+    /// A whole number of minutes.
+    pub const fn minutes(n: u32) -> Self {
+        Span(n as f64 * 60.0)
+    }
+
+    /// A whole number of hours.
+    pub const fn hours(n: u32) -> Self {
+        Span(n as f64 * 3600.0)
+    }
+
+    /// A whole number of microseconds.
+    pub const fn micros(n: u64) -> Self {
+        Span(n as f64 / 1e6)
+    }
+
+    /// `seconds` as a span.
+    ///
+    /// # Errors
+    /// When `seconds` is negative, infinite or not a number.
+    pub fn from_secs(seconds: f64) -> Result<Self, BadNumber> {
+        // Adding zero turns -0 into 0, so that equal spans also print alike.
+        if seconds >= 0.0 && seconds.is_finite() {
+            Ok(Span(seconds + 0.0))
+        } else {
+            let want = "finite and not negative";
+            Err(BadNumber { what: "a span in seconds", given: seconds, want })
+        }
+    }
+
+    /// The span in seconds.
+    pub const fn secs(self) -> f64 {
+        self.0
+    }
+
+    /// Whole microseconds, rounded up, so that waiting that long is never too short.
+    ///
+    /// A span that came from whole microseconds gives them back: the product is rounded to the
+    /// nearest integer when it is within a rounding error of it.
+    fn micros_up(self) -> i64 {
+        let micros = self.0 * 1e6;
+        let nearest = libm::round(micros);
+        if (micros - nearest).abs() <= micros * f64::EPSILON {
+            nearest as i64
+        } else {
+            libm::ceil(micros) as i64
+        }
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Above 2^53 seconds, whole units no longer add up exactly.
+        let whole = self.0 == libm::trunc(self.0) && self.0 < 9e15;
+        if self.0 == 0.0 {
+            return f.write_str("0s");
+        }
+        if whole {
+            let mut rest = self.0;
+            for (unit, size) in UNITS {
+                let n = libm::floor(rest / size);
+                rest -= n * size;
+                if n > 0.0 {
+                    write!(f, "{n}{unit}")?;
+                }
+            }
+            return Ok(());
+        }
+        // Milliseconds and microseconds where they read back as the very same number.
+        for (unit, per_second) in [("ms", 1e3), ("us", 1e6)] {
+            let n = libm::round(self.0 * per_second);
+            if self.0 < 1.0 && n >= 1.0 && n / per_second == self.0 {
+                return write!(f, "{n}{unit}");
+            }
+        }
+        write!(f, "{}s", self.0)
+    }
+}
+
+impl FromStr for Span {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const HELP: &str = "write a span as 10s, 1h30m, 1.5s or 250ms";
+        if text.is_empty() {
+            return Err(ParseError::whole(text, format!("a span is missing; {HELP}")));
+        }
+        let (mut rest, mut total) = (text, 0.0);
+        while !rest.is_empty() {
+            let from = text.len() - rest.len();
+            let (digits, tail) = leading_number(rest);
+            let unit_end = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
+            let (unit, next) = tail.split_at(unit_end);
+            let word = from..from + digits.len() + unit.len().max(1);
+            let Some(n) = number(digits) else {
+                return Err(ParseError::new(text, from..text.len(), format!("not a span; {HELP}")));
+            };
+            total += match unit {
+                "" if tail.is_empty() => {
+                    let help =
+                        format!("a unit is missing; write {digits}s, {digits}m or {digits}h");
+                    return Err(ParseError::new(text, word, help));
+                }
+                "ms" => n / 1e3,
+                "us" => n / 1e6,
+                _ => match UNITS.iter().find(|(name, _)| *name == unit) {
+                    Some((_, size)) => n * size,
+                    None => {
+                        let at = from + digits.len();
+                        let at = at..at + unit.len().max(1);
+                        let help = "not a unit; the units are w, d, h, m, s, ms and us";
+                        return Err(ParseError::new(text, at, help));
+                    }
+                },
+            };
+            rest = next;
+        }
+        Span::from_secs(total).map_err(|e| ParseError::whole(text, e.to_string()))
+    }
+}
