@@ -1,10 +1,13 @@
 //! An oscilloscope for rate limiters.
 
+pub mod estimate;
+pub mod limit;
 pub mod outcome;
 pub mod rate;
 pub mod text;
 pub mod time;
 
+pub use limit::Limiter;
 pub use outcome::{Decision, Outcome, Retry};
 pub use rate::Rate;
 pub use text::{BadNumber, ParseError};

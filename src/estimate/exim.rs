@@ -1,0 +1,126 @@
+//! Exim's exponentially decaying rate.
+//!
+//! Source: the Exim specification, chapter "Access control lists", section "Rate limiting
+//! incoming messages", and `acl_ratelimit` in Exim's `acl.c`, both by Tony Finch. His page
+//! "ratelimit demo" of 2009 derives the form of that time, without the lower bound.
+//!
+//! # The formula
+//! Exponential smoothing of the instantaneous rate. An event of cost w arrives d after the one
+//! before; with the period p and x = d/p, the rate over that gap, in events per period, was
+//! w/x. The memory of the old rate r fades to e^-x, and the new measurement takes the rest:
+//!
+//! ```text
+//! r' = (1 - e^-x) w/x + e^-x r
+//! r' = max(r', w)
+//! ```
+//!
+//! Between events the rate decays as r e^-(t/p).
+//!
+//! # The edges
+//! * **First event:** r = w, what the formula gives for an infinite gap.
+//! * **No time passed, or time ran backwards:** d is taken as a nanosecond; then (1 - e^-x)/x is
+//!   1 and the event adds its whole cost. Nothing decays, and nothing is divided by zero.
+//! * **A long silence:** w/x becomes tiny, but an isolated event is w events in its period, so
+//!   the rate starts again from w. Without faster events before it, this happens after one gap
+//!   longer than the period.
+//! * **Cost 0:** the rate only decays.
+
+use super::decay::{Decay, decay};
+use crate::time::{Span, Time};
+
+/// The shortest gap between two events, in seconds, as in Exim.
+const SHORTEST_GAP: f64 = 1e-9;
+
+/// Measures events per period.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exim {
+    /// The smoothing period p, which is also the unit of the rate; longer than zero.
+    pub period: Span,
+}
+
+/// The rate as of the last event. This is all the memory there is: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Events per period.
+    pub rate: f64,
+    /// When it was measured.
+    pub at: Time,
+}
+
+impl Exim {
+    /// The rate after an event of cost `cost` (finite, at least 0) at `now`.
+    pub fn measure(&self, before: Option<Measured>, now: Time, cost: f64) -> Measured {
+        let rate = match before {
+            None => cost,
+            Some(last) => {
+                let Decay { left, mean } = self.decay_since(last.at, now);
+                (cost * mean + last.rate * left).max(cost)
+            }
+        };
+        Measured { rate, at: now }
+    }
+
+    /// The decay that an event at `now` finds when the last one was at `last`.
+    pub(crate) fn decay_since(&self, last: Time, now: Time) -> Decay {
+        decay(now.since(last).max(SHORTEST_GAP) / self.period.secs())
+    }
+
+    /// The rate at `now`, at or after the last event, when nothing has arrived since.
+    pub fn rate_at(&self, last: Measured, now: Time) -> f64 {
+        last.rate * decay(now.since(last.at).max(0.0) / self.period.secs()).left
+    }
+
+    /// How many periods of silence bring a rate of `rate` so low that an event of cost `cost`
+    /// would read `target`, where `cost <= target` and both are finite; 0 when it already does.
+    ///
+    /// After x periods the event reads w·mean(x) + r·e^-x. Both terms fall with x and their sum is
+    /// convex, so Newton's method from the left climbs to the root and never passes it. It
+    /// starts where the second term alone has come down to the target.
+    pub fn periods_until(rate: f64, cost: f64, target: f64) -> f64 {
+        let mut x = libm::log(rate / target).max(0.0);
+        for _ in 0..64 {
+            let Decay { left, mean } = decay(x);
+            // The slope of the mean is -(mean - left)/x, and -1/2 at 0.
+            let bend = if x > 1e-6 { (mean - left) / x } else { 0.5 };
+            let excess = cost * mean + rate * left - target;
+            let step = excess / (cost * bend + rate * left);
+            if step <= x * f64::EPSILON || step.is_nan() {
+                break;
+            }
+            x += step;
+        }
+        x
+    }
+
+    /// The same events, measured over `period` instead: events per second stay what they are.
+    pub fn rescale(&self, last: Measured, period: Span) -> Measured {
+        Measured { rate: last.rate * (period.secs() / self.period.secs()), at: last.at }
+    }
+}
+
+/// How many events, evenly spaced at `steady` events per period, bring the rate from `from` to
+/// `to`: the number n for which `to = steady + (from - steady) e^(-n/steady)`.
+///
+/// All three are in events per period. The answer is infinite when a rate of `steady` never
+/// reaches `to`, and tends to `to - from` as `steady` grows: a limit is also the size of the
+/// burst that it lets through. The page of 2009 and the comment in Exim's source derive it by
+/// summing the geometric series of the formula without its lower bound.
+pub fn events_between(from: f64, to: f64, steady: f64) -> f64 {
+    let reachable = (from <= to && to < steady) || (steady < to && to <= from);
+    if to == from {
+        0.0
+    } else if reachable {
+        // ln((steady - from) / (steady - to)) without cancellation when steady is large.
+        steady * libm::log1p((to - from) / (steady - to))
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// How long it takes without events for the rate to decay from `from` to `to` events per
+/// period: p ln(from/to). Zero when it is there already; `None` when `to` is 0, which it
+/// approaches and never reaches.
+pub fn recovery_time(period: Span, from: f64, to: f64) -> Option<Span> {
+    let periods = libm::log(from / to).max(0.0);
+    Span::from_secs(period.secs() * periods).ok()
+}

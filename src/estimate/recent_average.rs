@@ -1,0 +1,62 @@
+//! The recent average: the continuous exponentially weighted moving average (CEWMA) of the
+//! Estimated Average Recent Request Rate Limiter (EARRRL).
+//!
+//! Source: John Berryman, "EARRRL – the Estimated Average Recent Request Rate Limiter", and its
+//! mathematical companion.
+//!
+//! # The formula
+//! The past is weighted by λ e^(-λ age), whose integral is 1, so that a constant rate reads as
+//! itself. All events so far are kept as if N of them had arrived at the time T of the last:
+//!
+//! ```text
+//! estimate = λ N e^(-λ d)        λ = ln 2 / half-life,  d = now - T
+//! N' = w + N e^(-λ d),  T' = now
+//! ```
+//!
+//! The estimate *before* an event has had the whole gap to decay, so a steady rate r reads
+//! λ/(e^(λ/r) - 1), which is short of r by about λ/2; after the event it is as much above.
+//!
+//! # The edges
+//! * **First event:** N = w.
+//! * **Time ran backwards:** d = 0, so nothing decays and nothing is minted.
+//! * **A long silence:** N decays to nothing and the next event starts again.
+
+use super::decay::decay;
+use crate::time::{Span, Time};
+
+/// Estimates events per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RecentAverage {
+    /// How long it takes the estimate to halve in silence; longer than zero.
+    pub half_life: Span,
+}
+
+/// All events so far, as if they had arrived together: 16 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Impulse {
+    /// How many events, the impulse N.
+    pub size: f64,
+    /// When, the time T of the last event.
+    pub at: Time,
+}
+
+impl RecentAverage {
+    /// λ, the inverse of the time constant, per second.
+    pub fn lambda(&self) -> f64 {
+        core::f64::consts::LN_2 / self.half_life.secs()
+    }
+
+    /// Events per second at `now`, as estimated from the events before.
+    pub fn estimate(&self, last: Impulse, now: Time) -> f64 {
+        self.lambda() * self.remembered(last, now)
+    }
+
+    /// The impulse after an event of cost `cost` (finite, at least 0) at `now`.
+    pub fn add(&self, last: Impulse, now: Time, cost: f64) -> Impulse {
+        Impulse { size: cost + self.remembered(last, now), at: now }
+    }
+
+    fn remembered(&self, last: Impulse, now: Time) -> f64 {
+        last.size * decay(self.lambda() * now.since(last.at).max(0.0)).left
+    }
+}

@@ -1,0 +1,57 @@
+//! The blue line: a smoothed average of Exim's rate, slow to rise.
+//!
+//! Source: the page "ratelimit demo" by Tony Finch asks for "a smoothed average of the red line,
+//! which might be suitable for automatically adaptive rate limiting", adjusted by an "increase
+//! interval", and states no formula. This one is ours.
+//!
+//! # The formula
+//! The smoothed rate B follows the rate R with the increase interval q, dB/dt = (R - B)/q.
+//! Between events R decays over the period p, R(t) = R e^(-t/p), so there is an exact solution.
+//! With the integrating factor e^(t/q),
+//!
+//! ```text
+//! B(d) = B e^(-d/q) + R/q ∫ e^(-(d-s)/q) e^(-s/p) ds,  s from 0 to d
+//!      = B e^(-d/q) + R (d/q) e^(-d/q) φ(x),   φ(x) = (e^x - 1)/x,  x = d/q - d/p
+//! ```
+//!
+//! For x > 0, when q < p, e^(-d/q) φ(x) = e^(-d/p) φ(-x), so that no exponent is ever positive
+//! and nothing overflows. Both cases together: e^(-d/max(p, q)) φ(-|x|), and φ(-|x|) is the mean
+//! of the decay over |x|. So B is exact at any time after an event, and no step size exists.
+//!
+//! # The edges
+//! * **Before any event:** B = 0; the first event finds it there.
+//! * **No time passed, or time ran backwards:** d = 0 and B stays. A burst in one instant lifts R
+//!   and leaves B where it was: that is why it resists a sudden burst.
+//! * **q much shorter than p:** (d/q) φ(-|x|) tends to p/(p - q), and B follows R at once.
+
+use super::decay::decay;
+use crate::time::Span;
+
+/// Smooths a rate that decays over `decay` with the time constant `increase`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Smoothed {
+    /// The decay interval p of the rate; longer than zero.
+    pub decay: Span,
+    /// The increase interval q; longer than zero.
+    pub increase: Span,
+}
+
+impl Smoothed {
+    /// The smoothed rate `elapsed` seconds after it was `smoothed` and the rate was `rate`, when
+    /// nothing has arrived since. In the unit of the two; a negative `elapsed` counts as none.
+    pub fn after(&self, smoothed: f64, rate: f64, elapsed: f64) -> f64 {
+        let elapsed = elapsed.max(0.0);
+        let (p, q) = (self.decay.secs(), self.increase.secs());
+        let in_decays = elapsed / p;
+        let in_increases = elapsed / q;
+        let slower = decay(in_decays.min(in_increases)).left;
+        let apart = (in_increases - in_decays).abs();
+        // (d/q) φ(-|x|); far apart, the quotient d/(q |x|) is p/|p - q| and cannot overflow.
+        let lifted = if apart < 1.0 {
+            in_increases * decay(apart).mean
+        } else {
+            (1.0 - decay(apart).left) * (p / (p - q).abs())
+        };
+        smoothed * decay(in_increases).left + rate * slower * lifted
+    }
+}
