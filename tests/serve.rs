@@ -1,0 +1,141 @@
+//! `ratescope serve` as a browser meets it: over a socket, header by header.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+/// A running server, ended when dropped.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(dir: &Path) -> Server {
+        let mut child = ratescope("0", dir).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let (_, rest) = line.split_once("http://").expect("the address is printed");
+        let address = rest.split_whitespace().next().unwrap().to_owned();
+        Server { child, address }
+    }
+
+    /// The whole response to a GET, its head in lower case.
+    fn get(&self, path: &str) -> (String, Vec<u8>) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
+            self.address
+        )
+        .unwrap();
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).unwrap();
+        let end = response.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(response[..end].to_vec()).unwrap().to_lowercase();
+        (head, response[end + 4..].to_vec())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ratescope(port: &str, dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
+    command.args(["serve", "--port", port, "--dir"]).arg(dir);
+    command
+}
+
+/// A folder as ./scripts/build leaves it, of one name per test.
+fn page(name: &str) -> std::path::PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(dir.join("pkg")).unwrap();
+    std::fs::write(dir.join("index.html"), "<!doctype html><title>page</title>").unwrap();
+    std::fs::write(dir.join("main.js"), "export {}").unwrap();
+    std::fs::write(dir.join("pkg/ratescope_bg.wasm"), b"\0asm\x01\0\0\0").unwrap();
+    dir
+}
+
+#[track_caller]
+fn assert_refused(output: &Output, parts: &[&str]) {
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "should fail: {message}");
+    assert!(message.starts_with("error: ") && message.lines().count() == 1, "{message}");
+    for part in parts {
+        assert!(message.contains(part), "{part:?} is missing from {message:?}");
+    }
+}
+
+#[test]
+fn every_response_has_the_headers() {
+    let server = Server::start(&page("headers"));
+    for path in ["/", "/main.js", "/pkg/ratescope_bg.wasm", "/nowhere"] {
+        let (head, _) = server.get(path);
+        for header in [
+            "content-security-policy: default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; \
+             style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'",
+            "cross-origin-opener-policy: same-origin",
+            "cross-origin-embedder-policy: require-corp",
+            "x-content-type-options: nosniff",
+            "cache-control: no-cache",
+        ] {
+            assert!(head.lines().any(|line| line == header), "{path}: no {header}\n{head}");
+        }
+    }
+}
+
+#[test]
+fn files_have_their_types() {
+    let server = Server::start(&page("types"));
+    for (path, media_type) in [
+        ("/", "text/html"),
+        ("/main.js", "text/javascript"),
+        ("/pkg/ratescope_bg.wasm", "application/wasm"),
+    ] {
+        let (head, body) = server.get(path);
+        assert!(head.starts_with("http/1.1 200"), "{path}: {head}");
+        assert!(head.contains(&format!("content-type: {media_type}")), "{path}: {head}");
+        assert!(!body.is_empty());
+    }
+}
+
+#[test]
+fn other_paths_are_not_found() {
+    let server = Server::start(&page("not-found"));
+    for path in ["/nowhere", "/pkg", "/pkg/", "/../serve.rs", "/%2e%2e/Cargo.toml"] {
+        let (head, _) = server.get(path);
+        assert!(!head.starts_with("http/1.1 200"), "{path}: {head}");
+    }
+    assert!(server.get("/nowhere").0.starts_with("http/1.1 404"));
+}
+
+#[test]
+fn a_port_in_use_names_the_flag() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = ratescope(&port, &page("port")).output().unwrap();
+    assert_refused(&output, &[&port, "in use", "--port"]);
+}
+
+#[test]
+fn a_page_that_was_not_built_names_the_command() {
+    let missing = Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-built");
+    let output = ratescope("0", &missing).output().unwrap();
+    assert_refused(&output, &["pkg", "./scripts/build"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_it_cleanly() {
+    let mut server = Server::start(&page("ctrl-c"));
+    server.get("/");
+    let pid = server.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(server.child.wait().unwrap().success());
+}
