@@ -6,9 +6,11 @@ pub mod outcome;
 pub mod rate;
 pub mod text;
 pub mod time;
+pub mod traffic;
 
 pub use limit::Limiter;
 pub use outcome::{Decision, Outcome, Retry};
 pub use rate::Rate;
 pub use text::{BadNumber, ParseError};
 pub use time::{Span, Time};
+pub use traffic::{Pattern, Traffic};

@@ -1,0 +1,108 @@
+//! Where events come from when nobody clicks: seeded patterns at a chosen mean rate.
+//!
+//! A seed gives the same events, bit for bit, natively and in WebAssembly: the random numbers
+//! are PCG32 (O'Neill 2014) and every logarithm and sine is the `libm` crate's.
+
+mod bursts;
+mod clock;
+mod day;
+mod pattern;
+mod poisson;
+mod random;
+mod steady;
+
+use crate::text::BadNumber;
+use crate::time::Time;
+use clock::Clock;
+use random::Random;
+
+pub use pattern::Pattern;
+
+/// An endless stream of events, in order. It allocates nothing.
+///
+/// The next event is always drawn already, so that asking up to 3 s and then up to 5 s gives the
+/// very events that asking up to 5 s at once would. To change the rate or the pattern, make a
+/// new generator that starts now.
+///
+/// A stream is as long as its rate says: at 1e300 a second, a second of it never ends. The
+/// caller chooses how many it takes.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    next: Time,
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Steady(steady::Steady),
+    Poisson(poisson::Poisson),
+    Bursts(bursts::Bursts),
+    DayAndNight(day::DayAndNight),
+}
+
+impl Traffic {
+    /// Events after `start`, `per_second` a second in the mean; any finite rate above zero.
+    ///
+    /// The start itself is no event. Steady traffic begins one interval later, bursts begin with
+    /// a pause, and Poisson traffic has no memory, so its start is like any other instant.
+    ///
+    /// # Errors
+    /// When the rate is not finite and above zero, or the day of day and night is zero.
+    pub fn new(
+        pattern: Pattern,
+        per_second: f64,
+        seed: u64,
+        start: Time,
+    ) -> Result<Self, BadNumber> {
+        if !(per_second > 0.0 && per_second.is_finite()) {
+            let want = "finite and above zero";
+            return Err(BadNumber { what: "events per second", given: per_second, want });
+        }
+        // Below 1e-302 a second the gap would be infinite, and 0 times infinity not a number.
+        let mean_gap = (1e6 / per_second).min(f64::MAX);
+        let (clock, random) = (Clock::at(start), Random::new(seed));
+        let source = match pattern {
+            Pattern::Steady => Source::Steady(steady::Steady::new(start, mean_gap)),
+            Pattern::Poisson => Source::Poisson(poisson::Poisson::new(clock, random, mean_gap)),
+            Pattern::Bursts => Source::Bursts(bursts::Bursts::new(clock, random, mean_gap)),
+            Pattern::DayAndNight { day } => {
+                Source::DayAndNight(day::DayAndNight::new(clock, random, mean_gap, day)?)
+            }
+        };
+        let mut traffic = Traffic { next: start, source };
+        traffic.draw();
+        Ok(traffic)
+    }
+
+    /// The next event, if it comes before `until`; an event at `until` itself waits.
+    pub fn next_before(&mut self, until: Time) -> Option<Time> {
+        let next = self.next;
+        (next < until).then(|| {
+            self.draw();
+            next
+        })
+    }
+
+    /// When the next event comes, without taking it. The last representable time means never.
+    pub fn peek(&self) -> Time {
+        self.next
+    }
+
+    fn draw(&mut self) {
+        self.next = match &mut self.source {
+            Source::Steady(steady) => steady.draw(),
+            Source::Poisson(poisson) => poisson.draw(),
+            Source::Bursts(bursts) => bursts.draw(),
+            Source::DayAndNight(day) => day.draw(),
+        };
+    }
+}
+
+/// All events until the end of time.
+impl Iterator for Traffic {
+    type Item = Time;
+
+    fn next(&mut self) -> Option<Time> {
+        self.next_before(Time::from_micros(i64::MAX))
+    }
+}

@@ -1,0 +1,46 @@
+//! Ten events in quick succession, then a pause.
+
+use super::clock::Clock;
+use super::random::Random;
+use crate::time::Time;
+
+/// Events in one burst.
+const SIZE: u32 = 10;
+
+/// How much faster than the mean rate a burst is.
+const HASTE: f64 = 10.0;
+
+/// The pause after a burst in mean gaps, in the mean.
+///
+/// With the mean gap g, the last event of a burst comes (SIZE - 1) g/HASTE after its first. From
+/// the first event of one burst to the first of the next must be SIZE g in the mean, for SIZE
+/// events each. The pause between is exponential, and its mean is the difference:
+/// 10 g - 9 g/10 = 9.1 g.
+const PAUSE: f64 = SIZE as f64 - (SIZE - 1) as f64 / HASTE;
+
+#[derive(Clone, Debug)]
+pub(super) struct Bursts {
+    clock: Clock,
+    random: Random,
+    mean_gap: f64,
+    left: u32,
+}
+
+impl Bursts {
+    /// `mean_gap` in microseconds. The first burst comes after a pause.
+    pub(super) fn new(clock: Clock, random: Random, mean_gap: f64) -> Self {
+        Bursts { clock, random, mean_gap, left: 0 }
+    }
+
+    pub(super) fn draw(&mut self) -> Time {
+        let gaps = if self.left == 0 {
+            self.left = SIZE;
+            PAUSE * self.random.exponential()
+        } else {
+            HASTE.recip()
+        };
+        self.left -= 1;
+        self.clock.advance(gaps * self.mean_gap);
+        self.clock.time()
+    }
+}

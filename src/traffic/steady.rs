@@ -1,0 +1,27 @@
+//! Equal gaps.
+
+use crate::time::Time;
+
+/// Event i comes i gaps after the start, rounded to the nearest microsecond.
+///
+/// It is computed from i and not from the event before, so that a rate whose gap is no whole
+/// number of microseconds, such as 3 a second, does not drift.
+#[derive(Clone, Debug)]
+pub(super) struct Steady {
+    start: i64,
+    gap: f64,
+    count: u64,
+}
+
+impl Steady {
+    /// `gap` in microseconds, finite and above zero.
+    pub(super) fn new(start: Time, gap: f64) -> Self {
+        Steady { start: start.as_micros(), gap, count: 0 }
+    }
+
+    pub(super) fn draw(&mut self) -> Time {
+        self.count += 1;
+        let elapsed = (self.count as f64 * self.gap + 0.5) as i64;
+        Time::from_micros(self.start.saturating_add(elapsed))
+    }
+}
