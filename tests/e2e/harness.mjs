@@ -1,0 +1,85 @@
+// The page in a real browser, one fresh browser context a test.
+//
+//   import { pageTest } from './harness.mjs';
+//
+//   pageTest('a click is an event', { viewport: { width: 360, height: 640 } }, async ({ page, open }) => {
+//     await open('/#decay=1m');
+//     ...
+//   });
+//
+// pageTest(name, options, body), or pageTest(name, body), is node:test's test(). Its options are
+// those of Playwright's newContext (viewport, colorScheme, reducedMotion, deviceScaleFactor,
+// hasTouch, ...) and `allow`, a list of regular expressions. The body is given
+//
+//   page      a Playwright page, still empty
+//   context   the Playwright context it is in
+//   origin    "http://127.0.0.1:PORT"
+//   open(path = '/')   goes to that path of the site
+//   problems  what has gone wrong so far, as texts
+//
+// The test fails if at its end there are problems that `allow` does not match: a warning or error
+// on the console, an uncaught exception, a request to another origin.
+//
+// axe(page) gives what axe-core finds wrong with the page (its violations).
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, test } from 'node:test';
+import { launchBrowser, root, startServer } from './launch.mjs';
+
+// One server and one browser a test file, started by its first test.
+let shared;
+
+function share() {
+  shared ??= [startServer(), launchBrowser()];
+  return Promise.all(shared);
+}
+
+after(async () => {
+  // Settled, not all: if one did not start, the other must still be closed.
+  for (const { value } of await Promise.allSettled(shared ?? [])) await value?.close();
+});
+
+export function pageTest(name, ...rest) {
+  const body = rest.pop();
+  const { allow = [], ...options } = rest.pop() ?? {};
+  test(name, { timeout: 120_000 }, async () => {
+    const [{ origin }, browser] = await share();
+    const context = await browser.newContext(options);
+    try {
+      const problems = watch(context, origin);
+      const page = await context.newPage();
+      const open = (path = '/') => page.goto(origin + path);
+      await body({ page, context, origin, open, problems });
+      await page.title().catch(() => {}); // what the page said before it answers has arrived
+      const unexpected = problems.filter((text) => !allow.some((pattern) => pattern.test(text)));
+      assert.deepEqual(unexpected, [], 'the browser reported problems');
+    } finally {
+      await context.close();
+    }
+  });
+}
+
+// The list to which the problems of every page in the context are added.
+function watch(context, origin) {
+  const problems = [];
+  context.on('console', (message) => {
+    if (['warning', 'error', 'assert'].includes(message.type())) {
+      problems.push(`console ${message.type()}: ${message.text()} (${message.location().url})`);
+    }
+  });
+  context.on('weberror', (error) => problems.push(`uncaught: ${error.error()}`));
+  context.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.origin !== origin && !['data:', 'blob:'].includes(url.protocol)) {
+      problems.push(`request to another origin: ${url.href}`);
+    }
+  });
+  return problems;
+}
+
+// Evaluated in the page, because the page's Content-Security-Policy lets no script be added.
+export async function axe(page) {
+  await page.evaluate(readFileSync(`${root}node_modules/axe-core/axe.min.js`, 'utf8'));
+  return (await page.evaluate(() => globalThis.axe.run())).violations;
+}

@@ -1,0 +1,54 @@
+// The site and a browser, for tests and benchmarks.
+//
+// The site is served by the program $RATESCOPE, or by the one last built under target/. The browser
+// is $CHROME, or /usr/bin/chromium. The scripts build everything and set both.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+// `ratescope serve` on a free port: its origin, and close().
+export async function startServer() {
+  const child = spawn(program(), ['serve', '--port', '0'], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  for await (const line of createInterface({ input: child.stdout })) {
+    const origin = line.match(/http:\/\/\S+/)?.[0];
+    if (origin) {
+      return {
+        origin,
+        async close() {
+          child.kill('SIGINT');
+          await exited;
+        },
+      };
+    }
+  }
+  throw new Error('ratescope serve ended before it printed its address');
+}
+
+function program() {
+  if (process.env.RATESCOPE) return process.env.RATESCOPE;
+  const built = ['debug', 'release']
+    .map((profile) => `${root}target/${profile}/ratescope`)
+    .map((path) => ({ path, time: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+    .sort((a, b) => b.time - a.time);
+  assert(built[0].time > 0, 'no ratescope under target/: ./scripts/test e2e builds it');
+  return built[0].path;
+}
+
+// Playwright's browser, with the flags of webdriver.json and any more.
+export function launchBrowser(...more) {
+  const { args } = JSON.parse(readFileSync(`${root}webdriver.json`))['goog:chromeOptions'];
+  return chromium.launch({
+    executablePath: process.env.CHROME ?? '/usr/bin/chromium',
+    args: [...args, ...more],
+  });
+}

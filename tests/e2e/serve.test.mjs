@@ -1,0 +1,63 @@
+// The site as a browser sees it, and the harness itself.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+
+// A script shown as text: a place on the site where nothing else happens. It names no icon, so the
+// browser looks for one.
+const somewhere = '/pkg/ratescope.js';
+const icon = /favicon\.ico/;
+
+pageTest('the policy lets the module run, on a fine clock', { allow: [icon] }, async ({ page, open }) => {
+  const response = await open(somewhere);
+  assert.match(response.headers()['content-security-policy'], /default-src 'none'/);
+  const isolated = await page.evaluate(async (glue) => {
+    await (await import(glue)).default();
+    return globalThis.crossOriginIsolated;
+  }, somewhere);
+  assert.equal(isolated, true);
+});
+
+const options = {
+  viewport: { width: 360, height: 640 },
+  deviceScaleFactor: 2,
+  colorScheme: 'dark',
+  reducedMotion: 'reduce',
+  allow: [icon],
+};
+pageTest('options reach the browser', options, async ({ page, open }) => {
+  await open(somewhere);
+  const seen = await page.evaluate(() => [
+    innerWidth,
+    devicePixelRatio,
+    matchMedia('(prefers-color-scheme: dark)').matches,
+    matchMedia('(prefers-reduced-motion: reduce)').matches,
+  ]);
+  assert.deepEqual(seen, [360, 2, true, true]);
+});
+
+// Nothing listens there, and it is not this origin.
+const elsewhere = 'http://127.0.0.2:9/';
+const expected = [icon, /on purpose/, /127\.0\.0\.2/];
+
+pageTest('problems are noticed', { allow: expected }, async ({ page, open, problems }) => {
+  await open(somewhere);
+  const thrown = page.waitForEvent('pageerror');
+  await page.evaluate(() => {
+    console.warn('said on purpose');
+    setTimeout(() => {
+      throw new Error('thrown on purpose');
+    });
+  });
+  await thrown;
+  await page.evaluate((url) => fetch(url).catch(() => {}), elsewhere);
+  await page.goto(elsewhere).catch(() => {});
+  for (const problem of [
+    /^console warning: said on purpose/,
+    /^uncaught: Error: thrown on purpose/,
+    /^console error: .*127\.0\.0\.2.*Content Security Policy/,
+    /^request to another origin: .*127\.0\.0\.2/,
+  ]) {
+    assert(problems.some((text) => problem.test(text)), `${problem} in ${problems.join('\n')}`);
+  }
+});
