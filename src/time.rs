@@ -78,21 +78,22 @@ impl FromStr for Time {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let wrong = || {
-            let help = "not a time; write seconds with up to six decimals, such as 12.5";
-            ParseError::whole(text, help)
-        };
-        let (negative, digits) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let sign = &text[..text.len() - digits.len()];
         let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
         let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
         if whole.is_empty() || part.len() > 6 || !all_digits(whole) || !all_digits(part) {
-            return Err(wrong());
+            let help = "not a time; write seconds with up to six decimals, such as 12.5";
+            return Err(ParseError::whole(text, help));
         }
-        let micros = format!("{whole}{part:0<6}").parse::<i64>().map_err(|_| wrong())?;
-        Ok(Time(if negative { -micros } else { micros }))
+        // The sign is read with the digits: the first instant has no positive counterpart.
+        match format!("{sign}{whole}{part:0<6}").parse() {
+            Ok(micros) => Ok(Time(micros)),
+            Err(_) => {
+                let help = "too far away; a time is within 292,000 years of the origin";
+                Err(ParseError::whole(text, help))
+            }
+        }
     }
 }
 
