@@ -205,35 +205,39 @@ impl FromStr for Span {
         if text.is_empty() {
             return Err(ParseError::whole(text, format!("a span is missing; {HELP}")));
         }
+        if let Some((at, space)) = text.char_indices().find(|(_, c)| c.is_whitespace()) {
+            let help = format!("a span has no spaces; {HELP}");
+            return Err(ParseError::new(text, at..at + space.len_utf8(), help));
+        }
         let (mut rest, mut total) = (text, 0.0);
         while !rest.is_empty() {
             let from = text.len() - rest.len();
             let (digits, tail) = leading_number(rest);
-            let unit_end = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
-            let (unit, next) = tail.split_at(unit_end);
-            let word = from..from + digits.len() + unit.len().max(1);
             let Some(n) = number(digits) else {
                 return Err(ParseError::new(text, from..text.len(), format!("not a span; {HELP}")));
             };
+            let next = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+            let unit = &tail[..next];
+            let at = from + digits.len();
             total += match unit {
                 "" if tail.is_empty() => {
                     let help =
                         format!("a unit is missing; write {digits}s, {digits}m or {digits}h");
-                    return Err(ParseError::new(text, word, help));
+                    return Err(ParseError::new(text, from..at, help));
                 }
                 "ms" => n / 1e3,
                 "us" => n / 1e6,
                 _ => match UNITS.iter().find(|(name, _)| *name == unit) {
                     Some((_, size)) => n * size,
                     None => {
-                        let at = from + digits.len();
+                        // A second point is all that can stand where a unit does not even begin.
                         let at = at..at + unit.len().max(1);
                         let help = "not a unit; the units are w, d, h, m, s, ms and us";
                         return Err(ParseError::new(text, at, help));
                     }
                 },
             };
-            rest = next;
+            rest = &tail[next..];
         }
         Span::from_secs(total).map_err(|e| ParseError::whole(text, e.to_string()))
     }
