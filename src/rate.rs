@@ -67,20 +67,28 @@ impl FromStr for Rate {
             return Err(ParseError::whole(text, format!("not a rate; {HELP}")));
         };
         let (digits, suffix) = leading_number(count);
+        let Some(n) = number(digits) else {
+            let (at, what) = match count {
+                "" => (0..text.len(), "a count is missing"),
+                _ => (0..count.len(), "not a count"),
+            };
+            return Err(ParseError::new(text, at, format!("{what}; {HELP}")));
+        };
         let scale = match suffix {
             "" => 1.0,
             "K" | "k" => 1024.0,
             "M" | "m" => 1024.0 * 1024.0,
             "G" | "g" => 1024.0 * 1024.0 * 1024.0,
-            _ => f64::NAN,
-        };
-        let Some(n) = number(digits).filter(|_| !f64::is_nan(scale)) else {
-            let help = format!("not a count; {HELP}");
-            return Err(ParseError::new(text, 0..count.len().max(1), help));
+            _ => {
+                let help = "not a suffix of a count; K is 1024, M is 1024K and G is 1024M";
+                return Err(ParseError::new(text, digits.len()..count.len(), help));
+            }
         };
         let offset = count.len() + 1;
         let span: Span = per.parse().map_err(|e: ParseError| e.inside(text, offset))?;
-        Rate::new(n * scale, span)
-            .map_err(|e| ParseError::new(text, offset..text.len(), e.to_string()))
+        Rate::new(n * scale, span).map_err(|e| {
+            let at = if span == Span::ZERO { offset..text.len() } else { 0..count.len() };
+            ParseError::new(text, at, e.to_string())
+        })
     }
 }
