@@ -13,7 +13,7 @@ pub struct ExactWindow {
     window: Span,
     capacity: usize,
     events: VecDeque<(Time, f64)>,
-    /// The latest instant at which an event had to be forgotten for want of room.
+    /// When the latest event that is no longer remembered came.
     forgotten: Option<Time>,
 }
 
@@ -30,25 +30,31 @@ impl ExactWindow {
         self.drop_old(now);
         self.events.push_back((now, cost));
         if self.events.len() > self.capacity {
-            self.forgotten = self.events.pop_front().map(|(at, _)| at);
+            self.forget();
         }
     }
 
     /// The cost of all events after `now - window` and up to `now`: an event leaves exactly one
-    /// window after it came. `None` when one of them had to be forgotten.
+    /// window after it came. `None` when one of them is forgotten: because there was no room, or
+    /// because `now` is in the past and the window then reached further back than it does today.
     pub fn count_at(&self, now: Time) -> Option<f64> {
         let from = now.before(self.window);
         if self.forgotten.is_some_and(|at| at > from) {
             return None;
         }
         let inside = self.events.iter().filter(|&&(at, _)| at > from && at <= now);
-        Some(inside.map(|&(_, cost)| cost).sum())
+        // A sum of nothing is -0 in Rust, and would be shown so.
+        Some(inside.map(|&(_, cost)| cost).fold(0.0, |sum, cost| sum + cost))
     }
 
     fn drop_old(&mut self, now: Time) {
         let from = now.before(self.window);
         while self.events.front().is_some_and(|&(at, _)| at <= from) {
-            self.events.pop_front();
+            self.forget();
         }
+    }
+
+    fn forget(&mut self) {
+        self.forgotten = self.events.pop_front().map(|(at, _)| at);
     }
 }
