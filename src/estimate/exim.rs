@@ -24,6 +24,7 @@
 //!   the rate starts again from w. Without faster events before it, this happens after one gap
 //!   longer than the period.
 //! * **Cost 0:** the rate only decays.
+//! * **More than f64 can hold:** the rate stays at the largest number, and decays from there.
 
 use super::decay::{Decay, decay};
 use crate::time::{Span, Time};
@@ -54,7 +55,7 @@ impl Exim {
             None => cost,
             Some(last) => {
                 let Decay { left, mean } = self.decay_since(last.at, now);
-                (cost * mean + last.rate * left).max(cost)
+                (cost * mean + last.rate * left).max(cost).min(f64::MAX)
             }
         };
         Measured { rate, at: now }
@@ -77,7 +78,7 @@ impl Exim {
     /// convex, so Newton's method from the left climbs to the root and never passes it. It
     /// starts where the second term alone has come down to the target.
     pub fn periods_until(rate: f64, cost: f64, target: f64) -> f64 {
-        let mut x = libm::log(rate / target).max(0.0);
+        let mut x = ln_ratio(rate, target).max(0.0);
         for _ in 0..64 {
             let Decay { left, mean } = decay(x);
             // The slope of the mean is -(mean - left)/x, and -1/2 at 0.
@@ -94,7 +95,8 @@ impl Exim {
 
     /// The same events, measured over `period` instead: events per second stay what they are.
     pub fn rescale(&self, last: Measured, period: Span) -> Measured {
-        Measured { rate: last.rate * (period.secs() / self.period.secs()), at: last.at }
+        let ratio = (period.secs() / self.period.secs()).min(f64::MAX);
+        Measured { rate: (last.rate * ratio).min(f64::MAX), at: last.at }
     }
 }
 
@@ -119,8 +121,14 @@ pub fn events_between(from: f64, to: f64, steady: f64) -> f64 {
 
 /// How long it takes without events for the rate to decay from `from` to `to` events per
 /// period: p ln(from/to). Zero when it is there already; `None` when `to` is 0, which it
-/// approaches and never reaches.
+/// approaches and never reaches, and when the time is more than a span can hold.
 pub fn recovery_time(period: Span, from: f64, to: f64) -> Option<Span> {
-    let periods = libm::log(from / to).max(0.0);
+    let periods = if from <= to { 0.0 } else { ln_ratio(from, to) };
     Span::from_secs(period.secs() * periods).ok()
+}
+
+/// ln(a/b), also where the quotient is too large a number.
+fn ln_ratio(a: f64, b: f64) -> f64 {
+    let ratio = a / b;
+    if ratio.is_finite() { libm::log(ratio) } else { libm::log(a) - libm::log(b) }
 }

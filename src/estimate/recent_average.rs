@@ -20,6 +20,7 @@
 //! * **First event:** N = w.
 //! * **Time ran backwards:** d = 0, so nothing decays and nothing is minted.
 //! * **A long silence:** N decays to nothing and the next event starts again.
+//! * **More than f64 can hold:** N stays at the largest number, and decays from there.
 
 use super::decay::decay;
 use crate::time::{Span, Time};
@@ -53,7 +54,7 @@ impl RecentAverage {
 
     /// The impulse after an event of cost `cost` (finite, at least 0) at `now`.
     pub fn add(&self, last: Impulse, now: Time, cost: f64) -> Impulse {
-        Impulse { size: cost + self.remembered(last, now), at: now }
+        Impulse { size: (cost + self.remembered(last, now)).min(f64::MAX), at: now }
     }
 
     fn remembered(&self, last: Impulse, now: Time) -> f64 {
