@@ -15,6 +15,9 @@ impl Time {
     /// The origin.
     pub const ZERO: Time = Time(0);
 
+    /// The last instant there is.
+    pub const LAST: Time = Time(i64::MAX);
+
     /// The instant `micros` microseconds after the origin.
     pub const fn from_micros(micros: i64) -> Self {
         Time(micros)

@@ -39,6 +39,7 @@ pub enum Mode {
 pub struct Exim {
     /// The limit m and the period p. With a limit of 0 everything is over: Exim is configured
     /// so to measure without limiting, and [`check`](Limiter::check) then allows and measures.
+    /// (In Exim that takes the strict mode; leaky, where all is over, would store nothing.)
     pub limit: Rate,
     /// Which events are counted.
     pub mode: Mode,
@@ -86,17 +87,21 @@ impl Exim {
     /// When an event of cost `cost` that is over the limit at `now` would be below it.
     ///
     /// The rate is never measured as less than the event's own cost, so a limit of that or less
-    /// cannot be met. Otherwise the closed form gives the instant, and the estimator itself
-    /// settles its rounding, so that the answer and the verdict agree.
+    /// cannot be met, nor one that is met only after the last instant of [`Time`]. Otherwise the
+    /// closed form gives the instant, and the estimator itself settles its rounding, so that the
+    /// answer and the verdict agree.
     pub fn retry_after(&self, state: Option<Measured>, now: Time, cost: f64) -> Retry {
         let (counted, limit) = (self.counted(cost), self.limit.count());
         if !is_cost(cost) || !self.is_below(counted) {
             return Retry::Never;
         }
         let Some(last) = state else { return Retry::After(Span::ZERO) };
+        let passes = |at| self.is_below(self.estimator().measure(state, at, counted).rate);
+        if !passes(Time::LAST) {
+            return Retry::Never;
+        }
         let periods = Estimator::periods_until(last.rate, counted, limit);
         let guess = last.at.after(self.periods(periods));
-        let passes = |at| self.is_below(self.estimator().measure(state, at, counted).rate);
         Retry::After(wait_until(guess, now, passes))
     }
 
@@ -109,7 +114,7 @@ impl Exim {
     }
 
     fn periods(&self, n: f64) -> Span {
-        Span::from_secs(n * self.limit.per().secs()).unwrap_or(Span::ZERO)
+        Span::from_secs((n * self.limit.per().secs()).min(f64::MAX)).unwrap_or(Span::ZERO)
     }
 }
 
@@ -132,11 +137,21 @@ impl Limiter for Exim {
     }
 
     /// The w for which w·mean + r·left is the limit, or the limit itself after a long silence.
+    /// Where the cost does not matter, to a limit of 0 and in readonly, all or nothing may pass.
     fn remaining(&self, state: &Self::State, now: Time) -> f64 {
+        if self.measures_only() {
+            return f64::INFINITY;
+        }
         let limit = self.limit.count();
-        let Some(last) = *state else { return limit };
+        let most = if self.mode == Mode::Readonly { f64::INFINITY } else { limit };
+        let Some(last) = *state else { return most };
         let Decay { left, mean } = self.estimator().decay_since(last.at, now);
-        ((limit - last.rate * left) / mean).clamp(0.0, limit)
+        let room = limit - last.rate * left;
+        match self.mode {
+            _ if room <= 0.0 => 0.0,
+            Mode::Readonly => most,
+            Mode::Strict | Mode::Leaky => (room / mean).min(most),
+        }
     }
 
     fn reset_after(&self, state: &Self::State, now: Time) -> Span {
