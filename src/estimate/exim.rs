@@ -19,7 +19,9 @@
 //! # The edges
 //! * **First event:** r = w, what the formula gives for an infinite gap.
 //! * **No time passed, or time ran backwards:** d is taken as a nanosecond; then (1 - e^-x)/x is
-//!   1 and the event adds its whole cost. Nothing decays, and nothing is divided by zero.
+//!   a hair below 1 and the event adds nearly its whole cost. The hair is what lets the m-th
+//!   event of an instant burst through a limit of m, so it is kept visible in f64 where the
+//!   period is of months and x would vanish beside 1.
 //! * **A long silence:** w/x becomes tiny, but an isolated event is w events in its period, so
 //!   the rate starts again from w. Without faster events before it, this happens after one gap
 //!   longer than the period.
@@ -29,8 +31,11 @@
 use super::decay::{Decay, decay};
 use crate::time::{Span, Time};
 
-/// The shortest gap between two events, in seconds, as in Exim.
+/// The gap between two events at the same instant, in seconds, as in Exim.
 const SHORTEST_GAP: f64 = 1e-9;
+
+/// The least of such a gap in periods: what 1 - x can show in f64, with some room.
+const LEAST_X: f64 = 1e-15;
 
 /// Measures events per period.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,7 +68,8 @@ impl Exim {
 
     /// The decay that an event at `now` finds when the last one was at `last`.
     pub(crate) fn decay_since(&self, last: Time, now: Time) -> Decay {
-        decay(now.since(last).max(SHORTEST_GAP) / self.period.secs())
+        let (gap, period) = (now.since(last), self.period.secs());
+        decay(if gap > 0.0 { gap / period } else { (SHORTEST_GAP / period).max(LEAST_X) })
     }
 
     /// The rate at `now`, at or after the last event, when nothing has arrived since.
