@@ -45,6 +45,9 @@ impl Smoothed {
         let in_decays = elapsed / p;
         let in_increases = elapsed / q;
         let slower = decay(in_decays.min(in_increases)).left;
+        if slower == 0.0 {
+            return 0.0; // Both are gone, and the quotients may be infinite.
+        }
         let apart = (in_increases - in_decays).abs();
         // (d/q) φ(-|x|); far apart, the quotient d/(q |x|) is p/|p - q| and cannot overflow.
         let lifted = if apart < 1.0 {
