@@ -1,0 +1,135 @@
+//! The reference vectors and their replay: plain Rust, the same natively and in the browser.
+
+#![allow(dead_code, unreachable_pub)] // Each test file uses its part.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use ratescope::estimate::exim::{Exim as Estimator, Measured};
+use ratescope::estimate::recent_average::{Impulse, RecentAverage};
+use ratescope::estimate::smoothed::Smoothed;
+use ratescope::limit::exim::{Exim, Mode};
+use ratescope::{Span, Time};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The files that a real Exim wrote: name and text.
+pub const EXIM: [(&str, &str); 4] = [
+    ("01_steady", include_str!("../vectors/01_steady.json")),
+    ("03_burst_then_silence", include_str!("../vectors/03_burst_then_silence.json")),
+    ("06_leaky_vs_strict", include_str!("../vectors/06_leaky_vs_strict.json")),
+    ("12_period_syntax", include_str!("../vectors/12_period_syntax.json")),
+];
+
+const EARRRL: &str = include_str!("../vectors/earrrl_naughty_user.json");
+
+/// One event as Exim was given it, and what it answered.
+pub struct Attempt {
+    pub key: String,
+    pub at: Time,
+    pub cost: f64,
+    pub mode: Mode,
+    /// The text form of the rate: Exim's limit and period.
+    pub rate: String,
+    /// `None` when Exim refused to read the limit or the period.
+    pub answer: Option<Answer>,
+}
+
+pub struct Answer {
+    pub over: bool,
+    pub printed: String,
+    pub stored: Measured,
+}
+
+impl Attempt {
+    pub fn limiter(&self) -> Exim {
+        Exim { limit: self.rate.parse().unwrap(), mode: self.mode }
+    }
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_else(|| panic!("no text {field} in {value}")).to_owned()
+}
+
+fn micros(value: &Value) -> Time {
+    Time::from_micros(value["t_unix_us"].as_i64().unwrap())
+}
+
+/// The events of one of the [`EXIM`] files.
+pub fn exim(json: &str) -> Vec<Attempt> {
+    let file: Value = serde_json::from_str(json).unwrap();
+    let attempt = |event: &Value| Attempt {
+        key: text(event, "key"),
+        at: micros(event),
+        cost: event["weight"].as_f64().unwrap(),
+        mode: match text(event, "mode").as_str() {
+            "strict" => Mode::Strict,
+            "leaky" => Mode::Leaky,
+            other => panic!("no such mode in these files: {other}"),
+        },
+        rate: format!("{}/{}", text(event, "limit"), text(event, "period")),
+        answer: event["over_limit"].as_bool().map(|over| Answer {
+            over,
+            printed: text(event, "sender_rate_as_printed"),
+            stored: Measured {
+                rate: event["stored_after"]["rate"].as_f64().unwrap(),
+                at: micros(&event["stored_after"]),
+            },
+        }),
+    };
+    file["events"].as_array().unwrap().iter().map(attempt).collect()
+}
+
+/// One request of the EARRRL figure and what Redis answered.
+pub struct Request {
+    pub at: Time,
+    pub estimate_before: f64,
+    pub limited: bool,
+    pub allowed_so_far: u64,
+}
+
+/// The EARRRL figure: half-life 20 s, limit one a second.
+pub fn earrrl() -> Vec<Request> {
+    let file: Value = serde_json::from_str(EARRRL).unwrap();
+    let request = |event: &Value| Request {
+        at: Time::from_secs(event["t_seconds"].as_f64().unwrap()).unwrap(),
+        estimate_before: text(event, "estimate_before_as_printed").parse().unwrap(),
+        limited: event["limited"].as_bool().unwrap(),
+        allowed_so_far: event["allowed_so_far"].as_u64().unwrap(),
+    };
+    file["events"].as_array().unwrap().iter().map(request).collect()
+}
+
+/// What is remembered of one key: the red line, EARRRL's impulse and the blue line.
+type Lines = (Measured, Impulse, f64);
+
+/// Every rate of a replay of the vectors, a line an event: the file, the number of the event in
+/// it, and the bits of Exim's rate, of the recent average and of the smoothed rate.
+pub fn bits() -> String {
+    let mut out = String::new();
+    for (name, json) in EXIM {
+        let mut keys: BTreeMap<String, Lines> = BTreeMap::new();
+        for (i, attempt) in exim(json).iter().enumerate().filter(|(_, a)| a.answer.is_some()) {
+            let period = attempt.limiter().limit.per();
+            let before = keys.get(&attempt.key).copied();
+            let after = step(period, before, attempt.at, attempt.cost);
+            let (red, impulse, blue) = after;
+            let hex = [red.rate, impulse.size, blue].map(|v| format!("{:016x}", v.to_bits()));
+            out += &format!("{name} {i} {}\n", hex.join(" "));
+            keys.insert(attempt.key.clone(), after);
+        }
+    }
+    out
+}
+
+/// All three estimators over one event; the half-life is the period, the blue line three times
+/// as slow.
+fn step(period: Span, before: Option<Lines>, at: Time, cost: f64) -> Lines {
+    let exim = Estimator { period };
+    let recent = RecentAverage { half_life: period };
+    let increase = Span::from_secs(period.secs() * 3.0).unwrap();
+    let smoothed = Smoothed { decay: period, increase };
+    let red = exim.measure(before.map(|(red, ..)| red), at, cost);
+    let impulse = recent.add(before.map(|(_, i, _)| i).unwrap_or_default(), at, cost);
+    let blue =
+        before.map_or(0.0, |(red, _, blue)| smoothed.after(blue, red.rate, at.since(red.at)));
+    (red, impulse, blue)
+}
