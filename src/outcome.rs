@@ -1,5 +1,6 @@
 //! What a limiter answers, with the numbers it is based on.
 
+use crate::text::Decimal;
 use crate::time::Span;
 use core::fmt;
 
@@ -67,7 +68,7 @@ impl Outcome {
 /// The reason in numbers, as in `refused: level 10.4, limit 10; allowed again in 2.3s`.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (level, limit) = (self.level, self.limit);
+        let (level, limit) = (Decimal(self.level), Decimal(self.limit));
         match self.decision {
             Decision::Allowed { wait } if wait == Span::ZERO => {
                 write!(f, "allowed: level {level}, limit {limit}")

@@ -1,6 +1,6 @@
 //! How many, per how long.
 
-use crate::text::{BadNumber, ParseError, leading_number, number};
+use crate::text::{BadNumber, Decimal, ParseError, leading_number, number};
 use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
@@ -50,7 +50,7 @@ impl Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.count, self.per)
+        write!(f, "{}/{}", Decimal(self.count), self.per)
     }
 }
 

@@ -3,6 +3,10 @@
 //! Rates, spans and limiters each have one text form, read by `FromStr` and written by `Display`.
 //! The same language is used in the page, in links, on the command line and in rule files.
 
+mod number;
+
+pub(crate) use number::{Decimal, leading_number, number};
+
 use core::fmt;
 use core::ops::Range;
 
@@ -47,9 +51,9 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.input.get(self.at.clone()) {
             Some(part) if part != self.input && !part.is_empty() => {
-                write!(f, "{part:?} in {:?}: {}", self.input, self.problem)
+                write!(f, "\"{part}\" in \"{}\": {}", self.input, self.problem)
             }
-            _ => write!(f, "{:?}: {}", self.input, self.problem),
+            _ => write!(f, "\"{}\": {}", self.input, self.problem),
         }
     }
 }
@@ -69,30 +73,17 @@ pub struct BadNumber {
 
 impl fmt::Display for BadNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be {}: it must be {}", self.what, self.given, self.want)
+        write!(f, "{} cannot be {}: it must be {}", self.what, Decimal(self.given), self.want)
     }
 }
 
 impl core::error::Error for BadNumber {}
 
-/// Splits `text` after its leading plain decimal number (digits and at most one point).
-///
-/// Signs, exponents, `inf` and `nan` are not numbers here: nobody types them in a limit, and
-/// each of them is a way in for a bad value.
-pub(crate) fn leading_number(text: &str) -> (&str, &str) {
-    let mut point = false;
-    let end = text
-        .find(|c: char| match c {
-            '0'..='9' => false,
-            '.' => core::mem::replace(&mut point, true),
-            _ => true,
-        })
-        .unwrap_or(text.len());
-    text.split_at(end)
-}
-
-/// The value of a plain decimal number; `None` unless it is finite and has a digit.
-pub(crate) fn number(digits: &str) -> Option<f64> {
-    let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    digits.parse().ok().filter(|value: &f64| plain && value.is_finite())
+/// The parts of `text` between separators, each with the byte at which it begins.
+pub(crate) fn parts(text: &str, separator: char) -> impl Iterator<Item = (usize, &str)> {
+    text.split(separator).scan(0, move |next, part| {
+        let at = *next;
+        *next += part.len() + separator.len_utf8();
+        Some((at, part))
+    })
 }

@@ -1,6 +1,6 @@
 //! Instants and spans of time. Time is always an argument here: nothing reads a clock.
 
-use crate::text::{BadNumber, ParseError, leading_number, number};
+use crate::text::{BadNumber, Decimal, ParseError, leading_number, number};
 use core::fmt;
 use core::str::FromStr;
 
@@ -184,7 +184,7 @@ impl fmt::Display for Span {
                 let n = libm::floor(rest / size);
                 rest -= n * size;
                 if n > 0.0 {
-                    write!(f, "{n}{unit}")?;
+                    write!(f, "{}{unit}", n as u64)?;
                 }
             }
             return Ok(());
@@ -193,10 +193,10 @@ impl fmt::Display for Span {
         for (unit, per_second) in [("ms", 1e3), ("us", 1e6)] {
             let n = libm::round(self.0 * per_second);
             if self.0 < 1.0 && n >= 1.0 && n / per_second == self.0 {
-                return write!(f, "{n}{unit}");
+                return write!(f, "{}{unit}", n as u64);
             }
         }
-        write!(f, "{}s", self.0)
+        write!(f, "{}s", Decimal(self.0))
     }
 }
 
