@@ -3,6 +3,7 @@
 pub mod estimate;
 pub mod limit;
 pub mod outcome;
+pub mod plot;
 pub mod rate;
 pub mod text;
 pub mod time;

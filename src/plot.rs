@@ -1,0 +1,218 @@
+//! What to draw, as plain data in CSS pixels: x to the right, y down.
+//!
+//! A mark says which role its ink plays, not its colour, so that one picture serves the light and
+//! the dark theme, the canvas of the page and an SVG file. Marks of many parts (a polyline, all
+//! ticks of an axis) are one mark with one stroke, because that is what a canvas draws fast.
+
+pub mod axis;
+pub mod palette;
+pub mod scale;
+
+/// A point in CSS pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// To the right.
+    pub x: f64,
+    /// Down.
+    pub y: f64,
+}
+
+impl Point {
+    /// The point at `x`, `y`.
+    pub const fn new(x: f64, y: f64) -> Self {
+        Point { x, y }
+    }
+}
+
+/// A rectangle in CSS pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rect {
+    /// The left edge.
+    pub x: f64,
+    /// The upper edge.
+    pub y: f64,
+    /// To the right from there.
+    pub width: f64,
+    /// Down from there.
+    pub height: f64,
+}
+
+impl Rect {
+    /// The right edge.
+    pub fn right(self) -> f64 {
+        self.x + self.width
+    }
+
+    /// The lower edge.
+    pub fn bottom(self) -> f64 {
+        self.y + self.height
+    }
+}
+
+/// What a mark is there for; [`palette`] has its colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// The surface that is drawn on, and text on a filled tag.
+    Panel,
+    /// Grid lines.
+    Grid,
+    /// Frames and axes.
+    Axis,
+    /// Text to read.
+    Text,
+    /// Text beside what matters.
+    Muted,
+    /// The red line: Exim's rate.
+    Rate,
+    /// The blue line: the smoothed rate.
+    Smoothed,
+    /// The exact count, a faint reference.
+    Exact,
+    /// The limit.
+    Limit,
+    /// Allowed events.
+    Allowed,
+    /// Refused events.
+    Refused,
+    /// The crosshair.
+    Crosshair,
+    /// The shade of a stretch of time that nobody saw.
+    Gap,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stroke {
+    /// Its role.
+    pub ink: Ink,
+    /// Its width in CSS pixels.
+    pub width: f64,
+    /// Whether it is dashed, 6 on and 4 off.
+    pub dashed: bool,
+}
+
+impl Stroke {
+    /// An unbroken line.
+    pub const fn solid(ink: Ink, width: f64) -> Self {
+        Stroke { ink, width, dashed: false }
+    }
+
+    /// A dashed line.
+    pub const fn dashed(ink: Ink, width: f64) -> Self {
+        Stroke { ink, width, dashed: true }
+    }
+}
+
+/// How an area is filled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fill {
+    /// Its role.
+    pub ink: Ink,
+    /// From 0, nothing, to 1, opaque.
+    pub opacity: f64,
+}
+
+impl Fill {
+    /// A fill of the given opacity, from 0 to 1.
+    pub const fn new(ink: Ink, opacity: f64) -> Self {
+        Fill { ink, opacity }
+    }
+}
+
+/// Which part of a text is at its point, horizontally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// Its left end.
+    Start,
+    /// Its middle.
+    Middle,
+    /// Its right end.
+    End,
+}
+
+/// Which part of a text is at its point, vertically.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    /// Its upper edge.
+    Top,
+    /// Its middle.
+    Middle,
+    /// Its lower edge.
+    Bottom,
+}
+
+/// A line of text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Text {
+    /// Where.
+    pub at: Point,
+    /// What.
+    pub text: String,
+    /// Its role.
+    pub ink: Ink,
+    /// The size of the type in CSS pixels.
+    pub size: f64,
+    /// Whether it is bold.
+    pub bold: bool,
+    /// What is at the point, horizontally.
+    pub anchor: Anchor,
+    /// What is at the point, vertically.
+    pub baseline: Baseline,
+}
+
+/// One thing to draw.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mark {
+    /// A straight line.
+    Line {
+        /// One end.
+        from: Point,
+        /// The other end.
+        to: Point,
+        /// How it is drawn.
+        stroke: Stroke,
+    },
+    /// A line through points.
+    Polyline {
+        /// The points, in order.
+        points: Vec<Point>,
+        /// How it is drawn.
+        stroke: Stroke,
+    },
+    /// Separate straight lines that are drawn alike.
+    Segments {
+        /// The ends of each.
+        pairs: Vec<(Point, Point)>,
+        /// How they are drawn.
+        stroke: Stroke,
+    },
+    /// A polygon, closed by itself.
+    Area {
+        /// The corners, in order.
+        points: Vec<Point>,
+        /// How it is filled.
+        fill: Fill,
+    },
+    /// Rectangles that are filled alike.
+    Rects {
+        /// The rectangles.
+        rects: Vec<Rect>,
+        /// How they are filled.
+        fill: Fill,
+    },
+    /// A rectangle with rounded corners; with half its side as radius, a disc.
+    Rounded {
+        /// The rectangle.
+        rect: Rect,
+        /// The radius of its corners in CSS pixels.
+        radius: f64,
+        /// How it is filled.
+        fill: Fill,
+    },
+    /// A line of text.
+    Text(Text),
+    /// What follows shows only within this rectangle, until `Unclip`.
+    Clip(Rect),
+    /// The end of the clip.
+    Unclip,
+}

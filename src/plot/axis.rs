@@ -1,0 +1,70 @@
+//! Where an axis has its ticks, and how numbers and times are written.
+//!
+//! Every function takes any number, also NaN, and does a bounded amount of work.
+
+mod label;
+mod round;
+
+pub use label::{readout, readout_count, seconds};
+pub use round::{next_round, next_round_time, two_digits};
+
+/// A marked value on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tick {
+    /// The value, in the unit of the axis.
+    pub value: f64,
+    /// How it is written.
+    pub label: String,
+}
+
+/// No axis has more intervals than this, whatever is asked.
+const MOST: usize = 1000;
+
+/// A part of a step that is rounding and not a distance.
+const ROUNDING: f64 = 1e-9;
+
+/// Ticks at the multiples of 1, 2 or 5 · 10^k in a domain, both ends included, in ascending order.
+///
+/// There are at most `about` intervals, at most 1000, and as a rule more than a third of `about`:
+/// of the possible steps the smallest is taken. All labels have the decimals of the step. A
+/// domain that is shorter than 1e-12 of its ends is one value and one tick; one that is not
+/// finite, or longer than 1e300, has none.
+pub fn ticks(from: f64, to: f64, about: usize) -> Vec<Tick> {
+    let (from, to) = if from <= to { (from, to) } else { (to, from) };
+    let length = to - from;
+    if !(0.0..=round::GREATEST).contains(&length) {
+        return Vec::new();
+    }
+    if length <= (from.abs().max(to.abs()) * 1e-12).max(round::LEAST) {
+        return vec![Tick { value: from, label: label::readout(from) }];
+    }
+    let step = round::at_least(length / about.clamp(1, MOST) as f64);
+    let first = libm::ceil(from / step.value() - ROUNDING) as i64;
+    let last = libm::floor(to / step.value() + ROUNDING) as i64;
+    (first..=last)
+        .take(MOST + 1)
+        .map(|i| {
+            let value = step.times(i as f64);
+            Tick { value, label: label::number(value, step.exponent) }
+        })
+        .collect()
+}
+
+/// Ticks on an axis that ends now: the value is in seconds before its right end, ascending.
+///
+/// The end itself has none. The steps are those of [`next_round_time`], and the labels read
+/// `−0.5 s`, `−10 s`, `−1 m 30 s`, `−2 h`. There are at most `about` ticks, and at most 1000.
+pub fn time_ticks(window_seconds: f64, about: usize) -> Vec<Tick> {
+    if !(round::LEAST..=round::GREATEST).contains(&window_seconds) {
+        return Vec::new();
+    }
+    let step = round::time_at_least(window_seconds / about.clamp(1, MOST) as f64);
+    let last = libm::floor(window_seconds / step.value() + ROUNDING) as i64;
+    (1..=last)
+        .take(MOST)
+        .map(|i| {
+            let value = step.times(i as f64);
+            Tick { value, label: format!("−{}", label::time(value, step.exponent)) }
+        })
+        .collect()
+}

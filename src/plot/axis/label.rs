@@ -1,0 +1,133 @@
+//! How numbers and times are written: thousands apart, a true minus, a thin space before units.
+
+use core::fmt::Write;
+
+/// The narrow no-break space, between thousands and before units.
+const THIN: char = '\u{202f}';
+
+/// The units of time from a second up, in seconds, largest first.
+const UNITS: [(char, u64); 4] = [('d', 86_400), ('h', 3600), ('m', 60), ('s', 1)];
+
+/// From here on numbers are written with a power of ten.
+const HUGE: f64 = 1e15;
+
+/// A multiple of a step of the magnitude 10^`exponent`, with the decimals of the step.
+pub(super) fn number(value: f64, exponent: i32) -> String {
+    if exponent < -6 || value.abs() >= HUGE {
+        let digits = super::round::exponent(value).saturating_sub(exponent);
+        return scientific(value, digits.clamp(0, 15) as usize);
+    }
+    fixed(value, exponent.min(0).unsigned_abs() as usize)
+}
+
+/// A number to be read off at a glance: three significant digits, or all those before the
+/// decimal point where they are more, as in `0.0123`, `9.87`, `12.3`, `1 235`, `1 000 000`.
+///
+/// Beyond 1e15 and below 1e-6 it reads `1.23×10⁻⁷`; what is not a number reads `–`.
+pub fn readout(value: f64) -> String {
+    if value.is_nan() {
+        return "–".to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if value.is_infinite() || value.abs() >= HUGE || value.abs() < 1e-6 {
+        return scientific(value, 2);
+    }
+    // The exponent after rounding: 9.996 is 10.0.
+    let rounded = format!("{value:.2e}");
+    let exponent = rounded.split_once('e').and_then(|(_, e)| e.parse::<i32>().ok()).unwrap_or(0);
+    fixed(value, (2 - exponent).max(0) as usize)
+}
+
+/// A count, with its thousands apart.
+pub fn readout_count(count: u64) -> String {
+    grouped(&count.to_string())
+}
+
+/// A length of time to be read off at a glance: `350 µs`, `2.3 ms`, `2.3 s`, `1 m 5 s`, `3 h`,
+/// `1 d 2 h`; two units at most, rounded to nearest.
+pub fn seconds(value: f64) -> String {
+    let s = value.abs();
+    let sign = if value < 0.0 { "−" } else { "" };
+    if s.is_nan() || s >= HUGE {
+        return format!("{}{THIN}s", readout(value));
+    }
+    // Each limit is half a step of its form below the next form, so that 59.96 s is 1 m.
+    let text = match s {
+        0.0 => format!("0{THIN}s"),
+        _ if s < 0.999_5e-3 => format!("{}{THIN}µs", short(s * 1e6)),
+        _ if s < 0.999_5 => format!("{}{THIN}ms", short(s * 1e3)),
+        _ if s < 59.95 => format!("{s:.1}{THIN}s"),
+        _ if s < 3599.5 => whole(s, 1.0),
+        _ if s < 86_370.0 => whole(s, 60.0),
+        _ => whole(s, 3600.0),
+    };
+    format!("{sign}{text}")
+}
+
+/// A multiple of a step of the magnitude 10^`exponent` seconds, exactly.
+pub(super) fn time(value: f64, exponent: i32) -> String {
+    if exponent < 0 || value >= HUGE {
+        return format!("{}{THIN}s", number(value, exponent));
+    }
+    whole(value, 1.0)
+}
+
+/// Seconds, rounded to whole `unit`s, in days, hours, minutes and seconds; zeros are left out.
+fn whole(value: f64, unit: f64) -> String {
+    let mut rest = (libm::round(value / unit) * unit) as u64;
+    let mut text = String::new();
+    for (unit, size) in UNITS {
+        let count = rest / size;
+        rest %= size;
+        if count > 0 {
+            let gap = if text.is_empty() { "" } else { " " };
+            let _ = write!(text, "{gap}{}{THIN}{unit}", readout_count(count));
+        }
+    }
+    text
+}
+
+/// A number from 0 up to 1000, with a decimal where it is short of two digits.
+fn short(value: f64) -> String {
+    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let zero = text.bytes().all(|b| matches!(b, b'0' | b'.'));
+    let sign = if value < 0.0 && !zero { "−" } else { "" };
+    format!("{sign}{}", grouped(&text))
+}
+
+/// As in `1.23×10⁻⁷`, without zeros at the end of the decimals.
+fn scientific(value: f64, decimals: usize) -> String {
+    let sign = if value < 0.0 { "−" } else { "" };
+    let text = format!("{:.decimals$e}", value.abs());
+    let Some((mantissa, exponent)) = text.split_once('e').filter(|_| value != 0.0) else {
+        return if value.is_infinite() { format!("{sign}∞") } else { "0".to_owned() };
+    };
+    let mantissa = match mantissa.contains('.') {
+        true => mantissa.trim_end_matches('0').trim_end_matches('.'),
+        false => mantissa,
+    };
+    let raised = exponent.chars().map(|c| match c.to_digit(10) {
+        Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize],
+        None => '⁻',
+    });
+    format!("{sign}{mantissa}×10{}", raised.collect::<String>())
+}
+
+/// Plain decimal digits, with a thin space between the thousands before the point.
+fn grouped(digits: &str) -> String {
+    let point = digits.find('.').unwrap_or(digits.len());
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3 * THIN.len_utf8());
+    for (i, c) in digits.char_indices() {
+        if i > 0 && i < point && (point - i).is_multiple_of(3) {
+            text.push(THIN);
+        }
+        text.push(c);
+    }
+    text
+}

@@ -1,0 +1,143 @@
+//! Round numbers: 1, 2 and 5 times a power of ten, and the round times of a clock.
+
+/// A round step: `mantissa` · 10^`exponent`, kept apart so that multiples of 0.1 are the
+/// numbers that are written 0.2 and 0.3, and not sums of a rounded tenth.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) mantissa: f64,
+    pub(super) exponent: i32,
+}
+
+impl Step {
+    pub(super) fn value(self) -> f64 {
+        self.times(1.0)
+    }
+
+    pub(super) fn times(self, n: f64) -> f64 {
+        shift(n * self.mantissa, self.exponent)
+    }
+}
+
+/// The least and the greatest number that has a round one beside it; what lies beyond is left as
+/// it is, so that no power of ten overflows.
+pub(super) const LEAST: f64 = 1e-300;
+pub(super) const GREATEST: f64 = 1e300;
+
+/// What is closer than this, relatively, counts as the same number.
+const SAME: f64 = 1e-9;
+
+const WEEK: f64 = 604_800.0;
+
+/// The round times from a second to a week, in seconds.
+const TIMES: [f64; 20] = {
+    let (m, h) = (60.0, 3600.0);
+    [
+        1.0,
+        2.0,
+        5.0,
+        10.0,
+        15.0,
+        20.0,
+        30.0,
+        m,
+        2.0 * m,
+        5.0 * m,
+        10.0 * m,
+        15.0 * m,
+        20.0 * m,
+        30.0 * m,
+        h,
+        2.0 * h,
+        6.0 * h,
+        12.0 * h,
+        24.0 * h,
+        WEEK,
+    ]
+};
+
+/// `value` · 10^`exponent`; where the power of ten is exact, up to 10²², rounded once.
+pub(super) fn shift(value: f64, exponent: i32) -> f64 {
+    let power = libm::pow(10.0, f64::from(exponent.abs()));
+    if exponent < 0 { value / power } else { value * power }
+}
+
+/// The exponent of the power of ten at or below `value`, which is finite and not zero.
+pub(super) fn exponent(value: f64) -> i32 {
+    libm::floor(libm::log10(value.abs())) as i32
+}
+
+/// The round numbers around `value`, ascending. They reach a power of ten further on both sides,
+/// so that a logarithm that is off by its last bit does no harm.
+fn around(value: f64) -> impl DoubleEndedIterator<Item = Step> {
+    let middle = exponent(value);
+    (middle - 1..=middle + 1)
+        .flat_map(|exponent| [1.0, 2.0, 5.0].map(|mantissa| Step { mantissa, exponent }))
+}
+
+/// The least round number that is not below `value`, which is brought into the range.
+pub(super) fn at_least(value: f64) -> Step {
+    let value = value.clamp(LEAST, GREATEST);
+    let ten = Step { mantissa: 10.0, exponent: exponent(value) };
+    around(value).find(|step| step.value() >= value * (1.0 - SAME)).unwrap_or(ten)
+}
+
+/// The least round time in seconds that is not below `seconds`.
+pub(super) fn time_at_least(seconds: f64) -> Step {
+    if seconds <= 0.5 {
+        return at_least(seconds);
+    }
+    let enough = |time: &f64| *time >= seconds * (1.0 - SAME);
+    let weeks = || at_least(seconds / WEEK).value() * WEEK;
+    let mantissa = TIMES.into_iter().find(enough).unwrap_or_else(weeks);
+    Step { mantissa, exponent: 0 }
+}
+
+/// The next of 1, 2 and 5 · 10^k above `value` (`by` > 0) or below it (`by` < 0).
+///
+/// A value that has none, such as zero, comes back as it is.
+pub fn next_round(value: f64, by: f64) -> f64 {
+    if !(LEAST..=GREATEST).contains(&value) {
+        return value;
+    }
+    let mut values = around(value).map(Step::value);
+    let next = if by > 0.0 {
+        values.find(|next| *next > value * (1.0 + SAME))
+    } else if by < 0.0 {
+        values.rfind(|next| *next < value * (1.0 - SAME))
+    } else {
+        None
+    };
+    next.unwrap_or(value)
+}
+
+/// The next round time above `seconds` (`by` > 0) or below it (`by` < 0), in seconds.
+///
+/// Round are 1, 2, 5, 10, 15, 20 and 30 seconds and as many minutes, 1, 2, 6 and 12 hours, a day
+/// and a week. Below a second and above a week it goes on by 1, 2 and 5 · 10^k seconds or weeks.
+pub fn next_round_time(seconds: f64, by: f64) -> f64 {
+    let (up, down) = (by > 0.0, by < 0.0);
+    if !up && !down {
+        return seconds;
+    }
+    if seconds > WEEK * (1.0 + SAME) || up && seconds >= WEEK * (1.0 - SAME) {
+        return next_round(seconds / WEEK, by) * WEEK;
+    }
+    let mut times = TIMES.into_iter();
+    let next = if up && seconds >= 1.0 - SAME {
+        times.find(|next| *next > seconds * (1.0 + SAME))
+    } else if down && seconds > 1.0 + SAME {
+        times.rfind(|next| *next < seconds * (1.0 - SAME))
+    } else {
+        None
+    };
+    next.unwrap_or_else(|| next_round(seconds, by))
+}
+
+/// `value` rounded to two significant digits; zero and what is not finite come back as they are.
+pub fn two_digits(value: f64) -> f64 {
+    if !(LEAST..=GREATEST).contains(&value.abs()) {
+        return value;
+    }
+    let unit = exponent(value) - 1;
+    shift(libm::round(shift(value, -unit)), unit)
+}

@@ -1,0 +1,43 @@
+//! The colour of each ink, in the light and in the dark theme. The page's style sheet and the
+//! SVG files take theirs from here.
+//!
+//! On the panel, lines have a contrast of at least 3 and everything that is also written as text
+//! or stands behind text at least 4.5 (WCAG 2.2, success criteria 1.4.11 and 1.4.3). The lines,
+//! and allowed and refused, stay apart with each of the three kinds of colour blindness. The
+//! tests compute both.
+
+use super::Ink;
+
+/// Light or dark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// Dark on light.
+    Light,
+    /// Light on dark.
+    Dark,
+}
+
+impl Theme {
+    /// The colour of an ink, as in `#c2321f`.
+    pub const fn colour(self, ink: Ink) -> &'static str {
+        let [light, dark] = match ink {
+            Ink::Panel => ["#ffffff", "#151c23"],
+            Ink::Grid => ["#e5e9ee", "#232d37"],
+            Ink::Axis => ["#77838f", "#6b7885"],
+            Ink::Text => ["#17212b", "#e4eaf0"],
+            Ink::Muted => ["#55626f", "#9aa8b5"],
+            Ink::Rate => ["#c2321f", "#ff7a66"],
+            Ink::Smoothed => ["#1f63b5", "#6cb2f7"],
+            Ink::Exact => ["#7d8894", "#7d8a97"],
+            Ink::Limit => ["#4a2a75", "#e2d0ff"],
+            Ink::Allowed => ["#0f766e", "#7ad9c6"],
+            Ink::Refused => ["#a8144e", "#f2558a"],
+            Ink::Crosshair => ["#3b4754", "#c3ced8"],
+            Ink::Gap => ["#eef1f4", "#1d2730"],
+        };
+        match self {
+            Theme::Light => light,
+            Theme::Dark => dark,
+        }
+    }
+}
