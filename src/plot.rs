@@ -7,6 +7,7 @@
 pub mod axis;
 pub mod palette;
 pub mod scale;
+pub mod svg;
 
 /// A point in CSS pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,0 +1,205 @@
+//! Marks as a standalone SVG file, for export and for pictures that tests compare.
+//!
+//! The same marks give the same text: coordinates have at most two decimals, and nothing depends
+//! on the font. What a canvas leaves out is left out here too: points that are not finite.
+
+use super::palette::Theme;
+use super::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
+use core::fmt::{self, Write};
+
+const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
+
+/// The marks on a panel of `width` by `height` CSS pixels, one line of text a mark.
+pub fn write(marks: &[Mark], width: f64, height: f64, theme: Theme) -> String {
+    let mut picture = Picture { text: String::new(), theme, clips: 0 };
+    // Writing to a String cannot fail.
+    let _ = picture.draw(marks, width, height);
+    picture.text
+}
+
+struct Picture {
+    text: String,
+    theme: Theme,
+    clips: usize,
+}
+
+impl Picture {
+    fn draw(&mut self, marks: &[Mark], width: f64, height: f64) -> fmt::Result {
+        let (w, h) = (Short(width), Short(height));
+        write!(self.text, r#"<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" "#)?;
+        write!(
+            self.text,
+            r#"viewBox="0 0 {w} {h}" font-family="{FONT}" stroke-linejoin="round">"#
+        )?;
+        let panel = self.theme.colour(Ink::Panel);
+        writeln!(self.text, "\n<rect width=\"{w}\" height=\"{h}\" fill=\"{panel}\"/>")?;
+        for mark in marks {
+            self.mark(mark)?;
+        }
+        // Clips that were never ended.
+        self.text.push_str(&"</svg>\n".repeat(self.clips + 1));
+        Ok(())
+    }
+
+    fn mark(&mut self, mark: &Mark) -> fmt::Result {
+        match mark {
+            Mark::Line { from, to, stroke } => self.stroke(&segments(&[(*from, *to)]), *stroke),
+            Mark::Polyline { points, stroke } => self.stroke(&through(points), *stroke),
+            Mark::Segments { pairs, stroke } => self.stroke(&segments(pairs), *stroke),
+            Mark::Area { points, fill } => self.fill(&through(points), *fill),
+            Mark::Rects { rects, fill } => self.fill(&boxes(rects), *fill),
+            Mark::Rounded { rect, radius, fill } => self.rounded(*rect, *radius, *fill),
+            Mark::Text(text) => self.text(text),
+            Mark::Clip(rect) => self.clip(*rect),
+            Mark::Unclip => self.unclip(),
+        }
+    }
+
+    fn stroke(&mut self, path: &str, stroke: Stroke) -> fmt::Result {
+        if path.is_empty() {
+            return Ok(());
+        }
+        let (colour, width) = (self.theme.colour(stroke.ink), Short(stroke.width));
+        let dash = if stroke.dashed { r#" stroke-dasharray="6 4""# } else { "" };
+        write!(self.text, r#"<path fill="none" stroke="{colour}" stroke-width="{width}"{dash} "#)?;
+        writeln!(self.text, r#"d="{path}"/>"#)
+    }
+
+    fn fill(&mut self, path: &str, fill: Fill) -> fmt::Result {
+        if path.is_empty() {
+            return Ok(());
+        }
+        let filled = self.filled(fill);
+        writeln!(self.text, r#"<path {filled} d="{path}"/>"#)
+    }
+
+    fn rounded(&mut self, rect: Rect, radius: f64, fill: Fill) -> fmt::Result {
+        if !is_finite(rect) || !radius.is_finite() {
+            return Ok(());
+        }
+        let (filled, place) = (self.filled(fill), Place(rect));
+        writeln!(self.text, r#"<rect {filled} {place} rx="{}"/>"#, Short(radius))
+    }
+
+    fn filled(&self, fill: Fill) -> String {
+        let colour = self.theme.colour(fill.ink);
+        match fill.opacity < 1.0 {
+            true => format!(r#"fill="{colour}" fill-opacity="{}""#, Short(fill.opacity)),
+            false => format!(r#"fill="{colour}""#),
+        }
+    }
+
+    fn text(&mut self, text: &Text) -> fmt::Result {
+        if !is_drawn(text.at) {
+            return Ok(());
+        }
+        // From the named part of a text to the line its letters stand on, in sizes of the type.
+        // SVG's own baselines are read differently by each program.
+        let down = match text.baseline {
+            Baseline::Top => 0.8,
+            Baseline::Middle => 0.35,
+            Baseline::Bottom => -0.2,
+        };
+        let anchor = match text.anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let weight = if text.bold { r#" font-weight="600""# } else { "" };
+        let (x, y) = (Short(text.at.x), Short(text.at.y + down * text.size));
+        let (colour, size) = (self.theme.colour(text.ink), Short(text.size));
+        write!(self.text, r#"<text fill="{colour}" x="{x}" y="{y}" font-size="{size}"{weight} "#)?;
+        writeln!(self.text, r#"text-anchor="{anchor}">{}</text>"#, escaped(&text.text))
+    }
+
+    /// An inner picture with the coordinates of the outer one shows only its own rectangle, and
+    /// unlike a clip path it needs no name that could be taken.
+    fn clip(&mut self, rect: Rect) -> fmt::Result {
+        self.clips += 1;
+        let Rect { x, y, width, height } = rect;
+        // What is not a rectangle shows nothing, as on a canvas.
+        let (width, height) = (width.max(0.0), height.max(0.0));
+        let place = Place(Rect { x, y, width, height });
+        let [x, y, width, height] = [x, y, width, height].map(Short);
+        writeln!(self.text, r#"<svg {place} viewBox="{x} {y} {width} {height}">"#)
+    }
+
+    fn unclip(&mut self) -> fmt::Result {
+        if self.clips > 0 {
+            self.clips -= 1;
+            self.text.push_str("</svg>\n");
+        }
+        Ok(())
+    }
+}
+
+fn through(points: &[Point]) -> String {
+    let mut path = String::new();
+    for point in points.iter().copied().filter(|point| is_drawn(*point)) {
+        let to = if path.is_empty() { 'M' } else { 'L' };
+        let _ = write!(path, "{to}{},{}", Short(point.x), Short(point.y));
+    }
+    path
+}
+
+fn segments(pairs: &[(Point, Point)]) -> String {
+    pairs.iter().map(|(from, to)| through(&[*from, *to])).collect()
+}
+
+fn boxes(rects: &[Rect]) -> String {
+    let mut path = String::new();
+    for rect in rects.iter().copied().filter(|rect| is_finite(*rect)) {
+        let [x, y, width, height, back] =
+            [rect.x, rect.y, rect.width, rect.height, -rect.width].map(Short);
+        let _ = write!(path, "M{x},{y}h{width}v{height}h{back}z");
+    }
+    path
+}
+
+fn is_drawn(point: Point) -> bool {
+    point.x.is_finite() && point.y.is_finite()
+}
+
+fn is_finite(rect: Rect) -> bool {
+    [rect.x, rect.y, rect.width, rect.height].into_iter().all(f64::is_finite)
+}
+
+/// Text without what would end it, or what XML cannot hold at all.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
+            c if c.is_control() => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// A number with at most two decimals; zero for what is not finite.
+struct Short(f64);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.0.is_finite() {
+            return f.write_str("0");
+        }
+        let text = format!("{:.2}", self.0);
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        f.write_str(if text == "-0" { "0" } else { text })
+    }
+}
+
+/// The place of a rectangle.
+struct Place(Rect);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, width, height] = [self.0.x, self.0.y, self.0.width, self.0.height].map(Short);
+        write!(f, r#"x="{x}" y="{y}" width="{width}" height="{height}""#)
+    }
+}
