@@ -1,12 +1,16 @@
 //! An oscilloscope for rate limiters.
 
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 pub mod estimate;
 pub mod limit;
 pub mod outcome;
 pub mod plot;
 pub mod rate;
+pub mod scope;
 pub mod text;
 pub mod time;
+pub mod trace;
 pub mod traffic;
 
 pub use limit::Limiter;

@@ -57,4 +57,19 @@ impl Smoothed {
         };
         smoothed * decay(in_increases).left + rate * slower * lifted
     }
+
+    /// How many seconds after it was `smoothed` and the rate was `rate` the smoothed rate is
+    /// highest, when nothing arrives: where the falling rate meets it. 0 when it is above already.
+    ///
+    /// Setting B(d) = R e^(-d/p) in the formula above leaves e^x = 1 + z with
+    /// z = (p/q - 1)(1 - B/R), and so d = p (1 - B/R) ln(1 + z)/z.
+    pub fn peak_after(&self, smoothed: f64, rate: f64) -> f64 {
+        if rate <= smoothed || rate.is_nan() {
+            return 0.0;
+        }
+        let below = 1.0 - smoothed / rate;
+        let z = (self.decay.secs() / self.increase.secs() - 1.0) * below;
+        let bend = if z.abs() < 1e-9 { 1.0 } else { libm::log1p(z) / z };
+        self.decay.secs() * below * bend
+    }
 }

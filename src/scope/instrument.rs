@@ -1,0 +1,158 @@
+//! The measuring instrument: a limiter under test, both lines, and what they have shown.
+
+use crate::estimate::exim::{Exim as Estimator, Measured};
+use crate::estimate::smoothed::Smoothed;
+use crate::limit::exim::{Exim, Verdict};
+use crate::outcome::Retry;
+use crate::time::{Span, Time};
+use crate::trace::{Point, Trace};
+
+/// Exim's limiter with a smoothed line beside its rate, and the history of both.
+#[derive(Clone, Debug)]
+pub struct Instrument {
+    limiter: Exim,
+    increase: Span,
+    state: Option<Measured>,
+    /// The smoothed rate in events per decay interval, as of the time of `state`.
+    smoothed: f64,
+    /// What was allowed and refused.
+    allowed: u64,
+    refused: u64,
+    last: Option<Event>,
+    trace: Trace,
+}
+
+/// What one event did, for the formulas beside the graph. Rates are per decay interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// When.
+    pub at: Time,
+    /// Seconds since the rate was stored before; `None` for the first event.
+    pub gap: Option<f64>,
+    /// The rate as stored before it.
+    pub before: f64,
+    /// What was measured with it, and whether that was over the limit.
+    pub verdict: Verdict,
+    /// Whether it was refused: over the limit, and there is one.
+    pub refused: bool,
+}
+
+impl Instrument {
+    /// An instrument that has seen nothing.
+    pub fn new(limiter: Exim, increase: Span) -> Self {
+        let (state, last, trace) = (None, None, Trace::new());
+        Instrument { limiter, increase, state, smoothed: 0.0, allowed: 0, refused: 0, last, trace }
+    }
+
+    /// One event of cost 1 at `now`.
+    #[inline]
+    pub fn event(&mut self, now: Time) {
+        let smoothed = self.smoothed_at(now);
+        let before = self.state;
+        let verdict = self.limiter.measure(&mut self.state, now, 1.0);
+        // A refused event that is not stored leaves both lines where they were.
+        if self.state != before {
+            self.smoothed = smoothed;
+        }
+        let refused = verdict.over && !self.limiter.measures_only();
+        self.allowed += u64::from(!refused);
+        self.refused += u64::from(refused);
+        let gap = before.map(|last| now.since(last.at));
+        let before = before.map_or(0.0, |last| last.rate);
+        self.last = Some(Event { at: now, gap, before, verdict, refused });
+        self.record(now, smoothed, u32::from(!refused), u32::from(refused));
+    }
+
+    /// Puts other settings in force at `now`. Events per second stay what they are, and the
+    /// limit is as many events in whatever the decay interval is.
+    pub fn set(&mut self, now: Time, limiter: Exim, increase: Span) {
+        let period = limiter.limit.per();
+        let changed = period != self.period() || increase != self.increase;
+        let smoothed = self.smoothed_at(now) * (period.secs() / self.period().secs());
+        self.smoothed = smoothed;
+        self.state = self.state.map(|last| {
+            let old = self.estimator();
+            let now = now.max(last.at);
+            old.rescale(Measured { rate: old.rate_at(last, now), at: now }, period)
+        });
+        (self.limiter, self.increase) = (limiter, increase);
+        if changed && self.state.is_some() {
+            self.record(now, smoothed, 0, 0);
+        }
+    }
+
+    /// The limiter under test.
+    pub fn limiter(&self) -> Exim {
+        self.limiter
+    }
+
+    /// The decay interval p.
+    pub fn period(&self) -> Span {
+        self.limiter.limit.per()
+    }
+
+    /// The increase interval q.
+    pub fn increase(&self) -> Span {
+        self.increase
+    }
+
+    /// The red line at `now`, in events per decay interval.
+    pub fn rate_at(&self, now: Time) -> f64 {
+        self.state.map_or(0.0, |last| self.estimator().rate_at(last, now))
+    }
+
+    /// The blue line at `now`, in events per decay interval.
+    pub fn smoothed_at(&self, now: Time) -> f64 {
+        let Some(last) = self.state else { return 0.0 };
+        let smoothing = Smoothed { decay: self.period(), increase: self.increase };
+        smoothing.after(self.smoothed, last.rate, now.since(last.at))
+    }
+
+    /// When an event at `now` would be allowed; at once if there is no limit.
+    pub fn retry_after(&self, now: Time) -> Retry {
+        match self.limiter.measures_only() {
+            true => Retry::After(Span::ZERO),
+            false => self.limiter.retry_after(self.state, now, 1.0),
+        }
+    }
+
+    /// Events allowed so far.
+    pub fn allowed(&self) -> u64 {
+        self.allowed
+    }
+
+    /// Events refused so far.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The last event.
+    pub fn last(&self) -> Option<Event> {
+        self.last
+    }
+
+    /// The history.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    fn estimator(&self) -> Estimator {
+        self.limiter.estimator()
+    }
+
+    #[inline]
+    fn record(&mut self, now: Time, smoothed: f64, allowed: u32, refused: u32) {
+        let per_second = 1.0 / self.period().secs();
+        self.trace.push(&Point {
+            at: now,
+            rate: self.rate_at(now) * per_second,
+            smoothed: smoothed * per_second,
+            decay: self.period(),
+            increase: self.increase,
+            judged: self.last.map_or(0.0, |event| event.verdict.rate),
+            limit: self.limiter.limit.count(),
+            allowed,
+            refused,
+        });
+    }
+}

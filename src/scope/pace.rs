@@ -1,0 +1,106 @@
+//! How the viewer's time becomes the scope's: speed, pause, and what happened unseen.
+
+use super::Scope;
+use crate::time::{Span, Time};
+
+/// Without a frame for longer than this, in milliseconds, nobody was looking: the page was
+/// hidden or the machine asleep.
+const ABSENCE: f64 = 1000.0;
+
+/// Events generated for one frame at most, so that a frame always ends.
+const PER_FRAME: usize = 400_000;
+
+/// Events generated for one absence at most: a few seconds of work.
+pub const CATCH_UP: f64 = 5e6;
+
+/// Absences remembered.
+const GAPS: usize = 16;
+
+/// A stretch of the run that was generated while nobody looked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gap {
+    /// When it began.
+    pub from: Time,
+    /// When it ended.
+    pub to: Time,
+    /// How long the scope stood still besides, because events were too many to generate.
+    pub skipped: Span,
+}
+
+/// Drives a scope by the viewer's clock.
+#[derive(Clone, Debug, Default)]
+pub struct Pace {
+    /// The viewer's time at the last frame, in milliseconds; `None` when it does not run.
+    wall: Option<f64>,
+    /// The scope's time to reach, and the part of a microsecond beyond.
+    target: Time,
+    rest: f64,
+    gaps: Vec<Gap>,
+    slowed: bool,
+}
+
+impl Pace {
+    /// Lets the scope catch up with the viewer's time `wall`, in milliseconds from any origin.
+    ///
+    /// Time that passed since the last call counts at the scope's speed; the first call, and the
+    /// first after [`stop`](Self::stop), only sets the clock.
+    pub fn run(&mut self, scope: &mut Scope, wall: f64) {
+        let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
+        self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
+        self.target = self.target.max(scope.now());
+        let seconds = passed / 1e3 * scope.settings().speed;
+        match passed > ABSENCE {
+            true => self.catch_up(scope, seconds),
+            false => self.move_target(seconds),
+        }
+        scope.advance(self.target, PER_FRAME);
+        // What one frame can't do of an absence, the next ones do. Otherwise the machine is too
+        // slow for the rate and the speed, and the scope's time slows down instead.
+        let catching_up = self.gaps.last().is_some_and(|gap| scope.now() < gap.to);
+        self.slowed = scope.now() < self.target && !catching_up;
+        if self.slowed {
+            self.target = scope.now();
+        }
+    }
+
+    /// Stops the clock; the scope stays where it is.
+    pub fn stop(&mut self) {
+        self.wall = None;
+    }
+
+    /// Lets `span` pass on the scope with the clock stopped.
+    pub fn step(&mut self, scope: &mut Scope, span: Span) {
+        self.stop();
+        self.target = scope.now().after(span);
+        scope.advance(self.target, PER_FRAME);
+    }
+
+    /// Stretches that nobody saw, oldest first.
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    /// Whether the last frame could not keep up with the rate and the speed.
+    pub fn slowed(&self) -> bool {
+        self.slowed
+    }
+
+    fn catch_up(&mut self, scope: &Scope, seconds: f64) {
+        let settings = scope.settings();
+        let most = if settings.auto { CATCH_UP / settings.auto_rate } else { f64::INFINITY };
+        let from = self.target;
+        self.move_target(seconds.min(most));
+        if self.gaps.len() == GAPS {
+            self.gaps.remove(0);
+        }
+        let skipped = Span::from_secs((seconds - most).max(0.0)).unwrap_or(Span::ZERO);
+        self.gaps.push(Gap { from, to: self.target, skipped });
+    }
+
+    fn move_target(&mut self, seconds: f64) {
+        let micros = seconds * 1e6 + self.rest;
+        self.rest = micros - libm::floor(micros);
+        let whole = libm::floor(micros) as i64;
+        self.target = Time::from_micros(self.target.as_micros().saturating_add(whole));
+    }
+}

@@ -1,0 +1,164 @@
+//! What an instrument remembers of a run: both lines and every event, at several resolutions.
+//!
+//! A screen has some thousand columns of pixels and a run may have a million events a second, so
+//! events are folded into columns as they arrive and never looked at again. Level k of the
+//! history has columns of 2^(12+k) microseconds, from 4 ms to 4 s. A column that is complete is
+//! folded into the one above it, so an event costs the same whatever the number of levels.
+//!
+//! Only columns with events exist. Between two of them both lines follow from the first in closed
+//! form, so a quiet trace is drawn exactly at any scale.
+
+mod column;
+
+pub use column::{Column, Extent, Point};
+
+use crate::time::Time;
+use std::collections::VecDeque;
+
+/// Columns remembered at each level. Level 0 then reaches 16 s into a dense past and the last
+/// level 4 h; a sparse past goes further.
+pub const COLUMNS: usize = 4096;
+
+/// The number of levels.
+pub const LEVELS: usize = 11;
+
+/// log2 of the microseconds in a column of level 0.
+const FINEST: u32 = 12;
+
+/// The history of a run, at most [`Trace::BYTES`] of it.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    levels: [Level; LEVELS],
+    /// Events before the oldest column of the coarsest level count here too.
+    total: u64,
+}
+
+/// One resolution: the complete columns, and the one that is still filling.
+#[derive(Clone, Debug, Default)]
+struct Level {
+    complete: VecDeque<Column>,
+    filling: Option<Column>,
+    /// Whether a column had to be dropped, so that the past does not reach back to the start.
+    dropped: bool,
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Trace {
+    /// The most memory the columns of a trace take, in bytes.
+    pub const BYTES: usize = LEVELS * (COLUMNS + 1) * size_of::<Column>();
+
+    /// An empty history. All of its memory is taken at once, so that it stays flat.
+    pub fn new() -> Self {
+        let level = || Level { complete: VecDeque::with_capacity(COLUMNS), ..Level::default() };
+        Trace { levels: core::array::from_fn(|_| level()), total: 0 }
+    }
+
+    /// All events so far.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Adds what happened at one instant, not before the last one added.
+    #[inline]
+    pub fn push(&mut self, point: &Point) {
+        self.total += u64::from(point.allowed) + u64::from(point.refused);
+        match &mut self.levels[0].filling {
+            Some(column) if slot(column.first, 0) == slot(point.at, 0) => {
+                column.add(point, self.total);
+            }
+            _ => self.open(Column::new(point, self.total)),
+        }
+    }
+
+    /// Starts a column at level 0 and carries the complete ones upwards.
+    #[cold]
+    fn open(&mut self, next: Column) {
+        let mut carried = next;
+        for (k, level) in self.levels.iter_mut().enumerate() {
+            match &mut level.filling {
+                Some(column) if slot(column.first, k) == slot(carried.first, k) => {
+                    column.merge(&carried);
+                    return;
+                }
+                filling => match filling.replace(carried) {
+                    None => return,
+                    Some(complete) => {
+                        if level.complete.len() == COLUMNS {
+                            level.complete.pop_front();
+                            level.dropped = true;
+                        }
+                        level.complete.push_back(complete);
+                        carried = complete;
+                    }
+                },
+            }
+        }
+    }
+
+    /// The columns that show `from..to` at about `seconds` a column: those in between and, if it
+    /// is remembered, the last one before, from which the lines enter the picture.
+    ///
+    /// The finest level whose columns are not much smaller is used, or a coarser one when that
+    /// does not reach back to `from`.
+    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> impl Iterator<Item = &Column> {
+        let level = self.level(from, seconds);
+        let complete = &self.levels[level].complete;
+        let start = complete.partition_point(|c| c.last < from).saturating_sub(1);
+        // What has not reached this level yet is filling at the levels below it, newest last.
+        let filling = self.levels[..=level].iter().rev().filter_map(|l| l.filling.as_ref());
+        complete.range(start..).chain(filling).take_while(move |c| c.first <= to)
+    }
+
+    /// The last column that began at or before `at`, as finely as it is remembered.
+    pub fn column_at(&self, at: Time) -> Option<&Column> {
+        let level = self.level(at, 0.0);
+        self.last_before(level, at)
+    }
+
+    /// How many events had arrived by `at`. Exact where `at` is not inside a column of several
+    /// events; there, the events of the column count from its last one on.
+    pub fn total_at(&self, at: Time) -> Option<u64> {
+        let level = self.level(at, 0.0);
+        match self.last_before(level, at) {
+            Some(column) if column.last <= at => Some(column.total),
+            Some(column) => Some(column.total - column.events()),
+            None if self.levels[level].dropped => None,
+            None => Some(0),
+        }
+    }
+
+    /// The instant from which everything is remembered, at the coarsest level.
+    pub fn oldest(&self) -> Option<Time> {
+        let coarsest = &self.levels[LEVELS - 1];
+        let all = self.levels.iter().rev().flat_map(|l| l.complete.front().or(l.filling.as_ref()));
+        coarsest.complete.front().or_else(|| all.min_by_key(|c| c.first)).map(|c| c.first)
+    }
+
+    fn last_before(&self, level: usize, at: Time) -> Option<&Column> {
+        let filling = self.levels[..=level].iter().filter_map(|l| l.filling.as_ref());
+        let complete = &self.levels[level].complete;
+        let older = complete.partition_point(|c| c.first <= at).checked_sub(1);
+        filling.filter(|c| c.first <= at).max_by_key(|c| c.first).or(older.map(|i| &complete[i]))
+    }
+
+    /// The coarsest level with columns of at most `seconds`, or coarser to reach back to `from`.
+    fn level(&self, from: Time, seconds: f64) -> usize {
+        let fits = |k: usize| (1_u64 << (FINEST as usize + k)) as f64 / 1e6 <= seconds;
+        let wanted = (1..LEVELS).rev().find(|&k| fits(k)).unwrap_or(0);
+        let reaches = |k: &usize| {
+            let level = &self.levels[*k];
+            !level.dropped || level.complete.front().is_some_and(|c| c.first <= from)
+        };
+        (wanted..LEVELS - 1).find(reaches).unwrap_or(LEVELS - 1)
+    }
+}
+
+/// The number of the column of level `k` in which `at` lies.
+fn slot(at: Time, k: usize) -> i64 {
+    at.as_micros() >> (FINEST as usize + k)
+}

@@ -1,0 +1,254 @@
+//! The scope without a screen: a run is decided by its commands and their times alone.
+#![cfg(not(target_arch = "wasm32"))]
+
+use proptest::prelude::*;
+use ratescope::scope::pace::{CATCH_UP, Pace};
+use ratescope::scope::{Command, Link, Scope, Settings, settings::NAMES};
+use ratescope::{Span, Time};
+
+fn settings(changes: &[(&str, &str)]) -> Settings {
+    let mut settings = Settings::default();
+    for (name, value) in changes {
+        settings.set(name, value).unwrap();
+    }
+    settings
+}
+
+fn quiet() -> Settings {
+    settings(&[("auto", "off")])
+}
+
+fn at(seconds: f64) -> Time {
+    Time::from_secs(seconds).unwrap()
+}
+
+/// What a run has come to: the bits of both lines, and the counts.
+#[track_caller]
+fn same_run(a: &Scope, b: &Scope) {
+    let state = |s: &Scope| {
+        let i = s.instrument();
+        let lines = [i.rate_at(s.now()), i.smoothed_at(s.now())].map(f64::to_bits);
+        (s.now(), lines, i.allowed(), i.refused(), i.trace().total())
+    };
+    assert_eq!(state(a), state(b));
+}
+
+#[test]
+fn a_click_from_rest_lifts_the_rate_to_one() {
+    let mut scope = Scope::new(quiet()).unwrap();
+    scope.advance(at(3.0), usize::MAX);
+    scope.click();
+    assert_eq!(scope.instrument().rate_at(scope.now()), 1.0);
+    assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (1, 0));
+}
+
+#[test]
+fn a_burst_of_ten_fits_a_limit_of_ten_and_one_more_does_not() {
+    let mut scope = Scope::new(quiet()).unwrap();
+    (0..11).for_each(|_| scope.click());
+    assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (10, 1));
+}
+
+#[test]
+fn without_a_limit_nothing_is_refused() {
+    let mut scope = Scope::new(settings(&[("auto", "off"), ("limit", "0")])).unwrap();
+    (0..1000).for_each(|_| scope.click());
+    assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (1000, 0));
+}
+
+#[test]
+fn leaky_counts_what_it_allowed_and_strict_every_attempt() {
+    for (mode, rate) in [("strict", 30.0), ("leaky", 10.0)] {
+        let mut scope = Scope::new(settings(&[("auto", "off"), ("mode", mode)])).unwrap();
+        (0..30).for_each(|_| scope.click());
+        let measured = scope.instrument().rate_at(scope.now());
+        assert!((measured - rate).abs() < 1e-6, "{mode}: {measured}");
+    }
+}
+
+#[test]
+fn another_decay_interval_keeps_events_per_second() {
+    let mut scope = Scope::new(settings(&[("auto-rate", "5")])).unwrap();
+    scope.advance(at(20.0), usize::MAX);
+    let per_second = |s: &Scope| {
+        let i = s.instrument();
+        [i.rate_at(s.now()), i.smoothed_at(s.now())].map(|r| r / i.period().secs())
+    };
+    let before = per_second(&scope);
+    scope.set("decay", "1m").unwrap();
+    let after = per_second(&scope);
+    for (before, after) in before.into_iter().zip(after) {
+        assert!((before - after).abs() <= 1e-12 * before, "{before} became {after}");
+    }
+}
+
+#[test]
+fn a_setting_that_cannot_be_read_changes_nothing() {
+    let mut scope = Scope::new(Settings::default()).unwrap();
+    for (name, value, problem) in [
+        ("decay", "10", "\"10\": a unit is missing; write 10s, 10m or 10h"),
+        ("decay", "10ms", "\"10ms\": out of range; choose from 100ms to 1w"),
+        ("limit", "-1", "\"-1\": not a number; choose from 0 to 1000000000"),
+        ("limit", "NaN", "\"NaN\": not a number; choose from 0 to 1000000000"),
+        ("auto-rate", "fast", "\"fast\": not a number; choose from 0.1 to 1000000"),
+        ("auto-rate", "2000000", "\"2000000\": out of range; choose from 0.1 to 1000000"),
+        ("mode", "lax", "\"lax\": write strict or leaky"),
+        ("window", "5s", "\"5s\": out of range; choose from 10s to 1h"),
+        ("seed", "-1", "\"-1\": write a whole number from 0 up"),
+        ("auto", "yes", "\"yes\": write on or off"),
+    ] {
+        assert_eq!(scope.set(name, value).unwrap_err().to_string(), problem);
+        assert_eq!(*scope.settings(), Settings::default());
+    }
+}
+
+#[test]
+fn a_link_names_every_setting() {
+    let text = Link::default().to_string();
+    let names: Vec<&str> = text.split('&').map(|part| part.split_once('=').unwrap().0).collect();
+    assert_eq!(names, NAMES);
+}
+
+#[test]
+fn a_link_that_is_wrong_says_where() {
+    for (link, problem) in [
+        ("decay=10x", "\"x\" in \"decay=10x\": not a unit; the units are w, d, h, m, s, ms and us"),
+        (
+            "limit=10&do=1:evnts*3",
+            "\"evnts\" in \"limit=10&do=1:evnts*3\": nothing that can be done; \
+             write events or one of decay, increase, limit, mode, auto, pattern, auto-rate, seed, \
+             speed, window, exact",
+        ),
+        (
+            "do=5:events,1:events",
+            "\"1:events\" in \"do=5:events,1:events\": a time before zero or before the one before it",
+        ),
+    ] {
+        assert_eq!(link.parse::<Link>().unwrap_err().to_string(), problem);
+    }
+}
+
+#[test]
+fn time_is_the_viewers_time_at_the_chosen_speed() {
+    for (speed, seconds) in [("0.1", 0.1), ("1", 1.0), ("10", 10.0)] {
+        let mut scope = Scope::new(settings(&[("speed", speed)])).unwrap();
+        let mut pace = Pace::default();
+        for frame in 0..=60 {
+            pace.run(&mut scope, 5000.0 + f64::from(frame) * 1000.0 / 60.0);
+        }
+        assert!((scope.now().as_secs() - seconds).abs() <= 1e-6, "{speed}: {:?}", scope.now());
+    }
+}
+
+#[test]
+fn a_stopped_clock_passes_over_the_pause() {
+    let mut scope = Scope::new(quiet()).unwrap();
+    let mut pace = Pace::default();
+    pace.run(&mut scope, 0.0);
+    pace.run(&mut scope, 500.0);
+    pace.stop();
+    pace.run(&mut scope, 900_000.0);
+    pace.run(&mut scope, 900_250.0);
+    assert_eq!(scope.now(), at(0.75));
+}
+
+#[test]
+fn an_absence_is_generated_and_marked() {
+    let mut scope = Scope::new(settings(&[("pattern", "steady"), ("auto-rate", "2")])).unwrap();
+    let mut pace = Pace::default();
+    pace.run(&mut scope, 0.0);
+    pace.run(&mut scope, 60_000.0);
+    assert_eq!(scope.now(), at(60.0));
+    let gap = pace.gaps()[0];
+    assert_eq!((gap.from, gap.to, gap.skipped), (Time::ZERO, at(60.0), Span::ZERO));
+    let mut watched = Scope::new(*scope.settings()).unwrap();
+    let mut clock = Pace::default();
+    (0..=600).for_each(|i| clock.run(&mut watched, f64::from(i) * 100.0));
+    same_run(&scope, &watched);
+}
+
+#[test]
+fn an_absence_with_too_many_events_is_cut_and_says_so() {
+    let mut scope = Scope::new(settings(&[("auto-rate", "1000000")])).unwrap();
+    let mut pace = Pace::default();
+    pace.run(&mut scope, 0.0);
+    pace.run(&mut scope, 60_000.0);
+    let seen = CATCH_UP / 1e6;
+    assert_eq!(pace.gaps()[0].skipped, Span::from_secs(60.0 - seen).unwrap());
+    // It takes several frames, each of them bounded.
+    let mut frames = 1;
+    while scope.now() < pace.gaps()[0].to {
+        pace.run(&mut scope, 60_000.0);
+        frames += 1;
+        assert!(frames < 100, "it never ends");
+    }
+    assert_eq!(scope.now(), at(seen));
+    assert!(frames > 5);
+}
+
+fn command() -> impl Strategy<Value = (f64, Command)> {
+    let set = |name: &'static str, values: &'static [&'static str]| {
+        prop::sample::select(values)
+            .prop_map(move |value| Command::Set { name: name.to_owned(), value: value.to_owned() })
+    };
+    let what = prop_oneof![
+        (1_u32..20).prop_map(Command::Events),
+        set("decay", &["1s", "10s", "2m"]),
+        set("increase", &["500ms", "30s"]),
+        set("limit", &["0", "3", "12.5"]),
+        set("mode", &["strict", "leaky"]),
+        set("auto", &["on", "off"]),
+        set("pattern", &["steady", "poisson", "bursts", "day-and-night"]),
+        set("auto-rate", &["0.5", "40"]),
+        set("seed", &["7"]),
+    ];
+    (0.0..5.0, what)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_steps_in_which_time_is_told_do_not_matter(
+        commands in prop::collection::vec(command(), 0..20),
+        frames in prop::collection::vec(0.001_f64..0.4, 1..200),
+    ) {
+        let mut script = Vec::new();
+        let mut time = 0.0;
+        for (gap, command) in commands {
+            time += gap;
+            script.push((at(time), command));
+        }
+        let link = Link { script, ..Link::default() };
+        let mut once = Scope::replay(&link).unwrap();
+        let mut often = once.clone();
+        let end = frames.iter().fold(Time::ZERO, |now, f| {
+            let now = at(now.as_secs() + f);
+            // Few events at a time, so that a frame ends in the middle of things.
+            while often.now() < now {
+                often.advance(now, 3);
+            }
+            now
+        });
+        once.advance(end, usize::MAX);
+        same_run(&once, &often);
+    }
+
+    #[test]
+    fn a_recording_replays_the_run(commands in prop::collection::vec(command(), 0..20)) {
+        let mut scope = Scope::new(Settings::default()).unwrap();
+        for (gap, command) in commands {
+            scope.advance(at(scope.now().as_secs() + gap), usize::MAX);
+            match command {
+                Command::Events(n) => (0..n).for_each(|_| scope.click()),
+                Command::Set { name, value } => scope.set(&name, &value).unwrap(),
+            }
+        }
+        let text = scope.link().to_string();
+        let link: Link = text.parse().unwrap();
+        prop_assert_eq!(link.to_string(), text);
+        let mut replayed = Scope::replay(&link).unwrap();
+        replayed.advance(link.at, usize::MAX);
+        same_run(&scope, &replayed);
+    }
+}
