@@ -12,6 +12,9 @@ pub mod text;
 pub mod time;
 pub mod trace;
 pub mod traffic;
+pub mod view;
+#[cfg(target_arch = "wasm32")]
+pub mod web;
 
 pub use limit::Limiter;
 pub use outcome::{Decision, Outcome, Retry};

@@ -1,0 +1,3 @@
+//! What to draw: state and size in, marks out. No browser, and no formula of its own.
+
+pub mod scope;

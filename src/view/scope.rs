@@ -1,0 +1,154 @@
+//! The scope's graph: both lines, every event, the limit, and what is under the crosshair.
+//!
+//! Time runs to the left, and the right edge is now. The left scale is in events per decay
+//! interval, as Exim measures, and the right one in events per second; the picture is laid out in
+//! events per second, so that a change of the decay interval moves numbers and not lines.
+
+mod axes;
+mod crosshair;
+mod events;
+mod frame;
+mod lines;
+mod tags;
+
+pub use crosshair::words;
+
+use crate::plot::Mark;
+use crate::scope::pace::Gap;
+use crate::scope::{Scope, Settings};
+use crate::time::{Span, Time};
+use frame::Frame;
+
+/// How a scope is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// Width and height in CSS pixels.
+    pub size: [f64; 2],
+    /// The instant at the right edge.
+    pub right: Time,
+    /// Whether that is the present.
+    pub live: bool,
+    /// The length of time between the edges.
+    pub window: Span,
+    /// Events per second at the upper edge; above zero.
+    pub top: f64,
+    /// Where the crosshair is, in CSS pixels from the left.
+    pub crosshair: Option<f64>,
+    /// Whether the limit is held, or about to be.
+    pub on_limit: bool,
+    /// Whether the exact count is drawn.
+    pub exact: bool,
+    /// Stretches to mark as unseen.
+    pub gaps: &'a [Gap],
+}
+
+/// What is under the pointer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hit {
+    /// Nothing that could be pressed.
+    #[default]
+    None,
+    /// The graph: a press is an event, a drag looks back.
+    Graph,
+    /// The limit: a drag moves it.
+    Limit,
+}
+
+impl Hit {
+    /// The CSS cursor that says so.
+    pub fn cursor(self) -> &'static str {
+        match self {
+            Hit::None => "default",
+            Hit::Graph => "crosshair",
+            Hit::Limit => "ns-resize",
+        }
+    }
+}
+
+/// Everything there is to draw, back to front.
+pub fn draw(scope: &Scope, look: &Look) -> Vec<Mark> {
+    let frame = Frame::new(scope, look);
+    let mut marks = Vec::with_capacity(64);
+    if frame.plot.width <= 0.0 || frame.plot.height <= 0.0 {
+        return marks;
+    }
+    axes::draw(&mut marks, &frame, look);
+    lines::draw(&mut marks, &frame, scope, look);
+    events::draw(&mut marks, &frame, scope);
+    tags::draw(&mut marks, &frame, scope, look);
+    crosshair::draw(&mut marks, &frame, scope, look);
+    marks
+}
+
+/// The events per second that the upper edge should have: all of the red line that is on the
+/// screen, the exact count if it is drawn, and the limit, with some air above.
+pub fn top(scope: &Scope, right: Time) -> f64 {
+    let Settings { window, exact, .. } = *scope.settings();
+    let instrument = scope.instrument();
+    let per_second = 1.0 / instrument.period().secs();
+    let from = right.before(window);
+    let columns = instrument.trace().columns(from, right, window.secs() / COLUMNS);
+    let entering = |at: Time, rate: f64, high: f64| if at < from { rate } else { high };
+    let seen =
+        columns.map(|c| entering(c.last, c.end.rate_at(from), c.rate.high)).fold(0.0, f64::max);
+    let seen = if exact { seen.max(busiest(scope, from, right)) } else { seen };
+    let limit = instrument.limiter().limit.count();
+    // Without events and limit there is still one event per interval to show.
+    1.18 * seen.max(limit * per_second).max(per_second)
+}
+
+/// The most events per second, on average over a decay interval, that the exact count shows.
+fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
+    let instrument = scope.instrument();
+    let (trace, period) = (instrument.trace(), instrument.period());
+    let seconds = to.since(from) / COLUMNS;
+    let ends = trace.columns(from, to, seconds).map(|column| column.last.min(to));
+    let counts =
+        ends.filter_map(|at| trace.total_at(at)?.checked_sub(trace.total_at(at.before(period))?));
+    counts.max().unwrap_or(0) as f64 / period.secs()
+}
+
+/// About how many columns are looked at to find the top: fewer than are drawn are enough.
+const COLUMNS: f64 = 600.0;
+
+/// What is at a point of the canvas; `touch` is less precise.
+pub fn hit(scope: &Scope, look: &Look, x: f64, y: f64, touch: bool) -> Hit {
+    let frame = Frame::new(scope, look);
+    let reach = if touch { 16.0 } else { 6.0 };
+    let inside = frame.plot.x <= x && x <= frame.plot.right();
+    let on_line = (y - frame.limit_y()).abs() <= reach;
+    // The tag at the left is a handle as well; a touch has only that, or it could not click.
+    let handle = x < frame.plot.x;
+    if frame.has_limit() && on_line && (handle || (inside && !touch)) {
+        Hit::Limit
+    } else if inside && (0.0..=look.size[1]).contains(&y) {
+        Hit::Graph
+    } else {
+        Hit::None
+    }
+}
+
+/// The limit, in events per decay interval, for which the line is at `y`: to a round number of
+/// the size of a pixel.
+pub fn limit_at(scope: &Scope, look: &Look, y: f64) -> f64 {
+    let frame = Frame::new(scope, look);
+    let per_pixel = frame.per_decay(look.top) / frame.plot.height;
+    let mut step = 1e-6;
+    while step < per_pixel {
+        step *= 10.0;
+    }
+    let limit = libm::round(frame.per_decay(frame.rate_at(y)) / step) * step;
+    // The rounding of the product would show as 0.30000000000000004.
+    (libm::round(limit * 1e6) / 1e6).max(0.0)
+}
+
+/// Seconds in a CSS pixel.
+pub fn seconds_per_pixel(look: &Look) -> f64 {
+    look.window.secs() / frame::plot(look.size).width
+}
+
+/// The left and right edges of the plot.
+pub fn plot_edges(look: &Look) -> [f64; 2] {
+    let plot = frame::plot(look.size);
+    [plot.x, plot.right()]
+}

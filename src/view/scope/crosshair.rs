@@ -1,0 +1,116 @@
+//! What was measured and decided at the instant under the crosshair.
+
+use super::Look;
+use super::frame::Frame;
+use crate::estimate::exim::Measured;
+use crate::limit::exim::{Exim, Mode};
+use crate::outcome::Retry;
+use crate::plot::axis;
+use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
+use crate::rate::Rate;
+use crate::scope::Scope;
+use crate::time::Span;
+use crate::trace::Column;
+
+const SIZE: f64 = 12.0;
+const LINE: f64 = 17.0;
+const PAD: f64 = 8.0;
+
+/// An event this near to the crosshair, in CSS pixels, is the one that is meant.
+const NEAR: f64 = 4.0;
+
+/// What is said about an instant: for the box on the graph, and for a screen reader.
+pub fn words(scope: &Scope, look: &Look) -> Vec<String> {
+    let frame = Frame::new(scope, look);
+    look.crosshair.map_or_else(Vec::new, |x| describe(scope, &frame, x).1)
+}
+
+pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &Look) {
+    let plot = frame.plot;
+    let Some(x) = look.crosshair.filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
+    let ((rate, smoothed), words) = describe(scope, frame, x);
+    marks.push(Mark::Line {
+        from: Point::new(x, plot.y),
+        to: Point::new(x, plot.bottom()),
+        stroke: Stroke::solid(Ink::Crosshair, 1.0),
+    });
+    for (value, ink) in [(rate, Ink::Rate), (smoothed, Ink::Smoothed)] {
+        let (x, y) = (x - 3.5, frame.y(value) - 3.5);
+        let rect = Rect { x, y, width: 7.0, height: 7.0 };
+        // A disc on the red line and a square on the blue one.
+        let radius = if ink == Ink::Rate { 3.5 } else { 0.0 };
+        marks.push(Mark::Rounded { rect, radius, fill: Fill::new(ink, 1.0) });
+    }
+    // Text is about half as wide as it is high; a box somewhat too wide is no harm.
+    let longest = words.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+    let width = longest as f64 * SIZE * 0.57 + 2.0 * PAD;
+    let height = words.len() as f64 * LINE + 2.0 * PAD - 4.0;
+    let left = if x + 12.0 + width < plot.right() { x + 12.0 } else { x - 12.0 - width };
+    let left = left.max(2.0);
+    let rect = Rect { x: left, y: plot.y + 8.0, width, height };
+    marks.push(Mark::Rounded { rect, radius: 6.0, fill: Fill::new(Ink::Axis, 0.5) });
+    let inner = Rect {
+        x: rect.x + 1.0,
+        y: rect.y + 1.0,
+        width: rect.width - 2.0,
+        height: rect.height - 2.0,
+    };
+    marks.push(Mark::Rounded { rect: inner, radius: 5.0, fill: Fill::new(Ink::Panel, 0.96) });
+    for (i, text) in words.into_iter().enumerate() {
+        let at = Point::new(rect.x + PAD, rect.y + PAD + LINE * (i as f64 + 0.4));
+        let (ink, bold) = (Ink::Text, i == 0);
+        let (anchor, baseline) = (Anchor::Start, Baseline::Middle);
+        marks.push(Mark::Text(Text { at, text, ink, size: SIZE, bold, anchor, baseline }));
+    }
+}
+
+/// Both lines in events per second at `x`, and what there is to say.
+fn describe(scope: &Scope, frame: &Frame, x: f64) -> ((f64, f64), Vec<String>) {
+    let trace = scope.instrument().trace();
+    let pointed = frame.time_at(x);
+    let near = Span::from_secs(NEAR / frame.pace).unwrap_or_default();
+    let reach = pointed.after(near).min(scope.now());
+    let column = trace.column_at(reach).filter(|c| c.last.since(pointed).abs() <= near.secs());
+    let at = column.map_or(pointed, |c| c.last).min(scope.now());
+    let values =
+        trace.column_at(at).map_or((0.0, 0.0), |c| (c.end.rate_at(at), c.end.smoothed_at(at)));
+    let interval = Span::from_secs(frame.per_decay(1.0)).unwrap_or_default();
+    let line = |name: &str, value: f64| {
+        let per_decay = axis::readout(frame.per_decay(value));
+        format!("{name} {per_decay} per {interval}, {} per second", axis::readout(value))
+    };
+    let ago = scope.now().since(at);
+    let mut words = vec![format!("{} ago", axis::seconds(ago))];
+    words.push(line("rate", values.0));
+    words.push(line("smoothed", values.1));
+    let before = trace.total_at(at.before(interval));
+    if let (Some(before), Some(upto)) = (before, trace.total_at(at)) {
+        words.push(format!("exactly {} events in the last {interval}", upto - before));
+    }
+    words.extend(column.and_then(|column| verdict(scope, column)));
+    (values, words)
+}
+
+/// What was decided in a column of events, and why.
+fn verdict(scope: &Scope, column: &Column) -> Option<String> {
+    let end = column.end;
+    if column.events() > 1 {
+        let (allowed, refused) = (end.allowed, end.refused);
+        return Some(format!("{} events: {allowed} allowed, {refused} refused", column.events()));
+    }
+    let (rate, limit) = (axis::readout(end.judged), axis::readout(end.limit));
+    let reason = format!("rate {rate} per {}, limit {limit}", end.decay);
+    if end.allowed == 1 {
+        return Some(format!("allowed: {reason}"));
+    }
+    let limiter = Exim { limit: Rate::new(end.limit, end.decay).ok()?, mode: Mode::Strict };
+    let state = Measured { rate: end.rate * end.decay.secs(), at: end.at };
+    let _ = scope;
+    match limiter.retry_after(Some(state), end.at, 1.0) {
+        Retry::After(wait) => {
+            let wait = axis::seconds(wait.secs());
+            Some(format!("refused: {reason}; allowed again in {wait}"))
+        }
+        Retry::Never => Some(format!("refused: {reason}; it can never be allowed")),
+    }
+}

@@ -1,0 +1,95 @@
+//! Where things are: the plot within the canvas, and the two scales.
+
+use super::Look;
+use crate::plot::Rect;
+use crate::scope::Scope;
+use crate::time::Time;
+
+/// The height of each of the two lanes of events.
+pub(super) const LANE: f64 = 14.0;
+
+/// Below this width the margins shrink.
+const NARROW: f64 = 480.0;
+
+/// The geometry of one picture.
+pub(super) struct Frame {
+    pub(super) plot: Rect,
+    pub(super) from: Time,
+    pub(super) to: Time,
+    /// CSS pixels per second.
+    pub(super) pace: f64,
+    /// Events per second at the upper edge.
+    top: f64,
+    /// The decay interval in seconds.
+    period: f64,
+    /// The limit in events per decay interval.
+    pub(super) limit: f64,
+    pub(super) narrow: bool,
+}
+
+/// The plot within a canvas of the given size.
+pub(super) fn plot([width, height]: [f64; 2]) -> Rect {
+    let (left, right) = if width < NARROW { (44.0, 80.0) } else { (60.0, 92.0) };
+    let (above, below) = (30.0, 2.0 * LANE + 34.0);
+    Rect { x: left, y: above, width: width - left - right, height: height - above - below }
+}
+
+impl Frame {
+    pub(super) fn new(scope: &Scope, look: &Look) -> Self {
+        let plot = plot(look.size);
+        let limiter = scope.instrument().limiter();
+        Frame {
+            plot,
+            from: look.right.before(look.window),
+            to: look.right,
+            pace: plot.width / look.window.secs(),
+            top: look.top,
+            period: limiter.limit.per().secs(),
+            limit: limiter.limit.count(),
+            narrow: look.size[0] < NARROW,
+        }
+    }
+
+    /// Where an instant is.
+    pub(super) fn x(&self, at: Time) -> f64 {
+        self.plot.right() + at.since(self.to) * self.pace
+    }
+
+    /// Which instant is where, within the plot.
+    pub(super) fn time_at(&self, x: f64) -> Time {
+        let seconds = (x.clamp(self.plot.x, self.plot.right()) - self.plot.right()) / self.pace;
+        let micros = libm::round(seconds * 1e6) as i64;
+        Time::from_micros(self.to.as_micros().saturating_add(micros))
+    }
+
+    /// Where a rate in events per second is; what is above the upper edge stays just above it.
+    pub(super) fn y(&self, rate: f64) -> f64 {
+        let share = (rate / self.top).min(1.05);
+        self.plot.bottom() - share * self.plot.height
+    }
+
+    /// The rate in events per second that is at `y`.
+    pub(super) fn rate_at(&self, y: f64) -> f64 {
+        self.top * ((self.plot.bottom() - y) / self.plot.height).max(0.0)
+    }
+
+    /// Events per second at the upper edge.
+    pub(super) fn top(&self) -> f64 {
+        self.top
+    }
+
+    /// Events per second as events per decay interval.
+    pub(super) fn per_decay(&self, rate: f64) -> f64 {
+        rate * self.period
+    }
+
+    /// Whether there is a limit to draw.
+    pub(super) fn has_limit(&self) -> bool {
+        self.limit > 0.0
+    }
+
+    /// Where the limit is.
+    pub(super) fn limit_y(&self) -> f64 {
+        self.y(self.limit / self.period)
+    }
+}

@@ -1,0 +1,121 @@
+//! The red and the blue line, the exact count and the limit.
+
+use super::Look;
+use super::frame::Frame;
+use crate::plot::{Fill, Ink, Mark, Point, Stroke};
+use crate::scope::Scope;
+use crate::time::Time;
+use crate::trace::{self, Column, Extent};
+
+/// The distance between two points of a curve, in CSS pixels.
+const STEP: f64 = 2.0;
+
+/// Less than this many pixels of a column's range can't be seen.
+const VISIBLE: f64 = 0.5;
+
+pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &Look) {
+    let columns = scope.instrument().trace().columns(frame.from, frame.to, 1.0 / frame.pace);
+    let columns: Vec<&Column> = columns.collect();
+    let now = scope.now().min(frame.to);
+    let red = path(frame, &columns, now, trace::Point::rate_at, |c| c.rate);
+    let blue = path(frame, &columns, now, trace::Point::smoothed_at, |c| c.smoothed);
+    marks.push(Mark::Clip(frame.plot));
+    if look.exact {
+        let exact = count(frame, scope, now);
+        marks.push(Mark::Polyline { points: exact, stroke: Stroke::solid(Ink::Exact, 1.5) });
+    }
+    if frame.has_limit() {
+        let y = frame.limit_y();
+        let width = if look.on_limit { 3.0 } else { 1.5 };
+        marks.push(Mark::Line {
+            from: Point::new(frame.plot.x, y),
+            to: Point::new(frame.plot.right(), y),
+            stroke: Stroke::dashed(Ink::Limit, width),
+        });
+    }
+    if let (Some(first), Some(last)) = (red.first(), red.last()) {
+        let mut area = red.clone();
+        area.push(Point::new(last.x, frame.plot.bottom()));
+        area.push(Point::new(first.x, frame.plot.bottom()));
+        marks.push(Mark::Area { points: area, fill: Fill::new(Ink::Rate, 0.09) });
+    }
+    marks.push(Mark::Polyline { points: blue, stroke: Stroke::solid(Ink::Smoothed, 3.0) });
+    marks.push(Mark::Polyline { points: red, stroke: Stroke::solid(Ink::Rate, 1.75) });
+    marks.push(Mark::Unclip);
+}
+
+/// One line through all columns, in closed form where nothing happened.
+fn path(
+    frame: &Frame,
+    columns: &[&Column],
+    now: Time,
+    value: impl Fn(&trace::Point, Time) -> f64,
+    range: impl Fn(&Column) -> Extent,
+) -> Vec<Point> {
+    let mut points = Vec::with_capacity(columns.len() + 64);
+    // Before the first event both lines are at zero.
+    if columns.first().is_none_or(|first| first.first >= frame.from) {
+        let until = columns.first().map_or(now, |c| c.first);
+        points.push(Point::new(frame.x(Time::ZERO.min(until)).max(frame.plot.x), frame.y(0.0)));
+        points.push(Point::new(frame.x(until), frame.y(0.0)));
+    }
+    let mut last: Option<&Column> = None;
+    for column in columns {
+        if let Some(last) = last {
+            curve(&mut points, frame, last, column.first, &value);
+        }
+        let Extent { low, high } = range(column);
+        let x = (frame.x(column.first) + frame.x(column.last)) / 2.0;
+        if frame.y(low) - frame.y(high) > VISIBLE {
+            points.push(Point::new(x, frame.y(high)));
+            points.push(Point::new(x, frame.y(low)));
+        }
+        let end = value(&column.end, column.last);
+        points.push(Point::new(frame.x(column.last), frame.y(end)));
+        last = Some(column);
+    }
+    if let Some(last) = last {
+        curve(&mut points, frame, last, now, &value);
+    }
+    points
+}
+
+/// The line from the end of a column until something happens again.
+fn curve(
+    points: &mut Vec<Point>,
+    frame: &Frame,
+    last: &Column,
+    until: Time,
+    value: impl Fn(&trace::Point, Time) -> f64,
+) {
+    let (from, to) = (frame.x(last.last), frame.x(until));
+    // Next to each other, two columns need nothing between.
+    if to - from < 1.0 {
+        return;
+    }
+    // At steps from the event, not from the edge: the points move with the line and don't shimmer.
+    let first = libm::ceil((frame.plot.x - from).max(0.0) / STEP).max(1.0);
+    let end = libm::ceil((to - from) / STEP);
+    for i in first as i64..end as i64 {
+        let x = from + i as f64 * STEP;
+        points.push(Point::new(x, frame.y(value(&last.end, frame.time_at(x)))));
+    }
+    points.push(Point::new(to, frame.y(value(&last.end, until))));
+}
+
+/// How many events the last decay interval had, where that is remembered.
+fn count(frame: &Frame, scope: &Scope, now: Time) -> Vec<Point> {
+    let instrument = scope.instrument();
+    let (trace, period) = (instrument.trace(), instrument.period());
+    let width = frame.x(now) - frame.plot.x;
+    let steps = libm::floor(width / STEP).max(0.0) as usize;
+    let mut points = Vec::with_capacity(steps);
+    for i in 0..=steps {
+        let x = frame.plot.x + i as f64 * STEP;
+        let at = frame.time_at(x);
+        let Some(before) = trace.total_at(at.before(period)) else { continue };
+        let events = trace.total_at(at).unwrap_or(before) - before;
+        points.push(Point::new(x, frame.y(events as f64 / period.secs())));
+    }
+    points
+}

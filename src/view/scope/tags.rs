@@ -1,0 +1,79 @@
+//! The names and values of the lines where they end, and the handle of the limit.
+
+use super::Look;
+use super::frame::Frame;
+use crate::plot::axis;
+use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Text};
+use crate::scope::Scope;
+use crate::text::Decimal;
+
+/// The height of a tag, in CSS pixels.
+const HEIGHT: f64 = 18.0;
+
+const SIZE: f64 = 12.0;
+
+pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &Look) {
+    let plot = frame.plot;
+    let now = scope.now().min(look.right);
+    let instrument = scope.instrument();
+    let (rate, smoothed) = match look.live {
+        true => (instrument.rate_at(now), instrument.smoothed_at(now)),
+        false => instrument.trace().column_at(now).map_or((0.0, 0.0), |column| {
+            let period = frame.per_decay(1.0);
+            (column.end.rate_at(now) * period, column.end.smoothed_at(now) * period)
+        }),
+    };
+    let per_second = frame.per_decay(1.0).recip();
+    let mut tags = [("rate", rate, Ink::Rate), ("smooth", smoothed, Ink::Smoothed)]
+        .map(|(name, value, ink)| (frame.y(value * per_second), name, value, ink));
+    // The upper one first; the lower one makes room.
+    if tags[0].0 > tags[1].0 {
+        tags.swap(0, 1);
+    }
+    let bottom = plot.bottom() - HEIGHT / 2.0;
+    tags[0].0 = tags[0].0.clamp(plot.y, bottom - HEIGHT - 1.0);
+    tags[1].0 = tags[1].0.clamp(tags[0].0 + HEIGHT + 1.0, bottom);
+    let width = if frame.narrow { 76.0 } else { 88.0 };
+    for (y, name, value, ink) in tags {
+        let text = format!("{name} {}", axis::readout(value));
+        tag(marks, Rect { x: plot.right() + 2.0, y, width, height: HEIGHT }, text, ink);
+    }
+    if frame.has_limit() {
+        let y = frame.limit_y();
+        let width = plot.x - 4.0;
+        let text = limit_text(frame.limit);
+        tag(marks, Rect { x: 2.0, y, width, height: HEIGHT }, text, Ink::Limit);
+        let over = if frame.narrow { "limit" } else { "limit, drag" };
+        marks.push(Mark::Text(Text {
+            at: Point::new(plot.x + 6.0, y - 9.0),
+            text: over.to_owned(),
+            ink: Ink::Limit,
+            size: SIZE,
+            bold: false,
+            anchor: Anchor::Start,
+            baseline: Baseline::Middle,
+        }));
+    }
+}
+
+/// The limit as it was set, unless that is too long for a tag.
+fn limit_text(limit: f64) -> String {
+    let exact = Decimal(limit).to_string();
+    if exact.len() < 6 { exact } else { axis::readout(limit) }
+}
+
+/// A filled tag around the height `rect.y`, with its text in the colour behind it.
+fn tag(marks: &mut Vec<Mark>, rect: Rect, text: String, ink: Ink) {
+    let at = Point::new(rect.x + rect.width / 2.0, rect.y);
+    let rect = Rect { y: rect.y - HEIGHT / 2.0, ..rect };
+    marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink, 1.0) });
+    marks.push(Mark::Text(Text {
+        at,
+        text,
+        ink: Ink::Panel,
+        size: SIZE,
+        bold: true,
+        anchor: Anchor::Middle,
+        baseline: Baseline::Middle,
+    }));
+}

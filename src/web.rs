@@ -1,0 +1,211 @@
+//! The page: what the browser tells it, and what it shows. Only in WebAssembly.
+//!
+//! The page's script loads this and calls [`Page`] for everything that happens; times are those
+//! of the browser's own events and frames, in milliseconds.
+
+mod app;
+mod canvas;
+mod dom;
+mod pointer;
+
+use crate::limit::exim::Mode;
+use crate::plot::palette::Theme;
+use crate::view::scope;
+use app::App;
+use canvas::Canvas;
+use dom::Texts;
+use wasm_bindgen::prelude::*;
+use web_sys::HtmlCanvasElement;
+
+/// With reduced motion, the graph is drawn anew only this often, in milliseconds.
+const STILL: f64 = 1000.0;
+
+/// The page of the scope.
+#[wasm_bindgen]
+pub struct Page {
+    app: App,
+    canvas: Canvas,
+    texts: Texts,
+    /// The time of the last frame, and of the last one drawn.
+    wall: f64,
+    drawn: f64,
+    /// Whether something changed that has to be seen at once.
+    dirty: bool,
+}
+
+#[wasm_bindgen]
+impl Page {
+    /// A page that draws on `canvas`.
+    #[wasm_bindgen(constructor)]
+    pub fn new(canvas: HtmlCanvasElement) -> Result<Page, JsValue> {
+        console_error_panic_hook::set_once();
+        let document = canvas.owner_document().ok_or("the canvas is not in a page")?;
+        Ok(Page {
+            app: App::new().map_err(said)?,
+            canvas: Canvas::new(canvas)?,
+            texts: Texts::new(document),
+            wall: 0.0,
+            drawn: f64::NEG_INFINITY,
+            dirty: true,
+        })
+    }
+
+    /// Lets time pass until `wall` and shows the result.
+    pub fn frame(&mut self, wall: f64) -> Result<(), JsValue> {
+        self.wall = wall;
+        self.app.run(wall);
+        let urgent = core::mem::take(&mut self.dirty);
+        if urgent || !self.app.is_still() || wall - self.drawn >= STILL {
+            self.drawn = wall;
+            self.canvas.paint(&scope::draw(&self.app.scope, &self.app.look()))?;
+        }
+        self.texts.write(&self.app, wall, urgent)
+    }
+
+    /// The canvas has another size: it is drawn at once, within the same frame.
+    pub fn resize(&mut self, width: f64, height: f64, ratio: f64) -> Result<(), JsValue> {
+        self.app.size = [width, height];
+        self.canvas.resize([width, height], ratio);
+        self.canvas.paint(&scope::draw(&self.app.scope, &self.app.look()))
+    }
+
+    /// Light or dark.
+    pub fn theme(&mut self, dark: bool) {
+        self.canvas.set_theme(if dark { Theme::Dark } else { Theme::Light });
+        self.dirty = true;
+    }
+
+    /// Whether the viewer asked for less motion.
+    pub fn reduce_motion(&mut self, still: bool) {
+        self.app.reduce_motion(still);
+        self.dirty = true;
+    }
+
+    /// Begins the run that a link's fragment describes; returns what is wrong with it, if so.
+    pub fn open(&mut self, fragment: &str) -> String {
+        self.changed();
+        self.app.open(fragment).err().unwrap_or_default()
+    }
+
+    /// The fragment for the address: the settings in force.
+    pub fn fragment(&self) -> String {
+        self.app.settings_link().to_string()
+    }
+
+    /// The fragment that replays this run.
+    pub fn recording(&self) -> String {
+        self.app.recording().to_string()
+    }
+
+    /// Gives a setting a value; returns what is wrong with it, if so.
+    pub fn set(&mut self, name: &str, value: &str) -> String {
+        self.changed();
+        match self.app.scope.set(name, value) {
+            Ok(()) => String::new(),
+            Err(error) => {
+                format!("{}. Still {}.", error.problem(), self.app.scope.settings().get(name))
+            }
+        }
+    }
+
+    /// The value of a setting, as text.
+    pub fn get(&self, name: &str) -> String {
+        self.app.scope.settings().get(name)
+    }
+
+    /// Moves a setting to the next round value up or down.
+    pub fn nudge(&mut self, name: &str, by: f64) {
+        self.changed();
+        self.app.nudge(name, by);
+    }
+
+    /// Sets the rate of automatic events from the slider's position.
+    pub fn slide(&mut self, position: f64) {
+        self.changed();
+        self.app.slide(position);
+    }
+
+    /// The slider's position.
+    pub fn slider(&self) -> f64 {
+        self.app.slider()
+    }
+
+    /// What the mode in force means.
+    pub fn mode_hint(&self) -> String {
+        match self.app.scope.settings().mode {
+            Mode::Strict => "A sender over the limit must fall silent.",
+            _ => "A sender over the limit gets the limit.",
+        }
+        .to_owned()
+    }
+
+    /// Stops the scope's time, or lets it run again.
+    pub fn pause(&mut self) {
+        self.changed();
+        self.app.pause();
+    }
+
+    /// Whether the scope's time is stopped.
+    pub fn paused(&self) -> bool {
+        self.app.paused
+    }
+
+    /// Stops, and lets a tenth of a second pass.
+    pub fn step(&mut self) {
+        self.changed();
+        self.app.step();
+    }
+
+    /// Begins again with the settings in force.
+    pub fn reset(&mut self) -> Result<(), JsValue> {
+        self.changed();
+        self.app.reset().map_err(said)
+    }
+
+    /// Returns to the present.
+    pub fn live(&mut self) {
+        self.changed();
+        self.app.past = None;
+    }
+
+    /// The pointer goes down.
+    pub fn press(&mut self, x: f64, y: f64, touch: bool) {
+        self.app.press(x, y, touch);
+    }
+
+    /// The pointer moves; returns the cursor to show.
+    pub fn move_to(&mut self, x: f64, y: f64) -> String {
+        self.dirty = true;
+        self.app.move_to(x, y).to_owned()
+    }
+
+    /// The pointer goes up, at the time `wall`.
+    pub fn release(&mut self, wall: f64) {
+        self.changed();
+        self.app.release(wall);
+    }
+
+    /// The pointer is gone.
+    pub fn leave(&mut self) {
+        self.dirty = true;
+        self.app.pointer.leave();
+    }
+
+    /// A key on the graph, at the time `wall`; false if it means nothing.
+    pub fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
+        let known = self.app.key(key, shift, wall);
+        if known {
+            self.changed();
+        }
+        known
+    }
+
+    fn changed(&mut self) {
+        self.dirty = true;
+        self.texts.sum_up_soon();
+    }
+}
+
+fn said(error: impl core::fmt::Display) -> JsValue {
+    JsValue::from_str(&error.to_string())
+}

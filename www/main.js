@@ -1,0 +1,201 @@
+// Loads the scope and wires the controls to it. What is measured, drawn and said is decided there.
+import init, { Page } from "./pkg/ratescope.js";
+
+const $ = (id) => document.getElementById(id);
+const graph = $("graph");
+const boxes = ["decay", "increase", "limit", "auto-rate", "seed"];
+const selects = ["mode", "pattern", "speed", "window"];
+const ticks = ["auto", "exact"];
+
+let page;
+let failed = false;
+
+/** Runs one step of the page; what goes wrong stops it with a message, and the console has the trace. */
+function guard(step) {
+  if (failed) return undefined;
+  try {
+    return step();
+  } catch (error) {
+    failed = true;
+    console.error(error);
+    $("failed-why").textContent = String(error);
+    $("failed").hidden = false;
+    $("restart").focus();
+    return undefined;
+  }
+}
+
+const on = (target, type, step, options) =>
+  target.addEventListener(type, (event) => guard(() => step(event)), options);
+
+/** Shows the settings in force in the controls, but for the box that is being typed in. */
+function sync() {
+  const idle = (id) => document.activeElement !== $(id);
+  for (const id of boxes.filter(idle)) show(id, page.get(id), "");
+  for (const id of selects) choose($(id), page.get(id));
+  for (const id of ticks) $(id).checked = page.get(id) === "on";
+  $("auto-rate-slider").value = page.slider();
+  $("pause").setAttribute("aria-pressed", page.paused());
+  $("pause").textContent = page.paused() ? "Run" : "Pause";
+  $("mode-hint").textContent = page.mode_hint();
+  remember();
+}
+
+function show(id, value, error) {
+  $(id).value = value;
+  mark(id, error);
+}
+
+function mark(id, error) {
+  $(`${id}-error`).textContent = error;
+  $(id).setAttribute("aria-invalid", error !== "");
+}
+
+/** Selects `value`, which a link may have chosen from outside the list. */
+function choose(select, value) {
+  if (![...select.options].some((option) => option.value === value)) select.add(new Option(value));
+  select.value = value;
+}
+
+/** Keeps the address up to date, at most a few times a second: browsers refuse more. */
+let due;
+function remember() {
+  clearTimeout(due);
+  due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment()}`)), 300);
+}
+
+function open() {
+  clearTimeout(due);
+  const problem = page.open(decodeURIComponent(location.hash.slice(1)), performance.now());
+  sync();
+  if (problem) $("note").textContent = problem;
+}
+
+function wireControls() {
+  for (const id of boxes) {
+    on($(id), "input", () => { mark(id, page.set(id, $(id).value)); sync(); });
+    on($(id), "blur", () => { if ($(`${id}-error`).textContent === "") sync(); });
+    on($(id), "keydown", (event) => {
+      const by = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+      if (by === undefined) return;
+      event.preventDefault();
+      nudge(id, by);
+    });
+  }
+  for (const id of selects) on($(id), "change", () => { page.set(id, $(id).value); sync(); });
+  for (const id of ticks) on($(id), "change", () => { page.set(id, $(id).checked ? "on" : "off"); sync(); });
+  for (const button of document.querySelectorAll("[data-step]")) {
+    on(button, "click", () => nudge(button.dataset.step, Number(button.dataset.by)));
+  }
+  on($("auto-rate-slider"), "input", (event) => { page.slide(event.target.valueAsNumber); sync(); show("auto-rate", page.get("auto-rate"), ""); });
+  on($("pause"), "click", () => { page.pause(); sync(); });
+  on($("step"), "click", () => { page.step(); sync(); });
+  on($("reset"), "click", () => { page.reset(); sync(); });
+  on($("live"), "click", () => { page.live(); graph.focus(); });
+  on(document.querySelector("form"), "submit", (event) => event.preventDefault());
+}
+
+function nudge(id, by) {
+  page.nudge(id, by);
+  show(id, page.get(id), "");
+  sync();
+}
+
+function wireGraph() {
+  const at = (event) => [event.offsetX, event.offsetY];
+  const touch = (event) => event.pointerType !== "mouse";
+  on(graph, "pointerdown", (event) => {
+    if (event.button !== 0) return;
+    graph.setPointerCapture(event.pointerId);
+    page.press(...at(event), touch(event));
+  });
+  on(graph, "pointermove", (event) => { graph.style.cursor = page.move_to(...at(event)); });
+  on(graph, "pointerup", (event) => { page.release(...at(event), event.timeStamp); if (touch(event)) page.leave(); sync(); });
+  on(graph, "pointercancel", () => page.leave());
+  on(graph, "pointerleave", () => page.leave());
+  on(graph, "blur", () => page.leave());
+  on(document, "keydown", (event) => {
+    const here = event.target === graph || (event.target === document.body && event.key === " ");
+    if (!here || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); sync(); }
+  });
+
+  const resize = () => page.resize(graph.clientWidth, graph.clientHeight, devicePixelRatio);
+  const observer = new ResizeObserver(() => guard(resize));
+  try {
+    observer.observe(graph, { box: "device-pixel-content-box" });
+  } catch {
+    observer.observe(graph);
+  }
+  resize();
+}
+
+function wireTheme() {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const chosen = () => document.documentElement.dataset.theme;
+  const apply = () => {
+    const dark = chosen() ? chosen() === "dark" : system.matches;
+    $("theme").setAttribute("aria-pressed", dark);
+    page.theme(dark);
+  };
+  const saved = localStorage.getItem("theme");
+  if (saved) document.documentElement.dataset.theme = saved;
+  on(system, "change", apply);
+  on($("theme"), "click", () => {
+    const next = $("theme").getAttribute("aria-pressed") === "true" ? "light" : "dark";
+    document.documentElement.dataset.theme = next;
+    localStorage.setItem("theme", next);
+    apply();
+  });
+  apply();
+
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const motion = () => page.reduce_motion(still.matches);
+  on(still, "change", motion);
+  motion();
+}
+
+function wireLink() {
+  on(window, "hashchange", () => { open(); graph.scrollIntoView({ block: "nearest" }); });
+  on($("copy"), "click", async () => {
+    const url = new URL(location.href);
+    url.hash = page.recording();
+    try {
+      await navigator.clipboard.writeText(url.href);
+      $("copy").textContent = "Copied";
+    } catch {
+      location.hash = url.hash;
+      $("copy").textContent = "It is in the address";
+    }
+    setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000);
+  });
+}
+
+/** Runs a frame whenever the browser draws; a hidden page draws nothing. */
+function animate() {
+  let next;
+  const frame = (now) => {
+    next = requestAnimationFrame(frame);
+    guard(() => page.frame(now));
+    if (failed) cancelAnimationFrame(next);
+  };
+  on(document, "visibilitychange", () => {
+    cancelAnimationFrame(next);
+    if (!document.hidden) next = requestAnimationFrame(frame);
+  });
+  next = requestAnimationFrame(frame);
+}
+
+async function start() {
+  $("restart").addEventListener("click", () => location.reload());
+  await init();
+  page = new Page(graph);
+  wireGraph();
+  wireTheme();
+  wireControls();
+  wireLink();
+  open();
+  animate();
+}
+
+start().catch((error) => guard(() => { throw error; }));
