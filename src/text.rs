@@ -5,7 +5,7 @@
 
 mod number;
 
-pub(crate) use number::{Decimal, leading_number, number};
+pub(crate) use number::{Decimal, leading_number, number, split};
 
 use core::fmt;
 use core::ops::Range;

@@ -1,6 +1,6 @@
 //! Instants and spans of time. Time is always an argument here: nothing reads a clock.
 
-use crate::text::{BadNumber, Decimal, ParseError, leading_number, number};
+use crate::text::{BadNumber, Decimal, ParseError, leading_number, number, split};
 use core::fmt;
 use core::str::FromStr;
 
@@ -81,8 +81,10 @@ impl FromStr for Time {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        let sign = &text[..text.len() - digits.len()];
+        let (sign, digits) = match text.strip_prefix('-') {
+            Some(digits) => ("-", digits),
+            None => ("", text),
+        };
         let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
         let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
         if whole.is_empty() || part.len() > 6 || !all_digits(whole) || !all_digits(part) {
@@ -220,7 +222,7 @@ impl FromStr for Span {
                 return Err(ParseError::new(text, from..text.len(), format!("not a span; {HELP}")));
             };
             let next = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-            let unit = &tail[..next];
+            let (unit, next) = split(tail, next);
             let at = from + digits.len();
             total += match unit {
                 "" if tail.is_empty() => {
@@ -240,7 +242,7 @@ impl FromStr for Span {
                     }
                 },
             };
-            rest = &tail[next..];
+            rest = next;
         }
         Span::from_secs(total).map_err(|e| ParseError::whole(text, e.to_string()))
     }

@@ -105,13 +105,16 @@ impl Trace {
     ///
     /// The finest level whose columns are not much smaller is used, or a coarser one when that
     /// does not reach back to `from`.
-    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> impl Iterator<Item = &Column> {
+    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Vec<&Column> {
         let level = self.level(from, seconds);
         let complete = &self.levels[level].complete;
         let start = complete.partition_point(|c| c.last < from).saturating_sub(1);
         // What has not reached this level yet is filling at the levels below it, newest last.
         let filling = self.levels[..=level].iter().rev().filter_map(|l| l.filling.as_ref());
-        complete.range(start..).chain(filling).take_while(move |c| c.first <= to)
+        let mut columns = Vec::with_capacity(complete.len() - start + level + 1);
+        columns.extend(complete.range(start..).take_while(|c| c.first <= to));
+        columns.extend(filling.filter(|c| c.first <= to));
+        columns
     }
 
     /// The last column that began at or before `at`, as finely as it is remembered.

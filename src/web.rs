@@ -36,7 +36,7 @@ pub struct Page {
 #[wasm_bindgen]
 impl Page {
     /// A page that draws on `canvas`.
-    #[wasm_bindgen(constructor)]
+    #[wasm_bindgen(constructor, skip_jsdoc)]
     pub fn new(canvas: HtmlCanvasElement) -> Result<Page, JsValue> {
         console_error_panic_hook::set_once();
         let document = canvas.owner_document().ok_or("the canvas is not in a page")?;
@@ -51,6 +51,7 @@ impl Page {
     }
 
     /// Lets time pass until `wall` and shows the result.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn frame(&mut self, wall: f64) -> Result<(), JsValue> {
         self.wall = wall;
         self.app.run(wall);
@@ -63,6 +64,7 @@ impl Page {
     }
 
     /// The canvas has another size: it is drawn at once, within the same frame.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn resize(&mut self, width: f64, height: f64, ratio: f64) -> Result<(), JsValue> {
         self.app.size = [width, height];
         self.canvas.resize([width, height], ratio);
@@ -70,34 +72,40 @@ impl Page {
     }
 
     /// Light or dark.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn theme(&mut self, dark: bool) {
         self.canvas.set_theme(if dark { Theme::Dark } else { Theme::Light });
         self.dirty = true;
     }
 
     /// Whether the viewer asked for less motion.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn reduce_motion(&mut self, still: bool) {
         self.app.reduce_motion(still);
         self.dirty = true;
     }
 
     /// Begins the run that a link's fragment describes; returns what is wrong with it, if so.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn open(&mut self, fragment: &str) -> String {
         self.changed();
         self.app.open(fragment).err().unwrap_or_default()
     }
 
     /// The fragment for the address: the settings in force.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn fragment(&self) -> String {
         self.app.settings_link().to_string()
     }
 
     /// The fragment that replays this run.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn recording(&self) -> String {
         self.app.recording().to_string()
     }
 
     /// Gives a setting a value; returns what is wrong with it, if so.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn set(&mut self, name: &str, value: &str) -> String {
         self.changed();
         match self.app.scope.set(name, value) {
@@ -109,28 +117,33 @@ impl Page {
     }
 
     /// The value of a setting, as text.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn get(&self, name: &str) -> String {
         self.app.scope.settings().get(name)
     }
 
     /// Moves a setting to the next round value up or down.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn nudge(&mut self, name: &str, by: f64) {
         self.changed();
         self.app.nudge(name, by);
     }
 
     /// Sets the rate of automatic events from the slider's position.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn slide(&mut self, position: f64) {
         self.changed();
         self.app.slide(position);
     }
 
     /// The slider's position.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn slider(&self) -> f64 {
         self.app.slider()
     }
 
     /// What the mode in force means.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn mode_hint(&self) -> String {
         match self.app.scope.settings().mode {
             Mode::Strict => "A sender over the limit must fall silent.",
@@ -140,58 +153,68 @@ impl Page {
     }
 
     /// Stops the scope's time, or lets it run again.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn pause(&mut self) {
         self.changed();
         self.app.pause();
     }
 
     /// Whether the scope's time is stopped.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn paused(&self) -> bool {
         self.app.paused
     }
 
     /// Stops, and lets a tenth of a second pass.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn step(&mut self) {
         self.changed();
         self.app.step();
     }
 
     /// Begins again with the settings in force.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn reset(&mut self) -> Result<(), JsValue> {
         self.changed();
         self.app.reset().map_err(said)
     }
 
     /// Returns to the present.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn live(&mut self) {
         self.changed();
         self.app.past = None;
     }
 
     /// The pointer goes down.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn press(&mut self, x: f64, y: f64, touch: bool) {
         self.app.press(x, y, touch);
     }
 
     /// The pointer moves; returns the cursor to show.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn move_to(&mut self, x: f64, y: f64) -> String {
         self.dirty = true;
         self.app.move_to(x, y).to_owned()
     }
 
     /// The pointer goes up, at the time `wall`.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn release(&mut self, wall: f64) {
         self.changed();
         self.app.release(wall);
     }
 
     /// The pointer is gone.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn leave(&mut self) {
         self.dirty = true;
         self.app.pointer.leave();
     }
 
     /// A key on the graph, at the time `wall`; false if it means nothing.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
         let known = self.app.key(key, shift, wall);
         if known {

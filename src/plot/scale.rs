@@ -51,7 +51,7 @@ impl Log {
         match fraction(self.range, position) {
             t if t <= 0.0 => from,
             t if t >= 1.0 => to,
-            t => libm::pow(10.0, lerp(self.domain.map(libm::log10), t)),
+            t => libm::exp(lerp(self.domain.map(libm::log), t)),
         }
     }
 }

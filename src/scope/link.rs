@@ -8,7 +8,7 @@
 //! scope: `events*10` is ten events at once, anything else gives a setting a value. `at` is the
 //! time at which the viewer enters, `paused` keeps it there.
 
-use super::settings::{NAMES, Settings};
+use super::settings::{NAMES, Settings, names};
 use super::{Command, MEMORY};
 use crate::text::{ParseError, parts};
 use crate::time::Time;
@@ -65,7 +65,7 @@ impl FromStr for Link {
                 "do" => link.script = script(value, link.settings).map_err(inside)?,
                 _ if NAMES.contains(&name) => link.settings.set(name, value).map_err(inside)?,
                 _ => {
-                    let names = NAMES.join(", ");
+                    let names = names();
                     let help = format!("not part of a link; it has at, paused, do, {names}");
                     return Err(ParseError::new(text, offset..offset + name.len(), help));
                 }
@@ -101,7 +101,7 @@ fn script(text: &str, mut settings: Settings) -> Result<Vec<(Time, Command)>, Pa
             None if what == "events" => Command::Events(1),
             Some((name, _)) => {
                 let at = offset + time.len() + 1;
-                let names = NAMES.join(", ");
+                let names = names();
                 let help = format!("nothing that can be done; write events or one of {names}");
                 return Err(ParseError::new(text, at..at + name.len(), help));
             }

@@ -68,6 +68,16 @@ pub const NAMES: [&str; 11] = [
     "exact",
 ];
 
+/// The names of all settings, for people.
+pub(crate) fn names() -> String {
+    let mut list = String::new();
+    for name in NAMES {
+        list.push_str(if list.is_empty() { "" } else { ", " });
+        list.push_str(name);
+    }
+    list
+}
+
 const INTERVAL: RangeInclusive<f64> = 0.1..=604_800.0;
 const WINDOW: RangeInclusive<f64> = 10.0..=3600.0;
 
@@ -100,7 +110,7 @@ impl Settings {
             "window" => self.window = span(value, WINDOW, "from 10s to 1h")?,
             "exact" => self.exact = switch(value)?,
             _ => {
-                let help = format!("not a setting; there are {}", NAMES.join(", "));
+                let help = format!("not a setting; there are {}", names());
                 return Err(ParseError::whole(name, help));
             }
         }

@@ -19,7 +19,13 @@ pub(crate) fn leading_number(text: &str) -> (&str, &str) {
             _ => true,
         })
         .unwrap_or(text.len());
-    text.split_at(end)
+    split(text, end)
+}
+
+/// The text before and after the byte `at`, where that is between two characters: a split that
+/// cannot panic.
+pub(crate) fn split(text: &str, at: usize) -> (&str, &str) {
+    text.split_at_checked(at).unwrap_or((text, ""))
 }
 
 /// The value of a plain decimal number, the nearest f64; `None` for anything else, and where

@@ -1,10 +1,9 @@
-//! Busy days and quiet nights: a Poisson process whose rate is a sinusoid of the time.
+//! Busy days and quiet nights: a Poisson process whose rate rises and falls with the time.
 
 use super::clock::Clock;
 use super::random::Random;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
-use core::f64::consts::{PI, TAU};
 
 /// How far the rate swings to either side of its mean, as a part of the mean.
 const SWING: f64 = 0.9;
@@ -15,19 +14,21 @@ const PIECES_A_DAY: f64 = 64.0;
 /// The least length of a piece in mean gaps, so that no event takes many pieces to find.
 const PIECE_GAPS: f64 = 8.0;
 
-/// Poisson events at the rate `r(t) = R (1 + 0.9 sin(2π t/day))`, with t from the origin of time:
-/// each day begins at the mean, rising, and swings between 0.1 and 1.9 times the mean.
+/// Poisson events at the rate `r(t) = R (1 + 0.9 wave(t/day))`, with t from the origin of time:
+/// each day begins at the mean, rising, and swings between 0.1 and 1.9 times the mean. The wave is
+/// a parabola up for the first half of the day and one down for the second: near enough to a sine
+/// that nobody sees the difference, and a fraction of its cost and of its weight in the page.
 ///
 /// By thinning (Lewis and Shedler, "Simulation of nonhomogeneous Poisson processes by thinning",
 /// Naval Research Logistics Quarterly 26, 1979): candidates come at a constant rate `top`, never
 /// below r; each is kept with the probability r(t)/top; what is kept has the rate r, exactly.
 ///
-/// One top for the whole day (1.9 R) would waste every second candidate and take a sine for each,
+/// One top for the whole day (1.9 R) would waste every second candidate,
 /// so time is cut in pieces with a top of their own. In a piece of length h, the rate differs
-/// from that in its middle by at most `h/2 · max|r'| = h/2 · 0.9 R 2π/day`, which bounds it from
+/// from that in its middle by at most `h/2 · max|r'| = h/2 · 0.9 R 8/day`, which bounds it from
 /// above and below. At the end of a piece the candidate beyond it is dropped and drawn again at
 /// the next top: exponential gaps have no memory. And where the lot falls under the lower bound,
-/// the event is kept without asking for the sine. Where pieces are long against the day, the
+/// the event is kept without asking for the rate. Where pieces are long against the day, the
 /// bounds are 0.1 R and 1.9 R, and what is left is plain thinning.
 #[derive(Clone, Debug)]
 pub(super) struct DayAndNight {
@@ -84,7 +85,7 @@ impl DayAndNight {
 
     fn enter_piece(&mut self) {
         let middle = self.rate(self.clock.micros() + self.piece / 2.0);
-        let reach = PI * SWING * self.piece / self.day;
+        let reach = self.piece / 2.0 * SWING * STEEPEST / self.day;
         self.low = (middle - reach).max(1.0 - SWING);
         self.top = (middle + reach).min(1.0 + SWING);
         self.left = self.piece;
@@ -92,7 +93,17 @@ impl DayAndNight {
 
     /// The rate at `micros` from the origin, as a part of the mean rate: 0.1 to 1.9.
     fn rate(&self, micros: f64) -> f64 {
-        let days = micros / self.day;
-        1.0 + SWING * libm::sin(TAU * (days - libm::floor(days)))
+        1.0 + SWING * wave(micros / self.day)
     }
+}
+
+/// The steepest rise or fall of the wave, per day: at the beginning, in the middle and at the end.
+const STEEPEST: f64 = 8.0;
+
+/// From 0 to 1 and back in the first half of a day, to -1 and back in the second.
+fn wave(days: f64) -> f64 {
+    let halves = 2.0 * (days - libm::floor(days));
+    let part = halves - libm::floor(halves);
+    let arch = 4.0 * part * (1.0 - part);
+    if halves < 1.0 { arch } else { -arch }
 }

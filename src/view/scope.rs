@@ -72,9 +72,10 @@ pub fn draw(scope: &Scope, look: &Look) -> Vec<Mark> {
     if frame.plot.width <= 0.0 || frame.plot.height <= 0.0 {
         return marks;
     }
+    let columns = scope.instrument().trace().columns(frame.from, frame.to, 1.0 / frame.pace);
     axes::draw(&mut marks, &frame, look);
-    lines::draw(&mut marks, &frame, scope, look);
-    events::draw(&mut marks, &frame, scope);
+    lines::draw(&mut marks, &frame, &columns, scope, look);
+    events::draw(&mut marks, &frame, &columns);
     tags::draw(&mut marks, &frame, scope, look);
     crosshair::draw(&mut marks, &frame, scope, look);
     marks
@@ -87,10 +88,12 @@ pub fn top(scope: &Scope, right: Time) -> f64 {
     let instrument = scope.instrument();
     let per_second = 1.0 / instrument.period().secs();
     let from = right.before(window);
-    let columns = instrument.trace().columns(from, right, window.secs() / COLUMNS);
-    let entering = |at: Time, rate: f64, high: f64| if at < from { rate } else { high };
-    let seen =
-        columns.map(|c| entering(c.last, c.end.rate_at(from), c.rate.high)).fold(0.0, f64::max);
+    let mut seen: f64 = 0.0;
+    for column in instrument.trace().columns(from, right, window.secs() / COLUMNS) {
+        // The column before the left edge counts by what is left of it there.
+        let entering = column.last < from;
+        seen = seen.max(if entering { column.end.rate_at(from) } else { column.rate.high });
+    }
     let seen = if exact { seen.max(busiest(scope, from, right)) } else { seen };
     let limit = instrument.limiter().limit.count();
     // Without events and limit there is still one event per interval to show.
@@ -101,11 +104,15 @@ pub fn top(scope: &Scope, right: Time) -> f64 {
 fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
     let instrument = scope.instrument();
     let (trace, period) = (instrument.trace(), instrument.period());
-    let seconds = to.since(from) / COLUMNS;
-    let ends = trace.columns(from, to, seconds).map(|column| column.last.min(to));
-    let counts =
-        ends.filter_map(|at| trace.total_at(at)?.checked_sub(trace.total_at(at.before(period))?));
-    counts.max().unwrap_or(0) as f64 / period.secs()
+    let mut most = 0;
+    for column in trace.columns(from, to, to.since(from) / COLUMNS) {
+        let at = column.last.min(to);
+        if let (Some(count), Some(before)) = (trace.total_at(at), trace.total_at(at.before(period)))
+        {
+            most = most.max(count - before);
+        }
+    }
+    most as f64 / period.secs()
 }
 
 /// About how many columns are looked at to find the top: fewer than are drawn are enough.

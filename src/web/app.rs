@@ -215,7 +215,7 @@ impl App {
     fn move_crosshair(&mut self, by: f64) {
         let [from, to] = scope::plot_edges(&self.look());
         let [x, y] = self.pointer.at.unwrap_or([to, self.size[1] / 2.0]);
-        self.pointer.at = Some([(x + by).clamp(from, to), y]);
+        self.pointer.at = Some([(x + by).max(from).min(to), y]);
     }
 
     /// Moves a setting to the next round value up or down: 1, 2, 5, 10 and so on, or by one.

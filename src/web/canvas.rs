@@ -133,7 +133,7 @@ impl Canvas {
     fn text(&mut self, text: &Text) -> Result<(), JsValue> {
         if self.font != Some((text.bold, text.size)) {
             let weight = if text.bold { "600" } else { "400" };
-            self.context.set_font(&format!("{weight} {}px {FONT}", text.size));
+            self.context.set_font(&format!("{weight} {}px {FONT}", text.size as u32));
             self.font = Some((text.bold, text.size));
         }
         self.context.set_fill_style_str(self.colour(text.ink));

@@ -127,7 +127,7 @@ impl Texts {
     fn summary(&self, app: &App) -> String {
         let words = scope::words(&app.scope, &app.look());
         if !words.is_empty() {
-            return words.join(". ");
+            return words.into_iter().map(|line| line + ". ").collect();
         }
         let (now, instrument) = (app.scope.now(), app.scope.instrument());
         format!(

@@ -1,5 +1,6 @@
 //! How numbers and times are written: thousands apart, a true minus, a thin space before units.
 
+use super::round::shift;
 use core::fmt::Write;
 
 /// The narrow no-break space, between thousands and before units.
@@ -34,9 +35,7 @@ pub fn readout(value: f64) -> String {
     if value.is_infinite() || value.abs() >= HUGE || value.abs() < 1e-6 {
         return scientific(value, 2);
     }
-    // The exponent after rounding: 9.996 is 10.0.
-    let rounded = format!("{value:.2e}");
-    let exponent = rounded.split_once('e').and_then(|(_, e)| e.parse::<i32>().ok()).unwrap_or(0);
+    let (_, exponent) = significant(value, 2);
     fixed(value, (2 - exponent).max(0) as usize)
 }
 
@@ -58,7 +57,7 @@ pub fn seconds(value: f64) -> String {
         0.0 => format!("0{THIN}s"),
         _ if s < 0.999_5e-3 => format!("{}{THIN}µs", short(s * 1e6)),
         _ if s < 0.999_5 => format!("{}{THIN}ms", short(s * 1e3)),
-        _ if s < 59.95 => format!("{s:.1}{THIN}s"),
+        _ if s < 59.95 => format!("{}{THIN}s", fixed(s, 1)),
         _ if s < 3599.5 => whole(s, 1.0),
         _ if s < 86_370.0 => whole(s, 60.0),
         _ => whole(s, 3600.0),
@@ -91,32 +90,59 @@ fn whole(value: f64, unit: f64) -> String {
 
 /// A number from 0 up to 1000, with a decimal where it is short of two digits.
 fn short(value: f64) -> String {
-    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+    fixed(value, if value < 9.95 { 1 } else { 0 })
 }
 
+/// The decimals that an integer of 64 bits has room for.
+const DECIMALS: usize = 17;
+
+/// A number below 1e15, rounded to so many decimals.
+///
+/// It is rounded to an integer and written as one: printing an f64 is the most expensive thing
+/// that the standard library would bring into the page.
 fn fixed(value: f64, decimals: usize) -> String {
-    let text = format!("{:.decimals$}", value.abs());
-    let zero = text.bytes().all(|b| matches!(b, b'0' | b'.'));
-    let sign = if value < 0.0 && !zero { "−" } else { "" };
-    format!("{sign}{}", grouped(&text))
+    let room = DECIMALS.saturating_sub(super::round::exponent(value.abs().max(1.0)) as usize);
+    let decimals = decimals.min(room);
+    let rounded = libm::round(shift(value.abs(), decimals as i32)) as u64;
+    let unit = 10_u64.pow(decimals as u32);
+    let sign = if value < 0.0 && rounded > 0 { "−" } else { "" };
+    let whole = readout_count(rounded / unit);
+    match decimals {
+        0 => format!("{sign}{whole}"),
+        _ => format!("{sign}{whole}.{:0decimals$}", rounded % unit),
+    }
+}
+
+/// The digits of a number that is finite and not zero, as an integer with `decimals` digits
+/// after the first, and the exponent of the first: both after rounding, so that 9.996 is 1.00e1.
+fn significant(value: f64, decimals: usize) -> (u64, i32) {
+    let exponent = super::round::exponent(value);
+    let digits = |exponent: i32| libm::round(shift(value.abs(), decimals as i32 - exponent)) as u64;
+    match digits(exponent) {
+        n if n >= 10_u64.pow(decimals as u32 + 1) => (digits(exponent + 1), exponent + 1),
+        n => (n, exponent),
+    }
 }
 
 /// As in `1.23×10⁻⁷`, without zeros at the end of the decimals.
 fn scientific(value: f64, decimals: usize) -> String {
     let sign = if value < 0.0 { "−" } else { "" };
-    let text = format!("{:.decimals$e}", value.abs());
-    let Some((mantissa, exponent)) = text.split_once('e').filter(|_| value != 0.0) else {
-        return if value.is_infinite() { format!("{sign}∞") } else { "0".to_owned() };
-    };
-    let mantissa = match mantissa.contains('.') {
-        true => mantissa.trim_end_matches('0').trim_end_matches('.'),
-        false => mantissa,
-    };
-    let raised = exponent.chars().map(|c| match c.to_digit(10) {
-        Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize],
-        None => '⁻',
-    });
-    format!("{sign}{mantissa}×10{}", raised.collect::<String>())
+    if value == 0.0 || value.is_infinite() {
+        return if value == 0.0 { "0".to_owned() } else { format!("{sign}∞") };
+    }
+    let (digits, exponent) = significant(value, decimals);
+    let digits = digits.to_string();
+    let (first, rest) = digits.split_at_checked(1).unwrap_or((&digits, ""));
+    let rest = rest.trim_end_matches('0');
+    let point = if rest.is_empty() { "" } else { "." };
+    let raised = exponent.to_string().chars().map(superscript).collect::<String>();
+    format!("{sign}{first}{point}{rest}×10{raised}")
+}
+
+/// A digit or a minus, raised.
+fn superscript(c: char) -> char {
+    const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    c.to_digit(10).map_or('⁻', |digit| RAISED[digit as usize])
 }
 
 /// Plain decimal digits, with a thin space between the thousands before the point.

@@ -57,8 +57,21 @@ const TIMES: [f64; 20] = {
 
 /// `value` · 10^`exponent`; where the power of ten is exact, up to 10²², rounded once.
 pub(super) fn shift(value: f64, exponent: i32) -> f64 {
-    let power = libm::pow(10.0, f64::from(exponent.abs()));
+    let power = ten_to(exponent.unsigned_abs());
     if exponent < 0 { value / power } else { value * power }
+}
+
+/// 10^`n`, by squaring.
+fn ten_to(mut n: u32) -> f64 {
+    let (mut power, mut square) = (1.0, 10.0);
+    while n > 0 {
+        if n % 2 == 1 {
+            power *= square;
+        }
+        square *= square;
+        n /= 2;
+    }
+    power
 }
 
 /// The exponent of the power of ten at or below `value`, which is finite and not zero.

@@ -2,7 +2,6 @@
 
 use super::frame::{Frame, LANE};
 use crate::plot::{Fill, Ink, Mark, Point, Rect, Stroke};
-use crate::scope::Scope;
 use crate::trace::Column;
 
 /// Events nearer to each other than this, in CSS pixels, are drawn as a band.
@@ -11,19 +10,19 @@ const APART: f64 = 7.0;
 /// Half the size of a cross.
 const ARM: f64 = 3.5;
 
-pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope) {
-    let trace = scope.instrument().trace();
-    let seconds = 1.0 / frame.pace;
-    let columns = || trace.columns(frame.from, frame.to, seconds).filter(|c| c.last >= frame.from);
+pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, columns: &[&Column]) {
+    let inside = columns.partition_point(|c| c.last < frame.from);
+    let columns = &columns[inside..];
     let top = frame.plot.bottom() + 4.0;
 
-    let allowed = bars(frame, columns().map(|c| (c, c.end.allowed)), top);
+    let allowed: Vec<_> = columns.iter().map(|c| (*c, c.end.allowed)).collect();
+    let allowed = bars(frame, &allowed, top);
     marks.push(Mark::Rects { rects: allowed, fill: Fill::new(Ink::Allowed, 1.0) });
 
     let y = top + 1.5 * LANE;
     let (mut arms, mut crowd) = (Vec::new(), Vec::new());
     let mut last_x = f64::NEG_INFINITY;
-    let mut refused = columns().filter(|c| c.end.refused > 0).peekable();
+    let mut refused = columns.iter().filter(|c| c.end.refused > 0).peekable();
     while let Some(column) = refused.next() {
         let x = frame.x(column.last);
         let next_x = refused.peek().map_or(f64::INFINITY, |next| frame.x(next.last));
@@ -31,23 +30,19 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope) {
             arms.push((Point::new(x - ARM, y - ARM), Point::new(x + ARM, y + ARM)));
             arms.push((Point::new(x - ARM, y + ARM), Point::new(x + ARM, y - ARM)));
         } else {
-            crowd.push((column, column.end.refused));
+            crowd.push((*column, column.end.refused));
         }
         last_x = x;
     }
-    let crowd = bars(frame, crowd.into_iter(), top + LANE);
+    let crowd = bars(frame, &crowd, top + LANE);
     marks.push(Mark::Rects { rects: crowd, fill: Fill::new(Ink::Refused, 1.0) });
     marks.push(Mark::Segments { pairs: arms, stroke: Stroke::solid(Ink::Refused, 1.75) });
 }
 
 /// One bar a column, higher where it stands for more events; neighbours of a height are one.
-fn bars<'a>(
-    frame: &Frame,
-    columns: impl Iterator<Item = (&'a Column, u32)>,
-    top: f64,
-) -> Vec<Rect> {
+fn bars(frame: &Frame, columns: &[(&Column, u32)], top: f64) -> Vec<Rect> {
     let mut bars: Vec<Rect> = Vec::new();
-    for (column, events) in columns.filter(|&(_, events)| events > 0) {
+    for &(column, events) in columns.iter().filter(|&&(_, events)| events > 0) {
         // Half of the lane for one event, all of it for a thousand.
         let size = libm::log10(f64::from(events)).min(3.0) / 3.0;
         let height = libm::round((LANE - 3.0) * (0.5 + 0.5 * size));

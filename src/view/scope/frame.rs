@@ -57,7 +57,7 @@ impl Frame {
 
     /// Which instant is where, within the plot.
     pub(super) fn time_at(&self, x: f64) -> Time {
-        let seconds = (x.clamp(self.plot.x, self.plot.right()) - self.plot.right()) / self.pace;
+        let seconds = (x.max(self.plot.x).min(self.plot.right()) - self.plot.right()) / self.pace;
         let micros = libm::round(seconds * 1e6) as i64;
         Time::from_micros(self.to.as_micros().saturating_add(micros))
     }

@@ -13,12 +13,41 @@ const STEP: f64 = 2.0;
 /// Less than this many pixels of a column's range can't be seen.
 const VISIBLE: f64 = 0.5;
 
-pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &Look) {
-    let columns = scope.instrument().trace().columns(frame.from, frame.to, 1.0 / frame.pace);
-    let columns: Vec<&Column> = columns.collect();
+/// One of the two lines.
+#[derive(Clone, Copy)]
+enum Line {
+    Red,
+    Blue,
+}
+
+impl Line {
+    /// Its value at `at`, when nothing happened after the point.
+    fn at(self, point: &trace::Point, at: Time) -> f64 {
+        match self {
+            Line::Red => point.rate_at(at),
+            Line::Blue => point.smoothed_at(at),
+        }
+    }
+
+    /// Its value at the end of a column, and its range within.
+    fn of(self, column: &Column) -> (f64, Extent) {
+        match self {
+            Line::Red => (column.end.rate, column.rate),
+            Line::Blue => (column.end.smoothed, column.smoothed),
+        }
+    }
+}
+
+pub(super) fn draw(
+    marks: &mut Vec<Mark>,
+    frame: &Frame,
+    columns: &[&Column],
+    scope: &Scope,
+    look: &Look,
+) {
     let now = scope.now().min(frame.to);
-    let red = path(frame, &columns, now, trace::Point::rate_at, |c| c.rate);
-    let blue = path(frame, &columns, now, trace::Point::smoothed_at, |c| c.smoothed);
+    let red = path(frame, columns, now, Line::Red);
+    let blue = path(frame, columns, now, Line::Blue);
     marks.push(Mark::Clip(frame.plot));
     if look.exact {
         let exact = count(frame, scope, now);
@@ -45,13 +74,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
 }
 
 /// One line through all columns, in closed form where nothing happened.
-fn path(
-    frame: &Frame,
-    columns: &[&Column],
-    now: Time,
-    value: impl Fn(&trace::Point, Time) -> f64,
-    range: impl Fn(&Column) -> Extent,
-) -> Vec<Point> {
+fn path(frame: &Frame, columns: &[&Column], now: Time, line: Line) -> Vec<Point> {
     let mut points = Vec::with_capacity(columns.len() + 64);
     // Before the first event both lines are at zero.
     if columns.first().is_none_or(|first| first.first >= frame.from) {
@@ -62,32 +85,25 @@ fn path(
     let mut last: Option<&Column> = None;
     for column in columns {
         if let Some(last) = last {
-            curve(&mut points, frame, last, column.first, &value);
+            curve(&mut points, frame, last, column.first, line);
         }
-        let Extent { low, high } = range(column);
+        let (end, Extent { low, high }) = line.of(column);
         let x = (frame.x(column.first) + frame.x(column.last)) / 2.0;
         if frame.y(low) - frame.y(high) > VISIBLE {
             points.push(Point::new(x, frame.y(high)));
             points.push(Point::new(x, frame.y(low)));
         }
-        let end = value(&column.end, column.last);
         points.push(Point::new(frame.x(column.last), frame.y(end)));
         last = Some(column);
     }
     if let Some(last) = last {
-        curve(&mut points, frame, last, now, &value);
+        curve(&mut points, frame, last, now, line);
     }
     points
 }
 
 /// The line from the end of a column until something happens again.
-fn curve(
-    points: &mut Vec<Point>,
-    frame: &Frame,
-    last: &Column,
-    until: Time,
-    value: impl Fn(&trace::Point, Time) -> f64,
-) {
+fn curve(points: &mut Vec<Point>, frame: &Frame, last: &Column, until: Time, line: Line) {
     let (from, to) = (frame.x(last.last), frame.x(until));
     // Next to each other, two columns need nothing between.
     if to - from < 1.0 {
@@ -98,9 +114,9 @@ fn curve(
     let end = libm::ceil((to - from) / STEP);
     for i in first as i64..end as i64 {
         let x = from + i as f64 * STEP;
-        points.push(Point::new(x, frame.y(value(&last.end, frame.time_at(x)))));
+        points.push(Point::new(x, frame.y(line.at(&last.end, frame.time_at(x)))));
     }
-    points.push(Point::new(to, frame.y(value(&last.end, until))));
+    points.push(Point::new(to, frame.y(line.at(&last.end, until))));
 }
 
 /// How many events the last decay interval had, where that is remembered.

@@ -31,8 +31,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
         tags.swap(0, 1);
     }
     let bottom = plot.bottom() - HEIGHT / 2.0;
-    tags[0].0 = tags[0].0.clamp(plot.y, bottom - HEIGHT - 1.0);
-    tags[1].0 = tags[1].0.clamp(tags[0].0 + HEIGHT + 1.0, bottom);
+    tags[0].0 = tags[0].0.max(plot.y).min(bottom - HEIGHT - 1.0);
+    tags[1].0 = tags[1].0.max(tags[0].0 + HEIGHT + 1.0).min(bottom);
     let width = if frame.narrow { 76.0 } else { 88.0 };
     for (y, name, value, ink) in tags {
         let text = format!("{name} {}", axis::readout(value));
