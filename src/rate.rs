@@ -63,6 +63,9 @@ impl FromStr for Rate {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         const HELP: &str = "write a rate as a count and a span, such as 10/1m";
+        if let Some(at) = text.bytes().position(|b| b == b' ') {
+            return Err(ParseError::new(text, at..at + 1, format!("a rate has no spaces; {HELP}")));
+        }
         let Some((count, per)) = text.split_once('/') else {
             return Err(ParseError::whole(text, format!("not a rate; {HELP}")));
         };

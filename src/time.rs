@@ -210,9 +210,8 @@ impl FromStr for Span {
         if text.is_empty() {
             return Err(ParseError::whole(text, format!("a span is missing; {HELP}")));
         }
-        if let Some((at, space)) = text.char_indices().find(|(_, c)| c.is_whitespace()) {
-            let help = format!("a span has no spaces; {HELP}");
-            return Err(ParseError::new(text, at..at + space.len_utf8(), help));
+        if let Some(at) = text.bytes().position(|b| b == b' ') {
+            return Err(ParseError::new(text, at..at + 1, format!("a span has no spaces; {HELP}")));
         }
         let (mut rest, mut total) = (text, 0.0);
         while !rest.is_empty() {
