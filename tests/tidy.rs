@@ -1,0 +1,280 @@
+//! The rules of the house, held by a test. What is read is code: comments, texts and
+//! `#[cfg(test)]` are not. Each failure lists every place, as file and line.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used)]
+
+#[path = "tidy/code.rs"]
+mod code;
+
+use code::{Code, read};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A floor, the floors below that its rooms may import, and its rooms. A room is a file or a
+/// folder directly in src. On floor 0 a room may import those before it; elsewhere, none of its
+/// own floor. A room that is missing here is not part of the house: give it a floor.
+const FLOORS: [(char, &str, &[&str]); 6] = [
+    ('0', "", &["text", "time", "rate", "outcome", "estimate", "limit"]),
+    ('1', "0", &["keyed", "traffic", "log", "rules", "trace"]),
+    ('2', "01", &["scope", "replay", "tune"]),
+    ('p', "", &["plot"]),
+    ('3', "012p", &["view"]),
+    ('4', "0123p", &["web", "redis_store", "middleware", "bin"]),
+];
+
+/// What only floor 4 may name: clocks, the browser and the rest of the outside world.
+const OUTSIDE: [&str; 12] = [
+    "Instant::now",
+    "SystemTime",
+    "Date::now",
+    "Date::new_0",
+    "performance",
+    "web_sys",
+    "js_sys",
+    "wasm_bindgen",
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::thread",
+];
+
+/// What may panic, and has no place outside tests.
+const PANICS: [&str; 7] =
+    [".unwrap()", ".unwrap_err()", ".expect(", "panic!", "todo!", "unimplemented!", "unreachable!"];
+
+/// Functions whose last bit depends on the platform in std; `libm` has them with the same bits
+/// everywhere. (`sqrt`, `abs`, `floor` and such are exact.)
+const INEXACT: [&str; 24] = [
+    "exp", "exp2", "exp_m1", "ln", "ln_1p", "log", "log2", "log10", "powf", "powi", "cbrt",
+    "hypot", "sin", "cos", "tan", "sin_cos", "asin", "acos", "atan", "atan2", "sinh", "cosh",
+    "tanh", "gamma",
+];
+
+/// The top level: what the design lists, and what its tools want to find there.
+const TOP_LEVEL: [&str; 17] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "README.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "src",
+    "tests",
+    "www",
+    "benches",
+    "examples",
+    "scripts",
+    "rustfmt.toml",
+    "webdriver.json",
+    "package.json",
+    "package-lock.json",
+    "node_modules",
+    "target",
+];
+
+const LONGEST_FILE: usize = 400;
+
+#[test]
+fn imports_run_downwards() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        let Some(here) = file.room() else { continue };
+        if floor(here).is_none() {
+            wrong.push(format!("{}: the room {here} has no floor", file.name));
+        }
+        for (line, there) in file.code.imports(&file.module) {
+            if !may_import(here, &there) {
+                wrong.push(format!("{}:{line}: {here} may not import {there}", file.name));
+            }
+        }
+    }
+    assert_none("imports that do not run downwards", wrong);
+}
+
+#[test]
+fn only_the_front_ends_know_the_outside_world() {
+    assert_none("the outside world below floor 4", places(below_floor_4, &OUTSIDE));
+}
+
+#[test]
+fn floats_have_the_same_bits_everywhere() {
+    let inexact =
+        |name: &&str| [format!(".{name}("), format!("f64::{name}"), format!("f32::{name}")];
+    let forms: Vec<String> = INEXACT.iter().flat_map(inexact).collect();
+    let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
+    assert_none("floats of std instead of libm", places(below_floor_4, &forms));
+}
+
+#[test]
+fn nothing_panics() {
+    assert_none("a panic is a bug", places(|_| true, &PANICS));
+}
+
+#[test]
+fn nothing_is_unsafe() {
+    assert_none("unsafe code", places(|_| true, &["unsafe"]));
+    assert!(manifest().contains("\nunsafe_code = \"forbid\"\n"), "Cargo.toml forbids unsafe code");
+}
+
+#[test]
+fn files_are_short() {
+    let long = |file: &Source| file.lines > LONGEST_FILE;
+    let what = |file: Source| format!("{}: {} lines", file.name, file.lines);
+    assert_none("split by idea", sources().into_iter().filter(long).map(what).collect());
+}
+
+#[test]
+fn every_feature_says_what_it_is() {
+    let manifest = manifest();
+    let features = manifest.split("\n[features]\n").nth(1).unwrap().split("\n[").next().unwrap();
+    let lines: Vec<&str> = features.lines().collect();
+    let bare = |pair: &&[&str]| {
+        let is_feature = pair[1].contains('=') && !pair[1].starts_with([' ', '#']);
+        is_feature && !pair[1].starts_with("default ") && !pair[0].starts_with("# ")
+    };
+    let wrong = lines.windows(2).filter(bare).map(|pair| pair[1].to_owned()).collect();
+    assert_none("features without a comment", wrong);
+}
+
+#[test]
+fn the_page_has_nothing_inline() {
+    let mut wrong = Vec::new();
+    for path in files(&root().join("www"), "html") {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        for tag in fs::read_to_string(&path).unwrap().split('<').skip(1) {
+            let (tag, text) = tag.split_once('>').unwrap_or((tag, ""));
+            let inline_script =
+                tag.starts_with("script") && !(tag.contains(" src=") && text.is_empty());
+            let attribute = |word: &str| {
+                let event = word.starts_with("on") && word.contains('=');
+                event || word.starts_with("style=") || word.contains("=\"javascript:")
+            };
+            if inline_script || tag.starts_with("style") || tag.split_whitespace().any(attribute) {
+                wrong.push(format!("{name}: <{tag}>"));
+            }
+        }
+    }
+    assert_none("script or style in the page itself, which its policy blocks", wrong);
+}
+
+#[test]
+fn the_top_level_is_what_the_design_lists() {
+    let entries = fs::read_dir(root()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let new = |name: &String| !name.starts_with('.') && !TOP_LEVEL.contains(&name.as_str());
+    assert_none("new at the top level", names.filter(new).collect());
+}
+
+/// These tests find what they look for, and nothing in comments, texts or tests.
+#[test]
+fn the_reader_of_code_reads_code() {
+    let code = read(
+        r##"
+        // one.unwrap()  /* not nested
+        /* two.unwrap() /* nested */ three.unwrap() */
+        fn a<'a>(x: &'a str) -> char { "four.unwrap() \" //"; r#"five.unwrap() ""#; '"' }
+        fn b() { six.unwrap(); x.unwrap_or(0); '\''; 'u' }
+        use crate::time::{Span, Time};
+        use crate::{rate::Rate, text::{number, ParseError}, outcome};
+        fn c() -> crate::estimate::exim::Exim { other::crate_::x; super::super::limit::y() }
+        use super::sibling;
+        #[cfg(test)]
+        mod tests { use crate::web; fn d() { seven.unwrap() } }
+        fn e() { unsafe {} }
+        "##,
+    );
+    assert_eq!(code.find(".unwrap()"), [5]);
+    assert_eq!(code.find("unsafe"), [12]);
+    let here = ["view".to_owned(), "scope".to_owned()];
+    let rooms: Vec<String> = code.imports(&here).into_iter().map(|(_, room)| room).collect();
+    assert_eq!(rooms, ["time", "rate", "text", "outcome", "estimate", "limit"]);
+    assert!(may_import("rate", "time") && may_import("view", "plot") && may_import("web", "view"));
+    assert!(!may_import("time", "rate") && !may_import("plot", "time"));
+    assert!(
+        !may_import("log", "trace") && !may_import("web", "bin") && !may_import("web", "attic")
+    );
+}
+
+/// A file of ours.
+struct Source {
+    /// From the top of the repository, as in `src/limit/exim.rs`.
+    name: String,
+    /// The path of its module, as in `limit`, `exim`; empty for the crate itself.
+    module: Vec<String>,
+    lines: usize,
+    code: Code,
+}
+
+impl Source {
+    /// Which room it is in; the crate itself is in none, and may see all.
+    fn room(&self) -> Option<&str> {
+        self.module.first().map(String::as_str)
+    }
+}
+
+fn floor(room: &str) -> Option<usize> {
+    FLOORS.iter().position(|(_, _, rooms)| rooms.contains(&room))
+}
+
+fn below_floor_4(file: &Source) -> bool {
+    file.room().and_then(floor).is_none_or(|floor| FLOORS[floor].0 != '4')
+}
+
+fn may_import(here: &str, there: &str) -> bool {
+    let (Some(from), Some(to)) = (floor(here), floor(there)) else { return false };
+    let place = |room| FLOORS[0].2.iter().position(|&r| r == room);
+    let before = place(there) < place(here);
+    here == there || FLOORS[from].1.contains(FLOORS[to].0) || (from == 0 && to == 0 && before)
+}
+
+/// Every place in the files that `of` picks where one of `forms` stands.
+fn places(of: impl Fn(&Source) -> bool, forms: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in sources().iter().filter(|file| of(file)) {
+        for form in forms {
+            let place = |line: usize| format!("{}:{line}: {form}", file.name);
+            found.extend(file.code.find(form).into_iter().map(place));
+        }
+    }
+    found
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn manifest() -> String {
+    fs::read_to_string(root().join("Cargo.toml")).unwrap()
+}
+
+/// Every file of ours under `folder` with the extension; what a tool built is not ours.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found = Vec::new();
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() && !path.ends_with("www/pkg") {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|e| e == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn sources() -> Vec<Source> {
+    let src = root().join("src");
+    let source = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        let within = path.strip_prefix(&src).unwrap().with_extension("");
+        let parts = within.iter().map(|part| part.to_string_lossy().into_owned());
+        let module = parts.filter(|part| part != "lib").collect();
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        Source { name, module, lines: text.lines().count(), code: read(&text) }
+    };
+    files(&src, "rs").into_iter().map(source).collect()
+}
+
+#[track_caller]
+fn assert_none(rule: &str, wrong: Vec<String>) {
+    assert!(wrong.is_empty(), "{rule}:\n{}", wrong.join("\n"));
+}
