@@ -3,6 +3,8 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use proptest::prelude::*;
 use ratescope::{BadNumber, ParseError, Rate, Span, Time};
 use std::fmt::Display;
@@ -133,6 +135,12 @@ fn rates_as_written() {
     ] {
         assert_written::<Rate>(text, want);
     }
+}
+
+/// `tests/web.rs` asks the same of the page.
+#[test]
+fn numbers_as_written() {
+    common::assert_decimals();
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! The same input gives the same bits in the page as natively, where `tests/bits.rs` wrote them.
+//! The same input gives the same bits in the page as natively, where `tests/bits.rs` wrote them,
+//! and the same texts, though in the page it is the browser that reads and prints numbers.
 //!
 //! `wasm-pack test --headless --chrome -- --test web`
 #![cfg(target_arch = "wasm32")]
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
@@ -16,4 +18,18 @@ fn the_replay_has_the_committed_bits() {
         assert_eq!(now, committed);
     }
     assert_eq!(now.len(), committed.len());
+}
+
+#[wasm_bindgen_test]
+fn numbers_are_written_as_natively() {
+    common::assert_decimals();
+}
+
+#[wasm_bindgen_test]
+fn every_rate_of_the_replay_comes_back_from_its_text() {
+    for line in include_str!("vectors/bits.txt").lines() {
+        for bits in line.split(' ').skip(2) {
+            common::assert_comes_back(f64::from_bits(u64::from_str_radix(bits, 16).unwrap()));
+        }
+    }
 }

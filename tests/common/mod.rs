@@ -7,7 +7,7 @@ use ratescope::estimate::exim::{Exim as Estimator, Measured};
 use ratescope::estimate::recent_average::{Impulse, RecentAverage};
 use ratescope::estimate::smoothed::Smoothed;
 use ratescope::limit::exim::{Exim, Mode};
-use ratescope::{Span, Time};
+use ratescope::{Rate, Span, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -17,6 +17,26 @@ pub const EXIM: [(&str, &str); 4] = [
     ("03_burst_then_silence", include_str!("../vectors/03_burst_then_silence.json")),
     ("06_leaky_vs_strict", include_str!("../vectors/06_leaky_vs_strict.json")),
     ("12_period_syntax", include_str!("../vectors/12_period_syntax.json")),
+];
+
+/// Numbers at the edges of f64 and of how JavaScript writes them, with their plain decimals.
+pub const DECIMALS: [(f64, &str); 16] = [
+    (0.0, "0"),
+    (0.1, "0.1"),
+    (0.30000000000000004, "0.30000000000000004"),
+    (1e-6, "0.000001"),
+    (9.999999999999997e-7, "0.0000009999999999999997"),
+    (1e-7, "0.0000001"),
+    (1.5e-7, "0.00000015"),
+    (1.25e-10, "0.000000000125"),
+    (1024.0, "1024"),
+    (123456.789, "123456.789"),
+    (9007199254740993.0, "9007199254740992"),
+    (1.2345678901234567e20, "123456789012345670000"),
+    (9.999999999999999e20, "999999999999999900000"),
+    (1e21, "1000000000000000000000"),
+    (1.5e21, "1500000000000000000000"),
+    (1.2345678901234568e22, "12345678901234568000000"),
 ];
 
 const EARRRL: &str = include_str!("../vectors/earrrl_naughty_user.json");
@@ -96,6 +116,26 @@ pub fn earrrl() -> Vec<Request> {
         allowed_so_far: event["allowed_so_far"].as_u64().unwrap(),
     };
     file["events"].as_array().unwrap().iter().map(request).collect()
+}
+
+/// Panics unless `number` is read back from its text, bit for bit.
+#[track_caller]
+pub fn assert_comes_back(number: f64) {
+    let rate = Rate::new(number, Span::seconds(1)).unwrap();
+    let back: Rate = rate.to_string().parse().unwrap();
+    assert_eq!(back.count().to_bits(), number.to_bits(), "{rate}");
+}
+
+/// Panics unless the [`DECIMALS`] are written as they should be, and come back.
+pub fn assert_decimals() {
+    for (number, text) in DECIMALS {
+        let rate = Rate::new(number, Span::seconds(1)).unwrap();
+        assert_eq!(rate.to_string(), format!("{text}/1s"));
+        assert_comes_back(number);
+    }
+    for extreme in [f64::MAX, f64::MIN_POSITIVE, 5e-324, 1.0 + f64::EPSILON] {
+        assert_comes_back(extreme);
+    }
 }
 
 /// What is remembered of one key: the red line, EARRRL's impulse and the blue line.
