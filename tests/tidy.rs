@@ -38,6 +38,9 @@ const OUTSIDE: [&str; 12] = [
     "std::thread",
 ];
 
+/// Where the page's numbers are read and printed by the browser, which saves it 26 kB.
+const OUTSIDE_BUT: &str = "src/text/number.rs";
+
 /// What may panic, and has no place outside tests.
 const PANICS: [&str; 7] =
     [".unwrap()", ".unwrap_err()", ".expect(", "panic!", "todo!", "unimplemented!", "unreachable!"];
@@ -92,7 +95,8 @@ fn imports_run_downwards() {
 
 #[test]
 fn only_the_front_ends_know_the_outside_world() {
-    assert_none("the outside world below floor 4", places(below_floor_4, &OUTSIDE));
+    let inside = |file: &Source| below_floor_4(file) && file.name != OUTSIDE_BUT;
+    assert_none("the outside world below floor 4", places(inside, &OUTSIDE));
 }
 
 #[test]
