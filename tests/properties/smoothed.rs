@@ -94,6 +94,28 @@ proptest! {
         prop_assert!((0.0..=most).contains(&after), "{after} of {smoothed} and {rate}");
     }
 
+    /// The line is highest where the falling rate meets it, and from there it falls.
+    #[test]
+    fn the_peak_is_where_the_rate_comes_down_to_it(
+        line in intervals(),
+        rate in magnitude(-3.0, 3.0),
+        part in 0.0f64..2.0,
+    ) {
+        let smoothed = rate * part;
+        let peak = line.peak_after(smoothed, rate);
+        let top = line.after(smoothed, rate, peak);
+        if part >= 1.0 {
+            prop_assert_eq!(peak, 0.0);
+        } else {
+            let met = rate * libm::exp(-peak / line.decay.secs());
+            assert_near(top, met, 1e-12, met);
+        }
+        for elsewhere in [0.5, 0.9, 1.1, 2.0] {
+            let there = line.after(smoothed, rate, peak * elsewhere);
+            prop_assert!(there <= top * (1.0 + 1e-14), "{there} is above {top}");
+        }
+    }
+
     /// With a rate that stands still the line climbs to it, 63 % of the way in q.
     #[test]
     fn an_increase_interval_is_63_percent_of_the_way(increase in span(-3.0, 3.0), rate in magnitude(-3.0, 3.0)) {
