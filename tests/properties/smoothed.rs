@@ -108,7 +108,9 @@ proptest! {
             prop_assert_eq!(peak, 0.0);
         } else {
             let met = rate * libm::exp(-peak / line.decay.secs());
-            assert_near(top, met, 1e-12, met);
+            // The top is flat; when it is later by a part δ the rate is lower by about that.
+            let digits = f64::EPSILON * (line.increase.secs() / line.decay.secs()).max(1.0);
+            assert_near(top, met, 1e-12 + 2.0 * digits, met);
         }
         for elsewhere in [0.5, 0.9, 1.1, 2.0] {
             let there = line.after(smoothed, rate, peak * elsewhere);
