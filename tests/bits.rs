@@ -1,7 +1,7 @@
 //! The same input gives the same bits everywhere: this is the native half, `tests/web.rs` the
 //! other.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
@@ -15,7 +15,8 @@ fn the_replay_has_the_committed_bits() {
     if !path.exists() && env::var_os("CI").is_none() {
         fs::write(&path, &now).unwrap();
     }
-    let committed = fs::read_to_string(&path).unwrap();
+    let committed =
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     for (now, committed) in now.lines().zip(committed.lines()) {
         assert_eq!(now, committed);
     }
