@@ -16,14 +16,21 @@ pub struct Decay {
 /// series is short by less than x⁷/8!, which below x = 1/128 is 2⁻⁶⁴ and cannot be seen. The
 /// series is also several times faster than two calls of `libm`, and x is small exactly when
 /// events are many.
+#[inline]
 pub fn decay(x: f64) -> Decay {
     if x < 1.0 / 128.0 {
         let tail = 1.0 / 24.0 - x * (1.0 / 120.0 - x * (1.0 / 720.0 - x * (1.0 / 5040.0)));
         let mean = 1.0 - x * (0.5 - x * (1.0 / 6.0 - x * tail));
         Decay { left: 1.0 - x * mean, mean }
     } else {
-        Decay { left: libm::exp(-x), mean: mean(x) }
+        by_library(x)
     }
+}
+
+/// Apart, so that the series is small enough to be compiled into the loops that need it.
+#[inline(never)]
+fn by_library(x: f64) -> Decay {
+    Decay { left: libm::exp(-x), mean: mean(x) }
 }
 
 /// `(1 - e^-x) / x` for x not tiny; 0 at infinity.

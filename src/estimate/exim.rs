@@ -55,6 +55,7 @@ pub struct Measured {
 
 impl Exim {
     /// The rate after an event of cost `cost` (finite, at least 0) at `now`.
+    #[inline]
     pub fn measure(&self, before: Option<Measured>, now: Time, cost: f64) -> Measured {
         let rate = match before {
             None => cost,
@@ -67,12 +68,14 @@ impl Exim {
     }
 
     /// The decay that an event at `now` finds when the last one was at `last`.
+    #[inline]
     pub(crate) fn decay_since(&self, last: Time, now: Time) -> Decay {
         let (gap, period) = (now.since(last), self.period.secs());
         decay(if gap > 0.0 { gap / period } else { (SHORTEST_GAP / period).max(LEAST_X) })
     }
 
     /// The rate at `now`, at or after the last event, when nothing has arrived since.
+    #[inline]
     pub fn rate_at(&self, last: Measured, now: Time) -> f64 {
         last.rate * decay(now.since(last.at).max(0.0) / self.period.secs()).left
     }

@@ -67,6 +67,7 @@ impl Exim {
 
     /// Measures one event and stores it if the mode says so: all of [`check`](Limiter::check)
     /// but for the time to come back, which takes longer to find than the verdict.
+    #[inline]
     pub fn measure(&self, state: &mut Option<Measured>, now: Time, cost: f64) -> Verdict {
         if !is_cost(cost) {
             return Verdict { rate: cost, over: true };

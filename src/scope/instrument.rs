@@ -12,6 +12,8 @@ use crate::trace::{Point, Trace};
 pub struct Instrument {
     limiter: Exim,
     increase: Span,
+    /// One event per decay interval, in events per second.
+    per_second: f64,
     state: Option<Measured>,
     /// The smoothed rate in events per decay interval, as of the time of `state`.
     smoothed: f64,
@@ -40,8 +42,17 @@ pub struct Event {
 impl Instrument {
     /// An instrument that has seen nothing.
     pub fn new(limiter: Exim, increase: Span) -> Self {
-        let (state, last, trace) = (None, None, Trace::new());
-        Instrument { limiter, increase, state, smoothed: 0.0, allowed: 0, refused: 0, last, trace }
+        Instrument {
+            limiter,
+            increase,
+            per_second: limiter.limit.per().secs().recip(),
+            state: None,
+            smoothed: 0.0,
+            allowed: 0,
+            refused: 0,
+            last: None,
+            trace: Trace::new(),
+        }
     }
 
     /// One event of cost 1 at `now`.
@@ -51,16 +62,19 @@ impl Instrument {
         let before = self.state;
         let verdict = self.limiter.measure(&mut self.state, now, 1.0);
         // A refused event that is not stored leaves both lines where they were.
-        if self.state != before {
+        let rate = if self.state == before {
+            self.rate_at(now)
+        } else {
             self.smoothed = smoothed;
-        }
+            verdict.rate
+        };
         let refused = verdict.over && !self.limiter.measures_only();
         self.allowed += u64::from(!refused);
         self.refused += u64::from(refused);
         let gap = before.map(|last| now.since(last.at));
         let before = before.map_or(0.0, |last| last.rate);
         self.last = Some(Event { at: now, gap, before, verdict, refused });
-        self.record(now, smoothed, u32::from(!refused), u32::from(refused));
+        self.record(now, rate, smoothed, u32::from(!refused), u32::from(refused));
     }
 
     /// Puts other settings in force at `now`. Events per second stay what they are, and the
@@ -76,8 +90,9 @@ impl Instrument {
             old.rescale(Measured { rate: old.rate_at(last, now), at: now }, period)
         });
         (self.limiter, self.increase) = (limiter, increase);
+        self.per_second = period.secs().recip();
         if changed && self.state.is_some() {
-            self.record(now, smoothed, 0, 0);
+            self.record(now, self.rate_at(now), smoothed, 0, 0);
         }
     }
 
@@ -141,12 +156,11 @@ impl Instrument {
     }
 
     #[inline]
-    fn record(&mut self, now: Time, smoothed: f64, allowed: u32, refused: u32) {
-        let per_second = 1.0 / self.period().secs();
+    fn record(&mut self, now: Time, rate: f64, smoothed: f64, allowed: u32, refused: u32) {
         self.trace.push(&Point {
             at: now,
-            rate: self.rate_at(now) * per_second,
-            smoothed: smoothed * per_second,
+            rate: rate * self.per_second,
+            smoothed: smoothed * self.per_second,
             decay: self.period(),
             increase: self.increase,
             judged: self.last.map_or(0.0, |event| event.verdict.rate),

@@ -101,13 +101,10 @@ impl Column {
         u64::from(self.end.allowed) + u64::from(self.end.refused)
     }
 
-    /// Adds a point of the finest level. Columns there are shorter than any interval one can set,
-    /// so the blue line has no peak between two points that would show.
+    /// Adds a point of the finest level. Columns there are so short against any interval one can
+    /// set that what the lines do between two of its points would not show.
     #[inline]
     pub(super) fn add(&mut self, point: &Point, total: u64) {
-        if point.at > self.last {
-            self.rate.include(self.end.rate_at(point.at));
-        }
         self.rate.include(point.rate);
         self.smoothed.include(point.smoothed);
         self.extend(point, point.at, total);
