@@ -110,7 +110,7 @@ function wireGraph() {
     page.press(...at(event), touch(event));
   });
   on(graph, "pointermove", (event) => { graph.style.cursor = page.move_to(...at(event)); });
-  on(graph, "pointerup", (event) => { page.release(...at(event), event.timeStamp); if (touch(event)) page.leave(); sync(); });
+  on(graph, "pointerup", (event) => { page.release(event.timeStamp); if (touch(event)) page.leave(); sync(); });
   on(graph, "pointercancel", () => page.leave());
   on(graph, "pointerleave", () => page.leave());
   on(graph, "blur", () => page.leave());
