@@ -157,11 +157,13 @@ impl App {
             self.pointer.over = hit;
             return hit.cursor();
         };
-        press.moved |= (x - press.from[0]).abs() > 4.0;
+        press.follow(x, y);
         let (hit, moved, from, right) = (press.hit, press.moved, press.from, press.right);
         if hit == scope::Hit::Limit {
-            let limit = scope::limit_at(&self.scope, &self.look(), y);
-            let _ = self.scope.set("limit", &Decimal(limit).to_string());
+            if moved {
+                let limit = scope::limit_at(&self.scope, &self.look(), y);
+                let _ = self.scope.set("limit", &Decimal(limit).to_string());
+            }
         } else if moved {
             let seconds = (x - from[0]) * scope::seconds_per_pixel(&self.look());
             self.look_back(right, seconds);
@@ -172,8 +174,9 @@ impl App {
 
     /// Ends a press; one that did not move is an event, at the viewer's time `wall`.
     pub(crate) fn release(&mut self, wall: f64) {
+        let [left, right] = scope::plot_edges(&self.look());
         if let Some(press) = self.pointer.press.take()
-            && press.hit == scope::Hit::Graph
+            && (left..=right).contains(&press.from[0])
             && !press.moved
         {
             self.click(wall);

@@ -26,6 +26,21 @@ pub(crate) struct Press {
     pub(crate) moved: bool,
 }
 
+/// Fewer CSS pixels than this are a click by an unsteady hand.
+const DRAG: f64 = 4.0;
+
+impl Press {
+    /// The pointer is at another place: the press may become a drag.
+    pub(crate) fn follow(&mut self, x: f64, y: f64) {
+        let [across, up] = [(x - self.from[0]).abs(), (y - self.from[1]).abs()];
+        // The limit follows at once: each pixel of its line is another value.
+        self.moved |= match self.hit {
+            Hit::Limit => up >= 1.0,
+            _ => across.max(up) > DRAG,
+        };
+    }
+}
+
 impl Pointer {
     /// Where the crosshair is, if there is one.
     pub(crate) fn crosshair(&self) -> Option<f64> {
