@@ -1,0 +1,101 @@
+// A click on the graph is an event, and the red line jumps by it.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import {
+  click, clipboard, close, column, crisp, events, height, inks, limitLine, plot, press, recording,
+  settle, show, showStopped, step, value, values,
+} from './scope.mjs';
+
+const quiet = 'auto=off&limit=10&window=10s&at=8&paused';
+
+pageTest('a click lifts the rate by one', async ({ page, open }) => {
+  await show(page, open, quiet);
+  assert.deepEqual(await values(page, 'rate', 'allowed', 'refused'), [0, 0, 0]);
+  await click(page);
+  assert.deepEqual(await values(page, 'rate', 'allowed', 'refused'), [1, 1, 0]);
+  await click(page);
+  const [rate, allowed] = await values(page, 'rate', 'allowed');
+  assert(Math.abs(rate - 2) <= 1e-6, `${rate}`);
+  assert.equal(allowed, 2);
+});
+
+pageTest('the red line jumps where the click was', crisp, async ({ page, open }) => {
+  await show(page, open, quiet);
+  for (let i = 0; i < 3; i++) await click(page);
+  await step(page, 20);
+  await page.mouse.move(0, 0);
+  await settle(page);
+  const { left, right } = await plot(page);
+  const at = (ago) => column(page, right - ago * (right - left) / 10);
+  const red = inks.light.Rate;
+  // Before the clicks the line is at zero; the limit's line is at ten.
+  const zero = height(await at(3), red);
+  const ten = 2 * await limitLine(page);
+  for (const ago of [0.2, 1, 1.8]) {
+    const expected = zero - (zero - ten) * 0.3 * Math.exp(-(2 - ago) / 10);
+    const found = height(await at(ago), red);
+    assert(Math.abs(found - expected) <= 1.5, `${ago} s ago: ${found}, not ${expected}`);
+  }
+  assert(height(await at(2.2), red) === zero);
+  // At the click itself the line is upright.
+  const jump = (await at(2)).filter((colour) => colour === red).length;
+  assert(jump >= 0.95 * 0.3 * (zero - ten), `${jump} of ${0.3 * (zero - ten)} pixels`);
+  // Below, the event has its tick.
+  assert((await at(2)).includes(inks.light.Allowed));
+});
+
+pageTest('a tap is an event', { hasTouch: true, viewport: { width: 360, height: 740 } }, async ({ page, open }) => {
+  await show(page, open, quiet);
+  await page.locator('#graph').tap({ position: { x: 150, y: 160 } });
+  await settle(page);
+  assert.equal(await value(page, 'rate'), 1);
+  assert.equal(await events(page), 1);
+});
+
+pageTest('Space is an event, on the graph and where nothing else has the keys', async ({ page, open }) => {
+  await show(page, open, quiet);
+  await page.locator('#graph').focus();
+  await page.keyboard.press('Space');
+  await settle(page);
+  assert.equal(await value(page, 'rate'), 1);
+  await page.locator('#graph').blur();
+  await page.keyboard.press('Space');
+  await settle(page);
+  assert.equal(await events(page), 2);
+  assert.equal(await page.evaluate(() => scrollY), 0);
+});
+
+pageTest('what is beside the graph makes no event', async ({ page, open }) => {
+  await show(page, open, quiet);
+  for (const place of ['h1', '.readouts', 'legend >> nth=0', '#decay', '#mode', '#seed', '#try-title']) {
+    await page.locator(place).click();
+  }
+  await press(page, '#step');
+  await page.locator('#reset').focus();
+  await page.keyboard.press('Space');
+  await settle(page);
+  assert.equal(await events(page), 0);
+});
+
+pageTest('a click on the line of the limit is an event too', async ({ page, open }) => {
+  await show(page, open, quiet);
+  await page.locator('#graph').click({ position: { x: 600, y: await limitLine(page) } });
+  await settle(page);
+  assert.deepEqual([await events(page), await page.inputValue('#limit')], [1, '10']);
+});
+
+// The clock of the page is stopped, so frames come only when told: clicks between two of them.
+pageTest('an event is at the instant of the click, not at a frame', clipboard, async ({ page, open }) => {
+  await showStopped(page, open, 'auto=off');
+  await page.clock.runFor(1000);
+  const box = await page.locator('#graph').boundingBox();
+  for (let i = 0; i < 4; i++) {
+    await page.mouse.click(box.x + 600, box.y + 250);
+    await page.clock.runFor(7);
+  }
+  const script = new URLSearchParams(await recording(page)).get('do').split(',');
+  const times = script.map((command) => Number(command.split(':')[0]));
+  assert.equal(times.length, 4);
+  for (let i = 1; i < 4; i++) assert(close(times[i] - times[i - 1], 0.007, 1e-6), script.join());
+});

@@ -1,0 +1,158 @@
+// What the tests of the page have in common: reading the scope, its picture and its link.
+
+import { readFileSync } from 'node:fs';
+import { root } from './launch.mjs';
+
+// A picture without easing, at two device pixels a CSS pixel: every line has pixels of its own ink.
+export const crisp = {
+  viewport: { width: 1280, height: 800 },
+  deviceScaleFactor: 2,
+  colorScheme: 'light',
+  reducedMotion: 'reduce',
+};
+
+// Opens the page at a fragment and waits for its first frame.
+export async function show(page, open, fragment = '') {
+  await open(`/${fragment && '#'}${fragment}`);
+  await page.waitForFunction(() => document.querySelector('#rate').dataset.value !== undefined);
+}
+
+// Opens the page with its clock stopped: time passes only with page.clock.runFor(milliseconds).
+export async function showStopped(page, open, fragment) {
+  await page.clock.install({ time: 0 });
+  await page.clock.pauseAt(1000);
+  await open(`/#${fragment}`);
+  await page.waitForFunction(() => document.querySelector('#decay').value !== '');
+  await page.clock.runFor(50);
+}
+
+// Waits until what was done is on the screen.
+export const settle = (page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
+// The unrounded number of a readout.
+export async function value(page, id) {
+  const text = await page.getAttribute(`#${id}`, 'data-value');
+  return text === null ? undefined : Number(text);
+}
+
+export const values = (page, ...ids) => Promise.all(ids.map((id) => value(page, id)));
+
+// How many events there were.
+export const events = async (page) => {
+  const [allowed, refused] = await values(page, 'allowed', 'refused');
+  return allowed + refused;
+};
+
+// A press of the primary button in the middle of the graph, away from the limit's line.
+export async function click(page) {
+  const box = await page.locator('#graph').boundingBox();
+  await page.mouse.click(box.x + box.width / 2, box.y + 0.6 * box.height);
+  await settle(page);
+}
+
+export async function press(page, selector) {
+  await page.locator(selector).click();
+  await settle(page);
+}
+
+// Lets tenths of a second pass.
+export async function step(page, times = 1) {
+  await page.$eval('#step', (button, times) => {
+    for (let i = 0; i < times; i++) button.click();
+  }, times);
+  await settle(page);
+}
+
+export async function type(page, id, text) {
+  await page.locator(`#${id}`).fill(text);
+  await settle(page);
+}
+
+// The fragment of the copied link. The context needs the permissions of `clipboard`.
+export const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] };
+
+export async function recording(page) {
+  await page.locator('#copy').click();
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  return new URL(link).hash.slice(1);
+}
+
+// The plot within the canvas in CSS pixels, as src/view/scope/frame.rs lays it out.
+export async function plot(page) {
+  const [width, height] = await page.$eval('#graph', (graph) => [graph.clientWidth, graph.clientHeight]);
+  const [before, after] = width < 480 ? [44, 80] : [60, 92];
+  return { left: before, right: width - after, top: 30, bottom: height - 62 };
+}
+
+// The colours of the canvas down the line at `x` CSS pixels: one "#rrggbb" a device pixel.
+//
+// Read from a copy: reading the canvas itself makes the browser warn, and turns it slow.
+export const column = (page, x) => page.$eval('#graph', (graph, x) => {
+  const copy = Object.assign(document.createElement('canvas'), { width: 1, height: graph.height });
+  const context = copy.getContext('2d', { willReadFrequently: true });
+  context.drawImage(graph, -Math.round(x * graph.width / graph.clientWidth), 0);
+  const data = context.getImageData(0, 0, 1, graph.height).data;
+  const hex = (i) => [...data.slice(i, i + 3)].map((c) => c.toString(16).padStart(2, '0')).join('');
+  return Array.from({ length: graph.height }, (_, y) => `#${hex(4 * y)}`);
+}, x);
+
+// Where in a column an ink is: the middle of its pixels, in device pixels.
+export function height(colours, ink) {
+  const found = colours.flatMap((colour, y) => (colour === ink ? [y] : []));
+  if (found.length === 0) throw new Error(`no pixel is ${ink}`);
+  return (found[0] + found.at(-1)) / 2;
+}
+
+// Where the line of the limit is, in CSS pixels from the top; it is dashed.
+export async function limitLine(page) {
+  const [{ left, right }, ratio] = [await plot(page), await page.evaluate(() => devicePixelRatio)];
+  for (let x = (left + right) / 2; x < right; x++) {
+    const colours = await column(page, x);
+    if (colours.includes(inks.light.Limit)) return height(colours, inks.light.Limit) / ratio;
+  }
+  throw new Error('there is no line of the limit');
+}
+
+// The whole picture, to compare it with another.
+export const picture = (page) => page.$eval('#graph', (graph) => graph.toDataURL());
+
+// The palette of the graph, from its source: inks.light.Rate is "#c2321f".
+export const inks = { light: {}, dark: {} };
+for (const [, ink, light, dark] of readFileSync(`${root}src/plot/palette.rs`, 'utf8')
+  .matchAll(/Ink::(\w+) => \["(#\w+)", "(#\w+)"\]/g)) {
+  inks.light[ink] = light;
+  inks.dark[ink] = dark;
+}
+
+// Notes what is written on the canvas; call before the page opens, then ask written(page).
+export const noteTexts = (page) => page.addInitScript(() => {
+  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...args) {
+    globalThis.written = [];
+    return clearRect.apply(this, args);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function (...args) {
+    globalThis.written.push(args[0]);
+    return fillText.apply(this, args);
+  };
+});
+
+export const written = (page) => page.evaluate(() => globalThis.written);
+
+// Exim's rate after an event of cost 1 that comes d seconds after the one that left it at r; p is
+// the decay interval. The first event finds r = 0 and d = Infinity.
+export function exim(r, d, p) {
+  const x = Math.max(d, 1e-9) / p;
+  const mean = x === Infinity ? 0 : -Math.expm1(-x) / x;
+  return Math.max(mean + Math.exp(-x) * r, 1);
+}
+
+// The smoothed rate d seconds after it was B and the rate R, with the increase interval q.
+export function smooth(B, R, d, p, q) {
+  const x = d / q - d / p;
+  const phi = x === 0 ? 1 : Math.expm1(x) / x;
+  return B * Math.exp(-d / q) + R * (d / q) * Math.exp(-d / q) * phi;
+}
+
+export const close = (a, b, relative = 1e-9) => Math.abs(a - b) <= relative * Math.max(Math.abs(a), Math.abs(b));
