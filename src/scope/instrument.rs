@@ -24,11 +24,13 @@ pub struct Instrument {
     trace: Trace,
 }
 
-/// What one event did, for the formulas beside the graph. Rates are per decay interval.
+/// What one event did, for the formulas beside the graph. Rates are per decay interval of then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
     /// When.
     pub at: Time,
+    /// What judged it; its limit and its interval may since have changed.
+    pub limiter: Exim,
     /// Seconds since the rate was stored before; `None` for the first event.
     pub gap: Option<f64>,
     /// The rate as stored before it.
@@ -73,7 +75,7 @@ impl Instrument {
         self.refused += u64::from(refused);
         let gap = before.map(|last| now.since(last.at));
         let before = before.map_or(0.0, |last| last.rate);
-        self.last = Some(Event { at: now, gap, before, verdict, refused });
+        self.last = Some(Event { at: now, limiter: self.limiter, gap, before, verdict, refused });
         self.record(now, rate, smoothed, u32::from(!refused), u32::from(refused));
     }
 

@@ -74,8 +74,8 @@ impl Texts {
         };
         self.say("again", &text, Some(value))?;
         if let Some(event) = instrument.last() {
-            let (rate, limit) =
-                (axis::readout(event.verdict.rate), Decimal(app.scope.settings().limit));
+            let limit = Decimal(event.limiter.limit.count());
+            let rate = axis::readout(event.verdict.rate);
             let verdict = match (event.refused, event.verdict.over) {
                 (true, _) => format!("✕ refused: rate {rate}, limit {limit}"),
                 (false, true) => format!("measured: rate {rate}, no limit"),
@@ -95,8 +95,8 @@ impl Texts {
 
     fn formulas(&mut self, app: &App) -> Result<(), JsValue> {
         let (now, instrument) = (app.scope.now(), app.scope.instrument());
-        let period = instrument.period().secs();
         if let Some(event) = instrument.last() {
+            let period = event.limiter.limit.per().secs();
             let gap = event.gap.unwrap_or(f64::INFINITY);
             let weights = decay(gap.max(1e-9) / period);
             for (id, value) in [
