@@ -83,6 +83,48 @@ fn another_decay_interval_keeps_events_per_second() {
 }
 
 #[test]
+fn limit_mode_and_increase_interval_leave_the_rate_alone() {
+    let run = |changes: &[(&str, &str)]| {
+        let mut scope = Scope::new(quiet()).unwrap();
+        for second in [1.0, 1.5, 4.0, 9.0] {
+            scope.advance(at(second), usize::MAX);
+            for (name, value) in changes.iter().filter(|_| second == 4.0 || second == 9.0) {
+                scope.set(name, value).unwrap();
+            }
+            if second != 4.0 {
+                scope.click();
+            }
+        }
+        scope.instrument().rate_at(scope.now())
+    };
+    let untouched = run(&[]);
+    for (name, value) in [("limit", "7"), ("mode", "leaky"), ("increase", "2s"), ("seed", "5")] {
+        assert_eq!(run(&[(name, value)]), untouched, "{name}={value}");
+    }
+}
+
+#[test]
+fn the_smoothed_rate_goes_on_with_another_increase_interval() {
+    let mut scope = Scope::new(quiet()).unwrap();
+    (0..5).for_each(|_| scope.click());
+    scope.advance(at(3.0), usize::MAX);
+    let [rate, smoothed] = lines(&scope);
+    scope.set("increase", "4s").unwrap();
+    assert_eq!(lines(&scope), [rate, smoothed]);
+    scope.advance(at(8.0), usize::MAX);
+    // dB/dt = (R - B)/q from there on, with R = rate e^(-t/10): the solution, written out.
+    let (p, q, d) = (10.0_f64, 4.0_f64, 5.0_f64);
+    let forced = rate * p / (p - q) * ((-d / p).exp() - (-d / q).exp());
+    let expected = smoothed * (-d / q).exp() + forced;
+    assert!((lines(&scope)[1] - expected).abs() <= 1e-12 * expected);
+}
+
+fn lines(scope: &Scope) -> [f64; 2] {
+    let instrument = scope.instrument();
+    [instrument.rate_at(scope.now()), instrument.smoothed_at(scope.now())]
+}
+
+#[test]
 fn a_setting_that_cannot_be_read_changes_nothing() {
     let mut scope = Scope::new(Settings::default()).unwrap();
     for (name, value, problem) in [

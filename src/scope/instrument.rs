@@ -15,8 +15,10 @@ pub struct Instrument {
     /// One event per decay interval, in events per second.
     per_second: f64,
     state: Option<Measured>,
-    /// The smoothed rate in events per decay interval, as of the time of `state`.
+    /// The smoothed rate in events per decay interval, and as of when: since the time of `state`,
+    /// or since the intervals changed.
     smoothed: f64,
+    since: Time,
     /// What was allowed and refused.
     allowed: u64,
     refused: u64,
@@ -50,6 +52,7 @@ impl Instrument {
             per_second: limiter.limit.per().secs().recip(),
             state: None,
             smoothed: 0.0,
+            since: Time::ZERO,
             allowed: 0,
             refused: 0,
             last: None,
@@ -67,7 +70,7 @@ impl Instrument {
         let rate = if self.state == before {
             self.rate_at(now)
         } else {
-            self.smoothed = smoothed;
+            (self.smoothed, self.since) = (smoothed, now);
             verdict.rate
         };
         let refused = verdict.over && !self.limiter.measures_only();
@@ -81,20 +84,28 @@ impl Instrument {
 
     /// Puts other settings in force at `now`. Events per second stay what they are, and the
     /// limit is as many events in whatever the decay interval is.
+    ///
+    /// Only another decay interval touches the red line: the rate goes on from now. Otherwise the
+    /// gap to the next event is still that since the last one.
     pub fn set(&mut self, now: Time, limiter: Exim, increase: Span) {
         let period = limiter.limit.per();
-        let changed = period != self.period() || increase != self.increase;
-        let smoothed = self.smoothed_at(now) * (period.secs() / self.period().secs());
-        self.smoothed = smoothed;
-        self.state = self.state.map(|last| {
+        let rescaled = period != self.period();
+        let changed = rescaled || increase != self.increase;
+        if changed {
+            let smoothed = self.smoothed_at(now) * (period.secs() / self.period().secs());
+            (self.smoothed, self.since) = (smoothed, now);
+        }
+        if rescaled {
             let old = self.estimator();
-            let now = now.max(last.at);
-            old.rescale(Measured { rate: old.rate_at(last, now), at: now }, period)
-        });
+            self.state = self.state.map(|last| {
+                let now = now.max(last.at);
+                old.rescale(Measured { rate: old.rate_at(last, now), at: now }, period)
+            });
+        }
         (self.limiter, self.increase) = (limiter, increase);
         self.per_second = period.secs().recip();
         if changed && self.state.is_some() {
-            self.record(now, self.rate_at(now), smoothed, 0, 0);
+            self.record(now, self.rate_at(now), self.smoothed, 0, 0);
         }
     }
 
@@ -122,7 +133,11 @@ impl Instrument {
     pub fn smoothed_at(&self, now: Time) -> f64 {
         let Some(last) = self.state else { return 0.0 };
         let smoothing = Smoothed { decay: self.period(), increase: self.increase };
-        smoothing.after(self.smoothed, last.rate, now.since(last.at))
+        let rate = match self.since > last.at {
+            true => self.estimator().rate_at(last, self.since),
+            false => last.rate,
+        };
+        smoothing.after(self.smoothed, rate, now.since(self.since))
     }
 
     /// When an event at `now` would be allowed; at once if there is no limit.
