@@ -28,10 +28,19 @@ function guard(step) {
 const on = (target, type, step, options) =>
   target.addEventListener(type, (event) => guard(() => step(event)), options);
 
-/** Shows the settings in force in the controls, but for the box that is being typed in. */
+/** The value in force when each box last had to do with it. */
+const known = {};
+
+/**
+ * Shows the settings in force in the controls. A box that is being typed in, or is wrong, stays as
+ * it is, unless its setting was changed elsewhere.
+ */
 function sync() {
-  const idle = (id) => document.activeElement !== $(id);
-  for (const id of boxes.filter(idle)) show(id, page.get(id), "");
+  for (const id of boxes) {
+    const wrong = $(id).getAttribute("aria-invalid") === "true";
+    const busy = wrong || document.activeElement === $(id);
+    if (!busy || known[id] !== page.get(id)) show(id);
+  }
   for (const id of selects) choose($(id), page.get(id));
   for (const id of ticks) $(id).checked = page.get(id) === "on";
   $("auto-rate-slider").value = page.slider();
@@ -41,12 +50,13 @@ function sync() {
   remember();
 }
 
-function show(id, value, error) {
-  $(id).value = value;
-  mark(id, error);
+function show(id) {
+  $(id).value = page.get(id);
+  mark(id, "");
 }
 
 function mark(id, error) {
+  known[id] = page.get(id);
   $(`${id}-error`).textContent = error;
   $(id).setAttribute("aria-invalid", error !== "");
 }
@@ -67,6 +77,7 @@ function remember() {
 function open() {
   clearTimeout(due);
   const problem = page.open(decodeURIComponent(location.hash.slice(1)), performance.now());
+  boxes.forEach(show);
   sync();
   if (problem) $("note").textContent = problem;
 }
@@ -74,7 +85,7 @@ function open() {
 function wireControls() {
   for (const id of boxes) {
     on($(id), "input", () => { mark(id, page.set(id, $(id).value)); sync(); });
-    on($(id), "blur", () => { if ($(`${id}-error`).textContent === "") sync(); });
+    on($(id), "blur", () => { if ($(`${id}-error`).textContent === "") show(id); });
     on($(id), "keydown", (event) => {
       const by = { ArrowUp: 1, ArrowDown: -1 }[event.key];
       if (by === undefined) return;
@@ -87,7 +98,7 @@ function wireControls() {
   for (const button of document.querySelectorAll("[data-step]")) {
     on(button, "click", () => nudge(button.dataset.step, Number(button.dataset.by)));
   }
-  on($("auto-rate-slider"), "input", (event) => { page.slide(event.target.valueAsNumber); sync(); show("auto-rate", page.get("auto-rate"), ""); });
+  on($("auto-rate-slider"), "input", (event) => { page.slide(event.target.valueAsNumber); show("auto-rate"); sync(); });
   on($("pause"), "click", () => { page.pause(); sync(); });
   on($("step"), "click", () => { page.step(); sync(); });
   on($("reset"), "click", () => { page.reset(); sync(); });
@@ -97,7 +108,7 @@ function wireControls() {
 
 function nudge(id, by) {
   page.nudge(id, by);
-  show(id, page.get(id), "");
+  show(id);
   sync();
 }
 
