@@ -15,6 +15,7 @@ export const crisp = {
 export async function show(page, open, fragment = '') {
   await open(`/${fragment && '#'}${fragment}`);
   await page.waitForFunction(() => document.querySelector('#rate').dataset.value !== undefined);
+  await settle(page); // it may have been open before
 }
 
 // Opens the page with its clock stopped: time passes only with page.clock.runFor(milliseconds).
