@@ -1,0 +1,86 @@
+// Wrong text says what is wrong beside its box, and the last good value stays in force.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { click, close, events, press, settle, show, step, type, value } from './scope.mjs';
+
+const boxes = {
+  decay: { good: '20s', wrong: ['abc', '10', '', '-5s', '1e9h', '0s', '2w', '5 s', 'NaNs'] },
+  increase: { good: '5s', wrong: ['abc', '10', '', '-5s', '1e9h', '1x'] },
+  limit: { good: '12', wrong: ['abc', '', '-1', '1e99', 'NaN', '10/1m', 'Infinity'] },
+  'auto-rate': { good: '30', wrong: ['abc', '', '0', '-1', '2000000', '1,5'] },
+  seed: { good: '4', wrong: ['abc', '', '-1', '1.5', '99999999999999999999999'] },
+};
+
+const error = (page, id) => page.locator(`#${id}-error`);
+const invalid = (page, id) => page.getAttribute(`#${id}`, 'aria-invalid');
+
+for (const [id, { good, wrong }] of Object.entries(boxes)) {
+  pageTest(`wrong text for ${id}`, async ({ page, open }) => {
+    await show(page, open, 'auto=off&limit=0&at=5&paused&do=1:events*3');
+    await type(page, id, good);
+    const inForce = async () => new URLSearchParams(await page.evaluate(() => location.hash.slice(1))).get(id);
+    await page.waitForFunction(([id, good]) => location.hash.includes(`${id}=${good}`), [id, good]);
+    for (const text of wrong) {
+      await type(page, id, text);
+      const message = await error(page, id).textContent();
+      assert(message.endsWith(`Still ${good}.`), `'${text}': ${message}`);
+      assert(message.length > 20, `'${text}': ${message}`);
+      assert.equal(await invalid(page, id), 'true');
+      // Beside the box: below it, within the same field, and named by it.
+      const [box, beside] = await Promise.all([page.locator(`#${id}`), error(page, id)].map((l) => l.boundingBox()));
+      assert(beside.y >= box.y + box.height - 1 && beside.y - box.y - box.height < 30);
+      assert((await page.getAttribute(`#${id}`, 'aria-describedby')).includes(`${id}-error`));
+      assert.equal(await inForce(), good);
+    }
+    await type(page, id, good);
+    assert.equal(await error(page, id).textContent(), '');
+    assert.equal(await invalid(page, id), 'false');
+    assert.equal(await events(page), 3);
+  });
+}
+
+pageTest('wrong text stays to be corrected, whatever else is done', async ({ page, open }) => {
+  await show(page, open, 'auto=off&limit=0&at=5&paused&do=1:events*3');
+  const before = await value(page, 'rate');
+  await type(page, 'decay', '20');
+  await type(page, 'seed', 'x');
+  await page.locator('#mode').selectOption('leaky');
+  await step(page, 10);
+  await click(page);
+  assert.equal(await page.inputValue('#decay'), '20');
+  assert.equal(await invalid(page, 'decay'), 'true');
+  assert.match(await error(page, 'decay').textContent(), /a unit is missing/);
+  assert.equal(await page.inputValue('#seed'), 'x');
+  // All the time the good value counted.
+  assert.equal(await page.textContent('#rate-unit'), 'per 10s');
+  const x = 0.1 * 5;
+  assert(close(await value(page, 'rate'), -Math.expm1(-x) / x + before * Math.exp(-0.1)));
+
+  await type(page, 'decay', '20s');
+  assert.equal(await error(page, 'decay').textContent(), '');
+  assert.equal(await page.textContent('#rate-unit'), 'per 20s');
+  assert.equal(await page.inputValue('#seed'), 'x');
+});
+
+pageTest('a button or a key replaces wrong text by the next good value', async ({ page, open }) => {
+  await show(page, open, 'auto=off&limit=10&at=5&paused');
+  await type(page, 'decay', 'abc');
+  await press(page, '[data-step=decay][data-by="1"]');
+  assert.equal(await page.inputValue('#decay'), '15s');
+  assert.equal(await error(page, 'decay').textContent(), '');
+  await type(page, 'limit', 'abc');
+  await page.locator('#graph').focus();
+  await page.keyboard.press('ArrowUp');
+  await settle(page);
+  assert.equal(await page.inputValue('#limit'), '11');
+  assert.equal(await invalid(page, 'limit'), 'false');
+});
+
+pageTest('a wrong box does not shift the graph', async ({ page, open }) => {
+  await show(page, open, 'paused&at=5');
+  const before = await page.locator('#graph').boundingBox();
+  for (const id of Object.keys(boxes)) await type(page, id, 'abc');
+  await page.evaluate(() => scrollTo(0, 0));
+  assert.deepEqual(await page.locator('#graph').boundingBox(), before);
+});
