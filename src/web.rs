@@ -10,6 +10,7 @@ mod pointer;
 
 use crate::limit::exim::Mode;
 use crate::plot::palette::Theme;
+use crate::scope::Settings;
 use crate::view::scope;
 use app::App;
 use canvas::Canvas;
@@ -31,6 +32,8 @@ pub struct Page {
     drawn: f64,
     /// Whether something changed that has to be seen at once.
     dirty: bool,
+    /// The settings that the controls show.
+    settings: Settings,
 }
 
 #[wasm_bindgen]
@@ -47,12 +50,14 @@ impl Page {
             wall: 0.0,
             drawn: f64::NEG_INFINITY,
             dirty: true,
+            settings: Settings::default(),
         })
     }
 
-    /// Lets time pass until `wall` and shows the result.
+    /// Lets time pass until `wall` and shows the result. Returns whether the settings changed, by
+    /// a link's script or a drag: the controls do not show that yet.
     #[wasm_bindgen(skip_jsdoc)]
-    pub fn frame(&mut self, wall: f64) -> Result<(), JsValue> {
+    pub fn frame(&mut self, wall: f64) -> Result<bool, JsValue> {
         self.wall = wall;
         self.app.run(wall);
         let urgent = core::mem::take(&mut self.dirty);
@@ -60,7 +65,9 @@ impl Page {
             self.drawn = wall;
             self.canvas.paint(&scope::draw(&self.app.scope, &self.app.look()))?;
         }
-        self.texts.write(&self.app, wall, urgent)
+        self.texts.write(&self.app, wall, urgent)?;
+        let settings = *self.app.scope.settings();
+        Ok(core::mem::replace(&mut self.settings, settings) != settings)
     }
 
     /// The canvas has another size: it is drawn at once, within the same frame.

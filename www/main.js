@@ -188,7 +188,7 @@ function animate() {
   let next;
   const frame = (now) => {
     next = requestAnimationFrame(frame);
-    guard(() => page.frame(now));
+    guard(() => { if (page.frame(now)) sync(); });
     if (failed) cancelAnimationFrame(next);
   };
   on(document, "visibilitychange", () => {
