@@ -89,7 +89,11 @@ impl App {
         if !self.paused {
             self.pace.run(&mut self.scope, wall);
         }
-        let target = scope::top(&self.scope, self.right());
+        // While the limit is dragged the scale stays, or the line would run away from the pointer.
+        let target = match self.pointer.holds_limit() {
+            true => self.top,
+            false => scope::top(&self.scope, self.right()),
+        };
         let passed = self.eased.map_or(f64::INFINITY, |last| (wall - last).max(0.0));
         self.eased = Some(wall);
         // In the logarithm, so that growing and shrinking look alike.

@@ -47,9 +47,14 @@ impl Pointer {
         self.at.map(|[x, _]| x)
     }
 
+    /// Whether the limit is held.
+    pub(crate) fn holds_limit(&self) -> bool {
+        self.press.as_ref().is_some_and(|p| p.hit == Hit::Limit)
+    }
+
     /// Whether the limit is held or about to be.
     pub(crate) fn on_limit(&self) -> bool {
-        self.over == Hit::Limit || self.press.as_ref().is_some_and(|p| p.hit == Hit::Limit)
+        self.over == Hit::Limit || self.holds_limit()
     }
 
     /// The pointer is gone.
