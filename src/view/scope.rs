@@ -135,8 +135,8 @@ pub fn hit(scope: &Scope, look: &Look, x: f64, y: f64, touch: bool) -> Hit {
     }
 }
 
-/// The limit, in events per decay interval, for which the line is at `y`: to a round number of
-/// the size of a pixel.
+/// The limit, in events per decay interval, for which the line is at `y`, or at the edge of the
+/// plot beyond which that is: to a round number of the size of a pixel.
 pub fn limit_at(scope: &Scope, look: &Look, y: f64) -> f64 {
     let frame = Frame::new(scope, look);
     let per_pixel = frame.per_decay(look.top) / frame.plot.height;
@@ -144,7 +144,7 @@ pub fn limit_at(scope: &Scope, look: &Look, y: f64) -> f64 {
     while step < per_pixel {
         step *= 10.0;
     }
-    let limit = libm::round(frame.per_decay(frame.rate_at(y)) / step) * step;
+    let limit = libm::round(frame.per_decay(frame.rate_at(y.max(frame.plot.y))) / step) * step;
     // The rounding of the product would show as 0.30000000000000004.
     (libm::round(limit * 1e6) / 1e6).max(0.0)
 }
