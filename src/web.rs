@@ -199,6 +199,11 @@ impl Page {
         self.app.press(x, y, touch);
     }
 
+    /// Whether the pointer holds the limit.
+    pub fn holds_limit(&self) -> bool {
+        self.app.pointer.holds_limit()
+    }
+
     /// The pointer moves; returns the cursor to show.
     #[wasm_bindgen(skip_jsdoc)]
     pub fn move_to(&mut self, x: f64, y: f64) -> String {

@@ -121,6 +121,8 @@ function wireGraph() {
     graph.setPointerCapture(event.pointerId);
     page.press(...at(event), touch(event));
   });
+  // A finger that moves upwards scrolls the page, but not when it holds the limit.
+  on(graph, "touchstart", (event) => { if (page.holds_limit()) event.preventDefault(); }, { passive: false });
   on(graph, "pointermove", (event) => { graph.style.cursor = page.move_to(...at(event)); });
   on(graph, "pointerup", (event) => { page.release(event.timeStamp); if (touch(event)) page.leave(); sync(); });
   on(graph, "pointercancel", () => page.leave());
