@@ -1,0 +1,106 @@
+// The crosshair by mouse and by keys, looking back by keys, and what a screen reader hears of it.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import {
+  column, crisp, exim, inks, noteTexts, plot, settle, show, showStopped, smooth, value, written,
+} from './scope.mjs';
+
+const run = 'auto=off&limit=3&window=10s&at=9&paused&do=2:events*3,5:events';
+
+// Both rates of that run at a time after its last event.
+function expected(now) {
+  const [p, q] = [10, 60];
+  const rate = exim(exim(exim(0, Infinity, p), 0, p), 0, p);
+  const smoothed = smooth(0, rate, 3, p, q);
+  const after = exim(rate, 3, p);
+  return [after * Math.exp(-(now - 5) / p), smooth(smoothed, after, now - 5, p, q)];
+}
+
+const three = (value) => Number(value).toPrecision(3);
+
+pageTest('the mouse shows exact values where it is', crisp, async ({ page, open }) => {
+  await noteTexts(page);
+  await show(page, open, run);
+  const { left, right } = await plot(page);
+  const box = await page.locator('#graph').boundingBox();
+  const point = async (ago) => {
+    const x = Math.round(right - ago * (right - left) / 10);
+    await page.mouse.move(box.x + 1 + x, box.y + 150);
+    await settle(page);
+    const line = await column(page, x);
+    assert(line.filter((ink) => ink === inks.light.Crosshair).length > 200, `no crosshair at ${x}`);
+    const exactly = 9 - (right - x) * 10 / (right - left);
+    return [expected(exactly).map(three), (await written(page)).join('\n')];
+  };
+
+  const [[rate, smoothed], words] = await point(2);
+  assert.match(words, new RegExp(`2\\.0\u202fs ago\nrate ${rate} per 10s, .*\nsmoothed ${smoothed} per 10s`));
+  assert.match(words, /exactly 4 events in the last 10s/);
+  // On an event, its verdict and the reason.
+  const refused = (await point(4))[1];
+  const judged = three(expected(5)[0]);
+  assert.match(refused, new RegExp(`refused: rate ${judged} per 10s, limit 3(\\.00)?; allowed again in `));
+  assert.match((await point(7))[1], /3 events: 3 allowed, 0 refused|3 events: 2 allowed, 1 refused/);
+
+  await page.mouse.move(5, 5);
+  await settle(page);
+  assert(!(await written(page)).some((text) => text.endsWith(' ago')), 'the crosshair has gone');
+});
+
+pageTest('keys move it, and the summary says it', async ({ page, open }) => {
+  await show(page, open, run);
+  assert.equal(await page.getAttribute('#summary', 'aria-live'), 'polite');
+  const summary = () => page.textContent('#summary');
+  assert.match(await summary(), /^Rate .* per 10s, limit 3\. 3 allowed, 1 refused\.$/);
+  await page.locator('#graph').focus();
+  for (let i = 0; i < 10; i++) await page.keyboard.press('Shift+ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('ArrowRight');
+  await settle(page);
+  const { left, right } = await plot(page);
+  const [rate, smoothed] = expected(9 - 1000 / (right - left)).map(three);
+  const words = await summary();
+  assert.match(words, new RegExp(`ago\\. rate ${rate} per 10s, .* smoothed ${smoothed} per 10s`));
+  await page.keyboard.press('Escape');
+  await settle(page);
+  assert.match(await summary(), /^Rate /);
+});
+
+pageTest('the summary is polite: seldom, unless something is done', async ({ page, open }) => {
+  await showStopped(page, open, 'auto-rate=50&limit=10');
+  await page.evaluate(() => {
+    globalThis.said = 0;
+    new MutationObserver(() => globalThis.said++).observe(document.querySelector('#summary'), { childList: true });
+  });
+  await page.clock.runFor(30_000);
+  assert(await page.evaluate(() => globalThis.said) <= 4);
+  const before = await page.textContent('#summary');
+  await page.locator('#graph').focus();
+  await page.keyboard.press('Space');
+  await page.clock.runFor(50);
+  assert.notEqual(await page.textContent('#summary'), before);
+});
+
+pageTest('keys look back, and Escape returns', async ({ page, open }) => {
+  await noteTexts(page);
+  await show(page, open, 'auto-rate=2&at=50&paused&window=10s');
+  const edge = async () => {
+    await settle(page);
+    return (await written(page)).find((text) => text === 'now' || text.startsWith('at '));
+  };
+  const rate = await value(page, 'rate');
+  await page.locator('#graph').focus();
+  for (const [key, where] of [
+    ['PageUp', 'at 45s'], ['PageUp', 'at 40s'], ['PageDown', 'at 45s'], ['PageDown', 'now'],
+    ['PageUp', 'at 45s'], ['Escape', 'now'], ['PageDown', 'now'],
+  ]) {
+    await page.keyboard.press(key);
+    assert.equal(await edge(), where, key);
+    assert.equal(await page.locator('#live').isVisible(), where !== 'now');
+  }
+  // Not beyond the first event.
+  for (let i = 0; i < 20; i++) await page.keyboard.press('PageUp');
+  assert.match(await edge(), /^at \d+(\.\d)?m?s$/);
+  assert.equal(await value(page, 'rate'), rate);
+});

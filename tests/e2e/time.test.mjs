@@ -1,0 +1,103 @@
+// The scope's time: pause, step, speed, reset and window.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import {
+  click, close, column, crisp, events, inks, plot, press, show, showStopped, step, value, values,
+} from './scope.mjs';
+
+pageTest('the page is alive on load', async ({ page, open }) => {
+  await show(page, open);
+  const start = await value(page, 'rate');
+  await page.waitForFunction((start) => Number(document.querySelector('#rate').dataset.value) > start, start);
+  assert.equal(await page.locator('#pause').textContent(), 'Pause');
+});
+
+pageTest('a pause stops time and nothing else', async ({ page, open }) => {
+  await showStopped(page, open, 'auto-rate=5&at=10&window=10s');
+  await page.clock.runFor(1000);
+  const before = await events(page);
+  await page.locator('#pause').click();
+  await page.clock.runFor(50);
+  const still = await values(page, 'rate', 'smoothed', 'allowed', 'refused');
+  await page.clock.runFor(60_000);
+  assert.deepEqual(await values(page, 'rate', 'smoothed', 'allowed', 'refused'), still);
+  assert.equal(await page.locator('#pause').textContent(), 'Run');
+  assert.equal(await page.locator('#note').textContent(), 'paused');
+  // It goes on where it stopped; what the pause took is no gap.
+  await page.locator('#pause').click();
+  await page.clock.runFor(2000);
+  const more = await events(page) - before;
+  assert(more > 0 && more < 25, `${more} events in 2 s`);
+  assert.equal(await page.locator('#note').textContent(), '');
+});
+
+pageTest('a step is a tenth of a second', async ({ page, open }) => {
+  await show(page, open, 'auto=off&at=3&paused&do=1:events*5');
+  const rate = await value(page, 'rate');
+  await press(page, '#step');
+  assert(close(await value(page, 'rate'), rate * Math.exp(-0.01)));
+  await step(page, 9);
+  assert(close(await value(page, 'rate'), rate * Math.exp(-0.1)));
+});
+
+pageTest('a step stops a scope that runs', async ({ page, open }) => {
+  await show(page, open, 'auto-rate=5');
+  await press(page, '#step');
+  assert.equal(await page.locator('#pause').textContent(), 'Run');
+});
+
+for (const speed of ['0.1', '0.5', '1', '10']) {
+  pageTest(`at ${speed} times the speed`, async ({ page, open }) => {
+    await showStopped(page, open, 'pattern=steady&auto-rate=100&limit=0');
+    await page.locator('#speed').selectOption(speed);
+    await page.clock.runFor(50);
+    const before = await events(page);
+    await page.clock.runFor(4000);
+    const [found, expected] = [await events(page) - before, 400 * speed];
+    // A frame more or less at both ends, and an event.
+    assert(Math.abs(found - expected) <= 3.4 * speed + 1, `${found}, not ${expected}`);
+  });
+}
+
+pageTest('in the time of the real clock', async ({ page, open }) => {
+  await show(page, open, 'pattern=steady&auto-rate=1000&limit=0');
+  const read = () => page.evaluate(() => [
+    performance.now(), Number(document.querySelector('#allowed').dataset.value),
+  ]);
+  const [from, before] = await read();
+  await page.waitForFunction((enough) => document.querySelector('#allowed').dataset.value > enough, before + 1000);
+  const [to, after] = await read();
+  // Readouts are written ten times a second.
+  assert(Math.abs((to - from) - (after - before)) < 250, `${after - before} events in ${to - from} ms`);
+});
+
+pageTest('a reset begins again with the settings of now', async ({ page, open }) => {
+  await show(page, open, 'auto=off&limit=10&at=5&paused&do=1:events*12');
+  await page.locator('#decay').fill('20s');
+  await press(page, '#reset');
+  const zero = ['rate', 'smoothed', 'allowed', 'refused', 'again'];
+  assert.deepEqual(await values(page, ...zero), [0, 0, 0, 0, 0]);
+  assert.equal(await page.textContent('#verdict'), 'no event yet');
+  assert.equal(await page.inputValue('#decay'), '20s');
+  await click(page);
+  assert.deepEqual(await values(page, 'rate', 'allowed'), [1, 1]);
+  // The formula is that of a first event.
+  assert.equal(await page.textContent('#m-gap'), '∞');
+  assert.equal(await page.textContent('#m-after'), '1.00');
+});
+
+pageTest('the window is the time between the edges', crisp, async ({ page, open }) => {
+  await show(page, open, 'auto=off&limit=0&at=9&paused&do=4:events');
+  const { left, right } = await plot(page);
+  for (const [window, seconds] of [['10s', 10], ['30s', 30], ['1m', 60], ['10m', 600], ['1h', 3600]]) {
+    await page.locator('#window').selectOption(window);
+    await step(page, 0);
+    const x = right - 5 * (right - left) / seconds;
+    // The tick of the event is 1.5 CSS pixels wide.
+    const there = await column(page, x + 0.5);
+    assert(there.includes(inks.light.Allowed), `no tick at ${x} in ${window}`);
+    const beside = await column(page, x - 3);
+    assert(!beside.includes(inks.light.Allowed), `a tick beside ${x} in ${window}`);
+  }
+});
