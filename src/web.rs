@@ -92,11 +92,11 @@ impl Page {
         self.dirty = true;
     }
 
-    /// Begins the run that a link's fragment describes; returns what is wrong with it, if so.
+    /// Begins the run that a link's fragment describes, or says what is wrong with it.
     #[wasm_bindgen(skip_jsdoc)]
-    pub fn open(&mut self, fragment: &str) -> String {
+    pub fn open(&mut self, fragment: &str) {
         self.changed();
-        self.app.open(fragment).err().unwrap_or_default()
+        self.app.open(fragment);
     }
 
     /// The fragment for the address: the settings in force.
@@ -237,6 +237,7 @@ impl Page {
 
     fn changed(&mut self) {
         self.dirty = true;
+        self.app.problem.clear();
         self.texts.sum_up_soon();
     }
 }

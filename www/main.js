@@ -77,10 +77,19 @@ function remember() {
 
 function open() {
   clearTimeout(due);
-  const problem = page.open(decodeURIComponent(location.hash.slice(1)), performance.now());
+  page.open(fragment());
   boxes.forEach(show);
   sync();
-  if (problem) $("note").textContent = problem;
+}
+
+/** The part of the address that is ours; the scope says what is wrong if it can't be decoded. */
+function fragment() {
+  const text = location.hash.slice(1);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function wireControls() {

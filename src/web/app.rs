@@ -28,6 +28,8 @@ pub(crate) struct App {
     pub(crate) size: [f64; 2],
     /// The instant at the right edge while looking back; the present otherwise.
     pub(crate) past: Option<Time>,
+    /// What is wrong with the last link, until something is done.
+    pub(crate) problem: String,
     /// Events per second at the upper edge, which eases to where it should be.
     top: f64,
     /// When it was last eased, in milliseconds.
@@ -46,13 +48,18 @@ impl App {
             pointer: Pointer::default(),
             size: [0.0; 2],
             past: None,
+            problem: String::new(),
             eased: None,
             still: false,
         })
     }
 
     /// Begins the run that a link describes, and shows the instant it names.
-    pub(crate) fn open(&mut self, fragment: &str) -> Result<(), String> {
+    pub(crate) fn open(&mut self, fragment: &str) {
+        self.problem = self.replay(fragment).err().unwrap_or_default();
+    }
+
+    fn replay(&mut self, fragment: &str) -> Result<(), String> {
         let link: Link = fragment.parse().map_err(|e: ParseError| e.to_string())?;
         self.scope = Scope::replay(&link).map_err(|e| e.to_string())?;
         self.pace = Pace::default();

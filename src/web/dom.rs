@@ -182,8 +182,10 @@ fn number(value: f64) -> String {
 }
 
 /// What is unusual at the moment.
-fn note(app: &App) -> &'static str {
-    if app.paused {
+fn note(app: &App) -> &str {
+    if !app.problem.is_empty() {
+        &app.problem
+    } else if app.paused {
         "paused"
     } else if app.pace.slowed() {
         "slower than it should be: too many events for this machine"
