@@ -48,6 +48,11 @@ function sync() {
   $("pause").setAttribute("aria-pressed", page.paused());
   $("pause").textContent = page.paused() ? "Run" : "Pause";
   $("mode-hint").textContent = page.mode_hint();
+}
+
+/** After something was done: the controls show it and the address keeps it. */
+function changed() {
+  sync();
   remember();
 }
 
@@ -94,7 +99,7 @@ function fragment() {
 
 function wireControls() {
   for (const id of boxes) {
-    on($(id), "input", () => { mark(id, page.set(id, $(id).value)); sync(); });
+    on($(id), "input", () => { mark(id, page.set(id, $(id).value)); changed(); });
     on($(id), "blur", () => { if ($(`${id}-error`).textContent === "") show(id); });
     on($(id), "keydown", (event) => {
       const by = { ArrowUp: 1, ArrowDown: -1 }[event.key];
@@ -103,15 +108,15 @@ function wireControls() {
       nudge(id, by);
     });
   }
-  for (const id of selects) on($(id), "change", () => { page.set(id, $(id).value); sync(); });
-  for (const id of ticks) on($(id), "change", () => { page.set(id, $(id).checked ? "on" : "off"); sync(); });
+  for (const id of selects) on($(id), "change", () => { page.set(id, $(id).value); changed(); });
+  for (const id of ticks) on($(id), "change", () => { page.set(id, $(id).checked ? "on" : "off"); changed(); });
   for (const button of document.querySelectorAll("[data-step]")) {
     on(button, "click", () => nudge(button.dataset.step, Number(button.dataset.by)));
   }
-  on($("auto-rate-slider"), "input", (event) => { page.slide(event.target.valueAsNumber); show("auto-rate"); sync(); });
-  on($("pause"), "click", () => { page.pause(); sync(); });
-  on($("step"), "click", () => { page.step(); sync(); });
-  on($("reset"), "click", () => { page.reset(); sync(); });
+  on($("auto-rate-slider"), "input", (event) => { page.slide(event.target.valueAsNumber); show("auto-rate"); changed(); });
+  on($("pause"), "click", () => { page.pause(); changed(); });
+  on($("step"), "click", () => { page.step(); changed(); });
+  on($("reset"), "click", () => { page.reset(); changed(); });
   on($("live"), "click", () => { page.live(); graph.focus(); });
   on(document.querySelector("form"), "submit", (event) => event.preventDefault());
 }
@@ -119,7 +124,7 @@ function wireControls() {
 function nudge(id, by) {
   page.nudge(id, by);
   show(id);
-  sync();
+  changed();
 }
 
 function wireGraph() {
@@ -133,14 +138,14 @@ function wireGraph() {
   // A finger that moves upwards scrolls the page, but not when it holds the limit.
   on(graph, "touchstart", (event) => { if (page.holds_limit()) event.preventDefault(); }, { passive: false });
   on(graph, "pointermove", (event) => { graph.style.cursor = page.move_to(...at(event)); });
-  on(graph, "pointerup", (event) => { page.release(event.timeStamp); if (touch(event)) page.leave(); sync(); });
+  on(graph, "pointerup", (event) => { page.release(event.timeStamp); if (touch(event)) page.leave(); changed(); });
   on(graph, "pointercancel", () => page.leave());
   on(graph, "pointerleave", () => page.leave());
   on(graph, "blur", () => page.leave());
   on(document, "keydown", (event) => {
     const here = event.target === graph || (event.target === document.body && event.key === " ");
     if (!here || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); sync(); }
+    if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
   });
 
   const resize = () => page.resize(graph.clientWidth, graph.clientHeight, devicePixelRatio);
@@ -179,7 +184,12 @@ function wireTheme() {
 }
 
 function wireLink() {
-  on(window, "hashchange", () => { open(); graph.scrollIntoView({ block: "nearest" }); });
+  const follow = () => { open(); graph.scrollIntoView({ block: "nearest" }); };
+  on(window, "hashchange", follow);
+  // What is in the address already begins again too.
+  for (const link of document.querySelectorAll(".try a")) {
+    on(link, "click", () => { if (link.hash === location.hash) follow(); });
+  }
   on($("copy"), "click", async () => {
     const url = new URL(location.href);
     url.hash = page.recording();
@@ -187,7 +197,8 @@ function wireLink() {
       await navigator.clipboard.writeText(url.href);
       $("copy").textContent = "Copied";
     } catch {
-      location.hash = url.hash;
+      clearTimeout(due);
+      history.replaceState(null, "", url);
       $("copy").textContent = "It is in the address";
     }
     setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000);
