@@ -70,11 +70,18 @@ impl Page {
         Ok(core::mem::replace(&mut self.settings, settings) != settings)
     }
 
-    /// The canvas has another size: it is drawn at once, within the same frame.
+    /// The canvas has another size, in CSS pixels and, if the browser tells, in those of the
+    /// screen: it is drawn at once, within the same frame.
     #[wasm_bindgen(skip_jsdoc)]
-    pub fn resize(&mut self, width: f64, height: f64, ratio: f64) -> Result<(), JsValue> {
+    pub fn resize(
+        &mut self,
+        width: f64,
+        height: f64,
+        ratio: f64,
+        device: Option<Box<[f64]>>,
+    ) -> Result<(), JsValue> {
         self.app.size = [width, height];
-        self.canvas.resize([width, height], ratio);
+        self.canvas.resize([width, height], ratio, device.as_deref());
         self.canvas.paint(&scope::draw(&self.app.scope, &self.app.look()))
     }
 

@@ -148,14 +148,15 @@ function wireGraph() {
     if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
   });
 
-  const resize = () => page.resize(graph.clientWidth, graph.clientHeight, devicePixelRatio);
-  const observer = new ResizeObserver(() => guard(resize));
+  const resize = ({ contentRect: { width, height }, devicePixelContentBoxSize: boxes }) =>
+    page.resize(width, height, devicePixelRatio, boxes && [boxes[0].inlineSize, boxes[0].blockSize]);
+  const observer = new ResizeObserver(([entry]) => guard(() => resize(entry)));
   try {
     observer.observe(graph, { box: "device-pixel-content-box" });
   } catch {
     observer.observe(graph);
   }
-  resize();
+  resize({ contentRect: { width: graph.clientWidth, height: graph.clientHeight } });
 }
 
 function wireTheme() {

@@ -14,7 +14,8 @@ pub(crate) struct Canvas {
     context: CanvasRenderingContext2d,
     theme: Theme,
     size: [f64; 2],
-    ratio: f64,
+    /// Pixels of the bitmap in a CSS pixel, across and down.
+    ratio: [f64; 2],
     font: Option<(bool, f64)>,
     dash: [Array; 2],
 }
@@ -25,7 +26,7 @@ impl Canvas {
         let context = context.dyn_into::<CanvasRenderingContext2d>()?;
         let dashed = Array::of2(&JsValue::from(6.0), &JsValue::from(4.0));
         let dash = [Array::new(), dashed];
-        let (theme, size, ratio) = (Theme::Light, [0.0; 2], 1.0);
+        let (theme, size, ratio) = (Theme::Light, [0.0; 2], [1.0; 2]);
         Ok(Canvas { element, context, theme, size, ratio, font: None, dash })
     }
 
@@ -33,10 +34,22 @@ impl Canvas {
         self.theme = theme;
     }
 
-    /// Makes the bitmap as large as the element is in the pixels of the screen.
-    pub(crate) fn resize(&mut self, size: [f64; 2], ratio: f64) {
-        (self.size, self.ratio) = (size, ratio);
-        let [width, height] = size.map(|side| libm::round(side * ratio) as u32);
+    /// Makes the bitmap as large as the element is in the pixels of the screen: `device`, where the
+    /// browser knows. Which of them an edge falls on, the ratio alone does not say, and a bitmap
+    /// that is off by one is blurred. A browser that imitates another screen tells something else.
+    pub(crate) fn resize(&mut self, size: [f64; 2], ratio: f64, device: Option<&[f64]>) {
+        let rounded = size.map(|side| libm::round(side * ratio));
+        let bitmap = match device {
+            Some(&[width, height])
+                if (width - rounded[0]).abs() <= 1.0 && (height - rounded[1]).abs() <= 1.0 =>
+            {
+                [width, height]
+            }
+            _ => rounded,
+        };
+        self.size = size;
+        self.ratio = [0, 1].map(|i| if size[i] > 0.0 { bitmap[i] / size[i] } else { ratio });
+        let [width, height] = bitmap.map(|side| side as u32);
         if (self.element.width(), self.element.height()) != (width, height) {
             self.element.set_width(width);
             self.element.set_height(height);
@@ -46,7 +59,7 @@ impl Canvas {
     /// Draws a picture in place of the last one.
     pub(crate) fn paint(&mut self, marks: &[Mark]) -> Result<(), JsValue> {
         let context = &self.context;
-        context.set_transform(self.ratio, 0.0, 0.0, self.ratio, 0.0, 0.0)?;
+        context.set_transform(self.ratio[0], 0.0, 0.0, self.ratio[1], 0.0, 0.0)?;
         context.clear_rect(0.0, 0.0, self.size[0], self.size[1]);
         context.set_line_join("round");
         // A resize resets the context and its font with it.
