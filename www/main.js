@@ -159,6 +159,15 @@ function wireGraph() {
   resize({ contentRect: { width: graph.clientWidth, height: graph.clientHeight } });
 }
 
+/** Uses the browser's store, if it grants one; a choice that is not kept lasts as long as the page. */
+function stored(use) {
+  try {
+    return use(localStorage);
+  } catch {
+    return null;
+  }
+}
+
 function wireTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const chosen = () => document.documentElement.dataset.theme;
@@ -167,13 +176,13 @@ function wireTheme() {
     $("theme").setAttribute("aria-pressed", dark);
     page.theme(dark);
   };
-  const saved = localStorage.getItem("theme");
+  const saved = stored((store) => store.getItem("theme"));
   if (saved) document.documentElement.dataset.theme = saved;
   on(system, "change", apply);
   on($("theme"), "click", () => {
     const next = $("theme").getAttribute("aria-pressed") === "true" ? "light" : "dark";
     document.documentElement.dataset.theme = next;
-    localStorage.setItem("theme", next);
+    stored((store) => store.setItem("theme", next));
     apply();
   });
   apply();
