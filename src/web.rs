@@ -59,9 +59,10 @@ impl Page {
     #[wasm_bindgen(skip_jsdoc)]
     pub fn frame(&mut self, wall: f64) -> Result<bool, JsValue> {
         self.wall = wall;
-        self.app.run(wall);
+        let moving = self.app.run(wall);
+        let due = moving && (!self.app.is_still() || wall - self.drawn >= STILL);
         let urgent = core::mem::take(&mut self.dirty);
-        if urgent || !self.app.is_still() || wall - self.drawn >= STILL {
+        if urgent || due {
             self.drawn = wall;
             self.canvas.paint(&scope::draw(&self.app.scope, &self.app.look()))?;
         }

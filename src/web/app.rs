@@ -91,8 +91,9 @@ impl App {
         Ok(())
     }
 
-    /// Lets time pass until the viewer's `wall`, in milliseconds.
-    pub(crate) fn run(&mut self, wall: f64) {
+    /// Lets time pass until the viewer's `wall`, in milliseconds. Returns whether that changes the
+    /// picture: a paused one, eased to its scale, stays what it is.
+    pub(crate) fn run(&mut self, wall: f64) -> bool {
         if !self.paused {
             self.pace.run(&mut self.scope, wall);
         }
@@ -105,7 +106,11 @@ impl App {
         self.eased = Some(wall);
         // In the logarithm, so that growing and shrinking look alike.
         let left = if self.still { 0.0 } else { libm::exp(-passed / EASE) };
-        self.top = target * libm::exp(left * libm::log(self.top / target));
+        let ratio = libm::exp(left * libm::log(self.top / target));
+        // So near, no pixel of any screen would change.
+        let top = if (ratio - 1.0).abs() < 1e-5 { target } else { target * ratio };
+        let before = core::mem::replace(&mut self.top, top);
+        !self.paused || top != before
     }
 
     pub(crate) fn pause(&mut self) {
