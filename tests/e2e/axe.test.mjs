@@ -2,48 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { axe, pageTest } from './harness.mjs';
-import { click, press, settle, show, type } from './scope.mjs';
+import { click, settle, show, type } from './scope.mjs';
 
-const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
-
-async function assertClean(page) {
+async function assertClean(page, where) {
   const found = (await axe(page)).map(({ id, impact, nodes }) =>
     `${impact}: ${id} on ${nodes.map((node) => node.target).join(', ')}`);
-  assert.deepEqual(found, []);
+  assert.deepEqual(found, [], where);
 }
 
-for (const [name, options] of [
-  ['light', { colorScheme: 'light' }],
-  ['dark', { colorScheme: 'dark' }],
-  ['on a phone', phone],
-  ['on a phone, dark', { ...phone, colorScheme: 'dark' }],
-]) {
-  pageTest(`axe finds nothing ${name}`, options, async ({ page, open }) => {
-    await show(page, open, 'auto-rate=2&at=20&paused');
-    await assertClean(page);
-    // With everything that can appear: wrong boxes, looking back, the note.
-    for (const id of ['decay', 'increase', 'limit', 'auto-rate', 'seed']) await type(page, id, 'abc');
-    await click(page);
-    await page.locator('#graph').focus();
-    await page.keyboard.press('PageUp');
-    await settle(page);
-    assert(await page.locator('#live').isVisible());
-    await assertClean(page);
-  });
-}
-
-pageTest('nor with the message of a failure', { allow: [/on purpose/] }, async ({ page, open }) => {
-  await show(page, open, 'auto=off&at=5');
-  await page.evaluate(() => {
-    CanvasRenderingContext2D.prototype.stroke = () => { throw new Error('on purpose'); };
-  });
-  await page.locator('#failed').waitFor();
-  await assertClean(page);
-});
-
-pageTest('the outline of the page is in order', async ({ page, open }) => {
-  await show(page, open, 'auto=off&at=5&paused');
-  await press(page, '#theme');
+pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, open }) => {
+  await show(page, open, 'auto-rate=2&at=20&paused');
+  await assertClean(page, 'at first');
   const headings = await page.$$eval('h1, h2, h3', (all) =>
     all.filter((h) => h.checkVisibility()).map((h) => `${h.tagName} ${h.textContent}`));
   assert.deepEqual(headings, [
@@ -52,4 +21,27 @@ pageTest('the outline of the page is in order', async ({ page, open }) => {
   ]);
   assert.equal(await page.locator('main').count(), 1);
   assert.equal(await page.getAttribute('html', 'lang'), 'en');
+  // With everything that can appear: wrong boxes, looking back, the note.
+  for (const id of ['decay', 'increase', 'limit', 'auto-rate', 'seed']) await type(page, id, 'abc');
+  await click(page);
+  await page.locator('#graph').focus();
+  await page.keyboard.press('PageUp');
+  for (const colorScheme of ['light', 'dark']) {
+    for (const viewport of [{ width: 1280, height: 800 }, { width: 360, height: 740 }]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(viewport);
+      await settle(page);
+      assert(await page.locator('#live').isVisible());
+      await assertClean(page, `${colorScheme}, ${viewport.width} pixels wide`);
+    }
+  }
+});
+
+pageTest('nor with the message of a failure', { allow: [/on purpose/] }, async ({ page, open }) => {
+  await show(page, open, 'auto=off&at=5');
+  await page.evaluate(() => {
+    CanvasRenderingContext2D.prototype.stroke = () => { throw new Error('on purpose'); };
+  });
+  await page.locator('#failed').waitFor();
+  await assertClean(page);
 });

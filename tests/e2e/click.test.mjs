@@ -9,15 +9,49 @@ import {
 
 const quiet = 'auto=off&limit=10&window=10s&at=8&paused';
 
-pageTest('a click lifts the rate by one', async ({ page, open }) => {
-  await show(page, open, quiet);
-  assert.deepEqual(await values(page, 'rate', 'allowed', 'refused'), [0, 0, 0]);
-  await click(page);
-  assert.deepEqual(await values(page, 'rate', 'allowed', 'refused'), [1, 1, 0]);
-  await click(page);
-  const [rate, allowed] = await values(page, 'rate', 'allowed');
-  assert(Math.abs(rate - 2) <= 1e-6, `${rate}`);
-  assert.equal(allowed, 2);
+pageTest('clicks and keys that are events, and those that are not', async ({ page, open, test }) => {
+  await test('a click lifts the rate by one', async () => {
+    await show(page, open, quiet);
+    assert.deepEqual(await values(page, 'rate', 'allowed', 'refused'), [0, 0, 0]);
+    await click(page);
+    assert.deepEqual(await values(page, 'rate', 'allowed', 'refused'), [1, 1, 0]);
+    await click(page);
+    const [rate, allowed] = await values(page, 'rate', 'allowed');
+    assert(Math.abs(rate - 2) <= 1e-6, `${rate}`);
+    assert.equal(allowed, 2);
+  });
+
+  await test('Space is an event, on the graph and where nothing else has the keys', async () => {
+    await show(page, open, quiet);
+    await page.locator('#graph').focus();
+    await page.keyboard.press('Space');
+    await settle(page);
+    assert.equal(await value(page, 'rate'), 1);
+    await page.locator('#graph').blur();
+    await page.keyboard.press('Space');
+    await settle(page);
+    assert.equal(await events(page), 2);
+    assert.equal(await page.evaluate(() => scrollY), 0);
+  });
+
+  await test('what is beside the graph makes no event', async () => {
+    await show(page, open, quiet);
+    for (const place of ['h1', '.readouts', 'legend >> nth=0', '#decay', '#mode', '#seed', '#try-title']) {
+      await page.locator(place).click();
+    }
+    await press(page, '#step');
+    await page.locator('#reset').focus();
+    await page.keyboard.press('Space');
+    await settle(page);
+    assert.equal(await events(page), 0);
+  });
+
+  await test('a click on the line of the limit is an event too', async () => {
+    await show(page, open, quiet);
+    await page.locator('#graph').click({ position: { x: 600, y: await limitLine(page) } });
+    await settle(page);
+    assert.deepEqual([await events(page), await page.inputValue('#limit')], [1, '10']);
+  });
 });
 
 pageTest('the red line jumps where the click was', crisp, async ({ page, open }) => {
@@ -51,38 +85,6 @@ pageTest('a tap is an event', { hasTouch: true, viewport: { width: 360, height: 
   await settle(page);
   assert.equal(await value(page, 'rate'), 1);
   assert.equal(await events(page), 1);
-});
-
-pageTest('Space is an event, on the graph and where nothing else has the keys', async ({ page, open }) => {
-  await show(page, open, quiet);
-  await page.locator('#graph').focus();
-  await page.keyboard.press('Space');
-  await settle(page);
-  assert.equal(await value(page, 'rate'), 1);
-  await page.locator('#graph').blur();
-  await page.keyboard.press('Space');
-  await settle(page);
-  assert.equal(await events(page), 2);
-  assert.equal(await page.evaluate(() => scrollY), 0);
-});
-
-pageTest('what is beside the graph makes no event', async ({ page, open }) => {
-  await show(page, open, quiet);
-  for (const place of ['h1', '.readouts', 'legend >> nth=0', '#decay', '#mode', '#seed', '#try-title']) {
-    await page.locator(place).click();
-  }
-  await press(page, '#step');
-  await page.locator('#reset').focus();
-  await page.keyboard.press('Space');
-  await settle(page);
-  assert.equal(await events(page), 0);
-});
-
-pageTest('a click on the line of the limit is an event too', async ({ page, open }) => {
-  await show(page, open, quiet);
-  await page.locator('#graph').click({ position: { x: 600, y: await limitLine(page) } });
-  await settle(page);
-  assert.deepEqual([await events(page), await page.inputValue('#limit')], [1, '10']);
 });
 
 // The clock of the page is stopped, so frames come only when told: clicks between two of them.

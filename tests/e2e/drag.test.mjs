@@ -14,36 +14,38 @@ async function drag(page, dx, dy) {
   await page.mouse.up();
 }
 
-pageTest('a drag looks back, and Live returns', async ({ page, open }) => {
-  await noteTexts(page);
-  await show(page, open, 'auto-rate=2&at=50&paused');
-  const before = [await events(page), ...await values(page, 'rate', 'smoothed')];
-  assert((await written(page)).includes('now'));
-  assert(await page.locator('#live').isHidden());
+pageTest('drags with the mouse', async ({ page, open, test }) => {
+  await test('a drag looks back, and Live returns', async () => {
+    await noteTexts(page);
+    await show(page, open, 'auto-rate=2&at=50&paused');
+    const before = [await events(page), ...await values(page, 'rate', 'smoothed')];
+    assert((await written(page)).includes('now'));
+    assert(await page.locator('#live').isHidden());
 
-  await drag(page, 200, 3);
-  await settle(page);
-  assert(await page.locator('#live').isVisible());
-  const edge = (await written(page)).find((text) => text.startsWith('at '));
-  // 200 of the plot's pixels, in a window of a minute; the first 4 begin the drag.
-  const width = await page.$eval('#graph', (graph) => graph.clientWidth - 152);
-  const expected = 50 - (200 / width) * 60;
-  assert(Math.abs(parseFloat(edge.slice(3)) - expected) <= 0.1, `${edge}, not ${expected}`);
-  assert.deepEqual([await events(page), ...await values(page, 'rate', 'smoothed')], before);
+    await drag(page, 200, 3);
+    await settle(page);
+    assert(await page.locator('#live').isVisible());
+    const edge = (await written(page)).find((text) => text.startsWith('at '));
+    // 200 of the plot's pixels, in a window of a minute; the first 4 begin the drag.
+    const width = await page.$eval('#graph', (graph) => graph.clientWidth - 152);
+    const expected = 50 - (200 / width) * 60;
+    assert(Math.abs(parseFloat(edge.slice(3)) - expected) <= 0.1, `${edge}, not ${expected}`);
+    assert.deepEqual([await events(page), ...await values(page, 'rate', 'smoothed')], before);
 
-  await page.locator('#live').click();
-  await settle(page);
-  assert(await page.locator('#live').isHidden());
-  assert((await written(page)).includes('now'));
-  assert.deepEqual([await events(page), ...await values(page, 'rate', 'smoothed')], before);
-});
+    await page.locator('#live').click();
+    await settle(page);
+    assert(await page.locator('#live').isHidden());
+    assert((await written(page)).includes('now'));
+    assert.deepEqual([await events(page), ...await values(page, 'rate', 'smoothed')], before);
+  });
 
-pageTest('upwards, a drag is no event either', async ({ page, open }) => {
-  await show(page, open, 'auto=off&at=5&paused');
-  await drag(page, 1, -60);
-  await settle(page);
-  assert.equal(await events(page), 0);
-  assert(await page.locator('#live').isHidden());
+  await test('upwards, a drag is no event either', async () => {
+    await show(page, open, 'auto=off&at=5&paused');
+    await drag(page, 1, -60);
+    await settle(page);
+    assert.equal(await events(page), 0);
+    assert(await page.locator('#live').isHidden());
+  });
 });
 
 pageTest('looking back does not stop the data', async ({ page, open }) => {
@@ -71,19 +73,21 @@ async function swipe(page, dx, dy) {
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
-pageTest('a finger that swipes upwards scrolls the page', phone, async ({ page, open }) => {
-  await show(page, open, 'auto=off&at=50&paused');
-  await swipe(page, 0, -120);
-  await page.waitForFunction(() => scrollY > 50);
-  await settle(page);
-  assert.equal(await events(page), 0);
-});
+pageTest('drags with a finger', phone, async ({ page, open, test }) => {
+  await test('a finger that swipes to the right looks back', async () => {
+    await show(page, open, 'auto=off&at=50&paused&do=1:events*3');
+    await swipe(page, 90, 4);
+    await settle(page);
+    assert(await page.locator('#live').isVisible());
+    assert.equal(await events(page), 3);
+    assert.equal(await page.evaluate(() => scrollY), 0);
+  });
 
-pageTest('a finger that swipes to the right looks back', phone, async ({ page, open }) => {
-  await show(page, open, 'auto=off&at=50&paused&do=1:events*3');
-  await swipe(page, 90, 4);
-  await settle(page);
-  assert(await page.locator('#live').isVisible());
-  assert.equal(await events(page), 3);
-  assert.equal(await page.evaluate(() => scrollY), 0);
+  await test('a finger that swipes upwards scrolls the page', async () => {
+    await show(page, open, 'auto=off&at=50&paused');
+    await swipe(page, 0, -120);
+    await page.waitForFunction(() => scrollY > 50);
+    await settle(page);
+    assert.equal(await events(page), 0);
+  });
 });

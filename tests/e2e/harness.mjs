@@ -16,6 +16,8 @@
 //   origin    "http://127.0.0.1:PORT"
 //   open(path = '/')   goes to that path of the site
 //   problems  what has gone wrong so far, as texts
+//   test(name, body)   a part of the test, reported by its own name; await it. Parts share the
+//                      page, which takes longer to open than most of what is done on it
 //
 // The test fails if at its end there are problems that `allow` does not match: a warning or error
 // on the console, an uncaught exception, a request to another origin.
@@ -43,14 +45,14 @@ after(async () => {
 export function pageTest(name, ...rest) {
   const body = rest.pop();
   const { allow = [], ...options } = rest.pop() ?? {};
-  test(name, { timeout: 120_000 }, async () => {
+  test(name, { timeout: 120_000 }, async (t) => {
     const [{ origin }, browser] = await share();
     const context = await browser.newContext(options);
     try {
       const problems = watch(context, origin);
       const page = await context.newPage();
       const open = (path = '/') => page.goto(origin + path);
-      await body({ page, context, origin, open, problems });
+      await body({ page, context, origin, open, problems, test: t.test.bind(t) });
       await page.title().catch(() => {}); // what the page said before it answers has arrived
       const unexpected = problems.filter((text) => !allow.some((pattern) => pattern.test(text)));
       assert.deepEqual(unexpected, [], 'the browser reported problems');

@@ -6,73 +6,75 @@ import { close, press, show, smooth, step, type, value, values } from './scope.m
 
 const busy = 'auto=off&limit=0&at=12&paused&do=1:events*8,5:events*3,9:events';
 
-pageTest('another decay interval keeps the events per second', async ({ page, open }) => {
-  await show(page, open, busy);
-  const before = await values(page, 'rate', 'smoothed');
-  const perSecond = await page.textContent('#rate-second');
-  await type(page, 'decay', '1m');
-  const after = await values(page, 'rate', 'smoothed');
-  for (let i = 0; i < 2; i++) assert(close(after[i], 6 * before[i]), `${before[i]} became ${after[i]}`);
-  assert.equal(await page.textContent('#rate-second'), perSecond);
-  assert.equal(await page.textContent('#rate-unit'), 'per 1m');
-  // From here on it decays more slowly.
-  await step(page, 60);
-  assert(close(await value(page, 'rate'), after[0] * Math.exp(-6 / 60)));
-});
+pageTest('the two intervals', async ({ page, open, test }) => {
+  await test('another decay interval keeps the events per second', async () => {
+    await show(page, open, busy);
+    const before = await values(page, 'rate', 'smoothed');
+    const perSecond = await page.textContent('#rate-second');
+    await type(page, 'decay', '1m');
+    const after = await values(page, 'rate', 'smoothed');
+    for (let i = 0; i < 2; i++) assert(close(after[i], 6 * before[i]), `${before[i]} became ${after[i]}`);
+    assert.equal(await page.textContent('#rate-second'), perSecond);
+    assert.equal(await page.textContent('#rate-unit'), 'per 1m');
+    // From here on it decays more slowly.
+    await step(page, 60);
+    assert(close(await value(page, 'rate'), after[0] * Math.exp(-6 / 60)));
+  });
 
-pageTest('another increase interval changes the smoothed rate and nothing else', async ({ page, open }) => {
-  await show(page, open, busy);
-  const [rate, smoothed] = await values(page, 'rate', 'smoothed');
-  await type(page, 'increase', '5s');
-  assert.deepEqual(await values(page, 'rate', 'smoothed'), [rate, smoothed], 'in that instant');
-  await step(page, 30);
-  const after = await values(page, 'rate', 'smoothed');
-  assert(close(after[0], rate * Math.exp(-0.3)));
-  assert(close(after[1], smooth(smoothed, rate, 3, 10, 5)));
-});
+  await test('another increase interval changes the smoothed rate and nothing else', async () => {
+    await show(page, open, busy);
+    const [rate, smoothed] = await values(page, 'rate', 'smoothed');
+    await type(page, 'increase', '5s');
+    assert.deepEqual(await values(page, 'rate', 'smoothed'), [rate, smoothed], 'in that instant');
+    await step(page, 30);
+    const after = await values(page, 'rate', 'smoothed');
+    assert(close(after[0], rate * Math.exp(-0.3)));
+    assert(close(after[1], smooth(smoothed, rate, 3, 10, 5)));
+  });
 
-pageTest('buttons and arrow keys go to the next round interval', async ({ page, open }) => {
-  await show(page, open, busy);
-  const boxes = [
-    ['decay', 'Shorter decay interval', 'Longer decay interval', ['15s', '20s', '30s', '1m']],
-    ['increase', 'Shorter increase interval', 'Longer increase interval', ['2m', '5m', '10m', '15m']],
-  ];
-  for (const [id, shorter, longer, values] of boxes) {
-    const start = await page.inputValue(`#${id}`);
-    const button = (name) => page.getByRole('button', { name });
-    for (const value of values) {
-      await button(longer).click();
-      assert.equal(await page.inputValue(`#${id}`), value);
+  await test('buttons and arrow keys go to the next round interval', async () => {
+    await show(page, open, busy);
+    const boxes = [
+      ['decay', 'Shorter decay interval', 'Longer decay interval', ['15s', '20s', '30s', '1m']],
+      ['increase', 'Shorter increase interval', 'Longer increase interval', ['2m', '5m', '10m', '15m']],
+    ];
+    for (const [id, shorter, longer, values] of boxes) {
+      const start = await page.inputValue(`#${id}`);
+      const button = (name) => page.getByRole('button', { name });
+      for (const value of values) {
+        await button(longer).click();
+        assert.equal(await page.inputValue(`#${id}`), value);
+      }
+      for (const value of [...values].reverse().slice(1).concat(start)) {
+        await button(shorter).click();
+        assert.equal(await page.inputValue(`#${id}`), value);
+      }
+      await page.locator(`#${id}`).focus();
+      await page.keyboard.press('ArrowUp');
+      assert.equal(await page.inputValue(`#${id}`), values[0]);
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('ArrowDown');
+      assert.notEqual(await page.inputValue(`#${id}`), start);
     }
-    for (const value of [...values].reverse().slice(1).concat(start)) {
-      await button(shorter).click();
-      assert.equal(await page.inputValue(`#${id}`), value);
+  });
+
+  await test('the buttons stop at the ends', async () => {
+    await show(page, open, `${busy}&decay=100ms&increase=1w`);
+    await press(page, '[data-step=decay][data-by="-1"]');
+    await press(page, '[data-step=increase][data-by="1"]');
+    assert.equal(await page.inputValue('#decay'), '100ms');
+    assert.equal(await page.inputValue('#increase'), '1w');
+  });
+
+  await test('spans are read as people write them', async () => {
+    await show(page, open, busy);
+    for (const [text, unit] of [['1h30m', 'per 1h30m'], ['90s', 'per 1m30s'], [' 250ms ', 'per 250ms'], ['1.5s', 'per 1.5s']]) {
+      await type(page, 'decay', text);
+      // What is typed stays as it was typed, until it is done.
+      assert.equal(await page.inputValue('#decay'), text);
+      assert.equal(await page.textContent('#rate-unit'), unit);
+      await page.locator('#decay').blur();
+      assert.equal(`per ${await page.inputValue('#decay')}`, unit);
     }
-    await page.locator(`#${id}`).focus();
-    await page.keyboard.press('ArrowUp');
-    assert.equal(await page.inputValue(`#${id}`), values[0]);
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('ArrowDown');
-    assert.notEqual(await page.inputValue(`#${id}`), start);
-  }
-});
-
-pageTest('the buttons stop at the ends', async ({ page, open }) => {
-  await show(page, open, `${busy}&decay=100ms&increase=1w`);
-  await press(page, '[data-step=decay][data-by="-1"]');
-  await press(page, '[data-step=increase][data-by="1"]');
-  assert.equal(await page.inputValue('#decay'), '100ms');
-  assert.equal(await page.inputValue('#increase'), '1w');
-});
-
-pageTest('spans are read as people write them', async ({ page, open }) => {
-  await show(page, open, busy);
-  for (const [text, unit] of [['1h30m', 'per 1h30m'], ['90s', 'per 1m30s'], [' 250ms ', 'per 250ms'], ['1.5s', 'per 1.5s']]) {
-    await type(page, 'decay', text);
-    // What is typed stays as it was typed, until it is done.
-    assert.equal(await page.inputValue('#decay'), text);
-    assert.equal(await page.textContent('#rate-unit'), unit);
-    await page.locator('#decay').blur();
-    assert.equal(`per ${await page.inputValue('#decay')}`, unit);
-  }
+  });
 });

@@ -26,77 +26,79 @@ const focused = (page) => page.evaluate(() => {
   };
 });
 
-pageTest('Tab reaches everything in the order in which it is read', async ({ page, open }) => {
-  await show(page, open, 'auto=off&at=5&paused');
-  for (const name of order) {
-    await page.keyboard.press('Tab');
-    const now = await focused(page);
-    assert.equal(now.name, name);
-    assert(now.ring, `${name} does not show that it has the focus`);
-    assert(now.seen, `${name} is out of sight`);
-  }
-  await page.keyboard.press('Shift+Tab');
-  assert.equal((await focused(page)).name, order.at(-2));
-});
-
-pageTest('the whole flow by keys', async ({ page, open }) => {
-  const tabTo = async (name) => {
-    for (let i = 0; (await focused(page)).name !== name; i++) {
-      assert(i < 60, `${name} is not reached`);
+pageTest('without a mouse', async ({ page, open, test }) => {
+  await test('Tab reaches everything in the order in which it is read', async () => {
+    await show(page, open, 'auto=off&at=5&paused');
+    for (const name of order) {
       await page.keyboard.press('Tab');
+      const now = await focused(page);
+      assert.equal(now.name, name);
+      assert(now.ring, `${name} does not show that it has the focus`);
+      assert(now.seen, `${name} is out of sight`);
     }
-  };
-  const press = async (...keys) => {
-    for (const key of keys) await page.keyboard.press(key);
-    await settle(page);
-  };
-  await show(page, open, 'auto=off&at=20&limit=3');
-  await tabTo('graph');
-  await press('p', 'r', 'Space', 'Space', 'Space', 'Space');
-  assert.deepEqual(await values(page, 'allowed', 'refused'), [3, 1]);
-  assert(Math.abs(await value(page, 'rate') - 4) < 1e-6);
-  for (let i = 0; i < 10; i++) await press('s');
-  assert(Math.abs(await value(page, 'rate') - 4 * Math.exp(-0.1)) < 1e-6);
-  await press('ArrowUp', 'ArrowUp');
-  assert.equal(await page.inputValue('#limit'), '5');
-  await press('PageUp');
-  assert(await page.locator('#live').isVisible());
-  await tabTo('live');
-  await press('Enter');
-  assert(await page.locator('#live').isHidden());
-  assert.equal((await focused(page)).name, 'graph', 'the focus is not lost with the button');
+    await page.keyboard.press('Shift+Tab');
+    assert.equal((await focused(page)).name, order.at(-2));
+  });
 
-  await tabTo('decay');
-  await press('Control+a', '2', '0', 's');
-  assert.equal(await page.textContent('#rate-unit'), 'per 20s');
-  await tabTo('mode');
-  await press('l');
-  assert.equal(await page.inputValue('#mode'), 'leaky');
-  await tabTo('auto');
-  await press('Space');
-  assert(await page.isChecked('#auto'));
-  assert.equal(await events(page), 4, 'Space on a control is no event');
-  await tabTo('auto-rate-slider');
-  await press('End');
-  assert.equal(await page.inputValue('#auto-rate'), '1000000');
-  await press('Home');
-  await tabTo('step');
-  await press('Enter', 'Space');
-  await tabTo('reset');
-  await press('Enter');
-  assert.equal(await events(page), 0);
-  await tabTo('A burst of ten');
-  await press('Enter');
-  await page.waitForFunction(() => document.querySelector('#allowed').dataset.value === '10');
-});
+  await test('the whole flow by keys', async () => {
+    const tabTo = async (name) => {
+      for (let i = 0; (await focused(page)).name !== name; i++) {
+        assert(i < 60, `${name} is not reached`);
+        await page.keyboard.press('Tab');
+      }
+    };
+    const press = async (...keys) => {
+      for (const key of keys) await page.keyboard.press(key);
+      await settle(page);
+    };
+    await show(page, open, 'auto=off&at=20&limit=3');
+    await tabTo('graph');
+    await press('p', 'r', 'Space', 'Space', 'Space', 'Space');
+    assert.deepEqual(await values(page, 'allowed', 'refused'), [3, 1]);
+    assert(Math.abs(await value(page, 'rate') - 4) < 1e-6);
+    for (let i = 0; i < 10; i++) await press('s');
+    assert(Math.abs(await value(page, 'rate') - 4 * Math.exp(-0.1)) < 1e-6);
+    await press('ArrowUp', 'ArrowUp');
+    assert.equal(await page.inputValue('#limit'), '5');
+    await press('PageUp');
+    assert(await page.locator('#live').isVisible());
+    await tabTo('live');
+    await press('Enter');
+    assert(await page.locator('#live').isHidden());
+    assert.equal((await focused(page)).name, 'graph', 'the focus is not lost with the button');
 
-pageTest('keys of the browser stay the browser’s', async ({ page, open }) => {
-  await show(page, open, 'auto=off&at=5&paused');
-  await page.locator('#graph').focus();
-  const taken = await page.evaluate(() => ['Tab', 'Enter', 'F5', 'r'].map((key) => {
-    const event = new KeyboardEvent('keydown', { key, ctrlKey: key === 'r', bubbles: true, cancelable: true });
-    document.querySelector('#graph').dispatchEvent(event);
-    return event.defaultPrevented;
-  }));
-  assert.deepEqual(taken, [false, false, false, false]);
+    await tabTo('decay');
+    await press('Control+a', '2', '0', 's');
+    assert.equal(await page.textContent('#rate-unit'), 'per 20s');
+    await tabTo('mode');
+    await press('l');
+    assert.equal(await page.inputValue('#mode'), 'leaky');
+    await tabTo('auto');
+    await press('Space');
+    assert(await page.isChecked('#auto'));
+    assert.equal(await events(page), 4, 'Space on a control is no event');
+    await tabTo('auto-rate-slider');
+    await press('End');
+    assert.equal(await page.inputValue('#auto-rate'), '1000000');
+    await press('Home');
+    await tabTo('step');
+    await press('Enter', 'Space');
+    await tabTo('reset');
+    await press('Enter');
+    assert.equal(await events(page), 0);
+    await tabTo('A burst of ten');
+    await press('Enter');
+    await page.waitForFunction(() => document.querySelector('#allowed').dataset.value === '10');
+  });
+
+  await test('keys of the browser stay the browser’s', async () => {
+    await show(page, open, 'auto=off&at=5&paused');
+    await page.locator('#graph').focus();
+    const taken = await page.evaluate(() => ['Tab', 'Enter', 'F5', 'r'].map((key) => {
+      const event = new KeyboardEvent('keydown', { key, ctrlKey: key === 'r', bubbles: true, cancelable: true });
+      document.querySelector('#graph').dispatchEvent(event);
+      return event.defaultPrevented;
+    }));
+    assert.deepEqual(taken, [false, false, false, false]);
+  });
 });

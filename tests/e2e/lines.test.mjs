@@ -26,27 +26,47 @@ const script = 'do=1:events,2.5:events*3,4.25:events,9:events*2';
 const times = [1, 2.5, 2.5, 2.5, 4.25, 9, 9];
 const seconds = (span) => parseFloat(span) * (span.endsWith('m') ? 60 : 1);
 
-for (const [decay, increase] of [['10s', '1m'], ['30s', '2s'], ['5s', '5s']]) {
-  pageTest(`decay interval ${decay}, increase interval ${increase}`, async ({ page, open }) => {
-    const [p, q] = [decay, increase].map(seconds);
-    await show(page, open, `auto=off&limit=0&decay=${decay}&increase=${increase}&at=12&paused&${script}`);
-    await assertLines(page, expected(times, 12, p, q), 'from the link');
-    await step(page, 7);
-    await assertLines(page, expected(times, 12.7, p, q), 'after steps');
-    await click(page);
-    await step(page, 10);
-    await assertLines(page, expected([...times, 12.7], 13.7, p, q), 'after a click');
+pageTest('both lines and their formulas', async ({ page, open, test }) => {
+  await test('the readouts are those of the formulas', async () => {
+    for (const [decay, increase] of [['10s', '1m'], ['30s', '2s'], ['5s', '5s']]) {
+      const [p, q] = [decay, increase].map(seconds);
+      await show(page, open, `auto=off&limit=0&decay=${decay}&increase=${increase}&at=12&paused&${script}`);
+      await assertLines(page, expected(times, 12, p, q), `from the link, p = ${p}`);
+      await step(page, 7);
+      await assertLines(page, expected(times, 12.7, p, q), `after steps, p = ${p}`);
+      await click(page);
+      await step(page, 10);
+      await assertLines(page, expected([...times, 12.7], 13.7, p, q), `after a click, p = ${p}`);
+    }
   });
-}
 
-pageTest('after one decay interval 37 % of the rate is left', async ({ page, open }) => {
-  await show(page, open, 'auto=off&limit=0&at=3&paused&do=3:events*5');
-  await page.locator('#reset').click();
-  for (let i = 0; i < 5; i++) await click(page);
-  const [before] = await values(page, 'rate');
-  await step(page, 100);
-  const [after] = await values(page, 'rate');
-  assert(close(after / before, Math.exp(-1)), `${after / before}`);
+  await test('after one decay interval 37 % of the rate is left', async () => {
+    await show(page, open, 'auto=off&limit=0&at=3&paused&do=3:events*5');
+    await page.locator('#reset').click();
+    for (let i = 0; i < 5; i++) await click(page);
+    const [before] = await values(page, 'rate');
+    await step(page, 100);
+    const [after] = await values(page, 'rate');
+    assert(close(after / before, Math.exp(-1)), `${after / before}`);
+  });
+
+  await test('the formulas have the numbers of this moment', async () => {
+    await show(page, open, 'auto=off&limit=0&at=6&paused&do=1:events*4,3:events');
+    const [p, q] = [10, 60];
+    const before = exim(0, Infinity, p) + 3; // to within the three digits
+    await assertFormulas(page, { gap: 2, before, p, q });
+    await click(page);
+    const stored = exim(before, 2, p);
+    await assertFormulas(page, { gap: 3, before: stored, p, q });
+
+    // The last event was measured with the interval of its time.
+    await type(page, 'decay', '1m');
+    await assertFormulas(page, { gap: 3, before: stored, p, q });
+    await step(page, 20);
+    await click(page);
+    const rescaled = 6 * exim(stored, 3, p);
+    await assertFormulas(page, { gap: 2, before: rescaled, p: 60, q });
+  });
 });
 
 // A number as the page writes it: thin spaces between thousands, a true minus, a power of ten.
@@ -77,21 +97,3 @@ async function assertFormulas(page, { gap, before, p, q }) {
   await near('increase', q);
   await near('slope', (rate - smoothed) / q);
 }
-
-pageTest('the formulas have the numbers of this moment', async ({ page, open }) => {
-  await show(page, open, 'auto=off&limit=0&at=6&paused&do=1:events*4,3:events');
-  const [p, q] = [10, 60];
-  const before = exim(0, Infinity, p) + 3; // to within the three digits
-  await assertFormulas(page, { gap: 2, before, p, q });
-  await click(page);
-  const stored = exim(before, 2, p);
-  await assertFormulas(page, { gap: 3, before: stored, p, q });
-
-  // The last event was measured with the interval of its time.
-  await type(page, 'decay', '1m');
-  await assertFormulas(page, { gap: 3, before: stored, p, q });
-  await step(page, 20);
-  await click(page);
-  const rescaled = 6 * exim(stored, 3, p);
-  await assertFormulas(page, { gap: 2, before: rescaled, p: 60, q });
-});

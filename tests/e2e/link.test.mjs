@@ -2,13 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { click, clipboard, crisp, events, picture, press, recording, settle, show, step, type, value, values } from './scope.mjs';
+import { click, clipboard, crisp, events, picture, press, recording, settle, show, showStopped, step, type, value, values } from './scope.mjs';
 
 const readouts = ['rate', 'smoothed', 'allowed', 'refused', 'again', 'verdict'];
 const hash = (page) => page.evaluate(() => decodeURIComponent(location.hash));
 const address = (page, part) => page.waitForFunction((part) => decodeURIComponent(location.hash).includes(part), part);
 
-const copying = { ...crisp, ...clipboard };
+// At an imitated pixel ratio, letters come out in one of two ways, depending on when a page hears
+// of it; so this is at 1.
+const copying = { ...crisp, deviceScaleFactor: 1, ...clipboard };
 
 pageTest('the copied link reproduces the picture', copying, async ({ page, context, origin, open }) => {
   await show(page, open, 'auto-rate=4&seed=9&limit=10&at=2&paused');
@@ -35,7 +37,7 @@ pageTest('the copied link reproduces the picture', copying, async ({ page, conte
   const other = await context.newPage();
   await show(other, (path) => other.goto(origin + path), link);
   assert.deepEqual(await values(other, ...readouts), seen);
-  assert.equal(await picture(other), picture1, 'the pictures differ');
+  assert(await picture(other) === picture1, 'the pictures differ');
   assert.equal(await other.textContent('#note'), 'paused');
   for (const id of ['decay', 'increase', 'limit', 'mode', 'pattern', 'auto-rate', 'seed', 'window', 'speed']) {
     assert.equal(await other.inputValue(`#${id}`), await page.inputValue(`#${id}`), id);
@@ -44,81 +46,83 @@ pageTest('the copied link reproduces the picture', copying, async ({ page, conte
   assert.equal(await recording(other), link);
 });
 
-pageTest('the address follows the settings, and a reload keeps them', async ({ page, open }) => {
-  await show(page, open, 'auto=off&paused');
-  await type(page, 'decay', '25s');
-  await address(page, 'decay=25s');
-  await page.locator('#mode').selectOption('leaky');
-  await page.locator('#auto-rate-slider').fill('2');
-  await address(page, 'mode=leaky&auto=off&pattern=poisson&auto-rate=100&');
-  await page.reload();
-  await settle(page);
-  assert.deepEqual([await page.inputValue('#decay'), await page.inputValue('#mode')], ['25s', 'leaky']);
-  assert.equal(await page.evaluate(() => history.length), 2, 'settings make no history');
-});
+pageTest('links', async ({ page, open, test }) => {
+  await test('the address follows the settings, and a reload keeps them', async () => {
+    await show(page, open, 'auto=off&paused');
+    await type(page, 'decay', '25s');
+    await address(page, 'decay=25s');
+    await page.locator('#mode').selectOption('leaky');
+    await page.locator('#auto-rate-slider').fill('2');
+    await address(page, 'mode=leaky&auto=off&pattern=poisson&auto-rate=100&');
+    await page.reload();
+    await settle(page);
+    assert.deepEqual([await page.inputValue('#decay'), await page.inputValue('#mode')], ['25s', 'leaky']);
+    assert.equal(await page.evaluate(() => history.length), 2, 'settings make no history');
+  });
 
-pageTest('the address of a recording stays until something is changed', async ({ page, open }) => {
-  const link = 'auto=off&at=5&paused&do=1:events*3';
-  await show(page, open, link);
-  const rate = await value(page, 'rate');
-  await page.waitForTimeout(400); // longer than the address waits
-  assert.equal(await hash(page), `#${link}`);
-  await page.reload();
-  await settle(page);
-  assert.deepEqual([await value(page, 'rate'), await events(page)], [rate, 3]);
-});
+  await test('the address of a recording stays until something is changed', async () => {
+    const link = 'auto=off&at=5&paused&do=1:events*3';
+    await show(page, open, link);
+    const rate = await value(page, 'rate');
+    await page.waitForTimeout(400); // longer than the address waits
+    assert.equal(await hash(page), `#${link}`);
+    await page.reload();
+    await settle(page);
+    assert.deepEqual([await value(page, 'rate'), await events(page)], [rate, 3]);
+  });
 
-pageTest('another fragment loads at once', async ({ page, open }) => {
-  await show(page, open, 'auto=off&paused&at=5');
-  await page.evaluate(() => { location.hash = '#auto=off&at=7&paused&limit=4&do=2:events*6'; });
-  await page.waitForFunction(() => document.querySelector('#limit').value === '4');
-  await settle(page);
-  assert.deepEqual(await values(page, 'allowed', 'refused'), [4, 2]);
-  await page.goBack();
-  await page.waitForFunction(() => document.querySelector('#limit').value === '10');
+  await test('another fragment loads at once', async () => {
+    await show(page, open, 'auto=off&paused&at=5');
+    await page.evaluate(() => { location.hash = '#auto=off&at=7&paused&limit=4&do=2:events*6'; });
+    await page.waitForFunction(() => document.querySelector('#limit').value === '4');
+    await settle(page);
+    assert.deepEqual(await values(page, 'allowed', 'refused'), [4, 2]);
+    await page.goBack();
+    await page.waitForFunction(() => document.querySelector('#limit').value === '10');
+  });
+
+  await test('a wrong fragment while it runs leaves the run alone', async () => {
+    await show(page, open, 'auto=off&paused&at=5&do=1:events*3');
+    await page.evaluate(() => { location.hash = '#decay=soon'; });
+    await page.waitForFunction(() => document.querySelector('#note').textContent.includes('soon'));
+    assert.equal(await events(page), 3);
+    await press(page, '#reset');
+    assert.equal(await page.textContent('#note'), 'paused');
+  });
 });
 
 pageTest('a try-it link can be followed again and again', async ({ page, open }) => {
-  await show(page, open);
-  const burst = page.getByRole('link', { name: 'A burst of ten' });
-  for (let i = 0; i < 2; i++) {
-    await burst.click();
-    await page.waitForFunction(() => document.querySelector('#allowed').dataset.value === '0');
-    await page.waitForFunction(() => document.querySelector('#allowed').dataset.value === '10');
+  await showStopped(page, open, 'auto=off');
+  for (let i = 0; i < 3; i++) {
+    await page.getByRole('link', { name: 'A burst of ten' }).click();
+    await page.clock.runFor(50);
+    assert.equal(await events(page), 0);
+    await page.clock.runFor(1100);
+    assert.equal(await events(page), 10);
   }
 });
 
-for (const [link, problem] of [
-  ['decay=10x', '"x" in "decay=10x": not a unit'],
-  ['evnts=3', '"evnts" in "evnts=3": not part of a link'],
-  ['limit=10&do=5:events,1:events', 'a time before zero or before the one before it'],
-  ['limit=%zz', '"%zz" in "limit=%zz": not a number'],
-  ['limit=%', 'not a number'],
-]) {
-  pageTest(`a wrong link, #${link}`, async ({ page, open }) => {
+pageTest('a wrong link says what is wrong, and the page works', async ({ page, open }) => {
+  for (const [link, problem] of [
+    ['decay=10x', '"x" in "decay=10x": not a unit'],
+    ['evnts=3', '"evnts" in "evnts=3": not part of a link'],
+    ['limit=10&do=5:events,1:events', 'a time before zero or before the one before it'],
+    ['limit=%zz', '"%zz" in "limit=%zz": not a number'],
+  ]) {
+    await page.goto('about:blank'); // so that it loads
     await show(page, open, link);
     const note = await page.textContent('#note');
     assert(note.includes(problem), note);
-    // The page works, with what it had.
-    await page.waitForFunction(() => document.querySelector('#smoothed').dataset.value > 0);
     const before = await events(page);
     await click(page);
     assert(await events(page) > before);
+    await page.waitForFunction(() => document.querySelector('#smoothed').dataset.value > 0);
     assert(await page.locator('#failed').isHidden());
-    // A right one is shown, and the message is gone.
-    await page.evaluate(() => { location.hash = '#auto=off&paused&at=5&do=1:events'; });
-    await page.waitForFunction(() => document.querySelector('#note').textContent === 'paused');
-    assert.equal(await events(page), 1);
-  });
-}
-
-pageTest('a wrong fragment while it runs leaves the run alone', async ({ page, open }) => {
-  await show(page, open, 'auto=off&paused&at=5&do=1:events*3');
-  await page.evaluate(() => { location.hash = '#decay=soon'; });
-  await page.waitForFunction(() => document.querySelector('#note').textContent.includes('soon'));
-  assert.equal(await events(page), 3);
-  await press(page, '#reset');
-  assert.equal(await page.textContent('#note'), 'paused');
+  }
+  // A right one is shown, and the message is gone.
+  await page.evaluate(() => { location.hash = '#auto=off&paused&at=5&do=1:events'; });
+  await page.waitForFunction(() => document.querySelector('#note').textContent === 'paused');
+  assert.equal(await events(page), 1);
 });
 
 pageTest('without a clipboard the link is in the address', async ({ page, open }) => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { click, events, show, showStopped, value } from './scope.mjs';
+import { events, showStopped } from './scope.mjs';
 
 // Counts pictures: each begins by clearing the last.
 const countPictures = (page) => page.addInitScript(() => {
@@ -20,35 +20,50 @@ async function picturesIn(page, milliseconds) {
   return await page.evaluate(() => globalThis.pictures) - before;
 }
 
-pageTest('reduced motion draws once a second', { reducedMotion: 'reduce' }, async ({ page, open }) => {
+pageTest('less motion for those who ask for it', { reducedMotion: 'reduce' }, async ({ page, open, test }) => {
   await countPictures(page);
   await showStopped(page, open, 'pattern=steady&auto-rate=20&limit=0');
-  const [before, drawn] = [await events(page), await picturesIn(page, 10_000)];
-  assert(drawn >= 9 && drawn <= 11, `${drawn} pictures in 10 s`);
-  assert(Math.abs(await events(page) - before - 200) <= 3, 'the data go on');
 
-  // What is done is shown at once.
-  const box = await page.locator('#graph').boundingBox();
-  await page.mouse.move(box.x + 200, box.y + 200);
-  assert(await picturesIn(page, 50) >= 1);
-  await page.mouse.move(1, 1);
-  await picturesIn(page, 50);
-  await page.locator('#limit').fill('7');
-  assert.equal(await picturesIn(page, 50), 1);
-});
+  await test('one picture a second', async () => {
+    const [before, drawn] = [await events(page), await picturesIn(page, 10_000)];
+    assert(drawn >= 9 && drawn <= 11, `${drawn} pictures in 10 s`);
+    assert(Math.abs(await events(page) - before - 200) <= 3, 'the data go on');
+  });
 
-pageTest('otherwise every frame is drawn', async ({ page, open }) => {
-  await countPictures(page);
-  await showStopped(page, open, 'pattern=steady&auto-rate=20&limit=0');
-  assert(await picturesIn(page, 1000) > 50);
-  // The setting is heard while the page is open.
-  await page.emulateMedia({ reducedMotion: 'reduce' });
-  await picturesIn(page, 100);
-  assert(await picturesIn(page, 3000) <= 4);
-});
+  await test('what is done is shown at once', async () => {
+    const box = await page.locator('#graph').boundingBox();
+    await page.mouse.move(box.x + 200, box.y + 200);
+    assert(await picturesIn(page, 50) >= 1);
+    const before = await events(page);
+    await page.mouse.down();
+    await page.mouse.up();
+    assert(await picturesIn(page, 50) >= 1);
+    assert(await events(page) > before);
+    await page.mouse.move(1, 1);
+    await picturesIn(page, 50);
+    await page.locator('#limit').fill('7');
+    assert.equal(await picturesIn(page, 50), 1);
+  });
 
-pageTest('a click is seen at once with reduced motion', { reducedMotion: 'reduce' }, async ({ page, open }) => {
-  await show(page, open, 'auto=off&limit=0');
-  await click(page);
-  assert(await value(page, 'rate') > 0.99);
+  await test('every frame otherwise, as soon as the browser tells', async () => {
+    for (const [reducedMotion, least, most] of [['no-preference', 50, 70], ['reduce', 0, 2]]) {
+      const told = page.evaluate(() => new Promise((done) => {
+        matchMedia('(prefers-reduced-motion: reduce)').addEventListener('change', () => done(), { once: true });
+      }));
+      await page.emulateMedia({ reducedMotion });
+      await told;
+      await picturesIn(page, 100);
+      const drawn = await picturesIn(page, 1000);
+      assert(drawn >= least && drawn <= most, `${drawn} pictures in a second, ${reducedMotion}`);
+    }
+  });
+
+  await test('a picture that stands still is not drawn again', async () => {
+    await page.emulateMedia({ reducedMotion: 'no-preference' });
+    await page.locator('#pause').click();
+    await picturesIn(page, 3000); // while it eases
+    assert.equal(await picturesIn(page, 1000), 0);
+    await page.locator('#step').click();
+    assert(await picturesIn(page, 50) >= 1);
+  });
 });

@@ -36,31 +36,33 @@ pageTest('nothing is inline, and what is put inline does not run', { allow: [/Co
   assert.equal(await page.evaluate(() => globalThis.ran), undefined);
 });
 
-pageTest('after load nothing is asked for', async ({ page, open }) => {
-  const asked = []; // the icon is left out: the browser asks for it when it likes
-  page.on('request', (request) => {
-    const { pathname } = new URL(request.url());
-    if (pathname !== '/icon.svg') asked.push(pathname);
+pageTest('what the page asks for and keeps', async ({ page, open, context, test }) => {
+  await test('after load nothing is asked for', async () => {
+    const asked = []; // the icon is left out: the browser asks for it when it likes
+    page.on('request', (request) => {
+      const { pathname } = new URL(request.url());
+      if (pathname !== '/icon.svg') asked.push(pathname);
+    });
+    await show(page, open, 'auto-rate=20');
+    await settle(page);
+    const files = ['/', '/main.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/style.css'];
+    assert.deepEqual([...new Set(asked)].sort(), files);
+    assert.equal(asked.length, files.length, `some twice: ${asked}`);
+
+    await click(page);
+    await type(page, 'decay', '20s');
+    await press(page, '#theme');
+    await page.getByRole('link', { name: 'Steady, just below' }).click();
+    await page.locator('#copy').click();
+    await settle(page);
+    assert.deepEqual(asked.slice(files.length), []);
   });
-  await show(page, open, 'auto-rate=20');
-  await settle(page);
-  const files = ['/', '/main.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/style.css'];
-  assert.deepEqual([...new Set(asked)].sort(), files);
-  assert.equal(asked.length, files.length, `some twice: ${asked}`);
 
-  await click(page);
-  await type(page, 'decay', '20s');
-  await press(page, '#theme');
-  await page.getByRole('link', { name: 'Steady, just below' }).click();
-  await page.locator('#copy').click();
-  await settle(page);
-  assert.deepEqual(asked.slice(files.length), []);
-});
-
-pageTest('nothing is kept but the theme, and no cookie is set', async ({ page, context, open }) => {
-  await show(page, open, 'auto-rate=20');
-  await click(page);
-  await press(page, '#theme');
-  assert.deepEqual(await page.evaluate(() => Object.keys(localStorage)), ['theme']);
-  assert.deepEqual(await context.cookies(), []);
+  await test('nothing is kept but the theme, and no cookie is set', async () => {
+    await show(page, open, 'auto-rate=20');
+    await click(page);
+    await press(page, '#theme');
+    assert.deepEqual(await page.evaluate(() => Object.keys(localStorage)), ['theme']);
+    assert.deepEqual(await context.cookies(), []);
+  });
 });

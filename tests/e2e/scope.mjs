@@ -11,33 +11,51 @@ export const crisp = {
   reducedMotion: 'reduce',
 };
 
-// Opens the page at a fragment and waits for its first frame.
+// Opens the page at a fragment and waits for its first frame; if it is open already, by its address.
 export async function show(page, open, fragment = '') {
-  await open(`/${fragment && '#'}${fragment}`);
-  await page.waitForFunction(() => document.querySelector('#rate').dataset.value !== undefined);
-  await settle(page); // it may have been open before
+  if (page.url() === 'about:blank') {
+    await open(`/${fragment && '#'}${fragment}`);
+    await page.waitForFunction(() => document.querySelector('#rate').dataset.value !== undefined);
+  } else {
+    await follow(page, fragment);
+  }
+  await settle(page);
 }
 
 // Opens the page with its clock stopped: time passes only with page.clock.runFor(milliseconds).
 export async function showStopped(page, open, fragment) {
-  await page.clock.install({ time: 0 });
-  await page.clock.pauseAt(1000);
-  await open(`/#${fragment}`);
-  await page.waitForFunction(() => document.querySelector('#decay').value !== '');
+  if (page.url() === 'about:blank') {
+    await page.clock.install({ time: 0 });
+    await page.clock.pauseAt(1000);
+    await open(`/#${fragment}`);
+    await page.waitForFunction(() => document.querySelector('#decay').value !== '');
+  } else {
+    await follow(page, fragment);
+  }
   await page.clock.runFor(50);
 }
+
+// Has an open page load a fragment, even the one that is in its address.
+const follow = (page, fragment) => page.evaluate((fragment) => {
+  scrollTo(0, 0);
+  history.replaceState(null, '', '#it-may-be-there-already');
+  return new Promise((done) => {
+    addEventListener('hashchange', () => done(), { once: true });
+    location.hash = fragment;
+  });
+}, fragment);
 
 // Waits until what was done is on the screen.
 export const settle = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
-// The unrounded number of a readout.
-export async function value(page, id) {
-  const text = await page.getAttribute(`#${id}`, 'data-value');
-  return text === null ? undefined : Number(text);
-}
+// The unrounded numbers of readouts.
+export const values = (page, ...ids) => page.evaluate((ids) => ids.map((id) => {
+  const { value } = document.getElementById(id).dataset;
+  return value === undefined ? undefined : Number(value);
+}), ids);
 
-export const values = (page, ...ids) => Promise.all(ids.map((id) => value(page, id)));
+export const value = async (page, id) => (await values(page, id))[0];
 
 // How many events there were.
 export const events = async (page) => {
@@ -47,8 +65,11 @@ export const events = async (page) => {
 
 // A press of the primary button in the middle of the graph, away from the limit's line.
 export async function click(page) {
-  const box = await page.locator('#graph').boundingBox();
-  await page.mouse.click(box.x + box.width / 2, box.y + 0.6 * box.height);
+  const [x, y] = await page.$eval('#graph', (graph) => {
+    const box = graph.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + 0.6 * box.height];
+  });
+  await page.mouse.click(x, y);
   await settle(page);
 }
 

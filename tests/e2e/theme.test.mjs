@@ -14,51 +14,53 @@ async function graphIs(page, theme) {
   return colours.includes(inks[theme].Rate) && !colours.includes(inks[other].Rate);
 }
 
-for (const [colorScheme, other] of [['light', 'dark'], ['dark', 'light']]) {
-  pageTest(`${colorScheme} as the system says, ${other} by the switch`, { colorScheme }, async ({ page, open }) => {
+pageTest('the colours', async ({ page, open, test }) => {
+  await test('the page follows the system as long as nothing is chosen', async () => {
     await show(page, open, 'auto=off&at=5&paused&do=1:events*3');
-    assert.equal(await isDark(page), colorScheme === 'dark');
-    assert(await graphIs(page, colorScheme));
-    assert.equal(await page.getAttribute('#theme', 'aria-pressed'), `${colorScheme === 'dark'}`);
-
-    await press(page, '#theme');
-    assert.equal(await isDark(page), other === 'dark');
-    assert(await graphIs(page, other));
-    assert.equal(await page.getAttribute('#theme', 'aria-pressed'), `${other === 'dark'}`);
-
-    await page.reload();
-    await settle(page);
-    assert.equal(await isDark(page), other === 'dark', 'the choice is kept');
-    assert(await graphIs(page, other));
-  });
-}
-
-pageTest('the page follows the system as long as nothing is chosen', async ({ page, open }) => {
-  await show(page, open, 'auto=off&at=5&paused&do=1:events*3');
-  for (const colorScheme of ['dark', 'light', 'dark']) {
-    await page.emulateMedia({ colorScheme });
-    await settle(page);
-    assert.equal(await isDark(page), colorScheme === 'dark');
-    assert(await graphIs(page, colorScheme));
-  }
-});
-
-pageTest('the style sheet has the colours of the palette', async ({ page, open }) => {
-  const names = { '--rate': 'Rate', '--smoothed': 'Smoothed', '--text': 'Text', '--muted': 'Muted', '--panel': 'Panel' };
-  for (const theme of ['light', 'dark']) {
-    await page.emulateMedia({ colorScheme: theme });
-    await show(page, open);
-    for (const [property, ink] of Object.entries(names)) {
-      const colour = await page.evaluate((property) => {
-        const probe = document.body.appendChild(document.createElement('i'));
-        probe.style.color = `var(${property})`;
-        const rgb = getComputedStyle(probe).color.match(/\d+/g).map(Number);
-        probe.remove();
-        return `#${rgb.map((c) => c.toString(16).padStart(2, '0')).join('')}`;
-      }, property);
-      assert.equal(colour, inks[theme][ink], `${property} in ${theme}`);
+    for (const colorScheme of ['dark', 'light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      await settle(page);
+      assert.equal(await isDark(page), colorScheme === 'dark');
+      assert(await graphIs(page, colorScheme));
     }
-  }
+  });
+
+  await test('the switch turns to the other, and a reload keeps it', async () => {
+    for (const [colorScheme, other] of [['light', 'dark'], ['dark', 'light']]) {
+      await page.emulateMedia({ colorScheme });
+      await settle(page);
+      assert.equal(await page.getAttribute('#theme', 'aria-pressed'), `${colorScheme === 'dark'}`);
+      await press(page, '#theme');
+      for (const again of [false, true]) {
+        if (again) await page.reload();
+        await settle(page);
+        assert.equal(await isDark(page), other === 'dark');
+        assert(await graphIs(page, other));
+        assert.equal(await page.getAttribute('#theme', 'aria-pressed'), `${other === 'dark'}`);
+      }
+      await page.evaluate(() => localStorage.clear());
+      await page.reload();
+      await settle(page);
+    }
+  });
+
+  await test('the style sheet has the colours of the palette', async () => {
+    const names = { '--rate': 'Rate', '--smoothed': 'Smoothed', '--text': 'Text', '--muted': 'Muted', '--panel': 'Panel' };
+    for (const theme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme: theme });
+      await show(page, open);
+      for (const [property, ink] of Object.entries(names)) {
+        const colour = await page.evaluate((property) => {
+          const probe = document.body.appendChild(document.createElement('i'));
+          probe.style.color = `var(${property})`;
+          const rgb = getComputedStyle(probe).color.match(/\d+/g).map(Number);
+          probe.remove();
+          return `#${rgb.map((c) => c.toString(16).padStart(2, '0')).join('')}`;
+        }, property);
+        assert.equal(colour, inks[theme][ink], `${property} in ${theme}`);
+      }
+    }
+  });
 });
 
 pageTest('a browser that keeps nothing still has a switch', async ({ page, open }) => {

@@ -12,75 +12,81 @@ const boxes = {
   seed: { good: '4', wrong: ['abc', '', '-1', '1.5', '99999999999999999999999'] },
 };
 
-const error = (page, id) => page.locator(`#${id}-error`);
-const invalid = (page, id) => page.getAttribute(`#${id}`, 'aria-invalid');
+// What a box says, and whether it is marked.
+const state = (page, id) => page.evaluate((id) => [
+  document.getElementById(`${id}-error`).textContent,
+  document.getElementById(id).getAttribute('aria-invalid'),
+], id);
 
-for (const [id, { good, wrong }] of Object.entries(boxes)) {
-  pageTest(`wrong text for ${id}`, async ({ page, open }) => {
+pageTest('wrong text', async ({ page, open, test }) => {
+  await test('wrong text says what is wrong, and changes nothing', async () => {
     await show(page, open, 'auto=off&limit=0&at=5&paused&do=1:events*3');
-    await type(page, id, good);
-    const inForce = async () => new URLSearchParams(await page.evaluate(() => location.hash.slice(1))).get(id);
-    await page.waitForFunction(([id, good]) => location.hash.includes(`${id}=${good}`), [id, good]);
-    for (const text of wrong) {
-      await type(page, id, text);
-      const message = await error(page, id).textContent();
-      assert(message.endsWith(`Still ${good}.`), `'${text}': ${message}`);
-      assert(message.length > 20, `'${text}': ${message}`);
-      assert.equal(await invalid(page, id), 'true');
+    for (const [id, { good, wrong }] of Object.entries(boxes)) {
+      await type(page, id, good);
+      for (const text of wrong) {
+        await type(page, id, text);
+        const [message, invalid] = await state(page, id);
+        assert(message.endsWith(`Still ${good}.`), `'${text}': ${message}`);
+        assert(message.length > 20, `'${text}': ${message}`);
+        assert.equal(invalid, 'true');
+      }
       // Beside the box: below it, within the same field, and named by it.
-      const [box, beside] = await Promise.all([page.locator(`#${id}`), error(page, id)].map((l) => l.boundingBox()));
+      const [box, beside] = await Promise.all(
+        [`#${id}`, `#${id}-error`].map((selector) => page.locator(selector).boundingBox()),
+      );
       assert(beside.y >= box.y + box.height - 1 && beside.y - box.y - box.height < 30);
       assert((await page.getAttribute(`#${id}`, 'aria-describedby')).includes(`${id}-error`));
-      assert.equal(await inForce(), good);
+      // The address has the settings in force.
+      await page.waitForFunction((part) => location.hash.includes(part), `${id}=${good}`);
+      await type(page, id, good);
+      assert.deepEqual(await state(page, id), ['', 'false']);
     }
-    await type(page, id, good);
-    assert.equal(await error(page, id).textContent(), '');
-    assert.equal(await invalid(page, id), 'false');
     assert.equal(await events(page), 3);
   });
-}
 
-pageTest('wrong text stays to be corrected, whatever else is done', async ({ page, open }) => {
-  await show(page, open, 'auto=off&limit=0&at=5&paused&do=1:events*3');
-  const before = await value(page, 'rate');
-  await type(page, 'decay', '20');
-  await type(page, 'seed', 'x');
-  await page.locator('#mode').selectOption('leaky');
-  await step(page, 10);
-  await click(page);
-  assert.equal(await page.inputValue('#decay'), '20');
-  assert.equal(await invalid(page, 'decay'), 'true');
-  assert.match(await error(page, 'decay').textContent(), /a unit is missing/);
-  assert.equal(await page.inputValue('#seed'), 'x');
-  // All the time the good value counted.
-  assert.equal(await page.textContent('#rate-unit'), 'per 10s');
-  const x = 0.1 * 5;
-  assert(close(await value(page, 'rate'), -Math.expm1(-x) / x + before * Math.exp(-0.1)));
+  await test('wrong text stays to be corrected, whatever else is done', async () => {
+    await show(page, open, 'auto=off&limit=0&at=5&paused&do=1:events*3');
+    const before = await value(page, 'rate');
+    await type(page, 'decay', '20');
+    await type(page, 'seed', 'x');
+    await page.locator('#mode').selectOption('leaky');
+    await step(page, 10);
+    await click(page);
+    assert.equal(await page.inputValue('#decay'), '20');
+    const [message, invalid] = await state(page, 'decay');
+    assert.equal(invalid, 'true');
+    assert.match(message, /a unit is missing/);
+    assert.equal(await page.inputValue('#seed'), 'x');
+    // All the time the good value counted.
+    assert.equal(await page.textContent('#rate-unit'), 'per 10s');
+    const x = 0.1 * 5;
+    assert(close(await value(page, 'rate'), -Math.expm1(-x) / x + before * Math.exp(-0.1)));
 
-  await type(page, 'decay', '20s');
-  assert.equal(await error(page, 'decay').textContent(), '');
-  assert.equal(await page.textContent('#rate-unit'), 'per 20s');
-  assert.equal(await page.inputValue('#seed'), 'x');
-});
+    await type(page, 'decay', '20s');
+    assert.deepEqual(await state(page, 'decay'), ['', 'false']);
+    assert.equal(await page.textContent('#rate-unit'), 'per 20s');
+    assert.equal(await page.inputValue('#seed'), 'x');
+  });
 
-pageTest('a button or a key replaces wrong text by the next good value', async ({ page, open }) => {
-  await show(page, open, 'auto=off&limit=10&at=5&paused');
-  await type(page, 'decay', 'abc');
-  await press(page, '[data-step=decay][data-by="1"]');
-  assert.equal(await page.inputValue('#decay'), '15s');
-  assert.equal(await error(page, 'decay').textContent(), '');
-  await type(page, 'limit', 'abc');
-  await page.locator('#graph').focus();
-  await page.keyboard.press('ArrowUp');
-  await settle(page);
-  assert.equal(await page.inputValue('#limit'), '11');
-  assert.equal(await invalid(page, 'limit'), 'false');
-});
+  await test('a button or a key replaces wrong text by the next good value', async () => {
+    await show(page, open, 'auto=off&limit=10&at=5&paused');
+    await type(page, 'decay', 'abc');
+    await press(page, '[data-step=decay][data-by="1"]');
+    assert.equal(await page.inputValue('#decay'), '15s');
+    assert.deepEqual(await state(page, 'decay'), ['', 'false']);
+    await type(page, 'limit', 'abc');
+    await page.locator('#graph').focus();
+    await page.keyboard.press('ArrowUp');
+    await settle(page);
+    assert.equal(await page.inputValue('#limit'), '11');
+    assert.deepEqual(await state(page, 'limit'), ['', 'false']);
+  });
 
-pageTest('a wrong box does not shift the graph', async ({ page, open }) => {
-  await show(page, open, 'paused&at=5');
-  const before = await page.locator('#graph').boundingBox();
-  for (const id of Object.keys(boxes)) await type(page, id, 'abc');
-  await page.evaluate(() => scrollTo(0, 0));
-  assert.deepEqual(await page.locator('#graph').boundingBox(), before);
+  await test('a wrong box does not shift the graph', async () => {
+    await show(page, open, 'paused&at=5');
+    const before = await page.locator('#graph').boundingBox();
+    for (const id of Object.keys(boxes)) await type(page, id, 'abc');
+    await page.evaluate(() => scrollTo(0, 0));
+    assert.deepEqual(await page.locator('#graph').boundingBox(), before);
+  });
 });
