@@ -36,12 +36,3 @@ pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, op
     }
   }
 });
-
-pageTest('nor with the message of a failure', { allow: [/on purpose/] }, async ({ page, open }) => {
-  await show(page, open, 'auto=off&at=5');
-  await page.evaluate(() => {
-    CanvasRenderingContext2D.prototype.stroke = () => { throw new Error('on purpose'); };
-  });
-  await page.locator('#failed').waitFor();
-  await assertClean(page);
-});

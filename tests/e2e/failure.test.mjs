@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { pageTest } from './harness.mjs';
+import { axe, pageTest } from './harness.mjs';
 import { root } from './launch.mjs';
 import { click, events, settle, show, type } from './scope.mjs';
 
@@ -37,6 +37,7 @@ pageTest('a canvas that fails', { allow: [/on purpose/] }, async ({ page, open, 
     CanvasRenderingContext2D.prototype.stroke = () => { throw new Error('failed on purpose'); };
   });
   await assertStopped(page, problems, { why: /failed on purpose/, trace: /failed on purpose\n\s+at / });
+  assert.deepEqual((await axe(page)).map(({ id }) => id), []);
   await assertRestarts(page);
   assert.equal(await page.inputValue('#decay'), '33s', 'the settings are kept');
 });

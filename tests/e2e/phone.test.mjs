@@ -15,7 +15,7 @@ const tooWide = (page) => page.evaluate(() => {
   return scrollWidth > clientWidth ? [`the page: ${scrollWidth}`, ...names] : names;
 });
 
-const widths = [1440, 1280, 1100, 768, 640, 360, 320];
+const widths = [1280, 1101, 768, 360, 320];
 
 // What is cut off, or reaches into what is beside it.
 const cut = (page) => page.$$eval('.readouts dd, .readouts dt, .field, .try p, .explain p, button, legend, #note', (all) =>

@@ -24,71 +24,70 @@ const sizes = (page) => page.$eval('#graph', (graph) => new Promise((done) => {
 const views = [[1280, 800], [1001, 741], [517, 633], [360, 740]];
 
 for (const deviceScaleFactor of [1, 1.5, 2]) {
-  pageTest(`at ${deviceScaleFactor} device pixels a pixel`, { deviceScaleFactor }, async ({ page, open }) => {
-    await show(page, open, 'at=20&paused');
-    for (const [width, height] of views) {
-      await page.setViewportSize({ width, height });
-      await settle(page);
-      const { css, bitmap } = await sizes(page);
-      assert.deepEqual(bitmap, css.map((side) => Math.round(side * deviceScaleFactor)));
-    }
+  const name = `at ${deviceScaleFactor} device pixels a pixel`;
+  pageTest(name, { deviceScaleFactor, reducedMotion: 'reduce' }, async ({ page, open, test }) => {
+    await test('the bitmap has the pixels of the screen', async () => {
+      await show(page, open, 'at=20&paused');
+      for (const [width, height] of views) {
+        await page.setViewportSize({ width, height });
+        await settle(page);
+        const { css, bitmap } = await sizes(page);
+        assert.deepEqual(bitmap, css.map((side) => Math.round(side * deviceScaleFactor)));
+      }
+    });
+
+    await test('the picture fits it', async () => {
+      await show(page, open, 'auto=off&limit=0&at=20&paused&do=1:events*10&window=30s');
+      for (const [width, height] of views) {
+        await page.setViewportSize({ width, height });
+        await settle(page);
+        const { right } = await plot(page);
+        // The tag of the red line begins just right of the plot's edge.
+        const red = async (x) => (await column(page, x)).filter((colour) => colour === inks.light.Rate).length;
+        assert(await red(right + 6) >= 15, `${width}x${height}: no tag at ${right}`);
+        assert.equal(await red(right + 1), 0, `${width}x${height}: a tag before ${right}`);
+      }
+    });
+
+    await test('it follows a resize within the frame', async () => {
+      await show(page, open, 'at=20&paused');
+      // After the page's own observer and before the browser paints: is there a picture of that size?
+      await page.$eval('#graph', (graph) => {
+        globalThis.seen = [];
+        new ResizeObserver(([entry]) => {
+          const copy = Object.assign(document.createElement('canvas'), { width: 8, height: 8 });
+          const context = copy.getContext('2d', { willReadFrequently: true });
+          context.drawImage(graph, 0, 0, graph.width, graph.height, 0, 0, 8, 8);
+          const drawn = context.getImageData(0, 0, 8, 8).data.some((byte) => byte > 0);
+          globalThis.seen.push([entry.contentRect.width * devicePixelRatio, graph.width, drawn]);
+        }).observe(graph, { box: 'device-pixel-content-box' });
+      });
+      for (const [width, height] of views) {
+        await page.setViewportSize({ width, height });
+        await settle(page);
+      }
+      const seen = await page.evaluate(() => globalThis.seen);
+      assert(seen.length >= views.length);
+      for (const [shown, bitmap, drawn] of seen) assert.deepEqual([bitmap, drawn], [Math.round(shown), true]);
+    });
   });
 }
 
 // Playwright only imitates a ratio; here the browser really has it, and rounds as it does.
 test('every pixel of the bitmap is one of the screen', async () => {
-  const server = await startServer();
-  for (const ratio of [1.25, 1.5]) {
-    const browser = await launchBrowser(`--force-device-scale-factor=${ratio}`);
-    try {
-      const page = await browser.newPage({ viewport: null });
-      await show(page, (path) => page.goto(server.origin + path), 'at=20&paused');
-      for (const side of ['1201px', '900.3px', '517px', '333.3px']) {
-        await page.$eval('.instrument', (element, side) => { element.style.width = side; }, side);
-        await settle(page);
-        const { device, bitmap } = await sizes(page);
-        assert.equal(await page.evaluate(() => devicePixelRatio), ratio);
-        assert.deepEqual(bitmap, device, `${side} at ${ratio}`);
-      }
-    } finally {
-      await browser.close();
+  const [server, browser] = await Promise.all([startServer(), launchBrowser('--force-device-scale-factor=1.25')]);
+  try {
+    const page = await browser.newPage({ viewport: null });
+    await show(page, (path) => page.goto(server.origin + path), 'at=20&paused');
+    assert.equal(await page.evaluate(() => devicePixelRatio), 1.25);
+    for (const side of ['1201px', '900.3px', '517px', '333.3px']) {
+      await page.$eval('.instrument', (element, side) => { element.style.width = side; }, side);
+      await settle(page);
+      const { device, bitmap } = await sizes(page);
+      assert.deepEqual(bitmap, device, side);
     }
+  } finally {
+    await browser.close();
+    await server.close();
   }
-  await server.close();
-});
-
-pageTest('the picture fits its bitmap', { deviceScaleFactor: 1.5, reducedMotion: 'reduce' }, async ({ page, open }) => {
-  await show(page, open, 'auto=off&limit=0&at=20&paused&do=1:events*10&window=30s');
-  for (const [width, height] of views) {
-    await page.setViewportSize({ width, height });
-    await settle(page);
-    const { right } = await plot(page);
-    // The red line ends at the right edge of the plot, where its tag begins.
-    const colours = async (x) => (await column(page, x)).filter((colour) => colour === inks.light.Rate).length;
-    assert(await colours(right - 2) > 0, `${width}x${height}: no line at ${right}`);
-    assert(await colours(right + 6) >= 20, `${width}x${height}: no tag at ${right}`);
-  }
-});
-
-pageTest('the bitmap follows a resize within the frame', async ({ page, open }) => {
-  await show(page, open, 'at=20&paused');
-  // After the page's own observer and before the browser paints: is there a picture of that size?
-  await page.$eval('#graph', (graph) => {
-    globalThis.seen = [];
-    new ResizeObserver(([entry]) => {
-      const [{ inlineSize }] = entry.devicePixelContentBoxSize;
-      const copy = Object.assign(document.createElement('canvas'), { width: 8, height: 8 });
-      const context = copy.getContext('2d', { willReadFrequently: true });
-      context.drawImage(graph, 0, 0, graph.width, graph.height, 0, 0, 8, 8);
-      const drawn = context.getImageData(0, 0, 8, 8).data.some((byte) => byte > 0);
-      globalThis.seen.push([inlineSize, graph.width, drawn]);
-    }).observe(graph, { box: 'device-pixel-content-box' });
-  });
-  for (const [width, height] of views) {
-    await page.setViewportSize({ width, height });
-    await settle(page);
-  }
-  const seen = await page.evaluate(() => globalThis.seen);
-  assert(seen.length >= views.length);
-  for (const [shown, bitmap, drawn] of seen) assert.deepEqual([bitmap, drawn], [shown, true]);
 });

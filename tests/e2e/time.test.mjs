@@ -6,11 +6,55 @@ import {
   click, close, column, crisp, events, inks, plot, press, show, showStopped, step, value, values,
 } from './scope.mjs';
 
-pageTest('the page is alive on load', async ({ page, open }) => {
-  await show(page, open);
-  const start = await value(page, 'rate');
-  await page.waitForFunction((start) => Number(document.querySelector('#rate').dataset.value) > start, start);
-  assert.equal(await page.locator('#pause').textContent(), 'Pause');
+pageTest('with the clock of the browser', async ({ page, open, test }) => {
+  await test('the page is alive on load', async () => {
+    await show(page, open);
+    const start = await value(page, 'rate');
+    await page.waitForFunction((start) => Number(document.querySelector('#rate').dataset.value) > start, start);
+    assert.equal(await page.locator('#pause').textContent(), 'Pause');
+  });
+
+  await test('in the time of the real clock', async () => {
+    await show(page, open, 'pattern=steady&auto-rate=1000&limit=0');
+    const read = () => page.evaluate(() => [
+      performance.now(), Number(document.querySelector('#allowed').dataset.value),
+    ]);
+    const [from, before] = await read();
+    await page.waitForFunction((enough) => document.querySelector('#allowed').dataset.value > enough, before + 600);
+    const [to, after] = await read();
+    // Readouts are written ten times a second.
+    assert(Math.abs((to - from) - (after - before)) < 250, `${after - before} events in ${to - from} ms`);
+  });
+
+  await test('a step is a tenth of a second', async () => {
+    await show(page, open, 'auto=off&at=3&paused&do=1:events*5');
+    const rate = await value(page, 'rate');
+    await press(page, '#step');
+    assert(close(await value(page, 'rate'), rate * Math.exp(-0.01)));
+    await step(page, 9);
+    assert(close(await value(page, 'rate'), rate * Math.exp(-0.1)));
+  });
+
+  await test('a step stops a scope that runs', async () => {
+    await show(page, open, 'auto-rate=5');
+    await press(page, '#step');
+    assert.equal(await page.locator('#pause').textContent(), 'Run');
+  });
+
+  await test('a reset begins again with the settings of now', async () => {
+    await show(page, open, 'auto=off&limit=10&at=5&paused&do=1:events*12');
+    await page.locator('#decay').fill('20s');
+    await press(page, '#reset');
+    const zero = ['rate', 'smoothed', 'allowed', 'refused', 'again'];
+    assert.deepEqual(await values(page, ...zero), [0, 0, 0, 0, 0]);
+    assert.equal(await page.textContent('#verdict'), 'no event yet');
+    assert.equal(await page.inputValue('#decay'), '20s');
+    await click(page);
+    assert.deepEqual(await values(page, 'rate', 'allowed'), [1, 1]);
+    // The formula is that of a first event.
+    assert.equal(await page.textContent('#m-gap'), '∞');
+    assert.equal(await page.textContent('#m-after'), '1.00');
+  });
 });
 
 pageTest('with a clock that a test moves', async ({ page, open, test }) => {
@@ -46,50 +90,6 @@ pageTest('with a clock that a test moves', async ({ page, open, test }) => {
       assert(Math.abs(found - expected) <= 13 * speed + 1, `at ${speed}: ${found}, not ${expected}`);
     }
   });
-});
-
-pageTest('steps and resets', async ({ page, open, test }) => {
-  await test('a step is a tenth of a second', async () => {
-    await show(page, open, 'auto=off&at=3&paused&do=1:events*5');
-    const rate = await value(page, 'rate');
-    await press(page, '#step');
-    assert(close(await value(page, 'rate'), rate * Math.exp(-0.01)));
-    await step(page, 9);
-    assert(close(await value(page, 'rate'), rate * Math.exp(-0.1)));
-  });
-
-  await test('a step stops a scope that runs', async () => {
-    await show(page, open, 'auto-rate=5');
-    await press(page, '#step');
-    assert.equal(await page.locator('#pause').textContent(), 'Run');
-  });
-
-  await test('a reset begins again with the settings of now', async () => {
-    await show(page, open, 'auto=off&limit=10&at=5&paused&do=1:events*12');
-    await page.locator('#decay').fill('20s');
-    await press(page, '#reset');
-    const zero = ['rate', 'smoothed', 'allowed', 'refused', 'again'];
-    assert.deepEqual(await values(page, ...zero), [0, 0, 0, 0, 0]);
-    assert.equal(await page.textContent('#verdict'), 'no event yet');
-    assert.equal(await page.inputValue('#decay'), '20s');
-    await click(page);
-    assert.deepEqual(await values(page, 'rate', 'allowed'), [1, 1]);
-    // The formula is that of a first event.
-    assert.equal(await page.textContent('#m-gap'), '∞');
-    assert.equal(await page.textContent('#m-after'), '1.00');
-  });
-});
-
-pageTest('in the time of the real clock', async ({ page, open }) => {
-  await show(page, open, 'pattern=steady&auto-rate=1000&limit=0');
-  const read = () => page.evaluate(() => [
-    performance.now(), Number(document.querySelector('#allowed').dataset.value),
-  ]);
-  const [from, before] = await read();
-  await page.waitForFunction((enough) => document.querySelector('#allowed').dataset.value > enough, before + 600);
-  const [to, after] = await read();
-  // Readouts are written ten times a second.
-  assert(Math.abs((to - from) - (after - before)) < 250, `${after - before} events in ${to - from} ms`);
 });
 
 pageTest('the window is the time between the edges', crisp, async ({ page, open }) => {
