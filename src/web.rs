@@ -208,6 +208,7 @@ impl Page {
     }
 
     /// Whether the pointer holds the limit.
+    #[wasm_bindgen(skip_jsdoc)]
     pub fn holds_limit(&self) -> bool {
         self.app.pointer.holds_limit()
     }
