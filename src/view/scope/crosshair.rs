@@ -9,6 +9,7 @@ use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use crate::rate::Rate;
 use crate::scope::Scope;
+use crate::text::Decimal;
 use crate::time::Span;
 use crate::trace::Column;
 
@@ -46,7 +47,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
     let width = longest as f64 * SIZE * 0.57 + 2.0 * PAD;
     let height = words.len() as f64 * LINE + 2.0 * PAD - 4.0;
     let left = if x + 12.0 + width < plot.right() { x + 12.0 } else { x - 12.0 - width };
-    let left = left.max(2.0);
+    let left = left.min(look.size[0] - width - 2.0).max(2.0);
     let rect = Rect { x: left, y: plot.y + 8.0, width, height };
     marks.push(Mark::Rounded { rect, radius: 6.0, fill: Fill::new(Ink::Axis, 0.5) });
     let inner = Rect {
@@ -87,30 +88,33 @@ fn describe(scope: &Scope, frame: &Frame, x: f64) -> ((f64, f64), Vec<String>) {
     if let (Some(before), Some(upto)) = (before, trace.total_at(at)) {
         words.push(format!("exactly {} events in the last {interval}", upto - before));
     }
-    words.extend(column.and_then(|column| verdict(scope, column)));
+    words.extend(column.into_iter().flat_map(verdict));
     (values, words)
 }
 
-/// What was decided in a column of events, and why.
-fn verdict(scope: &Scope, column: &Column) -> Option<String> {
+/// What was decided in a column of events, and why; it has none where only a setting changed.
+fn verdict(column: &Column) -> Vec<String> {
     let end = column.end;
-    if column.events() > 1 {
-        let (allowed, refused) = (end.allowed, end.refused);
-        return Some(format!("{} events: {allowed} allowed, {refused} refused", column.events()));
+    match column.events() {
+        0 => return Vec::new(),
+        1 => {}
+        n => return vec![format!("{n} events: {} allowed, {} refused", end.allowed, end.refused)],
     }
-    let (rate, limit) = (axis::readout(end.judged), axis::readout(end.limit));
+    let (rate, limit) = (axis::readout(end.judged), Decimal(end.limit));
     let reason = format!("rate {rate} per {}, limit {limit}", end.decay);
     if end.allowed == 1 {
-        return Some(format!("allowed: {reason}"));
+        return vec![format!("allowed: {reason}")];
     }
-    let limiter = Exim { limit: Rate::new(end.limit, end.decay).ok()?, mode: Mode::Strict };
-    let state = Measured { rate: end.rate * end.decay.secs(), at: end.at };
-    let _ = scope;
-    match limiter.retry_after(Some(state), end.at, 1.0) {
-        Retry::After(wait) => {
-            let wait = axis::seconds(wait.secs());
-            Some(format!("refused: {reason}; allowed again in {wait}"))
+    let again = match Rate::new(end.limit, end.decay) {
+        Ok(limit) => {
+            let state = Measured { rate: end.rate * end.decay.secs(), at: end.at };
+            Exim { limit, mode: Mode::Strict }.retry_after(Some(state), end.at, 1.0)
         }
-        Retry::Never => Some(format!("refused: {reason}; it can never be allowed")),
-    }
+        Err(_) => Retry::Never,
+    };
+    let again = match again {
+        Retry::After(wait) => format!("allowed again in {}", axis::seconds(wait.secs())),
+        Retry::Never => "it can never be allowed".to_owned(),
+    };
+    vec![format!("refused: {reason}"), again]
 }
