@@ -123,15 +123,20 @@ fn curve(points: &mut Vec<Point>, frame: &Frame, last: &Column, until: Time, lin
 fn count(frame: &Frame, scope: &Scope, now: Time) -> Vec<Point> {
     let instrument = scope.instrument();
     let (trace, period) = (instrument.trace(), instrument.period());
-    let width = frame.x(now) - frame.plot.x;
-    let steps = libm::floor(width / STEP).max(0.0) as usize;
-    let mut points = Vec::with_capacity(steps);
+    let start = frame.x(Time::ZERO).max(frame.plot.x);
+    let steps = libm::floor((frame.x(now) - start) / STEP).max(0.0) as usize;
+    let mut points: Vec<Point> = Vec::with_capacity(2 * steps);
     for i in 0..=steps {
-        let x = frame.plot.x + i as f64 * STEP;
+        let x = start + i as f64 * STEP;
         let at = frame.time_at(x);
         let Some(before) = trace.total_at(at.before(period)) else { continue };
         let events = trace.total_at(at).unwrap_or(before) - before;
-        points.push(Point::new(x, frame.y(events as f64 / period.secs())));
+        let y = frame.y(events as f64 / period.secs());
+        // A count changes in steps.
+        if let Some(last) = points.last().filter(|last| last.y != y) {
+            points.push(Point::new(x, last.y));
+        }
+        points.push(Point::new(x, y));
     }
     points
 }
