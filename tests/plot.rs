@@ -43,6 +43,31 @@ mod numbers {
     }
 
     #[test]
+    fn a_compact_number_is_short() {
+        for (value, want) in [
+            (0.0, "0"),
+            (0.0004, "0.000"),
+            (0.0297, "0.030"),
+            (0.123, "0.123"),
+            (9.996, "10.0"),
+            (-12.34, "−12.3"),
+            (9999.4, "9 999"),
+            (9999.5, "10k"),
+            (12_345.0, "12.3k"),
+            (300_000.0, "300k"),
+            (999_499.0, "999k"),
+            (999_950.0, "1M"),
+            (2_591_640.0, "2.59M"),
+            (1e9, "1G"),
+            (5.5e14, "550T"),
+            (f64::INFINITY, "∞"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(plain(&axis::compact(value)), want, "{value}");
+        }
+    }
+
+    #[test]
     fn tick_values_are_the_numbers_that_are_written() {
         let values: Vec<_> = axis::ticks(0.0, 1.0, 10).iter().map(|tick| tick.value).collect();
         assert_eq!(values, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);

@@ -5,7 +5,7 @@
 mod label;
 mod round;
 
-pub use label::{readout, readout_count, seconds};
+pub use label::{compact, readout, readout_count, seconds};
 pub use round::{next_round, next_round_time, two_digits};
 
 /// A marked value on an axis.

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { events, noteTexts, settle, show, showStopped, values, written } from './scope.mjs';
+import { events, noteTexts, plot, settle, show, showStopped, values, written } from './scope.mjs';
 
 // Drags with the mouse from the middle of the graph, in steps.
 async function drag(page, dx, dy) {
@@ -26,9 +26,9 @@ pageTest('drags with the mouse', async ({ page, open, test }) => {
     await settle(page);
     assert(await page.locator('#live').isVisible());
     const edge = (await written(page)).find((text) => text.startsWith('at '));
-    // 200 of the plot's pixels, in a window of a minute; the first 4 begin the drag.
-    const width = await page.$eval('#graph', (graph) => graph.clientWidth - 152);
-    const expected = 50 - (200 / width) * 60;
+    // 200 of the plot's pixels, in a window of a minute.
+    const { left, right } = await plot(page);
+    const expected = 50 - 60 * 200 / (right - left);
     assert(Math.abs(parseFloat(edge.slice(3)) - expected) <= 0.1, `${edge}, not ${expected}`);
     assert.deepEqual([await events(page), ...await values(page, 'rate', 'smoothed')], before);
 

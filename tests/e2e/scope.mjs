@@ -103,7 +103,7 @@ export async function recording(page) {
 // The plot within the canvas in CSS pixels, as src/view/scope/frame.rs lays it out.
 export async function plot(page) {
   const [width, height] = await page.$eval('#graph', (graph) => [graph.clientWidth, graph.clientHeight]);
-  const [before, after] = width < 480 ? [44, 80] : [60, 92];
+  const [before, after] = width < 480 ? [44, 80] : [60, 108];
   return { left: before, right: width - after, top: 30, bottom: height - 62 };
 }
 

@@ -39,6 +39,29 @@ pub fn readout(value: f64) -> String {
     fixed(value, (2 - exponent).max(0) as usize)
 }
 
+/// A number for a narrow place, at most six characters below 1e15: as [`readout`] but with three
+/// decimals at most, and from 10 000 on as in `12.3k`, `2.59M`, `1G`.
+pub fn compact(value: f64) -> String {
+    const UNITS: [(f64, char); 4] = [(1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k')];
+    let size = value.abs();
+    if size < 0.1 && size > 0.0 {
+        return fixed(value, 3);
+    }
+    // What rounds up to a unit has that unit: 999 950 is 1M.
+    let unit = UNITS.into_iter().find(|(unit, _)| size >= unit * 0.9995);
+    match unit.filter(|_| (9999.5..HUGE).contains(&size)) {
+        Some((unit, letter)) => {
+            let digits = readout(value / unit);
+            let digits = match digits.contains('.') {
+                true => digits.trim_end_matches('0').trim_end_matches('.'),
+                false => &digits,
+            };
+            format!("{digits}{letter}")
+        }
+        None => readout(value),
+    }
+}
+
 /// A count, with its thousands apart.
 pub fn readout_count(count: u64) -> String {
     grouped(&count.to_string())

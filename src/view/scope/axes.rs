@@ -2,7 +2,7 @@
 
 use super::Look;
 use super::frame::{Frame, LANE};
-use crate::plot::axis;
+use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use crate::scope::pace::Gap;
 use crate::time::{Span, Time};
@@ -37,19 +37,27 @@ fn rates(marks: &mut Vec<Mark>, frame: &Frame) {
     let pairs = ticks.iter().map(|tick| line(tick.value)).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     for tick in &ticks {
-        marks.push(label(plot.x - 8.0, y(tick.value), &tick.label, Anchor::End, Baseline::Middle));
+        let text = number(frame, tick, top);
+        marks.push(label(plot.x - 8.0, y(tick.value), &text, Anchor::End, Baseline::Middle));
     }
     let per_second = frame.top();
     // The two zeros are one, and on the right there is a lane's name beside it.
     for tick in axis::ticks(0.0, per_second, rows).into_iter().filter(|tick| tick.value > 0.0) {
         let y = plot.bottom() - tick.value / per_second * plot.height;
-        marks.push(label(plot.right() + 8.0, y, &tick.label, Anchor::Start, Baseline::Middle));
+        let text = number(frame, &tick, per_second);
+        marks.push(label(plot.right() + 8.0, y, &text, Anchor::Start, Baseline::Middle));
     }
     let interval = Span::from_secs(frame.per_decay(1.0)).unwrap_or_default();
     let left = format!("events per {interval}");
     marks.push(label(8.0, 15.0, &left, Anchor::Start, Baseline::Middle));
-    let end = plot.right() + if frame.narrow { 74.0 } else { 84.0 };
+    let end = plot.right() + if frame.narrow { 74.0 } else { 100.0 };
     marks.push(label(end, 15.0, "per second", Anchor::End, Baseline::Middle));
+}
+
+/// How a tick is written: in full, where there is room for all up to `top`.
+fn number(frame: &Frame, tick: &Tick, top: f64) -> String {
+    let room = if frame.narrow { 1e4 } else { 1e6 };
+    if top < room { tick.label.clone() } else { axis::compact(tick.value) }
 }
 
 /// The time scale, backwards from the right edge.

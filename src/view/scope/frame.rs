@@ -29,7 +29,7 @@ pub(super) struct Frame {
 
 /// The plot within a canvas of the given size.
 pub(super) fn plot([width, height]: [f64; 2]) -> Rect {
-    let (left, right) = if width < NARROW { (44.0, 80.0) } else { (60.0, 92.0) };
+    let (left, right) = if width < NARROW { (44.0, 80.0) } else { (60.0, 108.0) };
     let (above, below) = (30.0, 2.0 * LANE + 34.0);
     Rect { x: left, y: above, width: width - left - right, height: height - above - below }
 }

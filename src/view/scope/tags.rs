@@ -12,6 +12,9 @@ const HEIGHT: f64 = 18.0;
 
 const SIZE: f64 = 12.0;
 
+/// The size of its text on a narrow screen.
+const SMALL: f64 = 11.0;
+
 pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &Look) {
     let plot = frame.plot;
     let now = scope.now().min(look.right);
@@ -24,7 +27,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
         }),
     };
     let per_second = frame.per_decay(1.0).recip();
-    let mut tags = [("rate", rate, Ink::Rate), ("smooth", smoothed, Ink::Smoothed)]
+    let blue = if frame.narrow { "avg" } else { "smooth" };
+    let mut tags = [("rate", rate, Ink::Rate), (blue, smoothed, Ink::Smoothed)]
         .map(|(name, value, ink)| (frame.y(value * per_second), name, value, ink));
     // The upper one first; the lower one makes room.
     if tags[0].0 > tags[1].0 {
@@ -33,16 +37,18 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
     let bottom = plot.bottom() - HEIGHT / 2.0;
     tags[0].0 = tags[0].0.max(plot.y).min(bottom - HEIGHT - 1.0);
     tags[1].0 = tags[1].0.max(tags[0].0 + HEIGHT + 1.0).min(bottom);
-    let width = if frame.narrow { 76.0 } else { 88.0 };
+    // Wide enough for twelve, or ten, of the widest characters that browsers come with.
+    let (width, size) = if frame.narrow { (76.0, SMALL) } else { (104.0, SIZE) };
     for (y, name, value, ink) in tags {
-        let text = format!("{name} {}", axis::readout(value));
-        tag(marks, Rect { x: plot.right() + 2.0, y, width, height: HEIGHT }, text, ink);
+        let text = format!("{name} {}", axis::compact(value));
+        tag(marks, Rect { x: plot.right() + 2.0, y, width, height: HEIGHT }, text, ink, size);
     }
     if frame.has_limit() {
         let y = frame.limit_y();
         let width = plot.x - 4.0;
         let text = limit_text(frame.limit);
-        tag(marks, Rect { x: 2.0, y, width, height: HEIGHT }, text, Ink::Limit);
+        let size = if frame.narrow { SMALL } else { SIZE };
+        tag(marks, Rect { x: 2.0, y, width, height: HEIGHT }, text, Ink::Limit, size);
         let over = if frame.narrow { "limit" } else { "limit, drag" };
         marks.push(Mark::Text(Text {
             at: Point::new(plot.x + 6.0, y - 9.0),
@@ -59,11 +65,11 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
 /// The limit as it was set, unless that is too long for a tag.
 fn limit_text(limit: f64) -> String {
     let exact = Decimal(limit).to_string();
-    if exact.len() < 6 { exact } else { axis::readout(limit) }
+    if exact.len() < 6 { exact } else { axis::compact(limit) }
 }
 
 /// A filled tag around the height `rect.y`, with its text in the colour behind it.
-fn tag(marks: &mut Vec<Mark>, rect: Rect, text: String, ink: Ink) {
+fn tag(marks: &mut Vec<Mark>, rect: Rect, text: String, ink: Ink, size: f64) {
     let at = Point::new(rect.x + rect.width / 2.0, rect.y);
     let rect = Rect { y: rect.y - HEIGHT / 2.0, ..rect };
     marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink, 1.0) });
@@ -71,7 +77,7 @@ fn tag(marks: &mut Vec<Mark>, rect: Rect, text: String, ink: Ink) {
         at,
         text,
         ink: Ink::Panel,
-        size: SIZE,
+        size,
         bold: true,
         anchor: Anchor::Middle,
         baseline: Baseline::Middle,
