@@ -45,7 +45,7 @@ function sync() {
   for (const id of ticks) $(id).checked = page.get(id) === "on";
   $("auto-rate-slider").value = page.slider();
   $("auto-rate-slider").setAttribute("aria-valuetext", `${page.get("auto-rate")} a second`);
-  $("pause").setAttribute("aria-pressed", page.paused());
+  $("pause").classList.toggle("on", page.paused());
   $("pause").textContent = page.paused() ? "Run" : "Pause";
   $("mode-hint").textContent = page.mode_hint();
 }
