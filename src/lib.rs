@@ -17,7 +17,7 @@ pub mod view;
 pub mod web;
 
 pub use limit::Limiter;
-pub use outcome::{Decision, Outcome, Retry};
+pub use outcome::{Answer, Decision, Outcome, Retry};
 pub use rate::Rate;
 pub use text::{BadNumber, ParseError};
 pub use time::{Span, Time};

@@ -4,20 +4,76 @@
 //! one rule serves any number of keys and a state can live in a map, a file or a database.
 //! Everything is `(limit, state, now, cost) -> (state, outcome)`: no clock is read.
 //!
-//! | limiter | counts | state |
-//! |---|---|---|
-//! | [`exim`] | what it measured, or what it allowed | 24 bytes |
+//! | limiter | what it holds against its limit | counts | state |
+//! |---|---|---|---|
+//! | [`exim`] | a decaying rate, with the event | all, the allowed, or none | 24 bytes |
+//! | [`recent_average`] | a decaying rate, before the event | all | 16 bytes |
+//! | [`token_bucket`] | the tokens missing, with the event's | the allowed | 24 bytes |
+//! | [`gcra`] | the same, kept as one instant | the allowed | 16 bytes |
+//! | [`leaky_bucket`] | the queue, with the event | the allowed | 16 bytes |
+//! | [`fixed_window`] | the count of a window on the clock | the allowed | 16 bytes |
+//! | [`sliding_window`] | the count of the last few blocks | the allowed | 16 bytes a block in use |
+//! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
+//! | [`sliding_log`] | the exact count of the last period | the allowed | 16 bytes an event |
+//! | [`adaptive`] | a decaying rate, against a learned limit | all, the allowed, or none | 24 bytes |
+//! | [`all_of`] | each of several | as each of them | one of each |
+//!
+//! # Numbers
+//! The limiters that count do so in whole millionths of an event and whole microseconds, so that
+//! an equality is an equality: a sender exactly at the limit is never refused for a rounding
+//! error, and two forms of one algorithm decide alike. The ones that measure a rate use f64 and
+//! the `libm` crate. Both give the same bits on every machine.
+//!
+//! # When time runs backwards
+//! Clocks are set back, and threads hand in their events out of order. An event from before the
+//! last one never finds more room than one at the last would have; and when it is so early that
+//! the clock must have been set back, the state follows the clock. So no wait is longer by more
+//! than one period for it: the period of a window, or the time that a full bucket takes to drain.
+//!
+//! Those that measure a rate follow the clock at once, as Exim does: events out of order cost them
+//! the time between, which decays once more when time catches up.
 
+pub mod adaptive;
+pub mod all_of;
+mod amount;
+pub mod any;
+mod bucket;
 pub mod exim;
+pub mod fixed_window;
+pub mod gcra;
+mod history;
+pub mod leaky_bucket;
+pub mod recent_average;
 mod retry;
+pub mod sliding_counter;
+pub mod sliding_log;
+pub mod sliding_window;
+mod text;
+pub mod token_bucket;
 
-use crate::outcome::Outcome;
+pub use text::{FORMS, Form};
+
+use crate::outcome::{Answer, Outcome, Retry};
 use crate::time::{Span, Time};
+
+/// The largest cost that is counted, and the largest limit on a count.
+pub const MAX_COST: f64 = 1e12;
+
+/// The time in a state that has seen no event.
+const LONG_AGO: Time = Time::from_micros(i64::MIN);
+
+/// The shortest interval over which a rate is smoothed: times are no finer.
+const SHORTEST: Span = Span::micros(1);
 
 /// A rate limiter.
 ///
-/// Costs are numbers of events, or whatever is limited: 1 for most uses, at least 0 and finite.
-/// A cost that is negative, infinite or not a number is denied forever and counted nowhere.
+/// An algorithm says what it makes of an event ([`ask`](Self::ask)), how it remembers one
+/// ([`count`](Self::count)) and when one would pass ([`retry_after`](Self::retry_after)); the
+/// usual call, [`check`](Self::check), is made of these three. They are apart so that an event
+/// can be put to several limits first and counted in all or in none of them: see [`all_of`].
+///
+/// Costs are numbers of events, or whatever is limited: 1 for most uses, from 0 to [`MAX_COST`].
+/// A cost that is negative, larger or not a number is denied forever and counted nowhere.
 pub trait Limiter {
     /// What is remembered for one key.
     type State: Clone;
@@ -25,24 +81,46 @@ pub trait Limiter {
     /// The state of a key that was never seen.
     fn fresh(&self) -> Self::State;
 
+    /// What the limiter makes of an event of cost `cost` at `now`; nothing is counted.
+    ///
+    /// With cost 0 that is the state at `now`: the level to draw, and the limit it is held against.
+    fn ask(&self, state: &Self::State, now: Time, cost: f64) -> Answer;
+
+    /// Remembers an event of cost `cost` at `now` that was `allowed` or refused, by this limiter
+    /// or by another that was asked about the same event. Limiters that count the refused say so.
+    fn count(&self, state: &mut Self::State, now: Time, cost: f64, allowed: bool);
+
+    /// How long after `now` an event of cost `cost` passes if nothing is counted before; zero when
+    /// it would pass at `now`.
+    fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry;
+
     /// Decides about an event of cost `cost` at `now`, and counts it.
-    fn check(&self, state: &mut Self::State, now: Time, cost: f64) -> Outcome;
+    fn check(&self, state: &mut Self::State, now: Time, cost: f64) -> Outcome {
+        let answer = self.ask(state, now, cost);
+        self.count(state, now, cost, answer.passes());
+        answer.outcome(|| self.retry_after(state, now, cost))
+    }
 
     /// Decides as [`check`](Self::check) would, and counts nothing.
     fn peek(&self, state: &Self::State, now: Time, cost: f64) -> Outcome {
         self.check(&mut state.clone(), now, cost)
     }
 
-    /// The largest cost that would be allowed at `now`. Where the limiter's bound is strict this
-    /// is the bound itself: anything below it passes.
+    /// How much may still be counted at `now`: the largest cost that would be allowed, or where
+    /// the limiter's bound is strict the bound itself, below which everything passes.
     fn remaining(&self, state: &Self::State, now: Time) -> f64;
 
     /// How long until an event of cost 1 is treated as if the key had never been seen, when
     /// nothing arrives before.
     fn reset_after(&self, state: &Self::State, now: Time) -> Span;
+
+    /// The most that is ever allowed within `window`, from just after its beginning up to its
+    /// end, in events of cost `cost` while time does not run backwards. This is the promise that
+    /// the limiter makes; infinite when it makes none.
+    fn most_in(&self, window: Span, cost: f64) -> f64;
 }
 
 /// Whether `cost` is one that a limiter can count.
 pub(crate) fn is_cost(cost: f64) -> bool {
-    cost >= 0.0 && cost.is_finite()
+    (0.0..=MAX_COST).contains(&cost)
 }

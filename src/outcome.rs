@@ -16,6 +16,39 @@ pub struct Outcome {
     pub limit: f64,
 }
 
+/// What a limiter makes of an event before anything is counted: an [`Outcome`] but for the time
+/// to come back, which takes longer to find than the rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// How long the event would stand in the queue, zero without one; `None` when it is refused.
+    pub wait: Option<Span>,
+    /// As in [`Outcome::level`].
+    pub level: f64,
+    /// As in [`Outcome::limit`].
+    pub limit: f64,
+}
+
+impl Answer {
+    /// The answer of a limiter without a queue: `passes` at once or is refused.
+    pub const fn new(passes: bool, level: f64, limit: f64) -> Self {
+        Answer { wait: if passes { Some(Span::ZERO) } else { None }, level, limit }
+    }
+
+    /// Whether the event may pass, at once or after a wait.
+    pub const fn passes(self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// The outcome, with the time to come back from `retry_after` when it is needed.
+    pub fn outcome(self, retry_after: impl FnOnce() -> Retry) -> Outcome {
+        let decision = match self.wait {
+            Some(wait) => Decision::Allowed { wait },
+            None => Decision::Denied { retry_after: retry_after() },
+        };
+        Outcome { decision, level: self.level, limit: self.limit }
+    }
+}
+
 /// Allowed or denied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decision {

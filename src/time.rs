@@ -53,6 +53,11 @@ impl Time {
         self.0.saturating_sub(earlier.0) as f64 / 1e6
     }
 
+    /// How long it is until `later`; zero when that is not later.
+    pub fn until(self, later: Time) -> Span {
+        Span::micros(later.max(self).0.abs_diff(self.0))
+    }
+
     /// The first whole microsecond at least `span` later, or the end of time.
     pub fn after(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.micros_up()))
@@ -160,17 +165,22 @@ impl Span {
     }
 
     /// Whole microseconds, rounded up, so that waiting that long is never too short.
-    ///
-    /// A span that came from whole microseconds gives them back: the product is rounded to the
-    /// nearest integer when it is within a rounding error of it.
-    fn micros_up(self) -> i64 {
-        let micros = self.0 * 1e6;
-        let nearest = libm::round(micros);
-        if (micros - nearest).abs() <= micros * f64::EPSILON {
-            nearest as i64
-        } else {
-            libm::ceil(micros) as i64
-        }
+    pub(crate) fn micros_up(self) -> i64 {
+        millionths_up(self.0)
+    }
+}
+
+/// How many whole millionths `x`, at least 0, has, rounded up.
+///
+/// What came from whole millionths gives them back: the product is rounded to the nearest integer
+/// when it is within a rounding error of it.
+pub(crate) fn millionths_up(x: f64) -> i64 {
+    let millionths = x * 1e6;
+    let nearest = libm::round(millionths);
+    if (millionths - nearest).abs() <= millionths * f64::EPSILON {
+        nearest as i64
+    } else {
+        libm::ceil(millionths) as i64
     }
 }
 

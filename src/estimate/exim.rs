@@ -70,14 +70,31 @@ impl Exim {
     /// The decay that an event at `now` finds when the last one was at `last`.
     #[inline]
     pub(crate) fn decay_since(&self, last: Time, now: Time) -> Decay {
-        let (gap, period) = (now.since(last), self.period.secs());
-        decay(if gap > 0.0 { gap / period } else { (SHORTEST_GAP / period).max(LEAST_X) })
+        let gap = now.since(last);
+        decay(if gap > 0.0 { gap / self.period.secs() } else { self.least_gap() })
+    }
+
+    /// The gap between two events at the same instant, in periods.
+    #[inline]
+    pub(crate) fn least_gap(&self) -> f64 {
+        (SHORTEST_GAP / self.period.secs()).max(LEAST_X)
     }
 
     /// The rate at `now`, at or after the last event, when nothing has arrived since.
     #[inline]
     pub fn rate_at(&self, last: Measured, now: Time) -> f64 {
         last.rate * decay(now.since(last.at).max(0.0) / self.period.secs()).left
+    }
+
+    /// The largest cost of an event at `now` that would read no more than `target`, of 0 or more.
+    ///
+    /// The w for which w·mean + r·left is the target; or the target itself after a long silence,
+    /// when an event reads its own cost.
+    pub fn room(&self, before: Option<Measured>, now: Time, target: f64) -> f64 {
+        let Some(last) = before else { return target };
+        let Decay { left, mean } = self.decay_since(last.at, now);
+        let room = target - last.rate * left;
+        if room > 0.0 { (room / mean).min(target) } else { 0.0 }
     }
 
     /// How many periods of silence bring a rate of `rate` so low that an event of cost `cost`

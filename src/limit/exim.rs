@@ -14,14 +14,24 @@
 //! It promises no more than the limit in an instant, and the limit per period for a steady
 //! sender. It surprises in between: a sender that uses its burst and goes on at the limit gets up
 //! to twice the limit into its first period.
+//!
+//! # The most in a window
+//! An event of cost w after a gap of x periods turns the rate r into at least r e^-x + w·mean(x),
+//! so of its cost at most r (1 - e^-x) + w (1 - mean(x)) <= r x + w x/2 is not seen in the rate
+//! that follows. Summed over the events that are allowed in a window of s periods, where no rate
+//! exceeds the limit m and the gaps add up to less than s,
+//!
+//! ```text
+//! total <= m + (m + w/2) s
+//! ```
 
 use super::retry::wait_until;
 use super::{Limiter, is_cost};
-use crate::estimate::decay::Decay;
 use crate::estimate::exim::{Exim as Estimator, Measured};
-use crate::outcome::{Outcome, Retry};
+use crate::outcome::{Answer, Outcome, Retry};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
+use core::fmt;
 
 /// Which events are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +42,39 @@ pub enum Mode {
     Leaky,
     /// None.
     Readonly,
+}
+
+impl Mode {
+    /// Whether an event that was `allowed` or refused is counted.
+    pub(super) fn counts(self, allowed: bool) -> bool {
+        match self {
+            Mode::Strict => true,
+            Mode::Leaky => allowed,
+            Mode::Readonly => false,
+        }
+    }
+
+    /// What an event of cost `cost` is measured as.
+    pub(super) fn cost(self, cost: f64) -> f64 {
+        if self == Mode::Readonly { 0.0 } else { cost }
+    }
+
+    /// The largest cost that passes when there is room for `room`. In readonly, where the cost
+    /// does not matter, all or nothing may pass.
+    pub(super) fn remaining(self, room: f64) -> f64 {
+        if self == Mode::Readonly && room > 0.0 { f64::INFINITY } else { room }
+    }
+}
+
+/// As in `strict`.
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Strict => "strict",
+            Mode::Leaky => "leaky",
+            Mode::Readonly => "readonly",
+        })
+    }
 }
 
 /// Exim's limiter.
@@ -72,14 +115,9 @@ impl Exim {
         if !is_cost(cost) {
             return Verdict { rate: cost, over: true };
         }
-        let measured = self.estimator().measure(*state, now, self.counted(cost));
+        let measured = self.estimator().measure(*state, now, self.mode.cost(cost));
         let over = !self.is_below(measured.rate);
-        let store = match self.mode {
-            Mode::Strict => true,
-            Mode::Leaky => !over || self.measures_only(),
-            Mode::Readonly => false,
-        };
-        if store {
+        if self.mode.counts(!over || self.measures_only()) {
             *state = Some(measured);
         }
         Verdict { rate: measured.rate, over }
@@ -92,7 +130,10 @@ impl Exim {
     /// closed form gives the instant, and the estimator itself settles its rounding, so that the
     /// answer and the verdict agree.
     pub fn retry_after(&self, state: Option<Measured>, now: Time, cost: f64) -> Retry {
-        let (counted, limit) = (self.counted(cost), self.limit.count());
+        let (counted, limit) = (self.mode.cost(cost), self.limit.count());
+        if self.measures_only() && is_cost(cost) {
+            return Retry::After(Span::ZERO);
+        }
         if !is_cost(cost) || !self.is_below(counted) {
             return Retry::Never;
         }
@@ -106,8 +147,9 @@ impl Exim {
         Retry::After(wait_until(guess, now, passes))
     }
 
-    fn counted(&self, cost: f64) -> f64 {
-        if self.mode == Mode::Readonly { 0.0 } else { cost }
+    fn answer(&self, verdict: Verdict, cost: f64) -> Answer {
+        let passes = !verdict.over || (self.measures_only() && is_cost(cost));
+        Answer::new(passes, verdict.rate, self.limit.count())
     }
 
     fn is_below(&self, rate: f64) -> bool {
@@ -127,32 +169,33 @@ impl Limiter for Exim {
         None
     }
 
-    fn check(&self, state: &mut Self::State, now: Time, cost: f64) -> Outcome {
-        let limit = self.limit.count();
-        let Verdict { rate, over } = self.measure(state, now, cost);
-        if !over || (self.measures_only() && is_cost(cost)) {
-            Outcome::allowed(rate, limit)
-        } else {
-            Outcome::denied(self.retry_after(*state, now, cost), rate, limit)
+    fn ask(&self, state: &Self::State, now: Time, cost: f64) -> Answer {
+        let mut copy = *state;
+        self.answer(self.measure(&mut copy, now, cost), cost)
+    }
+
+    fn count(&self, state: &mut Self::State, now: Time, cost: f64, allowed: bool) {
+        if is_cost(cost) && self.mode.counts(allowed) {
+            *state = Some(self.estimator().measure(*state, now, cost));
         }
     }
 
-    /// The w for which w·mean + r·left is the limit, or the limit itself after a long silence.
-    /// Where the cost does not matter, to a limit of 0 and in readonly, all or nothing may pass.
+    fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry {
+        Exim::retry_after(self, *state, now, cost)
+    }
+
+    /// In one measurement instead of two.
+    fn check(&self, state: &mut Self::State, now: Time, cost: f64) -> Outcome {
+        let answer = self.answer(self.measure(state, now, cost), cost);
+        answer.outcome(|| Exim::retry_after(self, *state, now, cost))
+    }
+
+    /// Without end to a limit of 0, which refuses nothing.
     fn remaining(&self, state: &Self::State, now: Time) -> f64 {
         if self.measures_only() {
             return f64::INFINITY;
         }
-        let limit = self.limit.count();
-        let most = if self.mode == Mode::Readonly { f64::INFINITY } else { limit };
-        let Some(last) = *state else { return most };
-        let Decay { left, mean } = self.estimator().decay_since(last.at, now);
-        let room = limit - last.rate * left;
-        match self.mode {
-            _ if room <= 0.0 => 0.0,
-            Mode::Readonly => most,
-            Mode::Strict | Mode::Leaky => (room / mean).min(most),
-        }
+        self.mode.remaining(self.estimator().room(*state, now, self.limit.count()))
     }
 
     fn reset_after(&self, state: &Self::State, now: Time) -> Span {
@@ -160,5 +203,25 @@ impl Limiter for Exim {
         let periods = Estimator::periods_until(last.rate, 1.0, 1.0);
         let guess = last.at.after(self.periods(periods));
         wait_until(guess, now, |at| self.estimator().measure(*state, at, 1.0).rate <= 1.0)
+    }
+
+    /// As derived above, but for one thing: events of one instant count as a little apart, so n of
+    /// them lengthen s by n such gaps, and the inequality is solved for n.
+    fn most_in(&self, window: Span, cost: f64) -> f64 {
+        let limit = self.limit.count();
+        if self.measures_only() || self.mode == Mode::Readonly {
+            return f64::INFINITY;
+        }
+        let unseen = limit + cost.min(limit) / 2.0;
+        let periods = window.secs() / self.limit.per().secs();
+        let seen = 1.0 - unseen * self.estimator().least_gap() / cost;
+        if seen > 0.0 { (limit + unseen * periods) / seen } else { f64::INFINITY }
+    }
+}
+
+/// As in `exim 10/1m strict`.
+impl fmt::Display for Exim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "exim {} {}", self.limit, self.mode)
     }
 }

@@ -32,5 +32,5 @@ pub(crate) fn wait_until(guess: Time, now: Time, passes: impl Fn(Time) -> bool) 
             stride /= 2;
         }
     }
-    Span::micros(at.as_micros().abs_diff(now.as_micros()))
+    now.until(at)
 }

@@ -1,0 +1,288 @@
+//! The adaptive limit: each sender is held to a few times its own habit.
+//!
+//! Source: the page "ratelimit demo" by Tony Finch proposes a smoothed average of the rate for
+//! "automatically adaptive rate limiting", sees that a sender may have too direct a control over
+//! it, and asks: "How much control does this give the sender?" The answer below is ours.
+//!
+//! # The rule
+//! The rate R is measured as by [`exim`](super::exim), over the decay interval p. The smoothed
+//! rate B follows it over the much longer increase interval q, [`crate::estimate::smoothed`]. The
+//! limit is k times the habit, and never less than a floor:
+//!
+//! ```text
+//! L = max(floor, k B)        an event passes when R < L, with B as it was before the event
+//! ```
+//!
+//! What B learns from is min(R, L), never more, whatever is counted in R. `strict`, `leaky` and
+//! `readonly` say what is counted, as for Exim.
+//!
+//! # How much control it gives the sender
+//! B follows something that is at most L, so
+//!
+//! ```text
+//! dB/dt <= (L - B)/q = ((k-1) B)/q        while k B is above the floor
+//! dB/dt <= (floor - B)/q                  below it
+//! ```
+//!
+//! A sender that takes all it can get comes from nothing to the floor/k that frees it from the
+//! floor in q ln(k/(k-1)), and from there doubles its limit every q ln 2/(k-1), no faster:
+//! [`highest_after`](Adaptive::highest_after), [`doubling_time`](Adaptive::doubling_time). A burst
+//! in one instant moves nothing, since B moves only with time.
+//!
+//! It promises that, and no number of events in a window. It surprises a sender whose habit grows
+//! faster than the bound, and one that comes back from a long holiday: it starts at the floor.
+//!
+//! The level is R with the event, in events per decay interval, and the limit is L.
+//!
+//! # The edges
+//! * **First event:** B is 0 and the limit is the floor.
+//! * **Equality, no time passed, time runs backwards:** as for Exim.
+//! * **A cost of the floor or more:** passes only while the habit allows it, so a refused one may
+//!   pass a little later and never after that.
+
+use super::exim::Mode;
+use super::retry::wait_until;
+use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
+use crate::estimate::exim::{Exim as Estimator, Measured};
+use crate::estimate::smoothed::Smoothed;
+use crate::outcome::{Answer, Retry};
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::f64::consts::LN_2;
+use core::fmt;
+
+/// An adaptive limiter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adaptive {
+    factor: f64,
+    smoothed: Smoothed,
+    floor: f64,
+    mode: Mode,
+}
+
+/// The rate and the habit as of the last counted event: 24 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Habit {
+    /// R, in events per decay interval.
+    pub rate: f64,
+    /// B, in the same unit.
+    pub smoothed: f64,
+    /// When that was.
+    pub at: Time,
+}
+
+impl Adaptive {
+    /// `factor` times the rate over `decay`, smoothed over `increase`; at least `floor` events per
+    /// decay interval.
+    ///
+    /// # Errors
+    /// When the factor is not above 1 and finite: a limit no higher than the habit sinks to the
+    /// floor. When the decay is less than a microsecond, or the increase less than twice the decay: a limit that
+    /// follows the rate at once limits nothing. When the floor is not above 0 and finite: a new
+    /// sender could never begin.
+    pub fn new(
+        factor: f64,
+        decay: Span,
+        increase: Span,
+        floor: f64,
+        mode: Mode,
+    ) -> Result<Self, BadNumber> {
+        let wrong = |what, given, want| Err(BadNumber { what, given, want });
+        if !(factor > 1.0 && factor.is_finite()) {
+            return wrong("the factor", factor, "above 1 and finite");
+        }
+        if decay < SHORTEST {
+            return wrong("the decay", decay.secs(), "at least a microsecond");
+        }
+        if increase.secs() < 2.0 * decay.secs() {
+            return wrong("the increase", increase.secs(), "at least twice the decay");
+        }
+        if !(floor > 0.0 && floor.is_finite()) {
+            return wrong("the floor", floor, "above 0 and finite");
+        }
+        Ok(Adaptive { factor, smoothed: Smoothed { decay, increase }, floor, mode })
+    }
+
+    /// k, how many times the habit the limit is.
+    pub fn factor(&self) -> f64 {
+        self.factor
+    }
+
+    /// The smoothing of the habit, with both intervals.
+    pub fn smoothing(&self) -> Smoothed {
+        self.smoothed
+    }
+
+    /// The least limit, in events per decay interval.
+    pub fn floor(&self) -> f64 {
+        self.floor
+    }
+
+    /// Which events are counted in the rate.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The estimator of the rate.
+    pub fn estimator(&self) -> Estimator {
+        Estimator { period: self.smoothed.decay }
+    }
+
+    /// The habit B at `now`, when nothing was counted since.
+    pub fn smoothed_at(&self, state: &Habit, now: Time) -> f64 {
+        self.smoothed.after(state.smoothed, self.lesson(state), now.since(state.at))
+    }
+
+    /// The limit L at `now`, when nothing was counted since.
+    pub fn limit_at(&self, state: &Habit, now: Time) -> f64 {
+        self.limit(self.smoothed_at(state, now))
+    }
+
+    /// The highest that a habit of `smoothed` can be after `elapsed`, whatever the sender does.
+    pub fn highest_after(&self, smoothed: f64, elapsed: Span) -> f64 {
+        let free = self.floor / self.factor;
+        let in_increases = elapsed.secs() / self.smoothed.increase.secs();
+        if smoothed >= free {
+            return smoothed * libm::exp((self.factor - 1.0) * in_increases);
+        }
+        let freed = libm::log((self.floor - smoothed) / (self.floor - free));
+        if in_increases <= freed {
+            self.floor - (self.floor - smoothed) * libm::exp(-in_increases)
+        } else {
+            free * libm::exp((self.factor - 1.0) * (in_increases - freed))
+        }
+    }
+
+    /// The least time in which a sender can double its limit, once that is above the floor.
+    pub fn doubling_time(&self) -> Span {
+        let seconds = self.smoothed.increase.secs() * LN_2 / (self.factor - 1.0);
+        Span::from_secs(seconds).unwrap_or(Span::ZERO)
+    }
+
+    fn limit(&self, smoothed: f64) -> f64 {
+        self.floor.max(self.factor * smoothed)
+    }
+
+    /// What the habit learns from: the rate as of the last event, clipped at the limit of then.
+    fn lesson(&self, state: &Habit) -> f64 {
+        state.rate.min(self.limit(state.smoothed))
+    }
+
+    fn measure(&self, state: &Habit, now: Time, cost: f64) -> f64 {
+        self.estimator().measure(Some(self.measured(state)), now, self.mode.cost(cost)).rate
+    }
+
+    fn measured(&self, state: &Habit) -> Measured {
+        Measured { rate: state.rate, at: state.at }
+    }
+
+    /// When the rate has decayed so far that an event of cost `cost` reads `target`.
+    fn decayed(&self, state: &Habit, cost: f64, target: f64) -> Time {
+        let periods = Estimator::periods_until(state.rate, cost, target);
+        self.later(state.at, periods * self.smoothed.decay.secs())
+    }
+
+    /// When the habit is highest, if nothing is counted: where B has met the rate it follows.
+    ///
+    /// With a = C p/(q-p) for a lesson of C, B(t) = (B + a) e^(-t/q) - a e^(-t/p), whose slope is
+    /// zero at t = ln(a q / (p (B + a))) p q/(q-p). A lesson below the habit only lowers it.
+    fn peak(&self, state: &Habit) -> Time {
+        let (p, q) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
+        let a = self.lesson(state) * p / (q - p);
+        let turns = libm::log(a * q / (p * (state.smoothed + a)));
+        self.later(state.at, turns.max(0.0) * p * q / (q - p))
+    }
+
+    fn later(&self, at: Time, seconds: f64) -> Time {
+        at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))
+    }
+}
+
+impl Limiter for Adaptive {
+    type State = Habit;
+
+    fn fresh(&self) -> Habit {
+        Habit { rate: 0.0, smoothed: 0.0, at: LONG_AGO }
+    }
+
+    fn ask(&self, state: &Habit, now: Time, cost: f64) -> Answer {
+        let limit = self.limit_at(state, now);
+        if !is_cost(cost) {
+            return Answer::new(false, cost, limit);
+        }
+        let rate = self.measure(state, now, cost);
+        Answer::new(rate < limit, rate, limit)
+    }
+
+    fn count(&self, state: &mut Habit, now: Time, cost: f64, allowed: bool) {
+        if is_cost(cost) && self.mode.counts(allowed) {
+            let rate = self.measure(state, now, cost);
+            *state = Habit { rate, smoothed: self.smoothed_at(state, now), at: now };
+        }
+    }
+
+    /// The first instant at which R with the event is below L.
+    ///
+    /// R with the event falls until it is the event's own cost w. As long as it is above that, it
+    /// falls by at least half of itself in each p, and L by at most all of itself in each q >= 2p;
+    /// and B, while it still rises, lifts L. So from now until the later of the two, R has
+    /// reached w and B its peak, L/R only grows: passing there is a matter of time. If w is below
+    /// the floor it stays so ever after; otherwise L only sinks after it, and what does not pass
+    /// at that moment never will.
+    fn retry_after(&self, state: &Habit, now: Time, cost: f64) -> Retry {
+        let passes = |at| self.measure(state, at, cost) < self.limit_at(state, at);
+        let counted = self.mode.cost(cost);
+        if !is_cost(cost) {
+            return Retry::Never;
+        }
+        if passes(now) {
+            return Retry::After(Span::ZERO);
+        }
+        let last = if counted < self.floor {
+            self.decayed(state, counted, self.floor)
+        } else {
+            self.decayed(state, counted, counted).max(self.peak(state)).max(now)
+        };
+        let settled = if counted < self.floor { Time::LAST } else { last };
+        if !passes(settled) {
+            return Retry::Never;
+        }
+        Retry::After(wait_until(last, now, passes))
+    }
+
+    fn remaining(&self, state: &Habit, now: Time) -> f64 {
+        let limit = self.limit_at(state, now);
+        self.mode.remaining(self.estimator().room(Some(self.measured(state)), now, limit))
+    }
+
+    /// Until an event reads its own cost, and the limit is back at the floor for good.
+    fn reset_after(&self, state: &Habit, now: Time) -> Span {
+        let reads_itself = |at| self.measure(state, at, 1.0) <= 1.0;
+        let at_floor = |at| self.limit_at(state, at) <= self.floor;
+        let alone = now.after(wait_until(self.decayed(state, 1.0, 1.0), now, reads_itself));
+        let peak = self.peak(state);
+        if at_floor(peak.max(now)) {
+            return now.until(alone);
+        }
+        // From its peak B falls as (B + a) e^(-t/q) or faster.
+        let (p, q) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
+        let most = state.smoothed + self.lesson(state) * p / (q - p);
+        let sunk = self.later(state.at, q * libm::log(self.limit(most) / self.floor));
+        let from = alone.max(peak);
+        now.until(from.after(wait_until(sunk, from, at_floor)))
+    }
+
+    /// The limit is learned, so there is no number; see [`highest_after`](Self::highest_after).
+    fn most_in(&self, _window: Span, _cost: f64) -> f64 {
+        f64::INFINITY
+    }
+}
+
+/// As in `adaptive x3 decay 1m increase 1h floor 5 leaky`.
+impl fmt::Display for Adaptive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Smoothed { decay, increase } = self.smoothed;
+        write!(f, "adaptive x{} decay {decay} increase {increase} ", self.factor)?;
+        write!(f, "floor {} {}", self.floor, self.mode)
+    }
+}

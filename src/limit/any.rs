@@ -1,0 +1,189 @@
+//! Any of the limiters, chosen while the program runs: by a text, in the page, a link, a rule
+//! file or on the command line.
+
+use super::adaptive::{Adaptive, Habit};
+use super::all_of::AllOf;
+use super::exim::Exim;
+use super::fixed_window::{self, FixedWindow};
+use super::gcra::{self, Gcra};
+use super::leaky_bucket::{self, LeakyBucket};
+use super::recent_average::RecentAverage;
+use super::sliding_counter::{self, SlidingCounter};
+use super::sliding_log::SlidingLog;
+use super::sliding_window::{History, SlidingWindow};
+use super::token_bucket::{self, TokenBucket};
+use super::{Limiter, text};
+use crate::estimate::exim::Measured;
+use crate::estimate::recent_average::Impulse;
+use crate::outcome::{Answer, Outcome, Retry};
+use crate::text::ParseError;
+use crate::time::{Span, Time};
+use core::fmt;
+use core::str::FromStr;
+
+/// A limiter of any kind. Its text form is what [`FORMS`](super::FORMS) lists.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnyLimiter {
+    /// See [`super::exim`].
+    Exim(Exim),
+    /// See [`super::recent_average`].
+    RecentAverage(RecentAverage),
+    /// See [`super::token_bucket`].
+    TokenBucket(TokenBucket),
+    /// See [`super::gcra`].
+    Gcra(Gcra),
+    /// See [`super::leaky_bucket`].
+    LeakyBucket(LeakyBucket),
+    /// See [`super::fixed_window`].
+    FixedWindow(FixedWindow),
+    /// See [`super::sliding_window`].
+    SlidingWindow(SlidingWindow),
+    /// See [`super::sliding_counter`].
+    SlidingCounter(SlidingCounter),
+    /// See [`super::sliding_log`].
+    SlidingLog(SlidingLog),
+    /// See [`super::adaptive`].
+    Adaptive(Adaptive),
+    /// See [`super::all_of`].
+    AllOf(AllOf<AnyLimiter>),
+}
+
+/// The state of the limiter of the same name: 32 bytes, and what a log or several limits hold.
+///
+/// With a limiter of another kind it counts as fresh, and is replaced when something is counted.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "named as the limiters")]
+pub enum AnyState {
+    Exim(Option<Measured>),
+    RecentAverage(Impulse),
+    TokenBucket(token_bucket::State),
+    Gcra(gcra::State),
+    LeakyBucket(leaky_bucket::State),
+    FixedWindow(fixed_window::State),
+    SlidingWindow(Box<History>),
+    SlidingCounter(sliding_counter::State),
+    SlidingLog(Box<History>),
+    Adaptive(Habit),
+    AllOf(Box<[AnyState]>),
+}
+
+/// `$body` for the limiter and its own kind of state; `$other` when the state is of another kind.
+macro_rules! matched {
+    ($limiter:expr, $state:expr, |$l:ident, $s:ident| $body:expr, $other:expr) => {
+        match ($limiter, $state) {
+            (AnyLimiter::Exim($l), AnyState::Exim($s)) => $body,
+            (AnyLimiter::RecentAverage($l), AnyState::RecentAverage($s)) => $body,
+            (AnyLimiter::TokenBucket($l), AnyState::TokenBucket($s)) => $body,
+            (AnyLimiter::Gcra($l), AnyState::Gcra($s)) => $body,
+            (AnyLimiter::LeakyBucket($l), AnyState::LeakyBucket($s)) => $body,
+            (AnyLimiter::FixedWindow($l), AnyState::FixedWindow($s)) => $body,
+            (AnyLimiter::SlidingWindow($l), AnyState::SlidingWindow($s)) => $body,
+            (AnyLimiter::SlidingCounter($l), AnyState::SlidingCounter($s)) => $body,
+            (AnyLimiter::SlidingLog($l), AnyState::SlidingLog($s)) => $body,
+            (AnyLimiter::Adaptive($l), AnyState::Adaptive($s)) => $body,
+            (AnyLimiter::AllOf($l), AnyState::AllOf($s)) if $l.limits().len() == $s.len() => $body,
+            _ => $other,
+        }
+    };
+}
+
+/// `$body` for the limiter, whichever it is.
+macro_rules! each {
+    ($limiter:expr, |$l:ident| $body:expr) => {
+        match $limiter {
+            AnyLimiter::Exim($l) => $body,
+            AnyLimiter::RecentAverage($l) => $body,
+            AnyLimiter::TokenBucket($l) => $body,
+            AnyLimiter::Gcra($l) => $body,
+            AnyLimiter::LeakyBucket($l) => $body,
+            AnyLimiter::FixedWindow($l) => $body,
+            AnyLimiter::SlidingWindow($l) => $body,
+            AnyLimiter::SlidingCounter($l) => $body,
+            AnyLimiter::SlidingLog($l) => $body,
+            AnyLimiter::Adaptive($l) => $body,
+            AnyLimiter::AllOf($l) => $body,
+        }
+    };
+}
+
+impl AnyLimiter {
+    /// Makes `state` one of this limiter's kind.
+    fn own(&self, state: &mut AnyState) {
+        if !matched!(self, &*state, |_l, _s| true, false) {
+            *state = self.fresh();
+        }
+    }
+}
+
+impl Limiter for AnyLimiter {
+    type State = AnyState;
+
+    fn fresh(&self) -> AnyState {
+        match self {
+            AnyLimiter::Exim(l) => AnyState::Exim(l.fresh()),
+            AnyLimiter::RecentAverage(l) => AnyState::RecentAverage(l.fresh()),
+            AnyLimiter::TokenBucket(l) => AnyState::TokenBucket(l.fresh()),
+            AnyLimiter::Gcra(l) => AnyState::Gcra(l.fresh()),
+            AnyLimiter::LeakyBucket(l) => AnyState::LeakyBucket(l.fresh()),
+            AnyLimiter::FixedWindow(l) => AnyState::FixedWindow(l.fresh()),
+            AnyLimiter::SlidingWindow(l) => AnyState::SlidingWindow(Box::new(l.fresh())),
+            AnyLimiter::SlidingCounter(l) => AnyState::SlidingCounter(l.fresh()),
+            AnyLimiter::SlidingLog(l) => AnyState::SlidingLog(Box::new(l.fresh())),
+            AnyLimiter::Adaptive(l) => AnyState::Adaptive(l.fresh()),
+            AnyLimiter::AllOf(l) => AnyState::AllOf(l.fresh()),
+        }
+    }
+
+    fn ask(&self, state: &AnyState, now: Time, cost: f64) -> Answer {
+        matched!(self, state, |l, s| l.ask(s, now, cost), self.ask(&self.fresh(), now, cost))
+    }
+
+    fn count(&self, state: &mut AnyState, now: Time, cost: f64, allowed: bool) {
+        self.own(state);
+        matched!(self, state, |l, s| l.count(s, now, cost, allowed), ());
+    }
+
+    fn retry_after(&self, state: &AnyState, now: Time, cost: f64) -> Retry {
+        let fresh = || self.retry_after(&self.fresh(), now, cost);
+        matched!(self, state, |l, s| Limiter::retry_after(l, s, now, cost), fresh())
+    }
+
+    fn check(&self, state: &mut AnyState, now: Time, cost: f64) -> Outcome {
+        self.own(state);
+        let fresh = || self.peek(&self.fresh(), now, cost);
+        matched!(self, state, |l, s| l.check(s, now, cost), fresh())
+    }
+
+    fn peek(&self, state: &AnyState, now: Time, cost: f64) -> Outcome {
+        let fresh = || self.peek(&self.fresh(), now, cost);
+        matched!(self, state, |l, s| l.peek(s, now, cost), fresh())
+    }
+
+    fn remaining(&self, state: &AnyState, now: Time) -> f64 {
+        let fresh = || self.remaining(&self.fresh(), now);
+        matched!(self, state, |l, s| l.remaining(s, now), fresh())
+    }
+
+    fn reset_after(&self, state: &AnyState, now: Time) -> Span {
+        matched!(self, state, |l, s| l.reset_after(s, now), Span::ZERO)
+    }
+
+    fn most_in(&self, window: Span, cost: f64) -> f64 {
+        each!(self, |l| l.most_in(window, cost))
+    }
+}
+
+/// The text form with every word in it, also those that may be left out.
+impl fmt::Display for AnyLimiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        each!(self, |l| l.fmt(f))
+    }
+}
+
+impl FromStr for AnyLimiter {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        text::read(text)
+    }
+}

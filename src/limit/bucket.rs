@@ -1,0 +1,186 @@
+//! The arithmetic of the token bucket, GCRA and the leaky bucket: one bucket, exact.
+//!
+//! The three are one algorithm. What was counted fills a bucket of a given size, and it drains at
+//! the rate of the limit; an event passes when it still fits. The token bucket calls the room in
+//! it tokens, GCRA keeps the instant at which it will be empty, and the leaky bucket makes events
+//! wait for what is before them.
+//!
+//! # Without rounding
+//! At n events in p, d microseconds drain n d/p events: rarely a number that f64 has, and sums of
+//! rounded ones drift until a sender exactly at the limit is refused. So the bucket is measured
+//! in *parts*. Let a/b be n/p in lowest terms, n in millionths of an event and p in microseconds.
+//! Then a microsecond drains a parts and a millionth of an event fills b, all of them whole. With
+//! n and costs up to 10^18 and times up to 2^63, every product is below 2^124, and sums of a few
+//! fit an i128.
+//!
+//! # The edges
+//! * **Equality:** an event that fills the bucket to the brim passes.
+//! * **First event, a long silence:** the bucket is empty and never less than that.
+//! * **Cost 0:** counts nothing.
+//! * **Cost above the size:** never passes.
+//! * **Time runs backwards:** what has drained since is back in the bucket, as if time were
+//!   simply earlier, so going to and fro gains nothing. It can then be fuller than full, by as
+//!   much as drains while the clock catches up. When that is more than the bucket's size, the
+//!   clock was set back for good, and the bucket is set to full.
+
+use super::amount::{amount, events, limit};
+use crate::outcome::{Answer, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+
+/// The parts that an emptied schedule lies before any time: beyond 2^124, and safe to add to.
+const LONG_AGO: i128 = i128::MIN / 4;
+
+/// A number of parts, in two words: an i128 is aligned to 16 bytes, and so would be every state
+/// with one in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Parts {
+    high: i64,
+    low: u64,
+}
+
+impl Parts {
+    pub(super) const ZERO: Parts = Parts::new(0);
+    pub(super) const LONG_AGO: Parts = Parts::new(LONG_AGO);
+
+    pub(super) const fn new(parts: i128) -> Self {
+        Parts { high: (parts >> 64) as i64, low: parts as u64 }
+    }
+
+    pub(super) const fn get(self) -> i128 {
+        (self.high as i128) << 64 | self.low as i128
+    }
+}
+
+/// The rule: how large the bucket is and how fast it drains.
+///
+/// What is in it comes from the state of the algorithm, as the parts that are there *by the
+/// clock*: less than none after a silence, more than all when time ran backwards.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bucket {
+    pub(super) rate: Rate,
+    pub(super) size: f64,
+    /// a: what drains in a microsecond.
+    per_micro: u64,
+    /// b: what a millionth of an event fills.
+    per_millionth: u64,
+    full: i128,
+}
+
+impl Bucket {
+    /// A bucket that drains at `rate` and holds `size` events; `what` names the size in an error.
+    pub(super) fn new(rate: Rate, what: &'static str, size: f64) -> Result<Self, BadNumber> {
+        let count = limit("the count of a rate", rate.count(), false)?;
+        let period = rate.per().micros_up().unsigned_abs();
+        let divisor = gcd(count, period).max(1);
+        let (per_micro, per_millionth) = (count / divisor, period / divisor);
+        let full = i128::from(limit(what, size, false)?) * i128::from(per_millionth);
+        Ok(Bucket { rate, size, per_micro, per_millionth, full })
+    }
+
+    /// What drains from `from` to `to`; less than nothing when that is backwards.
+    pub(super) fn drained(&self, from: Time, to: Time) -> i128 {
+        (i128::from(to.as_micros()) - i128::from(from.as_micros())) * i128::from(self.per_micro)
+    }
+
+    /// What is in the bucket.
+    fn fill(&self, by_clock: i128) -> i128 {
+        if self.is_set_back(by_clock) { self.full } else { by_clock.max(0) }
+    }
+
+    fn is_set_back(&self, by_clock: i128) -> bool {
+        by_clock - self.full > self.full
+    }
+
+    fn parts(&self, amount: u64) -> i128 {
+        i128::from(amount) * i128::from(self.per_millionth)
+    }
+
+    fn events(&self, parts: i128) -> f64 {
+        parts as f64 / (self.per_millionth as f64 * 1e6)
+    }
+
+    /// How long it takes to drain `parts`, in whole microseconds, rounded up.
+    fn time(&self, parts: i128) -> Span {
+        let micros = parts.max(0).unsigned_abs().div_ceil(u128::from(self.per_micro));
+        Span::micros(u64::try_from(micros).unwrap_or(u64::MAX))
+    }
+
+    /// Whether an event still fits, and how long what is before it takes to drain.
+    pub(super) fn ask(&self, by_clock: i128, cost: f64) -> Answer {
+        let Some(amount) = amount(cost) else { return Answer::new(false, cost, self.size) };
+        let filled = self.fill(by_clock) + self.parts(amount);
+        Answer::new(filled <= self.full, self.events(filled), self.size)
+    }
+
+    /// How long what is in the bucket takes to drain.
+    pub(super) fn reset_after(&self, by_clock: i128) -> Span {
+        self.time(self.fill(by_clock))
+    }
+
+    /// What is there by the clock after an event; `None` when that changes nothing.
+    pub(super) fn count(&self, by_clock: i128, cost: f64, allowed: bool) -> Option<i128> {
+        let counted = amount(cost).filter(|&amount| allowed && amount > 0);
+        let set_back = self.is_set_back(by_clock).then_some(self.full);
+        // More than fits may have been allowed elsewhere, but no more than would be believed.
+        let filled = |amount| (self.fill(by_clock) + self.parts(amount)).min(2 * self.full);
+        counted.map(filled).or(set_back)
+    }
+
+    pub(super) fn retry_after(&self, by_clock: i128, cost: f64) -> Retry {
+        match amount(cost).map(|amount| self.parts(amount)) {
+            Some(parts) if parts <= self.full => {
+                Retry::After(self.time(self.fill(by_clock) + parts - self.full))
+            }
+            _ => Retry::Never,
+        }
+    }
+
+    /// The room in the bucket, in events.
+    pub(super) fn remaining(&self, by_clock: i128) -> f64 {
+        let room = (self.full - self.fill(by_clock)).max(0);
+        let whole = room.unsigned_abs() / u128::from(self.per_millionth);
+        events(u64::try_from(whole).unwrap_or(u64::MAX))
+    }
+
+    /// The whole bucket at once, and what drains from then to the end of the window.
+    pub(super) fn most_in(&self, window: Span) -> f64 {
+        let gaps = window.micros_up().saturating_sub(1).max(0);
+        self.events(self.full + i128::from(gaps) * i128::from(self.per_micro))
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_keep_every_bit() {
+        for parts in [0, 1, -1, LONG_AGO, 1 << 64, -(1 << 64), (1 << 124) - 1, i64::MIN.into()] {
+            assert_eq!(Parts::new(parts).get(), parts);
+        }
+    }
+
+    #[test]
+    fn the_largest_numbers_fit() {
+        let rate = Rate::new(1e12, Span::from_secs(9.2e12).unwrap()).unwrap();
+        for rate in [rate, Rate::new(999_999_999_999.999_9, Span::micros(7)).unwrap()] {
+            let bucket = Bucket::new(rate, "the burst", 1e12).unwrap();
+            let ends = [Time::from_micros(i64::MIN), Time::from_micros(i64::MAX)];
+            let span = bucket.drained(ends[0], ends[1]);
+            for by_clock in [span, -span, LONG_AGO - span] {
+                bucket.ask(by_clock, 1e12);
+                bucket.count(by_clock, 1e12, true);
+                bucket.retry_after(by_clock, 1e12);
+                bucket.remaining(by_clock);
+                bucket.reset_after(by_clock);
+            }
+        }
+    }
+}

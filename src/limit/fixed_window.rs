@@ -1,0 +1,128 @@
+//! The fixed window: so many in each minute of the clock.
+//!
+//! Source: the plain counter of Josiah Carlson, "Introduction to rate limiting with Redis", part
+//! 1, which counts allowed events only, as his part 2 asks.
+//!
+//! Time is cut into windows of one period, aligned to the origin of time, and each counts from
+//! zero. It promises at most the limit in every window *of the clock*. It surprises at an edge:
+//! the whole limit just before and again just after is twice the limit within a moment, and
+//! everyone's windows end together.
+//!
+//! The level is the count with the event; the limit is the count of the rate.
+//!
+//! # The edges
+//! * **Equality:** the event that reaches the limit passes.
+//! * **On an edge:** the first instant of a window belongs to it.
+//! * **Time runs backwards:** an event from the window before the latest that has counted anything
+//!   counts in that one. From further back, the clock was set back, and the count moves with it.
+
+use super::Limiter;
+use super::amount::{amount, events, touched, window};
+use crate::outcome::{Answer, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// A fixed window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FixedWindow {
+    limit: Rate,
+    most: u64,
+    period: i64,
+}
+
+/// The latest window in which anything was allowed, and its count: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    window: i64,
+    counted: u64,
+}
+
+impl FixedWindow {
+    /// At most `limit` in each window of its period. A limit of 0 refuses everything.
+    ///
+    /// # Errors
+    /// When the count of the limit is neither 0 nor from 0.001 to 10^12.
+    pub fn new(limit: Rate) -> Result<Self, BadNumber> {
+        window(limit).map(|(most, period)| FixedWindow { limit, most, period })
+    }
+
+    /// The limit of each window.
+    pub fn limit(&self) -> Rate {
+        self.limit
+    }
+
+    /// The state as it stands at `now`.
+    fn roll(&self, state: &State, now: Time) -> State {
+        let window = now.as_micros().div_euclid(self.period);
+        let ahead = state.window.saturating_sub(window);
+        match ahead {
+            _ if state.counted == 0 => State { window, counted: 0 },
+            ..0 => State { window, counted: 0 },
+            0 | 1 => *state,
+            2.. => State { window, ..*state },
+        }
+    }
+
+    /// The end of the window of `state`, which is the beginning of the next.
+    fn end(&self, state: &State) -> Time {
+        Time::from_micros(state.window.saturating_add(1).saturating_mul(self.period))
+    }
+}
+
+impl Limiter for FixedWindow {
+    type State = State;
+
+    fn fresh(&self) -> State {
+        State { window: 0, counted: 0 }
+    }
+
+    fn ask(&self, state: &State, now: Time, cost: f64) -> Answer {
+        let Some(amount) = amount(cost) else {
+            return Answer::new(false, cost, self.limit.count());
+        };
+        let level = self.roll(state, now).counted.saturating_add(amount);
+        Answer::new(level <= self.most, events(level), self.limit.count())
+    }
+
+    fn count(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        let Some(amount) = amount(cost) else { return };
+        *state = self.roll(state, now);
+        if allowed {
+            state.counted = state.counted.saturating_add(amount);
+        }
+    }
+
+    fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
+        let state = self.roll(state, now);
+        match amount(cost) {
+            Some(amount) if amount <= self.most => {
+                let fits = state.counted.saturating_add(amount) <= self.most;
+                Retry::After(if fits { Span::ZERO } else { now.until(self.end(&state)) })
+            }
+            _ => Retry::Never,
+        }
+    }
+
+    fn remaining(&self, state: &State, now: Time) -> f64 {
+        events(self.most.saturating_sub(self.roll(state, now).counted))
+    }
+
+    /// Until the window ends, when it has counted anything.
+    fn reset_after(&self, state: &State, now: Time) -> Span {
+        let state = self.roll(state, now);
+        if state.counted == 0 { Span::ZERO } else { now.until(self.end(&state)) }
+    }
+
+    fn most_in(&self, window: Span, _cost: f64) -> f64 {
+        events(self.most) * touched(window.micros_up(), self.period) as f64
+    }
+}
+
+/// As in `fixed-window 10/1m`.
+impl fmt::Display for FixedWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fixed-window {}", self.limit)
+    }
+}

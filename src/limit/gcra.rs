@@ -1,0 +1,96 @@
+//! GCRA, the generic cell rate algorithm: the token bucket in one timestamp.
+//!
+//! Source: ATM Forum, Traffic Management Specification 4.0 (af-tm-0056.000); ITU-T I.371.
+//!
+//! All that was counted so far is due at the *theoretical arrival time*: at the rate of the
+//! limit, the next event after a steady sender's would arrive then. An event may come before it,
+//! by as long as a burst takes at that rate; if it passes, the time moves on by its own share,
+//! from `now` when it lies in the past.
+//!
+//! What the token bucket is missing is exactly what arrives from now until that time. So it
+//! decides exactly as [`token_bucket`](super::token_bucket), with the same promise of
+//! `burst + rate × window` and the same levels.
+
+use super::Limiter;
+use super::bucket::{Bucket, Parts};
+use crate::outcome::{Answer, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// GCRA.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gcra(Bucket);
+
+/// The theoretical arrival time, in fractions of a microsecond: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    due: Parts,
+}
+
+impl Gcra {
+    /// Events at `rate`, and up to `burst` of them at once.
+    ///
+    /// # Errors
+    /// When the count of the rate or the burst is not from 0.001 to 10^12.
+    pub fn new(rate: Rate, burst: f64) -> Result<Self, BadNumber> {
+        Bucket::new(rate, "the burst", burst).map(Gcra)
+    }
+
+    /// The rate of a steady sender that is never refused.
+    pub fn rate(&self) -> Rate {
+        self.0.rate
+    }
+
+    /// How many events pass at once, from rest.
+    pub fn burst(&self) -> f64 {
+        self.0.size
+    }
+
+    fn until_due(&self, state: &State, now: Time) -> i128 {
+        state.due.get() - self.0.drained(Time::ZERO, now)
+    }
+}
+
+impl Limiter for Gcra {
+    type State = State;
+
+    fn fresh(&self) -> State {
+        State { due: Parts::LONG_AGO }
+    }
+
+    fn ask(&self, state: &State, now: Time, cost: f64) -> Answer {
+        self.0.ask(self.until_due(state, now), cost)
+    }
+
+    fn count(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        if let Some(due) = self.0.count(self.until_due(state, now), cost, allowed) {
+            state.due = Parts::new(due + self.0.drained(Time::ZERO, now));
+        }
+    }
+
+    fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
+        self.0.retry_after(self.until_due(state, now), cost)
+    }
+
+    fn remaining(&self, state: &State, now: Time) -> f64 {
+        self.0.remaining(self.until_due(state, now))
+    }
+
+    /// Until the theoretical arrival time.
+    fn reset_after(&self, state: &State, now: Time) -> Span {
+        self.0.reset_after(self.until_due(state, now))
+    }
+
+    fn most_in(&self, window: Span, _cost: f64) -> f64 {
+        self.0.most_in(window)
+    }
+}
+
+/// As in `gcra 10/1s burst 20`.
+impl fmt::Display for Gcra {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gcra {} burst {}", self.rate(), self.burst())
+    }
+}

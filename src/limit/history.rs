@@ -1,0 +1,167 @@
+//! What the sliding window and the sliding log remember: how much was allowed in which block.
+//!
+//! Time is cut into blocks of equal width, aligned to its origin, and the window is the last few
+//! of them, the current one included. A block leaves it when as many newer ones have begun as the
+//! window has. The fixed window is the case of one block; the sliding log is the case of blocks
+//! of one microsecond, in which every event has its own.
+//!
+//! Source: Josiah Carlson, "Introduction to rate limiting with Redis", part 2, corrected: it
+//! compares the number of a block with a time in seconds. Here blocks are compared with blocks.
+//!
+//! # The edges
+//! * **Equality:** the event that reaches the limit passes.
+//! * **Cost 0:** leaves no block behind.
+//! * **Time runs backwards:** an event counts in the latest block seen. When the clock was set
+//!   back by more than the window, the blocks move back with it.
+
+use super::amount::{amount, events, touched};
+use crate::outcome::{Answer, Retry};
+use crate::time::{Span, Time};
+use std::collections::VecDeque;
+
+/// The blocks in which anything was allowed, oldest first: 40 bytes, and 16 for each block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// The number of a block and the amount in it.
+    blocks: VecDeque<(i64, u64)>,
+    /// The amount in all of them.
+    total: u64,
+}
+
+/// The rule: how wide a block is and how much the last few may hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Frame {
+    /// Microseconds in a block.
+    pub(super) width: i64,
+    /// Blocks in the window.
+    pub(super) blocks: i64,
+    /// The amount that the window admits.
+    pub(super) most: u64,
+    /// How many blocks are remembered, at least 1.
+    pub(super) capacity: usize,
+}
+
+impl Frame {
+    fn block(&self, at: Time) -> i64 {
+        at.as_micros().div_euclid(self.width)
+    }
+
+    /// The current block at `now`, and whether the clock was set back. The blocks may lie ahead of
+    /// it only until the next event is counted, and are as far along as when it was set back.
+    fn current(&self, history: &History, now: Time) -> (i64, bool) {
+        let (block, latest) = (self.block(now), history.latest());
+        let ahead = latest.map_or(0, |latest| latest.saturating_sub(block));
+        (latest.map_or(block, |latest| latest.max(block)), ahead > self.blocks)
+    }
+
+    /// The first instant at which `block` has left the window.
+    fn leaves(&self, block: i64) -> Time {
+        Time::from_micros(block.saturating_add(self.blocks).saturating_mul(self.width))
+    }
+
+    /// Whether `block` is still in the window when the current one is `current`.
+    fn holds(&self, block: i64, current: i64) -> bool {
+        block > current.saturating_sub(self.blocks)
+    }
+
+    /// The amount in the window.
+    fn counted(&self, history: &History, now: Time) -> u64 {
+        let (current, _) = self.current(history, now);
+        let left = history.blocks.iter().take_while(|(block, _)| !self.holds(*block, current));
+        left.fold(history.total, |total, (_, amount)| total.saturating_sub(*amount))
+    }
+
+    pub(super) fn ask(&self, history: &History, now: Time, cost: f64, limit: f64) -> Answer {
+        let Some(amount) = amount(cost) else { return Answer::new(false, cost, limit) };
+        let level = self.counted(history, now).saturating_add(amount);
+        Answer::new(level <= self.most, events(level), limit)
+    }
+
+    pub(super) fn count(&self, history: &mut History, now: Time, cost: f64, allowed: bool) {
+        let Some(amount) = amount(cost) else { return };
+        let (current, set_back) = self.current(history, now);
+        while history.blocks.front().is_some_and(|(block, _)| !self.holds(*block, current)) {
+            let (_, amount) = history.blocks.pop_front().unwrap_or_default();
+            history.total = history.total.saturating_sub(amount);
+        }
+        if set_back {
+            let back = current.saturating_sub(self.block(now));
+            history.blocks.iter_mut().for_each(|(block, _)| *block = block.saturating_sub(back));
+        }
+        if allowed && amount > 0 {
+            let current = if set_back { self.block(now) } else { current };
+            history.add(current, amount, self.capacity);
+        }
+    }
+
+    /// The oldest blocks leave first, until there is room.
+    pub(super) fn retry_after(&self, history: &History, now: Time, cost: f64) -> Retry {
+        let Some(amount) = amount(cost).filter(|&amount| amount <= self.most) else {
+            return Retry::Never;
+        };
+        let mut level = history.total.saturating_add(amount);
+        let mut passes = now;
+        for &(block, counted) in &history.blocks {
+            if level <= self.most {
+                break;
+            }
+            level = level.saturating_sub(counted);
+            passes = self.leaves(block);
+        }
+        Retry::After(self.until(history, now, passes))
+    }
+
+    pub(super) fn remaining(&self, history: &History, now: Time) -> f64 {
+        events(self.most.saturating_sub(self.counted(history, now)))
+    }
+
+    /// Until the latest block has left.
+    pub(super) fn reset_after(&self, history: &History, now: Time) -> Span {
+        let leaves = history.latest().map_or(now, |latest| self.leaves(latest));
+        self.until(history, now, leaves)
+    }
+
+    /// How long until `at`, which was found from the blocks as they are.
+    fn until(&self, history: &History, now: Time, at: Time) -> Span {
+        let (current, set_back) = self.current(history, now);
+        let back = if set_back { current.saturating_sub(self.block(now)) } else { 0 };
+        let back = back.saturating_mul(self.width);
+        now.until(Time::from_micros(at.as_micros().saturating_sub(back)))
+    }
+
+    /// Of the blocks that a window can touch, any consecutive `blocks` hold at most the limit.
+    pub(super) fn most_in(&self, window: Span) -> f64 {
+        let blocks = touched(window.micros_up(), self.width);
+        events(self.most) * (1 + (blocks - 1) / self.blocks) as f64
+    }
+}
+
+impl History {
+    /// How many blocks are remembered.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    fn latest(&self) -> Option<i64> {
+        self.blocks.back().map(|(block, _)| *block)
+    }
+
+    /// Adds to the current block. When there is room for no more blocks, the latest one becomes
+    /// the current one: what it holds is then remembered for longer, never for less.
+    fn add(&mut self, current: i64, amount: u64, capacity: usize) {
+        self.total = self.total.saturating_add(amount);
+        let full = self.blocks.len() >= capacity;
+        match self.blocks.back_mut() {
+            Some((block, counted)) if *block == current || full => {
+                *block = current;
+                *counted = counted.saturating_add(amount);
+            }
+            _ => self.blocks.push_back((current, amount)),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The leaky bucket: a queue that lets events out at a steady rate.
+//!
+//! Source: as for the [token bucket](super::token_bucket); here the bucket is the queue itself.
+//!
+//! An event that finds the queue empty goes at once and occupies the outlet for its share of the
+//! rate; the next ones wait for what is before them, and one that no longer fits is refused. So
+//! it is allowed exactly when a token bucket with a burst of the queue's size would allow it,
+//! and what comes out is never closer together than the rate says.
+//!
+//! It promises a steady output, and `queue + rate × window` admitted in any window. It surprises
+//! by the wait: a sender a little above the rate has the queue always full, and every event of it
+//! waits `queue / rate`.
+//!
+//! The level is the queue with the event in it, the one that is on its way out included; the
+//! limit is the size of the queue. Waits are in whole microseconds, rounded up.
+
+use super::Limiter;
+use super::bucket::{Bucket, Parts};
+use crate::outcome::{Answer, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// A leaky bucket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeakyBucket(Bucket);
+
+/// When the queue will be empty, in fractions of a microsecond: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    empty: Parts,
+}
+
+impl LeakyBucket {
+    /// Events come out at `rate`, and at most `queue` of them are held.
+    ///
+    /// # Errors
+    /// When the count of the rate or the queue is not from 0.001 to 10^12.
+    pub fn new(rate: Rate, queue: f64) -> Result<Self, BadNumber> {
+        Bucket::new(rate, "the queue", queue).map(LeakyBucket)
+    }
+
+    /// How fast events come out.
+    pub fn rate(&self) -> Rate {
+        self.0.rate
+    }
+
+    /// How many events the queue holds.
+    pub fn queue(&self) -> f64 {
+        self.0.size
+    }
+
+    fn queued(&self, state: &State, now: Time) -> i128 {
+        state.empty.get() - self.0.drained(Time::ZERO, now)
+    }
+}
+
+impl Limiter for LeakyBucket {
+    type State = State;
+
+    fn fresh(&self) -> State {
+        State { empty: Parts::LONG_AGO }
+    }
+
+    fn ask(&self, state: &State, now: Time, cost: f64) -> Answer {
+        let queued = self.queued(state, now);
+        let answer = self.0.ask(queued, cost);
+        Answer { wait: answer.wait.map(|_| self.0.reset_after(queued)), ..answer }
+    }
+
+    fn count(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        if let Some(queued) = self.0.count(self.queued(state, now), cost, allowed) {
+            state.empty = Parts::new(queued + self.0.drained(Time::ZERO, now));
+        }
+    }
+
+    fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
+        self.0.retry_after(self.queued(state, now), cost)
+    }
+
+    /// The room in the queue.
+    fn remaining(&self, state: &State, now: Time) -> f64 {
+        self.0.remaining(self.queued(state, now))
+    }
+
+    /// Until the queue is empty.
+    fn reset_after(&self, state: &State, now: Time) -> Span {
+        self.0.reset_after(self.queued(state, now))
+    }
+
+    fn most_in(&self, window: Span, _cost: f64) -> f64 {
+        self.0.most_in(window)
+    }
+}
+
+/// As in `leaky-bucket 10/1s queue 20`.
+impl fmt::Display for LeakyBucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "leaky-bucket {} queue {}", self.rate(), self.queue())
+    }
+}

@@ -1,0 +1,144 @@
+//! EARRRL: a limit on the estimated average recent request rate.
+//!
+//! Source: as for the estimator, [`crate::estimate::recent_average`].
+//!
+//! The rate is estimated from the events *before* this one, and an event is refused when that is
+//! more than the limit; equality passes. Then it is counted, allowed or not. So a sender that
+//! keeps to the limit is never refused, and one that does not is refused for as long as it goes
+//! on: there is no new window in which to start again.
+//!
+//! It surprises in two ways. The estimate does not know the event's own cost, so the one that
+//! goes over the limit passes, whatever it costs. And a steady rate r reads a little less than
+//! r, by up to λ/2: the longer the half-life, the less the error.
+//!
+//! The level is the estimate, and the limit the count of the rate, both in events per period of
+//! the rate.
+//!
+//! # The most in a window
+//! Before an allowed event the impulse N is at most limit/λ, so after one of cost w it is at most
+//! w more, and within s seconds of decay no more than (limit/λ + w) λ s of it is forgotten. What
+//! is allowed is at most what is there at the end and what was forgotten before; refused events
+//! only make the sender wait longer.
+//!
+//! ```text
+//! total <= (limit/λ + w) (1 + λ s)
+//! ```
+
+use super::retry::wait_until;
+use super::{Limiter, SHORTEST, amount, is_cost};
+use crate::estimate::recent_average::{Impulse, RecentAverage as Estimator};
+use crate::outcome::{Answer, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// What is left of an impulse when it counts as forgotten, in events.
+const FORGOTTEN: f64 = 1e-6;
+
+/// The recent average limiter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RecentAverage {
+    limit: Rate,
+    estimator: Estimator,
+}
+
+impl RecentAverage {
+    /// At most `limit`, as estimated with the half-life `half_life`.
+    ///
+    /// # Errors
+    /// When the count of the limit is not from 0.001 to 10^12, or the half-life is less than a
+    /// microsecond.
+    pub fn new(limit: Rate, half_life: Span) -> Result<Self, BadNumber> {
+        amount::limit("the count of a rate", limit.count(), false)?;
+        if half_life < SHORTEST {
+            let want = "at least a microsecond";
+            return Err(BadNumber { what: "the half-life", given: half_life.secs(), want });
+        }
+        Ok(RecentAverage { limit, estimator: Estimator { half_life } })
+    }
+
+    /// The limit.
+    pub fn limit(&self) -> Rate {
+        self.limit
+    }
+
+    /// The estimator that the limit is held against.
+    pub fn estimator(&self) -> Estimator {
+        self.estimator
+    }
+
+    /// Events in a period of the limit, as estimated from the events before `now`.
+    pub fn level(&self, state: Impulse, now: Time) -> f64 {
+        self.estimator.estimate(state, now) * self.limit.per().secs()
+    }
+
+    fn is_within(&self, state: Impulse, now: Time) -> bool {
+        self.level(state, now) <= self.limit.count()
+    }
+
+    /// The size of the impulse at which the estimate is the limit: limit/λ.
+    fn brim(&self) -> f64 {
+        self.limit.per_second() / self.estimator.lambda()
+    }
+
+    /// When an impulse that is `times` as large as is wanted has decayed to that.
+    fn decayed(&self, state: Impulse, times: f64) -> Time {
+        let seconds = libm::log(times).max(0.0) / self.estimator.lambda();
+        state.at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))
+    }
+}
+
+impl Limiter for RecentAverage {
+    /// The impulse: 16 bytes.
+    type State = Impulse;
+
+    fn fresh(&self) -> Impulse {
+        Impulse::default()
+    }
+
+    fn ask(&self, state: &Impulse, now: Time, cost: f64) -> Answer {
+        let level = self.level(*state, now);
+        Answer::new(is_cost(cost) && level <= self.limit.count(), level, self.limit.count())
+    }
+
+    /// Counts the refused as well.
+    fn count(&self, state: &mut Impulse, now: Time, cost: f64, _allowed: bool) {
+        if is_cost(cost) {
+            *state = self.estimator.add(*state, now, cost);
+        }
+    }
+
+    /// When the estimate has decayed to the limit: ln(estimate/limit)/λ after the last event.
+    /// Never, if that is after the last instant of [`Time`].
+    fn retry_after(&self, state: &Impulse, now: Time, cost: f64) -> Retry {
+        if !is_cost(cost) || !self.is_within(*state, Time::LAST) {
+            return Retry::Never;
+        }
+        let guess = self.decayed(*state, state.size / self.brim());
+        Retry::After(wait_until(guess, now, |at| self.is_within(*state, at)))
+    }
+
+    /// The cost that brings the estimate up to the limit. An event that costs more still passes.
+    fn remaining(&self, state: &Impulse, now: Time) -> f64 {
+        let room = self.limit.count() - self.level(*state, now);
+        (room / self.limit.per().secs() / self.estimator.lambda()).max(0.0)
+    }
+
+    /// Until less than a millionth of an event is remembered; the memory is never quite empty.
+    fn reset_after(&self, state: &Impulse, now: Time) -> Span {
+        now.until(self.decayed(*state, state.size / FORGOTTEN))
+    }
+
+    /// As derived above.
+    fn most_in(&self, window: Span, cost: f64) -> f64 {
+        (self.brim() + cost) * (1.0 + self.estimator.lambda() * window.secs())
+    }
+}
+
+/// As in `earrrl 1/1s half-life 20s`.
+impl fmt::Display for RecentAverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "earrrl {} half-life {}", self.limit, self.estimator.half_life)
+    }
+}

@@ -1,0 +1,185 @@
+//! The sliding counter: two windows of the clock, the older one fading out.
+//!
+//! Source: the "sliding window counter" of web gateways; Cloudflare describes its own in "How we
+//! built rate limiting capable of scaling to millions of domains" (2017).
+//!
+//! The count of the last period is estimated from the counts of two windows of the clock: all of
+//! the current one, and the share of the previous one that the last period still overlaps, as if
+//! its events had been spread evenly.
+//!
+//! ```text
+//! level = previous × (time left in the current window)/period + current + cost
+//! ```
+//!
+//! It promises at most the limit in every window of the clock. It surprises by its error, which
+//! is the evenness it assumes: after a burst at the very end of a window, nearly the whole limit
+//! again seeps through during the next, so nearly twice the limit can pass in one period; after
+//! one at the beginning, events are refused although the last period held none.
+//!
+//! The limit is the count of the rate. Nothing is divided to decide, so equality is exact: both
+//! sides are multiplied by the period.
+//!
+//! # The edges
+//! * **Equality:** the event that reaches the limit passes.
+//! * **On an edge:** the current window becomes the previous one, at its full weight.
+//! * **A long silence:** after two windows nothing is left.
+//! * **Time runs backwards:** an event from before the last one counts as at its time. From more
+//!   than a period before, the clock was set back, and the counts move with it.
+
+use super::amount::{amount, events, touched, window};
+use super::{LONG_AGO, Limiter};
+use crate::outcome::{Answer, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// A sliding counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlidingCounter {
+    limit: Rate,
+    most: u64,
+    period: i64,
+}
+
+/// The latest time seen, the count of its window and of the one before: 24 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    at: Time,
+    previous: u64,
+    current: u64,
+}
+
+impl SlidingCounter {
+    /// At most `limit` in a period, as far as the counter can tell. A limit of 0 refuses
+    /// everything.
+    ///
+    /// # Errors
+    /// When the count of the limit is neither 0 nor from 0.001 to 10^12.
+    pub fn new(limit: Rate) -> Result<Self, BadNumber> {
+        window(limit).map(|(most, period)| SlidingCounter { limit, most, period })
+    }
+
+    /// The limit.
+    pub fn limit(&self) -> Rate {
+        self.limit
+    }
+
+    /// The state as it stands at `now`.
+    fn roll(&self, state: &State, now: Time) -> State {
+        let ahead = state.at.as_micros().saturating_sub(now.as_micros());
+        if ahead > self.period {
+            return State { at: now, ..*state };
+        }
+        let at = now.max(state.at);
+        let window = |at: Time| at.as_micros().div_euclid(self.period);
+        match window(at).saturating_sub(window(state.at)) {
+            0 => State { at, ..*state },
+            1 => State { at, previous: state.current, current: 0 },
+            _ => State { at, previous: 0, current: 0 },
+        }
+    }
+
+    /// How much of the current window is left at `at`, in microseconds: from a period at its
+    /// beginning down to one.
+    fn left(&self, at: Time) -> i64 {
+        self.period - at.as_micros().rem_euclid(self.period)
+    }
+
+    /// The level with `amount` more, times the period.
+    fn weighed(&self, state: &State, amount: u64) -> u128 {
+        let left = u128::from(self.left(state.at).unsigned_abs());
+        let current = u128::from(state.current) + u128::from(amount);
+        u128::from(state.previous) * left + current * self.scale()
+    }
+
+    fn scale(&self) -> u128 {
+        u128::from(self.period.unsigned_abs())
+    }
+
+    fn bound(&self) -> u128 {
+        u128::from(self.most) * self.scale()
+    }
+
+    /// How much of a window must be left, at most, for `fading` to have faded so far that
+    /// `standing` fits with it.
+    fn fits_from(&self, fading: u64, standing: u128) -> i64 {
+        let room = self.bound().saturating_sub(standing * self.scale());
+        let left = room.checked_div(u128::from(fading)).unwrap_or(u128::MAX);
+        i64::try_from(left).unwrap_or(i64::MAX).min(self.period)
+    }
+}
+
+impl Limiter for SlidingCounter {
+    type State = State;
+
+    fn fresh(&self) -> State {
+        State { at: LONG_AGO, previous: 0, current: 0 }
+    }
+
+    fn ask(&self, state: &State, now: Time, cost: f64) -> Answer {
+        let Some(amount) = amount(cost) else {
+            return Answer::new(false, cost, self.limit.count());
+        };
+        let level = self.weighed(&self.roll(state, now), amount);
+        let shown = level as f64 / (self.scale() as f64 * 1e6);
+        Answer::new(level <= self.bound(), shown, self.limit.count())
+    }
+
+    fn count(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        let Some(amount) = amount(cost) else { return };
+        *state = self.roll(state, now);
+        if allowed {
+            state.current = state.current.saturating_add(amount);
+        }
+    }
+
+    fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
+        let Some(amount) = amount(cost).filter(|&amount| amount <= self.most) else {
+            return Retry::Never;
+        };
+        let state = self.roll(state, now);
+        if self.weighed(&state, amount) <= self.bound() {
+            return Retry::After(Span::ZERO);
+        }
+        // The previous count fades in what is left of this window, or else the current one does
+        // in the next.
+        let standing = u128::from(state.current) + u128::from(amount);
+        let (left, wait) = if standing <= u128::from(self.most) {
+            (self.fits_from(state.previous, standing), self.left(state.at))
+        } else {
+            let next = self.left(state.at).saturating_add(self.period);
+            (self.fits_from(state.current, u128::from(amount)), next)
+        };
+        let passes = state.at.as_micros().saturating_add(wait - left);
+        Retry::After(now.until(Time::from_micros(passes)))
+    }
+
+    fn remaining(&self, state: &State, now: Time) -> f64 {
+        let room = self.bound().saturating_sub(self.weighed(&self.roll(state, now), 0));
+        events(u64::try_from(room / self.scale()).unwrap_or(u64::MAX))
+    }
+
+    /// Until the count of the current window has faded in the next.
+    fn reset_after(&self, state: &State, now: Time) -> Span {
+        let state = self.roll(state, now);
+        let left = self.left(state.at);
+        let wait = match (state.current, state.previous) {
+            (0, 0) => return Span::ZERO,
+            (0, _) => left,
+            _ => left.saturating_add(self.period),
+        };
+        now.until(Time::from_micros(state.at.as_micros().saturating_add(wait)))
+    }
+
+    fn most_in(&self, window: Span, _cost: f64) -> f64 {
+        events(self.most) * touched(window.micros_up(), self.period) as f64
+    }
+}
+
+/// As in `sliding-counter 500/1m`.
+impl fmt::Display for SlidingCounter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sliding-counter {}", self.limit)
+    }
+}

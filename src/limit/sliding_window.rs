@@ -1,0 +1,117 @@
+//! The sliding window with a precision: the last hour, give or take a minute.
+//!
+//! Source: Josiah Carlson, "Introduction to rate limiting with Redis", part 2.
+//!
+//! The duration is cut into blocks of `precision`, aligned to the origin of time, and the window
+//! is the current block and those before it that make up the duration, rounded up to whole
+//! blocks. With a precision of the whole duration it is the [fixed window](super::fixed_window);
+//! the finer it is, the closer to the [sliding log](super::sliding_log), which it equals at one
+//! microsecond.
+//!
+//! It promises at most the limit in any window shorter than the duration by one precision, for
+//! an event is forgotten up to that much early. It surprises in the rest: in a full duration,
+//! the limit at the end of one block and again at the beginning of the block that replaces it is
+//! twice the limit, as for the fixed window, only further apart.
+//!
+//! The level is the count of the window with the event; the limit is the count of the rate.
+
+use super::Limiter;
+use super::amount::window;
+use super::history::Frame;
+use crate::outcome::{Answer, Outcome, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+pub use super::history::History;
+
+/// The most blocks that a window may have, and so the most that a state can hold: 160 kB.
+pub const MAX_BLOCKS: i64 = 10_000;
+
+/// A sliding window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlidingWindow {
+    limit: Rate,
+    precision: Span,
+    frame: Frame,
+}
+
+impl SlidingWindow {
+    /// At most `limit` in its period, in blocks of `precision`. A limit of 0 refuses everything.
+    ///
+    /// # Errors
+    /// When the precision is zero, longer than the period, or so short that the period has more
+    /// than [`MAX_BLOCKS`] of it; when the count of the limit is neither 0 nor from 0.001 to 10^12.
+    pub fn new(limit: Rate, precision: Span) -> Result<Self, BadNumber> {
+        let (most, period) = window(limit)?;
+        let wrong = |want| BadNumber { what: "the precision", given: precision.secs(), want };
+        let width = precision.micros_up();
+        if width == 0 || width > period {
+            return Err(wrong("longer than zero and no longer than the period"));
+        }
+        let blocks = (period - 1) / width + 1;
+        if blocks > MAX_BLOCKS {
+            return Err(wrong("at least a ten-thousandth of the period"));
+        }
+        let frame = Frame { width, blocks, most, capacity: blocks.unsigned_abs() as usize };
+        Ok(SlidingWindow { limit, precision, frame })
+    }
+
+    /// The limit.
+    pub fn limit(&self) -> Rate {
+        self.limit
+    }
+
+    /// The length of a block.
+    pub fn precision(&self) -> Span {
+        self.precision
+    }
+}
+
+impl Limiter for SlidingWindow {
+    /// 40 bytes, and 16 for each block in which anything was allowed, of which there are at most
+    /// as many as the precision goes into the period.
+    type State = History;
+
+    fn fresh(&self) -> History {
+        History::default()
+    }
+
+    fn ask(&self, state: &History, now: Time, cost: f64) -> Answer {
+        self.frame.ask(state, now, cost, self.limit.count())
+    }
+
+    fn count(&self, state: &mut History, now: Time, cost: f64, allowed: bool) {
+        self.frame.count(state, now, cost, allowed);
+    }
+
+    fn retry_after(&self, state: &History, now: Time, cost: f64) -> Retry {
+        self.frame.retry_after(state, now, cost)
+    }
+
+    /// Without a copy of the blocks: a refusal counts nothing, so it needs none.
+    fn peek(&self, state: &History, now: Time, cost: f64) -> Outcome {
+        self.ask(state, now, cost).outcome(|| self.retry_after(state, now, cost))
+    }
+
+    fn remaining(&self, state: &History, now: Time) -> f64 {
+        self.frame.remaining(state, now)
+    }
+
+    /// Until the latest block with an allowed event has left the window.
+    fn reset_after(&self, state: &History, now: Time) -> Span {
+        self.frame.reset_after(state, now)
+    }
+
+    fn most_in(&self, window: Span, _cost: f64) -> f64 {
+        self.frame.most_in(window)
+    }
+}
+
+/// As in `sliding-window 240/1h precision 1m`.
+impl fmt::Display for SlidingWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sliding-window {} precision {}", self.limit, self.precision)
+    }
+}

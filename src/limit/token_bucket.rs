@@ -1,0 +1,102 @@
+//! The token bucket: a burst, then a steady rate.
+//!
+//! Source: J. Turner, "New directions in communications (or which way to the information age?)",
+//! IEEE Communications Magazine 24 (10), 1986, as a counter that runs the other way; the bucket
+//! with tokens is how traffic shapers and web services describe it.
+//!
+//! A bucket holds `burst` tokens and starts full. Tokens come back at the rate of the limit; an
+//! event takes as many as it costs, and is refused, taking none, when there are not enough: a
+//! fraction of a token is not a token.
+//!
+//! It promises at most `burst + rate × window` in any window. It surprises by that sum: a full
+//! bucket of one period's worth lets twice the limit through in a period.
+//!
+//! The level is the tokens that would be missing after the event; the limit is the burst. It
+//! decides exactly as [`gcra`](super::gcra), which needs one word less; the arithmetic and its
+//! edges are in the source file `bucket.rs`.
+
+use super::bucket::{Bucket, Parts};
+use super::{LONG_AGO, Limiter};
+use crate::outcome::{Answer, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// A token bucket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TokenBucket(Bucket);
+
+/// How many tokens are missing since the last event that took some: 24 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    missing: Parts,
+    at: Time,
+}
+
+impl TokenBucket {
+    /// Tokens come back at `rate`, and at most `burst` of them are kept.
+    ///
+    /// # Errors
+    /// When the count of the rate or the burst is not from 0.001 to 10^12.
+    pub fn new(rate: Rate, burst: f64) -> Result<Self, BadNumber> {
+        Bucket::new(rate, "the burst", burst).map(TokenBucket)
+    }
+
+    /// How fast tokens come back.
+    pub fn rate(&self) -> Rate {
+        self.0.rate
+    }
+
+    /// How many tokens the bucket holds.
+    pub fn burst(&self) -> f64 {
+        self.0.size
+    }
+
+    fn missing(&self, state: &State, now: Time) -> i128 {
+        state.missing.get() - self.0.drained(state.at, now)
+    }
+}
+
+impl Limiter for TokenBucket {
+    type State = State;
+
+    fn fresh(&self) -> State {
+        State { missing: Parts::ZERO, at: LONG_AGO }
+    }
+
+    fn ask(&self, state: &State, now: Time, cost: f64) -> Answer {
+        self.0.ask(self.missing(state, now), cost)
+    }
+
+    fn count(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        if let Some(missing) = self.0.count(self.missing(state, now), cost, allowed) {
+            *state = State { missing: Parts::new(missing), at: now };
+        }
+    }
+
+    fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
+        self.0.retry_after(self.missing(state, now), cost)
+    }
+
+    /// The tokens in the bucket.
+    fn remaining(&self, state: &State, now: Time) -> f64 {
+        self.0.remaining(self.missing(state, now))
+    }
+
+    /// Until the bucket is full.
+    fn reset_after(&self, state: &State, now: Time) -> Span {
+        self.0.reset_after(self.missing(state, now))
+    }
+
+    fn most_in(&self, window: Span, _cost: f64) -> f64 {
+        self.0.most_in(window)
+    }
+}
+
+/// As in `token-bucket 10/1s burst 20`.
+impl fmt::Display for TokenBucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "token-bucket {} burst {}", self.rate(), self.burst())
+    }
+}
