@@ -36,7 +36,7 @@
 //!
 //! # The edges
 //! * **First event:** B is 0 and the limit is the floor.
-//! * **Equality, no time passed, time runs backwards:** as for Exim.
+//! * **Equality, no time passed, time runs backwards:** as for Exim's limiter.
 //! * **A cost of the floor or more:** passes only while the habit allows it, so a refused one may
 //!   pass a little later and never after that.
 
@@ -215,9 +215,14 @@ impl Limiter for Adaptive {
     }
 
     fn count(&self, state: &mut Habit, now: Time, cost: f64, allowed: bool) {
-        if is_cost(cost) && self.mode.counts(allowed) {
+        if !is_cost(cost) {
+            return;
+        }
+        if self.mode.counts(allowed) {
             let rate = self.measure(state, now, cost);
             *state = Habit { rate, smoothed: self.smoothed_at(state, now), at: now };
+        } else if self.mode == Mode::Leaky && state.at.since(now) > self.smoothed.decay.secs() {
+            state.at = now;
         }
     }
 

@@ -15,6 +15,12 @@
 //! sender. It surprises in between: a sender that uses its burst and goes on at the limit gets up
 //! to twice the limit into its first period.
 //!
+//! # When the clock is set back
+//! Nothing decays until time has caught up with the last event that was counted. In leaky, where
+//! a refused event is not counted, Exim would refuse for as long as the clock was set back. Here
+//! that is so within a period; from further back, a refused event takes the rate along to its own
+//! time.
+//!
 //! # The most in a window
 //! An event of cost w after a gap of x periods turns the rate r into at least r e^-x + w·mean(x),
 //! so of its cost at most r (1 - e^-x) + w (1 - mean(x)) <= r x + w x/2 is not seen in the rate
@@ -117,10 +123,20 @@ impl Exim {
         }
         let measured = self.estimator().measure(*state, now, self.mode.cost(cost));
         let over = !self.is_below(measured.rate);
-        if self.mode.counts(!over || self.measures_only()) {
-            *state = Some(measured);
-        }
+        self.store(state, measured, !over || self.measures_only());
         Verdict { rate: measured.rate, over }
+    }
+
+    /// Stores what an event measured if the mode says so, and follows a clock that was set back.
+    fn store(&self, state: &mut Option<Measured>, measured: Measured, allowed: bool) {
+        if self.mode.counts(allowed) {
+            *state = Some(measured);
+        } else if self.mode == Mode::Leaky
+            && let Some(last) = state
+            && last.at.since(measured.at) > self.limit.per().secs()
+        {
+            last.at = measured.at;
+        }
     }
 
     /// When an event of cost `cost` that is over the limit at `now` would be below it.
@@ -175,8 +191,8 @@ impl Limiter for Exim {
     }
 
     fn count(&self, state: &mut Self::State, now: Time, cost: f64, allowed: bool) {
-        if is_cost(cost) && self.mode.counts(allowed) {
-            *state = Some(self.estimator().measure(*state, now, cost));
+        if is_cost(cost) {
+            self.store(state, self.estimator().measure(*state, now, cost), allowed);
         }
     }
 

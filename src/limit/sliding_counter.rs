@@ -24,7 +24,7 @@
 //! * **On an edge:** the current window becomes the previous one, at its full weight.
 //! * **A long silence:** after two windows nothing is left.
 //! * **Time runs backwards:** an event from before the last one counts as at its time. From more
-//!   than a period before, the clock was set back, and the counts move with it.
+//!   than a period before, the clock was set back, and the level moves with it.
 
 use super::amount::{amount, events, touched, window};
 use super::{LONG_AGO, Limiter};
@@ -69,7 +69,9 @@ impl SlidingCounter {
     fn roll(&self, state: &State, now: Time) -> State {
         let ahead = state.at.as_micros().saturating_sub(now.as_micros());
         if ahead > self.period {
-            return State { at: now, ..*state };
+            let level = self.weighed(state, 0).div_ceil(self.scale());
+            let current = u64::try_from(level).unwrap_or(u64::MAX);
+            return State { at: now, previous: 0, current };
         }
         let at = now.max(state.at);
         let window = |at: Time| at.as_micros().div_euclid(self.period);

@@ -1,0 +1,121 @@
+//! What is counted, and what is not.
+
+use crate::{KINDS, cases, limiter, steps};
+use proptest::prelude::*;
+use ratescope::{Limiter, Retry, Time};
+
+/// All that count only what they allowed.
+const ALLOWED_ONLY: &[&str] = &[
+    "exim {rate} leaky",
+    "token-bucket {rate} burst {n}",
+    "gcra {rate} burst {n}",
+    "leaky-bucket {rate} queue {n}",
+    "fixed-window {rate}",
+    "sliding-window {rate} precision {short}",
+    "sliding-counter {rate}",
+    "sliding-log {rate}",
+    "adaptive x3 decay {per} increase {long} floor {n}",
+    "{rate} & gcra {rate} burst {n} & sliding-log {rate}",
+];
+
+proptest! {
+    /// Take the refused events away, and the same are allowed, for the same reasons.
+    #[test]
+    fn a_refused_event_leaves_no_trace(case in cases(ALLOWED_ONLY), steps in steps(false)) {
+        let (outcomes, ..) = case.run(&steps);
+        let mut state = case.limiter.fresh();
+        for ((at, cost), outcome) in case.events(&steps).into_iter().zip(outcomes) {
+            prop_assert_eq!(case.limiter.peek(&state, at, cost), outcome);
+            if outcome.is_allowed() {
+                case.limiter.check(&mut state, at, cost);
+            }
+        }
+    }
+
+    /// What `check` says is what `peek` says, and what `ask` says but for the time to come back.
+    #[test]
+    fn to_peek_counts_nothing(case in cases(&KINDS), steps in steps(true)) {
+        let mut state = case.limiter.fresh();
+        for (at, cost) in case.events(&steps) {
+            let before = state.clone();
+            let answer = case.limiter.ask(&state, at, cost);
+            let peeked = case.limiter.peek(&state, at, cost);
+            prop_assert_eq!(&state, &before);
+            prop_assert_eq!(case.limiter.check(&mut state, at, cost), peeked);
+            prop_assert_eq!(answer.outcome(|| peeked.retry_after().unwrap()), peeked);
+        }
+    }
+
+    /// What remains passes and a little more does not, where a cost is held against the limit.
+    #[test]
+    fn remaining_is_honest(case in cases(&KINDS), steps in steps(true)) {
+        let (_, state, now) = case.run(&steps);
+        let left = case.limiter.remaining(&state, now);
+        let passes = |cost: f64| case.limiter.peek(&state, now, cost).is_allowed();
+        let hair = (case.count + left) * 1e-9 + 1e-6;
+        prop_assert!(left >= 0.0);
+        prop_assert!(left <= hair || passes(left - hair), "{left}");
+        let before_the_event = case.limiter.to_string().starts_with("earrrl");
+        prop_assert!(before_the_event || !passes(left + hair), "{left}");
+    }
+
+    #[test]
+    fn no_bad_cost_passes_or_counts(
+        case in cases(&KINDS),
+        steps in steps(true),
+        cost in prop::sample::select(&[
+            f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1e-9, -1.0, f64::MIN, f64::MAX, 1.1e12,
+        ]),
+    ) {
+        let (_, state, now) = case.run(&steps);
+        let mut after = state.clone();
+        let outcome = case.limiter.check(&mut after, now, cost);
+        prop_assert_eq!(outcome.retry_after(), Some(Retry::Never));
+        prop_assert_eq!(after, state);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    /// A sender that keeps exactly to the limit is never refused, however long it goes on: no
+    /// rounding adds up. The gap is rounded up to whole microseconds, as a sender would.
+    #[test]
+    fn a_steady_sender_at_the_limit_always_passes(count in 1i64..5000, seconds in 1i64..4000) {
+        let gap = (seconds * 1_000_000 + count - 1) / count;
+        for kind in ["token-bucket", "gcra", "leaky-bucket", "sliding-log"] {
+            let limiter = limiter(&format!("{kind} {count}/{seconds}s"));
+            let mut state = limiter.fresh();
+            for i in 0..20_000 {
+                let at = Time::from_micros(i * gap);
+                prop_assert!(limiter.check(&mut state, at, 1.0).is_allowed(), "{limiter} at {i}");
+            }
+        }
+    }
+}
+
+/// A bucket of one event takes exactly ten a second, and nothing that is a microsecond faster.
+#[test]
+fn a_bucket_is_exact_to_the_microsecond() {
+    for text in ["token-bucket 10/1s burst 1", "gcra 10/1s burst 1", "leaky-bucket 10/1s queue 1"] {
+        let limiter = limiter(text);
+        let refused = |gap: i64| {
+            let mut state = limiter.fresh();
+            let mut check = |i| limiter.check(&mut state, Time::from_micros(i * gap), 1.0);
+            (0..100_000).filter(|&i| !check(i).is_allowed()).count()
+        };
+        assert_eq!(refused(100_000), 0, "{text}");
+        assert_eq!(refused(99_999), 50_000, "{text}");
+    }
+}
+
+/// Costs in tenths add up to the limit, as they would on paper.
+#[test]
+fn tenths_add_up() {
+    for kind in ["fixed-window", "sliding-log", "sliding-counter", "token-bucket", "gcra"] {
+        let limiter = limiter(&format!("{kind} 0.3/1s"));
+        let mut state = limiter.fresh();
+        let allowed = [0.1; 4].map(|cost| limiter.check(&mut state, Time::ZERO, cost).is_allowed());
+        assert_eq!(allowed, [true, true, true, false], "{kind}");
+    }
+}

@@ -1,0 +1,108 @@
+//! Each limiter at its edges, one by one.
+
+use crate::limiter;
+use ratescope::{Limiter, Time};
+
+/// How many of `times` pass.
+fn passed(text: &str, times: impl IntoIterator<Item = f64>) -> Vec<bool> {
+    let limiter = limiter(text);
+    let mut state = limiter.fresh();
+    let check = |at| limiter.check(&mut state, Time::from_secs(at).unwrap(), 1.0).is_allowed();
+    times.into_iter().map(check).collect()
+}
+
+fn count(text: &str, times: impl IntoIterator<Item = f64>) -> usize {
+    passed(text, times).into_iter().filter(|ok| *ok).count()
+}
+
+/// Twice the limit within a moment, around the edge of a fixed window; the others see through it,
+/// but for the counter, to which the edge looks like any other time.
+#[test]
+fn a_burst_at_a_windows_edge() {
+    let burst = || (0..40).map(|i| 59.8 + f64::from(i) * 0.01);
+    assert_eq!(count("fixed-window 10/1m", burst()), 20);
+    assert_eq!(count("sliding-window 10/1m precision 1m", burst()), 20);
+    assert_eq!(count("sliding-window 10/1m precision 1s", burst()), 10);
+    assert_eq!(count("sliding-counter 10/1m", burst()), 10);
+    assert_eq!(count("sliding-log 10/1m", burst()), 10);
+    assert_eq!(count("token-bucket 10/1m", burst()), 10);
+    assert_eq!(count("gcra 10/1m", burst()), 10);
+}
+
+/// Exactly a period after it came, an event no longer counts; a microsecond before, it does.
+#[test]
+fn an_event_leaves_the_log_after_exactly_a_period() {
+    assert_eq!(passed("sliding-log 1/1s", [0.5, 1.499999, 1.5]), [true, false, true]);
+    assert_eq!(passed("fixed-window 1/1s", [0.5, 0.999999, 1.0]), [true, false, true]);
+    assert_eq!(
+        passed("sliding-window 1/1s precision 250ms", [0.6, 1.499999, 1.5]),
+        [true, false, true]
+    );
+}
+
+/// A window that is no whole number of blocks is as long as the next whole number.
+#[test]
+fn blocks_that_do_not_fit_are_rounded_up() {
+    let times = [0.0, 10.0, 11.999999, 12.0];
+    assert_eq!(passed("sliding-window 1/10s precision 4s", times), [true, false, false, true]);
+}
+
+/// Before the origin windows are aligned to it as after it.
+#[test]
+fn time_before_the_origin() {
+    for text in ["fixed-window 1/10s", "sliding-window 1/10s precision 10s"] {
+        assert_eq!(passed(text, [-10.0, -0.000001, 0.0]), [true, false, true], "{text}");
+    }
+    for text in ["gcra 1/10s", "token-bucket 1/10s", "sliding-log 1/10s", "exim 2/10s"] {
+        assert!(passed(text, [-1e9])[0], "{text}");
+    }
+}
+
+/// A fraction of a token is not a token.
+#[test]
+fn tokens_come_whole() {
+    let times = [0.0, 0.5, 0.999999, 1.0];
+    assert_eq!(passed("token-bucket 1/1s", times), [true, false, false, true]);
+}
+
+/// A cost of 0 is a question: it passes, and nothing comes of it.
+#[test]
+fn a_cost_of_zero_counts_nothing() {
+    for text in ["gcra 2/1s", "fixed-window 2/1s", "sliding-log 2/1s", "sliding-counter 2/1s"] {
+        let limiter = limiter(text);
+        let mut state = limiter.fresh();
+        for _ in 0..5 {
+            assert_eq!(limiter.check(&mut state, Time::ZERO, 0.0).level, 0.0, "{text}");
+        }
+        assert_eq!(limiter.remaining(&state, Time::ZERO), 2.0, "{text}");
+    }
+}
+
+/// A window of nothing refuses everything but a question.
+#[test]
+fn a_limit_of_zero_refuses_everything() {
+    for kind in ["fixed-window", "sliding-window", "sliding-counter", "sliding-log"] {
+        let limiter = limiter(&format!("{kind} 0/1m"));
+        let mut state = limiter.fresh();
+        assert!(!limiter.check(&mut state, Time::ZERO, 1e-6).is_allowed());
+        assert!(limiter.check(&mut state, Time::ZERO, 0.0).is_allowed());
+    }
+}
+
+/// Small costs do not make a log grow without bound: beyond its room it merges the latest, and
+/// lets no more through for it.
+#[test]
+fn the_log_is_bounded() {
+    let limiter = ratescope::limit::sliding_log::SlidingLog::new("10/1s".parse().unwrap()).unwrap();
+    let mut state = limiter.fresh();
+    let mut allowed = 0.0;
+    for i in 0..2000 {
+        if limiter.check(&mut state, Time::from_micros(i * 100), 0.001).is_allowed() {
+            allowed += 0.001;
+        }
+        assert!(state.len() <= limiter.capacity());
+    }
+    assert!((allowed - 2.0f64).abs() < 1e-9, "{allowed}");
+    assert_eq!(limiter.ask(&state, Time::from_micros(1_000_000), 0.0).level, 1.999);
+    assert_eq!(limiter.ask(&state, Time::from_micros(1_199_900), 0.0).level, 0.0);
+}

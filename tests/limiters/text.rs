@@ -1,0 +1,100 @@
+//! The text forms, and what is said of a wrong one.
+
+use crate::{KINDS, cases};
+use proptest::prelude::*;
+use ratescope::limit::FORMS;
+use ratescope::limit::any::AnyLimiter;
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back(case in cases(&KINDS)) {
+        let text = case.limiter.to_string();
+        prop_assert_eq!(text.parse::<AnyLimiter>().unwrap(), case.limiter);
+    }
+
+    /// Whatever is typed is read or refused, and the place of the mistake is in it.
+    #[test]
+    fn nothing_typed_breaks_it(text in "[a-z0-9/&. \u{e9}-]{0,40}") {
+        if let Err(error) = text.parse::<AnyLimiter>() {
+            prop_assert!(error.at().end <= text.len());
+            prop_assert!(text.get(error.at()).is_some());
+        }
+    }
+}
+
+#[test]
+fn every_form_has_an_example_that_reads() {
+    for form in FORMS {
+        let limiter: AnyLimiter = form.example.parse().unwrap();
+        assert!(limiter.to_string().starts_with(form.example), "{}", form.example);
+        assert!(form.example.starts_with(form.name));
+    }
+}
+
+/// What is left out, and what is written for it.
+#[test]
+fn words_left_out() {
+    for (read, written) in [
+        ("exim 10/1m", "exim 10/1m leaky"),
+        ("exim 10/1m strict", "exim 10/1m strict"),
+        ("earrrl 1/1s", "earrrl 1/1s half-life 1s"),
+        ("earrrl 1/1s half-life 20s", "earrrl 1/1s half-life 20s"),
+        ("token-bucket 10/1s", "token-bucket 10/1s burst 10"),
+        ("gcra 10/1s burst 20", "gcra 10/1s burst 20"),
+        ("leaky-bucket 10/1s", "leaky-bucket 10/1s queue 10"),
+        ("fixed-window 10/1m", "fixed-window 10/1m"),
+        ("sliding-window 240/1h", "sliding-window 240/1h precision 1m"),
+        ("sliding-counter 500/1m", "sliding-counter 500/1m"),
+        ("sliding-log 10/1s", "sliding-log 10/1s"),
+        ("adaptive x3 decay 1m floor 5", "adaptive x3 decay 1m increase 1h floor 5 leaky"),
+        (
+            "adaptive x3 floor 5 strict increase 2h decay 30s",
+            "adaptive x3 decay 30s increase 2h floor 5 strict",
+        ),
+        ("10/1s", "fixed-window 10/1s"),
+        (
+            "10/1s & 120/1m & 240/1h precision 1m",
+            "fixed-window 10/1s & fixed-window 120/1m & sliding-window 240/1h precision 1m",
+        ),
+        ("  gcra\t10/1s  ", "gcra 10/1s burst 10"),
+        ("64K/1h&gcra 10/1s", "fixed-window 65536/1h & gcra 10/1s burst 10"),
+    ] {
+        assert_eq!(read.parse::<AnyLimiter>().unwrap().to_string(), written);
+    }
+}
+
+/// The word that is wrong, and what is said of it.
+#[test]
+fn mistakes_are_pointed_at() {
+    for (text, word, problem) in [
+        ("", "", "a limiter is missing; write one of exim,"),
+        ("eximm 10/1m", "eximm", "not a limiter; write one of exim, earrrl, token-bucket,"),
+        ("exim", "", "a rate is missing; write exim RATE [leaky|strict|readonly], such as"),
+        ("exim 10", "10", "not a rate; write a rate as a count and a span, such as 10/1m"),
+        ("exim 10/1x", "x", "not a unit; the units are w, d, h, m, s, ms and us"),
+        ("exim 10/1m strikt", "strikt", "not read; write exim RATE [leaky|strict|readonly]"),
+        ("gcra 10/1s burst", "burst", "a value is missing after burst"),
+        ("gcra 10/1s burst many", "many", "not a number; write digits such as 20 or 0.5"),
+        ("gcra 10/1s burst 0", "0", "the burst cannot be 0: it must be from 0.001 to 1e12"),
+        ("gcra 0/1s burst 5", "0/1s", "the count of a rate cannot be 0: it must be"),
+        ("gcra 10/1s burst 5 burst 6", "burst", "not read; write gcra RATE [burst N]"),
+        ("leaky-bucket 10/1s burst 5", "burst", "not read; write leaky-bucket RATE [queue N]"),
+        ("sliding-window 10/1m precision 2m", "2m", "the precision cannot be 120: it must be"),
+        (
+            "sliding-window 10/1d precision 1s",
+            "1s",
+            "the precision cannot be 1: it must be at least",
+        ),
+        ("earrrl 1/1s half-life 0s", "0s", "the half-life cannot be 0: it must be at least"),
+        ("adaptive 3 decay 1m floor 5", "3", "not a factor; write adaptive xFACTOR decay SPAN"),
+        ("adaptive x3 decay 1m", "", "the floor is missing; write adaptive xFACTOR"),
+        ("adaptive x3 decay 1 floor 5", "1", "a unit is missing; write 1s, 1m or 1h"),
+        ("10/1s & gcra 5/1s size 3", "size", "not read; write gcra RATE [burst N]"),
+        ("10/1s & ", " ", "a limiter is missing"),
+        ("10/1s precision 100ms strict", "strict", "not read; write a rate and perhaps"),
+    ] {
+        let error = text.parse::<AnyLimiter>().unwrap_err();
+        assert_eq!(&text[error.at()], word, "{text}: {error}");
+        assert!(error.problem().starts_with(problem), "{text}: {error}");
+    }
+}

@@ -1,0 +1,120 @@
+//! When to come back.
+
+use crate::{KINDS, cases, limiter, micros_later, steps};
+use proptest::prelude::*;
+use ratescope::{Decision, Limiter, Retry, Span, Time};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// The same event after exactly `retry_after` passes, and a microsecond sooner does not.
+    #[test]
+    fn retry_after_is_honest(case in cases(&KINDS), steps in steps(true)) {
+        let mut state = case.limiter.fresh();
+        for (at, cost) in case.events(&steps) {
+            let Some(retry) = case.limiter.check(&mut state, at, cost).retry_after() else {
+                prop_assert!(case.limiter.ask(&state, at, 0.0).level.is_finite());
+                continue;
+            };
+            let passes = |at| case.limiter.ask(&state, at, cost).passes();
+            match retry {
+                Retry::After(wait) => {
+                    let then = at.after(wait);
+                    prop_assert!(passes(then), "{} of {cost} at {at} after {wait}", case.limiter);
+                    if then > at {
+                        let sooner = micros_later(then, -1);
+                        prop_assert!(!passes(sooner), "{} before {wait}", case.limiter);
+                    }
+                    prop_assert_eq!(
+                        case.limiter.retry_after(&state, then, cost), Retry::After(Span::ZERO)
+                    );
+                }
+                Retry::Never => {
+                    let period = (case.period.secs() * 1e6) as i64;
+                    for periods in [0, 1, 2, 10, 20, 40, 100, 1000] {
+                        prop_assert!(!passes(micros_later(at, periods * period)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// After `reset_after` an event is answered as a first one is.
+    #[test]
+    fn reset_after_is_honest(case in cases(&KINDS), steps in steps(true)) {
+        let (_, state, now) = case.run(&steps);
+        let then = now.after(case.limiter.reset_after(&state, now));
+        for at in [then, micros_later(then, 1_000_000)] {
+            let first = case.limiter.ask(&case.limiter.fresh(), at, 1.0);
+            let again = case.limiter.ask(&state, at, 1.0);
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-5 * a.abs().max(b.abs()).max(1.0);
+            prop_assert!(close(again.level, first.level), "{again:?} and {first:?}");
+            prop_assert!(close(again.limit, first.limit), "{again:?} and {first:?}");
+            prop_assert_eq!(again.wait, first.wait);
+        }
+    }
+}
+
+/// Refusals as a person would work them out.
+#[test]
+fn waits_by_hand() {
+    for (text, at, count, cost, wait) in [
+        // 20 tokens gone; one is back after 100 ms, three after 300 ms.
+        ("token-bucket 10/1s burst 20", 0, 20, 1.0, "100ms"),
+        ("gcra 10/1s burst 20", 0, 20, 3.0, "300ms"),
+        ("leaky-bucket 10/1s queue 20", 0, 20, 1.0, "100ms"),
+        // A third of a second is not a whole number of microseconds.
+        ("gcra 3/1s", 0, 3, 1.0, "333334us"),
+        // The window of the clock that began at 0 ends at 60 s.
+        ("fixed-window 10/1m", 45, 10, 1.0, "15s"),
+        ("sliding-log 10/1m", 45, 10, 1.0, "1m"),
+        // The block from 45 to 50 s leaves with the beginning of the one from 105 s.
+        ("sliding-window 10/1m precision 5s", 47, 10, 1.0, "58s"),
+        // In the next minute, ten have faded to nine when a tenth of it has passed.
+        ("sliding-counter 10/1m", 45, 10, 1.0, "21s"),
+    ] {
+        let limiter = limiter(text);
+        let (mut state, now) = (limiter.fresh(), Time::from_secs(f64::from(at)).unwrap());
+        for _ in 0..count {
+            assert!(limiter.check(&mut state, now, 1.0).is_allowed(), "{text}");
+        }
+        let retry = limiter.check(&mut state, now, cost).retry_after();
+        assert_eq!(retry, Some(Retry::After(wait.parse().unwrap())), "{text}");
+    }
+}
+
+/// The queue says how long each of a burst waits.
+#[test]
+fn a_burst_waits_its_turn() {
+    let queue = limiter("leaky-bucket 10/1s queue 4");
+    let mut state = queue.fresh();
+    let waits = [0, 1, 2, 3].map(|i| (i, queue.check(&mut state, Time::ZERO, 1.0).decision));
+    for (i, decision) in waits {
+        assert_eq!(decision, Decision::Allowed { wait: Span::micros(i * 100_000) });
+    }
+    assert!(!queue.check(&mut state, Time::ZERO, 1.0).is_allowed());
+}
+
+/// What can never pass is told so.
+#[test]
+fn more_than_the_limit_never_passes() {
+    for text in [
+        "exim 10/1m",
+        "token-bucket 5/1s burst 10",
+        "gcra 5/1s burst 10",
+        "leaky-bucket 5/1s queue 10",
+        "fixed-window 10/1m",
+        "sliding-window 10/1m",
+        "sliding-counter 10/1m",
+        "sliding-log 10/1m",
+        "adaptive x3 decay 1m floor 10",
+        "100/1s & 10/1m",
+    ] {
+        let limiter = limiter(text);
+        let outcome = limiter.check(&mut limiter.fresh(), Time::ZERO, 10.001);
+        assert_eq!(outcome.retry_after(), Some(Retry::Never), "{text}");
+    }
+    // But for the one that does not look at the cost.
+    let earrrl = limiter("earrrl 10/1m");
+    assert!(earrrl.check(&mut earrrl.fresh(), Time::ZERO, 1e9).is_allowed());
+}
