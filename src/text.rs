@@ -4,12 +4,13 @@
 //! The same language is used in the page, in links, on the command line and in rule files.
 
 mod number;
+mod words;
 
 pub(crate) use number::{Decimal, leading_number, number, split};
+pub(crate) use words::{Word, Words};
 
 use core::fmt;
 use core::ops::Range;
-use core::str::FromStr;
 
 /// Why a text could not be read: the whole text, which part of it, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,78 +88,4 @@ pub(crate) fn parts(text: &str, separator: char) -> impl Iterator<Item = (usize,
         *next += part.len() + separator.len_utf8();
         Some((at, part))
     })
-}
-
-/// The words of a text that is read word by word, each with its place.
-#[derive(Clone, Debug)]
-pub(crate) struct Words<'a> {
-    text: &'a str,
-    words: Vec<Word<'a>>,
-}
-
-/// A word and the byte at which it begins.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Word<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) from: usize,
-}
-
-impl<'a> Words<'a> {
-    /// The words of `text`, which is split at white space.
-    pub(crate) fn new(text: &'a str) -> Self {
-        let mut words = Vec::new();
-        let mut from = 0;
-        for word in text.split_inclusive(char::is_whitespace) {
-            let begins = from;
-            from += word.len();
-            let text = word.trim_end();
-            if !text.is_empty() {
-                words.push(Word { text, from: begins });
-            }
-        }
-        Words { text, words }
-    }
-
-    /// The next word, which is taken out.
-    pub(crate) fn next(&mut self) -> Option<Word<'a>> {
-        (!self.words.is_empty()).then(|| self.words.remove(0))
-    }
-
-    /// The first of the words that is one of `names`, which is taken out.
-    pub(crate) fn flag(&mut self, names: &[&str]) -> Option<Word<'a>> {
-        let at = self.words.iter().position(|word| names.contains(&word.text))?;
-        Some(self.words.remove(at))
-    }
-
-    /// The word after the one that is `name`; both are taken out.
-    ///
-    /// # Errors
-    /// When nothing follows the name.
-    pub(crate) fn option(&mut self, name: &str) -> Result<Option<Word<'a>>, ParseError> {
-        let Some(at) = self.words.iter().position(|word| word.text == name) else {
-            return Ok(None);
-        };
-        let word = self.words.remove(at);
-        if at < self.words.len() {
-            Ok(Some(self.words.remove(at)))
-        } else {
-            Err(self.wrong(word, format!("a value is missing after {name}")))
-        }
-    }
-
-    /// Reads `word` as a `T`.
-    pub(crate) fn read<T: FromStr<Err = ParseError>>(&self, word: Word) -> Result<T, ParseError> {
-        word.text.parse().map_err(|e: ParseError| e.inside(self.text, word.from))
-    }
-
-    /// An error about `word`.
-    pub(crate) fn wrong(&self, word: Word, problem: impl Into<String>) -> ParseError {
-        ParseError::new(self.text, word.from..word.from + word.text.len(), problem)
-    }
-
-    /// An error about what should follow and does not.
-    pub(crate) fn missing(&self, problem: impl Into<String>) -> ParseError {
-        let end = self.text.trim_end().len();
-        ParseError::new(self.text, end..end, problem)
-    }
 }

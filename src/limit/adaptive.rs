@@ -46,7 +46,7 @@ use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::outcome::{Answer, Retry};
-use crate::text::BadNumber;
+use crate::text::{BadNumber, Decimal};
 use crate::time::{Span, Time};
 use core::f64::consts::LN_2;
 use core::fmt;
@@ -182,15 +182,9 @@ impl Adaptive {
         self.later(state.at, periods * self.smoothed.decay.secs())
     }
 
-    /// When the habit is highest, if nothing is counted: where B has met the rate it follows.
-    ///
-    /// With a = C p/(q-p) for a lesson of C, B(t) = (B + a) e^(-t/q) - a e^(-t/p), whose slope is
-    /// zero at t = ln(a q / (p (B + a))) p q/(q-p). A lesson below the habit only lowers it.
+    /// When the habit is highest, if nothing is counted.
     fn peak(&self, state: &Habit) -> Time {
-        let (p, q) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
-        let a = self.lesson(state) * p / (q - p);
-        let turns = libm::log(a * q / (p * (state.smoothed + a)));
-        self.later(state.at, turns.max(0.0) * p * q / (q - p))
+        self.later(state.at, self.smoothed.peak_after(state.smoothed, self.lesson(state)))
     }
 
     fn later(&self, at: Time, seconds: f64) -> Time {
@@ -287,7 +281,8 @@ impl Limiter for Adaptive {
 impl fmt::Display for Adaptive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Smoothed { decay, increase } = self.smoothed;
-        write!(f, "adaptive x{} decay {decay} increase {increase} ", self.factor)?;
-        write!(f, "floor {} {}", self.floor, self.mode)
+        let (factor, floor) = (Decimal(self.factor), Decimal(self.floor));
+        write!(f, "adaptive x{factor} decay {decay} increase {increase} floor {floor} ")?;
+        self.mode.fmt(f)
     }
 }

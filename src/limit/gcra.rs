@@ -15,7 +15,7 @@ use super::Limiter;
 use super::bucket::{Bucket, Parts};
 use crate::outcome::{Answer, Retry};
 use crate::rate::Rate;
-use crate::text::BadNumber;
+use crate::text::{BadNumber, Decimal};
 use crate::time::{Span, Time};
 use core::fmt;
 
@@ -91,6 +91,6 @@ impl Limiter for Gcra {
 /// As in `gcra 10/1s burst 20`.
 impl fmt::Display for Gcra {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "gcra {} burst {}", self.rate(), self.burst())
+        write!(f, "gcra {} burst {}", self.rate(), Decimal(self.burst()))
     }
 }

@@ -18,7 +18,7 @@ use super::Limiter;
 use super::bucket::{Bucket, Parts};
 use crate::outcome::{Answer, Retry};
 use crate::rate::Rate;
-use crate::text::BadNumber;
+use crate::text::{BadNumber, Decimal};
 use crate::time::{Span, Time};
 use core::fmt;
 
@@ -97,6 +97,6 @@ impl Limiter for LeakyBucket {
 /// As in `leaky-bucket 10/1s queue 20`.
 impl fmt::Display for LeakyBucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "leaky-bucket {} queue {}", self.rate(), self.queue())
+        write!(f, "leaky-bucket {} queue {}", self.rate(), Decimal(self.queue()))
     }
 }

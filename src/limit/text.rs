@@ -13,7 +13,7 @@ use super::sliding_log::SlidingLog;
 use super::sliding_window::SlidingWindow;
 use super::token_bucket::TokenBucket;
 use crate::rate::Rate;
-use crate::text::{BadNumber, ParseError, Word, Words, number};
+use crate::text::{BadNumber, ParseError, Word, Words, number, parts};
 use crate::time::Span;
 use core::str::FromStr;
 
@@ -103,13 +103,9 @@ pub(super) fn read(text: &str) -> Result<AnyLimiter, ParseError> {
     if !text.contains('&') {
         return read_one(text);
     }
-    let mut from = 0;
-    let mut limits = Vec::new();
-    for part in text.split('&') {
-        limits.push(read_one(part).map_err(|e| e.inside(text, from))?);
-        from += part.len() + 1;
-    }
-    Ok(AnyLimiter::AllOf(AllOf::new(limits)))
+    let limits =
+        parts(text, '&').map(|(from, part)| read_one(part).map_err(|e| e.inside(text, from)));
+    Ok(AnyLimiter::AllOf(AllOf::new(limits.collect::<Result<_, _>>()?)))
 }
 
 fn read_one(text: &str) -> Result<AnyLimiter, ParseError> {

@@ -19,7 +19,7 @@ use super::bucket::{Bucket, Parts};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Answer, Retry};
 use crate::rate::Rate;
-use crate::text::BadNumber;
+use crate::text::{BadNumber, Decimal};
 use crate::time::{Span, Time};
 use core::fmt;
 
@@ -97,6 +97,6 @@ impl Limiter for TokenBucket {
 /// As in `token-bucket 10/1s burst 20`.
 impl fmt::Display for TokenBucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "token-bucket {} burst {}", self.rate(), self.burst())
+        write!(f, "token-bucket {} burst {}", self.rate(), Decimal(self.burst()))
     }
 }

@@ -38,8 +38,7 @@ proptest! {
         let all = joined(limits.clone());
         let (mut state, mut apart) = (all.fresh(), limits.iter().map(Limiter::fresh).collect::<Vec<_>>());
         for (at, cost) in cases[0].events(&steps) {
-            let each = limits.iter().zip(&apart);
-            let passes = each.map(|(l, s)| l.ask(s, at, cost).passes()).all(|passes| passes);
+            let passes = limits.iter().zip(&apart).all(|(l, s)| l.ask(s, at, cost).passes());
             for (limit, state) in limits.iter().zip(&mut apart) {
                 limit.count(state, at, cost, passes);
             }

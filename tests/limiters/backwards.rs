@@ -110,8 +110,8 @@ proptest! {
         let mut there = state.clone();
         let then = earlier(now, case.period.secs() * 1e6, back);
         // A refused event that is not counted leaves what was counted before to decay.
-        let counted = case.events(&steps).into_iter().zip(outcomes).filter(|(_, o)| o.is_allowed());
-        let decayed = counted.last().map_or(0.0, |((at, _), _)| now.since(at));
+        let counted = case.events(&steps).into_iter().zip(outcomes).rfind(|(_, o)| o.is_allowed());
+        let decayed = counted.map_or(0.0, |((at, _), _)| now.since(at));
         let set_back = case.limiter.check(&mut state, then, 1.0);
         let in_place = case.limiter.check(&mut there, now, 1.0);
         if let Some(Retry::After(wait)) = set_back.retry_after() {
