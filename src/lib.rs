@@ -3,6 +3,7 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod estimate;
+pub mod keyed;
 pub mod limit;
 pub mod outcome;
 pub mod plot;

@@ -76,7 +76,7 @@ const SHORTEST: Span = Span::micros(1);
 /// A cost that is negative, larger or not a number is denied forever and counted nowhere.
 pub trait Limiter {
     /// What is remembered for one key.
-    type State: Clone;
+    type State: Clone + core::fmt::Debug;
 
     /// The state of a key that was never seen.
     fn fresh(&self) -> Self::State;
