@@ -1,7 +1,11 @@
 //! The command line: one file a command, in `ratescope/`.
 
+#[path = "ratescope/limiters.rs"]
+mod limiters;
 #[path = "ratescope/serve.rs"]
 mod serve;
+#[path = "ratescope/simulate.rs"]
+mod simulate;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -11,11 +15,15 @@ use std::process::ExitCode;
 #[command(version)]
 enum Command {
     Serve(serve::Args),
+    Simulate(simulate::Args),
+    Limiters(limiters::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Serve(args) => serve::run(&args),
+        Command::Simulate(args) => simulate::run(args),
+        Command::Limiters(_) => limiters::run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

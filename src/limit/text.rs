@@ -26,7 +26,7 @@ pub struct Form {
     pub words: &'static str,
     /// An example, which can be read.
     pub example: &'static str,
-    /// What it does, in one line, and what is taken for a word that is left out.
+    /// What lets an event pass, and what is taken for a word that is left out.
     pub about: &'static str,
 }
 
@@ -36,65 +36,61 @@ pub const FORMS: &[Form] = &[
         name: "exim",
         words: "RATE [leaky|strict|readonly]",
         example: "exim 10/1m strict",
-        about: "Exim's decaying rate with the event below the limit; leaky counts what passed, \
-                strict every attempt; leaky unless said",
+        about: "the decaying rate, with the event, is below the limit; leaky unless said",
     },
     Form {
         name: "earrrl",
         words: "RATE [half-life SPAN]",
         example: "earrrl 1/1s half-life 20s",
-        about: "the recent average before the event at most the limit; every attempt counts; \
-                half-life of one period unless said",
+        about: "the recent average before the event is within the limit; half-life of a period unless said",
     },
     Form {
         name: "token-bucket",
         words: "RATE [burst N]",
         example: "token-bucket 10/1s burst 20",
-        about: "tokens come back at the rate, up to a burst; of one period's count unless said",
+        about: "there are tokens left; burst of the count unless said",
     },
     Form {
         name: "gcra",
         words: "RATE [burst N]",
         example: "gcra 10/1s burst 20",
-        about: "decides as the token bucket, in one timestamp; the burst as there",
+        about: "as the token bucket, kept in one timestamp; burst of the count unless said",
     },
     Form {
         name: "leaky-bucket",
         words: "RATE [queue N]",
         example: "leaky-bucket 10/1s queue 20",
-        about: "a queue that lets events out at the rate; of one period's count unless said",
+        about: "there is room in the queue, which is let out at the rate; queue of the count unless said",
     },
     Form {
         name: "fixed-window",
         words: "RATE",
         example: "fixed-window 10/1m",
-        about: "so many in each window of the clock; a rate alone, 10/1m, is the same",
+        about: "so many in each window of the clock; the same as a rate alone, 10/1m",
     },
     Form {
         name: "sliding-window",
         words: "RATE [precision SPAN]",
         example: "sliding-window 240/1h precision 1m",
-        about: "so many in the last blocks of the clock; blocks of a sixtieth of the period unless \
-                said; 240/1h precision 1m is the same",
+        about: "so many in the last blocks of the clock; blocks of a sixtieth of the period unless said",
     },
     Form {
         name: "sliding-counter",
         words: "RATE",
         example: "sliding-counter 500/1m",
-        about: "this window of the clock and the fading share of the one before",
+        about: "so many in this window of the clock and the fading share of the last",
     },
     Form {
         name: "sliding-log",
         words: "RATE",
         example: "sliding-log 10/1s",
-        about: "so many in any period, exactly; remembers each event",
+        about: "so many in any period, exactly",
     },
     Form {
         name: "adaptive",
         words: "xFACTOR decay SPAN [increase SPAN] floor N [leaky|strict|readonly]",
         example: "adaptive x3 decay 1m increase 1h floor 5",
-        about: "a factor times the sender's own smoothed rate, per decay, at least the floor; \
-                increase of 60 decays unless said",
+        about: "below a multiple of the sender's own habit; increase of 60 decays and leaky unless said",
     },
 ];
 

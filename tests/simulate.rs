@@ -1,0 +1,228 @@
+//! `ratescope simulate` and `ratescope limiters` as a shell meets them.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Output, Stdio};
+
+fn ratescope(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs `ratescope simulate` over `input`.
+fn simulate(args: &[&str], input: &str) -> Output {
+    let mut child = ratescope(&[&["simulate"], args].concat()).spawn().unwrap();
+    // It may stop reading at a mistake.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// The decisions as JSON, of a run that must succeed.
+fn decisions(limiters: &[&str], input: &str) -> Vec<Value> {
+    let output = simulate(&[&["--format", "jsonl"], limiters].concat(), input);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// What is said about input that is wrong.
+#[track_caller]
+fn assert_wrong(input: &str, says: &str) {
+    let output = simulate(&["gcra 1/1s"], input);
+    assert_eq!(text(&output.stderr).trim_end(), format!("error: {says}"));
+    assert!(!output.status.success());
+}
+
+const INPUT: &str = "time,key,cost\n0,a,1\n0,a,1.5\n0.25,\"b, c\",1\n0.5,a,9\n1.000001,a,1\n";
+
+#[test]
+fn json_lines_have_every_field() {
+    let lines = decisions(&["leaky-bucket 2/1s queue 2.5", "exim 2/1s strict"], INPUT);
+    assert_eq!(lines.len(), 10);
+    assert_eq!(
+        lines[0],
+        json!({
+            "time": 0, "key": "a", "cost": 1, "limiter": "leaky-bucket 2/1s queue 2.5",
+            "allowed": true, "wait": 0, "retry_after": null, "level": 1, "limit": 2.5,
+        })
+    );
+    assert_eq!(lines[2]["wait"], json!(0.5));
+    assert_eq!(lines[4]["key"], json!("b, c"));
+    assert_eq!(
+        lines[6],
+        json!({
+            "time": 0.5, "key": "a", "cost": 9, "limiter": "leaky-bucket 2/1s queue 2.5",
+            "allowed": false, "wait": null, "retry_after": "never", "level": 10.5, "limit": 2.5,
+        })
+    );
+    assert_eq!(lines[8]["time"], json!(1.000001));
+    // The rate that Exim computes, in full: never less than the cost, and what decays from there.
+    let left = (-0.500001f64).exp();
+    assert_eq!(lines[7]["level"], json!(9));
+    let rate = lines[9]["level"].as_f64().unwrap();
+    assert!((rate - ((1.0 - left) / 0.500001 + 9.0 * left)).abs() < 1e-12, "{rate}");
+    assert_eq!(lines[7]["limiter"], json!("exim 2/1s strict"));
+}
+
+#[test]
+fn csv_has_the_same_fields() {
+    let output = simulate(&["leaky-bucket 2/1s queue 2.5", "--format", "csv"], INPUT);
+    let want = "\
+time,key,cost,limiter,allowed,wait,retry_after,level,limit
+0,a,1,leaky-bucket 2/1s queue 2.5,true,0,,1,2.5
+0,a,1.5,leaky-bucket 2/1s queue 2.5,true,0.5,,2.5,2.5
+0.25,\"b, c\",1,leaky-bucket 2/1s queue 2.5,true,0,,1,2.5
+0.5,a,9,leaky-bucket 2/1s queue 2.5,false,,never,10.5,2.5
+1.000001,a,1,leaky-bucket 2/1s queue 2.5,true,0.249999,,1.499998,2.5
+";
+    assert_eq!(text(&output.stdout), want);
+    let summary = "leaky-bucket 2/1s queue 2.5: 4 of 5 allowed (80.0%), 1 refused, keys: 2\n";
+    assert_eq!(text(&output.stderr), summary);
+}
+
+#[test]
+fn the_table_is_for_reading() {
+    let output = simulate(&["exim 2/1m strict", "fixed-window 1/1m"], "time\n0\n0.5\n1\n");
+    let want = "\
+\x20       time  key            cost  limiter                 level     limit  decision
+           0                    1  exim 2/1m strict            1         2  allowed
+           0                    1  fixed-window 1/1m           1         1  allowed
+         0.5                    1  exim 2/1m strict      1.98755         2  allowed
+         0.5                    1  fixed-window 1/1m           2         1  refused, again in 59.5s
+           1                    1  exim 2/1m strict       2.9669         2  refused, again in 48.7936s
+           1                    1  fixed-window 1/1m           2         1  refused, again in 59s
+";
+    assert_eq!(text(&output.stdout), want);
+}
+
+/// The article's abusive user, through the same limiter as in its figure.
+#[test]
+fn the_article_from_a_shell() {
+    let fast = (0..250).map(|i| f64::from(i * 6) / 10.0);
+    let slow = (150..=300).map(f64::from);
+    let times: String = fast.chain(slow).map(|at| format!("{at}\n")).collect();
+    let lines = decisions(&["earrrl 1/1s half-life 20s"], &format!("time\n{times}"));
+    let refused: Vec<f64> = lines
+        .iter()
+        .filter(|line| line["allowed"] == json!(false))
+        .map(|line| line["time"].as_f64().unwrap())
+        .collect();
+    assert_eq!((refused.first(), refused.last()), (Some(&27.0), Some(&255.0)));
+    assert_eq!(lines.len() - refused.len(), 90);
+    let printed_by_redis = 0.03394412100497;
+    assert!((lines[1]["level"].as_f64().unwrap() - printed_by_redis).abs() < 1e-9);
+}
+
+/// Each key has its own limit, and several limits can be joined.
+#[test]
+fn keys_and_several_limits() {
+    let input = "key,time\na,0\na,0\nb,0\na,0\n";
+    let allowed = |limiter: &str| -> Vec<bool> {
+        decisions(&[limiter], input).iter().map(|line| line["allowed"].as_bool().unwrap()).collect()
+    };
+    assert_eq!(allowed("1/1s"), [true, false, true, false]);
+    assert_eq!(allowed("10/1s & 2/1m & 240/1h precision 1m"), [true, true, true, false]);
+}
+
+#[test]
+fn columns_in_any_order_and_fields_left_out() {
+    let input = "\u{feff}cost, time ,key\r\n2,0,a\r\n\r\n , -1.5\r\n3,1\r\n";
+    let lines = decisions(&["sliding-log 10/1m"], input);
+    let fields: Vec<_> = lines.iter().map(|l| (&l["time"], &l["key"], &l["cost"])).collect();
+    assert_eq!(
+        fields,
+        [
+            (&json!(0), &json!("a"), &json!(2)),
+            (&json!(-1.5), &json!(""), &json!(1)),
+            (&json!(1), &json!(""), &json!(3)),
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_line_is_named() {
+    assert_wrong(
+        "time\n1\nnoon\n",
+        "line 3: time \"noon\": not a time; write seconds with up to six decimals, such as 12.5",
+    );
+    assert_wrong(
+        "time,cost\r\n\r\n\r\n1,\r\n2,-1\r\n",
+        "line 5: cost \"-1\": not a number from 0 to 1e12",
+    );
+    assert_wrong("time,cost\n1,NaN\n", "line 2: cost \"NaN\": not a number from 0 to 1e12");
+    assert_wrong("time,key\n1,a,3\n", "line 2: 3 fields, but the header names 2");
+    assert_wrong(
+        "time,user\n",
+        "line 1: \"user\" is no column; the header names the columns: time and, if wanted, key and cost",
+    );
+    assert_wrong("key\na\n", "line 1: the header has no time; it is time,key,cost or less");
+    assert_wrong("time,time\n", "line 1: the header names a column twice");
+    assert_wrong("", "there is no input; its first line is the header time,key,cost");
+    assert_wrong("\n\n", "there is no input; its first line is the header time,key,cost");
+    assert_wrong(
+        "time\n1.0000001\n",
+        "line 2: time \"1.0000001\": not a time; write seconds with up to six decimals, such as 12.5",
+    );
+}
+
+/// What came before the mistake was decided, and is printed.
+#[test]
+fn a_wrong_line_comes_after_the_right_ones() {
+    let output = simulate(&["1/1s", "--format", "jsonl"], "time\n1\n2\nx\n3\n");
+    assert_eq!(text(&output.stdout).lines().count(), 2);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_wrong_limiter_is_pointed_at() {
+    let output = simulate(&["gcra 10/1s size 3"], "time\n");
+    assert_eq!(output.status.code(), Some(2));
+    let says = "\"size\" in \"gcra 10/1s size 3\": not read; write gcra RATE [burst N], such as";
+    assert!(text(&output.stderr).contains(says), "{}", text(&output.stderr));
+    assert!(!simulate(&[], "time\n").status.success());
+}
+
+/// `ratescope simulate … | head -1`, with far more to print than a pipe holds.
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    for format in ["table", "csv", "jsonl"] {
+        let args = ["simulate", "1/1s", "--format", format];
+        let mut child = ratescope(&args).spawn().unwrap();
+        let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let writer = std::thread::spawn(move || {
+            let lines: String = (0..50_000).map(|i| format!("{i}\n")).collect();
+            let _ = input.write_all(format!("time\n{lines}").as_bytes());
+        });
+        BufReader::new(output).read_line(&mut String::new()).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        assert!(ended.status.success(), "{format}: {}", text(&ended.stderr));
+        assert_eq!(text(&ended.stderr), "", "{format}");
+    }
+}
+
+/// With room for fewer keys than there are, it says so.
+#[test]
+fn forgotten_keys_are_told() {
+    let output = simulate(&["1/1s", "--keys", "2"], "time,key\n0,a\n0,b\n0,c\n");
+    let says =
+        "1/1s: 3 of 3 allowed (100.0%), 0 refused, keys: 3 (1 forgotten: more than --keys 2)\n";
+    assert_eq!(text(&output.stderr), says);
+}
+
+/// One line for each form, and each is one that can be simulated.
+#[test]
+fn the_limiters_are_listed() {
+    let output = ratescope(&["limiters"]).output().unwrap();
+    assert!(output.status.success());
+    let forms: Vec<&str> =
+        text(&output.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
+    assert_eq!(forms.len(), 11);
+    assert_eq!(forms[0], "exim 10/1m strict");
+    assert_eq!(decisions(&forms, "time\n0\n").len(), 11);
+}
