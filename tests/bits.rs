@@ -8,17 +8,24 @@ mod common;
 use std::path::Path;
 use std::{env, fs};
 
-#[test]
-fn the_replay_has_the_committed_bits() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/bits.txt");
-    let now = common::bits();
+/// Fails unless `now` is what was committed under `name`; writes it where it is missing.
+#[track_caller]
+fn assert_committed(name: &str, now: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
     if !path.exists() && env::var_os("CI").is_none() {
-        fs::write(&path, &now).unwrap();
+        fs::write(&path, now).unwrap();
     }
     let committed =
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    for (now, committed) in now.lines().zip(committed.lines()) {
-        assert_eq!(now, committed);
-    }
-    assert_eq!(now.len(), committed.len());
+    common::assert_same_lines(now, &committed);
+}
+
+#[test]
+fn the_replay_has_the_committed_bits() {
+    assert_committed("bits.txt", &common::bits());
+}
+
+#[test]
+fn the_limiters_make_the_committed_decisions() {
+    assert_committed("limiters.txt", &common::limiters::decisions());
 }

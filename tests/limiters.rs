@@ -1,7 +1,7 @@
 //! What the limiters promise: which coincide, what they count, when to come back, the most they
 //! ever let through. Over many orders of magnitude of limit, period, gap and cost.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "limiters/adaptive.rs"]
 mod adaptive;
@@ -11,6 +11,7 @@ mod all_of;
 mod article;
 #[path = "limiters/backwards.rs"]
 mod backwards;
+mod common;
 #[path = "limiters/counting.rs"]
 mod counting;
 #[path = "limiters/edges.rs"]

@@ -13,11 +13,18 @@ wasm_bindgen_test_configure!(run_in_browser);
 
 #[wasm_bindgen_test]
 fn the_replay_has_the_committed_bits() {
-    let (now, committed) = (common::bits(), include_str!("vectors/bits.txt"));
-    for (now, committed) in now.lines().zip(committed.lines()) {
-        assert_eq!(now, committed);
-    }
-    assert_eq!(now.len(), committed.len());
+    common::assert_same_lines(&common::bits(), include_str!("vectors/bits.txt"));
+}
+
+#[wasm_bindgen_test]
+fn the_limiters_make_the_committed_decisions() {
+    let committed = include_str!("vectors/limiters.txt");
+    common::assert_same_lines(&common::limiters::decisions(), committed);
+}
+
+#[wasm_bindgen_test]
+fn the_naughty_user_on_redis() {
+    common::limiters::assert_naughty_user();
 }
 
 #[wasm_bindgen_test]

@@ -3,6 +3,8 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+pub mod limiters;
+
 use ratescope::estimate::exim::{Exim as Estimator, Measured};
 use ratescope::estimate::recent_average::{Impulse, RecentAverage};
 use ratescope::estimate::smoothed::Smoothed;
@@ -136,6 +138,15 @@ pub fn assert_decimals() {
     for extreme in [f64::MAX, f64::MIN_POSITIVE, 5e-324, 1.0 + f64::EPSILON] {
         assert_comes_back(extreme);
     }
+}
+
+/// Fails at the first line that differs.
+#[track_caller]
+pub fn assert_same_lines(now: &str, committed: &str) {
+    for (now, committed) in now.lines().zip(committed.lines()) {
+        assert_eq!(now, committed);
+    }
+    assert_eq!(now.len(), committed.len());
 }
 
 /// What is remembered of one key: the red line, EARRRL's impulse and the blue line.

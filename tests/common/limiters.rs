@@ -1,0 +1,93 @@
+//! Limiters over recorded and made-up events: plain Rust, the same natively and in the browser.
+
+use super::earrrl;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::{Decision, Limiter, Outcome, Retry, Time};
+
+/// A limiter of every kind, on a scale at which the events of [`decisions`] are too many.
+const LIMITERS: [&str; 14] = [
+    "exim 10/1m strict",
+    "exim 10/1m leaky",
+    "exim 600/1h readonly",
+    "earrrl 10/1m half-life 40s",
+    "token-bucket 10/1m burst 20",
+    "gcra 7/1m burst 3",
+    "leaky-bucket 7/1m queue 3",
+    "fixed-window 10/1m",
+    "sliding-window 10/1m precision 7s",
+    "sliding-counter 10/1m",
+    "sliding-log 10/1m",
+    "adaptive x2 decay 1m increase 10m floor 5 leaky",
+    "adaptive x2 decay 1m increase 10m floor 5 strict",
+    "3/1s & gcra 10/1m & sliding-window 100/1h precision 1m",
+];
+
+/// What each limiter decides about the same 2,000 events, a line each: how many it allows, and a
+/// checksum of every number in every outcome.
+pub fn decisions() -> String {
+    LIMITERS.iter().map(|text| format!("{text}: {}\n", decide(&text.parse().unwrap()))).collect()
+}
+
+fn decide(limiter: &AnyLimiter) -> String {
+    let (mut state, mut now, mut random) = (limiter.fresh(), 1_700_000_000_000_000, 1u64);
+    let (mut allowed, mut sum) = (0, Checksum(0xcbf2_9ce4_8422_2325));
+    for _ in 0..2000 {
+        // Knuth's MMIX generator: 0 to 16 s apart, now and then 16 s backwards; mostly of cost 1.
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (gap, kind) = ((random >> 40) as i64, random >> 37 & 7);
+        now += if kind == 0 { -16_000_000 } else { gap };
+        let cost = if kind < 6 { 1.0 } else { (random >> 32 & 31) as f64 / 8.0 };
+        let at = Time::from_micros(now);
+        let outcome = limiter.check(&mut state, at, cost);
+        allowed += u32::from(outcome.is_allowed());
+        sum.outcome(outcome);
+        sum.add(limiter.remaining(&state, at).to_bits());
+        sum.add(limiter.reset_after(&state, at).secs().to_bits());
+    }
+    format!("{allowed} allowed, {:016x}", sum.0)
+}
+
+/// FNV-1a, eight bytes at a time.
+struct Checksum(u64);
+
+impl Checksum {
+    fn add(&mut self, bits: u64) {
+        self.0 = (self.0 ^ bits).wrapping_mul(0x100_0000_01b3);
+        self.0 ^= self.0 >> 29;
+    }
+
+    fn outcome(&mut self, outcome: Outcome) {
+        self.add(u64::from(outcome.is_allowed()));
+        self.add(outcome.level.to_bits());
+        self.add(outcome.limit.to_bits());
+        self.add(match outcome.decision {
+            Decision::Allowed { wait } => wait.secs().to_bits(),
+            Decision::Denied { retry_after: Retry::After(wait) } => wait.secs().to_bits(),
+            Decision::Denied { retry_after: Retry::Never } => u64::MAX,
+        });
+    }
+}
+
+/// The abusive user of the article as Redis answered, through the limiter.
+pub fn assert_naughty_user() {
+    let limiter: AnyLimiter = "earrrl 1/1s half-life 20s".parse().unwrap();
+    let (mut state, mut allowed, mut refused) = (limiter.fresh(), 0, Vec::new());
+    for request in earrrl() {
+        let outcome = limiter.check(&mut state, request.at, 1.0);
+        let near = (outcome.level - request.estimate_before).abs() <= 8.3e-9 * outcome.level;
+        assert!(near, "{} at {}", outcome.level, request.at);
+        assert_eq!(outcome.is_allowed(), !request.limited, "at {}", request.at);
+        allowed += u64::from(outcome.is_allowed());
+        assert_eq!(allowed, request.allowed_so_far, "at {}", request.at);
+        if request.limited {
+            refused.push(request.at);
+        }
+    }
+    let seconds = |seconds: f64| Some(Time::from_secs(seconds).unwrap());
+    assert_eq!(
+        (refused.first().copied(), refused.last().copied()),
+        (seconds(27.0), seconds(255.0))
+    );
+    assert_eq!(allowed, 90);
+}
