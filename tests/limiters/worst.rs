@@ -1,26 +1,13 @@
 //! The most that ever passes in a window, against the exact count.
 
+use crate::common;
+use crate::common::worst::{burst, greediest, greedy};
 use crate::{KINDS, cases, limiter, steps};
 use proptest::prelude::*;
 use ratescope::estimate::exact::ExactWindow;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Limiter, Retry, Span, Time};
-
-/// The most allowed within `window` from a sender that sends whenever it may, from `from` on.
-fn greedy(limiter: &AnyLimiter, window: Span, from: i64) -> f64 {
-    let mut state = limiter.fresh();
-    let mut oracle = ExactWindow::new(window, 1_000_000);
-    let (mut now, mut most) = (Time::from_micros(from), 0.0f64);
-    let end = now.after(Span::from_secs(window.secs() * 4.0).unwrap());
-    while now < end {
-        let Retry::After(wait) = limiter.retry_after(&state, now, 1.0) else { break };
-        now = now.after(wait);
-        assert!(limiter.check(&mut state, now, 1.0).is_allowed());
-        oracle.add(now, 1.0);
-        most = most.max(oracle.count_at(now).unwrap());
-    }
-    most
-}
+use ratescope::limit::*;
+use ratescope::{Limiter, Span, Time};
 
 proptest! {
     /// Whatever is sent, no window has more than was promised.
@@ -53,34 +40,56 @@ proptest! {
         from in 0i64..100_000_000,
     ) {
         let promise = case.limiter.most_in(case.period, 1.0);
-        let got = greedy(&case.limiter, case.period, from);
+        let got = greedy(&case.limiter, case.period, Time::from_micros(from));
         prop_assert!(got <= promise, "{got} of {promise}: {}", case.limiter);
     }
 }
 
-/// What greed gets out of ten a minute in the worst minute, beginning just before an edge.
+/// The table of the documentation: of ten a minute, what passes at once, in the worst minute, and
+/// in the tenth minute of ten times as many.
 #[test]
-fn the_worst_minute_of_ten_a_minute() {
-    let from = 59_999_999;
-    for (text, worst) in [
-        ("exim 10/1m leaky", 19.0),
-        ("exim 10/1m strict", 19.0),
-        ("earrrl 10/1m", 25.0),
-        ("token-bucket 10/1m", 19.0),
-        ("gcra 10/1m", 19.0),
-        ("leaky-bucket 10/1m", 19.0),
-        ("fixed-window 10/1m", 20.0),
-        ("sliding-window 10/1m", 20.0),
-        ("sliding-counter 10/1m", 19.0),
-        ("sliding-log 10/1m", 10.0),
+fn what_a_sender_gets_out_of_ten_a_minute() {
+    let minute = Span::minutes(1);
+    for (text, at_once, worst, hammered) in [
+        ("exim 10/1m strict", 10, 19.0, 0),
+        ("exim 10/1m leaky", 10, 19.0, 10),
+        ("earrrl 10/1m", 15, 25.0, 0),
+        ("token-bucket 10/1m", 10, 19.0, 10),
+        ("gcra 10/1m", 10, 19.0, 10),
+        ("leaky-bucket 10/1m", 10, 19.0, 10),
+        ("fixed-window 10/1m", 10, 20.0, 10),
+        ("sliding-window 10/1m precision 1s", 10, 20.0, 10),
+        ("sliding-counter 10/1m", 10, 19.0, 9),
+        ("sliding-log 10/1m", 10, 10.0, 10),
+        ("adaptive x3 decay 1m increase 1h floor 10", 10, 19.0, 10),
     ] {
         let limiter = limiter(text);
-        let got = greedy(&limiter, Span::minutes(1), from);
-        assert_eq!(got, worst, "{text}");
-        assert!(got <= limiter.most_in(Span::minutes(1), 1.0), "{text}");
+        assert_eq!(burst(&limiter, Time::ZERO), at_once, "{text}, at once");
+        assert_eq!(common::worst::hammered(&limiter, 10, minute), hammered, "{text}, hammered");
+        let got = greediest(&limiter, minute);
+        assert_eq!(got, worst, "{text}, in the worst minute");
+        assert!(got <= limiter.most_in(minute, 1.0), "{text}");
     }
     // One precision shorter, and the sliding window keeps to its limit.
-    let window = limiter("sliding-window 10/1m precision 1s");
-    assert_eq!(greedy(&window, Span::seconds(59), from), 10.0);
-    assert_eq!(window.most_in(Span::seconds(59), 1.0), 10.0);
+    let (window, shorter) = (limiter("sliding-window 10/1m precision 1s"), Span::seconds(59));
+    assert_eq!((greediest(&window, shorter), window.most_in(shorter, 1.0)), (10.0, 10.0));
+}
+
+/// The bytes that the documentation gives.
+#[test]
+fn states_are_a_few_words() {
+    fn bytes<L: Limiter>() -> usize {
+        size_of::<L::State>()
+    }
+    assert_eq!(bytes::<exim::Exim>(), 24);
+    assert_eq!(bytes::<recent_average::RecentAverage>(), 16);
+    assert_eq!(bytes::<token_bucket::TokenBucket>(), 24);
+    assert_eq!(bytes::<gcra::Gcra>(), 16);
+    assert_eq!(bytes::<leaky_bucket::LeakyBucket>(), 16);
+    assert_eq!(bytes::<fixed_window::FixedWindow>(), 16);
+    assert_eq!(bytes::<sliding_counter::SlidingCounter>(), 24);
+    assert_eq!(bytes::<sliding_window::SlidingWindow>(), 40);
+    assert_eq!(bytes::<sliding_log::SlidingLog>(), 40);
+    assert_eq!(bytes::<adaptive::Adaptive>(), 24);
+    assert_eq!(bytes::<AnyLimiter>(), 32);
 }

@@ -1,0 +1,49 @@
+//! What a sender gets out of a limiter at best, by the exact count.
+
+#![allow(dead_code, unreachable_pub)] // The tests and an example use their parts.
+#![allow(clippy::unwrap_used)]
+
+use ratescope::estimate::exact::ExactWindow;
+use ratescope::{Limiter, Retry, Span, Time};
+
+/// How many events of cost 1 pass in the same instant, from rest.
+pub fn burst<L: Limiter>(limiter: &L, at: Time) -> u32 {
+    let mut state = limiter.fresh();
+    (0..).take_while(|_| limiter.check(&mut state, at, 1.0).is_allowed()).count() as u32
+}
+
+/// The most that passes within `window`, counted exactly, from a sender that knows when it may
+/// send and does so at once, from `from` on and for four windows.
+pub fn greedy<L: Limiter>(limiter: &L, window: Span, from: Time) -> f64 {
+    let mut state = limiter.fresh();
+    let mut oracle = ExactWindow::new(window, 1_000_000);
+    let (mut now, mut most) = (from, 0.0f64);
+    let end = from.after(Span::from_secs(window.secs() * 4.0).unwrap());
+    while now < end {
+        let Retry::After(wait) = limiter.retry_after(&state, now, 1.0) else { break };
+        now = now.after(wait);
+        assert!(limiter.check(&mut state, now, 1.0).is_allowed());
+        oracle.add(now, 1.0);
+        most = most.max(oracle.count_at(now).unwrap());
+    }
+    most
+}
+
+/// The most of [`greedy`], wherever in a window of the clock it begins.
+pub fn greediest<L: Limiter>(limiter: &L, window: Span) -> f64 {
+    let micros = window.secs() * 1e6;
+    let begins = (1..=60).map(|i| Time::from_micros((micros * f64::from(i) / 60.0) as i64 - 1));
+    begins.map(|from| greedy(limiter, window, from)).fold(0.0, f64::max)
+}
+
+/// How many of the events pass in the tenth window, when ten times `count` are sent in each.
+pub fn hammered<L: Limiter>(limiter: &L, count: u32, window: Span) -> u32 {
+    let (mut state, mut allowed) = (limiter.fresh(), 0);
+    let gap = window.secs() * 1e6 / f64::from(count * 10);
+    for i in 0..count * 100 {
+        let now = Time::from_micros((f64::from(i) * gap) as i64);
+        let passes = limiter.check(&mut state, now, 1.0).is_allowed();
+        allowed += u32::from(passes && i >= count * 90);
+    }
+    allowed
+}
