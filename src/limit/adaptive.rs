@@ -246,7 +246,7 @@ impl Limiter for Adaptive {
         if !passes(settled) {
             return Retry::Never;
         }
-        Retry::After(wait_until(last, now, passes))
+        Retry::After(wait_until(last, now, &passes))
     }
 
     fn remaining(&self, state: &Habit, now: Time) -> f64 {
@@ -258,7 +258,7 @@ impl Limiter for Adaptive {
     fn reset_after(&self, state: &Habit, now: Time) -> Span {
         let reads_itself = |at| self.measure(state, at, 1.0) <= 1.0;
         let at_floor = |at| self.limit_at(state, at) <= self.floor;
-        let alone = now.after(wait_until(self.decayed(state, 1.0, 1.0), now, reads_itself));
+        let alone = now.after(wait_until(self.decayed(state, 1.0, 1.0), now, &reads_itself));
         let peak = self.peak(state);
         if at_floor(peak.max(now)) {
             return now.until(alone);
@@ -268,7 +268,7 @@ impl Limiter for Adaptive {
         let most = state.smoothed + self.lesson(state) * p / (q - p);
         let sunk = self.later(state.at, q * libm::log(self.limit(most) / self.floor));
         let from = alone.max(peak);
-        now.until(from.after(wait_until(sunk, from, at_floor)))
+        now.until(from.after(wait_until(sunk, from, &at_floor)))
     }
 
     /// The limit is learned, so there is no number; see [`highest_after`](Self::highest_after).

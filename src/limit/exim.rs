@@ -160,7 +160,7 @@ impl Exim {
         }
         let periods = Estimator::periods_until(last.rate, counted, limit);
         let guess = last.at.after(self.periods(periods));
-        Retry::After(wait_until(guess, now, passes))
+        Retry::After(wait_until(guess, now, &passes))
     }
 
     fn answer(&self, verdict: Verdict, cost: f64) -> Answer {
@@ -218,7 +218,7 @@ impl Limiter for Exim {
         let Some(last) = *state else { return Span::ZERO };
         let periods = Estimator::periods_until(last.rate, 1.0, 1.0);
         let guess = last.at.after(self.periods(periods));
-        wait_until(guess, now, |at| self.estimator().measure(*state, at, 1.0).rate <= 1.0)
+        wait_until(guess, now, &|at| self.estimator().measure(*state, at, 1.0).rate <= 1.0)
     }
 
     /// As derived above, but for one thing: events of one instant count as a little apart, so n of

@@ -116,7 +116,7 @@ impl Limiter for RecentAverage {
             return Retry::Never;
         }
         let guess = self.decayed(*state, state.size / self.brim());
-        Retry::After(wait_until(guess, now, |at| self.is_within(*state, at)))
+        Retry::After(wait_until(guess, now, &|at| self.is_within(*state, at)))
     }
 
     /// The cost that brings the estimate up to the limit. An event that costs more still passes.

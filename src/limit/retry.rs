@@ -12,7 +12,8 @@ const FURTHEST: i64 = 1 << 40;
 /// rounding error or two away from the microsecond at which the limiter, computing forwards,
 /// changes its mind. So the guess is only where the search begins: strides that double find an
 /// instant that passes, strides that halve find the first one.
-pub(crate) fn wait_until(guess: Time, now: Time, passes: impl Fn(Time) -> bool) -> Span {
+#[inline(never)]
+pub(crate) fn wait_until(guess: Time, now: Time, passes: &dyn Fn(Time) -> bool) -> Span {
     let step = |at: Time, by: i64| Time::from_micros(at.as_micros().saturating_add(by));
     let (mut at, mut stride) = (guess.max(now), 1);
     while !passes(at) && stride < FURTHEST {

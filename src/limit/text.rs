@@ -15,7 +15,6 @@ use super::token_bucket::TokenBucket;
 use crate::rate::Rate;
 use crate::text::{BadNumber, ParseError, Word, Words, number, parts};
 use crate::time::Span;
-use core::str::FromStr;
 
 /// The text form of one limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,62 +110,13 @@ fn read_one(text: &str) -> Result<AnyLimiter, ParseError> {
     };
     let mut reader = Reader { words, rate: name, values: Vec::new() };
     let limiter = match name.text {
-        "exim" => {
-            let limit = reader.rate()?;
-            AnyLimiter::Exim(Exim { limit, mode: reader.mode() })
-        }
-        "earrrl" => {
-            let limit = reader.rate()?;
-            let half_life = reader.value("half-life")?.unwrap_or(limit.per());
-            let limiter = RecentAverage::new(limit, half_life);
-            AnyLimiter::RecentAverage(reader.accept(limiter)?)
-        }
-        "token-bucket" => {
-            let (rate, burst) = reader.bucket("burst")?;
-            AnyLimiter::TokenBucket(reader.accept(TokenBucket::new(rate, burst))?)
-        }
-        "gcra" => {
-            let (rate, burst) = reader.bucket("burst")?;
-            AnyLimiter::Gcra(reader.accept(Gcra::new(rate, burst))?)
-        }
-        "leaky-bucket" => {
-            let (rate, queue) = reader.bucket("queue")?;
-            AnyLimiter::LeakyBucket(reader.accept(LeakyBucket::new(rate, queue))?)
-        }
-        "fixed-window" => {
-            let limit = reader.rate()?;
-            AnyLimiter::FixedWindow(reader.accept(FixedWindow::new(limit))?)
-        }
-        "sliding-window" => {
-            let limit = reader.rate()?;
-            let sixtieth = Span::from_secs(limit.per().secs() / 60.0).unwrap_or(limit.per());
-            let precision = reader.value("precision")?.unwrap_or(sixtieth);
-            AnyLimiter::SlidingWindow(reader.accept(SlidingWindow::new(limit, precision))?)
-        }
-        "sliding-counter" => {
-            let limit = reader.rate()?;
-            AnyLimiter::SlidingCounter(reader.accept(SlidingCounter::new(limit))?)
-        }
-        "sliding-log" => {
-            let limit = reader.rate()?;
-            AnyLimiter::SlidingLog(reader.accept(SlidingLog::new(limit))?)
-        }
-        "adaptive" => AnyLimiter::Adaptive(reader.adaptive(name)?),
-        bare if bare.contains('/') => {
-            // As in Carlson's lists of limits: without a precision, the window is a fixed one.
-            let limit = reader.words.read(name)?;
-            match reader.value("precision")? {
-                None => AnyLimiter::FixedWindow(reader.accept(FixedWindow::new(limit))?),
-                Some(precision) => {
-                    let limiter = SlidingWindow::new(limit, precision);
-                    AnyLimiter::SlidingWindow(reader.accept(limiter)?)
-                }
-            }
-        }
+        "adaptive" => reader.adaptive(name),
+        bare if bare.contains('/') => reader.bare(),
+        known if FORMS.iter().any(|form| form.name == known) => reader.rated(name),
         _ => return Err(reader.words.wrong(name, format!("not a limiter; {}", names()))),
-    };
+    }?;
     reader.finish(name)?;
-    Ok(limiter)
+    limiter.map_err(|e| reader.blame(e))
 }
 
 fn names() -> String {
@@ -189,42 +139,85 @@ struct Reader<'a> {
     values: Vec<(&'static str, Word<'a>)>,
 }
 
-/// A plain number, as a value of an option.
-struct Number(f64);
+/// A limiter, unless one of its numbers is bad; or else an error in how it is written.
+type Read = Result<Result<AnyLimiter, BadNumber>, ParseError>;
 
-impl FromStr for Number {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let wrong = || ParseError::whole(text, "not a number; write digits such as 20 or 0.5");
-        number(text).map(Number).ok_or_else(wrong)
+impl<'a> Reader<'a> {
+    /// A rate without a name. As in Carlson's lists of limits, without a precision the window is a
+    /// fixed one.
+    fn bare(&mut self) -> Read {
+        let limit = self.words.read(self.rate)?;
+        Ok(match self.span("precision")? {
+            None => FixedWindow::new(limit).map(AnyLimiter::FixedWindow),
+            Some(precision) => SlidingWindow::new(limit, precision).map(AnyLimiter::SlidingWindow),
+        })
     }
-}
 
-impl Reader<'_> {
-    /// The rate, which comes right after the name.
-    fn rate(&mut self) -> Result<Rate, ParseError> {
-        let name = self.rate.text;
-        let missing = self.words.missing(format!("a rate is missing; {}", help(name)));
+    /// A limiter with a rate, which comes right after its name.
+    fn rated(&mut self, name: Word) -> Read {
+        let missing = self.words.missing(format!("a rate is missing; {}", help(name.text)));
         self.rate = self.words.next().ok_or(missing)?;
-        self.words.read(self.rate)
+        let rate: Rate = self.words.read(self.rate)?;
+        Ok(match name.text {
+            "exim" => Ok(AnyLimiter::Exim(Exim { limit: rate, mode: self.mode() })),
+            "earrrl" => {
+                let half_life = self.span("half-life")?.unwrap_or(rate.per());
+                RecentAverage::new(rate, half_life).map(AnyLimiter::RecentAverage)
+            }
+            "token-bucket" => {
+                let burst = self.number("burst")?.unwrap_or(rate.count());
+                TokenBucket::new(rate, burst).map(AnyLimiter::TokenBucket)
+            }
+            "gcra" => {
+                let burst = self.number("burst")?.unwrap_or(rate.count());
+                Gcra::new(rate, burst).map(AnyLimiter::Gcra)
+            }
+            "leaky-bucket" => {
+                let queue = self.number("queue")?.unwrap_or(rate.count());
+                LeakyBucket::new(rate, queue).map(AnyLimiter::LeakyBucket)
+            }
+            "sliding-window" => {
+                let sixtieth = times(rate.per(), 1.0 / 60.0);
+                let precision = self.span("precision")?.unwrap_or(sixtieth);
+                SlidingWindow::new(rate, precision).map(AnyLimiter::SlidingWindow)
+            }
+            "sliding-counter" => SlidingCounter::new(rate).map(AnyLimiter::SlidingCounter),
+            "sliding-log" => SlidingLog::new(rate).map(AnyLimiter::SlidingLog),
+            _ => FixedWindow::new(rate).map(AnyLimiter::FixedWindow),
+        })
+    }
+
+    fn adaptive(&mut self, name: Word) -> Read {
+        let help = help(name.text);
+        let missing = |words: &Words, what| words.missing(format!("{what} is missing; {help}"));
+        let word = self.words.next().ok_or_else(|| missing(&self.words, "the factor"))?;
+        self.values.push(("factor", word));
+        let Some(factor) = word.text.strip_prefix('x').and_then(number) else {
+            return Err(self.words.wrong(word, format!("not a factor; {help}")));
+        };
+        let decay = self.span("decay")?.ok_or_else(|| missing(&self.words, "the decay"))?;
+        let increase = self.span("increase")?.unwrap_or(times(decay, 60.0));
+        let floor = self.number("floor")?.ok_or_else(|| missing(&self.words, "the floor"))?;
+        let mode = self.mode();
+        Ok(Adaptive::new(factor, decay, increase, floor, mode).map(AnyLimiter::Adaptive))
     }
 
     /// The value of an option, when it is there.
-    fn value<T>(&mut self, name: &'static str) -> Result<Option<T>, ParseError>
-    where
-        T: FromStr<Err = ParseError>,
-    {
-        let Some(word) = self.words.option(name)? else { return Ok(None) };
-        self.values.push((name, word));
+    fn value(&mut self, name: &'static str) -> Result<Option<Word<'a>>, ParseError> {
+        let value = self.words.option(name)?;
+        self.values.extend(value.map(|word| (name, word)));
+        Ok(value)
+    }
+
+    fn span(&mut self, name: &'static str) -> Result<Option<Span>, ParseError> {
+        let Some(word) = self.value(name)? else { return Ok(None) };
         self.words.read(word).map(Some)
     }
 
-    /// The rate and the size of a bucket: what one period brings, unless it is said.
-    fn bucket(&mut self, size: &'static str) -> Result<(Rate, f64), ParseError> {
-        let rate = self.rate()?;
-        let size = self.value(size)?.map_or(rate.count(), |Number(n)| n);
-        Ok((rate, size))
+    fn number(&mut self, name: &'static str) -> Result<Option<f64>, ParseError> {
+        let Some(word) = self.value(name)? else { return Ok(None) };
+        let help = "not a number; write digits such as 20 or 0.5";
+        number(word.text).map(Some).ok_or_else(|| self.words.wrong(word, help))
     }
 
     /// Leaky unless it is said, as in Exim.
@@ -236,34 +229,11 @@ impl Reader<'_> {
         }
     }
 
-    fn adaptive(&mut self, name: Word) -> Result<Adaptive, ParseError> {
-        let missing = |what| format!("{what} is missing; {}", help(name.text));
-        let Some(word) = self.words.next() else {
-            return Err(self.words.missing(missing("the factor")));
-        };
-        self.values.push(("factor", word));
-        let Some(factor) = word.text.strip_prefix('x').and_then(number) else {
-            return Err(self.words.wrong(word, format!("not a factor; {}", help(name.text))));
-        };
-        let Some(decay) = self.value::<Span>("decay")? else {
-            return Err(self.words.missing(missing("the decay")));
-        };
-        let sixty = Span::from_secs(decay.secs() * 60.0).unwrap_or(decay);
-        let increase = self.value("increase")?.unwrap_or(sixty);
-        let Some(Number(floor)) = self.value("floor")? else {
-            return Err(self.words.missing(missing("the floor")));
-        };
-        let mode = self.mode();
-        self.accept(Adaptive::new(factor, decay, increase, floor, mode))
-    }
-
-    /// The limiter, or what is wrong with one of its numbers, at the word that it came from.
-    fn accept<T>(&self, limiter: Result<T, BadNumber>) -> Result<T, ParseError> {
-        limiter.map_err(|e| {
-            let named = self.values.iter().find(|(name, _)| e.what.ends_with(name));
-            let word = named.map_or(self.rate, |(_, word)| *word);
-            self.words.wrong(word, e.to_string())
-        })
+    /// What is wrong with a number, at the word that it came from.
+    fn blame(&self, error: BadNumber) -> ParseError {
+        let named = self.values.iter().find(|(name, _)| error.what.ends_with(name));
+        let word = named.map_or(self.rate, |(_, word)| *word);
+        self.words.wrong(word, error.to_string())
     }
 
     /// Nothing may be left over.
@@ -273,4 +243,8 @@ impl Reader<'_> {
             Some(word) => Err(self.words.wrong(word, format!("not read; {}", help(name.text)))),
         }
     }
+}
+
+fn times(span: Span, factor: f64) -> Span {
+    Span::from_secs(span.secs() * factor).unwrap_or(span)
 }
