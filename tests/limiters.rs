@@ -31,10 +31,6 @@ use ratescope::{Limiter, Outcome, Rate, Span, Time};
 
 /// The kinds, each with a limit of `{rate}`, a number `{n}` and spans in terms of its period.
 const KINDS: [&str; 14] = [
-    "exim {rate} strict",
-    "exim {rate} leaky",
-    "earrrl {rate} half-life {short}",
-    "earrrl {rate} half-life {long}",
     "token-bucket {rate} burst {n}",
     "gcra {rate} burst {n}",
     "leaky-bucket {rate} queue {n}",
@@ -42,10 +38,23 @@ const KINDS: [&str; 14] = [
     "sliding-window {rate} precision {short}",
     "sliding-counter {rate}",
     "sliding-log {rate}",
+    "{rate} & gcra {rate} burst {n} & sliding-log {rate}",
+    "exim {rate} leaky",
     "adaptive x3 decay {per} increase {long} floor {n}",
+    "exim {rate} strict",
+    "earrrl {rate} half-life {short}",
+    "earrrl {rate} half-life {long}",
     "adaptive x1.5 decay {per} increase {long} floor {n} strict",
-    "{rate} & gcra {rate} burst {n} & exim {rate} strict",
 ];
+
+/// Those that count in whole numbers, but for the one of several limits.
+const COUNTING: &[&str] = KINDS.split_at(7).0;
+
+/// Those that count only what they allowed.
+const ALLOWED_ONLY: &[&str] = KINDS.split_at(10).0;
+
+/// Those that measure a rate.
+const RATES: &[&str] = KINDS.split_at(8).1;
 
 /// A limiter and the scale that its events are of.
 #[derive(Clone, Debug)]

@@ -165,3 +165,49 @@ impl History {
         }
     }
 }
+
+/// A [`Limiter`](super::Limiter) out of a type with a `limit` and a `frame`.
+macro_rules! limit_by_frame {
+    ($limiter:ty) => {
+        impl Limiter for $limiter {
+            /// 40 bytes, and 16 for each block in which anything was allowed.
+            type State = History;
+
+            fn fresh(&self) -> History {
+                History::default()
+            }
+
+            fn ask(&self, state: &History, now: Time, cost: f64) -> Answer {
+                self.frame.ask(state, now, cost, self.limit.count())
+            }
+
+            fn count(&self, state: &mut History, now: Time, cost: f64, allowed: bool) {
+                self.frame.count(state, now, cost, allowed);
+            }
+
+            fn retry_after(&self, state: &History, now: Time, cost: f64) -> Retry {
+                self.frame.retry_after(state, now, cost)
+            }
+
+            /// Without a copy of the blocks: a refusal counts nothing, so it needs none.
+            fn peek(&self, state: &History, now: Time, cost: f64) -> Outcome {
+                self.ask(state, now, cost).outcome(|| self.retry_after(state, now, cost))
+            }
+
+            fn remaining(&self, state: &History, now: Time) -> f64 {
+                self.frame.remaining(state, now)
+            }
+
+            /// Until the latest block with an allowed event has left the window.
+            fn reset_after(&self, state: &History, now: Time) -> Span {
+                self.frame.reset_after(state, now)
+            }
+
+            fn most_in(&self, window: Span, _cost: f64) -> f64 {
+                self.frame.most_in(window)
+            }
+        }
+    };
+}
+
+pub(super) use limit_by_frame;

@@ -15,7 +15,7 @@
 
 use super::Limiter;
 use super::amount::window;
-use super::history::{Frame, History};
+use super::history::{Frame, History, limit_by_frame};
 use crate::outcome::{Answer, Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -54,44 +54,7 @@ impl SlidingLog {
     }
 }
 
-impl Limiter for SlidingLog {
-    /// 40 bytes, and 16 for each allowed event of the last period.
-    type State = History;
-
-    fn fresh(&self) -> History {
-        History::default()
-    }
-
-    fn ask(&self, state: &History, now: Time, cost: f64) -> Answer {
-        self.frame.ask(state, now, cost, self.limit.count())
-    }
-
-    fn count(&self, state: &mut History, now: Time, cost: f64, allowed: bool) {
-        self.frame.count(state, now, cost, allowed);
-    }
-
-    fn retry_after(&self, state: &History, now: Time, cost: f64) -> Retry {
-        self.frame.retry_after(state, now, cost)
-    }
-
-    /// Without a copy of the log: a refusal counts nothing, so it needs none.
-    fn peek(&self, state: &History, now: Time, cost: f64) -> Outcome {
-        self.ask(state, now, cost).outcome(|| self.retry_after(state, now, cost))
-    }
-
-    fn remaining(&self, state: &History, now: Time) -> f64 {
-        self.frame.remaining(state, now)
-    }
-
-    /// Until the latest allowed event is a period old.
-    fn reset_after(&self, state: &History, now: Time) -> Span {
-        self.frame.reset_after(state, now)
-    }
-
-    fn most_in(&self, window: Span, _cost: f64) -> f64 {
-        self.frame.most_in(window)
-    }
-}
+limit_by_frame!(SlidingLog);
 
 /// As in `sliding-log 10/1s`.
 impl fmt::Display for SlidingLog {

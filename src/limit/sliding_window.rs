@@ -17,7 +17,7 @@
 
 use super::Limiter;
 use super::amount::window;
-use super::history::Frame;
+use super::history::{Frame, limit_by_frame};
 use crate::outcome::{Answer, Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -69,45 +69,7 @@ impl SlidingWindow {
     }
 }
 
-impl Limiter for SlidingWindow {
-    /// 40 bytes, and 16 for each block in which anything was allowed, of which there are at most
-    /// as many as the precision goes into the period.
-    type State = History;
-
-    fn fresh(&self) -> History {
-        History::default()
-    }
-
-    fn ask(&self, state: &History, now: Time, cost: f64) -> Answer {
-        self.frame.ask(state, now, cost, self.limit.count())
-    }
-
-    fn count(&self, state: &mut History, now: Time, cost: f64, allowed: bool) {
-        self.frame.count(state, now, cost, allowed);
-    }
-
-    fn retry_after(&self, state: &History, now: Time, cost: f64) -> Retry {
-        self.frame.retry_after(state, now, cost)
-    }
-
-    /// Without a copy of the blocks: a refusal counts nothing, so it needs none.
-    fn peek(&self, state: &History, now: Time, cost: f64) -> Outcome {
-        self.ask(state, now, cost).outcome(|| self.retry_after(state, now, cost))
-    }
-
-    fn remaining(&self, state: &History, now: Time) -> f64 {
-        self.frame.remaining(state, now)
-    }
-
-    /// Until the latest block with an allowed event has left the window.
-    fn reset_after(&self, state: &History, now: Time) -> Span {
-        self.frame.reset_after(state, now)
-    }
-
-    fn most_in(&self, window: Span, _cost: f64) -> f64 {
-        self.frame.most_in(window)
-    }
-}
+limit_by_frame!(SlidingWindow);
 
 /// As in `sliding-window 240/1h precision 1m`.
 impl fmt::Display for SlidingWindow {

@@ -1,28 +1,9 @@
 //! Time running backwards: never mints allowance, never locks out for longer than a period.
 
-use crate::{Case, KINDS, cases, magnitude, steps};
+use crate::{COUNTING, Case, KINDS, RATES, cases, magnitude, steps};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::{Limiter, Retry, Time};
-
-/// Those that count.
-const COUNTING: &[&str] = &[
-    "token-bucket {rate} burst {n}",
-    "gcra {rate} burst {n}",
-    "leaky-bucket {rate} queue {n}",
-    "fixed-window {rate}",
-    "sliding-window {rate} precision {short}",
-    "sliding-counter {rate}",
-    "sliding-log {rate}",
-];
-
-/// Those that measure a rate.
-const RATES: &[&str] = &[
-    "exim {rate} strict",
-    "exim {rate} leaky",
-    "earrrl {rate} half-life {long}",
-    "adaptive x3 decay {per} increase {long} floor {n}",
-];
 
 /// The period that counts: of the window, rounded up to whole blocks, or of the full bucket.
 fn longest_period(case: &Case) -> f64 {

@@ -1,22 +1,8 @@
 //! What is counted, and what is not.
 
-use crate::{KINDS, cases, limiter, steps};
+use crate::{ALLOWED_ONLY, KINDS, cases, limiter, steps};
 use proptest::prelude::*;
 use ratescope::{Limiter, Retry, Time};
-
-/// All that count only what they allowed.
-const ALLOWED_ONLY: &[&str] = &[
-    "exim {rate} leaky",
-    "token-bucket {rate} burst {n}",
-    "gcra {rate} burst {n}",
-    "leaky-bucket {rate} queue {n}",
-    "fixed-window {rate}",
-    "sliding-window {rate} precision {short}",
-    "sliding-counter {rate}",
-    "sliding-log {rate}",
-    "adaptive x3 decay {per} increase {long} floor {n}",
-    "{rate} & gcra {rate} burst {n} & sliding-log {rate}",
-];
 
 proptest! {
     /// Take the refused events away, and the same are allowed, for the same reasons.
