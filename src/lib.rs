@@ -5,6 +5,7 @@
 pub mod estimate;
 pub mod keyed;
 pub mod limit;
+mod order;
 pub mod outcome;
 pub mod plot;
 pub mod rate;

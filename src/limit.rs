@@ -137,6 +137,7 @@ pub trait Limiter {
 }
 
 /// Whether `cost` is one that a limiter can count.
+#[inline(always)]
 pub(crate) fn is_cost(cost: f64) -> bool {
     (0.0..=MAX_COST).contains(&cost)
 }

@@ -48,7 +48,7 @@ impl Time {
     }
 
     /// Seconds from `earlier` to here; negative when time ran backwards.
-    #[inline]
+    #[inline(always)]
     pub fn since(self, earlier: Time) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / 1e6
     }

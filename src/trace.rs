@@ -64,7 +64,7 @@ impl Trace {
     }
 
     /// Adds what happened at one instant, not before the last one added.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, point: &Point) {
         self.total += u64::from(point.allowed) + u64::from(point.refused);
         match &mut self.levels[0].filling {
@@ -162,6 +162,7 @@ impl Trace {
 }
 
 /// The number of the column of level `k` in which `at` lies.
+#[inline(always)]
 fn slot(at: Time, k: usize) -> i64 {
     at.as_micros() >> (FINEST as usize + k)
 }

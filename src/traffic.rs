@@ -75,6 +75,7 @@ impl Traffic {
     }
 
     /// The next event, if it comes before `until`; an event at `until` itself waits.
+    #[inline(always)]
     pub fn next_before(&mut self, until: Time) -> Option<Time> {
         let next = self.next;
         (next < until).then(|| {
@@ -88,6 +89,7 @@ impl Traffic {
         self.next
     }
 
+    #[inline(always)]
     fn draw(&mut self) {
         self.next = match &mut self.source {
             Source::Steady(steady) => steady.draw(),

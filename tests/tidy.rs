@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// folder directly in src. On floor 0 a room may import those before it; elsewhere, none of its
 /// own floor. A room that is missing here is not part of the house: give it a floor.
 const FLOORS: [(char, &str, &[&str]); 6] = [
-    ('0', "", &["text", "time", "rate", "outcome", "estimate", "limit"]),
+    ('0', "", &["order", "text", "time", "rate", "outcome", "estimate", "limit"]),
     ('1', "0", &["keyed", "traffic", "log", "rules", "trace"]),
     ('2', "01", &["scope", "replay", "tune"]),
     ('p', "", &["plot"]),
@@ -54,7 +54,7 @@ const INEXACT: [&str; 24] = [
 ];
 
 /// The top level: what the design lists, and what its tools want to find there.
-const TOP_LEVEL: [&str; 17] = [
+const TOP_LEVEL: [&str; 18] = [
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
@@ -62,6 +62,7 @@ const TOP_LEVEL: [&str; 17] = [
     "LICENSE-MIT",
     "src",
     "tests",
+    "page",
     "www",
     "benches",
     "examples",

@@ -16,7 +16,7 @@ pub struct Decay {
 /// series is short by less than x⁷/8!, which below x = 1/128 is 2⁻⁶⁴ and cannot be seen. The
 /// series is also several times faster than two calls of `libm`, and x is small exactly when
 /// events are many.
-#[inline]
+#[inline(always)]
 pub fn decay(x: f64) -> Decay {
     if x < 1.0 / 128.0 {
         let tail = 1.0 / 24.0 - x * (1.0 / 120.0 - x * (1.0 / 720.0 - x * (1.0 / 5040.0)));

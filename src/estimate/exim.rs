@@ -29,6 +29,7 @@
 //! * **More than f64 can hold:** the rate stays at the largest number, and decays from there.
 
 use super::decay::{Decay, decay};
+use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 
 /// The gap between two events at the same instant, in seconds, as in Exim.
@@ -55,33 +56,33 @@ pub struct Measured {
 
 impl Exim {
     /// The rate after an event of cost `cost` (finite, at least 0) at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn measure(&self, before: Option<Measured>, now: Time, cost: f64) -> Measured {
         let rate = match before {
             None => cost,
             Some(last) => {
                 let Decay { left, mean } = self.decay_since(last.at, now);
-                (cost * mean + last.rate * left).max(cost).min(f64::MAX)
+                smaller(f64::MAX, larger(cost, cost * mean + last.rate * left))
             }
         };
         Measured { rate, at: now }
     }
 
     /// The decay that an event at `now` finds when the last one was at `last`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decay_since(&self, last: Time, now: Time) -> Decay {
         let gap = now.since(last);
         decay(if gap > 0.0 { gap / self.period.secs() } else { self.least_gap() })
     }
 
     /// The gap between two events at the same instant, in periods.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn least_gap(&self) -> f64 {
-        (SHORTEST_GAP / self.period.secs()).max(LEAST_X)
+        larger(LEAST_X, SHORTEST_GAP / self.period.secs())
     }
 
     /// The rate at `now`, at or after the last event, when nothing has arrived since.
-    #[inline]
+    #[inline(always)]
     pub fn rate_at(&self, last: Measured, now: Time) -> f64 {
         last.rate * decay(now.since(last.at).max(0.0) / self.period.secs()).left
     }

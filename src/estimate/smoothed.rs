@@ -25,6 +25,7 @@
 //! * **q much shorter than p:** (d/q) φ(-|x|) tends to p/(p - q), and B follows R at once.
 
 use super::decay::decay;
+use crate::order::{larger, smaller};
 use crate::time::Span;
 
 /// Smooths a rate that decays over `decay` with the time constant `increase`.
@@ -39,13 +40,13 @@ pub struct Smoothed {
 impl Smoothed {
     /// The smoothed rate `elapsed` seconds after it was `smoothed` and the rate was `rate`, when
     /// nothing has arrived since. In the unit of the two; a negative `elapsed` counts as none.
-    #[inline]
+    #[inline(always)]
     pub fn after(&self, smoothed: f64, rate: f64, elapsed: f64) -> f64 {
-        let elapsed = elapsed.max(0.0);
+        let elapsed = larger(0.0, elapsed);
         let (p, q) = (self.decay.secs(), self.increase.secs());
         let in_decays = elapsed / p;
         let in_increases = elapsed / q;
-        let slower = decay(in_decays.min(in_increases)).left;
+        let slower = decay(smaller(in_decays, in_increases)).left;
         if slower == 0.0 {
             return 0.0; // Both are gone, and the quotients may be infinite.
         }

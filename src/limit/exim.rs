@@ -116,7 +116,7 @@ impl Exim {
 
     /// Measures one event and stores it if the mode says so: all of [`check`](Limiter::check)
     /// but for the time to come back, which takes longer to find than the verdict.
-    #[inline]
+    #[inline(always)]
     pub fn measure(&self, state: &mut Option<Measured>, now: Time, cost: f64) -> Verdict {
         if !is_cost(cost) {
             return Verdict { rate: cost, over: true };
@@ -128,6 +128,7 @@ impl Exim {
     }
 
     /// Stores what an event measured if the mode says so, and follows a clock that was set back.
+    #[inline(always)]
     fn store(&self, state: &mut Option<Measured>, measured: Measured, allowed: bool) {
         if self.mode.counts(allowed) {
             *state = Some(measured);

@@ -61,7 +61,7 @@ impl Instrument {
     }
 
     /// One event of cost 1 at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn event(&mut self, now: Time) {
         let smoothed = self.smoothed_at(now);
         let before = self.state;
@@ -130,6 +130,7 @@ impl Instrument {
     }
 
     /// The blue line at `now`, in events per decay interval.
+    #[inline(always)]
     pub fn smoothed_at(&self, now: Time) -> f64 {
         let Some(last) = self.state else { return 0.0 };
         let smoothing = Smoothed { decay: self.period(), increase: self.increase };
@@ -172,7 +173,7 @@ impl Instrument {
         self.limiter.estimator()
     }
 
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, now: Time, rate: f64, smoothed: f64, allowed: u32, refused: u32) {
         self.trace.push(&Point {
             at: now,

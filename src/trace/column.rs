@@ -2,6 +2,7 @@
 
 use crate::estimate::exim::{Exim, Measured};
 use crate::estimate::smoothed::Smoothed;
+use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 
 /// What an instrument shows at one instant, just after what happened there.
@@ -61,9 +62,10 @@ pub struct Extent {
 }
 
 impl Extent {
+    #[inline(always)]
     fn include(&mut self, value: f64) {
-        self.low = self.low.min(value);
-        self.high = self.high.max(value);
+        self.low = smaller(self.low, value);
+        self.high = larger(self.high, value);
     }
 }
 
@@ -103,7 +105,7 @@ impl Column {
 
     /// Adds a point of the finest level. Columns there are so short against any interval one can
     /// set that what the lines do between two of its points would not show.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, point: &Point, total: u64) {
         self.rate.include(point.rate);
         self.smoothed.include(point.smoothed);
@@ -123,7 +125,7 @@ impl Column {
         self.extend(&later.end, later.last, later.total);
     }
 
-    #[inline]
+    #[inline(always)]
     fn extend(&mut self, end: &Point, last: Time, total: u64) {
         let allowed = self.end.allowed.saturating_add(end.allowed);
         let refused = self.end.refused.saturating_add(end.refused);

@@ -22,6 +22,7 @@ impl Clock {
     }
 
     /// Moves on by `gap` microseconds, which is at least zero; it stops at the end of time.
+    #[inline(always)]
     pub(super) fn advance(&mut self, gap: f64) {
         self.offset += gap;
         if self.offset >= REBASE {
@@ -32,6 +33,7 @@ impl Clock {
     }
 
     /// The microsecond it is in.
+    #[inline(always)]
     pub(super) fn time(self) -> Time {
         Time::from_micros(self.base.saturating_add(self.offset as i64))
     }

@@ -18,6 +18,7 @@ impl Poisson {
         Poisson { clock, random, mean_gap }
     }
 
+    #[inline(always)]
     pub(super) fn draw(&mut self) -> Time {
         self.clock.advance(self.random.exponential() * self.mean_gap);
         self.clock.time()

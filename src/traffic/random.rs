@@ -13,6 +13,7 @@ impl Random {
     }
 
     /// Uniform above 0 and up to 1, a multiple of 2⁻⁵³.
+    #[inline(always)]
     pub(super) fn uniform(&mut self) -> f64 {
         const STEP: f64 = 1.0 / (1u64 << 53) as f64;
         ((self.0.next_u64() >> 11) + 1) as f64 * STEP
@@ -23,7 +24,7 @@ impl Random {
     /// By inversion: P(-ln u > x) = P(u < e^-x) = e^-x. Knuth's algorithm S, which needs no
     /// logarithm, was measured: no faster natively and slower in WebAssembly. The hint to inline
     /// is measured too: called, it takes three times as long.
-    #[inline]
+    #[inline(always)]
     pub(super) fn exponential(&mut self) -> f64 {
         -libm::log(self.uniform())
     }

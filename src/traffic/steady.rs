@@ -19,6 +19,7 @@ impl Steady {
         Steady { start: start.as_micros(), gap, count: 0 }
     }
 
+    #[inline(always)]
     pub(super) fn draw(&mut self) -> Time {
         self.count += 1;
         let elapsed = (self.count as f64 * self.gap + 0.5) as i64;
