@@ -82,7 +82,7 @@ impl Exim {
     }
 
     /// The rate at `now`, at or after the last event, when nothing has arrived since.
-    #[inline(always)]
+    #[inline]
     pub fn rate_at(&self, last: Measured, now: Time) -> f64 {
         last.rate * decay(now.since(last.at).max(0.0) / self.period.secs()).left
     }

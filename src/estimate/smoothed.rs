@@ -40,7 +40,7 @@ pub struct Smoothed {
 impl Smoothed {
     /// The smoothed rate `elapsed` seconds after it was `smoothed` and the rate was `rate`, when
     /// nothing has arrived since. In the unit of the two; a negative `elapsed` counts as none.
-    #[inline(always)]
+    #[inline]
     pub fn after(&self, smoothed: f64, rate: f64, elapsed: f64) -> f64 {
         let elapsed = larger(0.0, elapsed);
         let (p, q) = (self.decay.secs(), self.increase.secs());

@@ -61,7 +61,6 @@ impl Instrument {
     }
 
     /// One event of cost 1 at `now`.
-    #[inline(always)]
     pub fn event(&mut self, now: Time) {
         let smoothed = self.smoothed_at(now);
         let before = self.state;
@@ -130,7 +129,6 @@ impl Instrument {
     }
 
     /// The blue line at `now`, in events per decay interval.
-    #[inline(always)]
     pub fn smoothed_at(&self, now: Time) -> f64 {
         let Some(last) = self.state else { return 0.0 };
         let smoothing = Smoothed { decay: self.period(), increase: self.increase };
