@@ -2,8 +2,8 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used)]
 
-#[path = "common/golden.rs"]
-mod golden;
+#[path = "common/picture.rs"]
+mod common;
 #[allow(dead_code)]
 #[path = "../examples/limiters.rs"]
 mod limiters;
@@ -11,7 +11,7 @@ mod limiters;
 #[path = "../examples/picture.rs"]
 mod picture;
 
-use golden::golden;
+use common::golden;
 use ratescope::plot::palette::Theme;
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ fn readme() -> String {
 
 #[test]
 fn the_picture_is_what_the_page_draws() {
-    for (name, theme) in [("scope-light.svg", Theme::Light), ("scope-dark.svg", Theme::Dark)] {
+    for (name, theme) in [("readme-light.svg", Theme::Light), ("readme-dark.svg", Theme::Dark)] {
         let picture = picture::picture(picture::README, Some(picture::CROSSHAIR), theme).unwrap();
         // What the text beside it says of the crosshair.
         assert!(picture.contains(">refused: rate 11.6 per 10s, limit 10<"));

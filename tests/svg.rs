@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 #![cfg(not(target_arch = "wasm32"))]
 
-#[path = "common/golden.rs"]
-mod golden;
+#[path = "common/picture.rs"]
+mod picture;
 
-use golden::golden;
+use picture::in_both_themes;
 use ratescope::plot::palette::Theme;
 use ratescope::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text, svg};
 
@@ -52,8 +52,7 @@ fn every_mark() -> Vec<Mark> {
 
 #[test]
 fn every_mark_in_both_themes() {
-    golden("marks-light.svg", &svg::write(&every_mark(), 300.0, 160.0, Theme::Light));
-    golden("marks-dark.svg", &svg::write(&every_mark(), 300.0, 160.0, Theme::Dark));
+    in_both_themes("marks", &every_mark(), [300.0, 160.0]);
 }
 
 /// The marks alone, without the frame around them.

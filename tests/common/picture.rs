@@ -1,7 +1,10 @@
-//! Pictures that a test holds.
+//! Pictures as SVG files, held by those in tests/plots.
 
-#![allow(clippy::unwrap_used, unreachable_pub)]
+#![allow(dead_code, unreachable_pub)] // Each test file uses its part.
+#![allow(clippy::unwrap_used)]
 
+use ratescope::plot::palette::Theme;
+use ratescope::plot::{Mark, svg};
 use std::path::Path;
 
 /// Compares with tests/plots/`name`. Where that is missing it is written, except in CI.
@@ -14,4 +17,12 @@ pub fn golden(name: &str, got: &str) {
     }
     let want = std::fs::read_to_string(&path).unwrap();
     assert!(got == want, "{name} is drawn otherwise; look, then delete it to accept:\n{got}");
+}
+
+/// Compares a picture with `name`-light.svg and `name`-dark.svg.
+#[track_caller]
+pub fn in_both_themes(name: &str, marks: &[Mark], [width, height]: [f64; 2]) {
+    for (theme, word) in [(Theme::Light, "light"), (Theme::Dark, "dark")] {
+        golden(&format!("{name}-{word}.svg"), &svg::write(marks, width, height, theme));
+    }
 }
