@@ -1,5 +1,5 @@
-//! Prints the table of the algorithms: what each remembers, and what a sender gets out of ten a
-//! minute at best, measured.
+//! Prints the README's table of the algorithms: what each remembers, and what a sender gets out of
+//! ten a minute, measured.
 //!
 //! `cargo run --release --example limiters`
 
@@ -7,44 +7,59 @@
 mod worst;
 
 use ratescope::limit::any::{AnyLimiter, AnyState};
-use ratescope::{Limiter, Span, Time};
-use std::error::Error;
+use ratescope::{Limiter, ParseError, Span, Time};
 
-const TABLE: [(&str, &str); 11] = [
-    ("exim 10/1m strict", "spam and abuse: who goes on over the limit gets nothing"),
-    ("exim 10/1m leaky", "a limit on a rate that is worth looking at"),
-    ("earrrl 10/1m", "abusers who do not let up; the longer the half-life, the longer the memory"),
+const LIMITERS: [(&str, &str); 11] = [
+    ("exim 10/1m strict", "abuse: who goes on over the limit gets nothing until they stop"),
+    ("exim 10/1m leaky", "a burst, then a steady rate, and a measured rate to look at"),
+    ("earrrl 10/1m", "abuse that goes on and on; the half-life is how long it is remembered"),
     ("token-bucket 10/1m", "interfaces: a burst, then a steady rate"),
-    ("gcra 10/1m", "the same, where each byte or a single write counts"),
-    ("leaky-bucket 10/1m", "handing work on at a steady pace, without refusing it"),
+    ("gcra 10/1m", "the same decisions, where each byte or a single write counts"),
+    ("leaky-bucket 10/1m", "handing work on at a steady pace: what passes waits in a queue"),
     ("fixed-window 10/1m", "quotas and invoices, which are per day or month of the calendar"),
-    ("sliding-window 10/1m precision 1s", "long windows in bounded memory"),
+    (
+        "sliding-window 10/1m precision 1s",
+        "long windows: 16 bytes a block in use, whatever the limit",
+    ),
     ("sliding-counter 10/1m", "a window without hard edges, in three words"),
-    ("sliding-log 10/1m", "few, costly events: no window ever has more"),
+    ("sliding-log 10/1m", "few, costly events: 16 bytes an event, and no window ever has more"),
     ("adaptive x3 decay 1m increase 1h floor 10", "senders too different for one limit"),
 ];
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let minute = Span::minutes(1);
-    println!(
-        "| limiter | bytes a key | at once | in the worst minute | hammered, a minute | good for |"
-    );
-    println!("|---|---|---|---|---|---|");
-    for (text, good_for) in TABLE {
-        let limiter: AnyLimiter = text.parse()?;
-        let (bytes, burst) = (bytes(&limiter), worst::burst(&limiter, Time::ZERO));
-        let (worst, hammered) =
-            (worst::greediest(&limiter, minute), worst::hammered(&limiter, 10, minute));
-        println!("| `{text}` | {bytes} | {burst} | {worst} | {hammered} | {good_for} |");
-    }
+fn main() -> Result<(), ParseError> {
+    print!("{}", table()?);
     Ok(())
 }
 
-/// The bytes of a state after a minute as busy as can be.
-fn bytes(limiter: &AnyLimiter) -> usize {
+/// The table, in Markdown.
+pub(crate) fn table() -> Result<String, ParseError> {
+    let minute = Span::minutes(1);
+    let mut table =
+        "| limiter | bytes a key | at once | worst minute | never more than | hammered \
+                     | good for |\n|---|--:|--:|--:|--:|--:|---|\n"
+            .to_owned();
+    for (text, good_for) in LIMITERS {
+        let limiter: AnyLimiter = text.parse()?;
+        let bytes = [1, 6000].map(|millis| bytes(&limiter, millis)).into_iter().fold(0, usize::max);
+        let burst = worst::burst(&limiter, Time::ZERO);
+        let worst = worst::greediest(&limiter, minute);
+        // Whole events pass, so a bound of 20.5 is one of 20.
+        let bound = limiter.most_in(minute, 1.0).floor();
+        let bound = if bound.is_finite() { bound.to_string() } else { "no bound".to_owned() };
+        let hammered = worst::hammered(&limiter, 10, minute);
+        table += &format!(
+            "| `{text}` | {bytes} | {burst} | {worst} | {bound} | {hammered} | {good_for} |\n"
+        );
+    }
+    Ok(table)
+}
+
+/// The bytes of a state after a minute with an event each so many milliseconds: what remembers
+/// events or blocks has the most when all are allowed, and far apart.
+fn bytes(limiter: &AnyLimiter, millis: i64) -> usize {
     let mut state = limiter.fresh();
-    for i in 0..60_000 {
-        limiter.check(&mut state, Time::from_micros(i * 1_000), 1.0);
+    for at in (0..60_000).step_by(millis as usize) {
+        limiter.check(&mut state, Time::from_micros(at * 1000), 1.0);
     }
     match &state {
         AnyState::Exim(state) => size_of_val(state),

@@ -1,7 +1,7 @@
 //! Estimators: how fast are events arriving?
 //!
 //! An estimator turns the events so far into a number of events per period, without deciding
-//! anything; a limiter compares that number with a limit. The ones here relate as follows.
+//! anything; a [limiter](crate::limit) compares that number with a limit.
 //!
 //! | estimator | what it keeps | a burst of n from rest reads | forgets |
 //! |---|---|---|---|
@@ -10,6 +10,23 @@
 //! | [`smoothed`] | one more number beside Exim's | nearly nothing | by 1/e in the longer interval |
 //! | [`exact`] | every event in the window | n | all at once, a period later |
 //!
+//! ```
+//! use ratescope::estimate::exim::Exim;
+//! use ratescope::{Span, Time};
+//!
+//! let exim = Exim { period: Span::minutes(1) };
+//! let first = exim.measure(None, Time::ZERO, 1.0);
+//! let second = exim.measure(Some(first), Time::from_secs(6.0)?, 1.0);
+//! assert_eq!(first.rate, 1.0); // event a minute
+//! assert!((second.rate - 1.856).abs() < 0.001);
+//!
+//! // A minute later without an event, 37 % are left.
+//! let left = exim.rate_at(second, Time::from_secs(66.0)?);
+//! assert!((left / second.rate - 0.368).abs() < 0.001);
+//! # Ok::<(), ratescope::BadNumber>(())
+//! ```
+//!
+//! # How they relate
 //! The first two are the same exponential memory. With λ = 1/period, N of the recent average
 //! follows Exim's rate but adds a whole event for each event, where Exim adds the mean of the
 //! decay over the gap, `(1 - e^-x)/x`. That mean is what makes a steady rate read exactly.

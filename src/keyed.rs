@@ -1,7 +1,30 @@
 //! One limiter for many keys, in bounded memory.
 //!
 //! A key is whatever is limited: a user, an address, both. Each has its own state, made when it is
-//! first seen, and at most `capacity` of them are remembered.
+//! first seen, and at most `capacity` of them are remembered. The limiter is any of [`limit`].
+//!
+//! ```
+//! use ratescope::Time;
+//! use ratescope::keyed::Keyed;
+//! use ratescope::limit::any::AnyLimiter;
+//!
+//! let limiter: AnyLimiter = "gcra 2/1m".parse()?;
+//! let mut senders = Keyed::<String, _>::new(limiter, 100_000);
+//!
+//! let now = Time::ZERO;
+//! let mut passes = |who: &str| senders.check(who, now, 1.0).is_allowed();
+//! assert!(passes("ann") && passes("ann"));
+//! assert!(!passes("ann"));
+//! assert!(passes("bob"));
+//!
+//! // Both must let it pass, and it counts in both or in neither: Bob still has one to go.
+//! assert!(!senders.check_all(&["ann", "bob"], now, 1.0).is_allowed());
+//! assert!(senders.check("bob", now, 1.0).is_allowed());
+//! assert_eq!(senders.len(), 2);
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
+//!
+//! [`limit`]: crate::limit
 //!
 //! # What is forgotten
 //! When there is no room for a new key, the one that was used least recently goes. No key expires

@@ -1,4 +1,93 @@
-//! An oscilloscope for rate limiters.
+//! An oscilloscope for rate limiters: ten limiters, the measurements they are made of, and the
+//! scope that shows them at work, without its screen.
+//!
+//! # A first example
+//! A limiter is a rule; what it remembers of one sender is a state. An event goes in with the time
+//! at which it came, and an outcome comes out, with the numbers that it is based on.
+//!
+//! ```
+//! use ratescope::limit::exim::{Exim, Mode};
+//! use ratescope::{Limiter, Retry, Time};
+//!
+//! let limiter = Exim { limit: "10/1m".parse()?, mode: Mode::Leaky };
+//! let mut alice = limiter.fresh();
+//!
+//! // A burst of ten passes, and one more does not.
+//! let now = Time::from_secs(12.5)?;
+//! for _ in 0..10 {
+//!     assert!(limiter.check(&mut alice, now, 1.0).is_allowed());
+//! }
+//! let outcome = limiter.check(&mut alice, now, 1.0);
+//! assert!(!outcome.is_allowed());
+//!
+//! // It says when to come back, and means it.
+//! if let Some(Retry::After(wait)) = outcome.retry_after() {
+//!     assert!(limiter.check(&mut alice, now.after(wait), 1.0).is_allowed());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! For many senders see [`keyed`]; to choose a limiter by a text, [`limit::any`]; to choose one at
+//! all, the tables in [`limit`].
+//!
+//! # The chapters, in the order to read them
+//! 1. [`time`]: instants and spans, and [`rate`]: how many, per how long.
+//! 2. [`estimate`]: how fast are events arriving? Exim's rate, the recent average, the smoothed
+//!    line, and the exact count that they are held against.
+//! 3. [`limit`]: may this event pass? What a limiter is, and one page for each. [`outcome`] is
+//!    what it answers.
+//! 4. [`keyed`]: one limiter for many keys, in bounded memory.
+//! 5. [`traffic`]: where events come from when nobody sends any.
+//! 6. [`scope`]: the oscilloscope without its screen, and [`trace`]: what it remembers of a run.
+//! 7. [`view`]: what to draw of it, and [`plot`]: the marks, scales and colours to draw with.
+//!
+//! [`text`] is what all text forms share.
+//!
+//! # What holds everywhere
+//! **Time is an argument.** No clock is read here, so that a recorded run gives what it gave when
+//! it happened, and a test needs no waiting. Any origin will do; windows of the clock begin at it.
+//! A service keeps one, and asks its own clock:
+//!
+//! ```
+//! # use ratescope::Time;
+//! let start = std::time::Instant::now();
+//! let now = Time::from_micros(start.elapsed().as_micros() as i64);
+//! ```
+//!
+//! **Time may run backwards**, and no one is locked out for it: [`limit`] says what happens then.
+//!
+//! **A cost** is a number of events, or of whatever is limited: 1 mostly, and from 0 to
+//! [`limit::MAX_COST`]. Cost 0 asks and counts nothing. Any other number is denied.
+//!
+//! **A limit of 0** refuses everything where events are counted in windows. Exim's limiter
+//! measures and refuses nothing then, as Exim itself does. The others have no limit of 0.
+//!
+//! **Bad numbers never pass.** What is negative, infinite or not a number is refused where it
+//! enters, with a [`BadNumber`] that says what would be right. What is read from a text is refused
+//! with a [`ParseError`], which knows the word that is wrong. A panic is a bug.
+//!
+//! **Text forms** are read by `FromStr`, written by `Display`, and come back as what they were:
+//! [`Span`] `1h30m`, [`Rate`] `10/1m`, [`Pattern`] `bursts`, [limiters](limit::FORMS)
+//! `gcra 10/1s burst 20`.
+//!
+//! **The same bits everywhere.** Exponentials and logarithms are those of the `libm` crate, so the
+//! same events give the same bits natively, in WebAssembly and on every machine.
+//!
+//! **Bounded.** A state is a few words, of fixed size but for the logs and windows; whatever can
+//! grow has a cap that the caller can see.
+//!
+//! # The map
+//! Imports run downwards only. `tests/tidy.rs` holds that, and that only floor 4 knows a clock, a
+//! file or the browser.
+//!
+//! | floor | modules | imports from |
+//! |---|---|---|
+//! | 4 | `web`, the page, in WebAssembly only; the programs | all |
+//! | 3 | [`view`] | 0, 1, 2, p |
+//! | 2 | [`scope`] | 0, 1 |
+//! | 1 | [`keyed`], [`traffic`], [`trace`] | 0 |
+//! | 0 | [`text`], [`time`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
+//! | p | [`plot`] | nothing of ours |
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -26,3 +115,8 @@ pub use rate::Rate;
 pub use text::{BadNumber, ParseError};
 pub use time::{Span, Time};
 pub use traffic::{Pattern, Traffic};
+
+/// The examples of the README are run with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -4,6 +4,30 @@
 //! one rule serves any number of keys and a state can live in a map, a file or a database.
 //! Everything is `(limit, state, now, cost) -> (state, outcome)`: no clock is read.
 //!
+//! ```
+//! use ratescope::limit::token_bucket::TokenBucket;
+//! use ratescope::{Limiter, Span, Time};
+//!
+//! let limiter = TokenBucket::new("10/1m".parse()?, 3.0)?;
+//! let mut state = limiter.fresh();
+//! let passed: Vec<i64> = (0..60)
+//!     .filter(|second| {
+//!         let now = Time::from_micros(second * 1_000_000);
+//!         limiter.check(&mut state, now, 1.0).is_allowed()
+//!     })
+//!     .collect();
+//! // Three at once, then one each six seconds.
+//! assert_eq!(passed[..6], [0, 1, 2, 6, 12, 18]);
+//! // Twelve in all, and in no minute will there be more.
+//! assert_eq!(passed.len(), 12);
+//! assert_eq!(limiter.most_in(Span::minutes(1), 1.0).floor(), 12.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Those that measure a rate do so by an [estimator](crate::estimate). [`any`] is whichever of
+//! them a text names, and [`keyed`](crate::keyed) keeps the states of many keys.
+//!
+//! # The limiters
 //! | limiter | what it holds against its limit | counts | state |
 //! |---|---|---|---|
 //! | [`exim`] | a decaying rate, with the event | all, the allowed, or none | 24 bytes |

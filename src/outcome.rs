@@ -1,4 +1,7 @@
-//! What a limiter answers, with the numbers it is based on.
+//! Outcomes: what a [limiter](crate::limit) answers, with the numbers that it is based on.
+//!
+//! An [`Outcome`] says whether an event may pass, at once or after a wait, or when to come back. An
+//! [`Answer`] is the same before anything is counted; only those who write a limiter meet it.
 
 use crate::text::Decimal;
 use crate::time::Span;

@@ -1,8 +1,10 @@
-//! What to draw, as plain data in CSS pixels: x to the right, y down.
+//! Marks: what to draw, as plain data in CSS pixels, x to the right and y down.
 //!
 //! A mark says which role its ink plays, not its colour, so that one picture serves the light and
 //! the dark theme, the canvas of the page and an SVG file. Marks of many parts (a polyline, all
 //! ticks of an axis) are one mark with one stroke, because that is what a canvas draws fast.
+//!
+//! [`view`](crate::view) makes them; [`svg::write`] and the page's canvas draw them.
 
 pub mod axis;
 pub mod palette;

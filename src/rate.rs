@@ -1,4 +1,18 @@
-//! How many, per how long.
+//! Rates: how many, per how long.
+//!
+//! What a [limiter](crate::limit) is given as its limit: a count in a [span](crate::time::Span).
+//!
+//! ```
+//! use ratescope::{Rate, Span};
+//!
+//! let limit: Rate = "10/1m".parse()?;
+//! assert_eq!((limit.count(), limit.per()), (10.0, Span::minutes(1)));
+//! assert_eq!(limit.to_string(), "10/1m");
+//!
+//! // As many a second, but six hundred of them may come at once.
+//! assert_eq!("600/1h".parse::<Rate>()?.per_second(), limit.per_second());
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
 
 use crate::text::{BadNumber, Decimal, ParseError, leading_number, number};
 use crate::time::Span;

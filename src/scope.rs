@@ -3,6 +3,21 @@
 //! A run is a function of the settings it began with and of the commands since, each with its
 //! time on the scope's own clock. The same commands give the same run, whatever the steps in
 //! which time was told: that is what makes a link a recording.
+//!
+//! ```
+//! use ratescope::Time;
+//! use ratescope::scope::{Link, Scope};
+//!
+//! // Twelve events at once against a limit of ten, as the page's address says it.
+//! let link: Link = "limit=10&auto=off&do=1:events*12".parse()?;
+//! let mut scope = Scope::replay(&link)?;
+//! scope.advance(Time::from_secs(5.0)?, usize::MAX);
+//! assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (10, 2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Its automatic events are [`traffic`](crate::traffic), what it measures with is an
+//! [`estimate`](crate::estimate) and a [limiter](crate::limit), and [`view`](crate::view) draws it.
 
 pub mod instrument;
 pub mod link;

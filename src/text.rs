@@ -1,7 +1,9 @@
 //! What every text form shares: an error that points at the word, and the reading of numbers.
 //!
-//! Rates, spans and limiters each have one text form, read by `FromStr` and written by `Display`.
-//! The same language is used in the page, in links, on the command line and in rule files.
+//! [Rates](crate::rate), [spans](crate::time), [limiters](crate::limit::FORMS),
+//! [patterns](crate::traffic::Pattern) and [links](crate::scope::link) each have one text form,
+//! read by `FromStr` and written by `Display`. It is the same in the page, in links and on the
+//! command line.
 
 mod number;
 mod words;

@@ -1,4 +1,24 @@
-//! Instants and spans of time. Time is always an argument here: nothing reads a clock.
+//! Instants and spans of time.
+//!
+//! Time is always an argument here: nothing reads a clock. An instant is a whole number of
+//! microseconds, so that differences are exact; a span is a number of seconds. With a count, a span
+//! makes a [rate](crate::rate).
+//!
+//! ```
+//! use ratescope::{Span, Time};
+//!
+//! let noon: Time = "43200".parse()?;
+//! let wait: Span = "1m30s".parse()?;
+//! assert_eq!(noon.after(wait).as_secs(), 43_290.0);
+//! assert_eq!(noon.until(noon.after(wait)), wait);
+//! assert_eq!(Span::from_secs(0.25)?.to_string(), "250ms");
+//!
+//! // An error says what was read, which part is wrong, and what would be right.
+//! let error = "5 minutes".parse::<Span>().unwrap_err();
+//! assert_eq!(error.at(), 1..2);
+//! assert!(error.problem().starts_with("a span has no spaces"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::text::{BadNumber, Decimal, ParseError, leading_number, number, split};
 use core::fmt;

@@ -2,6 +2,20 @@
 //!
 //! A seed gives the same events, bit for bit, natively and in WebAssembly: the random numbers
 //! are PCG32 (O'Neill 2014) and every logarithm and sine is the `libm` crate's.
+//!
+//! ```
+//! use ratescope::{Pattern, Time, Traffic};
+//!
+//! // Events of the first minute, two a second in the mean, always the same with seed 1.
+//! let minute = Time::from_secs(60.0)?;
+//! let events = || Traffic::new(Pattern::Poisson, 2.0, 1, Time::ZERO);
+//! let first: Vec<Time> = events()?.take_while(|&at| at < minute).collect();
+//! assert!((90..150).contains(&first.len()));
+//! assert!(events()?.take(first.len()).eq(first));
+//! # Ok::<(), ratescope::BadNumber>(())
+//! ```
+//!
+//! They go to a [limiter](crate::limit), or to the [scope](crate::scope).
 
 mod bursts;
 mod clock;

@@ -77,9 +77,9 @@ impl Adaptive {
     ///
     /// # Errors
     /// When the factor is not above 1 and finite: a limit no higher than the habit sinks to the
-    /// floor. When the decay is less than a microsecond, or the increase less than twice the decay: a limit that
-    /// follows the rate at once limits nothing. When the floor is not above 0 and finite: a new
-    /// sender could never begin.
+    /// floor. When the decay is less than a microsecond, or the increase less than twice the decay:
+    /// a limit that follows the rate at once limits nothing. When the floor is not above 0 and
+    /// finite: a new sender could never begin.
     pub fn new(
         factor: f64,
         decay: Span,

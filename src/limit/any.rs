@@ -1,5 +1,22 @@
-//! Any of the limiters, chosen while the program runs: by a text, in the page, a link, a rule
-//! file or on the command line.
+//! Any of the limiters, chosen by a text while the program runs.
+//!
+//! ```
+//! use ratescope::limit::any::AnyLimiter;
+//! use ratescope::{Limiter, Time};
+//!
+//! let limiter: AnyLimiter = "3/1s & sliding-log 10/1m".parse()?;
+//! let mut state = limiter.fresh();
+//! let outcomes = [0; 4].map(|_| limiter.check(&mut state, Time::ZERO, 1.0));
+//! assert_eq!(
+//!     outcomes[3].to_string(),
+//!     "refused: level 4, limit 3; allowed again in 1s",
+//! );
+//!
+//! // A mistake is known by its place.
+//! let error = "gcra 10/1m brust 3".parse::<AnyLimiter>().unwrap_err();
+//! assert_eq!(error.at(), 11..16);
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
 
 use super::adaptive::{Adaptive, Habit};
 use super::all_of::AllOf;
