@@ -6,34 +6,18 @@
 
 pub mod instrument;
 pub mod link;
-pub mod pace;
 pub mod settings;
 
+pub use crate::run::{Command, commands::MEMORY, pace};
 pub use instrument::Instrument;
 pub use link::Link;
 pub use settings::Settings;
 
+use crate::run::Run;
+use crate::run::commands::Recording;
 use crate::text::{BadNumber, ParseError};
 use crate::time::Time;
 use crate::traffic::Traffic;
-use std::collections::VecDeque;
-
-/// Something that a person does to a run, other than to look at it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// So many events at once: one for a click.
-    Events(u32),
-    /// A setting is given a value.
-    Set {
-        /// One of [`settings::NAMES`].
-        name: String,
-        /// As [`Settings::set`] reads it.
-        value: String,
-    },
-}
-
-/// Commands remembered for a link. A run with more of them can't be replayed from one.
-pub const MEMORY: usize = 1000;
 
 /// A run of the scope.
 #[derive(Clone, Debug)]
@@ -43,10 +27,7 @@ pub struct Scope {
     instrument: Instrument,
     traffic: Option<Traffic>,
     now: Time,
-    /// What is to be done, and when.
-    script: VecDeque<(Time, Command)>,
-    /// What was done, and when; `None` once it was too much.
-    done: Option<Vec<(Time, Command)>>,
+    recording: Recording,
 }
 
 impl Scope {
@@ -61,8 +42,7 @@ impl Scope {
             instrument: Instrument::new(settings.limiter()?, settings.increase),
             traffic: None,
             now: Time::ZERO,
-            script: VecDeque::new(),
-            done: Some(Vec::new()),
+            recording: Recording::new(&[]),
         };
         scope.restart_traffic()?;
         Ok(scope)
@@ -74,7 +54,7 @@ impl Scope {
     /// As for [`new`](Self::new).
     pub fn replay(link: &Link) -> Result<Self, BadNumber> {
         let mut scope = Self::new(link.settings)?;
-        scope.script.extend(link.script.iter().cloned());
+        scope.recording = Recording::new(&link.script);
         Ok(scope)
     }
 
@@ -83,7 +63,7 @@ impl Scope {
     pub fn advance(&mut self, until: Time, most: usize) {
         let mut left = most;
         while self.now < until && left > 0 {
-            let next = self.script.front().map(|&(at, _)| at).filter(|&at| at <= until);
+            let next = self.recording.due(until);
             let stop = next.unwrap_or(until).max(self.now);
             if let Some(traffic) = &mut self.traffic {
                 while left > 0 {
@@ -97,7 +77,7 @@ impl Scope {
                 return;
             }
             self.now = stop;
-            if let Some((_, command)) = next.and_then(|_| self.script.pop_front()) {
+            if let Some(command) = next.and_then(|_| self.recording.take()) {
                 // A script was read from text that was checked, so nothing here is refused.
                 let _ = self.apply(command);
             }
@@ -134,19 +114,14 @@ impl Scope {
 
     /// Whether commands of a link are still to come.
     pub fn has_script(&self) -> bool {
-        !self.script.is_empty()
+        self.recording.is_waiting()
     }
 
     /// A link that replays this run up to now; without what was done, if that was too much, so
     /// that it begins with the settings of now.
     pub fn link(&self) -> Link {
-        match &self.done {
-            Some(done) => Link {
-                settings: self.viewed(),
-                script: done.iter().chain(&self.script).cloned().collect(),
-                at: self.now,
-                paused: false,
-            },
+        match self.recording.all() {
+            Some(script) => Link { settings: self.viewed(), script, at: self.now, paused: false },
             None => Link { settings: self.settings, ..Link::default() },
         }
     }
@@ -184,30 +159,11 @@ impl Scope {
                 }
             }
         }
-        self.remember(command);
+        match &command {
+            Command::Set { name, .. } if ["speed", "window", "exact"].contains(&name.as_str()) => {}
+            _ => self.recording.remember(self.now, command),
+        }
         Ok(())
-    }
-
-    /// Keeps a command for the link; the last of several changes to one setting in one instant,
-    /// and how many events there were in it, are enough.
-    fn remember(&mut self, command: Command) {
-        let Some(done) = &mut self.done else { return };
-        if let Command::Set { name, .. } = &command
-            && ["speed", "window", "exact"].contains(&name.as_str())
-        {
-            return;
-        }
-        let full = done.len() == MEMORY;
-        match (done.last_mut(), &command) {
-            (Some((at, Command::Events(n))), Command::Events(m)) if *at == self.now => *n += m,
-            (Some((at, Command::Set { name, value })), Command::Set { name: n, value: v })
-                if *at == self.now && name == n =>
-            {
-                value.clone_from(v);
-            }
-            _ if full => self.done = None,
-            _ => done.push((self.now, command)),
-        }
     }
 
     /// Begins the automatic events anew from now.
@@ -218,5 +174,27 @@ impl Scope {
             false => None,
         };
         Ok(())
+    }
+}
+
+impl Run for Scope {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn speed(&self) -> f64 {
+        self.settings.speed
+    }
+
+    fn load(&self) -> f64 {
+        if self.settings.auto { self.settings.auto_rate } else { 0.0 }
+    }
+
+    fn per_frame(&self) -> usize {
+        400_000
+    }
+
+    fn advance(&mut self, until: Time, most: usize) {
+        self.advance(until, most);
     }
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// own floor. A room that is missing here is not part of the house: give it a floor.
 const FLOORS: [(char, &str, &[&str]); 6] = [
     ('0', "", &["order", "text", "time", "rate", "outcome", "estimate", "limit"]),
-    ('1', "0", &["keyed", "traffic", "log", "rules", "trace"]),
+    ('1', "0", &["keyed", "traffic", "log", "rules", "trace", "run"]),
     ('2', "01", &["scope", "replay", "tune"]),
     ('p', "", &["plot"]),
     ('3', "012p", &["view"]),

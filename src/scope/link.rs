@@ -8,8 +8,10 @@
 //! scope: `events*10` is ten events at once, anything else gives a setting a value. `at` is the
 //! time at which the viewer enters, `paused` keeps it there.
 
-use super::settings::{NAMES, Settings, names};
-use super::{Command, MEMORY};
+use super::Command;
+use super::settings::{NAMES, Settings};
+use crate::run::commands::{read, write};
+use crate::run::read::listed;
 use crate::text::{ParseError, parts};
 use crate::time::Time;
 use core::fmt;
@@ -39,14 +41,7 @@ impl fmt::Display for Link {
         if self.paused {
             f.write_str("&paused")?;
         }
-        for (i, (at, command)) in self.script.iter().enumerate() {
-            f.write_str(if i == 0 { "&do=" } else { "," })?;
-            match command {
-                Command::Events(n) => write!(f, "{at}:events*{n}")?,
-                Command::Set { name, value } => write!(f, "{at}:{name}={value}")?,
-            }
-        }
-        Ok(())
+        write(f, &self.script)
     }
 }
 
@@ -62,55 +57,19 @@ impl FromStr for Link {
             match name {
                 "at" => link.at = value.parse().map_err(inside)?,
                 "paused" => link.paused = true,
-                "do" => link.script = script(value, link.settings).map_err(inside)?,
+                "do" => {
+                    let mut then = link.settings;
+                    let mut set = |name: &str, value: &str| then.set(name, value);
+                    link.script = read(value, &NAMES, &mut set).map_err(inside)?;
+                }
                 _ if NAMES.contains(&name) => link.settings.set(name, value).map_err(inside)?,
                 _ => {
-                    let names = names();
+                    let names = listed(&NAMES);
                     let help = format!("not part of a link; it has at, paused, do, {names}");
                     return Err(ParseError::new(text, offset..offset + name.len(), help));
                 }
             }
         }
         Ok(link)
-    }
-}
-
-/// The most events that one command makes.
-const BURST: u32 = 100_000;
-
-fn script(text: &str, mut settings: Settings) -> Result<Vec<(Time, Command)>, ParseError> {
-    const HELP: &str = "write a time, a colon and what is done, such as 1:events*10 or 5:limit=20";
-    let mut script = Vec::new();
-    for (offset, part) in parts(text, ',') {
-        let wrong = |help: &str| ParseError::new(text, offset..offset + part.len(), help);
-        let (time, what) = part.split_once(':').ok_or_else(|| wrong(HELP))?;
-        let at: Time = time.parse().map_err(|e: ParseError| e.inside(text, offset))?;
-        if at < script.last().map_or(Time::ZERO, |&(last, _)| last) {
-            return Err(wrong("a time before zero or before the one before it"));
-        }
-        let command = match what.split_once(['=', '*']) {
-            Some(("events", n)) => {
-                let n = n.parse().ok().filter(|n| (1..=BURST).contains(n));
-                Command::Events(n.ok_or_else(|| wrong("write from 1 to 100000 events"))?)
-            }
-            Some((name, value)) if NAMES.contains(&name) => {
-                let at = offset + part.len() - value.len();
-                settings.set(name, value).map_err(|e| e.inside(text, at))?;
-                Command::Set { name: name.to_owned(), value: value.to_owned() }
-            }
-            None if what == "events" => Command::Events(1),
-            Some((name, _)) => {
-                let at = offset + time.len() + 1;
-                let names = names();
-                let help = format!("nothing that can be done; write events or one of {names}");
-                return Err(ParseError::new(text, at..at + name.len(), help));
-            }
-            None => return Err(wrong(HELP)),
-        };
-        script.push((at, command));
-    }
-    match script.len() <= MEMORY {
-        true => Ok(script),
-        false => Err(ParseError::whole(text, format!("more than {MEMORY} commands"))),
     }
 }

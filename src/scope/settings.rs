@@ -2,11 +2,11 @@
 
 use crate::limit::exim::{Exim, Mode};
 use crate::rate::Rate;
-use crate::text::{self, BadNumber, Decimal, ParseError};
+use crate::run::read::{WINDOW, decimal, listed, on_off, seed, span, switch};
+use crate::text::{BadNumber, Decimal, ParseError};
 use crate::time::Span;
 use crate::traffic::Pattern;
 use core::ops::RangeInclusive;
-use core::str::FromStr;
 
 /// All settings of the scope.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,18 +68,7 @@ pub const NAMES: [&str; 11] = [
     "exact",
 ];
 
-/// The names of all settings, for people.
-pub(crate) fn names() -> String {
-    let mut list = String::new();
-    for name in NAMES {
-        list.push_str(if list.is_empty() { "" } else { ", " });
-        list.push_str(name);
-    }
-    list
-}
-
 const INTERVAL: RangeInclusive<f64> = 0.1..=604_800.0;
-const WINDOW: RangeInclusive<f64> = 10.0..=3600.0;
 
 impl Settings {
     /// Sets `name` to what `value` says.
@@ -102,15 +91,12 @@ impl Settings {
             "auto" => self.auto = switch(value)?,
             "pattern" => self.pattern = value.parse()?,
             "auto-rate" => self.auto_rate = decimal(value, 0.1..=1e6, "from 0.1 to 1000000")?,
-            "seed" => {
-                let help = "write a whole number from 0 up";
-                self.seed = value.parse().map_err(|_| ParseError::whole(value, help))?;
-            }
+            "seed" => self.seed = seed(value)?,
             "speed" => self.speed = decimal(value, 0.1..=10.0, "from 0.1 to 10")?,
-            "window" => self.window = span(value, WINDOW, "from 10s to 1h")?,
+            "window" => self.window = span(value, WINDOW.0, WINDOW.1)?,
             "exact" => self.exact = switch(value)?,
             _ => {
-                let help = format!("not a setting; there are {}", names());
+                let help = format!("not a setting; there are {}", listed(&NAMES));
                 return Err(ParseError::whole(name, help));
             }
         }
@@ -119,19 +105,18 @@ impl Settings {
 
     /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
     pub fn get(&self, name: &str) -> String {
-        let on = |switch: bool| if switch { "on" } else { "off" };
         match name {
             "decay" => self.decay.to_string(),
             "increase" => self.increase.to_string(),
             "limit" => Decimal(self.limit).to_string(),
             "mode" => if self.mode == Mode::Leaky { "leaky" } else { "strict" }.to_owned(),
-            "auto" => on(self.auto).to_owned(),
+            "auto" => on_off(self.auto),
             "pattern" => self.pattern.to_string(),
             "auto-rate" => Decimal(self.auto_rate).to_string(),
             "seed" => self.seed.to_string(),
             "speed" => Decimal(self.speed).to_string(),
             "window" => self.window.to_string(),
-            "exact" => on(self.exact).to_owned(),
+            "exact" => on_off(self.exact),
             _ => String::new(),
         }
     }
@@ -142,29 +127,5 @@ impl Settings {
     /// When a field was given a value that [`set`](Self::set) would have refused.
     pub fn limiter(&self) -> Result<Exim, BadNumber> {
         Ok(Exim { limit: Rate::new(self.limit, self.decay)?, mode: self.mode })
-    }
-}
-
-fn switch(text: &str) -> Result<bool, ParseError> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(ParseError::whole(text, "write on or off")),
-    }
-}
-
-fn span(text: &str, range: RangeInclusive<f64>, words: &str) -> Result<Span, ParseError> {
-    let span = Span::from_str(text)?;
-    match range.contains(&span.secs()) {
-        true => Ok(span),
-        false => Err(ParseError::whole(text, format!("out of range; choose {words}"))),
-    }
-}
-
-fn decimal(text: &str, range: RangeInclusive<f64>, words: &str) -> Result<f64, ParseError> {
-    match text::number(text) {
-        Some(n) if range.contains(&n) => Ok(n),
-        Some(_) => Err(ParseError::whole(text, format!("out of range; choose {words}"))),
-        None => Err(ParseError::whole(text, format!("not a number; choose {words}"))),
     }
 }

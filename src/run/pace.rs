@@ -1,14 +1,11 @@
-//! How the viewer's time becomes the scope's: speed, pause, and what happened unseen.
+//! How the viewer's time becomes the run's: speed, pause, and what happened unseen.
 
-use super::Scope;
+use super::Run;
 use crate::time::{Span, Time};
 
 /// Without a frame for longer than this, in milliseconds, nobody was looking: the page was
 /// hidden or the machine asleep.
 const ABSENCE: f64 = 1000.0;
-
-/// Events generated for one frame at most, so that a frame always ends.
-const PER_FRAME: usize = 400_000;
 
 /// Events generated for one absence at most: a few seconds of work.
 pub const CATCH_UP: f64 = 5e6;
@@ -23,16 +20,16 @@ pub struct Gap {
     pub from: Time,
     /// When it ended.
     pub to: Time,
-    /// How long the scope stood still besides, because events were too many to generate.
+    /// How long the run stood still besides, because events were too many to generate.
     pub skipped: Span,
 }
 
-/// Drives a scope by the viewer's clock.
+/// Drives a run by the viewer's clock.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
     /// The viewer's time at the last frame, in milliseconds; `None` when it does not run.
     wall: Option<f64>,
-    /// The scope's time to reach, and the part of a microsecond beyond.
+    /// The run's time to reach, and the part of a microsecond beyond.
     target: Time,
     rest: f64,
     gaps: Vec<Gap>,
@@ -40,39 +37,39 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Lets the scope catch up with the viewer's time `wall`, in milliseconds from any origin.
+    /// Lets the run catch up with the viewer's time `wall`, in milliseconds from any origin.
     ///
-    /// Time that passed since the last call counts at the scope's speed; the first call, and the
+    /// Time that passed since the last call counts at the run's speed; the first call, and the
     /// first after [`stop`](Self::stop), only sets the clock.
-    pub fn run(&mut self, scope: &mut Scope, wall: f64) {
+    pub fn run(&mut self, run: &mut dyn Run, wall: f64) {
         let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
         self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
-        self.target = self.target.max(scope.now());
-        let seconds = passed / 1e3 * scope.settings().speed;
+        self.target = self.target.max(run.now());
+        let seconds = passed / 1e3 * run.speed();
         match passed > ABSENCE {
-            true => self.catch_up(scope, seconds),
+            true => self.catch_up(run, seconds),
             false => self.move_target(seconds),
         }
-        scope.advance(self.target, PER_FRAME);
+        run.advance(self.target, run.per_frame());
         // What one frame can't do of an absence, the next ones do. Otherwise the machine is too
-        // slow for the rate and the speed, and the scope's time slows down instead.
-        let catching_up = self.gaps.last().is_some_and(|gap| scope.now() < gap.to);
-        self.slowed = scope.now() < self.target && !catching_up;
+        // slow for the rate and the speed, and the run's time slows down instead.
+        let catching_up = self.gaps.last().is_some_and(|gap| run.now() < gap.to);
+        self.slowed = run.now() < self.target && !catching_up;
         if self.slowed {
-            self.target = scope.now();
+            self.target = run.now();
         }
     }
 
-    /// Stops the clock; the scope stays where it is.
+    /// Stops the clock; the run stays where it is.
     pub fn stop(&mut self) {
         self.wall = None;
     }
 
-    /// Lets `span` pass on the scope with the clock stopped.
-    pub fn step(&mut self, scope: &mut Scope, span: Span) {
+    /// Lets `span` pass in the run with the clock stopped.
+    pub fn step(&mut self, run: &mut dyn Run, span: Span) {
         self.stop();
-        self.target = scope.now().after(span);
-        scope.advance(self.target, PER_FRAME);
+        self.target = run.now().after(span);
+        run.advance(self.target, run.per_frame());
     }
 
     /// Stretches that nobody saw, oldest first.
@@ -85,9 +82,8 @@ impl Pace {
         self.slowed
     }
 
-    fn catch_up(&mut self, scope: &Scope, seconds: f64) {
-        let settings = scope.settings();
-        let most = if settings.auto { CATCH_UP / settings.auto_rate } else { f64::INFINITY };
+    fn catch_up(&mut self, run: &dyn Run, seconds: f64) {
+        let most = CATCH_UP / run.load();
         let from = self.target;
         self.move_target(seconds.min(most));
         if self.gaps.len() == GAPS {

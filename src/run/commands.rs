@@ -1,0 +1,148 @@
+//! What was done in a run and what is still to be done, and how a link lists it.
+//!
+//! ```text
+//! do=1:events*10,20:mode=leaky
+//! ```
+//!
+//! Each command has its time in seconds: `events*10` is ten events at once, anything else gives a
+//! setting a value. What separates the parts of a link can't stand in a value, so `&` and `,` are
+//! written as `+` there; settings that know them read `+` as well.
+
+use super::read::listed;
+use crate::text::{ParseError, parts};
+use crate::time::Time;
+use core::fmt;
+use std::collections::VecDeque;
+
+/// Something that a person does to a run, other than to look at it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// So many events at once: one for a click.
+    Events(u32),
+    /// A setting is given a value.
+    Set {
+        /// One of the names of the run's settings.
+        name: String,
+        /// As the settings read it.
+        value: String,
+    },
+}
+
+/// Commands remembered for a link. A run with more of them can't be replayed from one.
+pub const MEMORY: usize = 1000;
+
+/// The most events that one command makes.
+const BURST: u32 = 100_000;
+
+/// What is to be done in a run, and what was done.
+#[derive(Clone, Debug)]
+pub(crate) struct Recording {
+    coming: VecDeque<(Time, Command)>,
+    /// `None` once it was too much.
+    done: Option<Vec<(Time, Command)>>,
+}
+
+impl Recording {
+    /// Nothing was done yet, and `coming` is to be.
+    pub(crate) fn new(coming: &[(Time, Command)]) -> Self {
+        Recording { coming: coming.iter().cloned().collect(), done: Some(Vec::new()) }
+    }
+
+    /// When the next command is due, if that is by `until`.
+    pub(crate) fn due(&self, until: Time) -> Option<Time> {
+        self.coming.front().map(|&(at, _)| at).filter(|&at| at <= until)
+    }
+
+    /// The next command, which is taken out.
+    pub(crate) fn take(&mut self) -> Option<Command> {
+        self.coming.pop_front().map(|(_, command)| command)
+    }
+
+    /// Whether commands are still to come.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.coming.is_empty()
+    }
+
+    /// All commands, done and to come; `None` when they are too many to be known.
+    pub(crate) fn all(&self) -> Option<Vec<(Time, Command)>> {
+        let done = self.done.as_ref()?;
+        Some(done.iter().chain(&self.coming).cloned().collect())
+    }
+
+    /// Keeps a command for the link; the last of several changes to one setting in one instant,
+    /// and how many events there were in it, are enough.
+    pub(crate) fn remember(&mut self, now: Time, command: Command) {
+        let Some(done) = &mut self.done else { return };
+        let full = done.len() == MEMORY;
+        match (done.last_mut(), &command) {
+            (Some((at, Command::Events(n))), Command::Events(m)) if *at == now => *n += m,
+            (Some((at, Command::Set { name, value })), Command::Set { name: n, value: v })
+                if *at == now && name == n =>
+            {
+                value.clone_from(v);
+            }
+            _ if full => self.done = None,
+            _ => done.push((now, command)),
+        }
+    }
+}
+
+/// A value as it stands in a link.
+pub(crate) fn escaped(value: &str) -> String {
+    value.replace(['&', ','], "+")
+}
+
+/// Writes the part of a link that lists commands, if there are any.
+pub(crate) fn write(f: &mut fmt::Formatter<'_>, script: &[(Time, Command)]) -> fmt::Result {
+    for (i, (at, command)) in script.iter().enumerate() {
+        f.write_str(if i == 0 { "&do=" } else { "," })?;
+        match command {
+            Command::Events(n) => write!(f, "{at}:events*{n}")?,
+            Command::Set { name, value } => write!(f, "{at}:{name}={}", escaped(value))?,
+        }
+    }
+    Ok(())
+}
+
+/// Reads the part of a link that lists commands; `set` tries each setting as it would be then,
+/// and `names` are all that there are.
+pub(crate) fn read(
+    text: &str,
+    names: &[&str],
+    set: &mut dyn FnMut(&str, &str) -> Result<(), ParseError>,
+) -> Result<Vec<(Time, Command)>, ParseError> {
+    const HELP: &str = "write a time, a colon and what is done, such as 1:events*10 or 5:limit=20";
+    let mut script = Vec::new();
+    for (offset, part) in parts(text, ',') {
+        let wrong = |help: &str| ParseError::new(text, offset..offset + part.len(), help);
+        let (time, what) = part.split_once(':').ok_or_else(|| wrong(HELP))?;
+        let at: Time = time.parse().map_err(|e: ParseError| e.inside(text, offset))?;
+        if at < script.last().map_or(Time::ZERO, |&(last, _)| last) {
+            return Err(wrong("a time before zero or before the one before it"));
+        }
+        let command = match what.split_once(['=', '*']) {
+            Some(("events", n)) => {
+                let n = n.parse().ok().filter(|n| (1..=BURST).contains(n));
+                Command::Events(n.ok_or_else(|| wrong("write from 1 to 100000 events"))?)
+            }
+            Some((name, value)) if names.contains(&name) => {
+                let at = offset + part.len() - value.len();
+                set(name, value).map_err(|e| e.inside(text, at))?;
+                Command::Set { name: name.to_owned(), value: value.to_owned() }
+            }
+            None if what == "events" => Command::Events(1),
+            Some((name, _)) => {
+                let at = offset + time.len() + 1;
+                let names = listed(names);
+                let help = format!("nothing that can be done; write events or one of {names}");
+                return Err(ParseError::new(text, at..at + name.len(), help));
+            }
+            None => return Err(wrong(HELP)),
+        };
+        script.push((at, command));
+    }
+    match script.len() <= MEMORY {
+        true => Ok(script),
+        false => Err(ParseError::whole(text, format!("more than {MEMORY} commands"))),
+    }
+}
