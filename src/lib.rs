@@ -9,6 +9,7 @@ mod order;
 pub mod outcome;
 pub mod plot;
 pub mod rate;
+pub mod replay;
 pub mod run;
 pub mod scope;
 pub mod text;

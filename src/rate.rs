@@ -16,6 +16,9 @@ pub struct Rate {
 }
 
 impl Rate {
+    /// Ten in ten seconds, with which a comparison begins.
+    pub(crate) const TEN_IN_TEN_SECONDS: Rate = Rate { count: 10.0, per: Span::seconds(10) };
+
     /// `count` events in `per`.
     ///
     /// # Errors

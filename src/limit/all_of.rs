@@ -58,7 +58,7 @@ pub fn peek<L: Limiter>(parts: &[(&L, &L::State)], now: Time, cost: f64) -> Outc
 }
 
 /// The first pass: what all of them together make of the event.
-fn ask_all<'a, L: Limiter + 'a>(
+pub(crate) fn ask_all<'a, L: Limiter + 'a>(
     parts: impl Iterator<Item = (&'a L, &'a L::State)>,
     now: Time,
     cost: f64,
@@ -87,7 +87,7 @@ fn tightness(a: &Answer, b: &Answer) -> Ordering {
 ///
 /// Each passes from its own instant on, so the latest of these is the first for all. Where that is
 /// only nearly so (an adaptive limit can sink again), what is found is asked about once more.
-fn retry_all<'a, L: Limiter + 'a>(
+pub(crate) fn retry_all<'a, L: Limiter + 'a>(
     parts: impl Iterator<Item = (&'a L, &'a L::State)> + Clone,
     now: Time,
     cost: f64,

@@ -30,6 +30,11 @@ impl<'a> Words<'a> {
         Words { text, words }
     }
 
+    /// All words.
+    pub(crate) fn all(self) -> Vec<Word<'a>> {
+        self.words
+    }
+
     /// The next word, which is taken out.
     pub(crate) fn next(&mut self) -> Option<Word<'a>> {
         (!self.words.is_empty()).then(|| self.words.remove(0))

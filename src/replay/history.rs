@@ -1,0 +1,273 @@
+//! What a lane remembers of a run: its level and its verdicts, at several resolutions.
+//!
+//! As for the [trace](crate::trace) of the scope, events are folded into columns as they arrive
+//! and a picture never walks them. But a limiter's level has no closed form that suits all of
+//! them, so it is sampled at the end of every column, and the columns are without gaps. Level k
+//! has columns of 2^(14+k) microseconds, from 16 ms to 2.1 s, and two of them are one of the next.
+
+use crate::order::{larger, smaller};
+use crate::time::{Span, Time};
+use std::collections::VecDeque;
+use std::collections::vec_deque::Iter;
+
+/// Columns remembered at each level. Level 0 then reaches 33 s back and the last one 71 minutes.
+pub const COLUMNS: usize = 2048;
+
+/// The number of levels.
+pub const LEVELS: usize = 8;
+
+/// log2 of the microseconds in a column of level 0.
+const FINEST: u32 = 14;
+
+/// The last event of a column as it was judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// When.
+    pub at: Time,
+    /// How long it stands in the queue, zero without one; `None` when it was refused.
+    pub wait: Option<Span>,
+    /// What was held against the limit, with the event.
+    pub level: f64,
+    /// The limit of then.
+    pub limit: f64,
+}
+
+/// What happened in a short while.
+///
+/// The level is known at the end of the column before, after each event and at the last
+/// microsecond of the column itself; of these are the lowest and the highest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Column {
+    /// The lowest level.
+    pub low: f64,
+    /// The highest level.
+    pub high: f64,
+    /// The level at the end; as long as the column is filling, after its last event.
+    pub end: f64,
+    /// The limit at the end.
+    pub limit: f64,
+    /// Events allowed.
+    pub allowed: u32,
+    /// Events refused.
+    pub refused: u32,
+    /// The last event, if there was one.
+    pub judged: Option<Judged>,
+    /// Events allowed since the lane began, with those of this column.
+    pub passed: u64,
+    /// Events sent since the start of the run, with those of this column.
+    pub sent: u64,
+}
+
+/// A level, and the limit that it is held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Level {
+    pub(crate) level: f64,
+    pub(crate) limit: f64,
+}
+
+/// The history of a lane, at most [`History::BYTES`] of it.
+#[derive(Clone, Debug)]
+pub struct History {
+    begun: Time,
+    /// The number of the column of level 0 that is filling.
+    slot: i64,
+    current: Column,
+    scales: [Scale; LEVELS],
+}
+
+/// One resolution: the complete columns, without gaps and newest last, and what the one after
+/// them has so far of complete columns of the scale below.
+#[derive(Clone, Debug, Default)]
+struct Scale {
+    complete: VecDeque<Column>,
+    filling: Option<Column>,
+}
+
+/// Columns without gaps, oldest first.
+#[derive(Clone, Debug)]
+pub struct Columns<'a> {
+    /// When the first of them begins, whether or not there is one.
+    pub first: Time,
+    /// How long each of them is.
+    pub width: Span,
+    complete: Iter<'a, Column>,
+    filling: Option<Column>,
+}
+
+impl Columns<'_> {
+    /// The columns.
+    pub fn iter(&self) -> impl Iterator<Item = &Column> {
+        self.complete.clone().chain(&self.filling)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.complete.len() + usize::from(self.filling.is_some())
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl History {
+    /// The most memory the columns of a history take, in bytes.
+    pub const BYTES: usize = LEVELS * COLUMNS * size_of::<Column>();
+
+    /// A history that begins at `now`, when the level is `level`.
+    pub(crate) fn new(now: Time, level: Level, sent: u64) -> Self {
+        History {
+            begun: now,
+            slot: slot(now, 0),
+            current: Column::quiet(level, 0, sent),
+            scales: core::array::from_fn(|_| Scale::default()),
+        }
+    }
+
+    /// Adds an event as it was judged, and the level after it.
+    #[inline(always)]
+    pub(crate) fn event(&mut self, judged: Judged, after: Level, sent: u64) {
+        let allowed = judged.wait.is_some();
+        let column = &mut self.current;
+        column.include(after);
+        column.allowed = column.allowed.saturating_add(u32::from(allowed));
+        column.refused = column.refused.saturating_add(u32::from(!allowed));
+        column.judged = Some(judged);
+        column.passed += u64::from(allowed);
+        column.sent = sent;
+    }
+
+    /// Completes the column that is filling, at the end of which the level is `end`.
+    pub(crate) fn close(&mut self, end: Level) {
+        self.current.include(end);
+        let next = Column::quiet(end, self.current.passed, self.current.sent);
+        let mut complete = core::mem::replace(&mut self.current, next);
+        for (k, scale) in self.scales.iter_mut().enumerate() {
+            if let Some(mut earlier) = scale.filling.take() {
+                earlier.merge(&complete);
+                complete = earlier;
+            }
+            // The column of scale k ends where all of the last k bits of the slot are ones.
+            if (self.slot + 1) & ((1 << k) - 1) != 0 {
+                scale.filling = Some(complete);
+                break;
+            }
+            if scale.complete.len() == COLUMNS {
+                scale.complete.pop_front();
+            }
+            scale.complete.push_back(complete);
+        }
+        self.slot += 1;
+    }
+
+    /// Dense columns that show `from..to` at about `seconds` each; the last may still be filling.
+    /// There are fewer where nothing is remembered or the lane had not begun.
+    ///
+    /// The coarsest columns of at most `seconds` are used, or coarser ones when those do not reach
+    /// back to `from`.
+    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Columns<'_> {
+        let k = self.scale(from, seconds);
+        let complete = &self.scales[k].complete;
+        let end = self.slot >> k;
+        let begin = end - complete.len() as i64;
+        let start = slot(from, k).max(begin).min(end);
+        let stop = slot(to, k).saturating_add(1).max(start).min(end);
+        let filling = (slot(from, k)..=slot(to, k)).contains(&end).then(|| self.filling(k));
+        Columns {
+            first: Time::from_micros(start << (FINEST as usize + k)),
+            width: Span::micros(1 << (FINEST as usize + k)),
+            complete: complete.range((start - begin) as usize..(stop - begin) as usize),
+            filling,
+        }
+    }
+
+    /// The column in which `at` lies, as finely as it is remembered; `None` before the lane began,
+    /// when it is forgotten, and in the future.
+    pub fn column_at(&self, at: Time) -> Option<&Column> {
+        if slot(at, 0) == self.slot {
+            return Some(&self.current);
+        }
+        self.scales.iter().enumerate().find_map(|(k, scale)| {
+            let back = (self.slot >> k) - slot(at, k);
+            let place = scale.complete.len() as i64 - back;
+            scale.complete.get(usize::try_from(place).ok()?)
+        })
+    }
+
+    /// The instant from which everything is remembered, at the coarsest resolution.
+    pub fn oldest(&self) -> Time {
+        let k = LEVELS - 1;
+        let first = (self.slot >> k) - self.scales[k].complete.len() as i64;
+        self.begun.max(Time::from_micros(first << (FINEST as usize + k)))
+    }
+
+    /// The column of scale `k` that is filling, with what is filling below.
+    fn filling(&self, k: usize) -> Column {
+        let parts = self.scales[..=k].iter().rev().filter_map(|scale| scale.filling.as_ref());
+        let mut all = parts.chain([&self.current]);
+        let first = all.next().copied().unwrap_or(self.current);
+        all.fold(first, |mut sum, later| {
+            sum.merge(later);
+            sum
+        })
+    }
+
+    /// The coarsest scale with columns of at most `seconds`, or coarser to reach back to `from`.
+    fn scale(&self, from: Time, seconds: f64) -> usize {
+        let fits = |k: usize| (1_u64 << (FINEST as usize + k)) as f64 / 1e6 <= seconds;
+        let wanted = (1..LEVELS).rev().find(|&k| fits(k)).unwrap_or(0);
+        let from = from.max(self.begun);
+        let reaches = |&k: &usize| {
+            let first = (self.slot >> k) - self.scales[k].complete.len() as i64;
+            first <= slot(from, k)
+        };
+        (wanted..LEVELS - 1).find(reaches).unwrap_or(LEVELS - 1)
+    }
+}
+
+impl Column {
+    fn quiet(level: Level, passed: u64, sent: u64) -> Self {
+        let Level { level, limit } = level;
+        Column {
+            low: level,
+            high: level,
+            end: level,
+            limit,
+            allowed: 0,
+            refused: 0,
+            judged: None,
+            passed,
+            sent,
+        }
+    }
+
+    #[inline(always)]
+    fn include(&mut self, level: Level) {
+        self.low = smaller(self.low, level.level);
+        self.high = larger(self.high, level.level);
+        (self.end, self.limit) = (level.level, level.limit);
+    }
+
+    /// Appends the column after this one.
+    fn merge(&mut self, later: &Column) {
+        *self = Column {
+            low: smaller(self.low, later.low),
+            high: larger(self.high, later.high),
+            allowed: self.allowed.saturating_add(later.allowed),
+            refused: self.refused.saturating_add(later.refused),
+            judged: later.judged.or(self.judged),
+            ..*later
+        };
+    }
+}
+
+/// The number of the column of scale `k` in which `at` lies.
+fn slot(at: Time, k: usize) -> i64 {
+    at.as_micros() >> (FINEST as usize + k)
+}
+
+/// The last instant of the column of scale 0 in which `at` lies.
+pub(crate) fn last_of_column(at: Time) -> Time {
+    Time::from_micros(at.as_micros() | ((1 << FINEST) - 1))
+}

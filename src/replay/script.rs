@@ -1,0 +1,303 @@
+//! The text form of scripted events.
+//!
+//! ```text
+//! 1 at 0s, 1/600ms to 150s, 1 at 150s, 1/1s from 150s
+//! 2/1s poisson from 10s to 1m cost 5 user alice
+//! ```
+//!
+//! Events come in phases, separated by commas (or by `+`, as in a link): so many at an instant, or
+//! a rate with a [pattern](Pattern), steady unless said, from an instant on and up to another, at
+//! which nothing comes any more. A phase of a rate is a stream of [`Traffic`], seeded by the seed
+//! of the settings plus the number of the phase. So a steady one begins one interval after its
+//! `from`; for an event at that instant itself, write one, as in the first line above.
+
+use crate::rate::Rate;
+use crate::text::{Decimal, ParseError, Word, Words, number};
+use crate::time::{Span, Time};
+use crate::traffic::{Pattern, Traffic};
+use core::fmt;
+use core::str::FromStr;
+
+/// The most phases of a script.
+pub const PHASES: usize = 16;
+
+/// The most events that one phase has at an instant.
+pub const BURST: u32 = 100_000;
+
+/// The most events a second of one phase.
+const FASTEST: f64 = 1e4;
+
+/// Scripted events. The default is none, and its text is empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Script {
+    phases: Vec<Phase>,
+    users: Vec<String>,
+}
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// When its events come.
+    pub when: When,
+    /// What each of them costs, from 0 to 10^6.
+    pub cost: f64,
+    /// Who sends them: a place in [`Script::users`].
+    pub user: u32,
+}
+
+/// When the events of a phase come.
+#[derive(Clone, Debug, PartialEq)]
+pub enum When {
+    /// So many at one instant, at most [`BURST`].
+    Burst {
+        /// How many.
+        count: u32,
+        /// How long after the start of the run.
+        at: Span,
+    },
+    /// A stream.
+    Flow {
+        /// How many, up to 10,000 a second.
+        rate: Rate,
+        /// How they are spaced.
+        pattern: Pattern,
+        /// When the stream begins, from the start of the run.
+        from: Span,
+        /// When it ends; `None` when it does not.
+        to: Option<Span>,
+    },
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Script { phases: Vec::new(), users: vec![String::new()] }
+    }
+}
+
+impl Script {
+    /// The phases, in the order of the text.
+    pub fn phases(&self) -> &[Phase] {
+        &self.phases
+    }
+
+    /// The users by name. The first has none: it sends what does not say who sends it, and the
+    /// clicks and generated events.
+    pub fn users(&self) -> &[String] {
+        &self.users
+    }
+}
+
+const HELP: &str = "write phases such as 10 at 59s, or 1/600ms from 0s to 150s";
+
+impl FromStr for Script {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let mut script = Script::default();
+        if text.trim().is_empty() {
+            return Ok(script);
+        }
+        let mut from = 0;
+        for part in text.split([',', '+']) {
+            script.phase(part).map_err(|e| e.inside(text, from))?;
+            if script.phases.len() > PHASES {
+                let help = format!("more than {PHASES} phases");
+                return Err(ParseError::new(text, from..from + part.len(), help));
+            }
+            from += part.len() + 1;
+        }
+        Ok(script)
+    }
+}
+
+impl Script {
+    fn phase(&mut self, text: &str) -> Result<(), ParseError> {
+        let mut words = Words::new(text);
+        let Some(first) = words.next() else {
+            return Err(ParseError::whole(text, format!("a phase is missing; {HELP}")));
+        };
+        let cost = match words.option("cost")? {
+            None => 1.0,
+            Some(word) => number(word.text)
+                .filter(|cost| (0.0..=1e6).contains(cost))
+                .ok_or_else(|| words.wrong(word, "not a cost; choose from 0 to 1000000"))?,
+        };
+        let user = words.option("user")?;
+        let when = if first.text.contains('/') {
+            flow(&mut words, first)
+        } else {
+            burst(&mut words, first)
+        }?;
+        if let Some(word) = words.next() {
+            return Err(words.wrong(word, format!("not read; {HELP}")));
+        }
+        let user = match user {
+            None => 0,
+            Some(word) if !word.text.chars().all(|c| c.is_ascii_alphanumeric()) => {
+                return Err(words.wrong(word, "not a user; write letters and digits"));
+            }
+            Some(word) => self.user(word.text),
+        };
+        self.phases.push(Phase { when, cost, user });
+        Ok(())
+    }
+
+    /// The place of a user, who is added if not yet known.
+    fn user(&mut self, name: &str) -> u32 {
+        let known = self.users.iter().position(|user| user == name);
+        let place = known.unwrap_or(self.users.len());
+        if known.is_none() {
+            self.users.push(name.to_owned());
+        }
+        place as u32
+    }
+}
+
+fn burst(words: &mut Words, first: Word) -> Result<When, ParseError> {
+    let count = first.text.parse().ok().filter(|n| (1..=BURST).contains(n));
+    let help = "not a number of events; write from 1 to 100000, or a rate such as 1/1s";
+    let count = count.ok_or_else(|| words.wrong(first, help))?;
+    match words.option("at")? {
+        Some(word) => Ok(When::Burst { count, at: words.read(word)? }),
+        None => Err(words.missing("when is missing; write at and a span, such as 10 at 59s")),
+    }
+}
+
+fn flow(words: &mut Words, first: Word) -> Result<When, ParseError> {
+    let rate: Rate = words.read(first)?;
+    if !(rate.per_second() > 0.0 && rate.per_second() <= FASTEST) {
+        return Err(words.wrong(first, "out of range; choose above 0 and up to 10000 a second"));
+    }
+    let from = match words.option("from")? {
+        Some(word) => words.read(word)?,
+        None => Span::ZERO,
+    };
+    let to = match words.option("to")? {
+        Some(word) => {
+            let to: Span = words.read(word)?;
+            match to > from {
+                true => Some(to),
+                false => return Err(words.wrong(word, "not after the beginning of the phase")),
+            }
+        }
+        None => None,
+    };
+    let pattern = match words.next() {
+        None => Pattern::Steady,
+        Some(name) if name.text == "day-and-night" => match words.next() {
+            None => words.read(name)?,
+            Some(day) => {
+                // Read as one text, in which the day begins after the name and a space.
+                let both = format!("{} {}", name.text, day.text);
+                both.parse().map_err(|e: ParseError| words.wrong(day, e.problem()))?
+            }
+        },
+        Some(name) => words.read(name)?,
+    };
+    Ok(When::Flow { rate, pattern, from, to })
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, phase) in self.phases.iter().enumerate() {
+            f.write_str(if i == 0 { "" } else { ", " })?;
+            match &phase.when {
+                When::Burst { count, at } => write!(f, "{count} at {at}")?,
+                When::Flow { rate, pattern, from, to } => {
+                    rate.fmt(f)?;
+                    if *pattern != Pattern::Steady {
+                        write!(f, " {pattern}")?;
+                    }
+                    if *from != Span::ZERO {
+                        write!(f, " from {from}")?;
+                    }
+                    if let Some(to) = to {
+                        write!(f, " to {to}")?;
+                    }
+                }
+            }
+            if phase.cost != 1.0 {
+                write!(f, " cost {}", Decimal(phase.cost))?;
+            }
+            match self.users.get(phase.user as usize) {
+                Some(name) if phase.user > 0 => write!(f, " user {name}")?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The events of one phase or of the automatic traffic that are still to come.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    stream: Stream,
+    /// In the mean, for as long as there are any.
+    pub(super) per_second: f64,
+    /// What an event costs; `None` when the settings say.
+    pub(super) cost: Option<f64>,
+    pub(super) user: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Stream {
+    /// So many at an instant.
+    Burst { left: u32, at: Time },
+    /// Endless traffic, of which what comes from an instant on is left out.
+    Flow { traffic: Traffic, to: Time },
+}
+
+impl Source {
+    /// Endless traffic by the first user, whose cost the settings say.
+    pub(super) fn endless(traffic: Traffic, per_second: f64) -> Self {
+        let stream = Stream::Flow { traffic, to: Time::LAST };
+        Source { stream, per_second, cost: None, user: 0 }
+    }
+
+    /// What comes of a phase from `now` on; a stream that would be under way begins anew there.
+    /// `None` when that is nothing.
+    pub(super) fn new(phase: &Phase, seed: u64, now: Time) -> Option<Self> {
+        let (stream, per_second) = match phase.when {
+            When::Burst { count, at } => {
+                let at = Time::ZERO.after(at);
+                ((at >= now).then_some(Stream::Burst { left: count, at })?, 0.0)
+            }
+            When::Flow { rate, pattern, from, to } => {
+                let from = Time::ZERO.after(from).max(now);
+                let to = to.map_or(Time::LAST, |to| Time::ZERO.after(to));
+                let traffic = Traffic::new(pattern, rate.per_second(), seed, from).ok()?;
+                (Stream::Flow { traffic, to }, rate.per_second())
+            }
+        };
+        Some(Source { stream, per_second, cost: Some(phase.cost), user: phase.user })
+    }
+
+    /// When the next event comes; the last instant means never.
+    #[inline(always)]
+    pub(super) fn next(&self) -> Time {
+        match &self.stream {
+            Stream::Burst { left, at } => {
+                if *left > 0 {
+                    *at
+                } else {
+                    Time::LAST
+                }
+            }
+            Stream::Flow { traffic, to } => {
+                let next = traffic.peek();
+                if next < *to { next } else { Time::LAST }
+            }
+        }
+    }
+
+    /// Takes the next event out.
+    #[inline(always)]
+    pub(super) fn take(&mut self) {
+        match &mut self.stream {
+            Stream::Burst { left, .. } => *left = left.saturating_sub(1),
+            Stream::Flow { traffic, to } => {
+                let _ = traffic.next_before(*to);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What can be set in a comparison, by the names that its controls and links use.
+
+use super::rule::{LOG, Limit, Rule};
+use super::script::Script;
+use crate::rate::Rate;
+use crate::run::read::{WINDOW, decimal, listed, on_off, seed, span, switch};
+use crate::text::{Decimal, ParseError, parts};
+use crate::time::Span;
+use crate::traffic::Pattern;
+
+/// All settings of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The limit of every lane that has none of its own: from 0.001 to 100,000 events in 100 ms to
+    /// 1 week.
+    pub budget: Rate,
+    /// What is compared: from 1 to [`LANES`] rules.
+    pub lanes: Vec<Rule>,
+    /// Whether events are generated.
+    pub auto: bool,
+    /// How they are spaced.
+    pub pattern: Pattern,
+    /// How many a second, on average, from 0.1 to 10,000.
+    pub auto_rate: f64,
+    /// What all randomness starts from.
+    pub seed: u64,
+    /// The cost of a click and of a generated event, from 0 to 10^6.
+    pub cost: f64,
+    /// Events besides those.
+    pub script: Script,
+    /// Seconds of the run in a second of the viewer, from 0.1 to 100.
+    pub speed: f64,
+    /// The length of time on the screen, from 10 s to 1 h.
+    pub window: Span,
+}
+
+/// The most lanes.
+pub const LANES: usize = 12;
+
+const DEFAULT_LANES: &str = "exim strict;earrrl;token-bucket;leaky-bucket;\
+    fixed-window;sliding-window;sliding-counter;sliding-log";
+
+impl Default for Settings {
+    fn default() -> Self {
+        let budget = Rate::TEN_IN_TEN_SECONDS;
+        Settings {
+            budget,
+            lanes: lanes(DEFAULT_LANES, budget).unwrap_or_default(),
+            auto: true,
+            pattern: Pattern::Poisson,
+            auto_rate: 1.3,
+            seed: 1,
+            cost: 1.0,
+            script: Script::default(),
+            speed: 1.0,
+            window: Span::minutes(1),
+        }
+    }
+}
+
+/// The names of all settings, in the order in which a link has them.
+pub const NAMES: [&str; 10] = [
+    "budget",
+    "lanes",
+    "auto",
+    "pattern",
+    "auto-rate",
+    "seed",
+    "cost",
+    "script",
+    "speed",
+    "window",
+];
+
+impl Settings {
+    /// Sets `name` to what `value` says. Lanes are separated by `;`.
+    ///
+    /// # Errors
+    /// When there is no such setting, the value is not one of its, or a lane could not be read
+    /// under another budget; nothing changes then.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        let value = value.trim();
+        match name {
+            "budget" => {
+                let budget = rate(value)?;
+                self.resolve(budget).map_err(|e| ParseError::whole(value, e.to_string()))?;
+                self.budget = budget;
+            }
+            "lanes" => self.lanes = lanes(value, self.budget)?,
+            "auto" => self.auto = switch(value)?,
+            "pattern" => self.pattern = value.parse()?,
+            "auto-rate" => self.auto_rate = decimal(value, 0.1..=1e4, "from 0.1 to 10000")?,
+            "seed" => self.seed = seed(value)?,
+            "cost" => self.cost = decimal(value, 0.0..=1e6, "from 0 to 1000000")?,
+            "script" => self.script = value.parse()?,
+            "speed" => self.speed = decimal(value, 0.1..=100.0, "from 0.1 to 100")?,
+            "window" => self.window = span(value, WINDOW.0, WINDOW.1)?,
+            _ => {
+                let help = format!("not a setting; there are {}", listed(&NAMES));
+                return Err(ParseError::whole(name, help));
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
+    pub fn get(&self, name: &str) -> String {
+        match name {
+            "budget" => self.budget.to_string(),
+            "lanes" => joined(&self.lanes),
+            "auto" => on_off(self.auto),
+            "pattern" => self.pattern.to_string(),
+            "auto-rate" => Decimal(self.auto_rate).to_string(),
+            "seed" => self.seed.to_string(),
+            "cost" => Decimal(self.cost).to_string(),
+            "script" => self.script.to_string(),
+            "speed" => Decimal(self.speed).to_string(),
+            "window" => self.window.to_string(),
+            _ => String::new(),
+        }
+    }
+
+    /// The limits of every lane under `budget`.
+    pub(super) fn resolve(&self, budget: Rate) -> Result<Vec<Vec<Limit>>, ParseError> {
+        self.lanes.iter().map(|rule| rule.resolve(budget)).collect()
+    }
+}
+
+/// Rules as one text.
+pub(super) fn joined(rules: &[Rule]) -> String {
+    let mut text = String::new();
+    for (i, rule) in rules.iter().enumerate() {
+        text.push_str(if i == 0 { "" } else { ";" });
+        text.push_str(rule.as_str());
+    }
+    text
+}
+
+fn lanes(text: &str, budget: Rate) -> Result<Vec<Rule>, ParseError> {
+    let mut rules = Vec::new();
+    for (from, lane) in parts(text, ';') {
+        if rules.len() == LANES {
+            return Err(ParseError::new(
+                text,
+                from..text.len(),
+                format!("more than {LANES} lanes"),
+            ));
+        }
+        let (rule, _) = Rule::read(lane, budget).map_err(|e| e.inside(text, from))?;
+        rules.push(rule);
+    }
+    Ok(rules)
+}
+
+/// A budget under which every kind of limiter can be made.
+fn rate(text: &str) -> Result<Rate, ParseError> {
+    let rate: Rate = text.parse()?;
+    let counts = (0.001..=LOG as f64).contains(&rate.count());
+    match counts && (0.1..=604_800.0).contains(&rate.per().secs()) {
+        true => Ok(rate),
+        false => {
+            let help = "out of range; choose from 0.001 to 100000 in 100ms to 1w";
+            Err(ParseError::whole(text, help))
+        }
+    }
+}
