@@ -138,3 +138,17 @@ fn a_run_with_too_many_commands_links_to_its_settings() {
     let link = replay.link();
     assert_eq!((link.at, link.script.len(), link.settings.cost), (Time::ZERO, 0, 3.0));
 }
+
+/// A frame that ends with the last instant of a column leaves the next column to what comes next.
+#[test]
+fn a_click_just_after_a_column_is_in_the_next() {
+    let mut replay = replay(&[("auto", "off"), ("script", "1 at 16383us"), ("lanes", "gcra")]);
+    replay.advance(at(1.0), 1);
+    assert_eq!(replay.now(), Time::from_micros(16384));
+    replay.click();
+    let mut replayed = Replay::open(&replay.link()).unwrap();
+    replayed.advance(replay.now(), usize::MAX);
+    same_run(&replay, &replayed);
+    let columns = replay.lanes()[0].history().columns(Time::ZERO, at(1.0), 0.0);
+    assert_eq!(columns.iter().map(|column| column.allowed).collect::<Vec<_>>(), [1, 1]);
+}
