@@ -104,7 +104,8 @@ impl Replay {
     }
 
     /// Gives a setting another value, now. Lanes whose limits stay the same keep what they know;
-    /// others begin anew.
+    /// others begin anew. With another script, seed or kind of automatic events, the streams that
+    /// are under way begin anew, and what a script has before now is left out.
     ///
     /// # Errors
     /// As for [`Settings::set`]; nothing changes then.

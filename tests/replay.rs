@@ -1,27 +1,60 @@
 //! The same events through many limiters: a run is decided by its commands and their times alone.
 #![cfg(not(target_arch = "wasm32"))]
 
-use ratescope::replay::{Link, Replay, Settings};
-use ratescope::{Span, Time};
+#[path = "replay/history.rs"]
+mod history;
+#[path = "replay/lanes.rs"]
+mod lanes;
+#[path = "replay/steps.rs"]
+mod steps;
+#[path = "replay/texts.rs"]
+mod texts;
+
+use ratescope::replay::{Lane, Replay, Settings};
+use ratescope::{Pattern, Rate, Time, Traffic};
 
 fn at(seconds: f64) -> Time {
     Time::from_secs(seconds).unwrap()
 }
 
-#[test]
-fn eight_lanes_begin_and_see_every_event() {
-    let mut replay = Replay::new(Settings::default()).unwrap();
-    replay.advance(at(300.0), usize::MAX);
-    assert_eq!(replay.now(), at(300.0));
-    assert_eq!(replay.lanes().len(), 8);
-    for lane in replay.lanes() {
-        assert_eq!(lane.allowed() + lane.refused(), replay.sent(), "{}", lane.rule());
-        let columns = lane.history().columns(Time::ZERO, replay.now(), 0.0);
-        let events: u64 = columns.iter().map(|c| u64::from(c.allowed + c.refused)).sum();
-        assert_eq!(events, replay.sent());
-        eprintln!("{} {} {} {:?} {:?}", lane.limiter_text(), lane.allowed(), lane.refused(), lane.level(replay.now()), lane.again(replay.now()));
+fn settings(changes: &[(&str, &str)]) -> Settings {
+    let mut settings = Settings::default();
+    for (name, value) in changes {
+        settings.set(name, value).unwrap();
     }
-    eprintln!("{}", replay.link());
-    assert_eq!(replay.link().to_string().parse::<Link>().unwrap(), replay.link());
-    let _ = Span::ZERO;
+    settings
+}
+
+fn replay(changes: &[(&str, &str)]) -> Replay {
+    Replay::new(settings(changes)).unwrap()
+}
+
+fn run(changes: &[(&str, &str)], seconds: f64) -> Replay {
+    let mut replay = replay(changes);
+    replay.advance(at(seconds), usize::MAX);
+    replay
+}
+
+fn counts(lane: &Lane) -> (u64, u64) {
+    (lane.allowed(), lane.refused())
+}
+
+/// An event as the tests know it: when, what it costs, who sent it.
+type Sent = (Time, f64, usize);
+
+/// A stream of traffic, from scratch.
+fn stream(pattern: Pattern, rate: &str, seed: u64, from: f64, to: f64) -> Vec<Time> {
+    let rate: Rate = rate.parse().unwrap();
+    let traffic = Traffic::new(pattern, rate.per_second(), seed, at(from)).unwrap();
+    traffic.take_while(|time| *time < at(to)).collect()
+}
+
+/// All events in order; those of one instant in the order of the streams.
+fn merged(streams: &[(&[Time], f64, usize)]) -> Vec<Sent> {
+    let sent = |&(times, cost, user): &(&[Time], f64, usize)| -> Vec<Sent> {
+        times.iter().map(|time| (*time, cost, user)).collect()
+    };
+    let mut all: Vec<Sent> = streams.iter().flat_map(sent).collect();
+    all.sort_by_key(|(time, _, _)| *time);
+    all
 }

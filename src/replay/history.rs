@@ -185,6 +185,9 @@ impl History {
     /// The column in which `at` lies, as finely as it is remembered; `None` before the lane began,
     /// when it is forgotten, and in the future.
     pub fn column_at(&self, at: Time) -> Option<&Column> {
+        if at < self.begun {
+            return None;
+        }
         if slot(at, 0) == self.slot {
             return Some(&self.current);
         }

@@ -1,0 +1,197 @@
+//! The columns of a lane, against a record of everything that happened.
+
+use super::*;
+use ratescope::Limiter;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::replay::history::{COLUMNS, Column, History, Judged, LEVELS};
+
+/// Microseconds in a column of the finest level.
+const FINEST: i64 = 1 << 14;
+
+/// Everything that a lane knew at one instant.
+struct Sample {
+    at: i64,
+    level: f64,
+    limit: f64,
+    judged: Option<Judged>,
+}
+
+/// Every event and every end of a finest column, by the limiter alone.
+fn record(limiter: &AnyLimiter, events: &[Sent], end: Time) -> Vec<Sample> {
+    let mut state = limiter.fresh();
+    let mut samples = Vec::new();
+    let mut events = events.iter().peekable();
+    for last in (0..).map(|i| (i + 1) * FINEST - 1) {
+        let column = last.min(end.as_micros() - 1);
+        while let Some((at, cost, _)) = events.next_if(|(at, _, _)| at.as_micros() <= column) {
+            let answer = limiter.ask(&state, *at, *cost);
+            limiter.check(&mut state, *at, *cost);
+            let judged =
+                Judged { at: *at, wait: answer.wait, level: answer.level, limit: answer.limit };
+            let after = limiter.ask(&state, *at, 0.0);
+            let (level, limit) = (after.level, after.limit);
+            samples.push(Sample { at: at.as_micros(), level, limit, judged: Some(judged) });
+        }
+        if last >= end.as_micros() {
+            return samples;
+        }
+        let quiet = limiter.ask(&state, Time::from_micros(last), 0.0);
+        samples.push(Sample { at: last, level: quiet.level, limit: quiet.limit, judged: None });
+    }
+    samples
+}
+
+/// The column that begins at `from`, added up.
+fn column(samples: &[Sample], fresh: (f64, f64), from: i64, width: i64) -> Column {
+    let start = samples.partition_point(|s| s.at < from);
+    let stop = samples.partition_point(|s| s.at < from + width);
+    let (before, inside) = (&samples[..start], &samples[start..stop]);
+    let enters = before.last().map_or(fresh.0, |s| s.level);
+    let levels = || inside.iter().map(|s| s.level).chain([enters]);
+    let count = |samples: &[Sample], passed: bool| {
+        let judged = samples.iter().filter_map(|s| s.judged);
+        judged.filter(|judged| judged.wait.is_some() == passed).count()
+    };
+    let passed = count(before, true) + count(inside, true);
+    let last = samples[..stop].last();
+    Column {
+        low: levels().fold(f64::INFINITY, f64::min),
+        high: levels().fold(0.0, f64::max),
+        end: last.map_or(fresh.0, |s| s.level),
+        limit: last.map_or(fresh.1, |s| s.limit),
+        allowed: count(inside, true) as u32,
+        refused: count(inside, false) as u32,
+        judged: inside.iter().rev().find_map(|s| s.judged),
+        passed: passed as u64,
+        sent: (passed + count(before, false) + count(inside, false)) as u64,
+    }
+}
+
+const RULES: [&str; 7] = [
+    "exim strict",
+    "earrrl half-life 3s",
+    "token-bucket",
+    "leaky-bucket queue 5",
+    "fixed-window",
+    "sliding-counter",
+    "adaptive x2 decay 2s increase 10s floor 3",
+];
+
+#[test]
+fn every_column_holds_what_happened_in_it() {
+    let end = 100.01;
+    let changes = [("lanes", &*RULES.join(";")), ("auto-rate", "2"), ("cost", "1.5")];
+    let replay = run(&changes, end);
+    let events = merged(&[(&stream(Pattern::Poisson, "2/1s", 1, 0.0, end), 1.5, 0)]);
+    assert_eq!(replay.sent(), events.len() as u64);
+    for lane in replay.lanes() {
+        let limiter = lane.limiter_text().parse::<AnyLimiter>().unwrap();
+        let fresh = limiter.ask(&limiter.fresh(), Time::ZERO, 0.0);
+        let samples = record(&limiter, &events, at(end));
+        for k in 0..LEVELS {
+            let width = FINEST << k;
+            // What levels 0 and 1 remember begins later.
+            let from = [70.0, 40.0].get(k).copied().unwrap_or(0.0);
+            let columns = lane.history().columns(at(from), at(end), width as f64 / 1e6);
+            assert_eq!(columns.width.secs(), width as f64 / 1e6);
+            assert_eq!(columns.first.as_micros(), at(from).as_micros() / width * width);
+            let last = columns.first.as_micros() + columns.len() as i64 * width;
+            assert!((last - width..last).contains(&at(end).as_micros()), "up to the last one");
+            assert_eq!(columns.iter().count(), columns.len());
+            let starts = (0..).map(|i| columns.first.as_micros() + i * width);
+            for (start, got) in starts.zip(columns.iter()) {
+                let want = column(&samples, (fresh.level, fresh.limit), start, width);
+                assert_eq!(*got, want, "{}, level {k}, from {start}", lane.rule());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_range_gets_the_columns_that_touch_it() {
+    let replay = run(&[("lanes", "gcra")], 20.0);
+    let history = replay.lanes()[0].history();
+    for (from, to, first, count) in [
+        (1.0, 2.0, 61, 62),
+        (1.0, 1.0, 61, 1),
+        (-5.0, 0.01, 0, 1),
+        (19.99, 100.0, 1220, 1),
+        (30.0, 40.0, 1220, 0),
+        (-9.0, -8.0, 0, 0),
+        (5.0, 4.0, 305, 0),
+    ] {
+        let columns = history.columns(at(from), at(to), 0.0);
+        let got = (columns.first.as_micros() / FINEST, columns.len());
+        assert_eq!(got, (first, count), "{from} to {to}");
+        assert_eq!(columns.is_empty(), count == 0);
+    }
+}
+
+#[test]
+fn a_column_is_found_as_finely_as_it_is_remembered() {
+    let replay = run(&[("lanes", "gcra")], 400.0);
+    let history = replay.lanes()[0].history();
+    for (seconds, k) in [(399.999, 0), (370.0, 0), (360.0, 1), (320.0, 2), (200.0, 3), (0.0, 4)] {
+        let coarse = history.columns(at(seconds), at(seconds), (FINEST << k) as f64 / 1e6);
+        assert_eq!(history.column_at(at(seconds)), coarse.iter().next(), "at {seconds}");
+        assert_eq!(coarse.len(), 1);
+    }
+    assert_eq!(history.column_at(at(-0.1)), None);
+    assert_eq!(history.column_at(at(401.0)), None);
+}
+
+/// After 80 minutes even the coarsest columns are dropped. The totals still count them.
+#[test]
+fn the_past_is_dropped_and_still_counted() {
+    let replay = run(&[("lanes", "fixed-window")], 4800.0);
+    let lane = &replay.lanes()[0];
+    let columns = lane.history().columns(Time::ZERO, replay.now(), 0.0);
+    assert_eq!(columns.first, lane.history().oldest());
+    assert_eq!(columns.len(), COLUMNS + 1);
+    let width = columns.width.secs();
+    assert!((2.09..2.10).contains(&width));
+    assert!((4800.0 - (COLUMNS + 1) as f64 * width..505.0).contains(&columns.first.as_secs()));
+    let all: Vec<_> = columns.iter().collect();
+    let inside: u64 = all.iter().map(|c| u64::from(c.allowed + c.refused)).sum();
+    let before = all[0].sent - u64::from(all[0].allowed + all[0].refused);
+    assert!(before > 400, "{before}");
+    assert_eq!(before + inside, replay.sent());
+    assert_eq!((all[COLUMNS].passed, all[COLUMNS].sent), (lane.allowed(), replay.sent()));
+    assert_eq!(lane.history().column_at(at(100.0)), None);
+}
+
+/// A lane's history is a megabyte and a half, however long the run is.
+#[test]
+fn memory_is_bounded() {
+    const { assert!(History::BYTES == 8 * 2048 * 96) };
+    let after = |seconds| {
+        let mut lanes = None;
+        let grown = allocation_counter::measure(|| {
+            lanes = Some(run(&[("lanes", "gcra"), ("auto-rate", "0.1")], seconds));
+        });
+        assert!(lanes.is_some());
+        grown.bytes_current as usize
+    };
+    let [full, later] = [after(4400.0), after(6000.0)];
+    assert!((History::BYTES..History::BYTES + 20_000).contains(&full), "{full}");
+    assert_eq!(full, later);
+}
+
+#[test]
+fn a_lane_that_begins_later_remembers_from_there() {
+    let mut replay = replay(&[("lanes", "gcra")]);
+    replay.advance(at(10.0), usize::MAX);
+    let before = replay.sent();
+    replay.add_lane("sliding-log").unwrap();
+    replay.advance(at(20.0), usize::MAX);
+    let [_, late] = replay.lanes() else { panic!("two lanes") };
+    assert_eq!(late.history().oldest(), at(10.0));
+    assert_eq!(late.allowed() + late.refused(), replay.sent() - before);
+    for seconds in [0.0, 0.1, 3.0] {
+        let columns = late.history().columns(Time::ZERO, replay.now(), seconds);
+        assert!(columns.first <= at(10.0) && columns.first.as_secs() > 10.0 - 2.1);
+        assert_eq!(columns.iter().map(|c| c.sent).max(), Some(replay.sent()));
+        assert_eq!(columns.iter().map(|c| c.passed).max(), Some(late.allowed()));
+    }
+    assert_eq!(late.history().column_at(at(9.9)), None);
+}

@@ -1,0 +1,191 @@
+//! A lane decides as its limiter alone, and keeps what it knows as long as it is the same.
+
+use super::*;
+use ratescope::limit::FORMS;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::{Limiter, Retry, Span};
+
+/// Verdicts of a limiter that is given events of one sender.
+fn alone(limiter: &str, events: impl Iterator<Item = Sent>) -> (u64, u64) {
+    let limiter: AnyLimiter = limiter.parse().unwrap();
+    let mut state = limiter.fresh();
+    events.fold((0, 0), |(allowed, refused), (at, cost, _)| {
+        match limiter.check(&mut state, at, cost).is_allowed() {
+            true => (allowed + 1, refused),
+            false => (allowed, refused + 1),
+        }
+    })
+}
+
+const SCRIPT: &str = "12 at 3s, 2/1s bursts from 5s to 40s cost 2, 1/700ms from 10s user bob";
+
+fn events() -> Vec<Sent> {
+    merged(&[
+        (&[at(3.0); 12], 1.0, 0),
+        (&stream(Pattern::Bursts, "2/1s", 3, 5.0, 40.0), 2.0, 0),
+        (&stream(Pattern::Steady, "1/700ms", 4, 10.0, 60.0), 1.0, 1),
+        (&stream(Pattern::Poisson, "1.3/1s", 1, 0.0, 60.0), 0.5, 0),
+    ])
+}
+
+fn scripted(lanes: &str) -> Replay {
+    run(&[("script", SCRIPT), ("cost", "0.5"), ("lanes", lanes)], 60.0)
+}
+
+#[test]
+fn a_lane_decides_as_the_limiter_alone() {
+    let texts: Vec<&str> = FORMS.iter().map(|form| form.example).collect();
+    let replay = scripted(&texts.join(";"));
+    assert_eq!(replay.lanes().len(), FORMS.len());
+    for (lane, text) in replay.lanes().iter().zip(texts) {
+        assert_eq!(counts(lane), alone(text, events().into_iter()), "{text}");
+        assert_eq!(lane.limiter_text(), text.parse::<AnyLimiter>().unwrap().to_string());
+    }
+}
+
+#[test]
+fn several_limits_decide_as_all_of_them() {
+    let text = "gcra 10/10s & sliding-log 30/1m & exim 8/10s strict";
+    let replay = scripted(text);
+    assert_eq!(counts(&replay.lanes()[0]), alone(text, events().into_iter()));
+    assert_eq!(replay.lanes()[0].unit(), "of the tightest");
+}
+
+#[test]
+fn per_user_is_a_limit_for_each() {
+    let replay = scripted("gcra;gcra per user;gcra per address");
+    let [together, each, address] = replay.lanes() else { panic!("three lanes") };
+    let of = |user| alone("gcra 10/10s", events().into_iter().filter(move |e| e.2 == user));
+    let (first, bob) = (of(0), of(1));
+    assert!(first.1 > 0 && bob.1 > 0, "both are refused at times");
+    assert_eq!(counts(each), (first.0 + bob.0, first.1 + bob.1));
+    assert_eq!(counts(together), alone("gcra 10/10s", events().into_iter()));
+    assert_eq!(counts(address), counts(together));
+}
+
+/// Both at once: what one limit refuses, the other does not count.
+#[test]
+fn per_user_and_per_address_together() {
+    let replay = scripted("gcra 6/10s per user & gcra 9/10s per address");
+    let [user, address] = ["gcra 6/10s", "gcra 9/10s"].map(|t| t.parse::<AnyLimiter>().unwrap());
+    let mut users = [user.fresh(), user.fresh()];
+    let mut all = address.fresh();
+    let mut allowed = 0;
+    for (at, cost, who) in events() {
+        if user.ask(&users[who], at, cost).passes() && address.ask(&all, at, cost).passes() {
+            user.count(&mut users[who], at, cost, true);
+            address.count(&mut all, at, cost, true);
+            allowed += 1;
+        }
+    }
+    let lane = &replay.lanes()[0];
+    assert_eq!(counts(lane), (allowed, events().len() as u64 - allowed));
+    let levels = [(&user, &users[0]), (&user, &users[1]), (&address, &all)];
+    let levels = levels.map(|(l, s)| l.ask(s, replay.now(), 0.0)).map(|a| (a.level, a.limit));
+    let tightest = levels.into_iter().max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+    assert_eq!(Some(lane.level(replay.now())), tightest);
+}
+
+#[test]
+fn another_budget_keeps_the_lanes_that_it_does_not_touch() {
+    let mut replay = run(&[("lanes", "gcra 5/10s;exim strict;adaptive x2 decay 2s floor 3")], 30.0);
+    let before: Vec<_> = replay.lanes().iter().map(counts).collect();
+    replay.set("budget", "20/10s").unwrap();
+    let now: Vec<_> = replay.lanes().iter().map(counts).collect();
+    assert_eq!(now, [before[0], (0, 0), before[2]]);
+    assert_eq!(replay.lanes()[1].limiter_text(), "exim 20/10s strict");
+    // Only the lane that began anew has forgotten.
+    replay.advance(at(40.0), usize::MAX);
+    let untouched = run(&[("lanes", "gcra 5/10s;exim strict;adaptive x2 decay 2s floor 3")], 40.0);
+    for i in [0, 2] {
+        assert_eq!(counts(&replay.lanes()[i]), counts(&untouched.lanes()[i]));
+        let now = replay.now();
+        assert_eq!(replay.lanes()[i].level(now), untouched.lanes()[i].level(now));
+    }
+}
+
+#[test]
+fn lanes_are_added_changed_moved_and_removed() {
+    let mut replay = run(&[("lanes", "gcra;exim strict;fixed-window")], 30.0);
+    let [gcra, exim, fixed] = [0, 1, 2].map(|i| counts(&replay.lanes()[i]));
+    let texts =
+        |r: &Replay| -> Vec<String> { r.lanes().iter().map(|l| l.rule().to_string()).collect() };
+    let all = |r: &Replay| -> Vec<_> { r.lanes().iter().map(counts).collect() };
+    replay.move_lane(0, 2);
+    assert_eq!(all(&replay), [exim, fixed, gcra]);
+    replay.move_lane(2, 0);
+    assert_eq!(all(&replay), [gcra, exim, fixed]);
+    replay.change_lane(1, " exim   leaky ").unwrap();
+    assert_eq!(texts(&replay), ["gcra", "exim leaky", "fixed-window"]);
+    assert_eq!(all(&replay), [gcra, (0, 0), fixed]);
+    replay.add_lane("gcra").unwrap();
+    assert_eq!(all(&replay), [gcra, (0, 0), fixed, (0, 0)]);
+    replay.remove_lane(1);
+    assert_eq!(all(&replay), [gcra, fixed, (0, 0)]);
+    assert_eq!(replay.change_lane(0, "gcra 1/x").unwrap_err().at(), 7..8);
+    let wrong = replay.add_lane("token-buket").unwrap_err().to_string();
+    assert!(wrong.starts_with("\"token-buket\": not a limiter; write one of exim,"), "{wrong}");
+    (3..12).for_each(|_| replay.add_lane("gcra").unwrap());
+    let wrong = replay.add_lane("gcra").unwrap_err();
+    assert_eq!(wrong.to_string(), "\"gcra\": there are 12 lanes already");
+    (0..20).for_each(|_| replay.remove_lane(0));
+    assert_eq!(replay.lanes().len(), 1);
+    // Places that do not exist.
+    replay.move_lane(4, 0);
+    replay.change_lane(9, "exim").unwrap();
+    assert_eq!(texts(&replay), ["gcra"]);
+}
+
+#[test]
+fn a_user_keeps_its_state_when_the_script_changes() {
+    let lanes = ("lanes", "gcra per user");
+    let mut replay = run(&[lanes, ("auto", "off"), ("script", "10 at 1s user b")], 2.0);
+    assert_eq!(counts(&replay.lanes()[0]), (10, 0));
+    // b was the second user and is the third now; a is new and first user's clicks go on.
+    replay.set("script", "10 at 2s user a, 10 at 2s user b").unwrap();
+    replay.advance(at(2.5), usize::MAX);
+    assert_eq!(counts(&replay.lanes()[0]), (21, 9));
+}
+
+#[test]
+fn a_change_of_cost_does_not_disturb_the_traffic() {
+    let mut replay = replay(&[("lanes", "gcra")]);
+    replay.advance(at(10.0), usize::MAX);
+    replay.set("cost", "0").unwrap();
+    replay.advance(at(60.0), usize::MAX);
+    assert_eq!(replay.sent(), run(&[("lanes", "gcra")], 60.0).sent());
+}
+
+#[test]
+fn what_a_lane_says_of_itself() {
+    let lanes = "exim;earrrl;token-bucket;gcra;leaky-bucket;fixed-window;sliding-log;\
+        adaptive x3 decay 1s increase 1m floor 2";
+    let mut replay = replay(&[("lanes", lanes), ("auto", "off")]);
+    (0..12).for_each(|_| replay.click());
+    let units: Vec<_> = replay.lanes().iter().map(Lane::unit).collect();
+    assert_eq!(
+        units,
+        [
+            "rate",
+            "estimate",
+            "tokens used",
+            "tokens used",
+            "queue",
+            "in window",
+            "in window",
+            "rate"
+        ]
+    );
+    let now = replay.now();
+    let [exim, _, bucket, .., log, adaptive] = replay.lanes() else { panic!("eight lanes") };
+    assert_eq!(bucket.level(now), (10.0, 10.0));
+    assert_eq!(bucket.again(now), Retry::After(Span::seconds(1)));
+    assert_eq!(log.again(now), Retry::After(Span::seconds(10)));
+    // A period is open at its beginning, so it is a microsecond short of the next token.
+    assert_eq!((bucket.most_in_period(1.0), log.most_in_period(1.0)), (19.999999, 10.0));
+    assert_eq!(adaptive.most_in_period(1.0), f64::INFINITY);
+    assert!(adaptive.doubling_time().is_some() && exim.doubling_time().is_none());
+    // Asked about the settings' cost.
+    replay.set("cost", "11").unwrap();
+    assert_eq!(replay.lanes()[2].again(now), Retry::Never);
+}

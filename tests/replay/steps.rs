@@ -1,0 +1,154 @@
+//! The steps in which time is told do not matter, and a link is a recording.
+
+use super::*;
+use proptest::prelude::*;
+use ratescope::replay::Link;
+use ratescope::run::pace::Pace;
+use ratescope::scope::Command;
+
+/// What a run has come to: counts, levels, and all of the finest columns.
+#[track_caller]
+fn same_run(a: &Replay, b: &Replay) {
+    let state = |r: &Replay| (r.now(), r.sent(), r.settings().clone(), r.has_script());
+    assert_eq!(state(a), state(b));
+    assert_eq!(a.lanes().len(), b.lanes().len());
+    for (a_lane, b_lane) in a.lanes().iter().zip(b.lanes()) {
+        assert_eq!(counts(a_lane), counts(b_lane), "{}", a_lane.rule());
+        assert_eq!(a_lane.level(a.now()), b_lane.level(b.now()), "{}", a_lane.rule());
+        let columns = |lane: &Lane| -> Vec<_> {
+            let columns = lane.history().columns(Time::ZERO, a.now(), 0.0);
+            columns.iter().copied().collect()
+        };
+        assert_eq!(columns(a_lane), columns(b_lane), "{}", a_lane.rule());
+    }
+}
+
+fn command() -> impl Strategy<Value = (f64, Command)> {
+    let set = |name: &'static str, values: &'static [&'static str]| {
+        prop::sample::select(values)
+            .prop_map(move |value| Command::Set { name: name.to_owned(), value: value.to_owned() })
+    };
+    let what = prop_oneof![
+        (1_u32..20).prop_map(Command::Events),
+        set("budget", &["10/10s", "3/1s", "5/1m"]),
+        set("lanes", &["gcra", "exim strict;gcra per user & fixed-window;earrrl", "sliding-log"]),
+        set("script", &["", "7 at 2s, 3/1s bursts user a", "5/1s poisson to 4s cost 2 user b"]),
+        set("auto", &["on", "off"]),
+        set("auto-rate", &["0.5", "40"]),
+        set("cost", &["0", "1", "2.5"]),
+        set("seed", &["7"]),
+    ];
+    // Some of them at the very same instant, and some at the last one of a column.
+    let gap = prop_oneof![4 => 0.0..2.0, 1 => Just(0.0), 1 => Just(0.016384), 1 => Just(0.016383)];
+    (gap, what)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_steps_in_which_time_is_told_do_not_matter(
+        commands in prop::collection::vec(command(), 0..12),
+        frames in prop::collection::vec(0.001_f64..0.4, 1..60),
+        most in 1_usize..30,
+    ) {
+        let mut script = Vec::new();
+        let mut time = Time::ZERO;
+        for (gap, command) in commands {
+            time = at(time.as_secs() + gap);
+            script.push((time, command));
+        }
+        let link = Link { script, ..Link::default() };
+        let mut once = Replay::open(&link).unwrap();
+        let mut often = once.clone();
+        let end = frames.iter().fold(Time::ZERO, |now, f| {
+            let now = at(now.as_secs() + f);
+            // Little at a time, so that a frame ends in the middle of things.
+            while often.now() < now {
+                often.advance(now, most);
+            }
+            often.advance(now, 0);
+            now
+        });
+        once.advance(end, usize::MAX);
+        same_run(&once, &often);
+    }
+
+    /// Also when a person acts where a frame had to end early.
+    #[test]
+    fn a_recording_replays_the_run(
+        commands in prop::collection::vec((command(), 1_usize..40), 0..12),
+    ) {
+        let mut replay = Replay::new(Settings::default()).unwrap();
+        for ((gap, command), most) in commands {
+            replay.advance(at(replay.now().as_secs() + gap), most);
+            match command {
+                Command::Events(n) => (0..n).for_each(|_| replay.click()),
+                Command::Set { name, value } => replay.set(&name, &value).unwrap(),
+            }
+        }
+        let text = replay.link().to_string();
+        let link: Link = text.parse().unwrap();
+        prop_assert_eq!(link.to_string(), text);
+        let mut replayed = Replay::open(&link).unwrap();
+        replayed.advance(link.at, usize::MAX);
+        same_run(&replay, &replayed);
+    }
+}
+
+#[test]
+fn a_pace_drives_it() {
+    let mut replay = replay(&[("speed", "2")]);
+    let mut pace = Pace::default();
+    (0..=60).for_each(|frame| pace.run(&mut replay, f64::from(frame) * 50.0));
+    assert_eq!(replay.now(), at(6.0));
+    same_run(&replay, &run(&[("speed", "2")], 6.0));
+    assert_eq!(pace.gaps(), []);
+}
+
+/// Looking is no command: a recording has the last speed and window, and does not say since when.
+#[test]
+fn what_only_changes_the_view_is_not_recorded() {
+    let mut replay = replay(&[]);
+    replay.advance(at(1.0), usize::MAX);
+    replay.set("speed", "3").unwrap();
+    replay.set("window", "5m").unwrap();
+    let link = replay.link();
+    assert_eq!((link.settings.speed, link.settings.window.secs()), (3.0, 300.0));
+    assert_eq!(link.script, []);
+}
+
+/// A command and the events of its own instant: the command is first, also after a frame that had
+/// to end in the middle of a burst.
+#[test]
+fn an_instant_is_never_left_half_done() {
+    let mut replay = replay(&[("auto", "off"), ("script", "50 at 1s"), ("lanes", "gcra")]);
+    replay.advance(at(2.0), 70);
+    assert_eq!((replay.sent(), replay.now()), (50, Time::from_micros(1_000_001)));
+}
+
+#[test]
+fn a_run_with_too_many_commands_links_to_its_settings() {
+    let mut replay = replay(&[]);
+    for i in 0..1100 {
+        replay.advance(at(f64::from(i) * 0.01), usize::MAX);
+        replay.click();
+    }
+    replay.set("cost", "3").unwrap();
+    let link = replay.link();
+    assert_eq!((link.at, link.script.len(), link.settings.cost), (Time::ZERO, 0, 3.0));
+}
+
+/// A frame that ends with the last instant of a column leaves the next column to what comes next.
+#[test]
+fn a_click_just_after_a_column_is_in_the_next() {
+    let mut replay = replay(&[("auto", "off"), ("script", "1 at 16383us"), ("lanes", "gcra")]);
+    replay.advance(at(1.0), 1);
+    assert_eq!(replay.now(), Time::from_micros(16384));
+    replay.click();
+    let mut replayed = Replay::open(&replay.link()).unwrap();
+    replayed.advance(replay.now(), usize::MAX);
+    same_run(&replay, &replayed);
+    let columns = replay.lanes()[0].history().columns(Time::ZERO, at(1.0), 0.0);
+    assert_eq!(columns.iter().map(|column| column.allowed).collect::<Vec<_>>(), [1, 1]);
+}

@@ -1,0 +1,281 @@
+//! Rules, scripts, settings and links as text.
+
+use super::*;
+use proptest::prelude::*;
+use ratescope::ParseError;
+use ratescope::replay::script::Script;
+use ratescope::replay::settings::NAMES;
+use ratescope::replay::{Link, Rule};
+
+#[track_caller]
+fn wrong<T: core::fmt::Debug>(read: Result<T, ParseError>, part: &str, problem: &str) {
+    let error = read.unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with(&format!("\"{part}\"")), "{text}");
+    assert!(text.contains(problem), "{text}");
+}
+
+#[test]
+fn a_rule_is_kept_as_it_is_written() {
+    for (text, tidy, limits) in [
+        ("exim strict", "exim strict", "exim 10/10s strict"),
+        (" token-bucket  burst   20", "token-bucket burst 20", "token-bucket 10/10s burst 20"),
+        ("gcra 5/1s per user", "gcra 5/1s per user", "gcra 5/1s burst 5 per user"),
+        ("3/1s", "3/1s", "fixed-window 3/1s"),
+        (
+            "fixed-window per user+gcra per address",
+            "fixed-window per user & gcra per address",
+            "fixed-window 10/10s per user & gcra 10/10s burst 10",
+        ),
+        (
+            "adaptive x3 decay 1m floor 5",
+            "adaptive x3 decay 1m floor 5",
+            "adaptive x3 decay 1m increase 1h floor 5 leaky",
+        ),
+    ] {
+        let rule: Rule = text.parse().unwrap();
+        assert_eq!(rule.to_string(), tidy);
+        assert_eq!(rule.to_string().parse::<Rule>().unwrap(), rule);
+        assert_eq!(replay(&[("lanes", text)]).lanes()[0].limiter_text(), limits);
+    }
+}
+
+#[test]
+fn a_rule_that_is_wrong_says_where() {
+    let rule = |text: &str| text.parse::<Rule>();
+    wrong(rule("exim  strikt"), "strikt", "not read; write exim RATE");
+    wrong(rule("gcra & tokn-bucket 1/1s"), "tokn-bucket", "not a limiter");
+    wrong(rule("gcra 10/1x & exim"), "x", "not a unit");
+    wrong(rule("gcra burst 0"), "0", "the burst cannot be 0");
+    wrong(rule("gcra  burst"), "burst", "a value is missing after burst");
+    wrong(rule("gcra per account"), "account", "write per user or per address");
+    wrong(rule("gcra per"), "per", "not read");
+    wrong(rule("adaptive x3 floor 5"), "adaptive x3 floor 5", "the decay is missing");
+    wrong(rule(""), "", "a limiter is missing");
+    wrong(rule("per user"), "per user", "a limiter is missing");
+    wrong(rule("sliding-log 1000000/1h"), "sliding-log 1000000/1h", "more than 100000 events");
+    wrong(rule("sliding-window precision 1m"), "1m", "the precision cannot be 60");
+    let nine = ["gcra"; 9].join("&");
+    assert_eq!(rule(&nine).unwrap_err().at(), nine.len() - 4..nine.len());
+}
+
+#[test]
+fn a_script_reads_as_it_is_written() {
+    for text in [
+        "",
+        "10 at 59s",
+        "1/600ms to 2m30s",
+        "2/1s poisson from 10s to 1m",
+        "1/1s from 2m30s",
+        "5/1m day-and-night 2m cost 2.5 user a1",
+        "1 at 0s, 3/1s bursts, 4 at 1h cost 0 user b, 1 at 2s user a",
+    ] {
+        let script: Script = text.parse().unwrap();
+        assert_eq!(script.to_string(), text);
+    }
+    let loose: Script = "  2/1s to 1m from 10s poisson user x cost 3+1 at 90s ".parse().unwrap();
+    assert_eq!(loose.to_string(), "2/1s poisson from 10s to 1m cost 3 user x, 1 at 1m30s");
+    assert_eq!(loose.users(), ["", "x"]);
+}
+
+#[test]
+fn a_script_that_is_wrong_says_where() {
+    let script = |text: &str| text.parse::<Script>();
+    wrong(script("10 at 59"), "59", "a unit is missing");
+    wrong(script("1 at 1s, ten at 59s"), "ten", "not a number of events");
+    wrong(script("200000 at 59s"), "200000", "from 1 to 100000");
+    wrong(script("10"), "10", "when is missing");
+    wrong(script("1/1s, 0/1s"), "0/1s", "above 0 and up to 10000 a second");
+    wrong(script("1/1s, 20000/1s"), "20000/1s", "above 0 and up to 10000 a second");
+    wrong(script("1/1s from 10s to 10s"), "10s", "not after the beginning");
+    wrong(script("1/1s evenly"), "evenly", "not a pattern");
+    wrong(script("1/1s steady 2m"), "2m", "not read");
+    wrong(script("1/1s day-and-night 0s"), "0s", "a day must be longer than zero");
+    wrong(script("1 at 1s user x-y"), "x-y", "letters and digits");
+    wrong(script("1 at 1s cost 2000000"), "2000000", "from 0 to 1000000");
+    wrong(script("1 at 1s,"), "1 at 1s,", "a phase is missing");
+    assert!(script(&["1 at 1s"; 16].join(",")).is_ok());
+    wrong(script(&["1 at 1s"; 17].join(",")), " 1 at 1s".trim(), "more than 16 phases");
+}
+
+#[test]
+fn a_setting_that_cannot_be_read_changes_nothing() {
+    let mut replay = replay(&[]);
+    for (name, value, problem) in [
+        ("budget", "0/10s", "\"0/10s\": out of range; choose from 0.001 to 100000 in 100ms to 1w"),
+        (
+            "budget",
+            "10/1ms",
+            "\"10/1ms\": out of range; choose from 0.001 to 100000 in 100ms to 1w",
+        ),
+        ("budget", "ten", "\"ten\": not a rate; write a rate as a count and a span, such as 10/1m"),
+        ("auto-rate", "20000", "\"20000\": out of range; choose from 0.1 to 10000"),
+        ("cost", "-1", "\"-1\": not a number; choose from 0 to 1000000"),
+        ("speed", "200", "\"200\": out of range; choose from 0.1 to 100"),
+        ("window", "5s", "\"5s\": out of range; choose from 10s to 1h"),
+        (
+            "lanes",
+            "gcra;exim strikt",
+            "\"strikt\" in \"gcra;exim strikt\": not read; write exim RATE \
+             [leaky|strict|readonly], such as exim 10/1m strict",
+        ),
+        (
+            "limit",
+            "5",
+            "\"limit\": not a setting; there are budget, lanes, auto, pattern, auto-rate, seed, \
+             cost, script, speed, window",
+        ),
+    ] {
+        assert_eq!(replay.set(name, value).unwrap_err().to_string(), problem);
+        assert_eq!(*replay.settings(), Settings::default());
+    }
+    assert!(replay.link().script.is_empty());
+}
+
+/// A lane may be possible under one budget only.
+#[test]
+fn a_budget_that_a_lane_cannot_have_is_refused() {
+    let mut replay = replay(&[("budget", "10/1m"), ("lanes", "gcra;sliding-window precision 30s")]);
+    let error = replay.set("budget", "10/10s").unwrap_err().to_string();
+    let part =
+        "\"10/10s\": \"30s\" in \"sliding-window precision 30s\": the precision cannot be 30";
+    assert!(error.starts_with(part), "{error}");
+    assert_eq!(replay.settings().budget.to_string(), "10/1m");
+    // Whatever the order in which a link has them.
+    let link = "view=compare&lanes=sliding-window precision 30s&budget=10/1m";
+    assert_eq!(link.parse::<Link>().unwrap().settings.budget.to_string(), "10/1m");
+}
+
+#[test]
+fn a_link_names_the_view_and_every_setting() {
+    let text = Link::default().to_string();
+    let names: Vec<&str> = text.split('&').map(|part| part.split_once('=').unwrap().0).collect();
+    assert_eq!(names[0], "view");
+    assert_eq!(names[1..], NAMES);
+    assert_eq!(Link::default().settings.lanes.len(), 8);
+}
+
+#[test]
+fn a_link_reads_as_it_is_written() {
+    let mut replay =
+        replay(&[("lanes", "gcra per user & exim strict;earrrl"), ("script", "1 at 1s, 2 at 2s")]);
+    replay.advance(at(1.5), usize::MAX);
+    replay.set("lanes", "gcra;fixed-window & sliding-log").unwrap();
+    replay.set("script", "3 at 3s, 1/1s").unwrap();
+    replay.click();
+    let link = Link { paused: true, ..replay.link() };
+    let text = link.to_string();
+    assert!(
+        text.starts_with("view=compare&budget=10/10s&lanes=gcra per user + exim strict;earrrl&")
+    );
+    let done = "&at=1.5&paused&do=1.5:lanes=gcra;fixed-window + sliding-log,\
+        1.5:script=3 at 3s+ 1/1s,1.5:events*1";
+    assert!(text.ends_with(done), "{text}");
+    let read: Link = text.parse().unwrap();
+    assert_eq!(read.to_string(), text);
+    assert_eq!((read.settings.clone(), read.at, read.paused), (link.settings, link.at, true));
+    let mut again = Replay::open(&read).unwrap();
+    again.advance(read.at, usize::MAX);
+    assert_eq!(again.settings(), replay.settings());
+}
+
+#[test]
+fn a_link_that_is_wrong_says_where() {
+    let link = |text: &str| text.parse::<Link>();
+    wrong(link("view=compare&budget=10/10x"), "x", "not a unit");
+    wrong(link("view=compare&lanes=gcra;gcra+exm"), "exm", "not a limiter");
+    wrong(link("view=scope"), "scope", "another view");
+    wrong(link("view=compare&limit=10"), "limit", "it has view=compare, at, paused, do, budget,");
+    wrong(link("view=compare&do=1:lanes=gcra,2:lanes=gcr"), "gcr", "not a limiter");
+    wrong(link("view=compare&do=5:events,1:events"), "1:events", "before the one before it");
+    wrong(link("view=compare&at=soon"), "soon", "not a time");
+}
+
+/// Texts that are nearly right.
+fn nearly() -> impl Strategy<Value = String> {
+    const WORDS: &[&str] = &[
+        "exim",
+        "earrrl",
+        "token-bucket",
+        "sliding-log",
+        "adaptive",
+        "gcra",
+        "per",
+        "user",
+        "address",
+        "strict",
+        "burst",
+        "20",
+        "x3",
+        "decay",
+        "1s",
+        "10/10s",
+        "1/600ms",
+        "at",
+        "from",
+        "to",
+        "cost",
+        "poisson",
+        "day-and-night",
+        "&",
+        "+",
+        ";",
+        ",",
+        "=",
+        ":",
+        "*",
+        "do",
+        "view=compare",
+        "lanes=",
+        "budget=",
+        "script=",
+        "events",
+        "é",
+        "0",
+        "0/0s",
+        "1e9",
+        "-",
+        "",
+    ];
+    let word = prop_oneof![9 => prop::sample::select(WORDS).prop_map(str::to_owned), 1 => ".{0,3}"];
+    (prop::collection::vec(word, 0..12), prop::sample::select(&["", " ", "  "][..]))
+        .prop_map(|(words, gap)| words.join(gap))
+}
+
+#[track_caller]
+fn checked<T>(text: &str, read: Result<T, ParseError>) -> Option<T> {
+    match read {
+        Ok(value) => Some(value),
+        Err(error) => {
+            assert!(error.at().start <= error.at().end && error.at().end <= text.len(), "{error}");
+            assert!(!error.problem().is_empty());
+            None
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn no_text_panics(text in nearly()) {
+        if let Some(rule) = checked(&text, text.parse::<Rule>()) {
+            prop_assert_eq!(rule.to_string().parse::<Rule>().unwrap(), rule);
+        }
+        if let Some(script) = checked(&text, text.parse::<Script>()) {
+            prop_assert_eq!(script.to_string().parse::<Script>().unwrap(), script);
+        }
+        if let Some(link) = checked(&text, text.parse::<Link>()) {
+            prop_assert_eq!(link.to_string().parse::<Link>().unwrap(), link);
+        }
+        let mut settings = Settings::default();
+        for name in NAMES {
+            if checked(&text, settings.set(name, &text)).is_some() {
+                let value = settings.get(name);
+                let mut again = settings.clone();
+                again.set(name, &value).unwrap();
+                prop_assert_eq!(&again, &settings);
+            }
+        }
+    }
+}
