@@ -105,7 +105,7 @@ async function memory() {
       events,
       { timeout: 600_000, polling: 500 },
     );
-    return page.evaluate(async () => (await (await import('/pkg/ratescope.js')).default()).memory.buffer.byteLength);
+    return page.evaluate(async () => (await (await import('/pkg/scope.js')).default()).memory.buffer.byteLength);
   };
   const result = [await bytes(60e6), await bytes(600e6)];
   await page.context().close();

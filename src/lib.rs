@@ -106,7 +106,7 @@ pub mod time;
 pub mod trace;
 pub mod traffic;
 pub mod view;
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", any(feature = "scope-page", feature = "compare-page")))]
 pub mod web;
 
 pub use limit::Limiter;

@@ -12,15 +12,15 @@ fn at(seconds: f64) -> Time {
 
 /// The links of the page's list, with their titles and sentences.
 fn listed() -> Vec<(String, String, Link)> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/www/index.html");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/www/compare.html");
     let page = fs::read_to_string(page).unwrap();
-    let items = page.split("<li><a href=\"#view=compare").skip(1);
+    let items = page.split("<li><a href=\"#").skip(1);
     items
         .map(|item| {
             let (href, rest) = item.split_once("\">").unwrap();
             let (title, rest) = rest.split_once("</a>").unwrap();
             let (text, _) = rest.split_once("</li>").unwrap();
-            let fragment = format!("view=compare{}", href.replace("&amp;", "&"));
+            let fragment = href.replace("&amp;", "&");
             let fragment = fragment.replace("%20", " ");
             assert!(!fragment.contains('%'), "{fragment}");
             (title.to_owned(), text.to_owned(), fragment.parse().unwrap())

@@ -1,4 +1,6 @@
-//! The page of Ratescope, `ratescope::web`, as a module for the browser.
+//! A page of Ratescope, one of `ratescope::web`, as a module for the browser. Which of them, a
+//! feature says.
+#![cfg(target_arch = "wasm32")]
 
 pub use ratescope::web::*;
 

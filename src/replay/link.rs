@@ -1,11 +1,10 @@
 //! A link: the settings in readable form, and optionally a recording of what was done.
 //!
 //! ```text
-//! view=compare&budget=10/10s&lanes=exim strict;earrrl+fixed-window per user&…&at=42.5&paused
+//! budget=10/10s&lanes=exim strict;earrrl+fixed-window per user&…&at=42.5&paused
 //! ```
 //!
-//! As the links of the [scope](crate::scope::link), but that they begin with the view. `&` within
-//! a lane is written as `+`.
+//! As the links of the [scope](crate::scope::link). `&` within a lane is written as `+`.
 
 use super::settings::{NAMES, Settings};
 use crate::run::Command;
@@ -31,12 +30,10 @@ pub struct Link {
 
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("view=compare")?;
-        for name in NAMES {
-            match (name, self.settings.get(name)) {
-                ("lanes", value) => write!(f, "&lanes={}", escaped(&value))?,
-                (_, value) => write!(f, "&{name}={value}")?,
-            }
+        for (i, name) in NAMES.iter().enumerate() {
+            let value = self.settings.get(name);
+            let value = if *name == "lanes" { escaped(&value) } else { value };
+            write!(f, "{}{name}={value}", if i == 0 { "" } else { "&" })?;
         }
         if self.at != Time::ZERO {
             write!(f, "&at={}", self.at)?;
@@ -63,9 +60,7 @@ impl FromStr for Link {
                     let known = link.part(name, value).map_err(|e| e.inside(text, at))?;
                     if !known {
                         let names = listed(&NAMES);
-                        let help = format!(
-                            "not part of a link; it has view=compare, at, paused, do, {names}"
-                        );
+                        let help = format!("not part of a link; it has at, paused, do, {names}");
                         return Err(ParseError::new(text, offset..offset + name.len(), help));
                     }
                 }
@@ -79,8 +74,6 @@ impl Link {
     /// Reads one part; `false` when there is none of that name.
     fn part(&mut self, name: &str, value: &str) -> Result<bool, ParseError> {
         match name {
-            "view" if value == "compare" => {}
-            "view" => return Err(ParseError::whole(value, "another view; write compare")),
             "at" => self.at = value.parse()?,
             "paused" => self.paused = true,
             "do" => {

@@ -1,5 +1,6 @@
 //! The state of the page and how it changes. Knows nothing of the browser.
 
+use super::ease::Eased;
 use super::pointer::{Pointer, Press};
 use crate::outcome::Retry;
 use crate::plot::axis;
@@ -12,9 +13,6 @@ use crate::view::scope::{self, Look};
 
 /// What a step lets pass.
 const STEP: Span = Span::micros(100_000);
-
-/// The time constant of the vertical scale, in milliseconds.
-const EASE: f64 = 160.0;
 
 /// The slider's positions are powers of ten, these at its ends.
 const SLIDER: Log = Log { domain: [0.1, 1e6], range: [-1.0, 6.0] };
@@ -30,10 +28,8 @@ pub(crate) struct App {
     pub(crate) past: Option<Time>,
     /// What is wrong with the last link, until something is done.
     pub(crate) problem: String,
-    /// Events per second at the upper edge, which eases to where it should be.
-    top: f64,
-    /// When it was last eased, in milliseconds.
-    eased: Option<f64>,
+    /// Events per second at the upper edge.
+    top: Eased,
     still: bool,
 }
 
@@ -41,7 +37,7 @@ impl App {
     pub(crate) fn new() -> Result<Self, BadNumber> {
         let scope = Scope::new(Settings::default())?;
         Ok(App {
-            top: scope::top(&scope, scope.now()),
+            top: Eased::new(scope::top(&scope, scope.now())),
             scope,
             pace: Pace::default(),
             paused: false,
@@ -49,7 +45,6 @@ impl App {
             size: [0.0; 2],
             past: None,
             problem: String::new(),
-            eased: None,
             still: false,
         })
     }
@@ -64,7 +59,8 @@ impl App {
         self.scope = Scope::replay(&link).map_err(|e| e.to_string())?;
         self.pace = Pace::default();
         self.scope.advance(link.at, crate::scope::pace::CATCH_UP as usize);
-        (self.paused, self.past, self.eased) = (link.paused, None, None);
+        (self.paused, self.past) = (link.paused, None);
+        self.top.jump();
         match self.scope.now() == link.at {
             true => Ok(()),
             false => {
@@ -87,7 +83,8 @@ impl App {
     pub(crate) fn reset(&mut self) -> Result<(), BadNumber> {
         self.scope = Scope::new(*self.scope.settings())?;
         self.pace = Pace::default();
-        (self.past, self.eased) = (None, None);
+        self.past = None;
+        self.top.jump();
         Ok(())
     }
 
@@ -99,18 +96,11 @@ impl App {
         }
         // While the limit is dragged the scale stays, or the line would run away from the pointer.
         let target = match self.pointer.holds_limit() {
-            true => self.top,
+            true => self.top.top,
             false => scope::top(&self.scope, self.right()),
         };
-        let passed = self.eased.map_or(f64::INFINITY, |last| (wall - last).max(0.0));
-        self.eased = Some(wall);
-        // In the logarithm, so that growing and shrinking look alike.
-        let left = if self.still { 0.0 } else { libm::exp(-passed / EASE) };
-        let ratio = libm::exp(left * libm::log(self.top / target));
-        // So near, no pixel of any screen would change.
-        let top = if (ratio - 1.0).abs() < 1e-5 { target } else { target * ratio };
-        let before = core::mem::replace(&mut self.top, top);
-        !self.paused || top != before
+        let moved = self.top.follow(target, wall, self.still);
+        !self.paused || moved
     }
 
     pub(crate) fn pause(&mut self) {
@@ -139,7 +129,7 @@ impl App {
             right: self.right(),
             live: self.past.is_none(),
             window: settings.window,
-            top: self.top,
+            top: self.top.top,
             crosshair: self.pointer.crosshair(),
             on_limit: self.pointer.on_limit(),
             exact: settings.exact,

@@ -5,7 +5,7 @@ import { pageTest } from './harness.mjs';
 import { events, settle, show, value, values } from './scope.mjs';
 
 const order = [
-  'copy', 'theme', 'graph',
+  'Scope', 'Compare', 'copy', 'theme', 'graph',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval', 'exact',
   'Lower limit', 'limit', 'Higher limit', 'mode',

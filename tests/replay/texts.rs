@@ -142,16 +142,15 @@ fn a_budget_that_a_lane_cannot_have_is_refused() {
     assert!(error.starts_with(part), "{error}");
     assert_eq!(replay.settings().budget.to_string(), "10/1m");
     // Whatever the order in which a link has them.
-    let link = "view=compare&lanes=sliding-window precision 30s&budget=10/1m";
+    let link = "lanes=sliding-window precision 30s&budget=10/1m";
     assert_eq!(link.parse::<Link>().unwrap().settings.budget.to_string(), "10/1m");
 }
 
 #[test]
-fn a_link_names_the_view_and_every_setting() {
+fn a_link_names_every_setting() {
     let text = Link::default().to_string();
     let names: Vec<&str> = text.split('&').map(|part| part.split_once('=').unwrap().0).collect();
-    assert_eq!(names[0], "view");
-    assert_eq!(names[1..], NAMES);
+    assert_eq!(names, NAMES);
     assert_eq!(Link::default().settings.lanes.len(), 8);
 }
 
@@ -165,9 +164,7 @@ fn a_link_reads_as_it_is_written() {
     replay.click();
     let link = Link { paused: true, ..replay.link() };
     let text = link.to_string();
-    assert!(
-        text.starts_with("view=compare&budget=10/10s&lanes=gcra per user + exim strict;earrrl&")
-    );
+    assert!(text.starts_with("budget=10/10s&lanes=gcra per user + exim strict;earrrl&"));
     let done = "&at=1.5&paused&do=1.5:lanes=gcra;fixed-window + sliding-log,\
         1.5:script=3 at 3s+ 1/1s,1.5:events*1";
     assert!(text.ends_with(done), "{text}");
@@ -182,13 +179,12 @@ fn a_link_reads_as_it_is_written() {
 #[test]
 fn a_link_that_is_wrong_says_where() {
     let link = |text: &str| text.parse::<Link>();
-    wrong(link("view=compare&budget=10/10x"), "x", "not a unit");
-    wrong(link("view=compare&lanes=gcra;gcra+exm"), "exm", "not a limiter");
-    wrong(link("view=scope"), "scope", "another view");
-    wrong(link("view=compare&limit=10"), "limit", "it has view=compare, at, paused, do, budget,");
-    wrong(link("view=compare&do=1:lanes=gcra,2:lanes=gcr"), "gcr", "not a limiter");
-    wrong(link("view=compare&do=5:events,1:events"), "1:events", "before the one before it");
-    wrong(link("view=compare&at=soon"), "soon", "not a time");
+    wrong(link("budget=10/10x"), "x", "not a unit");
+    wrong(link("lanes=gcra;gcra+exm"), "exm", "not a limiter");
+    wrong(link("limit=10"), "limit", "it has at, paused, do, budget,");
+    wrong(link("do=1:lanes=gcra,2:lanes=gcr"), "gcr", "not a limiter");
+    wrong(link("do=5:events,1:events"), "1:events", "before the one before it");
+    wrong(link("at=soon"), "soon", "not a time");
 }
 
 /// Texts that are nearly right.
@@ -225,7 +221,7 @@ fn nearly() -> impl Strategy<Value = String> {
         ":",
         "*",
         "do",
-        "view=compare",
+        "paused",
         "lanes=",
         "budget=",
         "script=",

@@ -1,0 +1,35 @@
+//! Scales that ease to where they should be.
+
+/// The time constant, in milliseconds.
+const EASE: f64 = 160.0;
+
+/// The upper edge of a scale, above zero.
+pub(crate) struct Eased {
+    pub(crate) top: f64,
+    /// When it was last eased, in milliseconds.
+    at: Option<f64>,
+}
+
+impl Eased {
+    pub(crate) fn new(top: f64) -> Self {
+        Eased { top, at: None }
+    }
+
+    /// Lets the next call of [`follow`](Self::follow) reach its target at once.
+    pub(crate) fn jump(&mut self) {
+        self.at = None;
+    }
+
+    /// Comes nearer to `target` by what has passed until `wall`, in milliseconds, or jumps to it
+    /// when motion is unwanted. Returns whether it moved.
+    pub(crate) fn follow(&mut self, target: f64, wall: f64, still: bool) -> bool {
+        let passed = self.at.map_or(f64::INFINITY, |last| (wall - last).max(0.0));
+        self.at = Some(wall);
+        // In the logarithm, so that growing and shrinking look alike.
+        let left = if still { 0.0 } else { libm::exp(-passed / EASE) };
+        let ratio = libm::exp(left * libm::log(self.top / target));
+        // So near, no pixel of any screen would change.
+        let top = if (ratio - 1.0).abs() < 1e-5 { target } else { target * ratio };
+        core::mem::replace(&mut self.top, top) != top
+    }
+}
