@@ -30,6 +30,11 @@ use wasm_bindgen::JsValue;
 /// With reduced motion, the graph is drawn anew only this often, in milliseconds.
 const STILL: f64 = 1000.0;
 
+/// Has the console say what a panic says. Where it was, the error that the script then catches has.
+fn tell_of_panics() {
+    std::panic::set_hook(Box::new(|info| web_sys::console::error_1(&said(info))));
+}
+
 fn said(error: impl core::fmt::Display) -> JsValue {
     JsValue::from_str(&error.to_string())
 }

@@ -5,7 +5,7 @@
 
 use super::canvas::Canvas;
 use super::comparison::Comparison;
-use super::{STILL, said};
+use super::{STILL, said, tell_of_panics};
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::palette::Theme;
@@ -32,7 +32,7 @@ impl Compare {
     /// A page that draws on `canvas`.
     #[wasm_bindgen(constructor, skip_jsdoc)]
     pub fn new(canvas: HtmlCanvasElement) -> Result<Compare, JsValue> {
-        console_error_panic_hook::set_once();
+        tell_of_panics();
         Ok(Compare {
             app: Comparison::new().map_err(said)?,
             canvas: Canvas::new(canvas)?,

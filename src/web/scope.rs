@@ -3,7 +3,7 @@
 use super::app::App;
 use super::canvas::Canvas;
 use super::dom::Texts;
-use super::{STILL, said};
+use super::{STILL, said, tell_of_panics};
 use crate::limit::exim::Mode;
 use crate::plot::palette::Theme;
 use crate::scope::Settings;
@@ -31,7 +31,7 @@ impl Page {
     /// A page that draws on `canvas`.
     #[wasm_bindgen(constructor, skip_jsdoc)]
     pub fn new(canvas: HtmlCanvasElement) -> Result<Page, JsValue> {
-        console_error_panic_hook::set_once();
+        tell_of_panics();
         let document = canvas.owner_document().ok_or("the canvas is not in a page")?;
         Ok(Page {
             app: App::new().map_err(said)?,
