@@ -3,21 +3,12 @@
 #![allow(clippy::unwrap_used)]
 #![cfg(not(target_arch = "wasm32"))]
 
+#[path = "common/picture.rs"]
+mod picture;
+
+use picture::in_both_themes;
 use ratescope::plot::palette::Theme;
 use ratescope::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text, svg};
-use std::path::Path;
-
-/// Compares with tests/plots/`name`. Where that is missing it is written, except in CI.
-#[track_caller]
-fn golden(name: &str, got: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plots").join(name);
-    if !path.exists() && std::env::var_os("CI").is_none() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, got).unwrap();
-    }
-    let want = std::fs::read_to_string(&path).unwrap();
-    assert!(got == want, "{name} is drawn otherwise; look, then delete it to accept:\n{got}");
-}
 
 fn at(x: f64, y: f64) -> Point {
     Point::new(x, y)
@@ -61,8 +52,7 @@ fn every_mark() -> Vec<Mark> {
 
 #[test]
 fn every_mark_in_both_themes() {
-    golden("marks-light.svg", &svg::write(&every_mark(), 300.0, 160.0, Theme::Light));
-    golden("marks-dark.svg", &svg::write(&every_mark(), 300.0, 160.0, Theme::Dark));
+    in_both_themes("marks", &every_mark(), [300.0, 160.0]);
 }
 
 /// The marks alone, without the frame around them.
