@@ -72,7 +72,8 @@ pub fn draw(scope: &Scope, look: &Look) -> Vec<Mark> {
     if frame.plot.width <= 0.0 || frame.plot.height <= 0.0 {
         return marks;
     }
-    let columns = scope.instrument().trace().columns(frame.from, frame.to, 1.0 / frame.pace);
+    let columns =
+        scope.instrument().trace().columns(frame.time.from, frame.time.to, 1.0 / frame.time.pace);
     axes::draw(&mut marks, &frame, look);
     lines::draw(&mut marks, &frame, &columns, scope, look);
     events::draw(&mut marks, &frame, &columns);

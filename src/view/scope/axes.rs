@@ -1,23 +1,17 @@
-//! The grid, both vertical scales, the time scale, and the stretches nobody saw.
+//! The grid, both vertical scales, the time scale, and the names of the strips.
 
 use super::Look;
 use super::frame::{Frame, LANE};
 use crate::plot::axis::{self, Tick};
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
-use crate::scope::pace::Gap;
-use crate::time::{Span, Time};
+use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Stroke};
+use crate::time::Span;
+use crate::view::label::label;
 
 /// The distance that two horizontal grid lines should have, in CSS pixels.
 const ROW: f64 = 56.0;
 
-/// The distance that two vertical grid lines should have, in CSS pixels.
-const COLUMN: f64 = 96.0;
-
-/// The size of all text on the axes.
-const SIZE: f64 = 12.0;
-
 pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, look: &Look) {
-    gaps(marks, frame, look.gaps);
+    frame.time.gaps(marks, frame.plot, look.gaps, true);
     times(marks, frame, look);
     rates(marks, frame);
     lanes(marks, frame);
@@ -63,27 +57,12 @@ fn number(frame: &Frame, tick: &Tick, top: f64) -> String {
 /// The time scale, backwards from the right edge.
 fn times(marks: &mut Vec<Mark>, frame: &Frame, look: &Look) {
     let plot = frame.plot;
-    let window = look.window.secs();
-    let columns = (plot.width / COLUMN).max(2.0) as usize;
     let y = plot.bottom() + 2.0 * LANE + 14.0;
-    let mut pairs = Vec::new();
-    for tick in axis::time_ticks(window, columns) {
-        let x = plot.right() - tick.value * frame.pace;
-        pairs.push((Point::new(x, plot.y), Point::new(x, plot.bottom())));
-        // A label centred on either edge would leave the picture or meet the scale.
-        if x - plot.x > 24.0 && plot.right() - x > 24.0 {
-            marks.push(label(x, y, &tick.label, Anchor::Middle, Baseline::Middle));
-        }
-    }
+    let lines = frame.time.scale(marks, y);
+    let line = |x: f64| (Point::new(x, plot.y), Point::new(x, plot.bottom()));
+    let pairs = lines.into_iter().map(line).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
-    let right = if look.live { "now".to_owned() } else { clock(look.right) };
-    marks.push(label(plot.right(), y, &right, Anchor::Middle, Baseline::Middle));
-}
-
-/// The time on the scope, as in `at 1m5s`.
-fn clock(at: Time) -> String {
-    let seconds = libm::round(at.as_secs() * 10.0) / 10.0;
-    format!("at {}", Span::from_secs(seconds).unwrap_or_default())
+    frame.time.end(marks, y, look.live);
 }
 
 fn lanes(marks: &mut Vec<Mark>, frame: &Frame) {
@@ -95,29 +74,4 @@ fn lanes(marks: &mut Vec<Mark>, frame: &Frame) {
     let x = plot.right() + 8.0;
     marks.push(label(x, top + 0.5 * LANE, "allowed", Anchor::Start, Baseline::Middle));
     marks.push(label(x, top + 1.5 * LANE, "× refused", Anchor::Start, Baseline::Middle));
-}
-
-fn gaps(marks: &mut Vec<Mark>, frame: &Frame, gaps: &[Gap]) {
-    let plot = frame.plot;
-    for gap in gaps.iter().filter(|gap| gap.to > frame.from && gap.from < frame.to) {
-        let from = frame.x(gap.from).max(plot.x);
-        let to = frame.x(gap.to).min(plot.right());
-        let (x, y, width, height) = (from, plot.y, to - from, plot.height);
-        let fill = Fill::new(Ink::Gap, 1.0);
-        marks.push(Mark::Rects { rects: vec![Rect { x, y, width, height }], fill });
-        let unseen = match gap.skipped == Span::ZERO {
-            true => "while hidden".to_owned(),
-            false => format!("while hidden; stood still for {}", axis::seconds(gap.skipped.secs())),
-        };
-        if width > 6.0 * unseen.len() as f64 {
-            let x = from + width / 2.0;
-            marks.push(label(x, plot.y + 14.0, &unseen, Anchor::Middle, Baseline::Middle));
-        }
-    }
-}
-
-pub(super) fn label(x: f64, y: f64, text: &str, anchor: Anchor, baseline: Baseline) -> Mark {
-    let at = Point::new(x, y);
-    let (text, ink, size) = (text.to_owned(), Ink::Muted, SIZE);
-    Mark::Text(Text { at, text, ink, size, bold: false, anchor, baseline })
 }

@@ -12,10 +12,7 @@ use crate::scope::Scope;
 use crate::text::Decimal;
 use crate::time::Span;
 use crate::trace::Column;
-
-const SIZE: f64 = 12.0;
-const LINE: f64 = 17.0;
-const PAD: f64 = 8.0;
+use crate::view::label::{LINE, PAD, SIZE, panel, width};
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
@@ -42,21 +39,13 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
         let radius = if ink == Ink::Rate { 3.5 } else { 0.0 };
         marks.push(Mark::Rounded { rect, radius, fill: Fill::new(ink, 1.0) });
     }
-    // Text is about half as wide as it is high; a box somewhat too wide is no harm.
-    let longest = words.iter().map(|line| line.chars().count()).max().unwrap_or(0);
-    let width = longest as f64 * SIZE * 0.57 + 2.0 * PAD;
+    let longest = words.iter().map(|line| width(line, SIZE)).fold(0.0, f64::max);
+    let width = longest + 2.0 * PAD;
     let height = words.len() as f64 * LINE + 2.0 * PAD - 4.0;
     let left = if x + 12.0 + width < plot.right() { x + 12.0 } else { x - 12.0 - width };
     let left = left.min(look.size[0] - width - 2.0).max(2.0);
     let rect = Rect { x: left, y: plot.y + 8.0, width, height };
-    marks.push(Mark::Rounded { rect, radius: 6.0, fill: Fill::new(Ink::Axis, 0.5) });
-    let inner = Rect {
-        x: rect.x + 1.0,
-        y: rect.y + 1.0,
-        width: rect.width - 2.0,
-        height: rect.height - 2.0,
-    };
-    marks.push(Mark::Rounded { rect: inner, radius: 5.0, fill: Fill::new(Ink::Panel, 0.96) });
+    panel(marks, rect, 6.0);
     for (i, text) in words.into_iter().enumerate() {
         let at = Point::new(rect.x + PAD, rect.y + PAD + LINE * (i as f64 + 0.4));
         let (ink, bold) = (Ink::Text, i == 0);
@@ -69,7 +58,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
 fn describe(scope: &Scope, frame: &Frame, x: f64) -> ((f64, f64), Vec<String>) {
     let trace = scope.instrument().trace();
     let pointed = frame.time_at(x);
-    let near = Span::from_secs(NEAR / frame.pace).unwrap_or_default();
+    let near = Span::from_secs(NEAR / frame.time.pace).unwrap_or_default();
     let reach = pointed.after(near).min(scope.now());
     let column = trace.column_at(reach).filter(|c| c.last.since(pointed).abs() <= near.secs());
     let at = column.map_or(pointed, |c| c.last).min(scope.now());

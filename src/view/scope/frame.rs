@@ -4,6 +4,7 @@ use super::Look;
 use crate::plot::Rect;
 use crate::scope::Scope;
 use crate::time::Time;
+use crate::view::timebase::Timebase;
 
 /// The height of each of the two lanes of events.
 pub(super) const LANE: f64 = 14.0;
@@ -14,10 +15,7 @@ const NARROW: f64 = 480.0;
 /// The geometry of one picture.
 pub(super) struct Frame {
     pub(super) plot: Rect,
-    pub(super) from: Time,
-    pub(super) to: Time,
-    /// CSS pixels per second.
-    pub(super) pace: f64,
+    pub(super) time: Timebase,
     /// Events per second at the upper edge.
     top: f64,
     /// The decay interval in seconds.
@@ -40,9 +38,7 @@ impl Frame {
         let limiter = scope.instrument().limiter();
         Frame {
             plot,
-            from: look.right.before(look.window),
-            to: look.right,
-            pace: plot.width / look.window.secs(),
+            time: Timebase::new([plot.x, plot.right()], look.right, look.window),
             top: look.top,
             period: limiter.limit.per().secs(),
             limit: limiter.limit.count(),
@@ -52,14 +48,12 @@ impl Frame {
 
     /// Where an instant is.
     pub(super) fn x(&self, at: Time) -> f64 {
-        self.plot.right() + at.since(self.to) * self.pace
+        self.time.x(at)
     }
 
     /// Which instant is where, within the plot.
     pub(super) fn time_at(&self, x: f64) -> Time {
-        let seconds = (x.max(self.plot.x).min(self.plot.right()) - self.plot.right()) / self.pace;
-        let micros = libm::round(seconds * 1e6) as i64;
-        Time::from_micros(self.to.as_micros().saturating_add(micros))
+        self.time.time_at(x)
     }
 
     /// Where a rate in events per second is; what is above the upper edge stays just above it.

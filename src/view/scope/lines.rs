@@ -45,7 +45,7 @@ pub(super) fn draw(
     scope: &Scope,
     look: &Look,
 ) {
-    let now = scope.now().min(frame.to);
+    let now = scope.now().min(frame.time.to);
     let red = path(frame, columns, now, Line::Red);
     let blue = path(frame, columns, now, Line::Blue);
     marks.push(Mark::Clip(frame.plot));
@@ -77,7 +77,7 @@ pub(super) fn draw(
 fn path(frame: &Frame, columns: &[&Column], now: Time, line: Line) -> Vec<Point> {
     let mut points = Vec::with_capacity(columns.len() + 64);
     // Before the first event both lines are at zero.
-    if columns.first().is_none_or(|first| first.first >= frame.from) {
+    if columns.first().is_none_or(|first| first.first >= frame.time.from) {
         let until = columns.first().map_or(now, |c| c.first);
         points.push(Point::new(frame.x(Time::ZERO.min(until)).max(frame.plot.x), frame.y(0.0)));
         points.push(Point::new(frame.x(until), frame.y(0.0)));

@@ -3,17 +3,10 @@
 use super::Look;
 use super::frame::Frame;
 use crate::plot::axis;
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Text};
+use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Rect, Text};
 use crate::scope::Scope;
 use crate::text::Decimal;
-
-/// The height of a tag, in CSS pixels.
-const HEIGHT: f64 = 18.0;
-
-const SIZE: f64 = 12.0;
-
-/// The size of its text on a narrow screen.
-const SMALL: f64 = 11.0;
+use crate::view::label::{SIZE, SMALL, TAG, tag};
 
 pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &Look) {
     let plot = frame.plot;
@@ -34,21 +27,21 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
     if tags[0].0 > tags[1].0 {
         tags.swap(0, 1);
     }
-    let bottom = plot.bottom() - HEIGHT / 2.0;
-    tags[0].0 = tags[0].0.max(plot.y).min(bottom - HEIGHT - 1.0);
-    tags[1].0 = tags[1].0.max(tags[0].0 + HEIGHT + 1.0).min(bottom);
+    let bottom = plot.bottom() - TAG / 2.0;
+    tags[0].0 = tags[0].0.max(plot.y).min(bottom - TAG - 1.0);
+    tags[1].0 = tags[1].0.max(tags[0].0 + TAG + 1.0).min(bottom);
     // Wide enough for twelve, or ten, of the widest characters that browsers come with.
     let (width, size) = if frame.narrow { (76.0, SMALL) } else { (104.0, SIZE) };
     for (y, name, value, ink) in tags {
         let text = format!("{name} {}", axis::compact(value));
-        tag(marks, Rect { x: plot.right() + 2.0, y, width, height: HEIGHT }, text, ink, size);
+        tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, text, ink, size);
     }
     if frame.has_limit() {
         let y = frame.limit_y();
         let width = plot.x - 4.0;
         let text = limit_text(frame.limit);
         let size = if frame.narrow { SMALL } else { SIZE };
-        tag(marks, Rect { x: 2.0, y, width, height: HEIGHT }, text, Ink::Limit, size);
+        tag(marks, Rect { x: 2.0, y, width, height: TAG }, text, Ink::Limit, size);
         let over = if frame.narrow { "limit" } else { "limit, drag" };
         marks.push(Mark::Text(Text {
             at: Point::new(plot.x + 6.0, y - 9.0),
@@ -66,20 +59,4 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
 fn limit_text(limit: f64) -> String {
     let exact = Decimal(limit).to_string();
     if exact.len() < 6 { exact } else { axis::compact(limit) }
-}
-
-/// A filled tag around the height `rect.y`, with its text in the colour behind it.
-fn tag(marks: &mut Vec<Mark>, rect: Rect, text: String, ink: Ink, size: f64) {
-    let at = Point::new(rect.x + rect.width / 2.0, rect.y);
-    let rect = Rect { y: rect.y - HEIGHT / 2.0, ..rect };
-    marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink, 1.0) });
-    marks.push(Mark::Text(Text {
-        at,
-        text,
-        ink: Ink::Panel,
-        size,
-        bold: true,
-        anchor: Anchor::Middle,
-        baseline: Baseline::Middle,
-    }));
 }

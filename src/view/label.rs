@@ -1,0 +1,62 @@
+//! Words on a picture: on an axis, in a filled tag, in the box beside the crosshair.
+
+use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Text};
+
+/// The size of text, in CSS pixels.
+pub(super) const SIZE: f64 = 12.0;
+
+/// The size of text in a tag on a narrow screen.
+pub(super) const SMALL: f64 = 11.0;
+
+/// The height of a tag, in CSS pixels.
+pub(super) const TAG: f64 = 18.0;
+
+/// The distance of two lines of text, in CSS pixels.
+pub(super) const LINE: f64 = 17.0;
+
+/// The distance of text from the edge of its box.
+pub(super) const PAD: f64 = 8.0;
+
+/// A label of an axis, or of what is drawn there.
+pub(super) fn label(x: f64, y: f64, text: &str, anchor: Anchor, baseline: Baseline) -> Mark {
+    let at = Point::new(x, y);
+    let (text, ink, size) = (text.to_owned(), Ink::Muted, SIZE);
+    Mark::Text(Text { at, text, ink, size, bold: false, anchor, baseline })
+}
+
+/// A filled tag around the height `rect.y`, with its text in the colour behind it.
+pub(super) fn tag(marks: &mut Vec<Mark>, rect: Rect, text: String, ink: Ink, size: f64) {
+    let at = Point::new(rect.x + rect.width / 2.0, rect.y);
+    let rect = Rect { y: rect.y - rect.height / 2.0, ..rect };
+    marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink, 1.0) });
+    marks.push(Mark::Text(Text {
+        at,
+        text,
+        ink: Ink::Panel,
+        size,
+        bold: true,
+        anchor: Anchor::Middle,
+        baseline: Baseline::Middle,
+    }));
+}
+
+/// About how wide text is: half as wide as it is high; somewhat too much is no harm.
+pub(super) fn width(text: &str, size: f64) -> f64 {
+    text.chars().count() as f64 * size * 0.57
+}
+
+/// A panel with a thin edge, to be written on.
+pub(super) fn panel(marks: &mut Vec<Mark>, rect: Rect, radius: f64) {
+    marks.push(Mark::Rounded { rect, radius, fill: Fill::new(Ink::Axis, 0.5) });
+    let inner = Rect {
+        x: rect.x + 1.0,
+        y: rect.y + 1.0,
+        width: rect.width - 2.0,
+        height: rect.height - 2.0,
+    };
+    marks.push(Mark::Rounded {
+        rect: inner,
+        radius: radius - 1.0,
+        fill: Fill::new(Ink::Panel, 0.96),
+    });
+}

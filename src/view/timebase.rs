@@ -1,0 +1,92 @@
+//! The time base of a picture: where instants are, the scale that says so, and the stretches that
+//! nobody saw.
+
+use super::label::label;
+use crate::plot::axis;
+use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Rect};
+use crate::scope::pace::Gap;
+use crate::time::{Span, Time};
+
+/// The distance that two grid lines should have, in CSS pixels.
+const COLUMN: f64 = 96.0;
+
+/// How time runs across a picture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timebase {
+    /// The instant at the left edge.
+    pub(super) from: Time,
+    /// The instant at the right edge.
+    pub(super) to: Time,
+    /// CSS pixels per second.
+    pub(super) pace: f64,
+    left: f64,
+    right: f64,
+    window: Span,
+}
+
+impl Timebase {
+    /// `window` up to the instant `to`, between the CSS pixels `left` and `right`.
+    pub(super) fn new([left, right]: [f64; 2], to: Time, window: Span) -> Self {
+        let pace = (right - left) / window.secs();
+        Timebase { from: to.before(window), to, pace, left, right, window }
+    }
+
+    /// Where an instant is.
+    pub(super) fn x(&self, at: Time) -> f64 {
+        self.right + at.since(self.to) * self.pace
+    }
+
+    /// Which instant is where, between the edges.
+    pub(super) fn time_at(&self, x: f64) -> Time {
+        let seconds = (x.max(self.left).min(self.right) - self.right) / self.pace;
+        let micros = libm::round(seconds * 1e6) as i64;
+        Time::from_micros(self.to.as_micros().saturating_add(micros))
+    }
+
+    /// The labels of the scale around the height `y`; returns where its grid lines are.
+    pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64) -> Vec<f64> {
+        let columns = ((self.right - self.left) / COLUMN).max(2.0) as usize;
+        let mut lines = Vec::with_capacity(columns);
+        for tick in axis::time_ticks(self.window.secs(), columns) {
+            let x = self.right - tick.value * self.pace;
+            lines.push(x);
+            // A label centred on either edge would leave the picture or meet the scale.
+            if x - self.left > 24.0 && self.right - x > 24.0 {
+                marks.push(label(x, y, &tick.label, Anchor::Middle, Baseline::Middle));
+            }
+        }
+        lines
+    }
+
+    /// What the right edge is: now, or a time of the run.
+    pub(super) fn end(&self, marks: &mut Vec<Mark>, y: f64, live: bool) {
+        let right = if live { "now".to_owned() } else { clock(self.to) };
+        marks.push(label(self.right, y, &right, Anchor::Middle, Baseline::Middle));
+    }
+
+    /// Shades what nobody saw on a plot between the edges; `why` says so where there is room.
+    pub(super) fn gaps(&self, marks: &mut Vec<Mark>, plot: Rect, gaps: &[Gap], why: bool) {
+        for gap in gaps.iter().filter(|gap| gap.to > self.from && gap.from < self.to) {
+            let from = self.x(gap.from).max(plot.x);
+            let to = self.x(gap.to).min(plot.right());
+            let rect = Rect { x: from, width: to - from, ..plot };
+            marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Gap, 1.0) });
+            let unseen = match gap.skipped == Span::ZERO {
+                true => "while hidden".to_owned(),
+                false => {
+                    format!("while hidden; stood still for {}", axis::seconds(gap.skipped.secs()))
+                }
+            };
+            if why && rect.width > 6.0 * unseen.len() as f64 {
+                let x = from + rect.width / 2.0;
+                marks.push(label(x, plot.y + 14.0, &unseen, Anchor::Middle, Baseline::Middle));
+            }
+        }
+    }
+}
+
+/// The time of a run, as in `at 1m5s`.
+fn clock(at: Time) -> String {
+    let seconds = libm::round(at.as_secs() * 10.0) / 10.0;
+    format!("at {}", Span::from_secs(seconds).unwrap_or_default())
+}
