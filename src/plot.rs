@@ -79,6 +79,9 @@ pub enum Ink {
     Crosshair,
     /// The shade of a stretch of time that nobody saw.
     Gap,
+    /// The lane of that number, from 1. There are eight colours; from the ninth lane on they
+    /// begin again.
+    Lane(u8),
 }
 
 /// How a line is drawn.

@@ -24,6 +24,11 @@ fn contrast(a: &str, b: &str) -> f64 {
     (a.max(b) + 0.05) / (a.min(b) + 0.05)
 }
 
+/// The colours of the lanes.
+fn lanes() -> impl Iterator<Item = Ink> {
+    (1..=8).map(Ink::Lane)
+}
+
 #[test]
 fn everything_stands_out_from_the_panel() {
     // Tags have text in the colour of the panel on the colour of their line: the same ratio.
@@ -33,7 +38,7 @@ fn everything_stands_out_from_the_panel() {
     for theme in [Theme::Light, Theme::Dark] {
         let ratio = |ink, on| contrast(theme.colour(ink), theme.colour(on));
         for on in [Ink::Panel, Ink::Gap] {
-            for ink in TEXT {
+            for ink in TEXT.into_iter().chain(lanes()) {
                 assert!(ratio(ink, on) >= 4.5, "{theme:?} {ink:?} on {on:?}: {}", ratio(ink, on));
             }
             for ink in LINES {
@@ -103,6 +108,30 @@ fn the_lines_stay_apart_without_one_kind_of_cone() {
                 let apart = distance(theme.colour(a), theme.colour(b), sight);
                 assert!(apart > 18.0, "{theme:?} {a:?} {b:?}: {apart}");
             }
+        }
+    }
+}
+
+#[test]
+fn the_lanes_stay_apart_without_one_kind_of_cone() {
+    for theme in [Theme::Light, Theme::Dark] {
+        for a in 1..=8 {
+            for b in a + 1..=8 {
+                for sight in SIGHTS {
+                    let colour = |number| theme.colour(Ink::Lane(number));
+                    let apart = distance(colour(a), colour(b), sight);
+                    assert!(apart > 18.0, "{theme:?} {a} {b}: {apart}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_ninth_lane_looks_as_the_first() {
+    for theme in [Theme::Light, Theme::Dark] {
+        for (again, first) in [(9, 1), (12, 4), (16, 8), (0, 8), (255, 7)] {
+            assert_eq!(theme.colour(Ink::Lane(again)), theme.colour(Ink::Lane(first)));
         }
     }
 }
