@@ -7,6 +7,20 @@ use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Rect};
 use crate::scope::pace::Gap;
 use crate::time::{Span, Time};
 
+/// Below this width of the canvas, in CSS pixels, margins shrink.
+const NARROW: f64 = 480.0;
+
+/// Whether a canvas of that width has small margins.
+pub(super) fn is_narrow(width: f64) -> bool {
+    width < NARROW
+}
+
+/// The left and right edges of a plot on a canvas of that width.
+pub(super) fn edges(width: f64) -> [f64; 2] {
+    let (left, right) = if is_narrow(width) { (44.0, 80.0) } else { (60.0, 108.0) };
+    [left, width - right]
+}
+
 /// The distance that two grid lines should have, in CSS pixels.
 const COLUMN: f64 = 96.0;
 

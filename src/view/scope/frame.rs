@@ -4,13 +4,10 @@ use super::Look;
 use crate::plot::Rect;
 use crate::scope::Scope;
 use crate::time::Time;
-use crate::view::timebase::Timebase;
+use crate::view::timebase::{Timebase, edges, is_narrow};
 
 /// The height of each of the two lanes of events.
 pub(super) const LANE: f64 = 14.0;
-
-/// Below this width the margins shrink.
-const NARROW: f64 = 480.0;
 
 /// The geometry of one picture.
 pub(super) struct Frame {
@@ -27,9 +24,9 @@ pub(super) struct Frame {
 
 /// The plot within a canvas of the given size.
 pub(super) fn plot([width, height]: [f64; 2]) -> Rect {
-    let (left, right) = if width < NARROW { (44.0, 80.0) } else { (60.0, 108.0) };
+    let [left, right] = edges(width);
     let (above, below) = (30.0, 2.0 * LANE + 34.0);
-    Rect { x: left, y: above, width: width - left - right, height: height - above - below }
+    Rect { x: left, y: above, width: right - left, height: height - above - below }
 }
 
 impl Frame {
@@ -42,7 +39,7 @@ impl Frame {
             top: look.top,
             period: limiter.limit.per().secs(),
             limit: limiter.limit.count(),
-            narrow: look.size[0] < NARROW,
+            narrow: is_narrow(look.size[0]),
         }
     }
 
