@@ -24,6 +24,12 @@ pub(super) fn label(x: f64, y: f64, text: &str, anchor: Anchor, baseline: Baseli
     Mark::Text(Text { at, text, ink, size, bold: false, anchor, baseline })
 }
 
+/// A small label in the given ink, around the height `y`.
+pub(super) fn small(x: f64, y: f64, text: &str, ink: Ink, anchor: Anchor) -> Mark {
+    let (at, text, size) = (Point::new(x, y), text.to_owned(), SMALL);
+    Mark::Text(Text { at, text, ink, size, bold: false, anchor, baseline: Baseline::Middle })
+}
+
 /// A filled tag around the height `rect.y`, with its text in the colour behind it.
 pub(super) fn tag(marks: &mut Vec<Mark>, rect: Rect, text: String, ink: Ink, size: f64) {
     let at = Point::new(rect.x + rect.width / 2.0, rect.y);

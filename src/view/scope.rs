@@ -14,7 +14,7 @@ mod tags;
 pub use crosshair::words;
 
 use crate::plot::Mark;
-use crate::scope::pace::Gap;
+use crate::run::pace::Gap;
 use crate::scope::{Scope, Settings};
 use crate::time::{Span, Time};
 use frame::Frame;

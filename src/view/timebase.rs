@@ -4,7 +4,7 @@
 use super::label::label;
 use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Rect};
-use crate::scope::pace::Gap;
+use crate::run::pace::Gap;
 use crate::time::{Span, Time};
 
 /// Below this width of the canvas, in CSS pixels, margins shrink.

@@ -1,0 +1,123 @@
+//! The comparison's graph: one lane a limiter under one time axis, and what all of them let
+//! through.
+//!
+//! Time runs to the left, as on the [scope](super::scope). A lane has a strip of crosses for what
+//! it refused, its level against its limit, and a strip of bars for what it allowed. Below them
+//! the requests sent are counted against those that each lane allowed.
+
+mod crosshair;
+mod frame;
+mod lanes;
+mod level;
+mod numbers;
+mod totals;
+mod trail;
+
+pub use crosshair::words;
+
+use super::timebase;
+use crate::plot::Mark;
+use crate::replay::history::Columns;
+use crate::replay::{Lane, Replay};
+use crate::run::pace::Gap;
+use crate::time::{Span, Time};
+use frame::Frame;
+
+/// How a comparison is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// Width and height in CSS pixels; [`height`] says how high it should be.
+    pub size: [f64; 2],
+    /// The instant at the right edge.
+    pub right: Time,
+    /// Whether that is the present.
+    pub live: bool,
+    /// The length of time between the edges.
+    pub window: Span,
+    /// The level at the upper edge of each lane's plot, above zero; a lane that has none here is
+    /// given its own [`top`].
+    pub tops: &'a [f64],
+    /// Events at the upper edge of the cumulative picture, above zero.
+    pub total: f64,
+    /// Where the crosshair is, in CSS pixels from the left.
+    pub crosshair: Option<f64>,
+    /// Stretches to mark as unseen.
+    pub gaps: &'a [Gap],
+}
+
+/// The height above each lane's plot, in CSS pixels, in which nothing is drawn: the page lays the
+/// lane's controls over it.
+pub const HEAD: f64 = 28.0;
+
+/// The distance from lane to lane in CSS pixels.
+pub const PITCH: f64 = 86.0;
+
+/// The length of a column of the histories in CSS pixels, at most.
+const COLUMN: f64 = 1.5;
+
+/// About how many columns are looked at to find a top: fewer than are drawn are enough.
+const COLUMNS: f64 = 600.0;
+
+/// Everything there is to draw, back to front.
+pub fn draw(replay: &Replay, look: &Look) -> Vec<Mark> {
+    let frame = Frame::new(replay.lanes().len(), look);
+    let mut marks = Vec::with_capacity(32 * replay.lanes().len());
+    if !frame.has_room() {
+        return marks;
+    }
+    let columns: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &frame)).collect();
+    lanes::axis(&mut marks, &frame, look);
+    for (i, (lane, columns)) in replay.lanes().iter().zip(&columns).enumerate() {
+        let top = look.tops.get(i).copied().unwrap_or_else(|| top(lane, look.right, look.window));
+        lanes::draw(&mut marks, &frame, i, replay, lane, columns, top, look);
+    }
+    totals::draw(&mut marks, &frame, replay, &columns, look);
+    crosshair::draw(&mut marks, &frame, replay, &columns, look);
+    marks
+}
+
+/// The columns of a lane that a picture shows.
+fn columns<'a>(lane: &'a Lane, frame: &Frame) -> Columns<'a> {
+    lane.history().columns(frame.time.from, frame.time.to, COLUMN / frame.time.pace)
+}
+
+/// The level that the upper edge of a lane's plot should have: all of the level that is seen, and
+/// the limit with a quarter of it above.
+pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
+    let mut top: f64 = 0.0;
+    let columns = lane.history().columns(right.before(window), right, window.secs() / COLUMNS);
+    for column in columns.iter() {
+        for most in [1.25 * column.limit, 1.05 * column.high] {
+            top = if most.is_finite() && most > top { most } else { top };
+        }
+    }
+    // Without a limit and without events there is still a scale to show.
+    if top > 0.0 { top } else { 1.0 }
+}
+
+/// The events that the upper edge of the cumulative picture should have: all that were sent
+/// within the window, with some air above.
+pub fn total(replay: &Replay, right: Time, window: Span) -> f64 {
+    let from = right.before(window);
+    let sent = |lane: &Lane| {
+        let columns = lane.history().columns(from, right, window.secs() / COLUMNS);
+        totals::Count::of_sent(&columns).last as f64
+    };
+    1.08 * replay.lanes().iter().map(sent).fold(4.0, f64::max)
+}
+
+/// The height in CSS pixels that a canvas of so many lanes should have; 900 or less up to eight.
+pub fn height(lanes: usize) -> f64 {
+    frame::height(lanes)
+}
+
+/// The left and right edges of all plots, in CSS pixels.
+pub fn plot_edges(size: [f64; 2]) -> [f64; 2] {
+    timebase::edges(size[0])
+}
+
+/// Seconds in a CSS pixel.
+pub fn seconds_per_pixel(look: &Look) -> f64 {
+    let [left, right] = plot_edges(look.size);
+    look.window.secs() / (right - left)
+}

@@ -1,0 +1,188 @@
+//! What every lane said and decided at the instant under the crosshair.
+
+use super::Look;
+use super::frame::Frame;
+use super::lanes::ink;
+use super::level::Scale;
+use super::numbers;
+use super::totals::{Count, chip, elder};
+use super::{columns, top};
+use crate::plot::axis;
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::replay::history::{Column, Columns};
+use crate::replay::{Lane, Replay};
+use crate::time::Time;
+use crate::view::label::{SMALL, TAG, panel, small, tag, width};
+
+/// An event this near to the crosshair, in CSS pixels, is the one that is meant.
+const NEAR: f64 = 4.0;
+
+/// The distance of two lines of text in a box.
+const LINE: f64 = 15.0;
+
+/// The distance of text from the edge of its box.
+const PAD: f64 = 7.0;
+
+/// The distance of a box from the crosshair.
+const BESIDE: f64 = 9.0;
+
+/// What is said about the instant `at`, or the event that is shown next to it, for a screen
+/// reader: one line a lane, with its number and rule, its level and what it decided, and why.
+pub fn words(replay: &Replay, look: &Look, at: Time) -> Vec<String> {
+    let frame = Frame::new(replay.lanes().len(), look);
+    let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &frame)).collect();
+    let at = snap(&frame, replay, &all, at);
+    let line = |(i, lane): (usize, &Lane)| {
+        let Some(column) = numbers::column(replay, lane, at) else {
+            return format!("{}, {}: nothing known", i + 1, lane.rule());
+        };
+        let level = numbers::level(column.end, column.limit);
+        let verdict = numbers::verdict(column).map_or(String::new(), |v| format!("; {v}"));
+        format!("{}, {}: {} {level}{verdict}", i + 1, lane.rule(), lane.unit())
+    };
+    replay.lanes().iter().enumerate().map(line).collect()
+}
+
+pub(super) fn draw(
+    marks: &mut Vec<Mark>,
+    frame: &Frame,
+    replay: &Replay,
+    columns: &[Columns<'_>],
+    look: &Look,
+) {
+    let Some(x) = look.crosshair.filter(|x| (frame.left..=frame.right).contains(x)) else { return };
+    let line = |plot: Rect| (Point::new(x, plot.y), Point::new(x, plot.bottom()));
+    let pairs = frame.plots().map(line).collect();
+    marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
+    let at = snap(frame, replay, columns, frame.time.time_at(x));
+    let remembered: Vec<_> =
+        replay.lanes().iter().map(|lane| numbers::column(replay, lane, at)).collect();
+    let said: Vec<_> = remembered.iter().map(|column| column.map(Said::of)).collect();
+    let widest = said.iter().flatten().map(|said| said.width()).fold(0.0, f64::max);
+    let left = beside(frame, x, widest + 2.0 * PAD);
+    for (i, (said, lane)) in said.iter().zip(replay.lanes()).enumerate() {
+        if let Some(said) = said {
+            let parts = frame.lane(i);
+            let top =
+                look.tops.get(i).copied().unwrap_or_else(|| top(lane, look.right, look.window));
+            let y = Scale { plot: parts.level, top }.y(said.level);
+            dot(marks, x, y.max(parts.level.y), ink(i));
+            said.draw(marks, left, widest + 2.0 * PAD, parts.plot);
+        }
+    }
+    counts(marks, frame, x, columns, &remembered);
+    let ago = replay.now().since(at).max(0.0);
+    let text = format!("{} ago", axis::seconds(ago));
+    let wide = width(&text, SMALL) * 1.05 + 2.0 * PAD;
+    let left = (x - wide / 2.0).min(frame.width - wide - 2.0).max(2.0);
+    let rect = Rect { x: left, y: frame.axis, width: wide, height: TAG };
+    // The tag takes the place of the labels of the axis that it would cover.
+    marks.retain(|mark| match mark {
+        Mark::Text(text) if text.at.y == frame.axis => {
+            let apart = (text.at.x - left - wide / 2.0).abs();
+            apart > (wide + width(&text.text, text.size)) / 2.0
+        }
+        _ => true,
+    });
+    tag(marks, rect, text, Ink::Crosshair, SMALL);
+}
+
+/// The instant of the event next to `at`, where one is near enough to be meant.
+fn snap(frame: &Frame, replay: &Replay, columns: &[Columns<'_>], at: Time) -> Time {
+    let at = at.min(replay.now());
+    let Some(columns) = elder(columns) else { return at };
+    let near = NEAR / frame.time.pace;
+    let (mut nearest, mut distance) = (at, near);
+    for judged in columns.iter().filter_map(|column| column.judged.as_ref()) {
+        let away = judged.at.since(at).abs();
+        if away <= distance {
+            (nearest, distance) = (judged.at, away);
+        }
+    }
+    nearest
+}
+
+/// Where a box of that width is, next to the crosshair: to the right of it if it fits there.
+fn beside(frame: &Frame, x: f64, width: f64) -> f64 {
+    let right = x + BESIDE;
+    let left = if right + width < frame.right { right } else { x - BESIDE - width };
+    left.min(frame.width - width - 2.0).max(2.0)
+}
+
+fn dot(marks: &mut Vec<Mark>, x: f64, y: f64, ink: Ink) {
+    for (radius, ink) in [(5.0, Ink::Panel), (3.5, ink)] {
+        let (side, x, y) = (2.0 * radius, x - radius, y - radius);
+        let rect = Rect { x, y, width: side, height: side };
+        marks.push(Mark::Rounded { rect, radius, fill: Fill::new(ink, 1.0) });
+    }
+}
+
+/// What a lane said at an instant.
+struct Said {
+    level: f64,
+    text: String,
+    verdict: Option<(String, Ink)>,
+}
+
+impl Said {
+    fn of(column: &Column) -> Self {
+        let ink = if column.refused > 0 { Ink::Refused } else { Ink::Allowed };
+        Said {
+            level: column.end,
+            text: numbers::level(column.end, column.limit),
+            verdict: numbers::verdict(column).map(|text| (text, ink)),
+        }
+    }
+
+    fn width(&self) -> f64 {
+        // Most of the letters here are narrow ones.
+        let verdict = self.verdict.as_ref().map_or(0.0, |(text, _)| 0.92 * width(text, SMALL));
+        width(&self.text, SMALL).max(verdict)
+    }
+
+    fn draw(&self, marks: &mut Vec<Mark>, x: f64, width: f64, plot: Rect) {
+        let lines = if self.verdict.is_some() { 2.0 } else { 1.0 };
+        let height = lines * LINE + 6.0;
+        let y = plot.y + (plot.height - height) / 2.0;
+        panel(marks, Rect { x, y, width, height }, 5.0);
+        let first = y + 3.0 + LINE / 2.0;
+        marks.push(small(x + PAD, first, &self.text, Ink::Text, Anchor::Start));
+        if let Some((text, ink)) = &self.verdict {
+            marks.push(small(x + PAD, first + LINE, text, *ink, Anchor::Start));
+        }
+    }
+}
+
+/// The counts of the cumulative picture: what was sent, and below it every lane in columns of
+/// four.
+fn counts(
+    marks: &mut Vec<Mark>,
+    frame: &Frame,
+    x: f64,
+    columns: &[Columns<'_>],
+    remembered: &[Option<&Column>],
+) {
+    const ROWS: usize = 4;
+    let oldest = columns.iter().zip(remembered).filter(|(_, at)| at.is_some());
+    let Some((first, Some(column))) = oldest.min_by_key(|(c, _)| c.first) else { return };
+    let sent = column.sent.saturating_sub(Count::of_sent(first).before);
+    let wide = 66.0 * remembered.len().div_ceil(ROWS) as f64 + PAD;
+    let rows = remembered.len().min(ROWS) + 1;
+    let height = rows as f64 * LINE + 8.0;
+    let (left, plot) = (beside(frame, x, wide), frame.totals);
+    let y = plot.y + ((plot.height - height) / 2.0).max(0.0);
+    panel(marks, Rect { x: left, y, width: wide, height }, 5.0);
+    let row = |i: usize| y + 4.0 + (i as f64 + 0.5) * LINE;
+    let text = format!("{} sent", numbers::count(sent));
+    marks.push(small(left + PAD, row(0), &text, Ink::Text, Anchor::Start));
+    for (i, (columns, column)) in columns.iter().zip(remembered).enumerate() {
+        let x = left + PAD + 66.0 * (i / ROWS) as f64;
+        chip(marks, x, row(i % ROWS + 1), LINE - 2.0, i);
+        let before = Count::of_allowed(columns).before;
+        let text = match column {
+            Some(column) => numbers::count(column.passed.saturating_sub(before)),
+            None => "–".to_owned(),
+        };
+        marks.push(small(x + 22.0, row(i % ROWS + 1), &text, Ink::Text, Anchor::Start));
+    }
+}

@@ -1,0 +1,114 @@
+//! The level of a lane and its limit, as lines.
+
+use super::frame::Frame;
+use super::trail::Trail;
+use crate::plot::{Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::replay::Lane;
+use crate::replay::history::{Column, Columns};
+use crate::time::Time;
+
+/// Less than this many pixels of a column's range can't be seen.
+const VISIBLE: f64 = 0.5;
+
+/// The vertical scale of a lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    pub(super) plot: Rect,
+    /// The level at the upper edge.
+    pub(super) top: f64,
+}
+
+impl Scale {
+    /// Where a level is; what is above the upper edge stays just above it.
+    pub(super) fn y(&self, level: f64) -> f64 {
+        let share = (level / self.top).max(0.0).min(1.1);
+        self.plot.bottom() - share * self.plot.height
+    }
+}
+
+/// Draws both lines up to `now`, when the level is what the lane says.
+pub(super) fn draw(
+    marks: &mut Vec<Mark>,
+    frame: &Frame,
+    scale: Scale,
+    lane: &Lane,
+    columns: &Columns<'_>,
+    now: Time,
+    ink: Ink,
+) {
+    let (level, limit) = lines(frame, scale, lane, columns, now);
+    marks.push(Mark::Clip(Rect {
+        y: scale.plot.y - 1.0,
+        height: scale.plot.height + 2.0,
+        ..scale.plot
+    }));
+    if let (Some(first), Some(last)) = (level.first(), level.last()) {
+        let mut area = Vec::with_capacity(level.len() + 2);
+        area.extend_from_slice(&level);
+        area.push(Point::new(last.x, scale.plot.bottom()));
+        area.push(Point::new(first.x, scale.plot.bottom()));
+        marks.push(Mark::Area { points: area, fill: Fill::new(ink, 0.14) });
+    }
+    marks.push(Mark::Polyline { points: limit, stroke: Stroke::dashed(Ink::Limit, 1.25) });
+    marks.push(Mark::Polyline { points: level, stroke: Stroke::solid(ink, 1.75) });
+    marks.push(Mark::Unclip);
+}
+
+/// The line of the level, and that of the limit.
+fn lines(
+    frame: &Frame,
+    scale: Scale,
+    lane: &Lane,
+    columns: &Columns<'_>,
+    now: Time,
+) -> (Vec<Point>, Vec<Point>) {
+    let (mut level, mut limit) = (Trail::with_capacity(columns.len()), Trail::default());
+    let end_of_run = frame.time.x(now);
+    let begun = frame.time.x(lane.history().oldest());
+    for (column, [start, end]) in places(frame, columns) {
+        if level.points.is_empty() {
+            // The lowest or the highest of the first column is where the line enters.
+            let entering = if column.allowed > 0 { column.low } else { column.high };
+            level.to(start.max(begun), scale.y(entering));
+            limit.to(start.max(begun), scale.y(column.limit));
+        }
+        jump(&mut level, frame, scale, column, [start, end]);
+        if end > end_of_run {
+            // The column is filling: its end is yet to come.
+            break;
+        }
+        level.to(end, scale.y(column.end));
+        limit.to(end, scale.y(column.limit));
+    }
+    if !level.points.is_empty() {
+        let (at_now, limit_now) = lane.level(now);
+        level.to(end_of_run, scale.y(at_now));
+        limit.to(end_of_run, scale.y(limit_now));
+    }
+    (level.points, limit.points)
+}
+
+/// The events of a column: up or down at the last of them, over all of the column's range.
+fn jump(level: &mut Trail, frame: &Frame, scale: Scale, column: &Column, [start, end]: [f64; 2]) {
+    let Some(judged) = &column.judged else { return };
+    let (low, high) = (scale.y(column.low), scale.y(column.high));
+    if low - high > VISIBLE {
+        let x = frame.time.x(judged.at).max(start).min(end);
+        let at_end = scale.y(column.end);
+        let ends_high = at_end - high < low - at_end;
+        let [first, last] = if ends_high { [low, high] } else { [high, low] };
+        level.to(x, first);
+        level.to(x, last);
+    }
+}
+
+/// Every column with its left and right edges.
+pub(super) fn places<'a>(
+    frame: &Frame,
+    columns: &'a Columns<'a>,
+) -> impl Iterator<Item = (&'a Column, [f64; 2])> {
+    let first = frame.time.x(columns.first);
+    let width = columns.width.secs() * frame.time.pace;
+    let place = move |i: usize| first + i as f64 * width;
+    columns.iter().enumerate().map(move |(i, column)| (column, [place(i), place(i + 1)]))
+}

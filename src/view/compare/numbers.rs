@@ -1,0 +1,50 @@
+//! What a lane says in numbers, on a tag, beside the crosshair and for a screen reader.
+
+use crate::plot::axis;
+use crate::replay::history::Column;
+use crate::replay::{Lane, Replay};
+use crate::time::{Span, Time};
+
+/// A level against its limit, as in `8.31 of 10`.
+pub(super) fn level(level: f64, limit: f64) -> String {
+    format!("{} of {}", short(level), short(limit))
+}
+
+/// A count, in a narrow place.
+pub(super) fn count(count: u64) -> String {
+    short(count as f64)
+}
+
+/// A number for a narrow place; what is whole has no decimals.
+pub(super) fn short(value: f64) -> String {
+    if value >= 0.0 && value < 9999.5 && value == libm::floor(value) {
+        return axis::readout_count(value as u64);
+    }
+    axis::compact(value)
+}
+
+/// What a lane remembers of the instant `at`; `None` before it began and where it is forgotten.
+pub(super) fn column<'a>(replay: &Replay, lane: &'a Lane, at: Time) -> Option<&'a Column> {
+    // What comes at the present instant itself is not known yet.
+    lane.history().column_at(at.min(replay.now().before(Span::micros(1))))
+}
+
+/// What was decided in a column, and why; `None` where there was no event.
+pub(super) fn verdict(column: &Column) -> Option<String> {
+    let judged = column.judged.as_ref()?;
+    if u64::from(column.allowed) + u64::from(column.refused) > 1 {
+        let [allowed, refused] =
+            [column.allowed, column.refused].map(|n| axis::readout_count(n.into()));
+        return Some(match (column.allowed, column.refused) {
+            (_, 0) => format!("{allowed} allowed"),
+            (0, _) => format!("{refused} refused"),
+            _ => format!("{allowed} allowed, {refused} refused"),
+        });
+    }
+    let reason = level(judged.level, judged.limit);
+    Some(match judged.wait {
+        None => format!("refused: {reason}"),
+        Some(wait) if wait == Span::ZERO => format!("allowed: {reason}"),
+        Some(wait) => format!("allowed in {}: {reason}", axis::seconds(wait.secs())),
+    })
+}

@@ -1,0 +1,192 @@
+//! The cumulative picture: requests sent, and what each lane allowed of them.
+
+use super::Look;
+use super::frame::{Frame, ROW};
+use super::lanes::ink;
+use super::level::places;
+use super::numbers;
+use super::trail::Trail;
+use crate::plot::axis;
+use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
+use crate::replay::Replay;
+use crate::replay::history::{Column, Columns};
+use crate::view::label::{SMALL, label, small};
+
+/// A count of events within the window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Count {
+    /// What the run had counted before the window.
+    pub(super) before: u64,
+    /// What it counted since, up to the last column.
+    pub(super) last: u64,
+}
+
+impl Count {
+    /// Events sent, as far as a lane saw them.
+    pub(super) fn of_sent(columns: &Columns<'_>) -> Self {
+        let events = |c: &Column| u64::from(c.allowed) + u64::from(c.refused);
+        Self::over(columns, |c| c.sent, events)
+    }
+
+    /// Events that a lane allowed.
+    pub(super) fn of_allowed(columns: &Columns<'_>) -> Self {
+        Self::over(columns, |c| c.passed, |c| c.allowed.into())
+    }
+
+    fn over(columns: &Columns<'_>, upto: fn(&Column) -> u64, of: fn(&Column) -> u64) -> Self {
+        let mut ends = columns.iter();
+        let first = ends.next();
+        let before = first.map_or(0, |c| upto(c).saturating_sub(of(c)));
+        let last = ends.last().or(first).map_or(before, upto);
+        Count { before, last: last.saturating_sub(before) }
+    }
+}
+
+/// The columns of the lane that has seen the most of the window.
+pub(super) fn elder<'a>(columns: &'a [Columns<'a>]) -> Option<&'a Columns<'a>> {
+    columns.iter().min_by_key(|columns| (columns.is_empty(), columns.first))
+}
+
+pub(super) fn draw(
+    marks: &mut Vec<Mark>,
+    frame: &Frame,
+    replay: &Replay,
+    columns: &[Columns<'_>],
+    look: &Look,
+) {
+    let plot = frame.totals;
+    let top = if look.total.is_finite() && look.total > 0.0 { look.total } else { 1.0 };
+    let y = |count: u64| plot.bottom() - (count as f64 / top).min(1.1) * plot.height;
+    scale(marks, frame, top);
+    marks.push(Mark::Clip(Rect { y: plot.y - 2.0, height: plot.height + 4.0, ..plot }));
+    let end = frame.time.x(replay.now()).min(frame.right);
+    let mut rows = Vec::with_capacity(columns.len() + 1);
+    if let Some(elder) = elder(columns) {
+        let count = Count::of_sent(elder);
+        let points = steps(frame, elder, end, |c| y(c.sent.saturating_sub(count.before)));
+        marks.push(Mark::Polyline { points, stroke: Stroke::solid(Ink::Exact, 3.5) });
+        insert(&mut rows, Row { y: y(count.last), lane: None, count: count.last });
+    }
+    for (i, columns) in columns.iter().enumerate() {
+        let count = Count::of_allowed(columns);
+        let points = steps(frame, columns, end, |c| y(c.passed.saturating_sub(count.before)));
+        marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink(i), 1.75) });
+        insert(&mut rows, Row { y: y(count.last), lane: Some(i), count: count.last });
+    }
+    marks.push(Mark::Unclip);
+    names(marks, frame, &mut rows);
+}
+
+/// The scale of counts and the title.
+fn scale(marks: &mut Vec<Mark>, frame: &Frame, top: f64) {
+    let plot = frame.totals;
+    let ticks = axis::ticks(0.0, top, (plot.height / 36.0).max(2.0) as usize);
+    let y = |value: f64| plot.bottom() - value / top * plot.height;
+    let line = |value: f64| (Point::new(plot.x, y(value)), Point::new(plot.right(), y(value)));
+    let pairs = ticks.iter().map(|tick| line(tick.value)).collect();
+    marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
+    let room = if frame.narrow { 1e4 } else { 1e6 };
+    for tick in &ticks {
+        let compact = axis::compact(tick.value);
+        let text = if top < room { &tick.label } else { &compact };
+        marks.push(small(plot.x - 8.0, y(tick.value), text, Ink::Muted, Anchor::End));
+    }
+    let title = "requests sent, and allowed by each lane";
+    marks.push(label(8.0, frame.title, title, Anchor::Start, Baseline::Middle));
+}
+
+/// The line of a count: up at an event, and sloping where a column has several.
+fn steps(
+    frame: &Frame,
+    columns: &Columns<'_>,
+    until: f64,
+    y: impl Fn(&Column) -> f64,
+) -> Vec<Point> {
+    let mut line = Trail::with_capacity(columns.len());
+    let mut last = frame.totals.bottom();
+    for (column, [start, end]) in places(frame, columns) {
+        let next = y(column);
+        if line.points.is_empty() {
+            line.to(start.max(frame.left), last);
+        }
+        if next != last {
+            let x = column.judged.as_ref().map_or(start, |judged| frame.time.x(judged.at));
+            let one = u64::from(column.allowed) + u64::from(column.refused) == 1;
+            line.to(if one { x } else { start }, last);
+            line.to(if one { x } else { x.max(start).min(end) }, next);
+            last = next;
+        }
+    }
+    if !line.points.is_empty() {
+        line.to(until, last);
+    }
+    line.points
+}
+
+/// What is written beside the end of a line.
+struct Row {
+    y: f64,
+    /// `None` for what was sent.
+    lane: Option<usize>,
+    count: u64,
+}
+
+/// Keeps rows in the order of their lines, from the top.
+fn insert(rows: &mut Vec<Row>, row: Row) {
+    let place = rows.partition_point(|other| other.y <= row.y);
+    rows.insert(place, row);
+}
+
+/// The names and counts of all lines where they end, each as near to its line as the others let
+/// it be.
+fn names(marks: &mut Vec<Mark>, frame: &Frame, rows: &mut [Row]) {
+    let plot = frame.totals;
+    let (above, below) = (plot.y - 4.0, plot.bottom() + 4.0);
+    let pitch = ((below - above) / rows.len().max(1) as f64).min(ROW);
+    let ends: Vec<f64> = rows.iter().map(|row| row.y).collect();
+    let mut least = above + pitch / 2.0;
+    for row in rows.iter_mut() {
+        row.y = row.y.max(least);
+        least = row.y + pitch;
+    }
+    let mut most = below - pitch / 2.0;
+    for row in rows.iter_mut().rev() {
+        row.y = row.y.min(most);
+        most = row.y - pitch;
+    }
+    for (row, end) in rows.iter().zip(ends) {
+        let [from, to] = [plot.right() + 2.0, plot.right() + 10.0];
+        let ink = row.lane.map_or(Ink::Exact, ink);
+        let points = vec![Point::new(from, end), Point::new(to, row.y)];
+        marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink, 1.0) });
+        let count = numbers::count(row.count);
+        match row.lane {
+            Some(i) => {
+                chip(marks, to, row.y, pitch - 2.0, i);
+                marks.push(small(to + 22.0, row.y, &count, Ink::Text, Anchor::Start));
+            }
+            None => {
+                let text = format!("{count} sent");
+                marks.push(small(to + 3.0, row.y, &text, Ink::Muted, Anchor::Start));
+            }
+        }
+    }
+}
+
+/// The width of a lane's number.
+const CHIP: f64 = 18.0;
+
+/// The number of lane `i` on its colour, with its left edge at `x`.
+pub(super) fn chip(marks: &mut Vec<Mark>, x: f64, y: f64, height: f64, i: usize) {
+    let rect = Rect { x, y: y - height / 2.0, width: CHIP, height };
+    marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink(i), 1.0) });
+    marks.push(Mark::Text(Text {
+        at: Point::new(x + CHIP / 2.0, y),
+        text: (i + 1).to_string(),
+        ink: Ink::Panel,
+        size: SMALL.min(height),
+        bold: true,
+        anchor: Anchor::Middle,
+        baseline: Baseline::Middle,
+    }));
+}
