@@ -99,11 +99,9 @@ pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
 /// within the window, with some air above.
 pub fn total(replay: &Replay, right: Time, window: Span) -> f64 {
     let from = right.before(window);
-    let sent = |lane: &Lane| {
-        let columns = lane.history().columns(from, right, window.secs() / COLUMNS);
-        totals::Count::of_sent(&columns).last as f64
-    };
-    1.08 * replay.lanes().iter().map(sent).fold(4.0, f64::max)
+    let sent = totals::elder(replay)
+        .map_or(0, |(_, lane)| totals::Count::of_sent(lane, from).until(replay, lane, right));
+    1.08 * (sent as f64).max(4.0)
 }
 
 /// The height in CSS pixels that a canvas of so many lanes should have; 900 or less up to eight.

@@ -70,7 +70,7 @@ pub(super) fn draw(
             said.draw(marks, left, widest + 2.0 * PAD, parts.plot);
         }
     }
-    counts(marks, frame, x, columns, &remembered);
+    counts(marks, frame, x, replay, &remembered);
     let ago = replay.now().since(at).max(0.0);
     let text = format!("{} ago", axis::seconds(ago));
     let wide = width(&text, SMALL) * 1.05 + 2.0 * PAD;
@@ -90,7 +90,7 @@ pub(super) fn draw(
 /// The instant of the event next to `at`, where one is near enough to be meant.
 fn snap(frame: &Frame, replay: &Replay, columns: &[Columns<'_>], at: Time) -> Time {
     let at = at.min(replay.now());
-    let Some(columns) = elder(columns) else { return at };
+    let Some(columns) = elder(replay).and_then(|(i, _)| columns.get(i)) else { return at };
     let near = NEAR / frame.time.pace;
     let (mut nearest, mut distance) = (at, near);
     for judged in columns.iter().filter_map(|column| column.judged.as_ref()) {
@@ -159,13 +159,14 @@ fn counts(
     marks: &mut Vec<Mark>,
     frame: &Frame,
     x: f64,
-    columns: &[Columns<'_>],
+    replay: &Replay,
     remembered: &[Option<&Column>],
 ) {
     const ROWS: usize = 4;
-    let oldest = columns.iter().zip(remembered).filter(|(_, at)| at.is_some());
-    let Some((first, Some(column))) = oldest.min_by_key(|(c, _)| c.first) else { return };
-    let sent = column.sent.saturating_sub(Count::of_sent(first).before);
+    let from = frame.time.from;
+    let Some((i, elder)) = elder(replay) else { return };
+    let Some(Some(column)) = remembered.get(i) else { return };
+    let sent = Count::of_sent(elder, from).at(column);
     let wide = 66.0 * remembered.len().div_ceil(ROWS) as f64 + PAD;
     let rows = remembered.len().min(ROWS) + 1;
     let height = rows as f64 * LINE + 8.0;
@@ -175,12 +176,11 @@ fn counts(
     let row = |i: usize| y + 4.0 + (i as f64 + 0.5) * LINE;
     let text = format!("{} sent", numbers::count(sent));
     marks.push(small(left + PAD, row(0), &text, Ink::Text, Anchor::Start));
-    for (i, (columns, column)) in columns.iter().zip(remembered).enumerate() {
+    for (i, (lane, column)) in replay.lanes().iter().zip(remembered).enumerate() {
         let x = left + PAD + 66.0 * (i / ROWS) as f64;
         chip(marks, x, row(i % ROWS + 1), LINE - 2.0, i);
-        let before = Count::of_allowed(columns).before;
         let text = match column {
-            Some(column) => numbers::count(column.passed.saturating_sub(before)),
+            Some(column) => numbers::count(Count::of_allowed(lane, from).at(column)),
             None => "–".to_owned(),
         };
         marks.push(small(x + 22.0, row(i % ROWS + 1), &text, Ink::Text, Anchor::Start));

@@ -74,7 +74,7 @@ impl Frame {
 
     /// Whether there is a plot to draw in.
     pub(super) fn has_room(&self) -> bool {
-        self.right > self.left && self.totals.height > 0.0
+        self.right > self.left && self.totals.height > 0.0 && self.time.pace.is_finite()
     }
 
     /// Lane `i`, from 0.

@@ -21,8 +21,8 @@ pub(super) struct Scale {
 impl Scale {
     /// Where a level is; what is above the upper edge stays just above it.
     pub(super) fn y(&self, level: f64) -> f64 {
-        let share = (level / self.top).max(0.0).min(1.1);
-        self.plot.bottom() - share * self.plot.height
+        let share = (level / self.top).min(1.1);
+        self.plot.bottom() - share.max(0.0) * self.plot.height
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn count(count: u64) -> String {
 
 /// A number for a narrow place; what is whole has no decimals.
 pub(super) fn short(value: f64) -> String {
-    if value >= 0.0 && value < 9999.5 && value == libm::floor(value) {
+    if (0.0..9999.5).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);
     }
     axis::compact(value)

@@ -8,43 +8,50 @@ use super::numbers;
 use super::trail::Trail;
 use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
-use crate::replay::Replay;
 use crate::replay::history::{Column, Columns};
+use crate::replay::{Lane, Replay};
+use crate::time::Time;
 use crate::view::label::{SMALL, label, small};
 
-/// A count of events within the window.
+/// A count of events from an instant on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
-    /// What the run had counted before the window.
-    pub(super) before: u64,
-    /// What it counted since, up to the last column.
-    pub(super) last: u64,
+    /// What the lane had counted before.
+    before: u64,
+    of: fn(&Column) -> u64,
 }
 
 impl Count {
-    /// Events sent, as far as a lane saw them.
-    pub(super) fn of_sent(columns: &Columns<'_>) -> Self {
+    /// Events sent from `from` on, as far as a lane saw them.
+    pub(super) fn of_sent(lane: &Lane, from: Time) -> Self {
         let events = |c: &Column| u64::from(c.allowed) + u64::from(c.refused);
-        Self::over(columns, |c| c.sent, events)
+        Self::beginning(lane, from, |c| c.sent, events)
     }
 
-    /// Events that a lane allowed.
-    pub(super) fn of_allowed(columns: &Columns<'_>) -> Self {
-        Self::over(columns, |c| c.passed, |c| c.allowed.into())
+    /// Events that a lane allowed from `from` on.
+    pub(super) fn of_allowed(lane: &Lane, from: Time) -> Self {
+        Self::beginning(lane, from, |c| c.passed, |c| c.allowed.into())
     }
 
-    fn over(columns: &Columns<'_>, upto: fn(&Column) -> u64, of: fn(&Column) -> u64) -> Self {
-        let mut ends = columns.iter();
-        let first = ends.next();
-        let before = first.map_or(0, |c| upto(c).saturating_sub(of(c)));
-        let last = ends.last().or(first).map_or(before, upto);
-        Count { before, last: last.saturating_sub(before) }
+    fn beginning(lane: &Lane, from: Time, of: fn(&Column) -> u64, own: fn(&Column) -> u64) -> Self {
+        let first = lane.history().column_at(from.max(lane.history().oldest()));
+        Count { before: first.map_or(0, |c| of(c).saturating_sub(own(c))), of }
+    }
+
+    /// The count at the end of a column.
+    pub(super) fn at(&self, column: &Column) -> u64 {
+        (self.of)(column).saturating_sub(self.before)
+    }
+
+    /// The count at an instant; zero where nothing is remembered.
+    pub(super) fn until(&self, replay: &Replay, lane: &Lane, at: Time) -> u64 {
+        numbers::column(replay, lane, at).map_or(0, |column| self.at(column))
     }
 }
 
-/// The columns of the lane that has seen the most of the window.
-pub(super) fn elder<'a>(columns: &'a [Columns<'a>]) -> Option<&'a Columns<'a>> {
-    columns.iter().min_by_key(|columns| (columns.is_empty(), columns.first))
+/// The lane that remembers the most.
+pub(super) fn elder(replay: &Replay) -> Option<(usize, &Lane)> {
+    replay.lanes().iter().enumerate().min_by_key(|(_, lane)| lane.history().oldest())
 }
 
 pub(super) fn draw(
@@ -61,17 +68,22 @@ pub(super) fn draw(
     marks.push(Mark::Clip(Rect { y: plot.y - 2.0, height: plot.height + 4.0, ..plot }));
     let end = frame.time.x(replay.now()).min(frame.right);
     let mut rows = Vec::with_capacity(columns.len() + 1);
-    if let Some(elder) = elder(columns) {
-        let count = Count::of_sent(elder);
-        let points = steps(frame, elder, end, |c| y(c.sent.saturating_sub(count.before)));
+    let from = frame.time.from;
+    if let Some((i, lane)) = elder(replay)
+        && let Some(columns) = columns.get(i)
+    {
+        let sent = Count::of_sent(lane, from);
+        let points = steps(frame, columns, end, |c| y(sent.at(c)));
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(Ink::Exact, 3.5) });
-        insert(&mut rows, Row { y: y(count.last), lane: None, count: count.last });
+        let count = sent.until(replay, lane, look.right);
+        insert(&mut rows, Row { y: y(count), lane: None, count });
     }
-    for (i, columns) in columns.iter().enumerate() {
-        let count = Count::of_allowed(columns);
-        let points = steps(frame, columns, end, |c| y(c.passed.saturating_sub(count.before)));
+    for (i, (lane, columns)) in replay.lanes().iter().zip(columns).enumerate() {
+        let allowed = Count::of_allowed(lane, from);
+        let points = steps(frame, columns, end, |c| y(allowed.at(c)));
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink(i), 1.75) });
-        insert(&mut rows, Row { y: y(count.last), lane: Some(i), count: count.last });
+        let count = allowed.until(replay, lane, look.right);
+        insert(&mut rows, Row { y: y(count), lane: Some(i), count });
     }
     marks.push(Mark::Unclip);
     names(marks, frame, &mut rows);
