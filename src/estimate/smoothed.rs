@@ -25,7 +25,7 @@
 //! * **q much shorter than p:** (d/q) φ(-|x|) tends to p/(p - q), and B follows R at once.
 
 use super::decay::decay;
-use crate::order::{larger, smaller};
+use crate::order::larger;
 use crate::time::Span;
 
 /// Smooths a rate that decays over `decay` with the time constant `increase`.
@@ -46,7 +46,8 @@ impl Smoothed {
         let (p, q) = (self.decay.secs(), self.increase.secs());
         let in_decays = elapsed / p;
         let in_increases = elapsed / q;
-        let slower = decay(smaller(in_decays, in_increases)).left;
+        let forgotten = decay(in_increases).left;
+        let slower = if in_decays < in_increases { decay(in_decays).left } else { forgotten };
         if slower == 0.0 {
             return 0.0; // Both are gone, and the quotients may be infinite.
         }
@@ -57,7 +58,7 @@ impl Smoothed {
         } else {
             (1.0 - decay(apart).left) * (p / (p - q).abs())
         };
-        smoothed * decay(in_increases).left + rate * slower * lifted
+        smoothed * forgotten + rate * slower * lifted
     }
 
     /// How many seconds after it was `smoothed` and the rate was `rate` the smoothed rate is
