@@ -1,6 +1,6 @@
-// Measures the page in headless Chromium and prints a table: script time of a frame, weight, first
-// frame, and memory over ten minutes at a million events a second. uPlot draws the same two lines
-// beside it, for comparison. Run by ./scripts/bench page.
+// Measures the pages in headless Chromium and prints tables: script time of a frame, weight, first
+// frame, and memory over ten minutes of many events. uPlot draws the scope's two lines beside it,
+// for comparison. Run by ./scripts/bench page.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
@@ -8,6 +8,9 @@ import { launchBrowser, root, startServer } from '../tests/e2e/launch.mjs';
 
 // The canvas is 1200 x 600 CSS pixels in a window of this size.
 const VIEWPORT = { width: 1250, height: 1158 };
+// The lanes' canvas is 1200 x 883 in a window of this size.
+const TALL = { width: 1250, height: 1000 };
+const COMPARE = 'compare.html#budget=8000/1s&auto=on&pattern=poisson&auto-rate=10000&window=10s';
 const FRAMES = 240;
 
 const server = await startServer();
@@ -28,11 +31,11 @@ function timeFrames() {
     });
 }
 
-async function open(link, deviceScaleFactor) {
-  const context = await browser.newContext({ viewport: VIEWPORT, deviceScaleFactor });
+async function open(link, deviceScaleFactor, viewport = VIEWPORT) {
+  const context = await browser.newContext({ viewport, deviceScaleFactor });
   const page = await context.newPage();
   await page.addInitScript(timeFrames);
-  await page.goto(`${server.origin}/#${link}`);
+  await page.goto(`${server.origin}/${link}`);
   await page.waitForFunction(() => globalThis.frames_ms.length > 0);
   return page;
 }
@@ -41,8 +44,8 @@ const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.floor(val
 const ms = (value) => `${value.toFixed(2)} ms`;
 const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
 
-async function frameTime(name, link, ratio) {
-  const page = await open(link, ratio);
+async function frameTime(name, link, ratio, viewport) {
+  const page = await open(link, ratio, viewport);
   const size = await page.evaluate(() => {
     const { clientWidth, clientHeight } = document.getElementById('graph');
     return `${clientWidth} x ${clientHeight}`;
@@ -58,7 +61,7 @@ async function frameTime(name, link, ratio) {
 
 // Two lines of a million points, moved on and drawn anew in each frame.
 async function uplotTime() {
-  const page = await open('auto=off', 1);
+  const page = await open('#auto=off', 1);
   await page.evaluate(readFileSync(`${root}node_modules/uplot/dist/uPlot.iife.min.js`, 'utf8'));
   const times = await page.evaluate(async () => {
     const points = 1_000_000;
@@ -86,37 +89,39 @@ async function uplotTime() {
   await page.context().close();
 }
 
-async function firstFrame() {
+async function firstFrame(path) {
   const times = [];
   for (let i = 0; i < 7; i++) {
-    const page = await open('', 1);
+    const page = await open(path, 1);
     times.push(await page.evaluate(() => globalThis.first_frame_ms));
     await page.context().close();
   }
   return quantile(times, 0.5);
 }
 
-// The module's memory and the most columns it keeps, after one and after ten minutes of the scope.
-async function memory() {
-  const page = await open('auto=on&pattern=poisson&auto-rate=1000000&speed=10', 1);
+// A module's memory after one and after ten minutes of its page's time.
+async function memory(link, module, events) {
+  const page = await open(link, 1);
   const bytes = async (events) => {
-    await page.waitForFunction(
-      (n) => ['allowed', 'refused'].reduce((sum, id) => sum + Number(document.getElementById(id).dataset.value), 0) >= n,
-      events,
-      { timeout: 600_000, polling: 500 },
-    );
-    return page.evaluate(async () => (await (await import('/pkg/scope.js')).default()).memory.buffer.byteLength);
+    await page.waitForFunction((n) => globalThis.events() >= n, events, { timeout: 600_000, polling: 500 });
+    return page.evaluate(async (module) => (await (await import(module)).default()).memory.buffer.byteLength, module);
   };
-  const result = [await bytes(60e6), await bytes(600e6)];
+  await page.evaluate(() => {
+    const ids = document.getElementById('sent') ? ['sent'] : ['allowed', 'refused'];
+    globalThis.events = () => ids.reduce((sum, id) => sum + Number(document.getElementById(id).dataset.value), 0);
+  });
+  const result = [await bytes(events), await bytes(10 * events)];
   await page.context().close();
   return result;
 }
 
-function weight() {
-  const files = ['index.html', 'style.css', 'icon.svg', ...readdirSync(`${root}www`).filter((f) => f.endsWith('.js'))];
-  files.push(...readdirSync(`${root}www/pkg`).filter((f) => /\.(js|wasm)$/.test(f)).map((f) => `pkg/${f}`));
-  return files.map((file) => [file, gzipSync(readFileSync(`${root}www/${file}`), { level: 9 }).length]);
-}
+// What each page loads.
+const shared = ['shared.js', 'style.css', 'icon.svg'];
+const pages = {
+  scope: ['index.html', 'main.js', 'pkg/scope.js', 'pkg/scope_bg.wasm', ...shared],
+  compare: ['compare.html', 'compare.js', 'compare.css', 'pkg/compare.js', 'pkg/compare_bg.wasm', ...shared],
+};
+const gzipped = (file) => gzipSync(readFileSync(`${root}www/${file}`), { level: 9 }).length;
 
 const only = process.argv[2];
 const wanted = (name) => !only || only === name;
@@ -125,25 +130,37 @@ if (wanted('frames')) {
   row('script time of a frame', 'canvas', 'median', '95 %');
   row('---', '---', '---:', '---:');
   for (const ratio of [1, 2]) {
-    await frameTime('1 event a second', 'auto=on&pattern=steady&auto-rate=1&window=10s', ratio);
-    await frameTime('1,000,000 a second, steady', 'auto=on&pattern=steady&auto-rate=1000000&window=10s', ratio);
-    await frameTime('1,000,000 a second, Poisson', 'auto=on&pattern=poisson&auto-rate=1000000&window=10s', ratio);
+    await frameTime('scope, 1 event a second', '#auto=on&pattern=steady&auto-rate=1&window=10s', ratio);
+    await frameTime('scope, 1,000,000 a second, steady', '#auto=on&pattern=steady&auto-rate=1000000&window=10s', ratio);
+    await frameTime('scope, 1,000,000 a second, Poisson', '#auto=on&pattern=poisson&auto-rate=1000000&window=10s', ratio);
+    await frameTime('compare, 8 lanes, 10,000 a second', COMPARE, ratio, TALL);
   }
   await uplotTime();
   console.log();
 }
 if (wanted('weight')) {
-  row('weight, gzipped', 'bytes');
-  row('---', '---:');
-  const files = weight();
-  for (const [file, bytes] of files) row(file, bytes);
-  row('together', files.reduce((sum, [, bytes]) => sum + bytes, 0));
+  for (const [page, files] of Object.entries(pages)) {
+    row(`${page}, gzipped`, 'bytes');
+    row('---', '---:');
+    for (const file of files) row(file, gzipped(file));
+    row('together', files.reduce((sum, file) => sum + gzipped(file), 0));
+    console.log();
+  }
+}
+if (wanted('start')) {
+  for (const [page, path] of [['scope', ''], ['compare', 'compare.html']]) {
+    console.log(`${page}: first frame drawn ${(await firstFrame(path)).toFixed(0)} ms after navigation (median of 7)`);
+  }
   console.log();
 }
-if (wanted('start')) console.log(`first frame drawn ${(await firstFrame()).toFixed(0)} ms after navigation (median of 7)\n`);
 if (wanted('memory')) {
-  const [one, ten] = await memory();
-  console.log(`memory of the module at 1,000,000 events a second: ${one} bytes after 1 minute, ${ten} after 10`);
+  for (const [page, ...run] of [
+    ['scope, 1,000,000 events a second', '#auto=on&pattern=poisson&auto-rate=1000000&speed=10', '/pkg/scope.js', 60e6],
+    ['compare, 8 lanes, 10,000 events a second', `${COMPARE}&speed=10`, '/pkg/compare.js', 0.6e6],
+  ]) {
+    const [one, ten] = await memory(...run);
+    console.log(`memory of the module, ${page}: ${one} bytes after 1 minute, ${ten} after 10`);
+  }
 }
 
 await browser.close();
