@@ -218,6 +218,9 @@ impl Replay {
             Command::Set { name, value } => {
                 let mut next = self.settings.clone();
                 next.set(name, value)?;
+                if next == self.settings {
+                    return Ok(());
+                }
                 let before = core::mem::replace(&mut self.settings, next);
                 self.follow(&before, value)?;
                 if ["speed", "window"].contains(&name.as_str()) {

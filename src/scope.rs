@@ -31,7 +31,7 @@ pub use settings::Settings;
 use crate::run::Run;
 use crate::run::commands::Recording;
 use crate::text::{BadNumber, ParseError};
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::traffic::Traffic;
 
 /// A run of the scope.
@@ -41,6 +41,7 @@ pub struct Scope {
     settings: Settings,
     instrument: Instrument,
     traffic: Option<Traffic>,
+    /// All automatic events before this instant have come, and none at it or after it.
     now: Time,
     recording: Recording,
 }
@@ -77,25 +78,15 @@ impl Scope {
     /// call is bounded, and a caller that finds [`now`](Self::now) short of `until` calls again.
     pub fn advance(&mut self, until: Time, most: usize) {
         let mut left = most;
-        while self.now < until && left > 0 {
-            let next = self.recording.due(until);
-            let stop = next.unwrap_or(until).max(self.now);
-            if let Some(traffic) = &mut self.traffic {
-                while left > 0 {
-                    let Some(at) = traffic.next_before(stop) else { break };
-                    self.instrument.event(at);
-                    self.now = at;
-                    left -= 1;
-                }
-            }
-            if left == 0 {
+        loop {
+            let due = self.recording.due(until);
+            let stop = due.unwrap_or(until).max(self.now);
+            if !self.pass(stop, &mut left) {
                 return;
             }
-            self.now = stop;
-            if let Some(command) = next.and_then(|_| self.recording.take()) {
-                // A script was read from text that was checked, so nothing here is refused.
-                let _ = self.apply(command);
-            }
+            let Some(command) = due.and_then(|_| self.recording.take()) else { return };
+            // A script was read from text that was checked, so nothing here is refused.
+            let _ = self.apply(command);
         }
     }
 
@@ -151,6 +142,24 @@ impl Scope {
         }
     }
 
+    /// Lets time pass until `stop`, or as long as there is work `left`; whether it was enough.
+    fn pass(&mut self, stop: Time, left: &mut usize) -> bool {
+        let mut end = stop;
+        if let Some(traffic) = &mut self.traffic {
+            while let Some(at) = traffic.next_before(end) {
+                self.instrument.event(at);
+                *left = left.saturating_sub(1);
+                if *left == 0 {
+                    // An instant is never left half done: a command would come before the rest of
+                    // it, and before all of it when the run is replayed.
+                    end = at.after(Span::micros(1));
+                }
+            }
+        }
+        self.now = end;
+        end == stop
+    }
+
     fn apply(&mut self, command: Command) -> Result<(), ParseError> {
         match &command {
             Command::Events(n) => {
@@ -161,6 +170,9 @@ impl Scope {
             Command::Set { name, value } => {
                 let mut next = self.settings;
                 next.set(name, value)?;
+                if next == self.settings {
+                    return Ok(());
+                }
                 let limiter =
                     next.limiter().map_err(|e| ParseError::whole(value, e.to_string()))?;
                 let before = core::mem::replace(&mut self.settings, next);

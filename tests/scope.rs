@@ -244,7 +244,8 @@ fn command() -> impl Strategy<Value = (f64, Command)> {
         set("auto-rate", &["0.5", "40"]),
         set("seed", &["7"]),
     ];
-    (0.0..5.0, what)
+    // Some of them at the very same instant.
+    (prop_oneof![4 => 0.0..5.0, 1 => Just(0.0)], what)
 }
 
 proptest! {
@@ -270,17 +271,21 @@ proptest! {
             while often.now() < now {
                 often.advance(now, 3);
             }
+            often.advance(now, 1);
             now
         });
         once.advance(end, usize::MAX);
         same_run(&once, &often);
     }
 
+    /// Also when a person acts where a frame had to end early.
     #[test]
-    fn a_recording_replays_the_run(commands in prop::collection::vec(command(), 0..20)) {
+    fn a_recording_replays_the_run(
+        commands in prop::collection::vec((command(), 1_usize..60), 0..20),
+    ) {
         let mut scope = Scope::new(Settings::default()).unwrap();
-        for (gap, command) in commands {
-            scope.advance(at(scope.now().as_secs() + gap), usize::MAX);
+        for ((gap, command), most) in commands {
+            scope.advance(at(scope.now().as_secs() + gap), most);
             match command {
                 Command::Events(n) => (0..n).for_each(|_| scope.click()),
                 Command::Set { name, value } => scope.set(&name, &value).unwrap(),

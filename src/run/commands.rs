@@ -69,17 +69,17 @@ impl Recording {
         Some(done.iter().chain(&self.coming).cloned().collect())
     }
 
-    /// Keeps a command for the link; the last of several changes to one setting in one instant,
-    /// and how many events there were in it, are enough.
+    /// Keeps a command for the link; of events, how many there were in one instant is enough. All
+    /// changes are kept: a lane that was taken out and put back, or a stream that was stopped and
+    /// started, has begun anew, even in one instant.
     pub(crate) fn remember(&mut self, now: Time, command: Command) {
         let Some(done) = &mut self.done else { return };
         let full = done.len() == MEMORY;
         match (done.last_mut(), &command) {
-            (Some((at, Command::Events(n))), Command::Events(m)) if *at == now => *n += m,
-            (Some((at, Command::Set { name, value })), Command::Set { name: n, value: v })
-                if *at == now && name == n =>
+            (Some((at, Command::Events(n))), Command::Events(m))
+                if *at == now && n.saturating_add(*m) <= BURST =>
             {
-                value.clone_from(v);
+                *n += m;
             }
             _ if full => self.done = None,
             _ => done.push((now, command)),

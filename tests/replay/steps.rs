@@ -127,6 +127,22 @@ fn an_instant_is_never_left_half_done() {
     assert_eq!((replay.sent(), replay.now()), (50, Time::from_micros(1_000_001)));
 }
 
+/// Of what was done in one instant, the last does not undo the rest: a lane that was taken out and
+/// put back has forgotten, and automatic events that were stopped and started have begun anew.
+#[test]
+fn all_changes_of_an_instant_are_recorded() {
+    for (name, there, back) in [("lanes", "sliding-log", "gcra"), ("auto", "off", "on")] {
+        let mut replay = replay(&[("lanes", "gcra"), ("auto-rate", "40")]);
+        replay.advance(at(2.0), usize::MAX);
+        replay.set(name, there).unwrap();
+        replay.set(name, back).unwrap();
+        replay.advance(at(3.0), usize::MAX);
+        let mut replayed = Replay::open(&replay.link()).unwrap();
+        replayed.advance(at(3.0), usize::MAX);
+        same_run(&replay, &replayed);
+    }
+}
+
 #[test]
 fn a_run_with_too_many_commands_links_to_its_settings() {
     let mut replay = replay(&[]);
