@@ -29,3 +29,8 @@ fn the_replay_has_the_committed_bits() {
 fn the_limiters_make_the_committed_decisions() {
     assert_committed("limiters.txt", &common::limiters::decisions());
 }
+
+#[test]
+fn the_runs_have_the_committed_columns() {
+    assert_committed("runs.txt", &common::runs::runs());
+}

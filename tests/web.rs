@@ -23,6 +23,11 @@ fn the_limiters_make_the_committed_decisions() {
 }
 
 #[wasm_bindgen_test]
+fn the_runs_have_the_committed_columns() {
+    common::assert_same_lines(&common::runs::runs(), include_str!("vectors/runs.txt"));
+}
+
+#[wasm_bindgen_test]
 fn the_naughty_user_on_redis() {
     common::limiters::assert_naughty_user();
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 pub mod limiters;
+pub mod runs;
 pub mod worst;
 
 use ratescope::estimate::exim::{Exim as Estimator, Measured};

@@ -1,0 +1,66 @@
+//! Whole runs of the scope and of a comparison, from links: plain Rust, the same natively and in
+//! the browser.
+
+use ratescope::Time;
+use ratescope::replay::{self, Replay};
+use ratescope::scope::{self, Scope};
+use std::fmt::Debug;
+
+/// Every pattern, a change of every setting that the lines depend on, and clicks.
+const SCOPES: [&str; 2] = [
+    "limit=3&decay=10s&increase=30s&auto-rate=0.4&at=60&do=5:events*4,20:pattern=bursts,\
+     30:mode=leaky,40:decay=7s",
+    "limit=2000&decay=1s&increase=4s&pattern=day-and-night 20s&auto-rate=3000&seed=5&at=45\
+     &do=12.5:pattern=poisson,20:increase=900ms,31.7:auto=off",
+];
+
+/// Every limiter, several limits in a lane, limits that are per user, a script and commands.
+const COMPARISONS: [&str; 2] = [
+    "budget=10/10s&auto-rate=4&at=120&lanes=exim strict;exim leaky;earrrl;token-bucket;gcra;\
+     leaky-bucket;fixed-window;sliding-window;sliding-counter;sliding-log;adaptive x2 decay 10s floor 5;3/1s + gcra\
+     &do=3:events*12,40:budget=7/5s,60:pattern=bursts,80.25:cost=2.5",
+    "budget=20/20s&auto=off&at=200&lanes=earrrl 1/1s half-life 20s;sliding-window per user;\
+     adaptive x3 decay 10s increase 1m floor 5 leaky per address\
+     &script=1/600ms to 150s user a,3/1s bursts user b,40 at 160s cost 1.5,2/1s poisson from 170s",
+];
+
+/// What each run comes to, a line a lane: how many it allowed and refused, and a checksum of all
+/// its columns.
+pub fn runs() -> String {
+    SCOPES
+        .iter()
+        .map(|link| scope(link))
+        .chain(COMPARISONS.iter().map(|link| compare(link)))
+        .collect()
+}
+
+fn scope(link: &str) -> String {
+    let link: scope::Link = link.parse().unwrap();
+    let mut scope = Scope::replay(&link).unwrap();
+    scope.advance(link.at, usize::MAX);
+    let instrument = scope.instrument();
+    let columns = instrument.trace().columns(Time::ZERO, link.at, 0.0);
+    line("scope", instrument.allowed(), instrument.refused(), &columns)
+}
+
+fn compare(link: &str) -> String {
+    let link: replay::Link = link.parse().unwrap();
+    let mut run = Replay::open(&link).unwrap();
+    run.advance(link.at, usize::MAX);
+    let lane = |lane: &replay::Lane| {
+        let columns = lane.history().columns(Time::ZERO, link.at, 0.0);
+        let columns: Vec<_> = columns.iter().collect();
+        line(&lane.rule().to_string(), lane.allowed(), lane.refused(), &columns)
+    };
+    run.lanes().iter().map(lane).collect()
+}
+
+/// The checksum is FNV-1a of what `Debug` writes: every field, and of a number every digit that
+/// tells it from others.
+fn line(name: &str, allowed: u64, refused: u64, columns: &[impl Debug]) -> String {
+    let text = format!("{columns:?}");
+    let sum = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("{name}: {allowed} allowed, {refused} refused, {} columns {sum:016x}\n", columns.len())
+}
