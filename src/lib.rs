@@ -1,5 +1,5 @@
 //! An oscilloscope for rate limiters: ten limiters, the measurements they are made of, and the
-//! scope that shows them at work, without its screen.
+//! runs that show them at work, without a screen.
 //!
 //! # A first example
 //! A limiter is a rule; what it remembers of one sender is a state. An event goes in with the time
@@ -39,7 +39,9 @@
 //! 4. [`keyed`]: one limiter for many keys, in bounded memory.
 //! 5. [`traffic`]: where events come from when nobody sends any.
 //! 6. [`scope`]: the oscilloscope without its screen, and [`trace`]: what it remembers of a run.
-//! 7. [`view`]: what to draw of it, and [`plot`]: the marks, scales and colours to draw with.
+//! 7. [`replay`]: the same events through several limiters at once, and [`run`]: what it has in
+//!    common with the scope, a clock that is told and commands that a link can list.
+//! 8. [`view`]: what to draw of both, and [`plot`]: the marks, scales and colours to draw with.
 //!
 //! [`text`] is what all text forms share.
 //!
@@ -84,8 +86,8 @@
 //! |---|---|---|
 //! | 4 | `web`, the page, in WebAssembly only; the programs | all |
 //! | 3 | [`view`] | 0, 1, 2, p |
-//! | 2 | [`scope`] | 0, 1 |
-//! | 1 | [`keyed`], [`traffic`], [`trace`] | 0 |
+//! | 2 | [`scope`], [`replay`] | 0, 1 |
+//! | 1 | [`keyed`], [`traffic`], [`trace`], [`run`] | 0 |
 //! | 0 | [`text`], [`time`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
 //! | p | [`plot`] | nothing of ours |
 

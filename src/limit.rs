@@ -43,20 +43,12 @@
 //! | [`all_of`] | each of several | as each of them | one of each |
 //!
 //! # What a sender gets out of ten a minute
-//! Measured: what passes at once from rest; in the worst minute, for one that knows when it may
-//! send; and in the tenth minute, for one that sends ten times as much and does not stop.
+//! Measured: the bytes of a state; what passes *at once* from rest; what passed in the *worst
+//! minute*, for a sender that knows when it may send, and the bound on that, which
+//! [`most_in`](Limiter::most_in) computes; and *hammered*: what passes in the tenth minute for one
+//! that sends ten times as much and does not stop.
 //!
-//! | limiter | at once | worst minute | hammered |
-//! |---|---|---|---|
-//! | Exim, strict | 10 | 19 | 0 |
-//! | Exim, leaky | 10 | 19 | 10 |
-//! | recent average, half-life 1m | 15 | 25 | 0 |
-//! | token bucket, GCRA, leaky bucket | 10 | 19 | 10 |
-//! | fixed window | 10 | 20 | 10 |
-//! | sliding window, in blocks of 1s | 10 | 20 | 10 |
-//! | sliding counter | 10 | 19 | 9 |
-//! | sliding log | 10 | 10 | 10 |
-//! | adaptive, floor 10 | 10 | 19 | 10 |
+#![doc = include_str!("limit/measured.md")]
 //!
 //! # Numbers
 //! The limiters that count do so in whole millionths of an event and whole microseconds, so that

@@ -3,6 +3,23 @@
 //! As for the [scope](crate::scope), a run is a function of the settings it began with and of the
 //! commands since, each with its time. The same commands give the same run, whatever the steps in
 //! which time was told: that is what makes a link a recording.
+//!
+//! ```
+//! use ratescope::replay::{Link, Replay};
+//!
+//! // Ten just before a window's edge and ten just after it, as the page's address says it.
+//! let link: Link = "lanes=fixed-window;sliding-log&auto=off&script=10 at 9.9s,10 at 10.1s&at=11"
+//!     .parse()?;
+//! let mut run = Replay::open(&link)?;
+//! run.advance(link.at, usize::MAX);
+//! // Both keep to ten in ten seconds, and one lets twenty through in a fifth of a second.
+//! assert_eq!(run.lanes().iter().map(|lane| lane.allowed()).collect::<Vec<_>>(), [20, 10]);
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
+//!
+//! A [lane] is a [rule](Rule) and the states of its senders; its [history] is what
+//! [`view::compare`](crate::view::compare) draws. Events are automatic [traffic](crate::traffic),
+//! those of a [script], and clicks.
 
 pub mod history;
 pub mod lane;

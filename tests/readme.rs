@@ -40,6 +40,8 @@ fn the_picture_is_what_the_page_draws() {
 fn the_table_is_what_is_measured() {
     let table = limiters::table().unwrap();
     assert!(readme().contains(&table), "the README should have this table:\n{table}");
+    let docs = fs::read_to_string(root().join("src/limit/measured.md")).unwrap();
+    assert_eq!(docs, table, "src/limit/measured.md is printed by `cargo run --example limiters`");
 }
 
 #[test]
