@@ -23,22 +23,24 @@
 
 pub mod history;
 pub mod lane;
-pub mod link;
 mod rule;
 pub mod script;
 pub mod settings;
 
+pub use crate::run::{Command, Named};
 pub use lane::{Lane, Rule};
-pub use link::Link;
 pub use settings::Settings;
 
 use crate::run::commands::Recording;
-use crate::run::{Command, Run};
+use crate::run::{self, Run};
 use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use crate::traffic::Traffic;
 use history::last_of_column;
 use script::Source;
+
+/// A link to a run of several lanes.
+pub type Link = run::Link<Settings>;
 
 /// An event of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +72,7 @@ impl Replay {
     /// A run from time zero.
     ///
     /// # Errors
-    /// When a setting has a value that [`Settings::set`] would have refused.
+    /// When a setting has a value that [`Settings::set`](Named::set) would have refused.
     pub fn new(settings: Settings) -> Result<Self, ParseError> {
         let mut replay = Replay {
             first: settings.clone(),
@@ -125,7 +127,7 @@ impl Replay {
     /// are under way begin anew, and what a script has before now is left out.
     ///
     /// # Errors
-    /// As for [`Settings::set`]; nothing changes then.
+    /// As for [`Settings::set`](Named::set); nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         self.apply(Command::Set { name: name.to_owned(), value: value.to_owned() })
     }

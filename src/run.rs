@@ -2,10 +2,12 @@
 //! are read from text.
 
 pub mod commands;
+pub mod link;
 pub mod pace;
 pub(crate) mod read;
 
 pub use commands::Command;
+pub use link::{Link, Named};
 
 use crate::time::Time;
 

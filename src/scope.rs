@@ -20,19 +20,20 @@
 //! [`estimate`](crate::estimate) and a [limiter](crate::limit), and [`view`](crate::view) draws it.
 
 pub mod instrument;
-pub mod link;
 pub mod settings;
 
-pub use crate::run::{Command, commands::MEMORY, pace};
+pub use crate::run::{Command, Named, commands::MEMORY, pace};
 pub use instrument::Instrument;
-pub use link::Link;
 pub use settings::Settings;
 
-use crate::run::Run;
 use crate::run::commands::Recording;
+use crate::run::{self, Run};
 use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use crate::traffic::Traffic;
+
+/// A link to a run of the scope.
+pub type Link = run::Link<Settings>;
 
 /// A run of the scope.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ impl Scope {
     /// A run from time zero.
     ///
     /// # Errors
-    /// When a setting has a value that [`Settings::set`] would have refused.
+    /// When a setting has a value that [`Settings::set`](Named::set) would have refused.
     pub fn new(settings: Settings) -> Result<Self, BadNumber> {
         let mut scope = Scope {
             first: settings,
@@ -98,7 +99,7 @@ impl Scope {
     /// Gives a setting another value, now.
     ///
     /// # Errors
-    /// As for [`Settings::set`]; nothing changes then.
+    /// As for [`Settings::set`](Named::set); nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         self.apply(Command::Set { name: name.to_owned(), value: value.to_owned() })
     }

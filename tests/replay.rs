@@ -10,7 +10,7 @@ mod steps;
 #[path = "replay/texts.rs"]
 mod texts;
 
-use ratescope::replay::{Lane, Replay, Settings};
+use ratescope::replay::{Lane, Named, Replay, Settings};
 use ratescope::{Pattern, Rate, Time, Traffic};
 
 fn at(seconds: f64) -> Time {

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use ratescope::scope::pace::{CATCH_UP, Pace};
-use ratescope::scope::{Command, Link, Scope, Settings, settings::NAMES};
+use ratescope::scope::{Command, Link, Named, Scope, Settings};
 use ratescope::{Span, Time};
 
 fn settings(changes: &[(&str, &str)]) -> Settings {
@@ -148,7 +148,7 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
 fn a_link_names_every_setting() {
     let text = Link::default().to_string();
     let names: Vec<&str> = text.split('&').map(|part| part.split_once('=').unwrap().0).collect();
-    assert_eq!(names, NAMES);
+    assert_eq!(names, Settings::NAMES);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use ratescope::estimate::exact::ExactWindow;
-use ratescope::scope::{Scope, Settings};
+use ratescope::scope::{Named, Scope, Settings};
 use ratescope::trace::{COLUMNS, Trace};
 use ratescope::{Span, Time};
 

@@ -3,7 +3,10 @@
 use super::rule::{LOG, Limit, Rule};
 use super::script::Script;
 use crate::rate::Rate;
-use crate::run::read::{WINDOW, decimal, listed, on_off, seed, span, switch};
+use crate::run::{
+    Named,
+    read::{WINDOW, decimal, listed, on_off, seed, span, switch},
+};
 use crate::text::{Decimal, ParseError, parts};
 use crate::time::Span;
 use crate::traffic::Pattern;
@@ -14,7 +17,8 @@ pub struct Settings {
     /// The limit of every lane that has none of its own: from 0.001 to 100,000 events in 100 ms to
     /// 1 week.
     pub budget: Rate,
-    /// What is compared: from 1 to [`LANES`] rules.
+    /// What is compared: from 1 to [`LANES`] rules, in a text with `;` between them. Another budget
+    /// under which one of them could not be read is refused.
     pub lanes: Vec<Rule>,
     /// Whether events are generated.
     pub auto: bool,
@@ -58,27 +62,21 @@ impl Default for Settings {
     }
 }
 
-/// The names of all settings, in the order in which a link has them.
-pub const NAMES: [&str; 10] = [
-    "budget",
-    "lanes",
-    "auto",
-    "pattern",
-    "auto-rate",
-    "seed",
-    "cost",
-    "script",
-    "speed",
-    "window",
-];
+impl Named for Settings {
+    const NAMES: &'static [&'static str] = &[
+        "budget",
+        "lanes",
+        "auto",
+        "pattern",
+        "auto-rate",
+        "seed",
+        "cost",
+        "script",
+        "speed",
+        "window",
+    ];
 
-impl Settings {
-    /// Sets `name` to what `value` says. Lanes are separated by `;`.
-    ///
-    /// # Errors
-    /// When there is no such setting, the value is not one of its, or a lane could not be read
-    /// under another budget; nothing changes then.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
         match name {
             "budget" => {
@@ -96,15 +94,14 @@ impl Settings {
             "speed" => self.speed = decimal(value, 0.1..=100.0, "from 0.1 to 100")?,
             "window" => self.window = span(value, WINDOW.0, WINDOW.1)?,
             _ => {
-                let help = format!("not a setting; there are {}", listed(&NAMES));
+                let help = format!("not a setting; there are {}", listed(Self::NAMES));
                 return Err(ParseError::whole(name, help));
             }
         }
         Ok(())
     }
 
-    /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
-    pub fn get(&self, name: &str) -> String {
+    fn get(&self, name: &str) -> String {
         match name {
             "budget" => self.budget.to_string(),
             "lanes" => joined(&self.lanes),
@@ -119,7 +116,9 @@ impl Settings {
             _ => String::new(),
         }
     }
+}
 
+impl Settings {
     /// The limits of every lane under `budget`.
     pub(super) fn resolve(&self, budget: Rate) -> Result<Vec<Vec<Limit>>, ParseError> {
         self.lanes.iter().map(|rule| rule.resolve(budget)).collect()

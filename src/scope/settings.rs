@@ -2,7 +2,10 @@
 
 use crate::limit::exim::{Exim, Mode};
 use crate::rate::Rate;
-use crate::run::read::{WINDOW, decimal, listed, on_off, seed, span, switch};
+use crate::run::{
+    Named,
+    read::{WINDOW, decimal, listed, on_off, seed, span, switch},
+};
 use crate::text::{BadNumber, Decimal, ParseError};
 use crate::time::Span;
 use crate::traffic::Pattern;
@@ -53,29 +56,24 @@ impl Default for Settings {
     }
 }
 
-/// The names of all settings, in the order in which a link has them.
-pub const NAMES: [&str; 11] = [
-    "decay",
-    "increase",
-    "limit",
-    "mode",
-    "auto",
-    "pattern",
-    "auto-rate",
-    "seed",
-    "speed",
-    "window",
-    "exact",
-];
-
 const INTERVAL: RangeInclusive<f64> = 0.1..=604_800.0;
 
-impl Settings {
-    /// Sets `name` to what `value` says.
-    ///
-    /// # Errors
-    /// When there is no such setting, or the value is not one of its; nothing changes then.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+impl Named for Settings {
+    const NAMES: &'static [&'static str] = &[
+        "decay",
+        "increase",
+        "limit",
+        "mode",
+        "auto",
+        "pattern",
+        "auto-rate",
+        "seed",
+        "speed",
+        "window",
+        "exact",
+    ];
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
         match name {
             "decay" => self.decay = span(value, INTERVAL, "from 100ms to 1w")?,
@@ -96,15 +94,14 @@ impl Settings {
             "window" => self.window = span(value, WINDOW.0, WINDOW.1)?,
             "exact" => self.exact = switch(value)?,
             _ => {
-                let help = format!("not a setting; there are {}", listed(&NAMES));
+                let help = format!("not a setting; there are {}", listed(Self::NAMES));
                 return Err(ParseError::whole(name, help));
             }
         }
         Ok(())
     }
 
-    /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
-    pub fn get(&self, name: &str) -> String {
+    fn get(&self, name: &str) -> String {
         match name {
             "decay" => self.decay.to_string(),
             "increase" => self.increase.to_string(),
@@ -120,7 +117,9 @@ impl Settings {
             _ => String::new(),
         }
     }
+}
 
+impl Settings {
     /// The limiter that the settings describe.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use super::{STILL, said, tell_of_panics};
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::palette::Theme;
-use crate::replay::Settings;
+use crate::replay::{Named, Settings};
 use crate::text::Decimal;
 use crate::view::compare;
 use wasm_bindgen::prelude::*;

@@ -6,7 +6,7 @@ use super::dom::Texts;
 use super::{STILL, said, tell_of_panics};
 use crate::limit::exim::Mode;
 use crate::plot::palette::Theme;
-use crate::scope::Settings;
+use crate::scope::{Named, Settings};
 use crate::view::scope;
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;

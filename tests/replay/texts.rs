@@ -4,7 +4,6 @@ use super::*;
 use proptest::prelude::*;
 use ratescope::ParseError;
 use ratescope::replay::script::Script;
-use ratescope::replay::settings::NAMES;
 use ratescope::replay::{Link, Rule};
 
 #[track_caller]
@@ -150,7 +149,7 @@ fn a_budget_that_a_lane_cannot_have_is_refused() {
 fn a_link_names_every_setting() {
     let text = Link::default().to_string();
     let names: Vec<&str> = text.split('&').map(|part| part.split_once('=').unwrap().0).collect();
-    assert_eq!(names, NAMES);
+    assert_eq!(names, Settings::NAMES);
     assert_eq!(Link::default().settings.lanes.len(), 8);
 }
 
@@ -265,7 +264,7 @@ proptest! {
             prop_assert_eq!(link.to_string().parse::<Link>().unwrap(), link);
         }
         let mut settings = Settings::default();
-        for name in NAMES {
+        for name in Settings::NAMES {
             if checked(&text, settings.set(name, &text)).is_some() {
                 let value = settings.get(name);
                 let mut again = settings.clone();

@@ -1,0 +1,108 @@
+//! A link: the settings in readable form, and optionally a recording of what was done.
+//!
+//! ```text
+//! decay=10s&limit=10&mode=strict&…&at=42.5&paused&do=1:events*10,20:mode=leaky
+//! ```
+//!
+//! What is not said has its default, and what is said twice has its last value. `do` lists
+//! [commands](super::commands), each with its time in seconds of the run. `at` is the time at
+//! which the viewer enters, `paused` keeps it there. A value has no `&` in a link: it is written
+//! as `+` there.
+
+use super::Command;
+use super::commands::{read, write};
+use super::read::listed;
+use crate::text::{ParseError, parts};
+use crate::time::Time;
+use core::fmt;
+use core::str::FromStr;
+
+/// Settings that a link can hold: each has a name, and its value a text form.
+pub trait Named: Clone + Default {
+    /// The names, in the order in which a link has them; one comes after those on which its
+    /// reading depends.
+    const NAMES: &'static [&'static str];
+
+    /// Sets `name` to what `value` says.
+    ///
+    /// # Errors
+    /// When there is no such setting, or the value is not one of its; nothing changes then.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
+
+    /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
+    fn get(&self, name: &str) -> String;
+}
+
+/// What a link says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Link<S> {
+    /// The settings at the start.
+    pub settings: S,
+    /// What is done, in the order of time.
+    pub script: Vec<(Time, Command)>,
+    /// The time to show first.
+    pub at: Time,
+    /// Whether to stay there.
+    pub paused: bool,
+}
+
+impl<S: Named> fmt::Display for Link<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in S::NAMES.iter().enumerate() {
+            let value = self.settings.get(name).replace('&', "+");
+            write!(f, "{}{name}={value}", if i == 0 { "" } else { "&" })?;
+        }
+        if self.at != Time::ZERO {
+            write!(f, "&at={}", self.at)?;
+        }
+        if self.paused {
+            f.write_str("&paused")?;
+        }
+        write(f, &self.script)
+    }
+}
+
+/// Every part must be right: a link that is half read would show another run than the one meant.
+impl<S: Named> FromStr for Link<S> {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let given = || {
+            parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {
+                let (name, value) = part.split_once('=').unwrap_or((part, ""));
+                (offset, name, offset + part.len() - value.len(), value)
+            })
+        };
+        // What is done is done to the settings, so they are read before it.
+        let names = || S::NAMES.iter().copied().chain(["at", "paused", "do"]);
+        for (offset, name, ..) in given() {
+            if !names().any(|known| known == name) {
+                let help =
+                    format!("not part of a link; it has at, paused, do, {}", listed(S::NAMES));
+                return Err(ParseError::new(text, offset..offset + name.len(), help));
+            }
+        }
+        let mut link = Self::default();
+        for known in names() {
+            for (_, name, at, value) in given().filter(|&(_, name, ..)| name == known) {
+                link.part(name, value).map_err(|e| e.inside(text, at))?;
+            }
+        }
+        Ok(link)
+    }
+}
+
+impl<S: Named> Link<S> {
+    fn part(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        match name {
+            "at" => self.at = value.parse()?,
+            "paused" => self.paused = true,
+            "do" => {
+                let mut then = self.settings.clone();
+                self.script = read(value, S::NAMES, &mut |name, value| then.set(name, value))?;
+            }
+            _ => self.settings.set(name, value)?,
+        }
+        Ok(())
+    }
+}
