@@ -89,7 +89,7 @@ export function start({ load, View, boxes, selects, ticks, wire = () => {}, show
       changed();
     }
 
-    /** Keeps the address up to date, at most a few times a second: browsers refuse more. */
+    /** Keeps the address up to date, not too often: browsers refuse that. */
     function remember() {
       clearTimeout(due);
       due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment()}`)), 300);
@@ -178,7 +178,7 @@ function wireGraph(page, changed) {
   resize({ contentRect: { width: graph.clientWidth, height: graph.clientHeight } });
 }
 
-/** Uses the browser's store, if it grants one; a choice that is not kept lasts as long as the page. */
+/** Uses the browser's store, if it grants one. */
 function stored(use) {
   try {
     return use(localStorage);

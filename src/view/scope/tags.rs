@@ -1,7 +1,7 @@
 //! The names and values of the lines where they end, and the handle of the limit.
 
-use super::Look;
 use super::frame::Frame;
+use super::{Look, lines};
 use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Rect};
 use crate::scope::Scope;
@@ -14,19 +14,10 @@ pub(super) type Tag = (f64, &'static str, f64, Ink);
 /// The tags of both lines, the upper one first.
 pub(super) fn place(frame: &Frame, scope: &Scope, look: &Look) -> [Tag; 2] {
     let plot = frame.plot;
-    let now = scope.now().min(look.right);
-    let instrument = scope.instrument();
-    let (rate, smoothed) = match look.live {
-        true => (instrument.rate_at(now), instrument.smoothed_at(now)),
-        false => instrument.trace().column_at(now).map_or((0.0, 0.0), |column| {
-            let period = frame.per_decay(1.0);
-            (column.end.rate_at(now) * period, column.end.smoothed_at(now) * period)
-        }),
-    };
-    let per_second = frame.per_decay(1.0).recip();
+    let (rate, smoothed) = lines::at(scope, scope.now().min(look.right));
     let blue = if frame.narrow { "avg" } else { "smooth" };
     let mut tags = [("rate", rate, Ink::Rate), (blue, smoothed, Ink::Smoothed)]
-        .map(|(name, value, ink)| (frame.y(value * per_second), name, value, ink));
+        .map(|(name, value, ink)| (frame.y(value), name, frame.per_decay(value), ink));
     // The upper one first; the lower one makes room.
     if tags[0].0 > tags[1].0 {
         tags.swap(0, 1);
