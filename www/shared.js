@@ -1,4 +1,4 @@
-// What the views share: loading, controls, the graph's pointer and keys, theme, links, frames.
+// What the views share: loading, controls, pointer and keys, theme, links, frames.
 // What is measured, drawn and said is decided by the view, a class of the WebAssembly module.
 export const $ = (id) => document.getElementById(id);
 const graph = $("graph");
@@ -127,7 +127,7 @@ export function start({ load, View, boxes, selects, ticks, wire = () => {}, show
   }
 }
 
-/** When the address is to be written next. */
+/** When to write the address next. */
 let due;
 
 /** Selects `value`, which a link may have chosen from outside the list. */

@@ -263,7 +263,7 @@ impl Comparison {
         } else if self.paused {
             "paused"
         } else if self.pace.slowed() {
-            "slower than it should be: too many events for this machine"
+            "slowed: too many events for this machine"
         } else {
             ""
         }

@@ -190,7 +190,7 @@ fn note(app: &App) -> &str {
     } else if app.again() == Retry::Never {
         "a limit of 1 or less lets nothing pass"
     } else if app.pace.slowed() {
-        "slower than it should be: too many events for this machine"
+        "slowed: too many events for this machine"
     } else {
         ""
     }
