@@ -25,10 +25,25 @@ pub use compare::Compare;
 #[cfg(feature = "scope-page")]
 pub use scope::Page;
 
+use crate::time::{Span, Time};
 use wasm_bindgen::JsValue;
+
+/// What a step lets pass.
+const STEP: Span = Span::micros(100_000);
+
+/// What is wrong with a link whose run would take too long.
+const STOPS_EARLY: &str = "This recording has too many events to replay; it stops early.";
 
 /// With reduced motion, the graph is drawn anew only this often, in milliseconds.
 const STILL: f64 = 1000.0;
+
+/// The instant `seconds` before `from`, or after it if negative, as the right edge of a run that is
+/// remembered from `oldest` on; `None` is the present, `now`.
+fn look_back(from: Time, seconds: f64, oldest: Time, now: Time) -> Option<Time> {
+    let micros = from.as_micros().saturating_sub((seconds * 1e6) as i64);
+    let right = Time::from_micros(micros).max(oldest);
+    (right < now).then_some(right)
+}
 
 /// Has the console say what a panic says. Where it was, the error that the script then catches has.
 fn tell_of_panics() {

@@ -162,6 +162,12 @@ fn a_wrong_line_is_named() {
     );
     assert_wrong("key\na\n", "line 1: the header has no time; it is time,key,cost or less");
     assert_wrong("time,time\n", "line 1: the header names a column twice");
+    assert_wrong(
+        "time,key\n1,\"a\n2,b\n",
+        "line 2: a quote is not closed; within quotes it is written twice",
+    );
+    let long = format!("time,key\n1,a\n2,{}\n", "b".repeat(2_000_000));
+    assert_wrong(&long, "line 3: more than 1 MiB long; no event is");
     assert_wrong("", "there is no input; its first line is the header time,key,cost");
     assert_wrong("\n\n", "there is no input; its first line is the header time,key,cost");
     assert_wrong(
@@ -185,6 +191,10 @@ fn a_wrong_limiter_is_pointed_at() {
     let says = "\"size\" in \"gcra 10/1s size 3\": not read; write gcra RATE [burst N], such as";
     assert!(text(&output.stderr).contains(says), "{}", text(&output.stderr));
     assert!(!simulate(&[], "time\n").status.success());
+    // As a shell hands it over when the quotes are forgotten.
+    let says = text(&simulate(&["gcra", "10/1s"], "time\n").stderr).to_owned();
+    assert!(says.contains("write a limiter of several words in quotes"), "{says}");
+    assert_eq!(simulate(&["1/1s", "--keys", "0"], "time\n").status.code(), Some(2));
 }
 
 /// `ratescope simulate … | head -1`, with far more to print than a pipe holds.
@@ -213,6 +223,19 @@ fn forgotten_keys_are_told() {
     let says =
         "1/1s: 3 of 3 allowed (100.0%), 0 refused, keys: 3 (1 forgotten: more than --keys 2)\n";
     assert_eq!(text(&output.stderr), says);
+}
+
+#[test]
+fn quoted_fields_may_have_commas_and_quotes() {
+    let lines = decisions(&["1/1s"], "time,key\n0,\"a,b\"\n\"1\",\"c \"\"d\"\"\"\n");
+    assert_eq!((&lines[0]["key"], &lines[1]["key"]), (&json!("a,b"), &json!("c \"d\"")));
+}
+
+#[test]
+fn without_events_there_is_no_share() {
+    let output = simulate(&["1/1s"], "time,key");
+    assert_eq!(text(&output.stderr), "1/1s: no events\n");
+    assert!(output.status.success());
 }
 
 /// One line for each form, and each is one that can be simulated.

@@ -1,11 +1,11 @@
-// What the views share: loading, controls, the graph's pointer and keys, theme, links, frames.
+// What the views share: loading, controls, pointer and keys, theme, links, frames.
 // What is measured, drawn and said is decided by the view, a class of the WebAssembly module.
 export const $ = (id) => document.getElementById(id);
 const graph = $("graph");
 
 let failed = false;
 
-/** Runs one step of the page; what goes wrong stops it with a message, and the console has the trace. */
+/** Runs a step of the page; what goes wrong stops it with a message, and a trace in the console. */
 export function guard(step) {
   if (failed) return undefined;
   try {
@@ -24,7 +24,7 @@ export const on = (target, type, step, options) =>
   target.addEventListener(type, (event) => guard(() => step(event)), options);
 
 /**
- * Starts a page: its module, its view, the ids of its boxes, selects and ticks, each named as its setting, and
+ * Starts a page: its module, view, ids of boxes, selects and ticks, each named as its setting, and
  * what else it shows when a setting changed and after a frame.
  */
 export function start({ load, View, boxes, selects, ticks, wire = () => {}, shown = () => {}, drawn = () => {} }) {
@@ -66,7 +66,7 @@ export function start({ load, View, boxes, selects, ticks, wire = () => {}, show
       shown(page);
     }
 
-    /** After something was done: the controls show it and the address keeps it. */
+    /** The controls show what was done, and the address keeps it. */
     function changed() {
       sync();
       remember();
@@ -89,7 +89,7 @@ export function start({ load, View, boxes, selects, ticks, wire = () => {}, show
       changed();
     }
 
-    /** Keeps the address up to date, at most a few times a second: browsers refuse more. */
+    /** Keeps the address up to date, not too often: browsers refuse that. */
     function remember() {
       clearTimeout(due);
       due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment()}`)), 300);
@@ -127,7 +127,7 @@ export function start({ load, View, boxes, selects, ticks, wire = () => {}, show
   }
 }
 
-/** When the address is to be written next. */
+/** When to write the address next. */
 let due;
 
 /** Selects `value`, which a link may have chosen from outside the list. */
@@ -136,7 +136,7 @@ function choose(select, value) {
   select.value = value;
 }
 
-/** The part of the address that is ours; the view says what is wrong if it can't be decoded. */
+/** Our part of the address; the view says what is wrong if it can't be decoded. */
 function fragment() {
   const text = location.hash.slice(1);
   try {
@@ -178,7 +178,7 @@ function wireGraph(page, changed) {
   resize({ contentRect: { width: graph.clientWidth, height: graph.clientHeight } });
 }
 
-/** Uses the browser's store, if it grants one; a choice that is not kept lasts as long as the page. */
+/** Uses the browser's store, if it grants one. */
 function stored(use) {
   try {
     return use(localStorage);
@@ -234,7 +234,7 @@ function wireLink(page, open) {
   });
 }
 
-/** Runs a frame whenever the browser draws; a hidden page draws nothing. */
+/** Runs a frame whenever the browser draws. */
 function animate(step) {
   let next;
   const frame = (now) => {

@@ -74,10 +74,11 @@ pub fn draw(scope: &Scope, look: &Look) -> Vec<Mark> {
     }
     let columns =
         scope.instrument().trace().columns(frame.time.from, frame.time.to, 1.0 / frame.time.pace);
-    axes::draw(&mut marks, &frame, look);
+    let tags = tags::place(&frame, scope, look);
+    axes::draw(&mut marks, &frame, look, &tags);
     lines::draw(&mut marks, &frame, &columns, scope, look);
     events::draw(&mut marks, &frame, &columns);
-    tags::draw(&mut marks, &frame, scope, look);
+    tags::draw(&mut marks, &frame, tags);
     crosshair::draw(&mut marks, &frame, scope, look);
     marks
 }

@@ -2,6 +2,7 @@
 
 use super::ease::Eased;
 use super::pointer::{Pointer, Press};
+use super::{STEP, STOPS_EARLY, look_back};
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::scale::Log;
@@ -10,9 +11,6 @@ use crate::scope::{Link, Scope, Settings};
 use crate::text::{BadNumber, Decimal, ParseError};
 use crate::time::{Span, Time};
 use crate::view::scope::{self, Look};
-
-/// What a step lets pass.
-const STEP: Span = Span::micros(100_000);
 
 /// The slider's positions are powers of ten, these at its ends.
 const SLIDER: Log = Log { domain: [0.1, 1e6], range: [-1.0, 6.0] };
@@ -63,9 +61,7 @@ impl App {
         self.top.jump();
         match self.scope.now() == link.at {
             true => Ok(()),
-            false => {
-                Err("This recording has too many events to replay; it stops early.".to_owned())
-            }
+            false => Err(STOPS_EARLY.to_owned()),
         }
     }
 
@@ -145,9 +141,7 @@ impl App {
     /// Looks back by `seconds` more, or less if negative; the present is as far as it goes.
     pub(crate) fn look_back(&mut self, from: Time, seconds: f64) {
         let oldest = self.scope.instrument().trace().oldest().unwrap_or(self.scope.now());
-        let micros = from.as_micros().saturating_sub((seconds * 1e6) as i64);
-        let right = Time::from_micros(micros).max(oldest);
-        self.past = (right < self.scope.now()).then_some(right);
+        self.past = look_back(from, seconds, oldest, self.scope.now());
     }
 
     pub(crate) fn press(&mut self, x: f64, y: f64, touch: bool) {
@@ -222,9 +216,7 @@ impl App {
     }
 
     fn move_crosshair(&mut self, by: f64) {
-        let [from, to] = scope::plot_edges(&self.look());
-        let [x, y] = self.pointer.at.unwrap_or([to, self.size[1] / 2.0]);
-        self.pointer.at = Some([(x + by).max(from).min(to), y]);
+        self.pointer.move_crosshair(by, scope::plot_edges(&self.look()));
     }
 
     /// Moves a setting to the next round value up or down: 1, 2, 5, 10 and so on, or by one.

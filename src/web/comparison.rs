@@ -2,6 +2,7 @@
 
 use super::ease::Eased;
 use super::pointer::{Pointer, Press};
+use super::{STEP, STOPS_EARLY, look_back};
 use crate::plot::axis;
 use crate::plot::scale::Log;
 use crate::replay::{Link, Replay, Settings};
@@ -10,9 +11,6 @@ use crate::text::{Decimal, ParseError};
 use crate::time::{Span, Time};
 use crate::view::compare::{self, Look};
 use crate::view::scope::Hit;
-
-/// What a step lets pass.
-const STEP: Span = Span::micros(100_000);
 
 /// The slider's positions are powers of ten, these at its ends.
 const SLIDER: Log = Log { domain: [0.1, 1e4], range: [-1.0, 4.0] };
@@ -65,9 +63,7 @@ impl Comparison {
         self.paused = link.paused;
         match self.replay.now() == link.at {
             true => Ok(()),
-            false => {
-                Err("This recording has too many events to replay; it stops early.".to_owned())
-            }
+            false => Err(STOPS_EARLY.to_owned()),
         }
     }
 
@@ -151,9 +147,8 @@ impl Comparison {
     /// Looks back by `seconds` more, or less if negative; the present is as far as it goes.
     fn look_back(&mut self, from: Time, seconds: f64) {
         let oldest = self.replay.lanes().iter().map(|lane| lane.history().oldest()).min();
-        let micros = from.as_micros().saturating_sub((seconds * 1e6) as i64);
-        let right = Time::from_micros(micros).max(oldest.unwrap_or(Time::ZERO));
-        self.past = (right < self.replay.now()).then_some(right);
+        let oldest = oldest.unwrap_or(Time::ZERO);
+        self.past = look_back(from, seconds, oldest, self.replay.now());
     }
 
     pub(super) fn press(&mut self, x: f64, y: f64) {
@@ -221,9 +216,7 @@ impl Comparison {
     }
 
     fn move_crosshair(&mut self, by: f64) {
-        let [from, to] = compare::plot_edges(self.size);
-        let [x, y] = self.pointer.at.unwrap_or([to, 0.0]);
-        self.pointer.at = Some([(x + by).max(from).min(to), y]);
+        self.pointer.move_crosshair(by, compare::plot_edges(self.size));
     }
 
     /// Moves a setting to the next value up or down.
@@ -263,7 +256,7 @@ impl Comparison {
         } else if self.paused {
             "paused"
         } else if self.pace.slowed() {
-            "slower than it should be: too many events for this machine"
+            "slowed: too many events for this machine"
         } else {
             ""
         }

@@ -70,7 +70,7 @@ impl Texts {
         let (text, value) = match app.again() {
             Retry::After(wait) if wait.secs() == 0.0 => ("now".to_owned(), 0.0),
             Retry::After(wait) => (format!("in {}", axis::seconds(wait.secs())), wait.secs()),
-            Retry::Never => ("never: the limit is 1 or less".to_owned(), f64::INFINITY),
+            Retry::Never => ("never".to_owned(), f64::INFINITY),
         };
         self.say("again", &text, Some(value))?;
         if let Some(event) = instrument.last() {
@@ -187,8 +187,10 @@ fn note(app: &App) -> &str {
         &app.problem
     } else if app.paused {
         "paused"
+    } else if app.again() == Retry::Never {
+        "a limit of 1 or less lets nothing pass"
     } else if app.pace.slowed() {
-        "slower than it should be: too many events for this machine"
+        "slowed: too many events for this machine"
     } else {
         ""
     }

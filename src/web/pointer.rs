@@ -47,6 +47,13 @@ impl Pointer {
         self.at.map(|[x, _]| x)
     }
 
+    /// Moves the crosshair by so many CSS pixels, no further than to either edge of the plot; it
+    /// comes in from the right.
+    pub(crate) fn move_crosshair(&mut self, by: f64, [from, to]: [f64; 2]) {
+        let [x, y] = self.at.unwrap_or([to, 0.0]);
+        self.at = Some([(x + by).max(from).min(to), y]);
+    }
+
     /// Whether the limit is held.
     pub(crate) fn holds_limit(&self) -> bool {
         self.press.as_ref().is_some_and(|p| p.hit == Hit::Limit)

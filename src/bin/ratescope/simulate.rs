@@ -12,6 +12,7 @@ use ratescope::{Outcome, ParseError};
 use report::Report;
 use std::error::Error;
 use std::io::{self, BufRead, ErrorKind, Write};
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 /// Put events from standard input to limiters, and print what each decides
@@ -30,7 +31,7 @@ use std::str::FromStr;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// A limiter, such as "exim 10/1m strict"; `ratescope limiters` lists them
+    /// A limiter in quotes, such as "exim 10/1m strict"; `ratescope limiters` lists them
     #[arg(required = true, value_name = "LIMITER")]
     limiters: Vec<Named>,
 
@@ -39,8 +40,8 @@ pub(crate) struct Args {
     format: Format,
 
     /// How many keys are remembered; beyond that, the least recently used is forgotten
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
-    keys: usize,
+    #[arg(long, value_name = "N", default_value = "1000000")]
+    keys: NonZeroUsize,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -58,10 +59,15 @@ struct Named {
 }
 
 impl FromStr for Named {
-    type Err = ParseError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        Ok(Named { text: text.trim().to_owned(), limiter: text.parse()? })
+    fn from_str(text: &str) -> Result<Self, String> {
+        let limiter = text.parse().map_err(|error: ParseError| match text.contains(' ') {
+            true => error.to_string(),
+            // The shell splits at spaces, and each word comes here as a limiter.
+            false => format!("{error}; write a limiter of several words in quotes"),
+        })?;
+        Ok(Named { text: text.trim().to_owned(), limiter })
     }
 }
 
@@ -85,7 +91,7 @@ impl Lane {
 pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let lane = |named: Named| Lane {
         text: named.text,
-        keyed: Keyed::new(named.limiter, args.keys),
+        keyed: Keyed::new(named.limiter, args.keys.get()),
         allowed: 0,
         refused: 0,
     };
@@ -124,7 +130,11 @@ fn simulate(
 fn summary(lanes: &[Lane], out: &mut impl Write) -> io::Result<()> {
     for Lane { text, keyed, allowed, refused } in lanes {
         let all = allowed + refused;
-        let share = *allowed as f64 / all.max(1) as f64 * 100.0;
+        if all == 0 {
+            writeln!(out, "{text}: no events")?;
+            continue;
+        }
+        let share = *allowed as f64 / all as f64 * 100.0;
         write!(out, "{text}: {allowed} of {all} allowed ({share:.1}%), {refused} refused")?;
         write!(out, ", keys: {}", keyed.len() as u64 + keyed.forgotten())?;
         match keyed.forgotten() {

@@ -76,11 +76,11 @@ pub(super) fn draw(
     let wide = width(&text, SMALL) * 1.05 + 2.0 * PAD;
     let left = (x - wide / 2.0).min(frame.width - wide - 2.0).max(2.0);
     let rect = Rect { x: left, y: frame.axis, width: wide, height: TAG };
-    // The tag takes the place of the labels of the axis that it would cover.
+    // The tag takes the place of the labels of the axis that it would touch.
     marks.retain(|mark| match mark {
         Mark::Text(text) if text.at.y == frame.axis => {
             let apart = (text.at.x - left - wide / 2.0).abs();
-            apart > (wide + width(&text.text, text.size)) / 2.0
+            apart > (wide + width(&text.text, text.size)) / 2.0 + 4.0
         }
         _ => true,
     });

@@ -126,7 +126,8 @@ fn stand(marks: &mut Vec<Mark>, frame: &Frame, scale: Scale, ink: Ink, level: f6
         text = numbers::short(level);
     }
     let plot = scale.plot;
-    let y = scale.y(level).max(plot.y + TAG / 2.0).min(plot.bottom() - TAG / 2.0);
+    // Clear of the names of the strips.
+    let y = scale.y(level).max(plot.y + TAG / 2.0 + 1.0).min(plot.bottom() - TAG / 2.0 - 1.0);
     let rect = Rect { x: frame.right + 2.0, y, width: room, height: TAG };
     tag(marks, rect, text, ink, SMALL);
 }

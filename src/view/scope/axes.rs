@@ -2,45 +2,41 @@
 
 use super::Look;
 use super::frame::{Frame, LANE};
+use super::tags::Tag;
 use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Stroke};
 use crate::time::Span;
-use crate::view::label::label;
+use crate::view::label::{SIZE, TAG, label};
 
 /// The distance that two horizontal grid lines should have, in CSS pixels.
 const ROW: f64 = 56.0;
 
-pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, look: &Look) {
+pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, look: &Look, tags: &[Tag; 2]) {
     frame.time.gaps(marks, frame.plot, look.gaps, true);
     times(marks, frame, look);
-    rates(marks, frame);
+    rates(marks, frame, tags);
     lanes(marks, frame);
 }
 
 /// Both vertical scales; the grid belongs to the left one.
-fn rates(marks: &mut Vec<Mark>, frame: &Frame) {
+fn rates(marks: &mut Vec<Mark>, frame: &Frame, tags: &[Tag; 2]) {
     let plot = frame.plot;
     let rows = (plot.height / ROW).max(2.0) as usize;
-    let top = frame.per_decay(frame.top());
-    let ticks = axis::ticks(0.0, top, rows);
-    let y = |value: f64| plot.bottom() - value / top * plot.height;
-    let line = |value: f64| {
-        let y = y(value);
+    let (per_decay, per_second) = (frame.per_decay(frame.top()), frame.top());
+    let ticks = axis::ticks(0.0, per_decay, rows);
+    let line = |tick: &Tick| {
+        let y = height(frame, tick, per_decay);
         (Point::new(plot.x, y), Point::new(plot.right(), y))
     };
-    let pairs = ticks.iter().map(|tick| line(tick.value)).collect();
+    let pairs = ticks.iter().map(line).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
-    for tick in &ticks {
-        let text = number(frame, tick, top);
-        marks.push(label(plot.x - 8.0, y(tick.value), &text, Anchor::End, Baseline::Middle));
-    }
-    let per_second = frame.top();
+    let limit = if frame.has_limit() { frame.limit_y() } else { f64::NEG_INFINITY };
+    numbers(marks, frame, &ticks, per_decay, (plot.x - 8.0, Anchor::End), [limit; 2]);
     // The two zeros are one, and on the right there is a lane's name beside it.
-    for tick in axis::ticks(0.0, per_second, rows).into_iter().filter(|tick| tick.value > 0.0) {
-        let y = plot.bottom() - tick.value / per_second * plot.height;
-        let text = number(frame, &tick, per_second);
-        marks.push(label(plot.right() + 8.0, y, &text, Anchor::Start, Baseline::Middle));
-    }
+    let ticks = axis::ticks(0.0, per_second, rows);
+    let ticks = ticks.get(1..).unwrap_or_default();
+    let covered = [tags[0].0, tags[1].0];
+    numbers(marks, frame, ticks, per_second, (plot.right() + 8.0, Anchor::Start), covered);
     let interval = Span::from_secs(frame.per_decay(1.0)).unwrap_or_default();
     let left = format!("events per {interval}");
     marks.push(label(8.0, 15.0, &left, Anchor::Start, Baseline::Middle));
@@ -48,10 +44,29 @@ fn rates(marks: &mut Vec<Mark>, frame: &Frame) {
     marks.push(label(end, 15.0, "per second", Anchor::End, Baseline::Middle));
 }
 
-/// How a tick is written: in full, where there is room for all up to `top`.
-fn number(frame: &Frame, tick: &Tick, top: f64) -> String {
+/// Where a tick is on a scale up to `top`.
+fn height(frame: &Frame, tick: &Tick, top: f64) -> f64 {
+    frame.plot.bottom() - tick.value / top * frame.plot.height
+}
+
+/// The numbers of a scale up to `top`, in full where there is room for all of them, and without
+/// those that a tag would cover in part.
+fn numbers(
+    marks: &mut Vec<Mark>,
+    frame: &Frame,
+    ticks: &[Tick],
+    top: f64,
+    (x, anchor): (f64, Anchor),
+    tags: [f64; 2],
+) {
     let room = if frame.narrow { 1e4 } else { 1e6 };
-    if top < room { tick.label.clone() } else { axis::compact(tick.value) }
+    for tick in ticks {
+        let y = height(frame, tick, top);
+        if tags.iter().all(|tag| (y - tag).abs() >= (TAG + SIZE) / 2.0) {
+            let text = if top < room { tick.label.clone() } else { axis::compact(tick.value) };
+            marks.push(label(x, y, &text, anchor, Baseline::Middle));
+        }
+    }
 }
 
 /// The time scale, backwards from the right edge.

@@ -1,7 +1,7 @@
 //! What was measured and decided at the instant under the crosshair.
 
-use super::Look;
 use super::frame::Frame;
+use super::{Look, lines};
 use crate::estimate::exim::Measured;
 use crate::limit::exim::{Exim, Mode};
 use crate::outcome::Retry;
@@ -44,7 +44,11 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
     let height = words.len() as f64 * LINE + 2.0 * PAD - 4.0;
     let left = if x + 12.0 + width < plot.right() { x + 12.0 } else { x - 12.0 - width };
     let left = left.min(look.size[0] - width - 2.0).max(2.0);
-    let rect = Rect { x: left, y: plot.y + 8.0, width, height };
+    let above = plot.y + 8.0;
+    // On a narrow screen the box lies over the crosshair: not over the red line there.
+    let covered = frame.narrow && frame.y(rate) < above + height;
+    let y = if covered { plot.bottom() - 8.0 - height } else { above };
+    let rect = Rect { x: left, y, width, height };
     panel(marks, rect, 6.0);
     for (i, text) in words.into_iter().enumerate() {
         let at = Point::new(rect.x + PAD, rect.y + PAD + LINE * (i as f64 + 0.4));
@@ -62,8 +66,7 @@ fn describe(scope: &Scope, frame: &Frame, x: f64) -> ((f64, f64), Vec<String>) {
     let reach = pointed.after(near).min(scope.now());
     let column = trace.column_at(reach).filter(|c| c.last.since(pointed).abs() <= near.secs());
     let at = column.map_or(pointed, |c| c.last).min(scope.now());
-    let values =
-        trace.column_at(at).map_or((0.0, 0.0), |c| (c.end.rate_at(at), c.end.smoothed_at(at)));
+    let values = lines::at(scope, at);
     let interval = Span::from_secs(frame.per_decay(1.0)).unwrap_or_default();
     let line = |name: &str, value: f64| {
         let per_decay = axis::readout(frame.per_decay(value));
@@ -75,7 +78,8 @@ fn describe(scope: &Scope, frame: &Frame, x: f64) -> ((f64, f64), Vec<String>) {
     words.push(line("smoothed", values.1));
     let before = trace.total_at(at.before(interval));
     if let (Some(before), Some(upto)) = (before, trace.total_at(at)) {
-        words.push(format!("exactly {} events in the last {interval}", upto - before));
+        let events = axis::readout_count(upto - before);
+        words.push(format!("exactly {events} events in the last {interval}"));
     }
     words.extend(column.into_iter().flat_map(verdict));
     (values, words)
@@ -87,7 +91,11 @@ fn verdict(column: &Column) -> Vec<String> {
     match column.events() {
         0 => return Vec::new(),
         1 => {}
-        n => return vec![format!("{n} events: {} allowed, {} refused", end.allowed, end.refused)],
+        _ => {
+            let [allowed, refused] =
+                [end.allowed, end.refused].map(|n| axis::readout_count(n.into()));
+            return vec![format!("{allowed} allowed, {refused} refused")];
+        }
     }
     let (rate, limit) = (axis::readout(end.judged), Decimal(end.limit));
     let reason = format!("rate {rate} per {}, limit {limit}", end.decay);
@@ -103,7 +111,7 @@ fn verdict(column: &Column) -> Vec<String> {
     };
     let again = match again {
         Retry::After(wait) => format!("allowed again in {}", axis::seconds(wait.secs())),
-        Retry::Never => "it can never be allowed".to_owned(),
+        Retry::Never => "never allowed".to_owned(),
     };
     vec![format!("refused: {reason}"), again]
 }

@@ -38,6 +38,12 @@ impl Line {
     }
 }
 
+/// The red and the blue line at an instant, in events per second.
+pub(super) fn at(scope: &Scope, at: Time) -> (f64, f64) {
+    let column = scope.instrument().trace().column_at(at);
+    column.map_or((0.0, 0.0), |c| (c.end.rate_at(at), c.end.smoothed_at(at)))
+}
+
 pub(super) fn draw(
     marks: &mut Vec<Mark>,
     frame: &Frame,

@@ -1,28 +1,23 @@
 //! The names and values of the lines where they end, and the handle of the limit.
 
-use super::Look;
 use super::frame::Frame;
+use super::{Look, lines};
 use crate::plot::axis;
-use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Rect, Text};
+use crate::plot::{Anchor, Ink, Mark, Rect};
 use crate::scope::Scope;
 use crate::text::Decimal;
-use crate::view::label::{SIZE, SMALL, TAG, tag};
+use crate::view::label::{SIZE, SMALL, TAG, small, tag};
 
-pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &Look) {
+/// What a line is called and its value, at the height of its tag.
+pub(super) type Tag = (f64, &'static str, f64, Ink);
+
+/// The tags of both lines, the upper one first.
+pub(super) fn place(frame: &Frame, scope: &Scope, look: &Look) -> [Tag; 2] {
     let plot = frame.plot;
-    let now = scope.now().min(look.right);
-    let instrument = scope.instrument();
-    let (rate, smoothed) = match look.live {
-        true => (instrument.rate_at(now), instrument.smoothed_at(now)),
-        false => instrument.trace().column_at(now).map_or((0.0, 0.0), |column| {
-            let period = frame.per_decay(1.0);
-            (column.end.rate_at(now) * period, column.end.smoothed_at(now) * period)
-        }),
-    };
-    let per_second = frame.per_decay(1.0).recip();
+    let (rate, smoothed) = lines::at(scope, scope.now().min(look.right));
     let blue = if frame.narrow { "avg" } else { "smooth" };
     let mut tags = [("rate", rate, Ink::Rate), (blue, smoothed, Ink::Smoothed)]
-        .map(|(name, value, ink)| (frame.y(value * per_second), name, value, ink));
+        .map(|(name, value, ink)| (frame.y(value), name, frame.per_decay(value), ink));
     // The upper one first; the lower one makes room.
     if tags[0].0 > tags[1].0 {
         tags.swap(0, 1);
@@ -30,6 +25,11 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
     let bottom = plot.bottom() - TAG / 2.0;
     tags[0].0 = tags[0].0.max(plot.y).min(bottom - TAG - 1.0);
     tags[1].0 = tags[1].0.max(tags[0].0 + TAG + 1.0).min(bottom);
+    tags
+}
+
+pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, tags: [Tag; 2]) {
+    let plot = frame.plot;
     // Wide enough for twelve, or ten, of the widest characters that browsers come with.
     let (width, size) = if frame.narrow { (76.0, SMALL) } else { (104.0, SIZE) };
     for (y, name, value, ink) in tags {
@@ -42,16 +42,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
         let text = limit_text(frame.limit);
         let size = if frame.narrow { SMALL } else { SIZE };
         tag(marks, Rect { x: 2.0, y, width, height: TAG }, text, Ink::Limit, size);
-        let over = if frame.narrow { "limit" } else { "limit, drag" };
-        marks.push(Mark::Text(Text {
-            at: Point::new(plot.x + 6.0, y - 9.0),
-            text: over.to_owned(),
-            ink: Ink::Limit,
-            size: SIZE,
-            bold: false,
-            anchor: Anchor::Start,
-            baseline: Baseline::Middle,
-        }));
+        marks.push(small(plot.x + 6.0, y - 9.0, "limit", Ink::Limit, Anchor::Start));
     }
 }
 

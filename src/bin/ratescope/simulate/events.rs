@@ -3,8 +3,11 @@
 use csv_core::{ReadRecordResult, Reader};
 use ratescope::Time;
 use ratescope::limit::MAX_COST;
-use std::io::{self, BufRead, Error, ErrorKind};
+use std::io::{self, BufRead, Error, ErrorKind, Read};
 use std::iter;
+
+/// The longest line in bytes. Nothing longer is an event, and it would have to be kept in memory.
+const LONGEST: usize = 1 << 20;
 
 /// One event of the input.
 pub(crate) struct Event {
@@ -24,23 +27,21 @@ struct Columns {
 
 /// The events of an input.
 pub(crate) struct Events<R> {
-    lines: io::Lines<R>,
-    /// The number of the line last read.
-    number: u64,
+    lines: Lines<R>,
     splitter: Splitter,
     columns: Columns,
 }
 
 /// The events of `input`, of which the first line names the columns. Empty lines are passed over.
 pub(crate) fn read<R: BufRead>(input: R) -> io::Result<Events<R>> {
-    let (mut lines, mut splitter) = (input.lines(), Splitter::new());
-    for number in 1.. {
-        let Some(line) = lines.next() else { break };
-        let line = line.map_err(|problem| at_line(number, problem))?;
-        let fields = splitter.fields(&line);
-        if !is_blank(&fields) {
-            let columns = Columns::new(&fields).map_err(|problem| at_line(number, problem))?;
-            return Ok(Events { lines, number, splitter, columns });
+    let (mut lines, mut splitter) = (Lines { input, number: 0 }, Splitter::new());
+    while let Some(line) = lines.next() {
+        let columns = line.and_then(|line| {
+            let fields = splitter.fields(&line)?;
+            if is_blank(&fields) { Ok(None) } else { Columns::new(&fields).map(Some) }
+        });
+        if let Some(columns) = columns.map_err(|problem| lines.here(problem))? {
+            return Ok(Events { lines, splitter, columns });
         }
     }
     Err(wrong("there is no input; its first line is the header time,key,cost"))
@@ -52,10 +53,9 @@ impl<R: BufRead> Iterator for Events<R> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let line = self.lines.next()?;
-            self.number += 1;
             match line.and_then(|line| self.event(&line)).transpose() {
                 None => {}
-                Some(event) => return Some(event.map_err(|e| at_line(self.number, e))),
+                Some(event) => return Some(event.map_err(|problem| self.lines.here(problem))),
             }
         }
     }
@@ -64,7 +64,7 @@ impl<R: BufRead> Iterator for Events<R> {
 impl<R> Events<R> {
     /// The event of a line; none in one that is empty.
     fn event(&mut self, line: &str) -> io::Result<Option<Event>> {
-        let fields = self.splitter.fields(line);
+        let fields = self.splitter.fields(line)?;
         if is_blank(&fields) { Ok(None) } else { self.columns.event(&fields).map(Some) }
     }
 }
@@ -73,12 +73,41 @@ fn is_blank(fields: &[&str]) -> bool {
     fields.iter().all(|field| field.is_empty())
 }
 
-fn at_line(number: u64, problem: Error) -> Error {
-    Error::new(problem.kind(), format!("line {number}: {problem}"))
-}
-
 fn wrong(problem: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidData, problem.into())
+}
+
+/// The lines of an input, without what ends them.
+struct Lines<R> {
+    input: R,
+    /// The number of the line last read.
+    number: u64,
+}
+
+impl<R> Lines<R> {
+    /// What is wrong, and in which line.
+    fn here(&self, problem: Error) -> Error {
+        Error::new(problem.kind(), format!("line {}: {problem}", self.number))
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = io::Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.number += 1;
+        let mut line = Vec::new();
+        match self.input.by_ref().take(LONGEST as u64 + 1).read_until(b'\n', &mut line) {
+            Ok(0) => None,
+            Ok(_) if line.len() > LONGEST => Some(Err(wrong("more than 1 MiB long; no event is"))),
+            Ok(_) => {
+                let end = line.trim_ascii_end().len();
+                line.truncate(end);
+                Some(String::from_utf8(line).map_err(|_| wrong("not text: it is not UTF-8")))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
 }
 
 /// Splits lines of CSV into their fields, again and again in the same memory.
@@ -95,7 +124,11 @@ impl Splitter {
     }
 
     /// The fields of `line`, without their quotes and the space around them.
-    fn fields(&mut self, line: &str) -> Vec<&str> {
+    fn fields(&mut self, line: &str) -> io::Result<Vec<&str>> {
+        // A quote within quotes is written twice, so that in every line their number is even.
+        if line.matches('"').count() % 2 == 1 {
+            return Err(wrong("a quote is not closed; within quotes it is written twice"));
+        }
         self.text.resize(line.len() + 1, 0);
         self.ends.resize(line.len() + 2, 0);
         self.reader.reset();
@@ -112,7 +145,7 @@ impl Splitter {
         let starts = iter::once(0).chain(self.ends.iter().copied());
         let ranges = starts.zip(&self.ends).take(fields);
         let field = |(from, to): (usize, &usize)| str::from_utf8(&self.text[from..*to]);
-        ranges.map(|range| field(range).unwrap_or("").trim()).collect()
+        Ok(ranges.map(|range| field(range).unwrap_or("").trim()).collect())
     }
 }
 
