@@ -114,13 +114,23 @@ start({
   ticks: ["auto"],
   wire(page, after) {
     changed = after;
-    const add = () => {
-      const error = page.add_lane($("add").value);
+    const wrong = (error) => {
       $("add-error").textContent = error;
       $("add").ariaInvalid = String(error !== "");
+    };
+    const add = () => {
+      const error = page.add_lane($("add").value);
+      wrong(error);
       if (!error) $("add").value = "";
       changed();
     };
+    // A link begins anew: before it is followed, no box has anything wrong to keep.
+    const forget = () => {
+      wrong("");
+      rows.forEach(({ box }) => { delete box.dataset.rule; });
+    };
+    on(window, "hashchange", forget);
+    on($("scenarios"), "click", forget, true);
     on($("add-lane"), "click", add);
     on($("add"), "keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); add(); } });
   },

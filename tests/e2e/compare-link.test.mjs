@@ -124,3 +124,24 @@ pageTest('a scenario can be followed again and again', async ({ page, open }) =>
     assert(Math.abs(await sent(page) - 309) <= 1);
   }
 });
+
+pageTest('a scenario leaves nothing wrong behind, not even the same one again', tall, async ({ page, open }) => {
+  await compare(page, open, quiet);
+  const scenario = page.getByRole('link', { name: 'A burst at the window’s edge' });
+  const shown = async () => [
+    await rules(page), await page.locator('.lane .error, #add-error, #budget-error').allTextContents(),
+    await page.locator('[aria-invalid="true"]').count(),
+  ];
+  await scenario.click();
+  await page.waitForFunction(() => document.querySelector('#sent').dataset.value === '20');
+  const expected = await shown();
+  assert.deepEqual(expected.slice(1), [Array(7).fill(''), 0]);
+  await lane(page, 1).fill('fixed-door');
+  await type(page, 'budget', 'ten');
+  await type(page, 'add', 'bucket');
+  await press(page, '#add-lane');
+  assert.equal((await shown())[2], 3);
+  await scenario.click();
+  await settle(page);
+  assert.deepEqual(await shown(), expected);
+});
