@@ -12,10 +12,12 @@ const POLITE = 10_000;
 let rows = [];
 
 /** As many rows as there are lanes, each with its rule unless someone is typing there. */
-function shown(page, changed) {
+function shown(page) {
+  // What was done is seen and said at once.
+  told = written = -Infinity;
   const rules = page.rules();
   while (rows.length > rules.length) rows.pop().remove();
-  while (rows.length < rules.length) rows.push(row(page, rows.length, changed));
+  while (rows.length < rules.length) rows.push(row(page, rows.length));
   rules.forEach((rule, i) => {
     const { box } = rows[i];
     const busy = box === document.activeElement || box.ariaInvalid === "true";
@@ -24,19 +26,22 @@ function shown(page, changed) {
       say(rows[i], rule, "");
     }
     rows[i].title = page.about(i);
+    for (const [name, end] of [["up", 0], ["down", rules.length - 1]]) rows[i].querySelector(`.${name}`).disabled = i === end;
     rows[i].querySelector(".remove").disabled = rules.length === 1;
   });
   $("graph").style.height = `${page.height()}px`;
 }
 
 /** The row of lane `i`, wired. */
-function row(page, i, changed) {
+function row(page, i) {
   const row = $("lane").content.cloneNode(true).firstElementChild;
   row.style.setProperty("--lane", i);
   row.classList.add(`lane-${(i % 8) + 1}`);
   row.querySelector(".number").textContent = i + 1;
   row.box = row.querySelector("input");
   row.box.ariaLabel = `Lane ${i + 1}, its limiter`;
+  row.querySelector(".error").id = `lane-${i + 1}-error`;
+  row.box.setAttribute("aria-describedby", `lane-${i + 1}-error`);
   row.outputs = row.querySelectorAll("output");
   ["allowed", "refused", "share"].forEach((name, k) => { row.outputs[k].id = `${name}-${i + 1}`; });
   on(row.box, "input", () => {
@@ -44,7 +49,7 @@ function row(page, i, changed) {
     say(row, page.rules()[i], error);
     changed();
   });
-  on(row.box, "blur", () => changed());
+  on(row.box, "blur", () => shown(page));
   const act = (name, label, act) => {
     const button = row.querySelector(`.${name}`);
     button.ariaLabel = `${label} lane ${i + 1}`;
@@ -98,6 +103,7 @@ function drawn(page, now) {
   }
 }
 
+/** Shows what was done and keeps it in the address. */
 let changed;
 
 start({
@@ -107,17 +113,27 @@ start({
   selects: ["pattern", "speed", "window"],
   ticks: ["auto"],
   wire(page, after) {
-    changed = () => { told = written = -Infinity; after(); };
-    const add = () => {
-      const error = page.add_lane($("add").value);
+    changed = after;
+    const wrong = (error) => {
       $("add-error").textContent = error;
       $("add").ariaInvalid = String(error !== "");
+    };
+    const add = () => {
+      const error = page.add_lane($("add").value);
+      wrong(error);
       if (!error) $("add").value = "";
       changed();
     };
+    // A link begins anew: before it is followed, no box has anything wrong to keep.
+    const forget = () => {
+      wrong("");
+      rows.forEach(({ box }) => { delete box.dataset.rule; });
+    };
+    on(window, "hashchange", forget);
+    on($("scenarios"), "click", forget, true);
     on($("add-lane"), "click", add);
     on($("add"), "keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); add(); } });
   },
-  shown: (page) => shown(page, () => changed()),
+  shown,
   drawn,
 });

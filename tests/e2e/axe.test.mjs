@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { axe, pageTest } from './harness.mjs';
-import { click, settle, show, type } from './scope.mjs';
+import { click, resize, show, type } from './scope.mjs';
 
 async function assertClean(page, where) {
   const found = (await axe(page)).map(({ id, impact, nodes }) =>
@@ -29,8 +29,7 @@ pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, op
   for (const colorScheme of ['light', 'dark']) {
     for (const viewport of [{ width: 1280, height: 800 }, { width: 360, height: 740 }]) {
       await page.emulateMedia({ colorScheme });
-      await page.setViewportSize(viewport);
-      await settle(page);
+      await resize(page, viewport);
       assert(await page.locator('#live').isVisible());
       await assertClean(page, `${colorScheme}, ${viewport.width} pixels wide`);
     }

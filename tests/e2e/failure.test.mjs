@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { axe, pageTest } from './harness.mjs';
 import { root } from './launch.mjs';
-import { click, events, settle, show, type } from './scope.mjs';
+import { click, events, loaded, settle, show, type } from './scope.mjs';
+import { trapping } from './trap.mjs';
 
 // The message is shown, the console has the trace, and the button brings the page back.
 async function assertStopped(page, problems, { why, trace }) {
@@ -21,9 +22,8 @@ async function assertStopped(page, problems, { why, trace }) {
 
 async function assertRestarts(page) {
   await page.locator('#restart').click();
-  await page.waitForFunction(() => document.querySelector('#rate').dataset.value !== undefined);
+  await loaded(page);
   await settle(page);
-  assert(await page.locator('#failed').isHidden());
   const before = await events(page);
   await click(page);
   assert(await events(page) > before);
@@ -41,43 +41,6 @@ pageTest('a canvas that fails', { allow: [/on purpose/] }, async ({ page, open, 
   await assertRestarts(page);
   assert.equal(await page.inputValue('#decay'), '33s', 'the settings are kept');
 });
-
-// The module with one of its functions doing nothing but to trap, as a panic does.
-function trapping(wasm, name) {
-  const bytes = Uint8Array.from(wasm);
-  const leb = (at) => {
-    for (let value = 0, shift = 0; ; shift += 7, at++) {
-      value += (bytes[at] & 127) << shift;
-      if (bytes[at] < 128) return [value, at + 1];
-    }
-  };
-  const sections = {};
-  for (let at = 8, id, size; at < bytes.length; at += size) {
-    id = bytes[at];
-    [size, at] = leb(at + 1);
-    sections[id] = at;
-  }
-  // Imported functions (kind 0) have the first indices; then come those with code.
-  const imports = WebAssembly.Module.imports(new WebAssembly.Module(wasm)).filter(({ kind }) => kind === 'function').length;
-  let [count, at] = leb(sections[7]);
-  let index;
-  for (; count > 0; count--) {
-    let length;
-    [length, at] = leb(at);
-    const exported = new TextDecoder().decode(bytes.slice(at, at + length));
-    const kind = bytes[at + length];
-    let item;
-    [item, at] = leb(at + length + 1);
-    if (exported === name && kind === 0) index = item - imports;
-  }
-  assert(index >= 0, `the module has no ${name}`);
-  [, at] = leb(sections[10]);
-  let [size, body] = leb(at);
-  for (; index > 0; index--) [size, body] = leb(body + size);
-  // Keep the size; no locals, then `unreachable` up to `end`.
-  bytes.fill(0, body, body + size - 1);
-  return Buffer.from(bytes);
-}
 
 pageTest('a trap in WebAssembly', { allow: [/unreachable/] }, async ({ page, open, problems }) => {
   const module = '**/scope_bg.wasm';

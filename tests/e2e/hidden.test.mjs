@@ -2,17 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { column, events, inks, noteTexts, plot, showStopped, value, values, written } from './scope.mjs';
-
-// As the browser does it, which a test can't have it do: first the state, then the event.
-async function hide(page, hidden) {
-  await page.evaluate((hidden) => {
-    Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
-    const state = hidden ? 'hidden' : 'visible';
-    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => state });
-    document.dispatchEvent(new Event('visibilitychange'));
-  }, hidden);
-}
+import { column, events, hide, inks, noteTexts, plot, recording, showStopped, value, values, written } from './scope.mjs';
 
 async function away(page, milliseconds) {
   await hide(page, true);
@@ -51,12 +41,11 @@ pageTest('a tab that was hidden', async ({ page, open, context, origin, test }) 
     await page.locator('#pause').click();
     await page.clock.runFor(50);
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    await page.locator('#copy').click();
-    const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+    const link = await recording(page);
     const seen = await values(page, 'rate', 'smoothed', 'allowed', 'refused');
 
     const watched = await context.newPage();
-    await watched.goto(`${origin}/${link.hash}`);
+    await watched.goto(`${origin}/#${link}`);
     await watched.waitForFunction(() => document.querySelector('#decay').value !== '');
     await watched.clock.runFor(50);
     assert.deepEqual(await values(watched, 'rate', 'smoothed', 'allowed', 'refused'), seen);

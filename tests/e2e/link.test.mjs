@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { click, clipboard, crisp, events, picture, press, recording, settle, show, showStopped, step, type, value, values } from './scope.mjs';
+import { click, clipboard, crisp, events, picture, press, recording, reload, settle, show, showStopped, step, type, value, values } from './scope.mjs';
 
 const readouts = ['rate', 'smoothed', 'allowed', 'refused', 'again', 'verdict'];
 const hash = (page) => page.evaluate(() => decodeURIComponent(location.hash));
@@ -54,8 +54,7 @@ pageTest('links', async ({ page, open, test }) => {
     await page.locator('#mode').selectOption('leaky');
     await page.locator('#auto-rate-slider').fill('2');
     await address(page, 'mode=leaky&auto=off&pattern=poisson&auto-rate=100&');
-    await page.reload();
-    await settle(page);
+    await reload(page);
     assert.deepEqual([await page.inputValue('#decay'), await page.inputValue('#mode')], ['25s', 'leaky']);
     assert.equal(await page.evaluate(() => history.length), 2, 'settings make no history');
   });
@@ -66,8 +65,7 @@ pageTest('links', async ({ page, open, test }) => {
     const rate = await value(page, 'rate');
     await page.waitForTimeout(400); // longer than the address waits
     assert.equal(await hash(page), `#${link}`);
-    await page.reload();
-    await settle(page);
+    await reload(page);
     assert.deepEqual([await value(page, 'rate'), await events(page)], [rate, 3]);
   });
 

@@ -2,23 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { events, showStopped } from './scope.mjs';
-
-// Counts pictures: each begins by clearing the last.
-const countPictures = (page) => page.addInitScript(() => {
-  const { clearRect } = CanvasRenderingContext2D.prototype;
-  globalThis.pictures = 0;
-  CanvasRenderingContext2D.prototype.clearRect = function (...args) {
-    globalThis.pictures++;
-    return clearRect.apply(this, args);
-  };
-});
-
-async function picturesIn(page, milliseconds) {
-  const before = await page.evaluate(() => globalThis.pictures);
-  await page.clock.runFor(milliseconds);
-  return await page.evaluate(() => globalThis.pictures) - before;
-}
+import { countPictures, events, picturesIn, prefer, showStopped } from './scope.mjs';
 
 pageTest('less motion for those who ask for it', { reducedMotion: 'reduce' }, async ({ page, open, test }) => {
   await countPictures(page);
@@ -47,11 +31,7 @@ pageTest('less motion for those who ask for it', { reducedMotion: 'reduce' }, as
 
   await test('every frame otherwise, as soon as the browser tells', async () => {
     for (const [reducedMotion, least, most] of [['no-preference', 50, 70], ['reduce', 0, 2]]) {
-      const told = page.evaluate(() => new Promise((done) => {
-        matchMedia('(prefers-reduced-motion: reduce)').addEventListener('change', () => done(), { once: true });
-      }));
-      await page.emulateMedia({ reducedMotion });
-      await told;
+      await prefer(page, reducedMotion);
       await picturesIn(page, 100);
       const drawn = await picturesIn(page, 1000);
       assert(drawn >= least && drawn <= most, `${drawn} pictures in a second, ${reducedMotion}`);
@@ -59,7 +39,7 @@ pageTest('less motion for those who ask for it', { reducedMotion: 'reduce' }, as
   });
 
   await test('a picture that stands still is not drawn again', async () => {
-    await page.emulateMedia({ reducedMotion: 'no-preference' });
+    await prefer(page, 'no-preference');
     await page.locator('#pause').click();
     await picturesIn(page, 2500); // while it eases
     assert.equal(await picturesIn(page, 1000), 0);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { settle, show, type } from './scope.mjs';
+import { resize, show, type } from './scope.mjs';
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 
@@ -17,11 +17,6 @@ const tooWide = (page) => page.evaluate(() => {
 
 const widths = [1280, 1101, 768, 360, 320];
 
-// What is cut off, or reaches into what is beside it.
-const cut = (page) => page.$$eval('.readouts dd, .readouts dt, .field, .try p, .explain p, button, legend, #note', (all) =>
-  all.filter((e) => e.scrollWidth > e.clientWidth + 1)
-    .map((e) => `${e.className || e.id || e.tagName}: ${e.textContent.trim().slice(0, 30)}`));
-
 pageTest('nothing is too wide, whatever the page shows', async ({ page, open }) => {
   for (const link of [
     'auto=off&at=5&paused',
@@ -32,8 +27,7 @@ pageTest('nothing is too wide, whatever the page shows', async ({ page, open }) 
     await show(page, open, link);
     for (const id of ['decay', 'limit', 'auto-rate', 'seed']) await type(page, id, '1e99');
     for (const width of widths) {
-      await page.setViewportSize({ width, height: 740 });
-      await settle(page);
+      await resize(page, { width, height: 740 });
       assert.deepEqual(await tooWide(page), [], `at ${width}, ${link}`);
     }
   }

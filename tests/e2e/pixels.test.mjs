@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pageTest } from './harness.mjs';
 import { launchBrowser, startServer } from './launch.mjs';
-import { column, inks, plot, settle, show } from './scope.mjs';
+import { column, inks, plot, resize, settle, show } from './scope.mjs';
 
 // The size of the canvas in CSS pixels, in device pixels as the browser counts them, and that of
 // its bitmap.
@@ -29,8 +29,7 @@ for (const deviceScaleFactor of [1, 1.5, 2]) {
     await test('the bitmap has the pixels of the screen', async () => {
       await show(page, open, 'at=20&paused');
       for (const [width, height] of views) {
-        await page.setViewportSize({ width, height });
-        await settle(page);
+        await resize(page, { width, height });
         const { css, bitmap } = await sizes(page);
         assert.deepEqual(bitmap, css.map((side) => Math.round(side * deviceScaleFactor)));
       }
@@ -39,8 +38,7 @@ for (const deviceScaleFactor of [1, 1.5, 2]) {
     await test('the picture fits it', async () => {
       await show(page, open, 'auto=off&limit=0&at=20&paused&do=1:events*10&window=30s');
       for (const [width, height] of views) {
-        await page.setViewportSize({ width, height });
-        await settle(page);
+        await resize(page, { width, height });
         const { right } = await plot(page);
         // The tag of the red line begins just right of the plot's edge.
         const red = async (x) => (await column(page, x)).filter((colour) => colour === inks.light.Rate).length;
@@ -63,8 +61,7 @@ for (const deviceScaleFactor of [1, 1.5, 2]) {
         }).observe(graph, { box: 'device-pixel-content-box' });
       });
       for (const [width, height] of views) {
-        await page.setViewportSize({ width, height });
-        await settle(page);
+        await resize(page, { width, height });
       }
       const seen = await page.evaluate(() => globalThis.seen);
       assert(seen.length >= views.length);

@@ -1,5 +1,6 @@
 // What the tests of the page have in common: reading the scope, its picture and its link.
 
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { root } from './launch.mjs';
 
@@ -15,10 +16,20 @@ export const crisp = {
 export async function show(page, open, fragment = '') {
   if (page.url() === 'about:blank') {
     await open(`/${fragment && '#'}${fragment}`);
-    await page.waitForFunction(() => document.querySelector('#rate').dataset.value !== undefined);
+    await loaded(page);
   } else {
     await follow(page, fragment);
   }
+  await settle(page);
+}
+
+// Waits for the first frame of either page, which is later than its load event.
+export const loaded = (page) => page.waitForFunction(() =>
+  document.querySelector('#rate, #sent')?.dataset.value !== undefined && document.querySelector('#failed').hidden);
+
+export async function reload(page) {
+  await page.reload();
+  await loaded(page);
   await settle(page);
 }
 
@@ -36,7 +47,7 @@ export async function showStopped(page, open, fragment) {
 }
 
 // Has an open page load a fragment, even the one that is in its address.
-const follow = (page, fragment) => page.evaluate((fragment) => {
+export const follow = (page, fragment) => page.evaluate((fragment) => {
   scrollTo(0, 0);
   history.replaceState(null, '', '#it-may-be-there-already');
   return new Promise((done) => {
@@ -48,6 +59,13 @@ const follow = (page, fragment) => page.evaluate((fragment) => {
 // Waits until what was done is on the screen.
 export const settle = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
+// Gives the window another size, and waits until the page has it and is drawn.
+export async function resize(page, size) {
+  await page.setViewportSize(size);
+  await page.waitForFunction(({ width, height }) => innerWidth === width && innerHeight === height, size);
+  await settle(page);
+}
 
 // The unrounded numbers of readouts.
 export const values = (page, ...ids) => page.evaluate((ids) => ids.map((id) => {
@@ -95,9 +113,10 @@ export async function type(page, id, text) {
 export const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] };
 
 export async function recording(page) {
+  await page.evaluate(() => navigator.clipboard.writeText(''));
   await page.locator('#copy').click();
-  const link = await page.evaluate(() => navigator.clipboard.readText());
-  return new URL(link).hash.slice(1);
+  const link = await page.waitForFunction(() => navigator.clipboard.readText());
+  return new URL(await link.jsonValue()).hash.slice(1);
 }
 
 // The plot within the canvas in CSS pixels, as src/view/scope/frame.rs lays it out.
@@ -161,6 +180,64 @@ export const noteTexts = (page) => page.addInitScript(() => {
 });
 
 export const written = (page) => page.evaluate(() => globalThis.written);
+
+// Counts pictures, each of which begins by clearing the last; call before the page opens.
+export const countPictures = (page) => page.addInitScript(() => {
+  const { clearRect } = CanvasRenderingContext2D.prototype;
+  globalThis.pictures = 0;
+  CanvasRenderingContext2D.prototype.clearRect = function (...args) {
+    globalThis.pictures++;
+    return clearRect.apply(this, args);
+  };
+});
+
+// How many are drawn while the clock of the page goes on.
+export async function picturesIn(page, milliseconds) {
+  const before = await page.evaluate(() => globalThis.pictures);
+  await page.clock.runFor(milliseconds);
+  return await page.evaluate(() => globalThis.pictures) - before;
+}
+
+// Has the viewer ask for less motion, or no longer, and waits until the page was told.
+export async function prefer(page, reducedMotion) {
+  const told = page.evaluate(() => new Promise((done) => {
+    matchMedia('(prefers-reduced-motion: reduce)').addEventListener('change', () => done(), { once: true });
+  }));
+  await page.emulateMedia({ reducedMotion });
+  await told;
+}
+
+// Hides the tab or shows it again, as the browser does it, which a test can't have it do: first the
+// state, then the event.
+export async function hide(page, hidden) {
+  await page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+    const state = hidden ? 'hidden' : 'visible';
+    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => state });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+}
+
+// The name of what has the focus.
+export const focused = (page) => page.evaluate(() => {
+  const { activeElement: element } = document;
+  return element.id || element.ariaLabel || element.textContent;
+});
+
+// Fails unless a ring shows what has the focus, and it is on the screen. The browser may scroll to it
+// a frame after the key, and scrolls by whole pixels: up to one of them may be missing.
+export async function assertFocusIsSeen(page) {
+  const name = await focused(page);
+  assert(await page.evaluate(() => {
+    const { activeElement: element } = document;
+    const style = getComputedStyle(element);
+    return element.matches(':focus-visible') && style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+  }), `${name} does not show that it has the focus`);
+  await page.waitForFunction(() => {
+    const { top, bottom } = document.activeElement.getBoundingClientRect();
+    return top > -1 && bottom < innerHeight + 1;
+  }, undefined, { timeout: 5000 }).catch(() => assert.fail(`${name} is out of sight`));
+}
 
 // Exim's rate after an event of cost 1 that comes d seconds after the one that left it at r; p is
 // the decay interval. The first event finds r = 0 and d = Infinity.

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { column, inks, plot, press, settle, show } from './scope.mjs';
+import { column, inks, plot, press, reload, settle, show } from './scope.mjs';
 
 const isDark = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor !== 'rgb(246, 247, 249)');
 
@@ -32,15 +32,13 @@ pageTest('the colours', async ({ page, open, test }) => {
       assert.equal(await page.getAttribute('#theme', 'aria-pressed'), `${colorScheme === 'dark'}`);
       await press(page, '#theme');
       for (const again of [false, true]) {
-        if (again) await page.reload();
-        await settle(page);
+        if (again) await reload(page);
         assert.equal(await isDark(page), other === 'dark');
         assert(await graphIs(page, other));
         assert.equal(await page.getAttribute('#theme', 'aria-pressed'), `${other === 'dark'}`);
       }
       await page.evaluate(() => localStorage.clear());
-      await page.reload();
-      await settle(page);
+      await reload(page);
     }
   });
 

@@ -1,0 +1,121 @@
+// The crosshair through all lanes: what each said and decided there, by mouse and by keys.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { compare, compareStopped, HEAD, PITCH, place, plots } from './compare.mjs';
+import { column, crisp, exim, inks, noteTexts, settle, written } from './scope.mjs';
+
+// Twelve at 2 s, and one at 5 s.
+const run = 'auto=off&lanes=exim strict;earrrl;token-bucket;leaky-bucket;sliding-log&window=10s&at=9&paused'
+  + '&do=2:events*12,5:events';
+const p = 10;
+const lambda = Math.LN2 / p;
+const three = (value) => (Number.isInteger(value) ? `${value}` : value.toPrecision(3));
+
+// The levels `t` seconds into the run, after its last event. Ten of the twelve fit into the bucket,
+// the queue and the log, and one a second comes back but for the log, which refuses the last one.
+// The recent average counts all of them, and shows its estimate as events in its period.
+const atFive = exim(12, 3, p);
+const levels = (t) => [
+  atFive * Math.exp(-(t - 5) / p),
+  p * lambda * (12 * Math.exp(-3 * lambda) + 1) * Math.exp(-(t - 5) * lambda),
+  8 - (t - 5),
+  8 - (t - 5),
+  10,
+].map(three);
+
+// A level is known at the end of its column of 2^14 microseconds, at the last microsecond.
+const known = (t) => (Math.floor(t * 1e6 / 16384) * 16384 + 16383) / 1e6;
+
+const rules = ['exim strict', 'earrrl', 'token-bucket', 'leaky-bucket', 'sliding-log'];
+const units = ['rate', 'estimate', 'tokens used', 'queue', 'in window'];
+
+// What each held against its limit at 5 s. The recent average asks before the event.
+const judged = [
+  `allowed: ${three(atFive)} of 10`,
+  `allowed: ${three(p * lambda * 12 * Math.exp(-3 * lambda))} of 10`,
+  'allowed: 8 of 10',
+  'allowed in 7.0\u202fs: 8 of 10',
+  'refused: 11 of 10',
+];
+
+pageTest('the mouse shows what each lane said', crisp, async ({ page, open }) => {
+  await noteTexts(page);
+  await compare(page, open, run);
+  const { left, right } = await plots(page);
+  const point = async (ago) => {
+    const x = Math.round(right - ago * (right - left) / 10);
+    await page.mouse.move(...await place(page, x, HEAD + 20));
+    await settle(page);
+    // Through every plot.
+    const line = await column(page, x);
+    for (let i = 0; i < rules.length; i++) {
+      const lane = line.slice(2 * (PITCH * i + HEAD), 2 * (PITCH * (i + 1) - 1));
+      assert(lane.filter((ink) => ink === inks.light.Crosshair).length > 20, `no crosshair in lane ${i + 1}`);
+    }
+    return [9 - (right - x) * 10 / (right - left), await written(page)];
+  };
+
+  // Between events: the level, and no verdict.
+  const [t, words] = await point(2);
+  assert(words.includes('2.0\u202fs ago'));
+  for (const level of levels(known(t))) assert(words.includes(`${level} of 10`), `${level} in ${words}`);
+  assert(!words.some((text) => /allowed:|refused:/.test(text)));
+
+  // On the event, all verdicts and why.
+  const [, verdicts] = await point(4);
+  for (const verdict of judged) assert(verdicts.includes(verdict), `${verdict} in ${verdicts}`);
+  // On the burst, how many. Exim's tenth is below 10 by the nanosecond that two events are apart.
+  const [, burst] = await point(7);
+  assert.equal(burst.filter((text) => text === '10 allowed, 2 refused').length, 4);
+  assert.equal(burst.filter((text) => text === '12 allowed').length, 1);
+  assert(burst.includes('12 sent'), 'up to there');
+
+  await page.mouse.move(5, 5);
+  await settle(page);
+  assert(!(await written(page)).some((text) => text.endsWith(' ago')), 'the crosshair has gone');
+});
+
+pageTest('keys move it, and the summary says it', async ({ page, open }) => {
+  await compare(page, open, run);
+  assert.equal(await page.getAttribute('#summary', 'aria-live'), 'polite');
+  const summary = () => page.textContent('#summary');
+  assert.equal(await summary(), '13 events. 1, exim strict: 11 allowed, 2 refused. 2, earrrl: 13 allowed, 0 refused. '
+    + '3, token-bucket: 11 allowed, 2 refused. 4, leaky-bucket: 11 allowed, 2 refused. 5, sliding-log: 10 allowed, 3 refused.');
+  const { left, right } = await plots(page);
+  const pixels = (seconds) => seconds * (right - left) / 10;
+  await page.locator('#graph').focus();
+  for (let i = 0; i < 15; i++) await page.keyboard.press('Shift+ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('ArrowRight');
+  await settle(page);
+  const at = levels(known(9 - 150 / pixels(1)));
+  const lines = rules.map((rule, i) => `${i + 1}, ${rule}: ${units[i]} ${at[i]} of 10`);
+  assert.equal(await summary(), lines.join('. '));
+
+  // To within 4 pixels of the event at 5 s: it is the one that is meant.
+  const steps = Math.round(pixels(4)) - 150;
+  for (let i = 0; i < Math.floor(steps / 10); i++) await page.keyboard.press('Shift+ArrowLeft');
+  for (let i = 0; i < steps % 10; i++) await page.keyboard.press('ArrowLeft');
+  await settle(page);
+  const words = (await summary()).split('. ').map((line) => line.split('; ')[1]);
+  assert.deepEqual(words, judged);
+  await page.keyboard.press('Escape');
+  await settle(page);
+  assert.match(await summary(), /^13 events\. 1, exim/);
+});
+
+pageTest('the summary is polite: seldom, unless something is done', async ({ page, open }) => {
+  await compareStopped(page, open, 'auto-rate=50');
+  await page.evaluate(() => {
+    globalThis.said = 0;
+    new MutationObserver(() => globalThis.said++).observe(document.querySelector('#summary'), { childList: true });
+  });
+  await page.clock.runFor(12_000);
+  assert(await page.evaluate(() => globalThis.said) <= 2);
+  const before = await page.textContent('#summary');
+  await page.locator('#graph').focus();
+  await page.keyboard.press('Space');
+  await page.clock.runFor(50);
+  assert.notEqual(await page.textContent('#summary'), before);
+});

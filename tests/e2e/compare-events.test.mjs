@@ -1,0 +1,101 @@
+// An event, however it is made, is one for all lanes.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { allowed, click, compare, compareStopped, counts, HEAD, PITCH, place, plots, quiet, sent, tall } from './compare.mjs';
+import { noteTexts, press, settle, step, written } from './scope.mjs';
+
+const each = (...counts) => Array(8).fill(counts);
+
+pageTest('clicks and keys that are events for all, and those that are not', tall, async ({ page, open, test }) => {
+  await test('a click in any lane is one event for every lane', async () => {
+    await compare(page, open, quiet);
+    for (let n = 1; n <= 8; n++) {
+      await click(page, n);
+      assert.equal(await sent(page), n);
+      assert.deepEqual(await counts(page), each(n, 0));
+    }
+    // Where the lanes are counted together too.
+    await click(page, 9);
+    assert.equal(await sent(page), 9);
+  });
+
+  await test('Space is one too, on the lanes and where nothing else has the keys', async () => {
+    await compare(page, open, quiet);
+    await page.locator('#graph').focus();
+    await page.keyboard.press('Space');
+    await settle(page);
+    assert.deepEqual(await counts(page), each(1, 0));
+    await page.locator('#graph').blur();
+    await page.keyboard.press('Space');
+    await settle(page);
+    assert.deepEqual(await counts(page), each(2, 0));
+    assert.equal(await page.evaluate(() => scrollY), 0);
+  });
+
+  await test('sixteen in one instant, each lane by its rule', async () => {
+    await compare(page, open, quiet);
+    await click(page, 1, 16);
+    // Ten fit into a bucket, a queue, a window or a log of ten. Exim's rate is n after the n-th of
+    // them, and over when it is not below 10, but for the nanosecond that it takes two events to be
+    // apart: ten pass. The recent average asks what it estimates before the event, n ln 2 / 10 s
+    // after n of them: with a half-life of 10 s it is not above 1 a second up to n = 14, and so
+    // lets the fifteenth pass.
+    assert.equal(Math.floor(10 / Math.LN2) + 1, 15);
+    assert.deepEqual(await allowed(page), [10, 15, 10, 10, 10, 10, 10, 10]);
+    assert.deepEqual((await counts(page)).map(([passed, denied]) => passed + denied), Array(8).fill(16));
+    assert.equal(await page.textContent('#share-1'), '62.5 %');
+    assert.equal(await page.textContent('#share-2'), '93.8 %');
+  });
+
+  await test('what is beside the lanes makes no event', async () => {
+    await compare(page, open, quiet);
+    const { left, right } = await plots(page);
+    for (const x of [left - 10, right + 20]) await page.mouse.click(...await place(page, x, HEAD + 30));
+    for (const part of ['h1', '.lane input >> nth=1', '.lane .number >> nth=2', '.lane .counts >> nth=3', '#add', '#budget']) {
+      await page.locator(part).click();
+    }
+    await page.locator('#reset').focus();
+    await page.keyboard.press('Space');
+    await settle(page);
+    assert.equal(await sent(page), 0);
+  });
+
+  await test('automatic events go through every lane', async () => {
+    await compare(page, open, 'auto=off&pattern=steady&auto-rate=5&at=10&paused');
+    assert.equal(await sent(page), 0);
+    await page.locator('#auto').check();
+    // Every 0.2 s from now; an event at the very end of a step waits for the next one.
+    await step(page, 11);
+    assert.equal(await sent(page), 5);
+    assert.deepEqual(await counts(page), each(5, 0));
+    await page.locator('#auto').uncheck();
+    await step(page, 20);
+    assert.equal(await sent(page), 5);
+    await press(page, '[data-step=cost][data-by="1"]');
+    await page.locator('#auto').check();
+    await step(page, 30);
+    for (const [passed, denied] of await counts(page)) assert.equal(passed + denied, await sent(page));
+  });
+});
+
+pageTest('a tap is an event for all', { hasTouch: true, viewport: { width: 360, height: 740 } }, async ({ page, open }) => {
+  await noteTexts(page);
+  await compare(page, open, quiet);
+  for (const n of [1, 4]) {
+    await page.locator('#graph').tap({ position: { x: 150, y: PITCH * (n - 1) + HEAD + 30 } });
+    await settle(page);
+  }
+  assert.equal(await sent(page), 2);
+  assert.deepEqual(await counts(page), each(2, 0));
+  assert(!(await written(page)).some((text) => text.endsWith(' ago')), 'a finger leaves no crosshair');
+});
+
+pageTest('events come by themselves, in the time of the viewer', async ({ page, open }) => {
+  await compareStopped(page, open, 'pattern=steady&auto-rate=5');
+  await page.clock.runFor(1000);
+  const before = await sent(page);
+  await page.clock.runFor(10_000);
+  // Counters are written ten times a second.
+  assert(Math.abs(await sent(page) - before - 50) <= 1);
+});

@@ -1,0 +1,168 @@
+// The lanes themselves: written in place, added, removed and moved.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { allowed, click, compare, counts, lane, PITCH, quiet, rules, sent, tall } from './compare.mjs';
+import { focused, press, settle, type } from './scope.mjs';
+
+const three = `${quiet}&lanes=token-bucket;earrrl;sliding-log`;
+const canvas = (page) => page.$eval('#graph', (graph) => graph.offsetHeight);
+const write = async (page, n, text) => { await lane(page, n).fill(text); await settle(page); };
+
+// What lane `n` says of its text, whether its box is marked, and whether that is seen beside it.
+const said = async (page, n) => ({
+  message: await page.textContent(`#lane-${n}-error`),
+  invalid: await lane(page, n).getAttribute('aria-invalid'),
+  seen: await page.locator(`#lane-${n}-error`).isVisible(),
+});
+const fine = { message: '', invalid: 'false', seen: false };
+
+pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
+  await test('another rule is in force at once, and the others go on', async () => {
+    await compare(page, open, three);
+    await click(page, 1, 12);
+    assert.deepEqual(await counts(page), [[10, 2], [12, 0], [10, 2]]);
+    await write(page, 1, 'token-bucket  burst 3');
+    assert.deepEqual(await counts(page), [[0, 0], [12, 0], [10, 2]], 'it begins anew, and alone');
+    await click(page, 1, 4);
+    // A burst of 3; the recent average takes up to its fifteenth.
+    assert.deepEqual(await counts(page), [[3, 1], [15, 1], [10, 6]]);
+    assert.equal(await lane(page, 1).inputValue(), 'token-bucket burst 3', 'tidy, when it is left');
+    assert.equal(await page.getAttribute('.lane >> nth=0', 'title'), 'token-bucket 10/10s burst 3: at most 13.0 in any 10s');
+  });
+
+  await test('while it is typed it stays as it is typed', async () => {
+    await compare(page, open, three);
+    await write(page, 2, 'gcra   burst 5');
+    assert.equal(await lane(page, 2).inputValue(), 'gcra   burst 5');
+    await page.keyboard.press('Tab');
+    assert.equal(await lane(page, 2).inputValue(), 'gcra burst 5');
+  });
+
+  await test('wrong text says beside the box what is wrong, and the last good rule stays', async () => {
+    await compare(page, open, three);
+    await write(page, 2, 'gcra');
+    assert.deepEqual(await said(page, 2), fine);
+    for (const text of ['token-bucket brust 3', 'nothing', '', 'gcra 10', 'gcra per planet', 'sliding-log 1000000/1s']) {
+      await write(page, 2, text);
+      const { message, invalid, seen } = await said(page, 2);
+      assert(message.length > 25 && message.endsWith('. Still gcra.'), `'${text}': ${message}`);
+      assert.deepEqual([invalid, seen], ['true', true], text);
+      assert.equal(await lane(page, 2).inputValue(), text);
+    }
+    await write(page, 2, 'token-bucket brust 3');
+    const words = await said(page, 2);
+    assert.match(words.message, /brust/, 'it names the word');
+    const [box, beside] = await Promise.all([lane(page, 2), page.locator('#lane-2-error')].map((it) => it.boundingBox()));
+    assert(beside.y >= box.y && beside.y - box.y - box.height < 10 && Math.abs(beside.x - box.x) < 10);
+    assert.equal(await lane(page, 2).getAttribute('aria-describedby'), 'lane-2-error');
+    // It counts on, is in the address, and the wrong text stays to be corrected.
+    await click(page, 1, 11);
+    assert.deepEqual((await counts(page))[1], [10, 1]);
+    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('lanes=token-bucket;gcra;sliding-log&'));
+    assert.equal(await lane(page, 2).inputValue(), 'token-bucket brust 3');
+    await write(page, 2, 'token-bucket burst 3');
+    assert.deepEqual(await said(page, 2), fine);
+  });
+
+  await test('several limits in one lane', async () => {
+    await compare(page, open, three);
+    await write(page, 3, '3/1s & fixed-window');
+    await click(page, 1, 5);
+    assert.deepEqual((await counts(page))[2], [3, 2]);
+    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('3/1s + fixed-window'));
+  });
+});
+
+pageTest('as many lanes as one likes', { viewport: { width: 1280, height: 1300 } }, async ({ page, open, test }) => {
+  await test('one more', async () => {
+    await compare(page, open, three);
+    await click(page, 1, 11);
+    const height = await canvas(page);
+    await type(page, 'add', 'gcra');
+    await press(page, '#add-lane');
+    assert.deepEqual(await rules(page), ['token-bucket', 'earrrl', 'sliding-log', 'gcra']);
+    assert.deepEqual(await counts(page), [[10, 1], [11, 0], [10, 1], [0, 0]], 'it begins now');
+    assert.equal(await sent(page), 11);
+    assert.equal(await canvas(page), height + PITCH);
+    assert.equal(await page.inputValue('#add'), '', 'ready for another');
+    await type(page, 'add', ' fixed-window  5/1m ');
+    await page.locator('#add').press('Enter');
+    await settle(page);
+    assert.equal((await rules(page))[4], 'fixed-window 5/1m');
+    await click(page, 5, 6);
+    assert.deepEqual((await counts(page)).slice(3), [[6, 0], [5, 1]]);
+  });
+
+  await test('a wrong one says what is wrong, and adds nothing', async () => {
+    await compare(page, open, three);
+    for (const text of ['', 'bucket', 'gcra burst', 'exim strict per']) {
+      await type(page, 'add', text);
+      await press(page, '#add-lane');
+      assert((await page.textContent('#add-error')).length > 15);
+      assert.equal(await page.getAttribute('#add', 'aria-invalid'), 'true');
+      assert.equal(await page.getAttribute('#add', 'aria-describedby'), 'add-error');
+      assert.deepEqual([await page.inputValue('#add'), (await rules(page)).length], [text, 3]);
+    }
+    await type(page, 'add', 'exim strict per user');
+    await press(page, '#add-lane');
+    assert.equal(await page.textContent('#add-error'), '');
+    assert.equal(await page.getAttribute('#add', 'aria-invalid'), 'false');
+    assert.equal((await rules(page)).length, 4);
+  });
+
+  await test('twelve at most', async () => {
+    await compare(page, open, quiet);
+    for (let n = 9; n <= 13; n++) {
+      await type(page, 'add', `token-bucket burst ${n}`);
+      await press(page, '#add-lane');
+    }
+    assert.equal((await rules(page)).length, 12);
+    assert.equal(await page.textContent('#add-error'), '"token-bucket burst 13": there are 12 lanes already');
+    await click(page, 12, 13);
+    assert.deepEqual((await allowed(page)).slice(8), [9, 10, 11, 12]);
+    await press(page, '.lane .remove >> nth=11');
+    assert.equal((await rules(page)).length, 11);
+  });
+
+  await test('one goes, the others keep what they know', async () => {
+    await compare(page, open, three);
+    await click(page, 1, 16);
+    assert.deepEqual(await counts(page), [[10, 6], [15, 1], [10, 6]]);
+    const height = await canvas(page);
+    await press(page, '.lane .remove >> nth=0');
+    assert.deepEqual(await rules(page), ['earrrl', 'sliding-log']);
+    assert.deepEqual(await counts(page), [[15, 1], [10, 6]]);
+    assert.equal(await canvas(page), height - PITCH);
+    assert.equal(await focused(page), 'Lane 1, its limiter', 'the focus is not lost with the button');
+    await press(page, '.lane .remove >> nth=1');
+    assert.deepEqual(await rules(page), ['earrrl']);
+    assert(await page.locator('.lane .remove').isDisabled(), 'the last one stays');
+    await click(page);
+    assert.deepEqual(await counts(page), [[15, 2]]);
+  });
+
+  await test('up and down', async () => {
+    await compare(page, open, three);
+    await click(page, 1, 16);
+    await press(page, '.lane .up >> nth=1');
+    assert.deepEqual(await rules(page), ['earrrl', 'token-bucket', 'sliding-log']);
+    assert.deepEqual(await allowed(page), [15, 10, 10], 'what they know moves with them');
+    await press(page, '.lane .down >> nth=0');
+    await press(page, '.lane .down >> nth=1');
+    assert.deepEqual(await rules(page), ['token-bucket', 'sliding-log', 'earrrl']);
+    assert.deepEqual(await allowed(page), [10, 10, 15]);
+    assert.equal(await focused(page), 'Lane 3, its limiter');
+    // By keys, and no further than the ends.
+    for (const [key, place] of [['ArrowUp', 2], ['ArrowUp', 1], ['ArrowUp', 1], ['ArrowDown', 2]]) {
+      await page.keyboard.press(`Alt+${key}`);
+      await settle(page);
+      assert.equal((await rules(page)).indexOf('earrrl'), place - 1);
+      assert.equal(await focused(page), `Lane ${place}, its limiter`);
+    }
+    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('lanes=token-bucket;earrrl;sliding-log&'));
+    const ends = await page.$$eval('.lane', (lanes) => lanes.map((row) =>
+      ['up', 'down'].map((name) => row.querySelector(`.${name}`).disabled)));
+    assert.deepEqual(ends, [[true, false], [false, false], [false, true]]);
+  });
+});

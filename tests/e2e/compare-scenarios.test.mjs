@@ -1,0 +1,44 @@
+// Each scenario on the page opens from its link, and the counters show what its sentence says.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { compareStopped, counts, rules, sent, tall } from './compare.mjs';
+
+// What each claims, of [allowed, refused] by rule. tests/scenarios.rs has the rest of the claims.
+const claims = {
+  'A burst at the window’s edge': { sent: 20, lanes: { 'fixed-window': [20, 0], 'sliding-log': [10, 10] } },
+  'The relentless abuser': { sent: 299, lanes: { earrrl: [17, 282], 'exim strict': [11, 288] } },
+  'The repentant abuser': { sent: 401, lanes: { 'earrrl 1/1s half-life 20s': [90, 311] } },
+  'Steady, just under the limit': { sent: 113, lanes: { 'sliding-counter': [108, 5], 'sliding-log': [113, 0] } },
+  'Many small bursts': { sent: 150, lanes: { 'sliding-log': [140, 10], 'exim strict': [133, 17] } },
+  'Slow start, then spam at night': {
+    sent: 285 + 299, lanes: { 'adaptive x3 decay 10s increase 2m floor 5 strict': [285 + 16, 299 - 16] },
+  },
+  'Expensive requests': { sent: 31, lanes: { 'token-bucket': [30, 1], 'sliding-log': [29, 2], earrrl: [22, 9] } },
+  // Ann's ten per 10 s pass in both lanes, and per user all of Bob's 19 besides.
+  'Two users behind one address': { sent: 179 + 19, lanes: { 'sliding-log per address': [60, 138], 'sliding-log per user': [60 + 19, 119] } },
+};
+
+pageTest('the scenarios', tall, async ({ page, open, test }) => {
+  await compareStopped(page, open, 'auto=off');
+  const listed = await page.$$eval('#scenarios a', (links) => links.map((link) => link.textContent));
+  assert.deepEqual(listed, Object.keys(claims));
+  for (const [name, claim] of Object.entries(claims)) {
+    await test(name, async () => {
+      const link = page.getByRole('link', { name });
+      await link.click();
+      await page.clock.runFor(50);
+      const hash = await link.evaluate(({ hash }) => decodeURIComponent(hash));
+      assert.equal(await page.evaluate(() => decodeURIComponent(location.hash)), hash);
+      assert.equal(await sent(page), claim.sent);
+      const [texts, found] = [await rules(page), await counts(page)];
+      for (const [rule, expected] of Object.entries(claim.lanes)) {
+        assert.deepEqual(found[texts.indexOf(rule)], expected, rule);
+      }
+      for (const [passed, denied] of found) assert.equal(passed + denied, await sent(page));
+      assert.equal(await page.textContent('#note'), hash.endsWith('&paused') ? 'paused' : '');
+      const box = await page.locator('#graph').boundingBox();
+      assert(box.y > -box.height / 2, 'its picture is scrolled to');
+    });
+  }
+});

@@ -1,0 +1,95 @@
+// What the tests of the Compare page have in common: its lanes, what they say and where they are.
+
+import { readFileSync } from 'node:fs';
+import { root } from './launch.mjs';
+import { follow, loaded, settle } from './scope.mjs';
+
+// Nothing comes by itself, and time stands still.
+export const quiet = 'auto=off&at=5&paused';
+
+// Opens the page at a fragment and waits for its first frame; if it is open already, by its address.
+export async function compare(page, open, fragment = '') {
+  if (page.url() === 'about:blank') {
+    await open(`/compare.html${fragment && '#'}${fragment}`);
+    await loaded(page);
+  } else {
+    await follow(page, fragment);
+  }
+  await settle(page);
+}
+
+// Opens the page with its clock stopped: time passes only with page.clock.runFor(milliseconds).
+export async function compareStopped(page, open, fragment) {
+  if (page.url() === 'about:blank') {
+    await page.clock.install({ time: 0 });
+    await page.clock.pauseAt(1000);
+    await open(`/compare.html#${fragment}`);
+    await page.waitForFunction(() => document.querySelector('#budget').value !== '');
+  } else {
+    await follow(page, fragment);
+  }
+  await page.clock.runFor(50);
+}
+
+// Allowed and refused of every lane.
+export const counts = (page) => page.$$eval('.lane', (lanes) => lanes.map((_, i) =>
+  ['allowed', 'refused'].map((name) => Number(document.getElementById(`${name}-${i + 1}`).dataset.value))));
+
+// What every lane allowed.
+export const allowed = async (page) => (await counts(page)).map(([n]) => n);
+
+// How many events were sent.
+export const sent = (page) => page.$eval('#sent', (output) => Number(output.dataset.value));
+
+// What is written in every lane.
+export const rules = (page) => page.$$eval('.lane input', (boxes) => boxes.map((box) => box.value));
+
+// The box of lane `n`, from 1.
+export const lane = (page, n) => page.locator('.lane input').nth(n - 1);
+
+// Where in the window the canvas has a place that is in its CSS pixels; it is scrolled there.
+export const place = (page, x, y) => page.$eval('#graph', (graph, [x, y]) => {
+  scrollTo(0, 0);
+  const box = graph.getBoundingClientRect();
+  return [box.x + graph.clientLeft + x, box.y + graph.clientTop + y];
+}, [x, y]);
+
+// A click in lane `n`, in the middle of the plots.
+export async function click(page, n = 1, times = 1) {
+  const { left, right } = await plots(page);
+  const [x, y] = await place(page, (left + right) / 2, PITCH * (n - 1) + HEAD + 30);
+  for (let i = 0; i < times; i++) await page.mouse.click(x, y);
+  await settle(page);
+}
+
+// Numbers of src/view/compare.rs, and of its frame.rs where the strips and the level of a lane are.
+const source = readFileSync(`${root}src/view/compare.rs`, 'utf8');
+const constant = (name) => Number(source.match(new RegExp(`const ${name}: f64 = ([\\d.]+);`))[1]);
+export const [HEAD, PITCH] = ['HEAD', 'PITCH'].map(constant);
+const STRIP = 11;
+export const LEVEL = { top: HEAD + STRIP + 1, bottom: PITCH - 1 - STRIP - 1 };
+export const REFUSED = HEAD + STRIP / 2;
+export const ALLOWED = PITCH - 1 - STRIP / 2;
+
+// The left and right edges of all plots in CSS pixels of the canvas.
+export async function plots(page) {
+  const width = await page.$eval('#graph', (graph) => graph.clientWidth);
+  const [before, after] = width < 480 ? [44, 80] : [60, 108];
+  return { left: before, right: width - after };
+}
+
+// The colours of the lanes from the palette's source: [light, dark] of each.
+const palette = readFileSync(`${root}src/plot/palette.rs`, 'utf8').match(/const LANES[^=]*= \[([^;]*)\];/)[1];
+export const laneInks = [...palette.matchAll(/\["(#\w+)", "(#\w+)"\]/g)].map(([, light, dark]) => ({ light, dark }));
+
+// A window in which all of eight lanes are seen.
+export const tall = { viewport: { width: 1280, height: 1000 } };
+
+// The colour of a custom property, as "#rrggbb".
+export const property = (page, name) => page.evaluate((name) => {
+  const probe = document.body.appendChild(document.createElement('i'));
+  probe.style.color = `var(${name})`;
+  const rgb = getComputedStyle(probe).color.match(/\d+/g).map(Number);
+  probe.remove();
+  return `#${rgb.map((c) => c.toString(16).padStart(2, '0')).join('')}`;
+}, name);
