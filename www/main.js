@@ -1,6 +1,6 @@
 // The Scope: one limiter, measured.
 import load, { Page } from "./pkg/scope.js";
-import { $, start } from "./shared.js";
+import { start } from "./shared.js";
 
 start({
   load,
@@ -8,5 +8,4 @@ start({
   boxes: ["decay", "increase", "limit", "auto-rate", "seed"],
   selects: ["mode", "pattern", "speed", "window"],
   ticks: ["auto", "exact"],
-  shown: (page) => { $("mode-hint").textContent = page.mode_hint(); },
 });

@@ -4,7 +4,6 @@ use super::app::App;
 use super::canvas::Canvas;
 use super::dom::Texts;
 use super::{STILL, said, tell_of_panics};
-use crate::limit::exim::Mode;
 use crate::plot::palette::Theme;
 use crate::scope::{Named, Settings};
 use crate::view::scope;
@@ -145,16 +144,6 @@ impl Page {
     #[wasm_bindgen(skip_jsdoc)]
     pub fn slider(&self) -> f64 {
         self.app.slider()
-    }
-
-    /// What the mode in force means.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn mode_hint(&self) -> String {
-        match self.app.scope.settings().mode {
-            Mode::Strict => "A sender over the limit must fall silent.",
-            _ => "A sender over the limit gets the limit.",
-        }
-        .to_owned()
     }
 
     /// Stops the scope's time, or lets it run again.
