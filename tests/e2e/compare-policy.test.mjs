@@ -50,9 +50,9 @@ pageTest('a rule is text, whatever is in it', async ({ page, open }) => {
   await lane(page, 1).fill(markup);
   await type(page, 'add', markup);
   await press(page, '#add-lane');
+  assert((await page.textContent('#add-error')).includes(markup));
   await page.evaluate((markup) => { location.hash = `lanes=${markup}`; }, markup);
   await page.waitForFunction(() => document.querySelector('#note').textContent.includes('<img'));
-  assert((await page.textContent('#add-error')).includes(markup));
   assert.equal(await page.locator('main img').count(), 0);
   assert.equal(await page.evaluate(() => globalThis.ran), undefined);
 });
