@@ -53,14 +53,14 @@ export function start({ load, View, boxes, selects, ticks, wire = () => {}, show
      */
     function sync() {
       for (const id of boxes) {
-        const wrong = $(id).getAttribute("aria-invalid") === "true";
+        const wrong = $(id).ariaInvalid === "true";
         const busy = wrong || document.activeElement === $(id);
         if (!busy || known[id] !== page.get(id)) show(id);
       }
       for (const id of selects) choose($(id), page.get(id));
       for (const id of ticks) $(id).checked = page.get(id) === "on";
       $("auto-rate-slider").value = page.slider();
-      $("auto-rate-slider").setAttribute("aria-valuetext", `${page.get("auto-rate")} a second`);
+      $("auto-rate-slider").ariaValueText = `${page.get("auto-rate")} a second`;
       $("pause").classList.toggle("on", page.paused());
       $("pause").textContent = page.paused() ? "Run" : "Pause";
       shown(page);
@@ -80,7 +80,7 @@ export function start({ load, View, boxes, selects, ticks, wire = () => {}, show
     function mark(id, error) {
       known[id] = page.get(id);
       $(`${id}-error`).textContent = error;
-      $(id).setAttribute("aria-invalid", error !== "");
+      $(id).ariaInvalid = String(error !== "");
     }
 
     function nudge(id, by) {
@@ -136,9 +136,9 @@ function choose(select, value) {
   select.value = value;
 }
 
-/** Our part of the address; the view says what is wrong if it can't be decoded. */
+/** Our part of the address, or a minute to look at; the view says what is wrong if it can't be decoded. */
 function fragment() {
-  const text = location.hash.slice(1);
+  const text = location.hash.slice(1) || "at=60";
   try {
     return decodeURIComponent(text);
   } catch {
@@ -189,18 +189,18 @@ function stored(use) {
 
 function wireTheme(page) {
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const chosen = () => document.documentElement.dataset.theme;
+  const { dataset } = document.documentElement;
   const apply = () => {
-    const dark = chosen() ? chosen() === "dark" : system.matches;
-    $("theme").setAttribute("aria-pressed", dark);
+    const dark = dataset.theme ? dataset.theme === "dark" : system.matches;
+    $("theme").ariaPressed = String(dark);
     page.theme(dark);
   };
   const saved = stored((store) => store.getItem("theme"));
-  if (saved) document.documentElement.dataset.theme = saved;
+  if (saved) dataset.theme = saved;
   on(system, "change", apply);
   on($("theme"), "click", () => {
-    const next = $("theme").getAttribute("aria-pressed") === "true" ? "light" : "dark";
-    document.documentElement.dataset.theme = next;
+    const next = $("theme").ariaPressed === "true" ? "light" : "dark";
+    dataset.theme = next;
     stored((store) => store.setItem("theme", next));
     apply();
   });

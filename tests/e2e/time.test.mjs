@@ -6,6 +6,14 @@ import {
   click, close, column, crisp, events, inks, plot, press, show, showStopped, step, value, values,
 } from './scope.mjs';
 
+pageTest('an address without settings begins with a minute to look at', async ({ page, open }) => {
+  await showStopped(page, open, '');
+  const first = await values(page, 'allowed', 'refused');
+  await showStopped(page, open, 'at=60&paused');
+  assert.deepEqual(first, await values(page, 'allowed', 'refused'));
+  assert(first[0] > 20);
+});
+
 pageTest('with the clock of the browser', async ({ page, open, test }) => {
   await test('the page is alive on load', async () => {
     await show(page, open);
