@@ -75,7 +75,8 @@ pageTest('without a mouse', async ({ page, open, test }) => {
     assert.equal(await events(page), 0);
     await tabTo('A burst of ten');
     await press('Enter');
-    await page.waitForFunction(() => document.querySelector('#allowed').dataset.value === '10');
+    // Three seconds later it has one more, which a busy machine may come to see first.
+    await page.waitForFunction(() => Number(document.querySelector('#allowed').dataset.value) >= 10);
   });
 
   await test('keys of the browser stay the browser’s', async () => {
