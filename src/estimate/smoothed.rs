@@ -25,7 +25,6 @@
 //! * **q much shorter than p:** (d/q) φ(-|x|) tends to p/(p - q), and B follows R at once.
 
 use super::decay::decay;
-use crate::order::larger;
 use crate::time::Span;
 
 /// Smooths a rate that decays over `decay` with the time constant `increase`.
@@ -42,7 +41,9 @@ impl Smoothed {
     /// nothing has arrived since. In the unit of the two; a negative `elapsed` counts as none.
     #[inline]
     pub fn after(&self, smoothed: f64, rate: f64, elapsed: f64) -> f64 {
-        let elapsed = larger(0.0, elapsed);
+        if elapsed <= 0.0 {
+            return smoothed;
+        }
         let (p, q) = (self.decay.secs(), self.increase.secs());
         let in_decays = elapsed / p;
         let in_increases = elapsed / q;

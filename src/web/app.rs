@@ -21,6 +21,8 @@ pub(crate) struct App {
     pub(crate) pace: Pace,
     pub(crate) paused: bool,
     pub(crate) pointer: Pointer,
+    /// What the pointer is over when it holds nothing.
+    over: scope::Hit,
     pub(crate) size: [f64; 2],
     /// The instant at the right edge while looking back; the present otherwise.
     pub(crate) past: Option<Time>,
@@ -40,6 +42,7 @@ impl App {
             pace: Pace::default(),
             paused: false,
             pointer: Pointer::default(),
+            over: scope::Hit::None,
             size: [0.0; 2],
             past: None,
             problem: String::new(),
@@ -127,7 +130,7 @@ impl App {
             window: settings.window,
             top: self.top.top,
             crosshair: self.pointer.crosshair(),
-            on_limit: self.pointer.on_limit(),
+            on_limit: self.over == scope::Hit::Limit || self.pointer.holds_limit(),
             exact: settings.exact,
             gaps: self.pace.gaps(),
         }
@@ -154,7 +157,7 @@ impl App {
         self.pointer.at = Some([x, y]);
         let Some(press) = &mut self.pointer.press else {
             let hit = scope::hit(&self.scope, &self.look(), x, y, false);
-            self.pointer.over = hit;
+            self.over = hit;
             return hit.cursor();
         };
         press.follow(x, y);
@@ -181,6 +184,12 @@ impl App {
         {
             self.click(wall);
         }
+    }
+
+    /// The pointer is gone.
+    pub(crate) fn leave(&mut self) {
+        self.over = scope::Hit::None;
+        self.pointer.leave();
     }
 
     /// An event at the viewer's time `wall`, and not at the last frame before it.

@@ -194,10 +194,10 @@ impl Compare {
         self.app.press(x, y);
     }
 
-    /// There is no limit to hold here.
+    /// Whether the pointer holds a limit; here it never does.
     #[wasm_bindgen(skip_jsdoc)]
     pub fn holds_limit(&self) -> bool {
-        false
+        self.app.pointer.holds_limit()
     }
 
     /// The pointer moves; returns the cursor to show.

@@ -8,8 +8,6 @@ use crate::view::scope::Hit;
 pub(crate) struct Pointer {
     /// Where it is, in CSS pixels of the canvas.
     pub(crate) at: Option<[f64; 2]>,
-    /// What it is over.
-    pub(crate) over: Hit,
     /// What it holds.
     pub(crate) press: Option<Press>,
 }
@@ -57,11 +55,6 @@ impl Pointer {
     /// Whether the limit is held.
     pub(crate) fn holds_limit(&self) -> bool {
         self.press.as_ref().is_some_and(|p| p.hit == Hit::Limit)
-    }
-
-    /// Whether the limit is held or about to be.
-    pub(crate) fn on_limit(&self) -> bool {
-        self.over == Hit::Limit || self.holds_limit()
     }
 
     /// The pointer is gone.

@@ -210,7 +210,7 @@ impl Page {
     #[wasm_bindgen(skip_jsdoc)]
     pub fn leave(&mut self) {
         self.dirty = true;
-        self.app.pointer.leave();
+        self.app.leave();
     }
 
     /// A key on the graph, at the time `wall`; false if it means nothing.
