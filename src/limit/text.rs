@@ -177,7 +177,8 @@ impl<'a> Reader<'a> {
                 LeakyBucket::new(rate, queue).map(AnyLimiter::LeakyBucket)
             }
             "sliding-window" => {
-                let sixtieth = times(rate.per(), 1.0 / 60.0);
+                // In whole microseconds, as blocks are.
+                let sixtieth = Span::micros(times(rate.per(), 1.0 / 60.0).micros_up() as u64);
                 let precision = self.span("precision")?.unwrap_or(sixtieth);
                 SlidingWindow::new(rate, precision).map(AnyLimiter::SlidingWindow)
             }
