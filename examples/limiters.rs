@@ -70,9 +70,7 @@ fn bytes(limiter: &AnyLimiter, millis: i64) -> usize {
         AnyState::FixedWindow(state) => size_of_val(state),
         AnyState::SlidingCounter(state) => size_of_val(state),
         AnyState::Adaptive(state) => size_of_val(state),
-        AnyState::SlidingWindow(state) | AnyState::SlidingLog(state) => {
-            size_of_val(&**state) + 16 * state.len()
-        }
+        AnyState::SlidingWindow(state) | AnyState::SlidingLog(state) => state.bytes(),
         AnyState::AllOf(states) => size_of_val(states),
     }
 }

@@ -136,7 +136,10 @@ impl<K: Hash + Eq, L: Limiter> Keyed<K, L> {
         let parts = taken.iter_mut().map(|(_, state)| Part { limiter: &self.limiter, state });
         let outcome = all_of::check(&mut parts.collect::<Vec<_>>(), now, cost);
         for (key, state) in taken {
-            let refused = self.limiter.retry_after(&state, now, cost);
+            let refused = match outcome.is_allowed() {
+                true => Retry::After(Span::ZERO),
+                false => self.limiter.retry_after(&state, now, cost),
+            };
             self.put(key, state, now, refused);
         }
         outcome

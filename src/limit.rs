@@ -59,8 +59,10 @@
 //! # When time runs backwards
 //! Clocks are set back, and threads hand in their events out of order. An event from before the
 //! last one never finds more room than one at the last would have; and when it is so early that
-//! the clock must have been set back, the state follows the clock. So no wait is longer by more
-//! than one period for it: the period of a window, or the time that a full bucket takes to drain.
+//! the clock must have been set back, the state follows the clock with the next event that is
+//! counted or refused. So no wait is longer by more than one period than the longest there is
+//! without it: the period of a window, or the time that a full bucket takes to drain. Until then a
+//! [`peek`](Limiter::peek) from before answers as for the state that it finds.
 //!
 //! Those that measure a rate follow the clock at once, as Exim does: events out of order cost them
 //! the time between, which decays once more when time catches up.

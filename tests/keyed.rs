@@ -186,6 +186,17 @@ where
     used.bytes_current as f64 / f64::from(keys)
 }
 
+/// A key is refused when its last event was, and not when its next one would be.
+#[test]
+fn keys_that_were_allowed_together_are_not_kept_as_refused() {
+    let one = Gcra::new("1/1m".parse().unwrap(), 1.0).unwrap();
+    let mut keyed = Keyed::new(one, 2);
+    assert!(keyed.check_all(&[&0], Time::ZERO, 1.0).is_allowed());
+    keyed.check(&1, Time::ZERO, 1.0);
+    keyed.check(&2, Time::ZERO, 1.0);
+    assert_eq!(remembered(&keyed), [1, 2]);
+}
+
 /// What the documentation says, measured: the key, the state, 32, and 9 for each 8/7 slots.
 #[test]
 fn the_bytes_of_a_key_are_as_documented() {

@@ -124,6 +124,19 @@ macro_rules! each {
 }
 
 impl AnyLimiter {
+    /// Drops what a log or a window no longer counts at `now`: nothing is decided otherwise, and
+    /// sooner.
+    pub(crate) fn forget(&self, state: &mut AnyState, now: Time) {
+        match (self, state) {
+            (AnyLimiter::SlidingWindow(l), AnyState::SlidingWindow(s)) => l.forget(s, now),
+            (AnyLimiter::SlidingLog(l), AnyState::SlidingLog(s)) => l.forget(s, now),
+            (AnyLimiter::AllOf(l), AnyState::AllOf(s)) => {
+                l.limits().iter().zip(s).for_each(|(l, s)| l.forget(s, now));
+            }
+            _ => {}
+        }
+    }
+
     /// Makes `state` one of this limiter's kind.
     fn own(&self, state: &mut AnyState) {
         if !matched!(self, &*state, |_l, _s| true, false) {

@@ -2,7 +2,9 @@
 //!
 //! Source: as for the estimator, [`crate::estimate::exim`]. An event is refused when the rate
 //! that includes it is not below the limit; equality is over. The limit is also the burst: from
-//! rest, the m-th event of an instant burst reads just below m and passes, the next does not.
+//! rest, the m-th event of an instant burst reads just below m and passes, the next does not. (An
+//! isolated event reads 1, so a limit of 1 or less lets nothing pass. And an instant is taken as a
+//! nanosecond: 100,000 in a second are fast enough that five more pass meanwhile.)
 //!
 //! What it counts is the mode's choice:
 //!
@@ -11,8 +13,7 @@
 //! * **leaky** counts what was allowed. A sender over the limit gets the limit.
 //! * **readonly** counts nothing: it asks whether the rate measured elsewhere is over, by now.
 //!
-//! It promises no more than the limit in an instant, and the limit per period for a steady
-//! sender. It surprises in between: a sender that uses its burst and goes on at the limit gets up
+//! It promises the limit in an instant, and the limit per period for a steady sender. It surprises in between: a sender that uses its burst and goes on at the limit gets up
 //! to twice the limit into its first period.
 //!
 //! # When the clock is set back

@@ -19,7 +19,8 @@ use crate::outcome::{Answer, Retry};
 use crate::time::{Span, Time};
 use std::collections::VecDeque;
 
-/// The blocks in which anything was allowed, oldest first: 40 bytes, and 16 for each block.
+/// The blocks in which anything was allowed, oldest first: 40 bytes, and 16 for each block that
+/// there is room for. The room doubles when it is full and halves when little is in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// The number of a block and the amount in it.
@@ -67,8 +68,24 @@ impl Frame {
     /// The amount in the window.
     fn counted(&self, history: &History, now: Time) -> u64 {
         let (current, _) = self.current(history, now);
+        if history.latest().is_none_or(|latest| !self.holds(latest, current)) {
+            return 0;
+        }
         let left = history.blocks.iter().take_while(|(block, _)| !self.holds(*block, current));
         left.fold(history.total, |total, (_, amount)| total.saturating_sub(*amount))
+    }
+
+    /// Drops the blocks that have left the window, and the room of many.
+    pub(super) fn forget(&self, history: &mut History, now: Time) {
+        let (current, _) = self.current(history, now);
+        let blocks = &mut history.blocks;
+        while blocks.front().is_some_and(|(block, _)| !self.holds(*block, current)) {
+            let (_, amount) = blocks.pop_front().unwrap_or_default();
+            history.total = history.total.saturating_sub(amount);
+        }
+        if blocks.capacity() > 64 && blocks.len() < blocks.capacity() / 4 {
+            blocks.shrink_to(blocks.capacity() / 2);
+        }
     }
 
     pub(super) fn ask(&self, history: &History, now: Time, cost: f64, limit: f64) -> Answer {
@@ -80,10 +97,7 @@ impl Frame {
     pub(super) fn count(&self, history: &mut History, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
         let (current, set_back) = self.current(history, now);
-        while history.blocks.front().is_some_and(|(block, _)| !self.holds(*block, current)) {
-            let (_, amount) = history.blocks.pop_front().unwrap_or_default();
-            history.total = history.total.saturating_sub(amount);
-        }
+        self.forget(history, now);
         if set_back {
             let back = current.saturating_sub(self.block(now));
             history.blocks.iter_mut().for_each(|(block, _)| *block = block.saturating_sub(back));
@@ -142,6 +156,11 @@ impl History {
         self.blocks.len()
     }
 
+    /// The bytes that this takes, with its room for blocks.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.blocks.capacity() * size_of::<(i64, u64)>()
+    }
+
     /// Whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
@@ -169,8 +188,15 @@ impl History {
 /// A [`Limiter`](super::Limiter) out of a type with a `limit` and a `frame`.
 macro_rules! limit_by_frame {
     ($limiter:ty) => {
+        impl $limiter {
+            /// Drops what has left the window: nothing is decided otherwise, and sooner.
+            pub(super) fn forget(&self, state: &mut History, now: Time) {
+                self.frame.forget(state, now);
+            }
+        }
+
         impl Limiter for $limiter {
-            /// 40 bytes, and 16 for each block in which anything was allowed.
+            /// 40 bytes, and 16 for each block that there is room for.
             type State = History;
 
             fn fresh(&self) -> History {

@@ -125,9 +125,10 @@ impl Limiter for RecentAverage {
         (room / self.limit.per().secs() / self.estimator.lambda()).max(0.0)
     }
 
-    /// Until less than a millionth of an event is remembered; the memory is never quite empty.
+    /// Until less than a millionth of an event is remembered, or less than the limit where that is
+    /// less still; the memory is never quite empty.
     fn reset_after(&self, state: &Impulse, now: Time) -> Span {
-        now.until(self.decayed(*state, state.size / FORGOTTEN))
+        now.until(self.decayed(*state, state.size / FORGOTTEN.min(self.brim())))
     }
 
     /// As derived above.

@@ -92,7 +92,7 @@ impl SlidingCounter {
     fn weighed(&self, state: &State, amount: u64) -> u128 {
         let left = u128::from(self.left(state.at).unsigned_abs());
         let current = u128::from(state.current) + u128::from(amount);
-        u128::from(state.previous) * left + current * self.scale()
+        (u128::from(state.previous) * left).saturating_add(current.saturating_mul(self.scale()))
     }
 
     fn scale(&self) -> u128 {

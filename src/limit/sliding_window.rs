@@ -26,7 +26,8 @@ use core::fmt;
 
 pub use super::history::History;
 
-/// The most blocks that a window may have, and so the most that a state can hold: 160 kB.
+/// The most blocks that a window may have, and so the most that a state can hold: 262 kB, as its
+/// room doubles.
 pub const MAX_BLOCKS: i64 = 10_000;
 
 /// A sliding window.

@@ -1,6 +1,7 @@
 //! Each limiter at its edges, one by one.
 
 use crate::limiter;
+use ratescope::limit::any::AnyLimiter;
 use ratescope::{Limiter, Time};
 
 /// How many of `times` pass.
@@ -105,4 +106,42 @@ fn the_log_is_bounded() {
     assert!((allowed - 2.0f64).abs() < 1e-9, "{allowed}");
     assert_eq!(limiter.ask(&state, Time::from_micros(1_000_000), 0.0).level, 1.999);
     assert_eq!(limiter.ask(&state, Time::from_micros(1_199_900), 0.0).level, 0.0);
+}
+
+/// Where the limit is less than what otherwise counts as forgotten.
+#[test]
+fn a_tiny_recent_average_is_reset_when_an_event_passes() {
+    let limiter = limiter("earrrl 1/7s half-life 1us");
+    let mut state = limiter.fresh();
+    let now = Time::from_micros(144);
+    limiter.check(&mut state, Time::from_micros(143), 1.0);
+    limiter.check(&mut state, now, 10.0);
+    let reset = now.after(limiter.reset_after(&state, now));
+    assert!(limiter.check(&mut state, reset, 1.0).is_allowed());
+}
+
+/// Counted by others beyond its own limit.
+#[test]
+fn more_than_a_counter_can_hold_is_over() {
+    let limiter = limiter("sliding-counter 1000000000000/9000000000000s");
+    let mut state = limiter.fresh();
+    for at in [-5, 0] {
+        (0..40).for_each(|_| limiter.count(&mut state, Time::from_micros(at), 1e12, true));
+    }
+    assert!(!limiter.peek(&state, Time::ZERO, 1e12).is_allowed());
+}
+
+/// A log that was full gives its room back as its events leave.
+#[test]
+fn a_log_shrinks() {
+    let AnyLimiter::SlidingLog(limiter) = limiter("sliding-log 10000/1s") else { panic!() };
+    let mut state = limiter.fresh();
+    for at in 0..10_000 {
+        limiter.check(&mut state, Time::from_micros(at), 1.0);
+    }
+    assert!(state.bytes() >= 160_000);
+    for second in 2..20 {
+        limiter.check(&mut state, Time::from_micros(second * 1_000_000), 1.0);
+    }
+    assert_eq!((state.len(), state.bytes() < 2_000), (1, true));
 }
