@@ -21,6 +21,7 @@
 //! [`view::compare`](crate::view::compare) draws. Events are automatic [traffic](crate::traffic),
 //! those of a [script], and clicks.
 
+mod edit;
 pub mod history;
 pub mod lane;
 mod rule;
@@ -66,6 +67,8 @@ pub struct Replay {
     /// The last instant of the columns that are filling in all lanes.
     last: Time,
     recording: Recording,
+    /// What an event or a column costs of the work in one call: see [`advance`](Self::advance).
+    weight: usize,
 }
 
 impl Replay {
@@ -83,6 +86,7 @@ impl Replay {
             now: Time::ZERO,
             last: last_of_column(Time::ZERO),
             recording: Recording::new(&[]),
+            weight: 1,
         };
         replay.restart_lanes()?;
         let wrong = |e: BadNumber| ParseError::whole("auto-rate", e.to_string());
@@ -102,7 +106,8 @@ impl Replay {
 
     /// Lets time pass until `until`, or until about `most` events have arrived or columns of the
     /// histories have passed: the work in one call is bounded, and a caller that finds
-    /// [`now`](Self::now) short of `until` calls again.
+    /// [`now`](Self::now) short of `until` calls again. As many states as eight lanes have count
+    /// once; with more of them an event is as much work as several.
     pub fn advance(&mut self, until: Time, most: usize) {
         let mut left = most;
         loop {
@@ -112,8 +117,12 @@ impl Replay {
                 return;
             }
             let Some(command) = due.and_then(|_| self.recording.take()) else { return };
+            left = left.saturating_sub(command.events() as usize * self.weight);
             // A script was read from text that was checked, so nothing here is refused.
             let _ = self.apply(command);
+            if left == 0 {
+                return;
+            }
         }
     }
 
@@ -192,7 +201,7 @@ impl Replay {
                     let cost = source.cost.unwrap_or(self.settings.cost);
                     let event = Event { at: next, cost, user: source.user };
                     self.event(&event);
-                    *left = left.saturating_sub(1);
+                    *left = left.saturating_sub(self.weight);
                 }
             }
             self.now = after(next);
@@ -206,7 +215,7 @@ impl Replay {
             if *left == 0 {
                 return false;
             }
-            *left -= 1;
+            *left = left.saturating_sub(self.weight);
             for lane in &mut self.lanes {
                 lane.close(self.last);
             }
@@ -284,6 +293,7 @@ impl Replay {
             lane.ask_about(*cost, budget.per());
             self.lanes.push(lane);
         }
+        self.weight = self.lanes.iter().map(Lane::states).sum::<usize>().div_ceil(8).max(1);
         Ok(())
     }
 
@@ -299,70 +309,6 @@ impl Replay {
             self.sources.push(Source::endless(traffic, auto_rate));
         }
         Ok(())
-    }
-}
-
-/// What is done to lanes is done to the setting of that name, so that a link has it.
-impl Replay {
-    /// Adds a lane at the end.
-    ///
-    /// # Errors
-    /// When there are [`settings::LANES`] already, or the rule can't be read; the error is about
-    /// `rule`.
-    pub fn add_lane(&mut self, rule: &str) -> Result<(), ParseError> {
-        self.change(rule, |rules, rule| rules.push(rule))
-    }
-
-    /// Gives lane `i` another rule. Without such a lane nothing happens.
-    ///
-    /// # Errors
-    /// When the rule can't be read; the error is about `rule`.
-    pub fn change_lane(&mut self, i: usize, rule: &str) -> Result<(), ParseError> {
-        self.change(rule, |rules, rule| {
-            if let Some(old) = rules.get_mut(i) {
-                *old = rule;
-            }
-        })
-    }
-
-    /// Takes lane `i` out, but not the last one there is.
-    pub fn remove_lane(&mut self, i: usize) {
-        let mut rules = self.settings.lanes.clone();
-        if i < rules.len() && rules.len() > 1 {
-            rules.remove(i);
-            self.put(&rules);
-        }
-    }
-
-    /// Puts lane `from` at the place `to`, or at the end when that is further.
-    pub fn move_lane(&mut self, from: usize, to: usize) {
-        let mut rules = self.settings.lanes.clone();
-        if from < rules.len() {
-            let rule = rules.remove(from);
-            rules.insert(to.min(rules.len()), rule);
-            self.put(&rules);
-        }
-    }
-
-    fn change(
-        &mut self,
-        text: &str,
-        change: impl FnOnce(&mut Vec<Rule>, Rule),
-    ) -> Result<(), ParseError> {
-        let (rule, _) = Rule::read(text, self.settings.budget)?;
-        let mut rules = self.settings.lanes.clone();
-        change(&mut rules, rule);
-        if rules.len() > settings::LANES {
-            let help = format!("there are {} lanes already", settings::LANES);
-            return Err(ParseError::whole(text, help));
-        }
-        self.put(&rules);
-        Ok(())
-    }
-
-    fn put(&mut self, rules: &[Rule]) {
-        // They were all read before, under this budget.
-        let _ = self.set("lanes", &settings::joined(rules));
     }
 }
 

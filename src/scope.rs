@@ -86,8 +86,12 @@ impl Scope {
                 return;
             }
             let Some(command) = due.and_then(|_| self.recording.take()) else { return };
+            left = left.saturating_sub(command.events() as usize);
             // A script was read from text that was checked, so nothing here is refused.
             let _ = self.apply(command);
+            if left == 0 {
+                return;
+            }
         }
     }
 

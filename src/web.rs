@@ -32,7 +32,7 @@ use wasm_bindgen::JsValue;
 const STEP: Span = Span::micros(100_000);
 
 /// What is wrong with a link whose run would take too long.
-const STOPS_EARLY: &str = "This recording has too many events to replay; it stops early.";
+const STOPS_EARLY: &str = "This recording is too long to replay; it stops early.";
 
 /// With reduced motion, the graph is drawn anew only this often, in milliseconds.
 const STILL: f64 = 1000.0;

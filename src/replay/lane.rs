@@ -85,8 +85,16 @@ impl Lane {
     /// The column of the history that ends with `last` is complete.
     pub(super) fn close(&mut self, last: Time) {
         debug_assert!(last == last_of_column(last));
+        for (limit, states) in self.limits.iter().zip(&mut self.states) {
+            states.iter_mut().for_each(|state| limit.limiter.forget(state, last));
+        }
         let end = self.sample(last);
         self.history.close(end);
+    }
+
+    /// How many states it holds: each event is put to all of them, for the level.
+    pub(super) fn states(&self) -> usize {
+        self.states.iter().map(Vec::len).sum()
     }
 
     /// What is written in the lane.

@@ -22,7 +22,7 @@ use core::str::FromStr;
 pub const PHASES: usize = 16;
 
 /// The most events that one phase has at an instant.
-pub const BURST: u32 = 100_000;
+pub const BURST: u32 = 10_000;
 
 /// The most events a second of one phase.
 const FASTEST: f64 = 1e4;
@@ -155,7 +155,7 @@ impl Script {
 
 fn burst(words: &mut Words, first: Word) -> Result<When, ParseError> {
     let count = first.text.parse().ok().filter(|n| (1..=BURST).contains(n));
-    let help = "not a number of events; write from 1 to 100000, or a rate such as 1/1s";
+    let help = "not a number of events; write from 1 to 10000, or a rate such as 1/1s";
     let count = count.ok_or_else(|| words.wrong(first, help))?;
     match words.option("at")? {
         Some(word) => Ok(When::Burst { count, at: words.read(word)? }),

@@ -1,6 +1,6 @@
 //! What can be set in a comparison, by the names that its controls and links use.
 
-use super::rule::{LOG, Limit, Rule};
+use super::rule::{LOG, Limit, Per, Rule};
 use super::script::Script;
 use crate::rate::Rate;
 use crate::run::{
@@ -37,6 +37,9 @@ pub struct Settings {
     /// The length of time on the screen, from 10 s to 1 h.
     pub window: Span,
 }
+
+/// The most limits in all lanes, where one that is per user is one for each user.
+pub const STATES: usize = 256;
 
 /// The most lanes.
 pub const LANES: usize = 12;
@@ -84,13 +87,23 @@ impl Named for Settings {
                 self.resolve(budget).map_err(|e| ParseError::whole(value, e.to_string()))?;
                 self.budget = budget;
             }
-            "lanes" => self.lanes = lanes(value, self.budget)?,
+            "lanes" => {
+                let lanes = lanes(value, self.budget)?;
+                few(&lanes, self.budget, self.script.users().len())
+                    .map_err(|help| ParseError::whole(value, help))?;
+                self.lanes = lanes;
+            }
             "auto" => self.auto = switch(value)?,
             "pattern" => self.pattern = value.parse()?,
             "auto-rate" => self.auto_rate = decimal(value, 0.1..=1e4, "from 0.1 to 10000")?,
             "seed" => self.seed = seed(value)?,
             "cost" => self.cost = decimal(value, 0.0..=1e6, "from 0 to 1000000")?,
-            "script" => self.script = value.parse()?,
+            "script" => {
+                let script: Script = value.parse()?;
+                few(&self.lanes, self.budget, script.users().len())
+                    .map_err(|help| ParseError::whole(value, help))?;
+                self.script = script;
+            }
             "speed" => self.speed = decimal(value, 0.1..=100.0, "from 0.1 to 100")?,
             "window" => self.window = span(value, WINDOW.0, WINDOW.1)?,
             _ => {
@@ -149,6 +162,18 @@ fn lanes(text: &str, budget: Rate) -> Result<Vec<Rule>, ParseError> {
         rules.push(rule);
     }
     Ok(rules)
+}
+
+/// Refuses so many limits that a single instant would take seconds.
+fn few(rules: &[Rule], budget: Rate, users: usize) -> Result<(), String> {
+    let limits = rules.iter().flat_map(|rule| rule.resolve(budget)).flatten();
+    let states = limits.map(|limit| if limit.per == Per::User { users } else { 1 });
+    match states.sum::<usize>() {
+        ..=STATES => Ok(()),
+        n => {
+            Err(format!("{n} limits in all, one per user counted for each; {STATES} are the most"))
+        }
+    }
 }
 
 /// A budget under which every kind of limiter can be made.

@@ -28,6 +28,13 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// How many events it makes.
+    pub(crate) fn events(&self) -> u32 {
+        if let Command::Events(n) = self { *n } else { 0 }
+    }
+}
+
 /// Commands remembered for a link. A run with more of them can't be replayed from one.
 pub const MEMORY: usize = 1000;
 
@@ -74,7 +81,7 @@ impl Recording {
     /// started, has begun anew, even in one instant.
     pub(crate) fn remember(&mut self, now: Time, command: Command) {
         let Some(done) = &mut self.done else { return };
-        let full = done.len() == MEMORY;
+        let full = done.len() + self.coming.len() >= MEMORY;
         match (done.last_mut(), &command) {
             (Some((at, Command::Events(n))), Command::Events(m))
                 if *at == now && n.saturating_add(*m) <= BURST =>
@@ -143,6 +150,6 @@ pub(crate) fn read(
     }
     match script.len() <= MEMORY {
         true => Ok(script),
-        false => Err(ParseError::whole(text, format!("more than {MEMORY} commands"))),
+        false => Err(ParseError::whole(text, "more than 1000 commands")),
     }
 }

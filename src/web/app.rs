@@ -62,7 +62,7 @@ impl App {
         self.scope.advance(link.at, crate::scope::pace::CATCH_UP as usize);
         (self.paused, self.past) = (link.paused, None);
         self.top.jump();
-        match self.scope.now() == link.at {
+        match self.scope.now() >= link.at {
             true => Ok(()),
             false => Err(STOPS_EARLY.to_owned()),
         }

@@ -59,9 +59,9 @@ impl Comparison {
     fn follow(&mut self, fragment: &str) -> Result<(), String> {
         let link: Link = fragment.parse().map_err(|e: ParseError| e.to_string())?;
         self.begin(Replay::open(&link).map_err(|e| e.to_string())?);
-        self.replay.advance(link.at, CATCH_UP as usize / 10);
+        self.replay.advance(link.at, CATCH_UP as usize / 4);
         self.paused = link.paused;
-        match self.replay.now() == link.at {
+        match self.replay.now() >= link.at {
             true => Ok(()),
             false => Err(STOPS_EARLY.to_owned()),
         }

@@ -67,7 +67,7 @@ proptest! {
             while often.now() < now {
                 often.advance(now, most);
             }
-            often.advance(now, 0);
+            often.advance(now, usize::MAX);
             now
         });
         once.advance(end, usize::MAX);
@@ -141,6 +141,38 @@ fn all_changes_of_an_instant_are_recorded() {
         replayed.advance(at(3.0), usize::MAX);
         same_run(&replay, &replayed);
     }
+}
+
+/// Commands are work as well: those of a link that is all bursts do not come in one call.
+#[test]
+fn bursts_of_a_link_are_bounded_work() {
+    let link: Link = format!("auto=off&do={}", ["1:events*10000"; 10].join(",")).parse().unwrap();
+    let mut replay = Replay::open(&link).unwrap();
+    replay.advance(at(2.0), 30_000);
+    assert_eq!(replay.sent(), 30_000);
+    replay.advance(at(2.0), usize::MAX);
+    assert_eq!((replay.sent(), replay.now()), (100_000, at(2.0)));
+}
+
+/// What a lane remembers is forgotten in time, and the picture does not walk it for ever.
+#[test]
+fn a_full_log_is_forgotten() {
+    let text = "budget=100000/10s&auto=off&lanes=sliding-log&script=10000/1s to 10s&at=1000";
+    let link: Link = text.parse().unwrap();
+    let mut replay = Replay::open(&link).unwrap();
+    replay.advance(link.at, usize::MAX);
+    assert_eq!(replay.lanes()[0].level(link.at), (0.0, 100_000.0));
+    assert_eq!(replay.sent(), 99_999);
+}
+
+/// What is done and what is still to come.
+#[test]
+fn a_run_with_more_commands_than_a_link_can_hold_has_a_link_that_reads() {
+    let coming = ["9:events"; 1000].join(",");
+    let mut replay = Replay::open(&format!("auto=off&do={coming}").parse().unwrap()).unwrap();
+    assert_eq!(replay.link().script.len(), 1000);
+    replay.click();
+    assert_eq!(replay.link().script, []);
 }
 
 #[test]

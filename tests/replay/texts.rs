@@ -82,7 +82,7 @@ fn a_script_that_is_wrong_says_where() {
     let script = |text: &str| text.parse::<Script>();
     wrong(script("10 at 59"), "59", "a unit is missing");
     wrong(script("1 at 1s, ten at 59s"), "ten", "not a number of events");
-    wrong(script("200000 at 59s"), "200000", "from 1 to 100000");
+    wrong(script("20000 at 59s"), "20000", "from 1 to 10000");
     wrong(script("10"), "10", "when is missing");
     wrong(script("1/1s, 0/1s"), "0/1s", "above 0 and up to 10000 a second");
     wrong(script("1/1s, 20000/1s"), "20000/1s", "above 0 and up to 10000 a second");
@@ -143,6 +143,26 @@ fn a_budget_that_a_lane_cannot_have_is_refused() {
     // Whatever the order in which a link has them.
     let link = "lanes=sliding-window precision 30s&budget=10/1m";
     assert_eq!(link.parse::<Link>().unwrap().settings.budget.to_string(), "10/1m");
+}
+
+/// However few phases and lanes there are, an instant ends.
+#[test]
+fn too_many_limits_for_too_many_users_are_refused() {
+    let rule = ["exim per user"; 8].join("&");
+    let lanes = [rule.as_str(); 11].join(";");
+    let users = |n| (1..n).map(|i| format!("1/1s user u{i}")).collect::<Vec<_>>().join(",");
+    let mut replay = replay(&[("lanes", &lanes), ("script", &users(2))]);
+    let error = replay.set("script", &users(3)).unwrap_err().to_string();
+    let problem = "264 limits in all, one per user counted for each; 256 are the most";
+    assert!(error.ends_with(problem), "{error}");
+    replay.set("script", "").unwrap();
+    replay.add_lane(&rule).unwrap();
+    replay.remove_lane(0);
+    replay.set("lanes", &[rule.as_str(); 10].join(";")).unwrap();
+    replay.set("script", &users(3)).unwrap();
+    let error = replay.add_lane(&rule).unwrap_err();
+    assert!(error.to_string().ends_with(problem), "{error}");
+    assert_eq!(replay.lanes().len(), 10);
 }
 
 #[test]
