@@ -78,6 +78,10 @@ impl Frame {
     /// Drops the blocks that have left the window, and the room of many.
     pub(super) fn forget(&self, history: &mut History, now: Time) {
         let (current, _) = self.current(history, now);
+        self.drop_left(history, current);
+    }
+
+    fn drop_left(&self, history: &mut History, current: i64) {
         let blocks = &mut history.blocks;
         while blocks.front().is_some_and(|(block, _)| !self.holds(*block, current)) {
             let (_, amount) = blocks.pop_front().unwrap_or_default();
@@ -97,7 +101,7 @@ impl Frame {
     pub(super) fn count(&self, history: &mut History, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
         let (current, set_back) = self.current(history, now);
-        self.forget(history, now);
+        self.drop_left(history, current);
         if set_back {
             let back = current.saturating_sub(self.block(now));
             history.blocks.iter_mut().for_each(|(block, _)| *block = block.saturating_sub(back));

@@ -1,14 +1,9 @@
 // axe-core finds nothing, in any dress.
 
 import assert from 'node:assert/strict';
-import { axe, pageTest } from './harness.mjs';
-import { click, resize, show, type } from './scope.mjs';
-
-async function assertClean(page, where) {
-  const found = (await axe(page)).map(({ id, impact, nodes }) =>
-    `${impact}: ${id} on ${nodes.map((node) => node.target).join(', ')}`);
-  assert.deepEqual(found, [], where);
-}
+import { assertClean, assertCleanInAnyDress } from './clean.mjs';
+import { pageTest } from './harness.mjs';
+import { click, show, type } from './scope.mjs';
 
 pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, open }) => {
   await show(page, open, 'auto-rate=2&at=20&paused');
@@ -26,12 +21,5 @@ pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, op
   await click(page);
   await page.locator('#graph').focus();
   await page.keyboard.press('PageUp');
-  for (const colorScheme of ['light', 'dark']) {
-    for (const viewport of [{ width: 1280, height: 800 }, { width: 360, height: 740 }]) {
-      await page.emulateMedia({ colorScheme });
-      await resize(page, viewport);
-      assert(await page.locator('#live').isVisible());
-      await assertClean(page, `${colorScheme}, ${viewport.width} pixels wide`);
-    }
-  }
+  await assertCleanInAnyDress(page);
 });

@@ -255,3 +255,19 @@ export function smooth(B, R, d, p, q) {
 }
 
 export const close = (a, b, relative = 1e-9) => Math.abs(a - b) <= relative * Math.max(Math.abs(a), Math.abs(b));
+
+// The summary of either page, with its clock stopped, is told seldom, and at once when something
+// is done.
+export async function assertPolite(page) {
+  await page.evaluate(() => {
+    globalThis.said = 0;
+    new MutationObserver(() => globalThis.said++).observe(document.querySelector('#summary'), { childList: true });
+  });
+  await page.clock.runFor(12_000);
+  assert(await page.evaluate(() => globalThis.said) <= 2);
+  const before = await page.textContent('#summary');
+  await page.locator('#graph').focus();
+  await page.keyboard.press('Space');
+  await page.clock.runFor(50);
+  assert.notEqual(await page.textContent('#summary'), before);
+}
