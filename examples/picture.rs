@@ -5,8 +5,8 @@
 //!
 //! With `--dark` in the dark theme; without a link, the picture of the README.
 
+use ratescope::lab::scope::{Link, Scope};
 use ratescope::plot::{palette::Theme, svg};
-use ratescope::scope::{Link, Scope};
 use ratescope::view::scope::{Look, draw, top};
 use std::env;
 use std::error::Error;

@@ -38,10 +38,12 @@
 //!    what it answers.
 //! 4. [`keyed`]: one limiter for many keys, in bounded memory.
 //! 5. [`traffic`]: where events come from when nobody sends any.
-//! 6. [`scope`]: the oscilloscope without its screen, and [`trace`]: what it remembers of a run.
-//! 7. [`replay`]: the same events through several limiters at once, and [`run`]: what it has in
-//!    common with the scope, a clock that is told and commands that a link can list.
-//! 8. [`view`]: what to draw of both, and [`plot`]: the marks, scales and colours to draw with.
+//! 6. [`lab`]: the oscilloscope without its screen. [`lab::scope`] is one limiter, measured,
+//!    [`lab::compare`] the same events through several limiters at once, and [`lab::run`] what both
+//!    have in common: a clock that is told, and commands that a link can list.
+//! 7. [`view`]: what to draw of both, and [`plot`]: the marks, scales and colours to draw with.
+//!
+//! Chapters 5 to 7 are behind the feature `lab`, which a service does not need.
 //!
 //! [`text`] is what all text forms share.
 //!
@@ -86,8 +88,8 @@
 //! |---|---|---|
 //! | 4 | `web`, the page, in WebAssembly only; the programs | all |
 //! | 3 | [`view`] | 0, 1, 2, p |
-//! | 2 | [`scope`], [`replay`] | 0, 1 |
-//! | 1 | [`keyed`], [`traffic`], [`trace`], [`run`] | 0 |
+//! | 2 | [`lab`] | 0, 1 |
+//! | 1 | [`keyed`], [`traffic`] | 0 |
 //! | 0 | [`text`], [`time`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
 //! | p | [`plot`] | nothing of ours |
 
@@ -95,18 +97,19 @@
 
 pub mod estimate;
 pub mod keyed;
+#[cfg(feature = "lab")]
+pub mod lab;
 pub mod limit;
 mod order;
 pub mod outcome;
+#[cfg(feature = "lab")]
 pub mod plot;
 pub mod rate;
-pub mod replay;
-pub mod run;
-pub mod scope;
 pub mod text;
 pub mod time;
-pub mod trace;
+#[cfg(feature = "lab")]
 pub mod traffic;
+#[cfg(feature = "lab")]
 pub mod view;
 #[cfg(all(target_arch = "wasm32", any(feature = "scope-page", feature = "compare-page")))]
 pub mod web;
@@ -116,6 +119,7 @@ pub use outcome::{Answer, Decision, Outcome, Retry};
 pub use rate::Rate;
 pub use text::{BadNumber, ParseError};
 pub use time::{Span, Time};
+#[cfg(feature = "lab")]
 pub use traffic::{Pattern, Traffic};
 
 /// The examples of the README are run with the others.

@@ -31,6 +31,7 @@ pub struct Rate {
 
 impl Rate {
     /// Ten in ten seconds, with which a comparison begins.
+    #[cfg(feature = "lab")]
     pub(crate) const TEN_IN_TEN_SECONDS: Rate = Rate { count: 10.0, per: Span::seconds(10) };
 
     /// `count` events in `per`.

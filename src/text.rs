@@ -1,7 +1,7 @@
 //! What every text form shares: an error that points at the word, and the reading of numbers.
 //!
 //! [Rates](crate::rate), [spans](crate::time), [limiters](crate::limit::FORMS),
-//! [patterns](crate::traffic::Pattern) and [links](crate::run::link) each have one text form,
+//! [patterns](crate::traffic::Pattern) and [links](crate::lab::run::link) each have one text form,
 //! read by `FromStr` and written by `Display`. It is the same in the page, in links and on the
 //! command line.
 

@@ -15,7 +15,7 @@
 //! # Ok::<(), ratescope::BadNumber>(())
 //! ```
 //!
-//! They go to a [limiter](crate::limit), or to the [scope](crate::scope).
+//! They go to a [limiter](crate::limit), or to the [scope](crate::lab::scope).
 
 mod bursts;
 mod clock;

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use ratescope::plot::{palette::Theme, svg};
-//! use ratescope::replay::{Link, Replay};
+//! use ratescope::lab::compare::{Link, Replay};
 //! use ratescope::view::compare::{Look, draw, height, total};
 //!
 //! // Twelve at once against ten in ten seconds, in two lanes; five seconds later.

@@ -30,6 +30,7 @@ fn the_limiters_make_the_committed_decisions() {
     assert_committed("limiters.txt", &common::limiters::decisions());
 }
 
+#[cfg(feature = "lab")]
 #[test]
 fn the_runs_have_the_committed_columns() {
     assert_committed("runs.txt", &common::runs::runs());

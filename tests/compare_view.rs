@@ -1,7 +1,7 @@
 //! The comparison's picture: what it shows is what the lanes say, wherever it is looked at.
 
 #![allow(clippy::unwrap_used)]
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 #[path = "compare_view/bounds.rs"]
 mod bounds;
@@ -9,9 +9,9 @@ mod bounds;
 mod picture;
 
 use picture::in_both_themes;
+use ratescope::lab::compare::{Link, Replay};
+use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Ink, Mark, Point, Text};
-use ratescope::replay::{Link, Replay};
-use ratescope::run::pace::Gap;
 use ratescope::view::compare::seconds_per_pixel;
 use ratescope::view::compare::{HEAD, Look, PITCH, draw, height, plot_edges, top, total, words};
 use ratescope::{Span, Time};

@@ -1,7 +1,7 @@
 //! Colours that can be told apart and read, by whoever looks.
 
 #![allow(clippy::unwrap_used)]
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use ratescope::plot::Ink;
 use ratescope::plot::palette::Theme;

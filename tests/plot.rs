@@ -1,7 +1,7 @@
 //! Axes and scales, as a view uses them.
 
 #![allow(clippy::unwrap_used)]
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use proptest::prelude::*;
 use ratescope::plot::axis::{self, Tick};

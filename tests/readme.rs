@@ -1,5 +1,5 @@
 //! The README says what is so.
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 #![allow(clippy::unwrap_used)]
 
 #[path = "common/picture.rs"]

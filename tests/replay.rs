@@ -1,5 +1,5 @@
 //! The same events through many limiters: a run is decided by its commands and their times alone.
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 #[path = "replay/history.rs"]
 mod history;
@@ -10,7 +10,7 @@ mod steps;
 #[path = "replay/texts.rs"]
 mod texts;
 
-use ratescope::replay::{Lane, Named, Replay, Settings};
+use ratescope::lab::compare::{Lane, Named, Replay, Settings};
 use ratescope::{Pattern, Rate, Time, Traffic};
 
 fn at(seconds: f64) -> Time {

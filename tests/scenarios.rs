@@ -1,8 +1,8 @@
 //! The scenarios on the page show what their sentences say.
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
+use ratescope::lab::compare::{Lane, Link, Replay};
 use ratescope::limit::any::AnyLimiter;
-use ratescope::replay::{Lane, Link, Replay};
 use ratescope::{Limiter, Retry, Time};
 use std::fs;
 

@@ -1,9 +1,9 @@
 //! The scope without a screen: a run is decided by its commands and their times alone.
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use proptest::prelude::*;
-use ratescope::scope::pace::{CATCH_UP, Pace};
-use ratescope::scope::{Command, Link, Named, Scope, Settings};
+use ratescope::lab::scope::pace::{CATCH_UP, Pace};
+use ratescope::lab::scope::{Command, Link, Named, Scope, Settings};
 use ratescope::{Span, Time};
 
 fn settings(changes: &[(&str, &str)]) -> Settings {

@@ -2,14 +2,14 @@
 //! golden pictures in tests/plots.
 
 #![allow(clippy::unwrap_used)]
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 #[path = "common/picture.rs"]
 mod picture;
 
 use picture::in_both_themes;
-use ratescope::scope::pace::Gap;
-use ratescope::scope::{Link, Scope};
+use ratescope::lab::scope::pace::Gap;
+use ratescope::lab::scope::{Link, Scope};
 use ratescope::view::scope::{Look, draw, top};
 use ratescope::{Span, Time};
 

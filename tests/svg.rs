@@ -1,7 +1,7 @@
 //! Marks as SVG files, held by golden pictures in tests/plots.
 
 #![allow(clippy::unwrap_used)]
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 #[path = "common/picture.rs"]
 mod picture;

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// own floor. A room that is missing here is not part of the house: give it a floor.
 const FLOORS: [(char, &str, &[&str]); 6] = [
     ('0', "", &["order", "text", "time", "rate", "outcome", "estimate", "limit"]),
-    ('1', "0", &["keyed", "traffic", "log", "rules", "trace", "run"]),
-    ('2', "01", &["scope", "replay", "tune"]),
+    ('1', "0", &["policy", "event", "store", "log", "traffic", "keyed"]),
+    ('2', "01", &["rules", "lab"]),
     ('p', "", &["plot"]),
     ('3', "012p", &["view"]),
     ('4', "0123p", &["web", "redis_store", "middleware", "bin"]),
@@ -195,7 +195,7 @@ fn the_reader_of_code_reads_code() {
     assert!(may_import("rate", "time") && may_import("view", "plot") && may_import("web", "view"));
     assert!(!may_import("time", "rate") && !may_import("plot", "time"));
     assert!(
-        !may_import("log", "trace") && !may_import("web", "bin") && !may_import("web", "attic")
+        !may_import("log", "traffic") && !may_import("web", "bin") && !may_import("web", "attic")
     );
 }
 

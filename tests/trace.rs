@@ -1,10 +1,10 @@
 //! The history of a run: folded, bounded, and true to every event.
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use proptest::prelude::*;
 use ratescope::estimate::exact::ExactWindow;
-use ratescope::scope::{Named, Scope, Settings};
-use ratescope::trace::{COLUMNS, Trace};
+use ratescope::lab::scope::{Named, Scope, Settings};
+use ratescope::lab::trace::{COLUMNS, Trace};
 use ratescope::{Span, Time};
 
 fn run(pattern: &str, rate: &str, seconds: u32) -> Scope {

@@ -126,7 +126,7 @@ macro_rules! each {
 impl AnyLimiter {
     /// Drops what a log or a window no longer counts at `now`: nothing is decided otherwise, and
     /// sooner.
-    pub(crate) fn forget(&self, state: &mut AnyState, now: Time) {
+    pub fn forget(&self, state: &mut AnyState, now: Time) {
         match (self, state) {
             (AnyLimiter::SlidingWindow(l), AnyState::SlidingWindow(s)) => l.forget(s, now),
             (AnyLimiter::SlidingLog(l), AnyState::SlidingLog(s)) => l.forget(s, now),

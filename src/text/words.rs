@@ -31,6 +31,7 @@ impl<'a> Words<'a> {
     }
 
     /// All words.
+    #[cfg(feature = "lab")]
     pub(crate) fn all(self) -> Vec<Word<'a>> {
         self.words
     }

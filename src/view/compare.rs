@@ -16,10 +16,10 @@ mod trail;
 pub use crosshair::words;
 
 use super::timebase;
+use crate::lab::compare::history::Columns;
+use crate::lab::compare::{Lane, Replay};
+use crate::lab::run::pace::Gap;
 use crate::plot::Mark;
-use crate::replay::history::Columns;
-use crate::replay::{Lane, Replay};
-use crate::run::pace::Gap;
 use crate::time::{Span, Time};
 use frame::Frame;
 

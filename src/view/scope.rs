@@ -13,9 +13,9 @@ mod tags;
 
 pub use crosshair::words;
 
+use crate::lab::run::pace::Gap;
+use crate::lab::scope::{Scope, Settings};
 use crate::plot::Mark;
-use crate::run::pace::Gap;
-use crate::scope::{Scope, Settings};
 use crate::time::{Span, Time};
 use frame::Frame;
 

@@ -2,9 +2,9 @@
 //! nobody saw.
 
 use super::label::label;
+use crate::lab::run::pace::Gap;
 use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Rect};
-use crate::run::pace::Gap;
 use crate::time::{Span, Time};
 
 /// Below this width of the canvas, in CSS pixels, margins shrink.

@@ -3,11 +3,11 @@
 use super::ease::Eased;
 use super::pointer::{Pointer, Press};
 use super::{STEP, STOPS_EARLY, look_back};
+use crate::lab::scope::pace::Pace;
+use crate::lab::scope::{Link, Scope, Settings};
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::scale::Log;
-use crate::scope::pace::Pace;
-use crate::scope::{Link, Scope, Settings};
 use crate::text::{BadNumber, Decimal, ParseError};
 use crate::time::{Span, Time};
 use crate::view::scope::{self, Look};
@@ -59,7 +59,7 @@ impl App {
         let link: Link = fragment.parse().map_err(|e: ParseError| e.to_string())?;
         self.scope = Scope::replay(&link).map_err(|e| e.to_string())?;
         self.pace = Pace::default();
-        self.scope.advance(link.at, crate::scope::pace::CATCH_UP as usize);
+        self.scope.advance(link.at, crate::lab::scope::pace::CATCH_UP as usize);
         (self.paused, self.past) = (link.paused, None);
         self.top.jump();
         match self.scope.now() >= link.at {

@@ -6,10 +6,10 @@
 use super::canvas::Canvas;
 use super::comparison::Comparison;
 use super::{STILL, said, tell_of_panics};
+use crate::lab::compare::{Named, Settings};
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::palette::Theme;
-use crate::replay::{Named, Settings};
 use crate::text::Decimal;
 use crate::view::compare;
 use wasm_bindgen::prelude::*;
@@ -274,7 +274,7 @@ impl Compare {
     #[wasm_bindgen(skip_jsdoc)]
     pub fn texts(&self) -> Vec<String> {
         let now = self.app.replay.now();
-        let of_lane = |lane: &crate::replay::Lane| {
+        let of_lane = |lane: &crate::lab::compare::Lane| {
             let (allowed, refused) = (lane.allowed(), lane.refused());
             let share = match allowed + refused {
                 0 => "–".to_owned(),

@@ -3,10 +3,10 @@
 use super::ease::Eased;
 use super::pointer::{Pointer, Press};
 use super::{STEP, STOPS_EARLY, look_back};
+use crate::lab::compare::{Link, Replay, Settings};
+use crate::lab::run::pace::{CATCH_UP, Pace};
 use crate::plot::axis;
 use crate::plot::scale::Log;
-use crate::replay::{Link, Replay, Settings};
-use crate::run::pace::{CATCH_UP, Pace};
 use crate::text::{Decimal, ParseError};
 use crate::time::{Span, Time};
 use crate::view::compare::{self, Look};

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 pub mod limiters;
+#[cfg(feature = "lab")]
 pub mod runs;
 pub mod worst;
 

@@ -2,8 +2,8 @@
 //! the browser.
 
 use ratescope::Time;
-use ratescope::replay::{self, Replay};
-use ratescope::scope::{self, Scope};
+use ratescope::lab::compare::{self, Replay};
+use ratescope::lab::scope::{self, Scope};
 use std::fmt::Debug;
 
 /// Every pattern, a change of every setting that the lines depend on, and clicks.
@@ -44,10 +44,10 @@ fn scope(link: &str) -> String {
 }
 
 fn compare(link: &str) -> String {
-    let link: replay::Link = link.parse().unwrap();
+    let link: compare::Link = link.parse().unwrap();
     let mut run = Replay::open(&link).unwrap();
     run.advance(link.at, usize::MAX);
-    let lane = |lane: &replay::Lane| {
+    let lane = |lane: &compare::Lane| {
         let columns = lane.history().columns(Time::ZERO, link.at, 0.0);
         let columns: Vec<_> = columns.iter().collect();
         line(&lane.rule().to_string(), lane.allowed(), lane.refused(), &columns)

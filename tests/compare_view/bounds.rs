@@ -2,8 +2,8 @@
 
 use super::{at, look, run, texts, tops};
 use proptest::prelude::*;
+use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Mark, Point, Rect, Text};
-use ratescope::run::pace::Gap;
 use ratescope::view::compare::{HEAD, Look, PITCH, draw, height, total, words};
 use ratescope::{Span, Time};
 

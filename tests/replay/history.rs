@@ -2,8 +2,8 @@
 
 use super::*;
 use ratescope::Limiter;
+use ratescope::lab::compare::history::{COLUMNS, Column, History, Judged, LEVELS};
 use ratescope::limit::any::AnyLimiter;
-use ratescope::replay::history::{COLUMNS, Column, History, Judged, LEVELS};
 
 /// Microseconds in a column of the finest level.
 const FINEST: i64 = 1 << 14;

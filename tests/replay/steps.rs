@@ -2,9 +2,9 @@
 
 use super::*;
 use proptest::prelude::*;
-use ratescope::replay::Link;
-use ratescope::run::pace::Pace;
-use ratescope::scope::Command;
+use ratescope::lab::compare::Link;
+use ratescope::lab::run::pace::Pace;
+use ratescope::lab::scope::Command;
 
 /// What a run has come to: counts, levels, and all of the finest columns.
 #[track_caller]

@@ -3,8 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 use ratescope::ParseError;
-use ratescope::replay::script::Script;
-use ratescope::replay::{Link, Rule};
+use ratescope::lab::compare::script::Script;
+use ratescope::lab::compare::{Link, Rule};
 
 #[track_caller]
 fn wrong<T: core::fmt::Debug>(read: Result<T, ParseError>, part: &str, problem: &str) {

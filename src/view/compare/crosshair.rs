@@ -7,10 +7,10 @@ use super::level::Scale;
 use super::numbers;
 use super::totals::{Count, chip, elder};
 use super::{columns, top};
+use crate::lab::compare::history::{Column, Columns};
+use crate::lab::compare::{Lane, Replay};
 use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
-use crate::replay::history::{Column, Columns};
-use crate::replay::{Lane, Replay};
 use crate::time::Time;
 use crate::view::label::{SMALL, TAG, panel, small, tag, width};
 

@@ -4,10 +4,10 @@ use super::Look;
 use super::frame::{Frame, Parts};
 use super::level::{self, Scale, places};
 use super::numbers;
+use crate::lab::compare::history::{Column, Columns};
+use crate::lab::compare::{Lane, Replay};
 use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Point, Rect, Stroke};
-use crate::replay::history::{Column, Columns};
-use crate::replay::{Lane, Replay};
 use crate::view::label::{SMALL, small, tag, width};
 use crate::view::strip::{self, Group};
 

@@ -2,9 +2,9 @@
 
 use super::frame::Frame;
 use super::trail::Trail;
+use crate::lab::compare::Lane;
+use crate::lab::compare::history::{Column, Columns};
 use crate::plot::{Fill, Ink, Mark, Point, Rect, Stroke};
-use crate::replay::Lane;
-use crate::replay::history::{Column, Columns};
 use crate::time::Time;
 
 /// Less than this many pixels of a column's range can't be seen.

@@ -1,8 +1,8 @@
 //! What a lane says in numbers, on a tag, beside the crosshair and for a screen reader.
 
+use crate::lab::compare::history::Column;
+use crate::lab::compare::{Lane, Replay};
 use crate::plot::axis;
-use crate::replay::history::Column;
-use crate::replay::{Lane, Replay};
 use crate::time::{Span, Time};
 
 /// A level against its limit, as in `8.31 of 10`.

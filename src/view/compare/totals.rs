@@ -6,10 +6,10 @@ use super::lanes::ink;
 use super::level::places;
 use super::numbers;
 use super::trail::Trail;
+use crate::lab::compare::history::{Column, Columns};
+use crate::lab::compare::{Lane, Replay};
 use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
-use crate::replay::history::{Column, Columns};
-use crate::replay::{Lane, Replay};
 use crate::time::Time;
 use crate::view::label::{SMALL, label, small};
 

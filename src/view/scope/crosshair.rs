@@ -3,15 +3,15 @@
 use super::frame::Frame;
 use super::{Look, lines};
 use crate::estimate::exim::Measured;
+use crate::lab::scope::Scope;
+use crate::lab::trace::Column;
 use crate::limit::exim::{Exim, Mode};
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use crate::rate::Rate;
-use crate::scope::Scope;
 use crate::text::Decimal;
 use crate::time::Span;
-use crate::trace::Column;
 use crate::view::label::{LINE, PAD, SIZE, panel, width};
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.

@@ -1,8 +1,8 @@
 //! The two strips of events under the plot.
 
 use super::frame::{Frame, LANE};
+use crate::lab::trace::Column;
 use crate::plot::Mark;
-use crate::trace::Column;
 use crate::view::strip::{self, Group, Strip};
 
 pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, columns: &[&Column]) {

@@ -1,8 +1,8 @@
 //! Where things are: the plot within the canvas, and the two scales.
 
 use super::Look;
+use crate::lab::scope::Scope;
 use crate::plot::Rect;
-use crate::scope::Scope;
 use crate::time::Time;
 use crate::view::timebase::{Timebase, edges, is_narrow};
 

@@ -2,10 +2,10 @@
 
 use super::Look;
 use super::frame::Frame;
+use crate::lab::scope::Scope;
+use crate::lab::trace::{self, Column, Extent};
 use crate::plot::{Fill, Ink, Mark, Point, Stroke};
-use crate::scope::Scope;
 use crate::time::Time;
-use crate::trace::{self, Column, Extent};
 
 /// The distance between two points of a curve, in CSS pixels.
 const STEP: f64 = 2.0;

@@ -2,9 +2,9 @@
 
 use super::frame::Frame;
 use super::{Look, lines};
+use crate::lab::scope::Scope;
 use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Rect};
-use crate::scope::Scope;
 use crate::text::Decimal;
 use crate::view::label::{SIZE, SMALL, TAG, small, tag};
 

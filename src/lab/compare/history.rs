@@ -1,6 +1,6 @@
 //! What a lane remembers of a run: its level and its verdicts, at several resolutions.
 //!
-//! As for the [trace](crate::trace) of the scope, events are folded into columns as they arrive
+//! As for the [trace](crate::lab::trace) of the scope, events are folded into columns as they arrive
 //! and a picture never walks them. But a limiter's level has no closed form that suits all of
 //! them, so it is sampled at the end of every column, and the columns are without gaps. Level k
 //! has columns of 2^(14+k) microseconds, from 16 ms to 2.1 s, and two of them are one of the next.

@@ -1,11 +1,11 @@
 //! What can be set on the scope, by the names that its controls and links use.
 
-use crate::limit::exim::{Exim, Mode};
-use crate::rate::Rate;
-use crate::run::{
+use crate::lab::run::{
     Named,
     read::{WINDOW, decimal, listed, on_off, seed, span, switch},
 };
+use crate::limit::exim::{Exim, Mode};
+use crate::rate::Rate;
 use crate::text::{BadNumber, Decimal, ParseError};
 use crate::time::Span;
 use crate::traffic::Pattern;

@@ -8,7 +8,7 @@
 //! Only columns with events exist. Between two of them both lines follow from the first in closed
 //! form, so a quiet trace is drawn exactly at any scale.
 //!
-//! The [scope](crate::scope)'s instrument writes it, and the [view](crate::view) reads it.
+//! The [scope](crate::lab::scope)'s instrument writes it, and the [view](crate::view) reads it.
 
 mod column;
 

@@ -2,10 +2,10 @@
 
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
+use crate::lab::trace::{Point, Trace};
 use crate::limit::exim::{Exim, Verdict};
 use crate::outcome::Retry;
 use crate::time::{Span, Time};
-use crate::trace::{Point, Trace};
 
 /// Exim's limiter with a smoothed line beside its rate, and the history of both.
 #[derive(Clone, Debug)]

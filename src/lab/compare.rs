@@ -1,11 +1,11 @@
 //! The same events through several limiters at once.
 //!
-//! As for the [scope](crate::scope), a run is a function of the settings it began with and of the
+//! As for the [scope](crate::lab::scope), a run is a function of the settings it began with and of the
 //! commands since, each with its time. The same commands give the same run, whatever the steps in
 //! which time was told: that is what makes a link a recording.
 //!
 //! ```
-//! use ratescope::replay::{Link, Replay};
+//! use ratescope::lab::compare::{Link, Replay};
 //!
 //! // Ten just before a window's edge and ten just after it, as the page's address says it.
 //! let link: Link = "lanes=fixed-window;sliding-log&auto=off&script=10 at 9.9s,10 at 10.1s&at=11"
@@ -28,12 +28,12 @@ mod rule;
 pub mod script;
 pub mod settings;
 
-pub use crate::run::{Command, Named};
+pub use crate::lab::run::{Command, Named};
 pub use lane::{Lane, Rule};
 pub use settings::Settings;
 
-use crate::run::commands::Recording;
-use crate::run::{self, Run};
+use crate::lab::run::commands::Recording;
+use crate::lab::run::{self, Run};
 use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use crate::traffic::Traffic;

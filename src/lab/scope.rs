@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use ratescope::Time;
-//! use ratescope::scope::{Link, Scope};
+//! use ratescope::lab::scope::{Link, Scope};
 //!
 //! // Twelve events at once against a limit of ten, as the page's address says it.
 //! let link: Link = "limit=10&auto=off&do=1:events*12".parse()?;
@@ -22,12 +22,12 @@
 pub mod instrument;
 pub mod settings;
 
-pub use crate::run::{Command, Named, commands::MEMORY, pace};
+pub use crate::lab::run::{Command, Named, commands::MEMORY, pace};
 pub use instrument::Instrument;
 pub use settings::Settings;
 
-use crate::run::commands::Recording;
-use crate::run::{self, Run};
+use crate::lab::run::commands::Recording;
+use crate::lab::run::{self, Run};
 use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use crate::traffic::Traffic;

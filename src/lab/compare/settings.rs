@@ -2,11 +2,11 @@
 
 use super::rule::{LOG, Limit, Per, Rule};
 use super::script::Script;
-use crate::rate::Rate;
-use crate::run::{
+use crate::lab::run::{
     Named,
     read::{WINDOW, decimal, listed, on_off, seed, span, switch},
 };
+use crate::rate::Rate;
 use crate::text::{Decimal, ParseError, parts};
 use crate::time::Span;
 use crate::traffic::Pattern;
