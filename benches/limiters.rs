@@ -79,7 +79,7 @@ fn exp() -> Task {
 /// One key, with an event each `gap` microseconds.
 fn check(text: &str, what: &str, gap: i64) -> Task {
     let limiter: AnyLimiter = text.parse().unwrap();
-    let (mut state, mut now) = (limiter.fresh(), 0);
+    let (mut state, mut now) = (limiter.initial(), 0);
     let call = move || {
         for _ in 0..CALLS {
             now += gap;

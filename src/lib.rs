@@ -10,7 +10,7 @@
 //! use ratescope::{Limiter, Retry, Time};
 //!
 //! let limiter = Exim { limit: "10/1m".parse()?, mode: Mode::Leaky };
-//! let mut alice = limiter.fresh();
+//! let mut alice = limiter.initial();
 //!
 //! // A burst of ten passes, and one more does not.
 //! let now = Time::from_secs(12.5)?;
@@ -96,15 +96,20 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod estimate;
+pub mod event;
 pub mod keyed;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod limit;
+#[cfg(feature = "log")]
+pub mod log;
 mod order;
 pub mod outcome;
 #[cfg(feature = "lab")]
 pub mod plot;
+pub mod policy;
 pub mod rate;
+pub mod store;
 pub mod text;
 pub mod time;
 #[cfg(feature = "lab")]
@@ -114,9 +119,12 @@ pub mod view;
 #[cfg(all(target_arch = "wasm32", any(feature = "scope-page", feature = "compare-page")))]
 pub mod web;
 
+pub use event::Event;
 pub use limit::Limiter;
-pub use outcome::{Answer, Decision, Outcome, Retry};
+pub use outcome::{Decision, Outcome, Retry};
+pub use policy::Policy;
 pub use rate::Rate;
+pub use store::Store;
 pub use text::{BadNumber, ParseError};
 pub use time::{Span, Time};
 #[cfg(feature = "lab")]

@@ -158,7 +158,7 @@ proptest! {
             if keyed.state(&key).is_none() {
                 plain.remove(&key);
             }
-            let state = plain.entry(key).or_insert_with(|| limiter.fresh());
+            let state = plain.entry(key).or_insert_with(|| limiter.initial());
             prop_assert_eq!(
                 keyed.check(&key, seconds(now), 1.0),
                 limiter.check(state, seconds(now), 1.0)

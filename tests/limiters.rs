@@ -137,7 +137,7 @@ impl Case {
 
     /// The outcomes of the steps, and the state that they leave at the time of the last.
     fn run(&self, steps: &[Step]) -> (Vec<Outcome>, <AnyLimiter as Limiter>::State, Time) {
-        let (mut state, mut now, mut outcomes) = (self.limiter.fresh(), Time::ZERO, Vec::new());
+        let (mut state, mut now, mut outcomes) = (self.limiter.initial(), Time::ZERO, Vec::new());
         for (at, cost) in self.events(steps) {
             now = at;
             outcomes.push(self.limiter.check(&mut state, at, cost));

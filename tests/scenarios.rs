@@ -200,7 +200,7 @@ fn what_is_expensive_is_refused_before_or_paid_for_after() {
     assert_eq!(verdicts(2), (true, true, 9));
     assert_eq!(verdicts(3), (false, false, 9));
     let bucket: AnyLimiter = replay.lanes()[0].limiter_text().parse().unwrap();
-    assert_eq!(bucket.retry_after(&bucket.fresh(), Time::ZERO, 20.0), Retry::Never);
+    assert_eq!(bucket.retry_after(&bucket.initial(), Time::ZERO, 20.0), Retry::Never);
 }
 
 #[test]

@@ -32,27 +32,18 @@ pub use crate::lab::run::{Command, Named};
 pub use lane::{Lane, Rule};
 pub use settings::Settings;
 
+use crate::event::Event;
 use crate::lab::run::commands::Recording;
 use crate::lab::run::{self, Run};
 use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use crate::traffic::Traffic;
 use history::last_of_column;
+use rule::Sender;
 use script::Source;
 
 /// A link to a run of several lanes.
 pub type Link = run::Link<Settings>;
-
-/// An event of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Event {
-    /// When.
-    pub at: Time,
-    /// What it costs.
-    pub cost: f64,
-    /// Who sent it: a place in [`Script::users`](script::Script::users).
-    pub user: u32,
-}
 
 /// A run of several lanes.
 #[derive(Clone, Debug)]
@@ -199,8 +190,8 @@ impl Replay {
                 while let Some(source) = self.sources.get_mut(i).filter(|s| s.next() == next) {
                     source.take();
                     let cost = source.cost.unwrap_or(self.settings.cost);
-                    let event = Event { at: next, cost, user: source.user };
-                    self.event(&event);
+                    let user = source.user;
+                    self.event(next, cost, user);
                     *left = left.saturating_sub(self.weight);
                 }
             }
@@ -225,11 +216,14 @@ impl Replay {
         true
     }
 
+    /// An event by a user, by its place in the script's list of them.
     #[inline(always)]
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, time: Time, cost: f64, user: u32) {
         self.sent += 1;
+        let user = self.settings.script.users().get(user as usize).map_or("", String::as_str);
+        let event = Event { time, cost, fields: &Sender(user) };
         for lane in &mut self.lanes {
-            lane.event(event, self.sent);
+            lane.event(&event, self.sent);
         }
     }
 
@@ -238,9 +232,8 @@ impl Replay {
         self.settle(self.now, &mut 1);
         match &command {
             Command::Events(n) => {
-                let event = Event { at: self.now, cost: self.settings.cost, user: 0 };
                 for _ in 0..*n {
-                    self.event(&event);
+                    self.event(self.now, self.settings.cost, 0);
                 }
             }
             Command::Set { name, value } => {
@@ -262,12 +255,7 @@ impl Replay {
 
     /// Puts the settings in force after they were `before`, until `value` changed one of them.
     fn follow(&mut self, before: &Settings, value: &str) -> Result<(), ParseError> {
-        let (now, users) = (&self.settings, self.settings.script.users());
-        if users != before.script.users() {
-            for lane in &mut self.lanes {
-                lane.rename(before.script.users(), users);
-            }
-        }
+        let now = &self.settings;
         let source = |s: &Settings| (s.auto, s.pattern, s.auto_rate, s.seed);
         let restart = source(now) != source(before) || now.script != before.script;
         self.restart_lanes()?;
@@ -280,20 +268,19 @@ impl Replay {
 
     /// Makes the lanes those of the settings; the ones that are there already stay as they are.
     fn restart_lanes(&mut self) -> Result<(), ParseError> {
-        let Settings { budget, cost, script, lanes: rules, .. } = &self.settings;
-        let limits = self.settings.resolve(*budget)?;
+        let Settings { budget, cost, lanes: rules, .. } = &self.settings;
+        let policies = self.settings.resolve(*budget)?;
         let mut old: Vec<Option<Lane>> = self.lanes.drain(..).map(Some).collect();
-        for (i, (rule, limits)) in rules.iter().zip(limits).enumerate() {
-            let is = |lane: &Option<Lane>| lane.as_ref().is_some_and(|l| l.is(rule, &limits));
+        for (i, (rule, policy)) in rules.iter().zip(policies).enumerate() {
+            let is = |lane: &Option<Lane>| lane.as_ref().is_some_and(|l| l.is(rule, &policy));
             let place = if old.get(i).is_some_and(is) { Some(i) } else { old.iter().position(is) };
             let kept = place.and_then(|place| old.get_mut(place)?.take());
-            let mut lane = kept.unwrap_or_else(|| {
-                Lane::new(rule.clone(), limits, script.users().len(), self.now, self.sent)
-            });
+            let mut lane =
+                kept.unwrap_or_else(|| Lane::new(rule.clone(), policy, self.now, self.sent));
             lane.ask_about(*cost, budget.per());
             self.lanes.push(lane);
         }
-        self.weight = self.lanes.iter().map(Lane::states).sum::<usize>().div_ceil(8).max(1);
+        self.weight = self.settings.states().div_ceil(8).max(1);
         Ok(())
     }
 

@@ -29,7 +29,7 @@ pub fn decisions() -> String {
 }
 
 fn decide(limiter: &AnyLimiter) -> String {
-    let (mut state, mut now, mut random) = (limiter.fresh(), 1_700_000_000_000_000, 1u64);
+    let (mut state, mut now, mut random) = (limiter.initial(), 1_700_000_000_000_000, 1u64);
     let (mut allowed, mut sum) = (0, Checksum(0xcbf2_9ce4_8422_2325));
     for _ in 0..2000 {
         // Knuth's MMIX generator: 0 to 16 s apart, now and then 16 s backwards; mostly of cost 1.
@@ -72,7 +72,7 @@ impl Checksum {
 /// The abusive user of the article as Redis answered, through the limiter.
 pub fn assert_naughty_user() {
     let limiter: AnyLimiter = "earrrl 1/1s half-life 20s".parse().unwrap();
-    let (mut state, mut allowed, mut refused) = (limiter.fresh(), 0, Vec::new());
+    let (mut state, mut allowed, mut refused) = (limiter.initial(), 0, Vec::new());
     for request in earrrl() {
         let outcome = limiter.check(&mut state, request.at, 1.0);
         let near = (outcome.level - request.estimate_before).abs() <= 8.3e-9 * outcome.level;

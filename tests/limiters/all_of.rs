@@ -21,7 +21,7 @@ proptest! {
         let each = |cases: Vec<crate::Case>| joined(cases.into_iter().map(|c| c.limiter).collect());
         let events = cases[0].events(&steps);
         let (a, b) = (each(cases), each(shuffled));
-        let (mut state_a, mut state_b) = (a.fresh(), b.fresh());
+        let (mut state_a, mut state_b) = (a.initial(), b.initial());
         for (at, cost) in events {
             let outcomes = (a.check(&mut state_a, at, cost), b.check(&mut state_b, at, cost));
             prop_assert_eq!(outcomes.0, outcomes.1, "{}", a);
@@ -36,9 +36,9 @@ proptest! {
     ) {
         let limits: Vec<_> = cases.iter().map(|case| case.limiter.clone()).collect();
         let all = joined(limits.clone());
-        let (mut state, mut apart) = (all.fresh(), limits.iter().map(Limiter::fresh).collect::<Vec<_>>());
+        let (mut state, mut apart) = (all.initial(), limits.iter().map(Limiter::fresh).collect::<Vec<_>>());
         for (at, cost) in cases[0].events(&steps) {
-            let passes = limits.iter().zip(&apart).all(|(l, s)| l.ask(s, at, cost).passes());
+            let passes = limits.iter().zip(&apart).all(|(l, s)| l.peek(s, at, cost).passes());
             for (limit, state) in limits.iter().zip(&mut apart) {
                 limit.count(state, at, cost, passes);
             }
@@ -52,7 +52,7 @@ proptest! {
 
 /// Events at a steady gap through `limit`: how many pass in each minute.
 fn per_minute(limit: &AnyLimiter, gap_micros: i64, minutes: i64) -> Vec<usize> {
-    let mut state = limit.fresh();
+    let mut state = limit.initial();
     let mut allowed = vec![0; minutes as usize];
     for at in (0..minutes * 60_000_000).step_by(gap_micros as usize) {
         if limit.check(&mut state, Time::from_micros(at), 1.0).is_allowed() {
@@ -86,13 +86,13 @@ fn refused_events_use_up_no_other_limit() {
 fn counting_one_after_the_other_is_the_bug() {
     let limits = ["10/1s", "120/1m", "240/1h"].map(limiter);
     // From the largest, as it happens when they are written in that order.
-    let mut counts = limits.each_ref().map(|limit| (limit.fresh(), limit));
+    let mut counts = limits.each_ref().map(|limit| (limit.initial(), limit));
     counts.reverse();
     let mut allowed = 0;
     for i in 0..360_000 {
         let at = Time::from_micros(i * 10_000);
         allowed += i32::from(counts.iter_mut().all(|(state, limit)| {
-            let passes = limit.ask(state, at, 1.0).passes();
+            let passes = limit.peek(state, at, 1.0).passes();
             limit.count(state, at, 1.0, true);
             passes
         }));
@@ -104,7 +104,7 @@ fn counting_one_after_the_other_is_the_bug() {
 #[test]
 fn the_reason_is_the_limit_that_decides() {
     let all = limiter("10/1s & 15/1m & leaky-bucket 100/1s queue 100");
-    let mut state = all.fresh();
+    let mut state = all.initial();
     let mut send = |at: i64| all.check(&mut state, Time::from_micros(at), 1.0);
     let text = |outcome: Outcome| outcome.to_string();
     assert_eq!(text(send(0)), "allowed: level 1, limit 10");
@@ -123,8 +123,8 @@ fn the_reason_is_the_limit_that_decides() {
 #[test]
 fn several_keys_count_in_all_or_in_none() {
     let (per_address, per_user) = (limiter("sliding-log 5/1m"), limiter("sliding-log 3/1m"));
-    let mut address = per_address.fresh();
-    let mut users = [per_user.fresh(), per_user.fresh()];
+    let mut address = per_address.initial();
+    let mut users = [per_user.initial(), per_user.initial()];
     let mut send = |user: usize| {
         let mut parts = [
             Part { limiter: &per_address, state: &mut address },
@@ -156,7 +156,7 @@ fn what_counts_attempts_counts_them_in_company() {
         ("gcra 100/1m", false),
     ] {
         let (alone, with) = (limiter(text), limiter(&format!("{text} & 1/1m")));
-        let (mut state, mut expected) = (with.fresh(), alone.fresh());
+        let (mut state, mut expected) = (with.initial(), alone.initial());
         for i in 0..10 {
             let now = Time::from_micros(i);
             with.check(&mut state, now, 1.0);
@@ -166,6 +166,6 @@ fn what_counts_attempts_counts_them_in_company() {
         }
         let now = Time::from_micros(20);
         let ratescope::limit::any::AnyState::AllOf(states) = &state else { unreachable!() };
-        assert_eq!(alone.ask(&states[0], now, 0.0), alone.ask(&expected, now, 0.0), "{text}");
+        assert_eq!(alone.peek(&states[0], now, 0.0), alone.peek(&expected, now, 0.0), "{text}");
     }
 }

@@ -7,7 +7,7 @@ use ratescope::{Limiter, Time};
 /// How many of `times` pass.
 fn passed(text: &str, times: impl IntoIterator<Item = f64>) -> Vec<bool> {
     let limiter = limiter(text);
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     let check = |at| limiter.check(&mut state, Time::from_secs(at).unwrap(), 1.0).is_allowed();
     times.into_iter().map(check).collect()
 }
@@ -71,7 +71,7 @@ fn tokens_come_whole() {
 fn a_cost_of_zero_counts_nothing() {
     for text in ["gcra 2/1s", "fixed-window 2/1s", "sliding-log 2/1s", "sliding-counter 2/1s"] {
         let limiter = limiter(text);
-        let mut state = limiter.fresh();
+        let mut state = limiter.initial();
         for _ in 0..5 {
             assert_eq!(limiter.check(&mut state, Time::ZERO, 0.0).level, 0.0, "{text}");
         }
@@ -84,7 +84,7 @@ fn a_cost_of_zero_counts_nothing() {
 fn a_limit_of_zero_refuses_everything() {
     for kind in ["fixed-window", "sliding-window", "sliding-counter", "sliding-log"] {
         let limiter = limiter(&format!("{kind} 0/1m"));
-        let mut state = limiter.fresh();
+        let mut state = limiter.initial();
         assert!(!limiter.check(&mut state, Time::ZERO, 1e-6).is_allowed());
         assert!(limiter.check(&mut state, Time::ZERO, 0.0).is_allowed());
     }
@@ -95,7 +95,7 @@ fn a_limit_of_zero_refuses_everything() {
 #[test]
 fn the_log_is_bounded() {
     let limiter = ratescope::limit::sliding_log::SlidingLog::new("10/1s".parse().unwrap()).unwrap();
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     let mut allowed = 0.0;
     for i in 0..2000 {
         if limiter.check(&mut state, Time::from_micros(i * 100), 0.001).is_allowed() {
@@ -104,15 +104,15 @@ fn the_log_is_bounded() {
         assert!(state.len() <= limiter.capacity());
     }
     assert!((allowed - 2.0f64).abs() < 1e-9, "{allowed}");
-    assert_eq!(limiter.ask(&state, Time::from_micros(1_000_000), 0.0).level, 1.999);
-    assert_eq!(limiter.ask(&state, Time::from_micros(1_199_900), 0.0).level, 0.0);
+    assert_eq!(limiter.peek(&state, Time::from_micros(1_000_000), 0.0).level, 1.999);
+    assert_eq!(limiter.peek(&state, Time::from_micros(1_199_900), 0.0).level, 0.0);
 }
 
 /// Where the limit is less than what otherwise counts as forgotten.
 #[test]
 fn a_tiny_recent_average_is_reset_when_an_event_passes() {
     let limiter = limiter("earrrl 1/7s half-life 1us");
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     let now = Time::from_micros(144);
     limiter.check(&mut state, Time::from_micros(143), 1.0);
     limiter.check(&mut state, now, 10.0);
@@ -124,7 +124,7 @@ fn a_tiny_recent_average_is_reset_when_an_event_passes() {
 #[test]
 fn more_than_a_counter_can_hold_is_over() {
     let limiter = limiter("sliding-counter 1000000000000/9000000000000s");
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     for at in [-5, 0] {
         (0..40).for_each(|_| limiter.count(&mut state, Time::from_micros(at), 1e12, true));
     }
@@ -135,7 +135,7 @@ fn more_than_a_counter_can_hold_is_over() {
 #[test]
 fn a_log_shrinks() {
     let AnyLimiter::SlidingLog(limiter) = limiter("sliding-log 10000/1s") else { panic!() };
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     for at in 0..10_000 {
         limiter.check(&mut state, Time::from_micros(at), 1.0);
     }

@@ -24,7 +24,7 @@ fn limiter() -> impl Strategy<Value = Exim> {
 fn in_use() -> impl Strategy<Value = (Exim, <Exim as Limiter>::State, Time)> {
     (limiter(), events(magnitude(-6.0, 0.3)), gap()).prop_map(|(exim, events, gap)| {
         let mode = if exim.mode == Mode::Readonly { Mode::Strict } else { exim.mode };
-        let (writer, mut state, mut now) = (Exim { mode, ..exim }, exim.fresh(), Time::ZERO);
+        let (writer, mut state, mut now) = (Exim { mode, ..exim }, exim.initial(), Time::ZERO);
         for (at, part) in events {
             now = at;
             writer.measure(&mut state, at, part * exim.limit.count());
@@ -36,7 +36,7 @@ fn in_use() -> impl Strategy<Value = (Exim, <Exim as Limiter>::State, Time)> {
 /// How many events of cost `cost` at the same instant pass, from rest.
 fn burst(limit: f64, per: Span, cost: f64) -> usize {
     let exim = Exim { limit: Rate::new(limit, per).unwrap(), mode: Mode::Strict };
-    let mut state = exim.fresh();
+    let mut state = exim.initial();
     let passes = |_: &usize| exim.check(&mut state, Time::ZERO, cost).is_allowed();
     (0..).take_while(passes).count()
 }
@@ -166,7 +166,7 @@ proptest! {
 fn a_wait_beyond_the_end_of_time_is_never() {
     let per = Span::from_secs(1e15).unwrap();
     let exim = Exim { limit: Rate::new(2.0, per).unwrap(), mode: Mode::Strict };
-    let mut state = exim.fresh();
+    let mut state = exim.initial();
     let outcomes = [0, 0, 0].map(|at| exim.check(&mut state, Time::from_micros(at), 1.0));
     assert_eq!(outcomes.map(|o| o.is_allowed()), [true, true, false]);
     assert_eq!(outcomes[2].retry_after(), Some(Retry::Never));

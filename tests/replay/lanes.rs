@@ -8,7 +8,7 @@ use ratescope::{Limiter, Retry, Span};
 /// Verdicts of a limiter that is given events of one sender.
 fn alone(limiter: &str, events: impl Iterator<Item = Sent>) -> (u64, u64) {
     let limiter: AnyLimiter = limiter.parse().unwrap();
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     events.fold((0, 0), |(allowed, refused), (at, cost, _)| {
         match limiter.check(&mut state, at, cost).is_allowed() {
             true => (allowed + 1, refused),
@@ -68,11 +68,11 @@ fn per_user_is_a_limit_for_each() {
 fn per_user_and_per_address_together() {
     let replay = scripted("gcra 6/10s per user & gcra 9/10s per address");
     let [user, address] = ["gcra 6/10s", "gcra 9/10s"].map(|t| t.parse::<AnyLimiter>().unwrap());
-    let mut users = [user.fresh(), user.fresh()];
-    let mut all = address.fresh();
+    let mut users = [user.initial(), user.initial()];
+    let mut all = address.initial();
     let mut allowed = 0;
     for (at, cost, who) in events() {
-        if user.ask(&users[who], at, cost).passes() && address.ask(&all, at, cost).passes() {
+        if user.peek(&users[who], at, cost).passes() && address.peek(&all, at, cost).passes() {
             user.count(&mut users[who], at, cost, true);
             address.count(&mut all, at, cost, true);
             allowed += 1;
@@ -81,7 +81,7 @@ fn per_user_and_per_address_together() {
     let lane = &replay.lanes()[0];
     assert_eq!(counts(lane), (allowed, events().len() as u64 - allowed));
     let levels = [(&user, &users[0]), (&user, &users[1]), (&address, &all)];
-    let levels = levels.map(|(l, s)| l.ask(s, replay.now(), 0.0)).map(|a| (a.level, a.limit));
+    let levels = levels.map(|(l, s)| l.peek(s, replay.now(), 0.0)).map(|a| (a.level, a.limit));
     let tightest = levels.into_iter().max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
     assert_eq!(Some(lane.level(replay.now())), tightest);
 }
@@ -182,8 +182,8 @@ fn what_a_lane_says_of_itself() {
     assert_eq!(bucket.again(now), Retry::After(Span::seconds(1)));
     assert_eq!(log.again(now), Retry::After(Span::seconds(10)));
     // A period is open at its beginning, so it is a microsecond short of the next token.
-    assert_eq!((bucket.most_in_period(1.0), log.most_in_period(1.0)), (19.999999, 10.0));
-    assert_eq!(adaptive.most_in_period(1.0), f64::INFINITY);
+    assert_eq!((bucket.max_admitted(1.0), log.max_admitted(1.0)), (19.999999, 10.0));
+    assert_eq!(adaptive.max_admitted(1.0), f64::INFINITY);
     assert!(adaptive.doubling_time().is_some() && exim.doubling_time().is_none());
     // Asked about the settings' cost.
     replay.set("cost", "11").unwrap();

@@ -3,8 +3,9 @@
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::lab::trace::{Point, Trace};
-use crate::limit::exim::{Exim, Verdict};
-use crate::outcome::Retry;
+use crate::limit::Limiter;
+use crate::limit::exim::Exim;
+use crate::outcome::{Outcome, Retry};
 use crate::time::{Span, Time};
 
 /// Exim's limiter with a smoothed line beside its rate, and the history of both.
@@ -37,10 +38,8 @@ pub struct Event {
     pub gap: Option<f64>,
     /// The rate as stored before it.
     pub before: f64,
-    /// What was measured with it, and whether that was over the limit.
-    pub verdict: Verdict,
-    /// Whether it was refused: over the limit, and there is one.
-    pub refused: bool,
+    /// What was measured with it, and whether that let it pass.
+    pub outcome: Outcome,
 }
 
 impl Instrument {
@@ -64,20 +63,23 @@ impl Instrument {
     pub fn event(&mut self, now: Time) {
         let smoothed = self.smoothed_at(now);
         let before = self.state;
-        let verdict = self.limiter.measure(&mut self.state, now, 1.0);
+        let initial = self.limiter.initial();
+        let mut state = before.unwrap_or(initial);
+        let outcome = self.limiter.check(&mut state, now, 1.0);
+        self.state = (state != initial).then_some(state);
         // A refused event that is not stored leaves both lines where they were.
         let rate = if self.state == before {
             self.rate_at(now)
         } else {
             (self.smoothed, self.since) = (smoothed, now);
-            verdict.rate
+            outcome.level
         };
-        let refused = verdict.over && !self.limiter.measures_only();
+        let refused = !outcome.is_allowed();
         self.allowed += u64::from(!refused);
         self.refused += u64::from(refused);
         let gap = before.map(|last| now.since(last.at));
         let before = before.map_or(0.0, |last| last.rate);
-        self.last = Some(Event { at: now, limiter: self.limiter, gap, before, verdict, refused });
+        self.last = Some(Event { at: now, limiter: self.limiter, gap, before, outcome });
         self.record(now, rate, smoothed, u32::from(!refused), u32::from(refused));
     }
 
@@ -141,10 +143,8 @@ impl Instrument {
 
     /// When an event at `now` would be allowed; at once if there is no limit.
     pub fn retry_after(&self, now: Time) -> Retry {
-        match self.limiter.measures_only() {
-            true => Retry::After(Span::ZERO),
-            false => self.limiter.retry_after(self.state, now, 1.0),
-        }
+        let state = self.state.unwrap_or(self.limiter.initial());
+        self.limiter.retry_after(&state, now, 1.0)
     }
 
     /// Events allowed so far.
@@ -179,7 +179,7 @@ impl Instrument {
             smoothed: smoothed * self.per_second,
             decay: self.period(),
             increase: self.increase,
-            judged: self.last.map_or(0.0, |event| event.verdict.rate),
+            judged: self.last.map_or(0.0, |event| event.outcome.level),
             limit: self.limiter.limit.count(),
             allowed,
             refused,

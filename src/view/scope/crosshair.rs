@@ -5,6 +5,7 @@ use super::{Look, lines};
 use crate::estimate::exim::Measured;
 use crate::lab::scope::Scope;
 use crate::lab::trace::Column;
+use crate::limit::Limiter;
 use crate::limit::exim::{Exim, Mode};
 use crate::outcome::Retry;
 use crate::plot::axis;
@@ -105,7 +106,7 @@ fn verdict(column: &Column) -> Vec<String> {
     let again = match Rate::new(end.limit, end.decay) {
         Ok(limit) => {
             let state = Measured { rate: end.rate * end.decay.secs(), at: end.at };
-            Exim { limit, mode: Mode::Strict }.retry_after(Some(state), end.at, 1.0)
+            Exim { limit, mode: Mode::Strict }.retry_after(&state, end.at, 1.0)
         }
         Err(_) => Retry::Never,
     };
