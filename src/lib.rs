@@ -20,8 +20,8 @@
 //! let outcome = limiter.check(&mut alice, now, 1.0);
 //! assert!(!outcome.is_allowed());
 //!
-//! // It says when to come back, and means it.
-//! if let Some(Retry::After(wait)) = outcome.retry_after() {
+//! // Asked when to come back, it says so and means it.
+//! if let Retry::After(wait) = limiter.retry_after(&alice, now, 1.0) {
 //!     assert!(limiter.check(&mut alice, now.after(wait), 1.0).is_allowed());
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -55,7 +55,7 @@
 //! ```
 //! # use ratescope::Time;
 //! let start = std::time::Instant::now();
-//! let now = Time::from_micros(start.elapsed().as_micros() as i64);
+//! let now = Time::from(start.elapsed());
 //! ```
 //!
 //! **Time may run backwards**, and no one is locked out for it: [`limit`] says what happens then.
@@ -95,6 +95,8 @@
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(feature = "serde")]
+mod as_text;
 pub mod estimate;
 pub mod event;
 pub mod keyed;

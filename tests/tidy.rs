@@ -25,7 +25,7 @@ const FLOORS: [(char, &str, &[&str]); 6] = [
 /// What only floor 4 may name: clocks, the browser and the rest of the outside world.
 const OUTSIDE: [&str; 12] = [
     "Instant::now",
-    "SystemTime",
+    "SystemTime::now",
     "Date::now",
     "Date::new_0",
     "performance",

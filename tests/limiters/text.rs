@@ -58,7 +58,7 @@ fn words_left_out() {
             "fixed-window 10/1s & fixed-window 120/1m & sliding-window 240/1h precision 1m",
         ),
         ("  gcra\t10/1s  ", "gcra 10/1s burst 10"),
-        ("64K/1h&gcra 10/1s", "fixed-window 65536/1h & gcra 10/1s burst 10"),
+        ("64K/1h&gcra 10/1s", "fixed-window 64000/1h & gcra 10/1s burst 10"),
     ] {
         assert_eq!(read.parse::<AnyLimiter>().unwrap().to_string(), written);
     }
