@@ -95,9 +95,10 @@ fn known(defaults: &Defaults) -> String {
 pub(crate) fn limit_texts(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let in_key = |at: usize| {
         let (before, after) = (&text[..at], text[at + 1..].trim_start());
-        let word = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+        let mut words = before.rsplit(char::is_whitespace);
+        let begun = words.next().is_some_and(|word| !word.is_empty());
+        let key = begun && words.find(|word| !word.is_empty()) == Some("per");
         let next = after.split(|c: char| c.is_whitespace() || matches!(c, '&' | '+')).next();
-        let key = word < at && before[..word].split_whitespace().next_back() == Some("per");
         key && !next.is_some_and(|next| next.contains('/') || is_limiter(next))
     };
     let joint = move |&(at, c): &(usize, char)| c == '&' || (c == '+' && !in_key(at));
