@@ -7,7 +7,7 @@
 //! median. Without `--bench`, as `cargo test --benches` calls it, each is done once.
 #![allow(clippy::unwrap_used)]
 
-use ratescope::keyed::Keyed;
+use ratescope::store::Keyed;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::{Event, Limiter, Store, Time};
 use std::env;
@@ -108,7 +108,7 @@ fn policy(what: &str, gap: i64) -> Task {
 /// A hundred thousand keys in turn, in room for half of them.
 fn keyed() -> Task {
     let limiter: AnyLimiter = "gcra 100/1s".parse().unwrap();
-    let (mut keyed, mut now) = (Keyed::new(limiter, 50_000), 0);
+    let (keyed, mut now) = (Keyed::new(limiter, 50_000), 0);
     let call = move || {
         for _ in 0..CALLS {
             now += 10;
