@@ -48,8 +48,8 @@ mod decide;
 mod key;
 mod text;
 
-pub(crate) use decide::retry_after;
 pub use decide::{Verdict, strictest};
+pub(crate) use decide::{retry_after, stricter};
 pub use key::Per;
 pub use text::Defaults;
 #[cfg(feature = "lab")]

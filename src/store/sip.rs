@@ -6,21 +6,35 @@
 //! and a number goes in as a number. Where the hash is all that is done before memory is waited
 //! for, that is a tenth of a decision.
 
+use core::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// A secret of 128 bits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Secret([u64; 2]);
+/// A secret of 128 bits, with which keys are hashed: SipHash-1-3.
+#[derive(Clone, Copy)]
+pub struct Secret([u64; 2]);
 
 impl Secret {
     /// A new one, from where std gets its own. Loom runs the same program again and again, and
     /// needs the same hashes.
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         if cfg!(all(test, loom)) {
             return Secret([1, 2]);
         }
         let random = RandomState::new();
         Secret([0, 1].map(|half: u64| random.hash_one(half)))
+    }
+}
+
+impl Default for Secret {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Says nothing of the secret.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secret").finish_non_exhaustive()
     }
 }
 
@@ -41,8 +55,9 @@ impl BuildHasher for Secret {
     }
 }
 
-/// A hash that is being made.
-pub(super) struct Sip {
+/// A hash by a [`Secret`] that is being made.
+#[derive(Clone, Debug)]
+pub struct Sip {
     v: [u64; 4],
     /// The bytes that do not fill a word yet, the first lowest.
     tail: u64,
@@ -89,10 +104,11 @@ impl Sip {
 impl Hasher for Sip {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        for part in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word.iter_mut().zip(part).for_each(|(to, from)| *to = *from);
-            self.bytes(u64::from_le_bytes(word), part.len() as u32);
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.bytes(u64::from_le_bytes(*word), 8));
+        if !rest.is_empty() {
+            let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            self.bytes(last, rest.len() as u32);
         }
     }
 
