@@ -11,6 +11,7 @@ use ratescope::limit::gcra::Gcra;
 use ratescope::store::Keyed;
 use ratescope::{Limiter, Store};
 use std::cell::Cell;
+use std::fmt::Display;
 use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -116,24 +117,50 @@ fn our_exim() -> Exim {
     Exim { limit: format!("{LIMIT}/1s").parse().unwrap(), mode: Mode::Strict }
 }
 
+fn our_gcra() -> Gcra {
+    Gcra::new(our_exim().limit, f64::from(LIMIT)).unwrap()
+}
+
 pub(crate) fn keyed_exim(capacity: usize) -> Contestant {
     keyed(our_exim(), capacity)
 }
 
 pub(crate) fn keyed_gcra(capacity: usize) -> Contestant {
-    let gcra = Gcra::new(our_exim().limit, f64::from(LIMIT)).unwrap();
-    keyed(gcra, capacity)
+    keyed(our_gcra(), capacity)
 }
 
-fn keyed<L>(limiter: L, capacity: usize) -> Contestant
+/// With the hash that hashbrown has.
+pub(crate) fn trusting_exim(capacity: usize) -> Contestant {
+    trusting(our_exim(), capacity)
+}
+
+pub(crate) fn trusting_gcra(capacity: usize) -> Contestant {
+    trusting(our_gcra(), capacity)
+}
+
+fn keyed<L: Ours>(limiter: L, capacity: usize) -> Contestant {
+    let name = format!("`Keyed`, `{limiter}`");
+    by(&name, Keyed::new(limiter, capacity))
+}
+
+fn trusting<L: Ours>(limiter: L, capacity: usize) -> Contestant {
+    let name = format!("`Keyed` with hashbrown's hasher, `{limiter}`");
+    by(&name, Keyed::with_hasher(limiter, capacity, hashbrown::DefaultHashBuilder::default()))
+}
+
+/// A limiter of ours.
+trait Ours: Limiter<State: PartialEq + Send + Sync> + Display + Send + Sync + 'static {}
+
+impl<L: Limiter<State: PartialEq + Send + Sync> + Display + Send + Sync + 'static> Ours for L {}
+
+fn by<L: Ours, H>(name: &str, keyed: Keyed<L, H>) -> Contestant
 where
-    L: Limiter<State: PartialEq + Send + Sync> + ToString + Send + Sync + 'static,
+    H: BuildHasher + Send + Sync + 'static,
 {
-    let name = format!("`Keyed`, `{}`", limiter.to_string());
-    let keyed = Arc::new(Keyed::new(limiter, capacity));
+    let keyed = Arc::new(keyed);
     let same = keyed.clone();
     let passes = move |event: &Event| keyed.check(&event.key, event.now, 1.0).is_allowed();
-    Contestant::shared(&name, passes).forgets(move || same.forgotten())
+    Contestant::shared(name, passes).forgets(move || same.forgotten())
 }
 
 /// A policy for texts, as a service has them.

@@ -19,7 +19,7 @@
 
 use super::sip::Secret;
 use super::sync::{Mutex, MutexGuard, lock};
-use super::table::{Entry, Place, Table};
+use super::table::{Place, Table};
 use super::tags::{SHARDS, WAYS, shard};
 use crate::limit::Limiter;
 use crate::outcome::{Outcome, Retry};
@@ -46,12 +46,21 @@ pub struct Keyed<L: Limiter, H = Secret> {
 #[repr(align(128))]
 struct Shard<S>(Mutex<Kept<S>>);
 
-/// What a shard remembers.
+/// What a shard remembers. Its first cache line, with the lock, is all that most events need.
 #[derive(Clone, Debug)]
+#[repr(C)]
 struct Kept<S> {
-    table: Table<S>,
     /// The latest time of an event. One before it comes out of order, or the clock was set back.
     latest: Time,
+    table: Table<S>,
+}
+
+impl<S: Clone> Kept<S> {
+    /// Puts in a new key.
+    #[inline(never)]
+    fn put<L: Limiter<State = S>>(&mut self, limiter: &L, hash: u64, state: S, now: Time) -> Place {
+        self.table.insert(hash, state, &mut is_refused(limiter, now, self.latest))
+    }
 }
 
 impl<L: Limiter> Keyed<L>
@@ -237,41 +246,41 @@ where
         self.remember(now, cost, passed, allowed);
     }
 
-    /// Uses the key. A new key is remembered when there is something to remember: what is as it
-    /// was initially need not push out anything.
+    /// Uses the key. A new one is remembered when there is something to remember: what is as it was
+    /// initially need not push out anything.
     #[inline(always)]
     fn update<R>(&mut self, now: Time, change: impl FnOnce(&L, &mut L::State) -> R) -> R {
-        let (limiter, initial, kept) = (self.limiter, self.initial, &mut *self.kept);
+        let (limiter, kept) = (self.limiter, &mut *self.kept);
         kept.latest = kept.latest.max(now);
         if let Some(place) = self.place {
             return change(limiter, &mut kept.table.use_at(place).state);
         }
-        let mut state = initial.clone();
+        let mut state = self.initial.clone();
         let result = change(limiter, &mut state);
-        if state != *initial {
-            let mut is_refused = is_refused(limiter, now, kept.latest);
-            self.place = Some(kept.table.insert(self.hash, state, &mut is_refused));
+        if state != *self.initial {
+            self.place = Some(kept.put(limiter, self.hash, state, now));
         }
         result
     }
 
     /// Remembers the cost of an event that the limiter refused for what came before it, until one
     /// that costs as much passes. One that is refused whatever came before says nothing of the key.
+    ///
+    /// Senders at their limit pass and are refused by turns, and no processor foresees which. So it
+    /// is only the sign that turns, without a branch, as long as events cost the same.
     #[inline(always)]
     fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
         let Some(place) = self.place else { return };
-        let Entry { refused, .. } = self.kept.table.at_mut(place);
-        if allowed {
-            if cost >= f64::from(*refused) {
-                *refused = 0.0;
+        let refused = &mut self.kept.table.at_mut(place).refused;
+        let known = f64::from(refused.abs());
+        if !passed & (cost != known) {
+            if self.limiter.peek(self.initial, now, cost).is_allowed() {
+                *refused = round_down(cost);
             }
-        } else if !passed {
-            let cost32 = round_down(cost);
-            let (limiter, initial) = (self.limiter, self.initial);
-            if cost32 != *refused && limiter.peek(initial, now, cost).is_allowed() {
-                *refused = cost32;
-            }
+            return;
         }
+        let is_refused = !passed | ((*refused > 0.0) & !(allowed & (cost >= known)));
+        *refused = refused.copysign(if is_refused { 1.0 } else { -1.0 });
     }
 }
 

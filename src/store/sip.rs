@@ -11,17 +11,31 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// A secret of 128 bits, with which keys are hashed: SipHash-1-3.
 #[derive(Clone, Copy)]
-pub struct Secret([u64; 2]);
+pub struct Secret {
+    /// What every hash begins with.
+    begin: [u64; 4],
+}
 
 impl Secret {
     /// A new one, from where std gets its own. Loom runs the same program again and again, and
     /// needs the same hashes.
     pub fn new() -> Self {
         if cfg!(all(test, loom)) {
-            return Secret([1, 2]);
+            return Self::from_halves([1, 2]);
         }
         let random = RandomState::new();
-        Secret([0, 1].map(|half: u64| random.hash_one(half)))
+        Self::from_halves([0, 1].map(|half: u64| random.hash_one(half)))
+    }
+
+    fn from_halves([a, b]: [u64; 2]) -> Self {
+        // "somepseudorandomlygeneratedbytes", as the paper has it.
+        let begin = [
+            a ^ 0x736f_6d65_7073_6575,
+            b ^ 0x646f_7261_6e64_6f6d,
+            a ^ 0x6c79_6765_6e65_7261,
+            b ^ 0x7465_6462_7974_6573,
+        ];
+        Secret { begin }
     }
 }
 
@@ -43,20 +57,11 @@ impl BuildHasher for Secret {
 
     #[inline(always)]
     fn build_hasher(&self) -> Sip {
-        let [a, b] = self.0;
-        // "somepseudorandomlygeneratedbytes", as the paper has it.
-        let v = [
-            a ^ 0x736f_6d65_7073_6575,
-            b ^ 0x646f_7261_6e64_6f6d,
-            a ^ 0x6c79_6765_6e65_7261,
-            b ^ 0x7465_6462_7974_6573,
-        ];
-        Sip { v, tail: 0, length: 0 }
+        Sip { v: self.begin, tail: 0, length: 0 }
     }
 }
 
 /// A hash by a [`Secret`] that is being made.
-#[derive(Clone, Debug)]
 pub struct Sip {
     v: [u64; 4],
     /// The bytes that do not fill a word yet, the first lowest.
@@ -145,7 +150,8 @@ mod tests {
 
     /// What is put in here and into the hasher of std, which has no secret when it is new.
     fn both(put: impl Fn(&mut dyn Hasher)) -> [u64; 2] {
-        let (mut ours, mut std) = (Secret([0, 0]).build_hasher(), DefaultHasher::new());
+        let (mut ours, mut std) =
+            (Secret::from_halves([0, 0]).build_hasher(), DefaultHasher::new());
         put(&mut ours);
         put(&mut std);
         [ours.finish(), std.finish()]
@@ -171,7 +177,7 @@ mod tests {
     #[test]
     fn numbers_are_their_bytes() {
         let hash = |put: &dyn Fn(&mut Sip)| {
-            let mut hasher = Secret([3, 4]).build_hasher();
+            let mut hasher = Secret::from_halves([3, 4]).build_hasher();
             hasher.write(b"xyz");
             put(&mut hasher);
             hasher.finish()

@@ -33,7 +33,8 @@ pub(super) struct Entry<S> {
     /// The number of its last use. The numbers begin anew after 2³² uses of the table, so what was
     /// not used for so long may seem to have been used since: it then stays a while longer.
     used: u32,
-    /// The cost of the last event that was refused for what came before it; 0 when there is none.
+    /// The cost of the last event that was refused for what came before it, negative when one that
+    /// costs as much has passed since; 0 when there is none.
     pub(super) refused: f32,
     pub(super) state: S,
 }
@@ -51,26 +52,28 @@ pub(super) struct Place {
     way: usize,
 }
 
-/// The states of a shard.
+/// The states of a shard. What every event needs comes first, and is one cache line together with
+/// the lock and the time before it.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Table<S> {
     /// The tags of each set, apart from the entries: of a million keys they are a megabyte.
-    tags: Vec<Tags>,
-    sets: Vec<Set<S>>,
+    tags: Box<[Tags]>,
+    sets: Box<[Set<S>]>,
+    uses: u32,
+    len: usize,
     /// The most sets.
     most: usize,
+    forgotten: u64,
     /// What stands where no entry is; it is never looked at.
     blank: S,
-    len: usize,
-    uses: u32,
-    forgotten: u64,
 }
 
 impl<S: Clone> Table<S> {
     /// A table of up to `most` sets, and of none yet.
     pub(super) fn new(most: usize, blank: S) -> Self {
-        let (tags, sets) = (Vec::new(), Vec::new());
-        Table { tags, sets, most, blank, len: 0, uses: 0, forgotten: 0 }
+        let (tags, sets) = (Box::default(), Box::default());
+        Table { tags, sets, uses: 0, len: 0, most, forgotten: 0, blank }
     }
 
     /// The most entries.
@@ -91,11 +94,20 @@ impl<S: Clone> Table<S> {
     /// Where the entry with this hash is.
     #[inline]
     pub(super) fn find(&self, hash: u64) -> Option<Place> {
-        let [first, second] = sets(hash, self.sets.len());
-        self.find_in(first, hash).or_else(|| {
-            let is_full = self.tags.get(first).is_some_and(|tags| tags.is_full());
-            if is_full { self.find_in(second, hash) } else { None }
-        })
+        let first = super::tags::first_set(hash, self.sets.len());
+        match self.find_in(first, hash) {
+            None => self.find_second(first, hash),
+            found => found,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_second(&self, first: usize, hash: u64) -> Option<Place> {
+        if !self.tags.get(first)?.is_full() {
+            return None;
+        }
+        self.find_in(super::tags::second_set(hash, self.sets.len()), hash)
     }
 
     #[inline(always)]
@@ -129,7 +141,7 @@ impl<S: Clone> Table<S> {
 
     /// All entries, in no order.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry<S>> {
-        self.tags.iter().zip(&self.sets).flat_map(|(tags, set)| set.0.iter().take(tags.len()))
+        self.tags.iter().zip(&*self.sets).flat_map(|(tags, set)| set.0.iter().take(tags.len()))
     }
 
     /// All entries, to change them.
@@ -239,7 +251,7 @@ impl<S: Clone> Table<S> {
         for i in 0..refused.len() {
             let oldest = self.oldest(sets, |place| !refused[..i].contains(&Some(place)))?;
             let entry = self.at_mut(oldest);
-            if entry.refused == 0.0 || !is_refused(&mut entry.state, entry.refused) {
+            if entry.refused <= 0.0 || !is_refused(&mut entry.state, entry.refused) {
                 return Some(oldest);
             }
             refused[i] = Some(oldest);
@@ -259,10 +271,10 @@ impl<S: Clone> Table<S> {
         let count = (self.sets.len() + (self.sets.len() / 4).max(1)).min(self.most);
         let blank = Entry { hash: 0, used: 0, refused: 0.0, state: self.blank.clone() };
         let set = Set(core::array::from_fn(|_| blank.clone()));
-        let tags = core::mem::replace(&mut self.tags, vec![Tags::default(); count]);
-        let sets = core::mem::replace(&mut self.sets, vec![set; count]);
+        let tags = core::mem::replace(&mut self.tags, vec![Tags::default(); count].into());
+        let sets = core::mem::replace(&mut self.sets, vec![set; count].into());
         self.len = 0;
-        for (tags, set) in tags.into_iter().zip(sets) {
+        for (tags, set) in tags.iter().zip(sets) {
             for entry in set.0.into_iter().take(tags.len()) {
                 self.put(entry, is_refused);
             }

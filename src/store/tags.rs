@@ -27,7 +27,7 @@
 pub(super) const WAYS: usize = 8;
 
 /// The most shards that [`shard`] can tell apart.
-pub(super) const SHARDS: usize = 64;
+pub(super) const SHARDS: usize = 32;
 
 /// The shard of a key, of `shards`, a power of two.
 pub(super) fn shard(hash: u64, shards: usize) -> usize {
@@ -38,12 +38,20 @@ pub(super) fn shard(hash: u64, shards: usize) -> usize {
 /// differ unless there is only one.
 #[inline(always)]
 pub(super) fn sets(hash: u64, count: usize) -> [usize; 2] {
-    let choose = |x: u64| ((x * count as u64) >> 32) as usize;
-    let (first, second) = (choose(hash >> 32), choose(hash & 0xffff_ffff));
+    [first_set(hash, count), second_set(hash, count)]
+}
+#[inline(always)]
+pub(super) fn first_set(hash: u64, count: usize) -> usize {
+    ((hash >> 32) * count as u64 >> 32) as usize
+}
+#[inline(always)]
+pub(super) fn second_set(hash: u64, count: usize) -> usize {
+    let first = first_set(hash, count);
+    let second = ((hash & 0xffff_ffff) * count as u64 >> 32) as usize;
     if first != second {
-        return [first, second];
+        return second;
     }
-    [first, if first + 1 < count { first + 1 } else { 0 }]
+    if first + 1 < count { first + 1 } else { 0 }
 }
 
 /// The tag of a key: a byte of its hash, but never 0.
