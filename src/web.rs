@@ -8,21 +8,14 @@ mod canvas;
 mod ease;
 mod pointer;
 
-#[cfg(feature = "compare-page")]
 mod compare;
-#[cfg(feature = "compare-page")]
 mod comparison;
 
-#[cfg(feature = "scope-page")]
 mod app;
-#[cfg(feature = "scope-page")]
 mod dom;
-#[cfg(feature = "scope-page")]
 mod scope;
 
-#[cfg(feature = "compare-page")]
 pub use compare::Compare;
-#[cfg(feature = "scope-page")]
 pub use scope::Page;
 
 use crate::time::{Span, Time};
@@ -47,7 +40,7 @@ fn look_back(from: Time, seconds: f64, oldest: Time, now: Time) -> Option<Time> 
 
 /// Has the console say what a panic says. Where it was, the error that the script then catches has.
 fn tell_of_panics() {
-    std::panic::set_hook(Box::new(|info| web_sys::console::error_1(&said(info))));
+    console_error_panic_hook::set_once();
 }
 
 fn said(error: impl core::fmt::Display) -> JsValue {

@@ -54,7 +54,7 @@ const INEXACT: [&str; 24] = [
 ];
 
 /// The top level: what the design lists, and what its tools want to find there.
-const TOP_LEVEL: [&str; 18] = [
+const TOP_LEVEL: [&str; 17] = [
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
@@ -62,7 +62,6 @@ const TOP_LEVEL: [&str; 18] = [
     "LICENSE-MIT",
     "src",
     "tests",
-    "page",
     "www",
     "benches",
     "examples",

@@ -1,5 +1,5 @@
 // The comparison: a row of controls over each lane of the graph.
-import load, { Compare } from "./pkg/compare.js";
+import load, { Compare } from "./pkg/ratescope.js";
 import { $, on, start } from "./shared.js";
 
 /** Text changes at most this often, in milliseconds; faster can't be read. */

@@ -1,5 +1,5 @@
 // The Scope: one limiter, measured.
-import load, { Page } from "./pkg/scope.js";
+import load, { Page } from "./pkg/ratescope.js";
 import { start } from "./shared.js";
 
 start({

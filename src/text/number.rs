@@ -51,23 +51,23 @@ impl fmt::Display for Decimal {
     }
 }
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(all(target_arch = "wasm32", feature = "page")))]
 fn parse(digits: &str) -> Option<f64> {
     digits.parse().ok()
 }
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(all(target_arch = "wasm32", feature = "page")))]
 fn print(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{value}")
 }
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", feature = "page"))]
 fn parse(digits: &str) -> Option<f64> {
     Some(js_sys::Number::parse_float(digits))
 }
 
 /// JavaScript prints an exponent from 1e21 up and below 1e-6, as in `1.5e-7`; it is written out.
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", feature = "page"))]
 fn print(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let text = js_sys::Number::from(value).to_js_string();
     let text = String::from(text);

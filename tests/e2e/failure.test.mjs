@@ -43,9 +43,9 @@ pageTest('a canvas that fails', { allow: [/on purpose/] }, async ({ page, open, 
 });
 
 pageTest('a trap in WebAssembly', { allow: [/unreachable/] }, async ({ page, open, problems }) => {
-  const module = '**/scope_bg.wasm';
+  const module = '**/ratescope_bg.wasm';
   await page.route(module, (route) => route.fulfill({
-    body: trapping(readFileSync(`${root}www/pkg/scope_bg.wasm`), 'page_step'),
+    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'page_step'),
     contentType: 'application/wasm',
   }));
   await show(page, open, 'auto=off&at=5&limit=7');
@@ -62,7 +62,7 @@ pageTest('a trap in WebAssembly', { allow: [/unreachable/] }, async ({ page, ope
 });
 
 pageTest('a module that does not load', { allow: [/wasm|404|compile/i] }, async ({ page, open, problems }) => {
-  const module = '**/scope_bg.wasm';
+  const module = '**/ratescope_bg.wasm';
   await page.route(module, (route) => route.fulfill({ status: 404, body: 'gone' }));
   await open();
   await page.locator('#failed').waitFor();
