@@ -76,7 +76,7 @@ fn a_phone() {
 fn the_crosshair_over_the_past_and_a_gap() {
     let scope = run("mode=leaky&auto-rate=2&at=80");
     let at = |seconds| Time::from_secs(seconds).unwrap();
-    let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90) }];
+    let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90), hidden: true }];
     let (right, crosshair) = (at(70.0), Some(705.0));
     let look = Look { right, live: false, crosshair, gaps: &gaps, ..look(&scope, DESK) };
     in_both_themes("scope-past", &draw(&scope, &look), DESK);

@@ -17,6 +17,7 @@ use crate::lab::run::pace::Gap;
 use crate::lab::scope::{Scope, Settings};
 use crate::plot::Mark;
 use crate::time::{Span, Time};
+use crate::view::Hit;
 use frame::Frame;
 
 /// How a scope is looked at.
@@ -40,29 +41,6 @@ pub struct Look<'a> {
     pub exact: bool,
     /// Stretches to mark as unseen.
     pub gaps: &'a [Gap],
-}
-
-/// What is under the pointer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hit {
-    /// Nothing that could be pressed.
-    #[default]
-    None,
-    /// The graph: a press is an event, a drag looks back.
-    Graph,
-    /// The limit: a drag moves it.
-    Limit,
-}
-
-impl Hit {
-    /// The CSS cursor that says so.
-    pub fn cursor(self) -> &'static str {
-        match self {
-            Hit::None => "default",
-            Hit::Graph => "crosshair",
-            Hit::Limit => "ns-resize",
-        }
-    }
 }
 
 /// Everything there is to draw, back to front.
@@ -149,15 +127,4 @@ pub fn limit_at(scope: &Scope, look: &Look, y: f64) -> f64 {
     let limit = libm::round(frame.per_decay(frame.rate_at(y.max(frame.plot.y))) / step) * step;
     // The rounding of the product would show as 0.30000000000000004.
     (libm::round(limit * 1e6) / 1e6).max(0.0)
-}
-
-/// Seconds in a CSS pixel.
-pub fn seconds_per_pixel(look: &Look) -> f64 {
-    look.window.secs() / frame::plot(look.size).width
-}
-
-/// The left and right edges of the plot.
-pub fn plot_edges(look: &Look) -> [f64; 2] {
-    let plot = frame::plot(look.size);
-    [plot.x, plot.right()]
 }

@@ -11,7 +11,7 @@ import { trapping } from './trap.mjs';
 pageTest('a trap in WebAssembly', { ...tall, allow: [/unreachable/] }, async ({ page, open, problems }) => {
   const module = '**/ratescope_bg.wasm';
   await page.route(module, (route) => route.fulfill({
-    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'compare_step'),
+    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'page_step'),
     contentType: 'application/wasm',
   }));
   await compare(page, open, 'auto=off&at=5&lanes=gcra;exim strict&budget=7/10s');
