@@ -7,7 +7,7 @@
 
 use ratescope::lab::scope::{Link, Scope};
 use ratescope::plot::{palette::Theme, svg};
-use ratescope::view::scope::{Look, draw, top};
+use ratescope::view::scope::{Viewport, draw, top};
 use std::env;
 use std::error::Error;
 
@@ -44,7 +44,7 @@ pub(crate) fn picture(
     let mut scope = Scope::replay(&link)?;
     scope.advance(link.at, usize::MAX);
     let (right, settings) = (scope.now(), scope.settings());
-    let look = Look {
+    let view = Viewport {
         size: [WIDTH, HEIGHT],
         right,
         live: true,
@@ -55,5 +55,5 @@ pub(crate) fn picture(
         exact: settings.exact,
         gaps: &[],
     };
-    Ok(svg::write(&draw(&scope, &look), WIDTH, HEIGHT, theme))
+    Ok(svg::write(&draw(&scope, &view), WIDTH, HEIGHT, theme))
 }

@@ -10,7 +10,7 @@ use crate::plot::axis;
 use crate::plot::scale::Log;
 use crate::text::{BadNumber, Decimal, ParseError};
 use crate::time::{Span, Time};
-use crate::view::scope::{self, Look};
+use crate::view::scope::{self, Viewport};
 
 /// The slider's positions are powers of ten, these at its ends.
 const SLIDER: Log = Log { domain: [0.1, 1e6], range: [-1.0, 6.0] };
@@ -121,9 +121,9 @@ impl App {
     }
 
     /// How the scope is looked at.
-    pub(crate) fn look(&self) -> Look<'_> {
+    pub(crate) fn look(&self) -> Viewport<'_> {
         let settings = self.scope.settings();
-        Look {
+        Viewport {
             size: self.size,
             right: self.right(),
             live: self.past.is_none(),

@@ -9,7 +9,7 @@ use crate::plot::axis;
 use crate::plot::scale::Log;
 use crate::text::{Decimal, ParseError};
 use crate::time::{Span, Time};
-use crate::view::compare::{self, Look};
+use crate::view::compare::{self, Viewport};
 use crate::view::scope::Hit;
 
 /// The slider's positions are powers of ten, these at its ends.
@@ -119,8 +119,8 @@ impl Comparison {
     }
 
     /// How the lanes are looked at.
-    pub(super) fn look(&self) -> Look<'_> {
-        Look {
+    pub(super) fn look(&self) -> Viewport<'_> {
+        Viewport {
             size: self.size,
             right: self.right(),
             live: self.past.is_none(),
