@@ -41,14 +41,14 @@ pub(crate) fn picture(
     theme: Theme,
 ) -> Result<String, Box<dyn Error>> {
     let link: Link = link.parse()?;
-    let mut scope = Scope::replay(&link)?;
+    let mut scope = Scope::open(&link)?;
     scope.advance(link.at, usize::MAX);
     let (right, settings) = (scope.now(), scope.settings());
     let view = Viewport {
         size: [WIDTH, HEIGHT],
         right,
         live: true,
-        window: settings.window,
+        window: settings.run.window,
         top: top(&scope, right),
         crosshair,
         on_limit: false,

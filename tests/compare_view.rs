@@ -32,13 +32,13 @@ fn run(link: &str) -> Replay {
 
 /// The tops that a page comes to rest at.
 fn tops(replay: &Replay, right: Time) -> Vec<f64> {
-    let window = replay.settings().window;
+    let window = replay.settings().run.window;
     replay.lanes().iter().map(|lane| top(lane, right, window)).collect()
 }
 
 /// The view of a page that was just opened on a run.
 fn view<'a>(replay: &Replay, width: f64, tops: &'a [f64]) -> Viewport<'a> {
-    let (right, window) = (replay.now(), replay.settings().window);
+    let (right, window) = (replay.now(), replay.settings().run.window);
     Viewport {
         size: [width, height(replay.lanes().len())],
         right,

@@ -8,7 +8,7 @@
 mod picture;
 
 use picture::in_both_themes;
-use ratescope::lab::scope::pace::Gap;
+use ratescope::lab::run::pace::Gap;
 use ratescope::lab::scope::{Link, Scope};
 use ratescope::view::scope::{Viewport, draw, top};
 use ratescope::{Span, Time};
@@ -19,7 +19,7 @@ const PHONE: [f64; 2] = [360.0, 320.0];
 /// The run of a link, at the time that the link says.
 fn run(link: &str) -> Scope {
     let link: Link = link.parse().unwrap();
-    let mut scope = Scope::replay(&link).unwrap();
+    let mut scope = Scope::open(&link).unwrap();
     scope.advance(link.at, usize::MAX);
     scope
 }
@@ -31,7 +31,7 @@ fn view(scope: &Scope, size: [f64; 2]) -> Viewport<'static> {
         size,
         right,
         live: true,
-        window: settings.window,
+        window: settings.run.window,
         top: top(scope, right),
         crosshair: None,
         on_limit: false,

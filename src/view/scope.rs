@@ -13,7 +13,7 @@ mod tags;
 
 pub use crosshair::words;
 
-use crate::lab::run::pace::Gap;
+use crate::lab::run::{RunSettings, pace::Gap};
 use crate::lab::scope::{Scope, Settings};
 use crate::plot::Mark;
 use crate::time::{Span, Time};
@@ -89,7 +89,7 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
 /// The events per second that the upper edge should have: all of the red line that is on the
 /// screen, the exact count if it is drawn, and the limit, with some air above.
 pub fn top(scope: &Scope, right: Time) -> f64 {
-    let Settings { window, exact, .. } = *scope.settings();
+    let Settings { exact, run: RunSettings { window, .. }, .. } = *scope.settings();
     let instrument = scope.instrument();
     let per_second = 1.0 / instrument.period().secs();
     let from = right.before(window);
