@@ -11,6 +11,7 @@ mod ease;
 mod nudge;
 mod page;
 mod pointer;
+mod run;
 mod scope;
 mod shell;
 mod texts;

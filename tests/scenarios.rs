@@ -70,7 +70,7 @@ fn all_eight_are_on_the_page() {
         assert!((3..=8).contains(&link.settings.lanes.len()), "{title}");
         assert!(link.at > Time::ZERO && text.len() > 100, "{title}");
         // What is told is on the screen, whole or but for the first moments.
-        assert!(link.at.as_secs() <= link.settings.window.secs() * 1.01, "{title}");
+        assert!(link.at.as_secs() <= link.settings.run.window.secs() * 1.01, "{title}");
     }
 }
 

@@ -2,8 +2,9 @@
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use proptest::prelude::*;
-use ratescope::lab::scope::pace::{CATCH_UP, Pace};
-use ratescope::lab::scope::{Command, Link, Named, Scope, Settings};
+use ratescope::lab::run::pace::{CATCH_UP, Pace};
+use ratescope::lab::run::{Command, Named};
+use ratescope::lab::scope::{Link, Scope, Settings};
 use ratescope::{Span, Time};
 
 fn settings(changes: &[(&str, &str)]) -> Settings {
@@ -262,8 +263,8 @@ proptest! {
             time += gap;
             script.push((at(time), command));
         }
-        let link = Link { script, ..Link::default() };
-        let mut once = Scope::replay(&link).unwrap();
+        let link = Link { commands: script, ..Link::default() };
+        let mut once = Scope::open(&link).unwrap();
         let mut often = once.clone();
         let end = frames.iter().fold(Time::ZERO, |now, f| {
             let now = at(now.as_secs() + f);
@@ -294,7 +295,7 @@ proptest! {
         let text = scope.link().to_string();
         let link: Link = text.parse().unwrap();
         prop_assert_eq!(link.to_string(), text);
-        let mut replayed = Scope::replay(&link).unwrap();
+        let mut replayed = Scope::open(&link).unwrap();
         replayed.advance(link.at, usize::MAX);
         same_run(&scope, &replayed);
     }

@@ -8,9 +8,9 @@
 mod picture;
 
 use picture::in_both_themes;
-use ratescope::lab::scope::pace::Gap;
+use ratescope::lab::run::pace::Gap;
 use ratescope::lab::scope::{Link, Scope};
-use ratescope::view::scope::{Look, draw, top};
+use ratescope::view::scope::{Viewport, draw, top};
 use ratescope::{Span, Time};
 
 const DESK: [f64; 2] = [1000.0, 420.0];
@@ -19,19 +19,19 @@ const PHONE: [f64; 2] = [360.0, 320.0];
 /// The run of a link, at the time that the link says.
 fn run(link: &str) -> Scope {
     let link: Link = link.parse().unwrap();
-    let mut scope = Scope::replay(&link).unwrap();
+    let mut scope = Scope::open(&link).unwrap();
     scope.advance(link.at, usize::MAX);
     scope
 }
 
-/// The look of a page that was just opened on a run.
-fn look(scope: &Scope, size: [f64; 2]) -> Look<'static> {
+/// The view of a page that was just opened on a run.
+fn view(scope: &Scope, size: [f64; 2]) -> Viewport<'static> {
     let (right, settings) = (scope.now(), scope.settings());
-    Look {
+    Viewport {
         size,
         right,
         live: true,
-        window: settings.window,
+        window: settings.run.window,
         top: top(scope, right),
         crosshair: None,
         on_limit: false,
@@ -43,7 +43,7 @@ fn look(scope: &Scope, size: [f64; 2]) -> Look<'static> {
 #[track_caller]
 fn picture(name: &str, link: &str, size: [f64; 2]) {
     let scope = run(link);
-    in_both_themes(name, &draw(&scope, &look(&scope, size)), size);
+    in_both_themes(name, &draw(&scope, &view(&scope, size)), size);
 }
 
 #[test]
@@ -78,6 +78,6 @@ fn the_crosshair_over_the_past_and_a_gap() {
     let at = |seconds| Time::from_secs(seconds).unwrap();
     let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90), hidden: true }];
     let (right, crosshair) = (at(70.0), Some(705.0));
-    let look = Look { right, live: false, crosshair, gaps: &gaps, ..look(&scope, DESK) };
-    in_both_themes("scope-past", &draw(&scope, &look), DESK);
+    let view = Viewport { right, live: false, crosshair, gaps: &gaps, ..view(&scope, DESK) };
+    in_both_themes("scope-past", &draw(&scope, &view), DESK);
 }

@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use ratescope::estimate::exact::ExactWindow;
-use ratescope::lab::scope::{Named, Scope, Settings};
+use ratescope::lab::run::Named;
+use ratescope::lab::scope::{Scope, Settings};
 use ratescope::lab::trace::{COLUMNS, Trace};
 use ratescope::{Span, Time};
 

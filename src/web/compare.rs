@@ -2,16 +2,15 @@
 //! so on, so that the page has a box for it; one that is not there yet is added.
 
 use super::ease::Eased;
+use super::run::AnyRun;
 use super::texts::Texts;
-use super::view::{self, Entry};
+use super::view;
 use super::viewer::Seen;
-use crate::lab::compare::{Lane, Link, Named, Replay, Settings};
-use crate::lab::run::Run;
-use crate::lab::run::pace::CATCH_UP;
+use crate::lab::compare::{Lane, Replay, Settings};
 use crate::plot::{Mark, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
-use crate::view::compare::{self, Look};
+use crate::view::compare::{self, Viewport};
 use crate::view::{edges, seconds_per_pixel};
 
 /// A comparison, and the upper edges of its lanes and of the cumulative picture.
@@ -24,13 +23,13 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new() -> Result<Self, String> {
-        let replay = Replay::new(Settings::default()).map_err(|e| e.to_string())?;
+    pub(super) fn new() -> Result<Self, ParseError> {
+        let replay = Replay::new(Settings::default())?;
         Ok(View { replay, lanes: Vec::new(), total: Eased::new(1.0), tops: Vec::new() })
     }
 
-    fn look<'a>(&'a self, seen: &Seen<'a>) -> Look<'a> {
-        Look {
+    fn viewport<'a>(&'a self, seen: &Seen<'a>) -> Viewport<'a> {
+        Viewport {
             size: seen.size,
             right: seen.right,
             live: seen.live,
@@ -43,7 +42,7 @@ impl View {
     }
 
     fn window(&self) -> Span {
-        self.replay.settings().window
+        self.replay.settings().run.window
     }
 
     /// The instant under the crosshair, if there is one.
@@ -66,44 +65,17 @@ fn place(name: &str) -> Option<usize> {
 }
 
 impl view::View for View {
-    fn run(&mut self) -> &mut dyn Run {
-        &mut self.replay
+    fn run(&self) -> &dyn AnyRun {
+        &self.replay
     }
 
-    fn now(&self) -> Time {
-        self.replay.now()
+    fn run_mut(&mut self) -> &mut dyn AnyRun {
+        &mut self.replay
     }
 
     fn oldest(&self) -> Time {
         let oldest = self.replay.lanes().iter().map(|lane| lane.history().oldest()).min();
         oldest.unwrap_or(Time::ZERO)
-    }
-
-    fn window(&self) -> Span {
-        self.window()
-    }
-
-    fn click(&mut self) {
-        self.replay.click();
-    }
-
-    fn reset(&mut self) -> Result<(), String> {
-        self.replay = Replay::new(self.replay.settings().clone()).map_err(|e| e.to_string())?;
-        Ok(())
-    }
-
-    fn open(&mut self, fragment: &str) -> Result<Entry, String> {
-        let link: Link = fragment.parse().map_err(|e: ParseError| e.to_string())?;
-        self.replay = Replay::open(&link).map_err(|e| e.to_string())?;
-        Ok(Entry { at: link.at, paused: link.paused, most: CATCH_UP as usize / 4 })
-    }
-
-    fn fragment(&self) -> String {
-        Link { settings: self.replay.settings().clone(), ..Link::default() }.to_string()
-    }
-
-    fn recording(&self, paused: bool) -> String {
-        Link { paused, ..self.replay.link() }.to_string()
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
@@ -117,7 +89,7 @@ impl view::View for View {
     fn get(&self, name: &str) -> String {
         match self.lane(name) {
             Some(lane) => lane.rule().to_string(),
-            None => self.replay.settings().get(name),
+            None => self.run().get(name),
         }
     }
 
@@ -156,7 +128,7 @@ impl view::View for View {
     }
 
     fn draw(&self, seen: &Seen) -> Vec<Mark> {
-        compare::draw(&self.replay, &self.look(seen))
+        compare::draw(&self.replay, &self.viewport(seen))
     }
 
     fn say(&self, texts: &mut Texts) {
@@ -177,7 +149,7 @@ impl view::View for View {
     /// A sentence a lane.
     fn summary(&self, seen: &Seen) -> String {
         if let Some(at) = self.pointed_at(seen) {
-            return compare::words(&self.replay, &self.look(seen), at).join(". ");
+            return compare::words(&self.replay, &self.viewport(seen), at).join(". ");
         }
         let mut text = format!("{} events.", self.replay.sent());
         for (lane, n) in self.replay.lanes().iter().zip(1..) {

@@ -4,6 +4,7 @@ use super::canvas::Canvas;
 use super::shell::Shell;
 use super::view;
 use crate::plot::palette::Theme;
+use crate::text::ParseError;
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;
 
@@ -21,7 +22,10 @@ impl Page {
     #[wasm_bindgen(constructor, skip_jsdoc)]
     pub fn new(canvas: HtmlCanvasElement, view: &str) -> Result<Page, JsValue> {
         console_error_panic_hook::set_once();
-        Ok(Page { shell: Shell::new(view::named(view)?), canvas: Canvas::new(canvas)? })
+        Ok(Page {
+            shell: Shell::new(view::named(view).map_err(said)?),
+            canvas: Canvas::new(canvas)?,
+        })
     }
 
     /// Lets time pass until `wall` and draws what is seen then. Returns what is said beside the
@@ -86,7 +90,7 @@ impl Page {
     /// The fragment for the address: the settings in force.
     #[wasm_bindgen(skip_jsdoc)]
     pub fn fragment(&self) -> String {
-        self.shell.view().fragment()
+        self.shell.view().run().fragment()
     }
 
     /// The fragment that replays this run.
@@ -162,7 +166,7 @@ impl Page {
     /// Begins again with the settings in force.
     #[wasm_bindgen(skip_jsdoc)]
     pub fn reset(&mut self) -> Result<(), JsValue> {
-        Ok(self.shell.reset()?)
+        self.shell.reset().map_err(said)
     }
 
     /// Returns to the present.
@@ -216,4 +220,8 @@ impl Page {
     pub fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
         self.shell.key(key, shift, wall)
     }
+}
+
+fn said(error: ParseError) -> JsValue {
+    JsValue::from_str(&error.to_string())
 }

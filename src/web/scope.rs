@@ -1,19 +1,19 @@
 //! The Scope: one limiter, measured.
 
 use super::ease::Eased;
+use super::run::AnyRun;
 use super::texts::Texts;
-use super::view::{self, Entry};
+use super::view;
 use super::viewer::Seen;
 use crate::estimate::decay::decay;
-use crate::lab::run::Run;
-use crate::lab::run::pace::CATCH_UP;
-use crate::lab::scope::{Link, Named, Scope, Settings};
+use crate::lab::run::RunSettings;
+use crate::lab::scope::{Scope, Settings};
 use crate::outcome::Retry;
 use crate::plot::{Mark, axis};
-use crate::text::{BadNumber, Decimal, ParseError};
-use crate::time::{Span, Time};
+use crate::text::{Decimal, ParseError};
+use crate::time::Time;
 use crate::view::Hit;
-use crate::view::scope::{self, Look};
+use crate::view::scope::{self, Viewport};
 
 /// A scope, and the events per second at the upper edge of its picture.
 pub(super) struct View {
@@ -22,14 +22,14 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new() -> Result<Self, String> {
-        let scope = Scope::new(Settings::default()).map_err(|e| e.to_string())?;
+    pub(super) fn new() -> Result<Self, ParseError> {
+        let scope = Scope::new(Settings::default())?;
         Ok(View { top: Eased::new(scope::top(&scope, scope.now())), scope })
     }
 
-    fn look<'a>(&self, seen: &Seen<'a>) -> Look<'a> {
-        let Settings { window, exact, .. } = *self.scope.settings();
-        Look {
+    fn viewport<'a>(&self, seen: &Seen<'a>) -> Viewport<'a> {
+        let Settings { run: RunSettings { window, .. }, exact, .. } = *self.scope.settings();
+        Viewport {
             size: seen.size,
             right: seen.right,
             live: seen.live,
@@ -49,51 +49,16 @@ impl View {
 }
 
 impl view::View for View {
-    fn run(&mut self) -> &mut dyn Run {
-        &mut self.scope
+    fn run(&self) -> &dyn AnyRun {
+        &self.scope
     }
 
-    fn now(&self) -> Time {
-        self.scope.now()
+    fn run_mut(&mut self) -> &mut dyn AnyRun {
+        &mut self.scope
     }
 
     fn oldest(&self) -> Time {
         self.scope.instrument().trace().oldest().unwrap_or(self.scope.now())
-    }
-
-    fn window(&self) -> Span {
-        self.scope.settings().window
-    }
-
-    fn click(&mut self) {
-        self.scope.click();
-    }
-
-    fn reset(&mut self) -> Result<(), String> {
-        self.scope = Scope::new(*self.scope.settings()).map_err(|e| e.to_string())?;
-        Ok(())
-    }
-
-    fn open(&mut self, fragment: &str) -> Result<Entry, String> {
-        let link: Link = fragment.parse().map_err(|e: ParseError| e.to_string())?;
-        self.scope = Scope::replay(&link).map_err(|e: BadNumber| e.to_string())?;
-        Ok(Entry { at: link.at, paused: link.paused, most: CATCH_UP as usize })
-    }
-
-    fn fragment(&self) -> String {
-        Link { settings: *self.scope.settings(), ..Link::default() }.to_string()
-    }
-
-    fn recording(&self, paused: bool) -> String {
-        Link { paused, ..self.scope.link() }.to_string()
-    }
-
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        self.scope.set(name, value)
-    }
-
-    fn get(&self, name: &str) -> String {
-        self.scope.settings().get(name)
     }
 
     fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool {
@@ -110,11 +75,11 @@ impl view::View for View {
     }
 
     fn draw(&self, seen: &Seen) -> Vec<Mark> {
-        scope::draw(&self.scope, &self.look(seen))
+        scope::draw(&self.scope, &self.viewport(seen))
     }
 
     fn hit(&self, seen: &Seen, [x, y]: [f64; 2], touch: bool) -> Hit {
-        scope::hit(&self.scope, &self.look(seen), x, y, touch)
+        scope::hit(&self.scope, &self.viewport(seen), x, y, touch)
     }
 
     fn limit(&self) -> Option<&'static str> {
@@ -122,7 +87,7 @@ impl view::View for View {
     }
 
     fn drag(&mut self, seen: &Seen, y: f64) {
-        let limit = scope::limit_at(&self.scope, &self.look(seen), y);
+        let limit = scope::limit_at(&self.scope, &self.viewport(seen), y);
         let _ = self.scope.set("limit", &Decimal(limit).to_string());
     }
 
@@ -133,7 +98,7 @@ impl view::View for View {
     }
 
     fn summary(&self, seen: &Seen) -> String {
-        let words = scope::words(&self.scope, &self.look(seen));
+        let words = scope::words(&self.scope, &self.viewport(seen));
         if !words.is_empty() {
             return words.into_iter().map(|line| line + ". ").collect();
         }

@@ -7,7 +7,7 @@ use super::texts::Texts;
 use super::view::View;
 use super::viewer::Viewer;
 use crate::plot::{Mark, axis};
-use crate::text::{Decimal, number};
+use crate::text::{Decimal, ParseError, number};
 use crate::time::{Span, Time};
 use crate::view::{Hit, edges, seconds_per_pixel};
 
@@ -55,7 +55,7 @@ impl Shell {
     /// picture to draw: a paused one, eased to its scales, stays what it is.
     pub(super) fn frame(&mut self, wall: f64) -> bool {
         self.pass(wall);
-        let seen = self.viewer.sees(self.view.now());
+        let seen = self.viewer.sees(self.view.run().now());
         let moved = self.view.ease(&seen, wall, self.viewer.still) || !self.viewer.paused;
         let urgent = core::mem::take(&mut self.dirty);
         if self.texts.are_due(wall, urgent) {
@@ -69,7 +69,7 @@ impl Shell {
     }
 
     pub(super) fn draw(&self) -> Vec<Mark> {
-        self.view.draw(&self.viewer.sees(self.view.now()))
+        self.view.draw(&self.viewer.sees(self.view.run().now()))
     }
 
     /// What there is to say since the last call: see [`Texts`].
@@ -78,7 +78,7 @@ impl Shell {
     }
 
     fn say(&mut self, wall: f64) {
-        let seen = self.viewer.sees(self.view.now());
+        let seen = self.viewer.sees(self.view.run().now());
         self.view.say(&mut self.texts);
         let note = match self.view.note() {
             _ if !self.problem.is_empty() => &self.problem,
@@ -119,22 +119,21 @@ impl Shell {
     /// Begins the run that a link describes, and shows the instant it names.
     pub(super) fn open(&mut self, fragment: &str) {
         self.act();
-        match self.view.open(fragment) {
+        match self.view.run_mut().open(fragment) {
             Ok(entry) => {
                 self.begin();
                 self.viewer.paused = entry.paused;
-                self.view.run().advance(entry.at, entry.most);
-                if self.view.now() < entry.at {
+                if !entry.arrived {
                     STOPS_EARLY.clone_into(&mut self.problem);
                 }
             }
-            Err(problem) => self.problem = problem,
+            Err(error) => self.problem = error.to_string(),
         }
     }
 
     /// The fragment that replays this run.
     pub(super) fn recording(&self) -> String {
-        self.view.recording(self.viewer.paused)
+        self.view.run().recording(self.viewer.paused)
     }
 
     /// Gives a setting a value; returns what is wrong with it, if so.
@@ -194,13 +193,13 @@ impl Shell {
     pub(super) fn step(&mut self) {
         self.act();
         self.viewer.paused = true;
-        self.viewer.pace.step(self.view.run(), STEP);
+        self.view.run_mut().step(&mut self.viewer.pace, STEP);
     }
 
     /// Begins again with the settings in force.
-    pub(super) fn reset(&mut self) -> Result<(), String> {
+    pub(super) fn reset(&mut self) -> Result<(), ParseError> {
         self.act();
-        self.view.reset()?;
+        self.view.run_mut().reset()?;
         self.begin();
         Ok(())
     }
@@ -212,14 +211,14 @@ impl Shell {
 
     fn pass(&mut self, wall: f64) {
         if !self.viewer.paused {
-            self.viewer.pace.run(self.view.run(), wall);
+            self.view.run_mut().pass(&mut self.viewer.pace, wall);
         }
     }
 
     /// An event at the viewer's time `wall`, and not at the last frame before it.
     fn click(&mut self, wall: f64) {
         self.pass(wall);
-        self.view.click();
+        self.view.run_mut().click();
     }
 
     pub(super) fn is_live(&self) -> bool {
@@ -233,18 +232,18 @@ impl Shell {
     }
 
     fn right(&self) -> Time {
-        self.viewer.past.unwrap_or(self.view.now())
+        self.viewer.past.unwrap_or(self.view.run().now())
     }
 
     fn look_back(&mut self, from: Time, seconds: f64) {
-        self.viewer.look_back(from, seconds, [self.view.oldest(), self.view.now()]);
+        self.viewer.look_back(from, seconds, [self.view.oldest(), self.view.run().now()]);
     }
 }
 
 /// The pointer and keys.
 impl Shell {
     pub(super) fn press(&mut self, at: [f64; 2], touch: bool) {
-        let hit = self.view.hit(&self.viewer.sees(self.view.now()), at, touch);
+        let hit = self.view.hit(&self.viewer.sees(self.view.run().now()), at, touch);
         let press = Press { hit, from: at, right: self.right(), moved: false };
         self.viewer.pointer.press = Some(press);
     }
@@ -264,7 +263,7 @@ impl Shell {
             press.follow(at);
         }
         let press = pointer.press;
-        let seen = self.viewer.sees(self.view.now());
+        let seen = self.viewer.sees(self.view.run().now());
         match press {
             None => {
                 let over = self.view.hit(&seen, at, false);
@@ -277,7 +276,7 @@ impl Shell {
                 Hit::Limit.cursor()
             }
             Some(Press { from, right, .. }) => {
-                let pixel = seconds_per_pixel(self.viewer.size[0], self.view.window());
+                let pixel = seconds_per_pixel(self.viewer.size[0], self.view.run().window());
                 self.look_back(right, (at[0] - from[0]) * pixel);
                 "grabbing"
             }
@@ -313,7 +312,7 @@ impl Shell {
 
     fn do_key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
         let pixels = if shift { 10.0 } else { 1.0 };
-        let half = self.view.window().secs() / 2.0;
+        let half = self.view.run().window().secs() / 2.0;
         let edges = edges(self.viewer.size[0]);
         match key {
             " " => self.click(wall),

@@ -1,58 +1,43 @@
 //! What differs from view to view. What is alike is in the [shell](super::shell).
 
+use super::run::AnyRun;
 use super::texts::Texts;
 use super::viewer::Seen;
 use super::{compare, scope};
-use crate::lab::run::Run;
 use crate::plot::Mark;
 use crate::text::ParseError;
-use crate::time::{Span, Time};
+use crate::time::Time;
 use crate::view::{Hit, edges};
 
 /// The view that an HTML file names.
-pub(super) fn named(name: &str) -> Result<Box<dyn View>, String> {
+pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
     match name {
-        "scope" => scope::View::new().map(|view| Box::new(view) as Box<dyn View>),
-        "compare" => compare::View::new().map(|view| Box::new(view) as Box<dyn View>),
-        _ => Err(format!("there is no view called {name}")),
+        "scope" => Ok(Box::new(scope::View::new()?)),
+        "compare" => Ok(Box::new(compare::View::new()?)),
+        _ => Err(ParseError::whole(name, "not a view")),
     }
 }
 
 /// A run, and how it is shown.
 pub(super) trait View {
-    /// The run, for its clock.
-    fn run(&mut self) -> &mut dyn Run;
+    /// The run.
+    fn run(&self) -> &dyn AnyRun;
 
-    /// The time that it is in the run.
-    fn now(&self) -> Time;
+    /// The run, to change it.
+    fn run_mut(&mut self) -> &mut dyn AnyRun;
 
     /// The oldest instant that can be looked back at.
     fn oldest(&self) -> Time;
 
-    /// The length of time on the screen.
-    fn window(&self) -> Span;
-
-    /// One event, now.
-    fn click(&mut self);
-
-    /// Begins again with the settings in force.
-    fn reset(&mut self) -> Result<(), String>;
-
-    /// Begins the run that a link's fragment describes; the error is for people, and nothing
-    /// changes then.
-    fn open(&mut self, fragment: &str) -> Result<Entry, String>;
-
-    /// The fragment of a link to the settings in force.
-    fn fragment(&self) -> String;
-
-    /// The fragment of a link that replays the run, and stops where it stands if it is `paused`.
-    fn recording(&self, paused: bool) -> String;
-
     /// Gives a setting a value, as text.
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        self.run_mut().set(name, value)
+    }
 
     /// The value of a setting, as text; empty where there is none.
-    fn get(&self, name: &str) -> String;
+    fn get(&self, name: &str) -> String {
+        self.run().get(name)
+    }
 
     /// More on the value of a setting, where there is more to say.
     fn about(&self, _name: &str) -> String {
@@ -97,14 +82,4 @@ pub(super) trait View {
     fn note(&self) -> &'static str {
         ""
     }
-}
-
-/// How a link's run is entered.
-pub(super) struct Entry {
-    /// The time to show first.
-    pub(super) at: Time,
-    /// Whether to stay there.
-    pub(super) paused: bool,
-    /// How many events may come before it, so that a page always opens.
-    pub(super) most: usize,
 }

@@ -36,7 +36,7 @@ pub fn runs() -> String {
 
 fn scope(link: &str) -> String {
     let link: scope::Link = link.parse().unwrap();
-    let mut scope = Scope::replay(&link).unwrap();
+    let mut scope = Scope::open(&link).unwrap();
     scope.advance(link.at, usize::MAX);
     let instrument = scope.instrument();
     let columns = instrument.trace().columns(Time::ZERO, link.at, 0.0);

@@ -3,13 +3,13 @@
 use super::*;
 use proptest::prelude::*;
 use ratescope::lab::compare::Link;
+use ratescope::lab::run::Command;
 use ratescope::lab::run::pace::Pace;
-use ratescope::lab::scope::Command;
 
 /// What a run has come to: counts, levels, and all of the finest columns.
 #[track_caller]
 fn same_run(a: &Replay, b: &Replay) {
-    let state = |r: &Replay| (r.now(), r.sent(), r.settings().clone(), r.has_script());
+    let state = |r: &Replay| (r.now(), r.sent(), r.settings().clone(), r.has_pending_commands());
     assert_eq!(state(a), state(b));
     assert_eq!(a.lanes().len(), b.lanes().len());
     for (a_lane, b_lane) in a.lanes().iter().zip(b.lanes()) {
@@ -58,7 +58,7 @@ proptest! {
             time = at(time.as_secs() + gap);
             script.push((time, command));
         }
-        let link = Link { script, ..Link::default() };
+        let link = Link { commands: script, ..Link::default() };
         let mut once = Replay::open(&link).unwrap();
         let mut often = once.clone();
         let end = frames.iter().fold(Time::ZERO, |now, f| {
@@ -114,8 +114,8 @@ fn what_only_changes_the_view_is_not_recorded() {
     replay.set("speed", "3").unwrap();
     replay.set("window", "5m").unwrap();
     let link = replay.link();
-    assert_eq!((link.settings.speed, link.settings.window.secs()), (3.0, 300.0));
-    assert_eq!(link.script, []);
+    assert_eq!((link.settings.run.speed, link.settings.run.window.secs()), (3.0, 300.0));
+    assert_eq!(link.commands, []);
 }
 
 /// A command and the events of its own instant: the command is first, also after a frame that had
@@ -170,9 +170,9 @@ fn a_full_log_is_forgotten() {
 fn a_run_with_more_commands_than_a_link_can_hold_has_a_link_that_reads() {
     let coming = ["9:events"; 1000].join(",");
     let mut replay = Replay::open(&format!("auto=off&do={coming}").parse().unwrap()).unwrap();
-    assert_eq!(replay.link().script.len(), 1000);
+    assert_eq!(replay.link().commands.len(), 1000);
     replay.click();
-    assert_eq!(replay.link().script, []);
+    assert_eq!(replay.link().commands, []);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_run_with_too_many_commands_links_to_its_settings() {
     }
     replay.set("cost", "3").unwrap();
     let link = replay.link();
-    assert_eq!((link.at, link.script.len(), link.settings.cost), (Time::ZERO, 0, 3.0));
+    assert_eq!((link.at, link.commands.len(), link.settings.cost), (Time::ZERO, 0, 3.0));
 }
 
 /// A frame that ends with the last instant of a column leaves the next column to what comes next.

@@ -128,7 +128,7 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
         assert_eq!(replay.set(name, value).unwrap_err().to_string(), problem);
         assert_eq!(*replay.settings(), Settings::default());
     }
-    assert!(replay.link().script.is_empty());
+    assert!(replay.link().commands.is_empty());
 }
 
 /// A lane may be possible under one budget only.

@@ -2,8 +2,8 @@
 
 pub use super::rule::{LIMITS, LOG, Limit, Per, Rule};
 
-use super::Event;
 use super::history::{History, Judged, Level, last_of_column};
+use crate::lab::run::Arrival as Event;
 use crate::limit::Limiter;
 use crate::limit::all_of::{ask_all, retry_all};
 use crate::limit::any::{AnyLimiter, AnyState};

@@ -8,7 +8,6 @@
 //! setting a value. What separates the parts of a link can't stand in a value, so `&` and `,` are
 //! written as `+` there; settings that know them read `+` as well.
 
-use super::read::listed;
 use crate::text::{ParseError, parts};
 use crate::time::Time;
 use core::fmt;
@@ -100,8 +99,8 @@ pub(crate) fn escaped(value: &str) -> String {
 }
 
 /// Writes the part of a link that lists commands, if there are any.
-pub(crate) fn write(f: &mut fmt::Formatter<'_>, script: &[(Time, Command)]) -> fmt::Result {
-    for (i, (at, command)) in script.iter().enumerate() {
+pub(crate) fn write(f: &mut fmt::Formatter<'_>, commands: &[(Time, Command)]) -> fmt::Result {
+    for (i, (at, command)) in commands.iter().enumerate() {
         f.write_str(if i == 0 { "&do=" } else { "," })?;
         match command {
             Command::Events(n) => write!(f, "{at}:events*{n}")?,
@@ -119,12 +118,12 @@ pub(crate) fn read(
     set: &mut dyn FnMut(&str, &str) -> Result<(), ParseError>,
 ) -> Result<Vec<(Time, Command)>, ParseError> {
     const HELP: &str = "write a time, a colon and what is done, such as 1:events*10 or 5:limit=20";
-    let mut script = Vec::new();
+    let mut commands = Vec::new();
     for (offset, part) in parts(text, ',') {
         let wrong = |help: &str| ParseError::new(text, offset..offset + part.len(), help);
         let (time, what) = part.split_once(':').ok_or_else(|| wrong(HELP))?;
         let at: Time = time.parse().map_err(|e: ParseError| e.inside(text, offset))?;
-        if at < script.last().map_or(Time::ZERO, |&(last, _)| last) {
+        if at < commands.last().map_or(Time::ZERO, |&(last, _)| last) {
             return Err(wrong("a time before zero or before the one before it"));
         }
         let command = match what.split_once(['=', '*']) {
@@ -140,16 +139,16 @@ pub(crate) fn read(
             None if what == "events" => Command::Events(1),
             Some((name, _)) => {
                 let at = offset + time.len() + 1;
-                let names = listed(names);
+                let names = names.join(", ");
                 let help = format!("nothing that can be done; write events or one of {names}");
                 return Err(ParseError::new(text, at..at + name.len(), help));
             }
             None => return Err(wrong(HELP)),
         };
-        script.push((at, command));
+        commands.push((at, command));
     }
-    match script.len() <= MEMORY {
-        true => Ok(script),
+    match commands.len() <= MEMORY {
+        true => Ok(commands),
         false => Err(ParseError::whole(text, "more than 1000 commands")),
     }
 }

@@ -9,29 +9,12 @@
 //! which the viewer enters, `paused` keeps it there. A value has no `&` in a link: it is written
 //! as `+` there.
 
-use super::Command;
 use super::commands::{read, write};
-use super::read::listed;
+use super::{Command, Named};
 use crate::text::{ParseError, parts};
 use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
-
-/// Settings that a link can hold: each has a name, and its value a text form.
-pub trait Named: Clone + Default {
-    /// The names, in the order in which a link has them; one comes after those on which its
-    /// reading depends.
-    const NAMES: &'static [&'static str];
-
-    /// Sets `name` to what `value` says.
-    ///
-    /// # Errors
-    /// When there is no such setting, or the value is not one of its; nothing changes then.
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
-
-    /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
-    fn get(&self, name: &str) -> String;
-}
 
 /// What a link says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,7 +22,7 @@ pub struct Link<S> {
     /// The settings at the start.
     pub settings: S,
     /// What is done, in the order of time.
-    pub script: Vec<(Time, Command)>,
+    pub commands: Vec<(Time, Command)>,
     /// The time to show first.
     pub at: Time,
     /// Whether to stay there.
@@ -58,7 +41,7 @@ impl<S: Named> fmt::Display for Link<S> {
         if self.paused {
             f.write_str("&paused")?;
         }
-        write(f, &self.script)
+        write(f, &self.commands)
     }
 }
 
@@ -78,7 +61,7 @@ impl<S: Named> FromStr for Link<S> {
         for (offset, name, ..) in given() {
             if !names().any(|known| known == name) {
                 let help =
-                    format!("not part of a link; it has at, paused, do, {}", listed(S::NAMES));
+                    format!("not part of a link; it has at, paused, do, {}", S::NAMES.join(", "));
                 return Err(ParseError::new(text, offset..offset + name.len(), help));
             }
         }
@@ -99,7 +82,7 @@ impl<S: Named> Link<S> {
             "paused" => self.paused = true,
             "do" => {
                 let mut then = self.settings.clone();
-                self.script = read(value, S::NAMES, &mut |name, value| then.set(name, value))?;
+                self.commands = read(value, S::NAMES, &mut |name, value| then.set(name, value))?;
             }
             _ => self.settings.set(name, value)?,
         }
