@@ -21,8 +21,6 @@ fn listed() -> Vec<(String, String, Link)> {
             let (title, rest) = rest.split_once("</a>").unwrap();
             let (text, _) = rest.split_once("</li>").unwrap();
             let fragment = href.replace("&amp;", "&");
-            let fragment = fragment.replace("%20", " ");
-            assert!(!fragment.contains('%'), "{fragment}");
             (title.to_owned(), text.to_owned(), fragment.parse().unwrap())
         })
         .collect()

@@ -126,20 +126,10 @@ let due;
 /** Begins the run that the address describes, or has a minute to look at. */
 function open() {
   clearTimeout(due);
-  const text = location.hash.slice(1) || "at=60";
-  page.open(decoded(text) ?? text);
+  page.open(location.hash.slice(1) || "at=60");
   known = new WeakMap();
   for (const box of document.querySelectorAll('[aria-invalid="true"]')) wrong(box, "");
   sync();
-}
-
-/** Without the escapes of an address; undefined where they are wrong, and the view says so. */
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function wireSettings() {

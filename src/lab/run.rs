@@ -8,6 +8,7 @@
 //! lanes of a [comparison](super::compare).
 
 pub mod commands;
+mod escape;
 pub mod link;
 pub mod pace;
 mod settings;

@@ -74,7 +74,7 @@ pub fn top(scope: &Scope, right: Time) -> f64 {
     let mut seen: f64 = 0.0;
     for column in instrument.trace().columns(from, right, window.secs() / COLUMNS) {
         // The column before the left edge counts by what is left of it there.
-        let entering = column.last < from;
+        let entering = column.last() < from;
         seen = seen.max(if entering { column.end.rate_at(from) } else { column.rate.high });
     }
     let seen = if exact { seen.max(busiest(scope, from, right)) } else { seen };
@@ -89,7 +89,7 @@ fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
     let (trace, period) = (instrument.trace(), instrument.period());
     let mut most = 0;
     for column in trace.columns(from, to, to.since(from) / COLUMNS) {
-        let at = column.last.min(to);
+        let at = column.last().min(to);
         if let (Some(count), Some(before)) = (trace.total_at(at), trace.total_at(at.before(period)))
         {
             most = most.max(count - before);

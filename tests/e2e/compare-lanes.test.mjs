@@ -70,7 +70,7 @@ pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
     await write(page, 3, '3/1s & fixed-window');
     await click(page, 1, 5);
     assert.deepEqual((await counts(page))[2], [3, 2]);
-    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('3/1s + fixed-window'));
+    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('3/1s & fixed-window'));
   });
 });
 

@@ -5,15 +5,15 @@
 //! 2/1s poisson from 10s to 1m cost 5 user alice
 //! ```
 //!
-//! Events come in phases, separated by commas (or by `+`, as in a link): so many at an instant, or
-//! a rate with a [pattern](Pattern), steady unless said, from an instant on and up to another, at
-//! which nothing comes any more. A phase of a rate is a stream of [`Traffic`](crate::traffic::Traffic), seeded by the seed
-//! of the settings plus the number of the phase. So a steady one begins one interval after its
-//! `from`; for an event at that instant itself, write one, as in the first line above.
+//! Events come in phases, separated by commas: so many at an instant, or a rate with a
+//! [pattern](Pattern), steady unless said, from an instant on and up to another, at which nothing
+//! comes any more. A phase of a rate is a stream of [`Traffic`](crate::traffic::Traffic), seeded by
+//! the seed of the settings plus the number of the phase. So a steady one begins one interval after
+//! its `from`; for an event at that instant itself, write one, as in the first line above.
 
 use crate::lab::run::Source;
 use crate::rate::Rate;
-use crate::text::{ParseError, Word, Words, number};
+use crate::text::{ParseError, Word, Words, number, parts};
 use crate::time::{Span, Time};
 use crate::traffic::Pattern;
 use core::fmt;
@@ -98,14 +98,12 @@ impl FromStr for Script {
         if text.trim().is_empty() {
             return Ok(script);
         }
-        let mut from = 0;
-        for part in text.split([',', '+']) {
+        for (from, part) in parts(text, ',') {
             script.phase(part).map_err(|e| e.inside(text, from))?;
             if script.phases.len() > PHASES {
                 let help = format!("more than {PHASES} phases");
                 return Err(ParseError::new(text, from..from + part.len(), help));
             }
-            from += part.len() + 1;
         }
         Ok(script)
     }

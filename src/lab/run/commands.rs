@@ -5,9 +5,10 @@
 //! ```
 //!
 //! Each command has its time in seconds: `events*10` is ten events at once, anything else gives a
-//! setting a value. What separates the parts of a link can't stand in a value, so `&` and `,` are
-//! written as `+` there; settings that know them read `+` as well.
+//! setting a value, in which `,` is percent-encoded too.
 
+use super::Named;
+use super::escape::{LISTED, decoded, encoded, inside, value};
 use crate::text::{ParseError, parts};
 use crate::time::Time;
 use core::fmt;
@@ -93,62 +94,57 @@ impl Recording {
     }
 }
 
-/// A value as it stands in a link.
-pub(crate) fn escaped(value: &str) -> String {
-    value.replace(['&', ','], "+")
-}
-
 /// Writes the part of a link that lists commands, if there are any.
 pub(crate) fn write(f: &mut fmt::Formatter<'_>, commands: &[(Time, Command)]) -> fmt::Result {
     for (i, (at, command)) in commands.iter().enumerate() {
         f.write_str(if i == 0 { "&do=" } else { "," })?;
         match command {
             Command::Events(n) => write!(f, "{at}:events*{n}")?,
-            Command::Set { name, value } => write!(f, "{at}:{name}={}", escaped(value))?,
+            Command::Set { name, value } => write!(f, "{at}:{name}={}", encoded(value, &LISTED))?,
         }
     }
     Ok(())
 }
 
-/// Reads the part of a link that lists commands; `set` tries each setting as it would be then,
-/// and `names` are all that there are.
-pub(crate) fn read(
-    text: &str,
-    names: &[&str],
-    set: &mut dyn FnMut(&str, &str) -> Result<(), ParseError>,
+/// Reads the part of a link that lists commands, in which `settings` are those at the start.
+pub(super) fn read<S: Named>(
+    raw: &str,
+    mut settings: S,
 ) -> Result<Vec<(Time, Command)>, ParseError> {
     const HELP: &str = "write a time, a colon and what is done, such as 1:events*10 or 5:limit=20";
     let mut commands = Vec::new();
-    for (offset, part) in parts(text, ',') {
-        let wrong = |help: &str| ParseError::new(text, offset..offset + part.len(), help);
-        let (time, what) = part.split_once(':').ok_or_else(|| wrong(HELP))?;
-        let at: Time = time.parse().map_err(|e: ParseError| e.inside(text, offset))?;
+    for (offset, part) in parts(raw, ',') {
+        let wrong = |part: &str, at: usize, help: &str| {
+            inside(ParseError::whole(&decoded(part), help), raw, offset + at)
+        };
+        let (time, what) = part.split_once(':').ok_or_else(|| wrong(part, 0, HELP))?;
+        let at: Time = time.parse().map_err(|e| inside(e, raw, offset))?;
         if at < commands.last().map_or(Time::ZERO, |&(last, _)| last) {
-            return Err(wrong("a time before zero or before the one before it"));
+            return Err(wrong(part, 0, "a time before zero or before the one before it"));
         }
         let command = match what.split_once(['=', '*']) {
             Some(("events", n)) => {
                 let n = n.parse().ok().filter(|n| (1..=BURST).contains(n));
-                Command::Events(n.ok_or_else(|| wrong("write from 1 to 100000 events"))?)
+                Command::Events(n.ok_or_else(|| wrong(part, 0, "write from 1 to 100000 events"))?)
             }
-            Some((name, value)) if names.contains(&name) => {
-                let at = offset + part.len() - value.len();
-                set(name, value).map_err(|e| e.inside(text, at))?;
-                Command::Set { name: name.to_owned(), value: value.to_owned() }
+            Some((name, coded)) if S::NAMES.contains(&name) => {
+                let at = offset + part.len() - coded.len();
+                let value = value::<S>(name, coded);
+                settings.set(name, &value).map_err(|e| inside(e, raw, at))?;
+                Command::Set { name: name.to_owned(), value }
             }
             None if what == "events" => Command::Events(1),
             Some((name, _)) => {
-                let at = offset + time.len() + 1;
-                let names = names.join(", ");
+                let names = S::NAMES.join(", ");
                 let help = format!("nothing that can be done; write events or one of {names}");
-                return Err(ParseError::new(text, at..at + name.len(), help));
+                return Err(wrong(name, time.len() + 1, &help));
             }
-            None => return Err(wrong(HELP)),
+            None => return Err(wrong(part, 0, HELP)),
         };
         commands.push((at, command));
     }
     match commands.len() <= MEMORY {
         true => Ok(commands),
-        false => Err(ParseError::whole(text, "more than 1000 commands")),
+        false => Err(ParseError::whole(&decoded(raw), "more than 1000 commands")),
     }
 }

@@ -6,11 +6,13 @@
 //!
 //! What is not said has its default, and what is said twice has its last value. `do` lists
 //! [commands](super::commands), each with its time in seconds of the run. `at` is the time at
-//! which the viewer enters, `paused` keeps it there. A value has no `&` in a link: it is written
-//! as `+` there.
+//! which the viewer enters, `paused` keeps it there.
+//!
+//! Text is what follows `#` in an address, as the address has it: `&`, `%` and `+` in a value are
+//! percent-encoded, and whatever else may be.
 
-use super::commands::{read, write};
-use super::{Command, Named};
+use super::escape::{VALUE, decoded, encoded, inside, value};
+use super::{Command, Named, commands};
 use crate::text::{ParseError, parts};
 use crate::time::Time;
 use core::fmt;
@@ -32,8 +34,8 @@ pub struct Link<S> {
 impl<S: Named> fmt::Display for Link<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, name) in S::NAMES.iter().enumerate() {
-            let value = self.settings.get(name).replace('&', "+");
-            write!(f, "{}{name}={value}", if i == 0 { "" } else { "&" })?;
+            f.write_str(if i == 0 { "" } else { "&" })?;
+            write!(f, "{name}={}", encoded(&self.settings.get(name), &VALUE))?;
         }
         if self.at != Time::ZERO {
             write!(f, "&at={}", self.at)?;
@@ -41,7 +43,7 @@ impl<S: Named> fmt::Display for Link<S> {
         if self.paused {
             f.write_str("&paused")?;
         }
-        write(f, &self.commands)
+        commands::write(f, &self.commands)
     }
 }
 
@@ -50,6 +52,14 @@ impl<S: Named> FromStr for Link<S> {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
+        // What wrote the address down may have encoded the separators too.
+        let all_decoded = |error| Self::read(&decoded(text)).map_err(|_| error);
+        Self::read(text).or_else(all_decoded)
+    }
+}
+
+impl<S: Named> Link<S> {
+    fn read(text: &str) -> Result<Self, ParseError> {
         let given = || {
             parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {
                 let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -62,29 +72,24 @@ impl<S: Named> FromStr for Link<S> {
             if !names().any(|known| known == name) {
                 let help =
                     format!("not part of a link; it has at, paused, do, {}", S::NAMES.join(", "));
-                return Err(ParseError::new(text, offset..offset + name.len(), help));
+                return Err(inside(ParseError::whole(&decoded(name), help), text, offset));
             }
         }
         let mut link = Self::default();
         for known in names() {
             for (_, name, at, value) in given().filter(|&(_, name, ..)| name == known) {
-                link.part(name, value).map_err(|e| e.inside(text, at))?;
+                link.part(name, value).map_err(|e| inside(e, text, at))?;
             }
         }
         Ok(link)
     }
-}
 
-impl<S: Named> Link<S> {
-    fn part(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+    fn part(&mut self, name: &str, raw: &str) -> Result<(), ParseError> {
         match name {
-            "at" => self.at = value.parse()?,
+            "at" => self.at = decoded(raw).parse()?,
             "paused" => self.paused = true,
-            "do" => {
-                let mut then = self.settings.clone();
-                self.commands = read(value, S::NAMES, &mut |name, value| then.set(name, value))?;
-            }
-            _ => self.settings.set(name, value)?,
+            "do" => self.commands = commands::read(raw, self.settings.clone())?,
+            _ => self.settings.set(name, &value::<S>(name, raw))?,
         }
         Ok(())
     }

@@ -19,6 +19,9 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
     /// Those with which all streams of events begin anew.
     const TRAFFIC: &'static [&'static str];
 
+    /// What `+` stands for in links that are older than percent-encoding, by the name of the setting.
+    const PLUS: &'static [(&'static str, char)] = &[];
+
     /// The most events a second that can be generated, on average.
     const MOST_AUTO_RATE: f64;
 

@@ -194,6 +194,7 @@ impl Instrument {
             increase: self.increase,
             judged: self.last.map_or(0.0, |event| event.verdict.rate),
             limit: self.limiter.limit.count(),
+            stored: self.state.unwrap_or(Measured { rate: 0.0, at: now }),
             allowed,
             refused,
         });

@@ -2,7 +2,6 @@
 
 use super::layout::Layout;
 use super::{Viewport, lines};
-use crate::estimate::exim::Measured;
 use crate::lab::scope::Scope;
 use crate::lab::trace::Column;
 use crate::limit::exim::{Exim, Mode};
@@ -64,8 +63,8 @@ fn describe(scope: &Scope, layout: &Layout, x: f64) -> ((f64, f64), Vec<String>)
     let pointed = layout.time_at(x);
     let near = Span::from_secs(NEAR / layout.time.pace).unwrap_or_default();
     let reach = pointed.after(near).min(scope.now());
-    let column = trace.column_at(reach).filter(|c| c.last.since(pointed).abs() <= near.secs());
-    let at = column.map_or(pointed, |c| c.last).min(scope.now());
+    let column = trace.column_at(reach).filter(|c| c.last().since(pointed).abs() <= near.secs());
+    let at = column.map_or(pointed, |c| c.last()).min(scope.now());
     let values = lines::at(scope, at);
     let interval = Span::from_secs(layout.per_decay(1.0)).unwrap_or_default();
     let line = |name: &str, value: f64| {
@@ -103,10 +102,8 @@ fn verdict(column: &Column) -> Vec<String> {
         return vec![format!("allowed: {reason}")];
     }
     let again = match Rate::new(end.limit, end.decay) {
-        Ok(limit) => {
-            let state = Measured { rate: end.rate * end.decay.secs(), at: end.at };
-            Exim { limit, mode: Mode::Strict }.retry_after(Some(state), end.at, 1.0)
-        }
+        // Both modes say the same of what is stored; they differ in what that is.
+        Ok(limit) => Exim { limit, mode: Mode::Strict }.retry_after(Some(end.stored), end.at, 1.0),
         Err(_) => Retry::Never,
     };
     let again = match again {

@@ -6,10 +6,10 @@ use crate::plot::Mark;
 use crate::view::strip::{self, Group, Strip};
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, columns: &[&Column]) {
-    let inside = columns.partition_point(|c| c.last < layout.time.from);
+    let inside = columns.partition_point(|c| c.last() < layout.time.from);
     let groups = |events: fn(&Column) -> u32| -> Vec<Group> {
         let group = |c: &&Column| {
-            let (first, last) = (layout.x(c.first), layout.x(c.last));
+            let (first, last) = (layout.x(c.first), layout.x(c.last()));
             Group { first, last, events: events(c) }
         };
         columns[inside..].iter().filter(|c| events(c) > 0).map(group).collect()

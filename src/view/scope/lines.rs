@@ -94,12 +94,12 @@ fn path(layout: &Layout, columns: &[&Column], now: Time, line: Line) -> Vec<Poin
             curve(&mut points, layout, last, column.first, line);
         }
         let (end, Extent { low, high }) = line.of(column);
-        let x = (layout.x(column.first) + layout.x(column.last)) / 2.0;
+        let x = (layout.x(column.first) + layout.x(column.last())) / 2.0;
         if layout.y(low) - layout.y(high) > VISIBLE {
             points.push(Point::new(x, layout.y(high)));
             points.push(Point::new(x, layout.y(low)));
         }
-        points.push(Point::new(layout.x(column.last), layout.y(end)));
+        points.push(Point::new(layout.x(column.last()), layout.y(end)));
         last = Some(column);
     }
     if let Some(last) = last {
@@ -110,7 +110,7 @@ fn path(layout: &Layout, columns: &[&Column], now: Time, line: Line) -> Vec<Poin
 
 /// The line from the end of a column until something happens again.
 fn curve(points: &mut Vec<Point>, layout: &Layout, last: &Column, until: Time, line: Line) {
-    let (from, to) = (layout.x(last.last), layout.x(until));
+    let (from, to) = (layout.x(last.last()), layout.x(until));
     // Next to each other, two columns need nothing between.
     if to - from < 1.0 {
         return;
