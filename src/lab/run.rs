@@ -23,7 +23,7 @@ pub(crate) use settings::{decimal, on_off, span, switch};
 
 use crate::text::ParseError;
 use crate::time::{Span, Time};
-use commands::Recording;
+use commands::{Recording, Step};
 
 /// What a run puts its events to.
 pub trait Experiment: Sized {
@@ -123,7 +123,7 @@ impl<E: Experiment> Run<E> {
                 return;
             }
             let Some(command) = due.and_then(|_| self.recording.take()) else { return };
-            left = left.saturating_sub(command.events() as usize * self.experiment.weight());
+            left = left.saturating_sub(command.work() * self.experiment.weight());
             // The commands of a link were checked when it was read, so nothing here is refused.
             let _ = self.apply(command);
             if left == 0 {
@@ -165,18 +165,19 @@ impl<E: Experiment> Run<E> {
         self.recording.is_waiting()
     }
 
-    /// A link that replays this run up to now; without what was done, if that was too much, so
-    /// that it begins with the settings of now.
+    /// A link that replays this run up to now. If too much was done for that, it has the settings
+    /// of now only, and [says so](Link::is_replay).
     pub fn link(&self) -> Link<E::Settings> {
         let Some(commands) = self.recording.all() else {
-            return Link { settings: self.settings.clone(), ..Link::default() };
+            let settings = self.settings.clone();
+            return Link { settings, settings_only: true, ..Link::default() };
         };
         let mut settings = self.first.clone();
         for name in E::Settings::VIEW {
             // What a setting says of itself, it reads.
             let _ = settings.set(name, &self.settings.get(name));
         }
-        Link { settings, commands, at: self.now, paused: false }
+        Link { settings, commands, at: self.now, ..Link::default() }
     }
 
     /// How many events and columns come in a second of the run, in the mean.
@@ -230,30 +231,38 @@ impl<E: Experiment> Run<E> {
     fn apply(&mut self, command: Command) -> Result<(), ParseError> {
         // The last instant to be done may have been the last of its column.
         self.settle(self.now, &mut 1);
-        match &command {
+        let step = match &command {
             Command::Events(n) => {
                 let arrival = Arrival { at: self.now, cost: self.settings.cost(), user: 0 };
                 for _ in 0..*n {
                     self.experiment.event(&arrival);
                 }
+                None
             }
             Command::Set { name, value } => {
-                let mut next = self.settings.clone();
-                next.set(name, value)?;
-                if next == self.settings {
+                let from = (self.settings.get(name), self.next_arrival());
+                self.assign(name, value)?;
+                let to = (self.settings.get(name), self.next_arrival());
+                if from.0 == to.0 || E::Settings::VIEW.contains(&name.as_str()) {
                     return Ok(());
                 }
-                self.experiment.follow(self.now, &self.settings, &next)?;
-                self.settings = next;
-                if E::Settings::TRAFFIC.contains(&name.as_str()) {
-                    self.restart_sources()?;
-                }
-                if E::Settings::VIEW.contains(&name.as_str()) {
-                    return Ok(());
-                }
+                Step::new::<E::Settings>(name, from, to)
+            }
+        };
+        self.recording.remember(self.now, command, step);
+        Ok(())
+    }
+
+    fn assign(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        let mut next = self.settings.clone();
+        next.set(name, value)?;
+        if next != self.settings {
+            self.experiment.follow(self.now, &self.settings, &next)?;
+            self.settings = next;
+            if E::Settings::TRAFFIC.contains(&name) {
+                self.restart_sources()?;
             }
         }
-        self.recording.remember(self.now, command);
         Ok(())
     }
 

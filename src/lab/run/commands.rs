@@ -29,14 +29,15 @@ pub enum Command {
 }
 
 impl Command {
-    /// How many events it makes.
-    pub(crate) fn events(&self) -> u32 {
-        if let Command::Events(n) = self { *n } else { 0 }
+    /// About how many events are as much work. A change reads text and may make lanes.
+    pub(super) fn work(&self) -> usize {
+        if let Command::Events(n) = self { *n as usize } else { 20 }
     }
 }
 
-/// Commands remembered for a link. A run with more of them can't be replayed from one.
-pub const MEMORY: usize = 1000;
+/// Commands remembered for a link: some minutes of dragging while events come in each frame. A run
+/// with more of them can't be replayed from one.
+pub const MEMORY: usize = 10_000;
 
 /// The most events that one command makes.
 const BURST: u32 = 100_000;
@@ -47,12 +48,44 @@ pub(crate) struct Recording {
     coming: VecDeque<(Time, Command)>,
     /// `None` once it was too much.
     done: Option<Vec<(Time, Command)>>,
+    /// If the last command was one.
+    step: Option<Step>,
+}
+
+/// A change of one of [`Named::STEPS`]. The next one takes its place if no event came in between,
+/// nor would have come without it: so a drag is no more commands than events that came meanwhile.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    name: String,
+    /// The value before it, and when the next event would have come.
+    from: (String, Time),
+    /// The value after it, and when the next event comes.
+    to: (String, Time),
+}
+
+impl Step {
+    /// A change of `name`, if that is a setting whose changes are steps.
+    pub(super) fn new<S: Named>(
+        name: &str,
+        from: (String, Time),
+        to: (String, Time),
+    ) -> Option<Self> {
+        S::STEPS.contains(&name).then(|| Step { name: name.to_owned(), from, to })
+    }
+
+    /// Both in one, if the second comes next, at `now`. A change back takes no place: nothing would
+    /// change, and what the first one began anew would not be.
+    fn then(&self, second: &Step, now: Time) -> Option<Step> {
+        let one = Step { to: second.to.clone(), ..self.clone() };
+        let unseen = now <= self.from.1.min(self.to.1);
+        (self.name == second.name && unseen && one.from.0 != one.to.0).then_some(one)
+    }
 }
 
 impl Recording {
     /// Nothing was done yet, and `coming` is to be.
     pub(crate) fn new(coming: &[(Time, Command)]) -> Self {
-        Recording { coming: coming.iter().cloned().collect(), done: Some(Vec::new()) }
+        Recording { coming: coming.iter().cloned().collect(), done: Some(Vec::new()), step: None }
     }
 
     /// When the next command is due, if that is by `until`.
@@ -76,13 +109,19 @@ impl Recording {
         Some(done.iter().chain(&self.coming).cloned().collect())
     }
 
-    /// Keeps a command for the link; of events, how many there were in one instant is enough. All
-    /// changes are kept: a lane that was taken out and put back, or a stream that was stopped and
-    /// started, has begun anew, even in one instant.
-    pub(crate) fn remember(&mut self, now: Time, command: Command) {
+    /// Keeps a command for the link; with `step` if it is one. Of events, how many there were in one
+    /// instant is enough.
+    pub(super) fn remember(&mut self, now: Time, command: Command, step: Option<Step>) {
+        let one = match (&self.step, &step) {
+            (Some(first), Some(second)) => first.then(second, now),
+            _ => None,
+        };
+        let replaces = one.is_some();
+        self.step = one.or(step);
         let Some(done) = &mut self.done else { return };
         let full = done.len() + self.coming.len() >= MEMORY;
         match (done.last_mut(), &command) {
+            (Some(last), _) if replaces => *last = (now, command),
             (Some((at, Command::Events(n))), Command::Events(m))
                 if *at == now && n.saturating_add(*m) <= BURST =>
             {
@@ -145,6 +184,6 @@ pub(super) fn read<S: Named>(
     }
     match commands.len() <= MEMORY {
         true => Ok(commands),
-        false => Err(ParseError::whole(&decoded(raw), "more than 1000 commands")),
+        false => Err(ParseError::whole(&decoded(raw), format!("more than {MEMORY} commands"))),
     }
 }

@@ -29,6 +29,16 @@ pub struct Link<S> {
     pub at: Time,
     /// Whether to stay there.
     pub paused: bool,
+    /// Whether it was made of a run in which too much was done to replay it, and has but the
+    /// settings. It has no text form: what such a link says is what it does.
+    pub settings_only: bool,
+}
+
+impl<S> Link<S> {
+    /// Whether it replays the run that it was made of.
+    pub fn is_replay(&self) -> bool {
+        !self.settings_only
+    }
 }
 
 impl<S: Named> fmt::Display for Link<S> {

@@ -19,6 +19,10 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
     /// Those with which all streams of events begin anew.
     const TRAFFIC: &'static [&'static str];
 
+    /// Those of which only the last value counts where no event came after the ones before: what
+    /// they leave behind, the next value changes too.
+    const STEPS: &'static [&'static str];
+
     /// What `+` stands for in links that are older than percent-encoding, by the name of the setting.
     const PLUS: &'static [(&'static str, char)] = &[];
 

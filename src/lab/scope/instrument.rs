@@ -25,13 +25,13 @@ pub struct Instrument {
     /// What was allowed and refused.
     allowed: u64,
     refused: u64,
-    last: Option<Measurement>,
+    last: Option<LastEvent>,
     trace: Trace,
 }
 
 /// What one event did, for the formulas beside the graph. Rates are per decay interval of then.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measurement {
+pub struct LastEvent {
     /// When.
     pub at: Time,
     /// What judged it; its limit and its interval may since have changed.
@@ -86,7 +86,7 @@ impl Experiment for Instrument {
         let gap = before.map(|last| at.since(last.at));
         let before = before.map_or(0.0, |last| last.rate);
         let limiter = self.limiter;
-        self.last = Some(Measurement { at, limiter, gap, before, verdict, refused });
+        self.last = Some(LastEvent { at, limiter, gap, before, verdict, refused });
         self.record(at, rate, smoothed, u32::from(!refused), u32::from(refused));
     }
 
@@ -171,7 +171,7 @@ impl Instrument {
     }
 
     /// The last event.
-    pub fn last(&self) -> Option<Measurement> {
+    pub fn last(&self) -> Option<LastEvent> {
         self.last
     }
 
