@@ -93,9 +93,9 @@ impl Page {
         self.shell.view().run().fragment()
     }
 
-    /// The fragment that replays this run.
+    /// The fragment that replays this run, or has the settings only, and the page says so then.
     #[wasm_bindgen(skip_jsdoc)]
-    pub fn recording(&self) -> String {
+    pub fn recording(&mut self) -> String {
         self.shell.recording()
     }
 

@@ -38,6 +38,9 @@ pub(super) trait AnyRun {
     /// The fragment of a link that replays the run, and stops where it stands if it is `paused`.
     fn recording(&self, paused: bool) -> String;
 
+    /// Whether it does; otherwise it has the settings only, because too much was done.
+    fn is_recorded(&self) -> bool;
+
     /// Gives a setting a value.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
 
@@ -92,6 +95,10 @@ impl<E: Experiment> AnyRun for Run<E> {
 
     fn recording(&self, paused: bool) -> String {
         Link { paused, ..self.link() }.to_string()
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.link().is_replay()
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {

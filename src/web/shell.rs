@@ -20,12 +20,15 @@ const STILL: f64 = 1000.0;
 /// What is wrong with a link whose run would take too long.
 const STOPS_EARLY: &str = "This recording is too long to replay; it stops early.";
 
+/// What is wrong with a link to a run in which too much was done.
+const SETTINGS_ONLY: &str = "Too much was done to replay it: the link has the settings only.";
+
 /// A view and who looks at it.
 pub(super) struct Shell {
     view: Box<dyn View>,
     viewer: Viewer,
     texts: Texts,
-    /// What is wrong with the last link, until something is done.
+    /// What is wrong with the last link, opened or made, until something is done.
     problem: String,
     /// When the last picture was drawn, in milliseconds.
     drawn: f64,
@@ -131,8 +134,12 @@ impl Shell {
         }
     }
 
-    /// The fragment that replays this run.
-    pub(super) fn recording(&self) -> String {
+    /// The fragment that replays this run, if there is one: the viewer is told if not.
+    pub(super) fn recording(&mut self) -> String {
+        if !self.view.run().is_recorded() {
+            self.act();
+            SETTINGS_ONLY.clone_into(&mut self.problem);
+        }
         self.view.run().recording(self.viewer.paused)
     }
 
