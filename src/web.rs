@@ -2,8 +2,8 @@
 //!
 //! There is one class, [`Page`]. Its script makes one of it for a view, calls it for everything
 //! that happens, and writes what it says; times are those of the browser's own events and frames,
-//! in milliseconds. Inside, the shell does what all views do alike, and a view is an implementation
-//! of one trait: a new one is a file here and a line in `view::named`.
+//! in milliseconds. It does what all views do alike, and a view is an implementation of one trait:
+//! a new one is a file here and a line in `view::named`.
 
 mod canvas;
 mod compare;
@@ -13,7 +13,6 @@ mod page;
 mod pointer;
 mod run;
 mod scope;
-mod shell;
 mod texts;
 mod view;
 mod viewer;

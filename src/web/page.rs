@@ -1,47 +1,74 @@
-//! The one class that the script knows: a canvas with a view on it.
+//! The one class that the script knows: a view on a canvas, and what every view does alike.
+
+mod input;
+mod settings;
+mod time;
 
 use super::canvas::Canvas;
-use super::shell::Shell;
-use super::view;
+use super::texts::Texts;
+use super::view::{View, named};
+use super::viewer::Viewer;
 use crate::plot::palette::Theme;
 use crate::text::ParseError;
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;
 
-/// A page: a view on a canvas.
+/// With reduced motion, the picture is drawn anew only this often, in milliseconds.
+const STILL: f64 = 1000.0;
+
+/// A view on a canvas, and who looks at it.
 #[wasm_bindgen]
 pub struct Page {
-    shell: Shell,
+    view: Box<dyn View>,
     canvas: Canvas,
+    viewer: Viewer,
+    texts: Texts,
+    /// What is wrong with the last link, opened or made, until something is done.
+    problem: String,
+    /// When the last picture was drawn, in milliseconds.
+    drawn: f64,
+    /// Whether something changed that has to be seen at once.
+    dirty: bool,
 }
 
 /// What is shown.
 #[wasm_bindgen]
 impl Page {
     /// A page that draws the view of that name on `canvas`.
-    #[wasm_bindgen(constructor, skip_jsdoc)]
+    #[wasm_bindgen(constructor)]
     pub fn new(canvas: HtmlCanvasElement, view: &str) -> Result<Page, JsValue> {
         console_error_panic_hook::set_once();
         Ok(Page {
-            shell: Shell::new(view::named(view).map_err(said)?),
+            view: named(view).map_err(said)?,
             canvas: Canvas::new(canvas)?,
+            viewer: Viewer::default(),
+            texts: Texts::default(),
+            problem: String::new(),
+            drawn: f64::NEG_INFINITY,
+            dirty: true,
         })
     }
 
-    /// Lets time pass until `wall` and draws what is seen then. Returns what is said beside the
-    /// picture, mostly nothing: for each text the id of its element, the text, and the number it
-    /// was made of, or nothing.
-    #[wasm_bindgen(skip_jsdoc)]
+    /// Lets time pass until `wall` and draws what is seen then; a paused picture, eased to its
+    /// scales, stays what it is. Returns what is said beside it, mostly nothing: for each text the
+    /// id of its element, the text, and the number it was made of, or nothing.
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
-        if self.shell.frame(wall) {
+        self.pass(wall);
+        let seen = self.viewer.sees(self.view.run().now());
+        let moved = self.view.ease(&seen, wall, self.viewer.still) || !self.viewer.paused;
+        let urgent = core::mem::take(&mut self.dirty);
+        if urgent || moved && (!self.viewer.still || wall - self.drawn >= STILL) {
+            self.drawn = wall;
             self.paint()?;
         }
-        Ok(self.shell.texts())
+        if self.texts.are_due(wall, urgent) {
+            self.say(wall);
+        }
+        Ok(self.texts.take())
     }
 
     /// The canvas has another size, in CSS pixels and, if the browser tells, in those of the
     /// screen: it is drawn at once, within the same frame.
-    #[wasm_bindgen(skip_jsdoc)]
     pub fn resize(
         &mut self,
         width: f64,
@@ -49,176 +76,51 @@ impl Page {
         ratio: f64,
         device: Option<Box<[f64]>>,
     ) -> Result<(), JsValue> {
-        self.shell.resize([width, height]);
+        self.viewer.size = [width, height];
         self.canvas.resize([width, height], ratio, device.as_deref());
         self.paint()
     }
 
     /// Light or dark.
-    #[wasm_bindgen(skip_jsdoc)]
     pub fn theme(&mut self, dark: bool) {
         self.canvas.set_theme(if dark { Theme::Dark } else { Theme::Light });
-        self.shell.touch();
+        self.dirty = true;
     }
 
     /// Whether the viewer asked for less motion.
-    #[wasm_bindgen(skip_jsdoc)]
     pub fn reduce_motion(&mut self, still: bool) {
-        self.shell.reduce_motion(still);
+        self.viewer.still = still;
+        self.dirty = true;
     }
 
     /// The height that the canvas should have in CSS pixels, if the style sheet does not say.
-    #[wasm_bindgen(skip_jsdoc)]
     pub fn height(&self) -> Option<f64> {
-        self.shell.view().height()
+        self.view.height()
     }
 
     fn paint(&mut self) -> Result<(), JsValue> {
-        self.canvas.paint(&self.shell.draw())
-    }
-}
-
-/// Links and settings.
-#[wasm_bindgen]
-impl Page {
-    /// Begins the run that a link's fragment describes, or says what is wrong with it.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn open(&mut self, fragment: &str) {
-        self.shell.open(fragment);
+        let seen = self.viewer.sees(self.view.run().now());
+        self.canvas.paint(&self.view.draw(&seen))
     }
 
-    /// The fragment for the address: the settings in force.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn fragment(&self) -> String {
-        self.shell.view().run().fragment()
+    fn say(&mut self, wall: f64) {
+        let seen = self.viewer.sees(self.view.run().now());
+        self.view.say(&mut self.texts);
+        let note = match self.view.note() {
+            _ if !self.problem.is_empty() => &self.problem,
+            _ if self.viewer.paused => "paused",
+            "" if self.viewer.pace.slowed() => "slowed: too many events for this machine",
+            note => note,
+        };
+        self.texts.say("note", note);
+        self.texts.sum_up(wall, || self.view.summary(&seen));
     }
 
-    /// The fragment that replays this run, or has the settings only, and the page says so then.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn recording(&mut self) -> String {
-        self.shell.recording()
-    }
-
-    /// Gives a setting a value; returns what is wrong with it, if so.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn set(&mut self, name: &str, value: &str) -> String {
-        self.shell.set(name, value)
-    }
-
-    /// The value of a setting, as text.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn get(&self, name: &str) -> String {
-        self.shell.view().get(name)
-    }
-
-    /// More on the value of a setting, if there is more to say.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn about(&self, name: &str) -> String {
-        self.shell.view().about(name)
-    }
-
-    /// Moves a setting to its next value up or down.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn nudge(&mut self, name: &str, by: f64) {
-        self.shell.nudge(name, by);
-    }
-
-    /// The position of a setting's slider.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn slider(&self, name: &str) -> f64 {
-        self.shell.slider(name)
-    }
-
-    /// Gives a setting the value at a position of its slider.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn slide(&mut self, name: &str, position: f64) {
-        self.shell.slide(name, position);
-    }
-}
-
-/// Time.
-#[wasm_bindgen]
-impl Page {
-    /// The page is hidden until the next frame.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn hide(&mut self) {
-        self.shell.hide();
-    }
-
-    /// Stops the time of the run, or lets it go on.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn pause(&mut self) {
-        self.shell.pause();
-    }
-
-    /// Whether the time of the run is stopped.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn paused(&self) -> bool {
-        self.shell.paused()
-    }
-
-    /// Stops, and lets a tenth of a second pass.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn step(&mut self) {
-        self.shell.step();
-    }
-
-    /// Begins again with the settings in force.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn reset(&mut self) -> Result<(), JsValue> {
-        self.shell.reset().map_err(said)
-    }
-
-    /// Returns to the present.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn live(&mut self) {
-        self.shell.live();
-    }
-
-    /// Whether the right edge is the present.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn is_live(&self) -> bool {
-        self.shell.is_live()
-    }
-}
-
-/// The pointer and keys.
-#[wasm_bindgen]
-impl Page {
-    /// The pointer goes down.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn press(&mut self, x: f64, y: f64, touch: bool) {
-        self.shell.press([x, y], touch);
-    }
-
-    /// Whether the pointer holds the limit.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn holds_limit(&self) -> bool {
-        self.shell.holds_limit()
-    }
-
-    /// The pointer moves, still `held` down or not; returns the cursor to show.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn move_to(&mut self, x: f64, y: f64, held: bool) -> String {
-        self.shell.move_to([x, y], held).to_owned()
-    }
-
-    /// The pointer goes up, at the time `wall`; false if it held nothing.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn release(&mut self, wall: f64) -> bool {
-        self.shell.release(wall)
-    }
-
-    /// The pointer is gone.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn leave(&mut self) {
-        self.shell.leave();
-    }
-
-    /// A key on the picture, at the time `wall`; false if it means nothing.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
-        self.shell.key(key, shift, wall)
+    /// Something is done that has to be seen and heard of at once.
+    fn act(&mut self) {
+        self.dirty = true;
+        self.problem.clear();
+        self.texts.sum_up_soon();
     }
 }
 

@@ -32,7 +32,7 @@ const DRAG: f64 = 4.0;
 
 impl Press {
     /// The pointer is at another place: the press may become a drag.
-    pub(super) fn follow(&mut self, [x, y]: [f64; 2]) {
+    fn follow(&mut self, [x, y]: [f64; 2]) {
         let [across, up] = [(x - self.from[0]).abs(), (y - self.from[1]).abs()];
         // The limit follows at once: each pixel of its line is another value.
         self.moved |= match self.hit {
@@ -43,6 +43,17 @@ impl Press {
 }
 
 impl Pointer {
+    /// The pointer is at another place, and still holds what it pressed or no longer; returns what
+    /// it holds.
+    pub(super) fn follow(&mut self, at: [f64; 2], held: bool) -> Option<Press> {
+        self.at = Some(at);
+        self.press = self.press.filter(|_| held);
+        if let Some(press) = &mut self.press {
+            press.follow(at);
+        }
+        self.press
+    }
+
     /// Where the crosshair is, if there is one.
     pub(super) fn crosshair(&self) -> Option<f64> {
         self.at.map(|[x, _]| x)

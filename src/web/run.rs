@@ -8,7 +8,7 @@ use crate::time::{Span, Time};
 /// A link opens with as much work as so many frames do at most: a second or so.
 const FRAMES: usize = 32;
 
-/// What the shell does with a run, whatever it is of.
+/// What the page does with a run, whatever it is of.
 pub(super) trait AnyRun {
     /// The time that it is in the run.
     fn now(&self) -> Time;

@@ -1,4 +1,4 @@
-//! What differs from view to view. What is alike is in the [shell](super::shell).
+//! What differs from view to view. What is alike is in the [page](super::page).
 
 use super::run::AnyRun;
 use super::texts::Texts;
