@@ -262,12 +262,12 @@ impl Compare {
     pub fn about(&self, lane: usize) -> String {
         let settings = self.app.replay.settings();
         let Some(lane) = self.app.replay.lanes().get(lane) else { return String::new() };
-        let most = lane.most_in_period(settings.cost);
+        let most = lane.max_admitted(settings.cost);
         let bound = match most.is_finite() {
             true => format!("at most {} in any {}", axis::readout(most), settings.budget.per()),
             false => "no bound on what passes".to_owned(),
         };
-        format!("{}: {bound}", lane.limiter_text())
+        format!("{}: {bound}", lane.policy())
     }
 
     /// Allowed, refused, the share that was allowed, and when the next event passes: four texts a
@@ -281,7 +281,7 @@ impl Compare {
                 0 => "–".to_owned(),
                 all => format!("{} %", axis::readout(100.0 * allowed as f64 / all as f64)),
             };
-            let again = match lane.again(now) {
+            let again = match lane.retry_after(now) {
                 Retry::After(wait) if wait.secs() == 0.0 => "now".to_owned(),
                 Retry::After(wait) => format!("in {}", axis::seconds(wait.secs())),
                 Retry::Never => "never".to_owned(),

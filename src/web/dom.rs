@@ -75,13 +75,13 @@ impl Texts {
         self.say("again", &text, Some(value))?;
         if let Some(event) = instrument.last() {
             let limit = Decimal(event.limiter.limit.count());
-            let rate = axis::readout(event.verdict.rate);
-            let verdict = match (event.refused, event.verdict.over) {
-                (true, _) => format!("✕ refused: rate {rate}, limit {limit}"),
-                (false, true) => format!("measured: rate {rate}, no limit"),
-                (false, false) => format!("allowed: rate {rate}, limit {limit}"),
+            let rate = axis::readout(event.outcome.level);
+            let verdict = match (event.outcome.is_allowed(), event.limiter.measures_only()) {
+                (false, _) => format!("✕ refused: rate {rate}, limit {limit}"),
+                (true, true) => format!("measured: rate {rate}, no limit"),
+                (true, false) => format!("allowed: rate {rate}, limit {limit}"),
             };
-            self.say("verdict", &verdict, Some(event.verdict.rate))?;
+            self.say("verdict", &verdict, Some(event.outcome.level))?;
         } else {
             self.say("verdict", "no event yet", None)?;
         }
@@ -105,7 +105,7 @@ impl Texts {
                 ("m-mean", weights.mean),
                 ("m-left", weights.left),
                 ("m-before", event.before),
-                ("m-after", event.verdict.rate),
+                ("m-after", event.outcome.level),
             ] {
                 self.say(id, &axis::readout(value), None)?;
             }
