@@ -63,8 +63,7 @@ impl Named for Settings {
     ];
     const VIEW: &'static [&'static str] = &["speed", "window"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed", "script"];
-    const STEPS: &'static [&'static str] = &["cost", "auto", "pattern", "auto-rate", "seed"];
-    const PLUS: &'static [(&'static str, char)] = &[("lanes", '&'), ("script", ',')];
+    const JUDGING: &'static [&'static str] = &["cost"];
     const MOST_AUTO_RATE: f64 = 1e4;
     const MOST_SPEED: f64 = 100.0;
 
