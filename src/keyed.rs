@@ -16,10 +16,6 @@
 //! assert!(passes("ann") && passes("ann"));
 //! assert!(!passes("ann"));
 //! assert!(passes("bob"));
-//!
-//! // Both must let it pass, and it counts in both or in neither: Bob still has one to go.
-//! assert!(!senders.check_all(&["ann", "bob"], now, 1.0).is_allowed());
-//! assert!(senders.check("bob", now, 1.0).is_allowed());
 //! assert_eq!(senders.len(), 2);
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
@@ -52,9 +48,8 @@
 //! `tests/keyed.rs` measures it. Nothing is allocated before it is needed.
 
 use crate::limit::Limiter;
-use crate::limit::all_of::{self, Part};
 use crate::outcome::{Outcome, Retry};
-use crate::time::{Span, Time};
+use crate::time::Time;
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
 use hashlink::LinkedHashMap;
@@ -115,33 +110,11 @@ impl<K: Hash + Eq, L: Limiter> Keyed<K, L> {
     {
         let (key, mut state) = self.take(key);
         let outcome = self.limiter.check(&mut state, now, cost);
-        let refused = outcome.retry_after().unwrap_or(Retry::After(Span::ZERO));
+        let refused = match outcome.is_allowed() {
+            true => Retry::NOW,
+            false => self.limiter.retry_after(&state, now, cost),
+        };
         self.put(key, state, now, refused);
-        outcome
-    }
-
-    /// Decides about an event that several keys must allow, such as an address and a user, and
-    /// counts it in all of them or in none: see [`all_of`]. A key that is given twice counts once.
-    pub fn check_all<Q>(&mut self, keys: &[&Q], now: Time, cost: f64) -> Outcome
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    {
-        let mut taken: Vec<(K, L::State)> = Vec::with_capacity(keys.len());
-        for &key in keys {
-            if taken.iter().all(|(other, _)| other.borrow() != key) {
-                taken.push(self.take(key));
-            }
-        }
-        let parts = taken.iter_mut().map(|(_, state)| Part { limiter: &self.limiter, state });
-        let outcome = all_of::check(&mut parts.collect::<Vec<_>>(), now, cost);
-        for (key, state) in taken {
-            let refused = match outcome.is_allowed() {
-                true => Retry::After(Span::ZERO),
-                false => self.limiter.retry_after(&state, now, cost),
-            };
-            self.put(key, state, now, refused);
-        }
         outcome
     }
 
@@ -153,7 +126,7 @@ impl<K: Hash + Eq, L: Limiter> Keyed<K, L> {
     {
         match self.state(key) {
             Some(state) => self.limiter.peek(state, now, cost),
-            None => self.limiter.peek(&self.limiter.fresh(), now, cost),
+            None => self.limiter.peek(&self.limiter.initial(), now, cost),
         }
     }
 
@@ -205,7 +178,7 @@ impl<K: Hash + Eq, L: Limiter> Keyed<K, L> {
                 return (key, entry.state);
             }
         }
-        (key.to_owned(), self.limiter.fresh())
+        (key.to_owned(), self.limiter.initial())
     }
 
     /// Puts a key in as the most recently used.

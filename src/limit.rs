@@ -9,7 +9,7 @@
 //! use ratescope::{Limiter, Span, Time};
 //!
 //! let limiter = TokenBucket::new("10/1m".parse()?, 3.0)?;
-//! let mut state = limiter.fresh();
+//! let mut state = limiter.initial();
 //! let passed: Vec<i64> = (0..60)
 //!     .filter(|second| {
 //!         let now = Time::from_micros(second * 1_000_000);
@@ -20,7 +20,7 @@
 //! assert_eq!(passed[..6], [0, 1, 2, 6, 12, 18]);
 //! // Twelve in all, and in no minute will there be more.
 //! assert_eq!(passed.len(), 12);
-//! assert_eq!(limiter.most_in(Span::minutes(1), 1.0).floor(), 12.0);
+//! assert_eq!(limiter.max_admitted(Span::minutes(1), 1.0).floor(), 12.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -30,8 +30,8 @@
 //! # The limiters
 //! | limiter | what it holds against its limit | counts | state |
 //! |---|---|---|---|
-//! | [`exim`] | a decaying rate, with the event | all, the allowed, or none | 24 bytes |
-//! | [`recent_average`] | a decaying rate, before the event | all | 16 bytes |
+//! | [`exim`] | a decaying rate, with the event | all, the allowed, or none | 16 bytes |
+//! | [`earrrl`] | a decaying rate, before the event | all | 16 bytes |
 //! | [`token_bucket`] | the tokens missing, with the event's | the allowed | 24 bytes |
 //! | [`gcra`] | the same, kept as one instant | the allowed | 16 bytes |
 //! | [`leaky_bucket`] | the queue, with the event | the allowed | 16 bytes |
@@ -40,12 +40,11 @@
 //! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
 //! | [`sliding_log`] | the exact count of the last period | the allowed | 40 bytes, 16 an event |
 //! | [`adaptive`] | a decaying rate, against a learned limit | all, the allowed, or none | 24 bytes |
-//! | [`all_of`] | each of several | as each of them | one of each |
 //!
 //! # What a sender gets out of ten a minute
 //! Measured: the bytes of a state; what passes *at once* from rest; what passed in the *worst
 //! minute*, for a sender that knows when it may send, and the bound on that, which
-//! [`most_in`](Limiter::most_in) computes; and *hammered*: what passes in the tenth minute for one
+//! [`max_admitted`](Limiter::max_admitted) computes; and *hammered*: what passes in the tenth minute for one
 //! that sends ten times as much and does not stop.
 //!
 #![doc = include_str!("limit/measured.md")]
@@ -68,16 +67,15 @@
 //! the time between, which decays once more when time catches up.
 
 pub mod adaptive;
-pub mod all_of;
 mod amount;
 pub mod any;
 mod bucket;
+pub mod earrrl;
 pub mod exim;
 pub mod fixed_window;
 pub mod gcra;
 mod history;
 pub mod leaky_bucket;
-pub mod recent_average;
 mod retry;
 pub mod sliding_counter;
 pub mod sliding_log;
@@ -87,7 +85,7 @@ pub mod token_bucket;
 
 pub use text::{FORMS, Form};
 
-use crate::outcome::{Answer, Outcome, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::time::{Span, Time};
 
 /// The largest cost that is counted, and the largest limit on a count.
@@ -101,44 +99,51 @@ const SHORTEST: Span = Span::micros(1);
 
 /// A rate limiter.
 ///
-/// An algorithm says what it makes of an event ([`ask`](Self::ask)), how it remembers one
-/// ([`count`](Self::count)) and when one would pass ([`retry_after`](Self::retry_after)); the
-/// usual call, [`check`](Self::check), is made of these three. They are apart so that an event
-/// can be put to several limits first and counted in all or in none of them: see [`all_of`].
+/// An algorithm says what it makes of an event ([`peek`](Self::peek)), how it remembers one
+/// ([`record`](Self::record)) and when one would pass ([`retry_after`](Self::retry_after)). The
+/// usual call, [`check`](Self::check), is made of the first two. They are apart so that an event
+/// can be put to several limits first and counted in all of them or in none, as a
+/// [policy](crate::policy) does.
 ///
 /// Costs are numbers of events, or whatever is limited: 1 for most uses, from 0 to [`MAX_COST`].
-/// A cost that is negative, larger or not a number is denied forever and counted nowhere.
+/// A cost that is negative, larger or not a number is refused and counted nowhere.
 pub trait Limiter {
     /// What is remembered for one key.
     type State: Clone + core::fmt::Debug;
 
     /// The state of a key that was never seen.
-    fn fresh(&self) -> Self::State;
+    fn initial(&self) -> Self::State;
 
-    /// What the limiter makes of an event of cost `cost` at `now`; nothing is counted.
+    /// What [`check`](Self::check) would answer to an event of cost `cost` at `now`; nothing is
+    /// counted.
     ///
     /// With cost 0 that is the state at `now`: the level to draw, and the limit it is held against.
-    fn ask(&self, state: &Self::State, now: Time, cost: f64) -> Answer;
+    fn peek(&self, state: &Self::State, now: Time, cost: f64) -> Outcome;
 
     /// Remembers an event of cost `cost` at `now` that was `allowed` or refused, by this limiter
     /// or by another that was asked about the same event. Limiters that count the refused say so.
-    fn count(&self, state: &mut Self::State, now: Time, cost: f64, allowed: bool);
-
-    /// How long after `now` an event of cost `cost` passes if nothing is counted before; zero when
-    /// it would pass at `now`.
-    fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry;
+    fn record(&self, state: &mut Self::State, now: Time, cost: f64, allowed: bool);
 
     /// Decides about an event of cost `cost` at `now`, and counts it.
     fn check(&self, state: &mut Self::State, now: Time, cost: f64) -> Outcome {
-        let answer = self.ask(state, now, cost);
-        self.count(state, now, cost, answer.passes());
-        answer.outcome(|| self.retry_after(state, now, cost))
+        let outcome = self.peek(state, now, cost);
+        self.record(state, now, cost, outcome.is_allowed());
+        outcome
     }
 
-    /// Decides as [`check`](Self::check) would, and counts nothing.
-    fn peek(&self, state: &Self::State, now: Time, cost: f64) -> Outcome {
-        self.check(&mut state.clone(), now, cost)
+    /// Counts a cost that is known only after the event was allowed, such as bytes sent. It is not
+    /// refused: what was too much is missing later.
+    fn charge(&self, state: &mut Self::State, now: Time, cost: f64) {
+        self.record(state, now, cost, true);
     }
+
+    /// How long after `now` an event of cost `cost` passes if nothing is counted before; zero when
+    /// it would pass at `now`.
+    ///
+    /// It takes longer to find than the verdict, so that it is asked for only when someone wants
+    /// to know. After a refused event, ask with the state in which that left the key: one that
+    /// counts refused events waits longer for it.
+    fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry;
 
     /// How much may still be counted at `now`: the largest cost that would be allowed, or where
     /// the limiter's bound is strict the bound itself, below which everything passes.
@@ -148,10 +153,10 @@ pub trait Limiter {
     /// nothing arrives before.
     fn reset_after(&self, state: &Self::State, now: Time) -> Span;
 
-    /// The most that is ever allowed within `window`, from just after its beginning up to its
-    /// end, in events of cost `cost` while time does not run backwards. This is the promise that
-    /// the limiter makes; infinite when it makes none.
-    fn most_in(&self, window: Span, cost: f64) -> f64;
+    /// The most that is ever admitted in any interval `(t, t + window]`, in events of cost `cost`
+    /// while time does not run backwards. This is the promise that the limiter makes; infinite
+    /// when it makes none.
+    fn max_admitted(&self, window: Span, cost: f64) -> f64;
 }
 
 /// Whether `cost` is one that a limiter can count.

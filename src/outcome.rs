@@ -1,7 +1,9 @@
 //! Outcomes: what a [limiter](crate::limit) answers, with the numbers that it is based on.
 //!
-//! An [`Outcome`] says whether an event may pass, at once or after a wait, or when to come back. An
-//! [`Answer`] is the same before anything is counted; only those who write a limiter meet it.
+//! An [`Outcome`] says whether an event may pass, at once or after a wait. When a refused one may
+//! come back takes longer to find than the verdict, so it is asked for separately: a [`Retry`] is
+//! what [`Limiter::retry_after`](crate::Limiter::retry_after) answers. Otherwise the events of an
+//! attacker would be the dearest of all.
 
 use crate::text::Decimal;
 use crate::time::Span;
@@ -9,6 +11,7 @@ use core::fmt;
 
 /// The answer to one event.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use = "an event may pass only if it was allowed"]
 pub struct Outcome {
     /// Whether it may pass, and when.
     pub decision: Decision,
@@ -19,41 +22,9 @@ pub struct Outcome {
     pub limit: f64,
 }
 
-/// What a limiter makes of an event before anything is counted: an [`Outcome`] but for the time
-/// to come back, which takes longer to find than the rest.
+/// Allowed or refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answer {
-    /// How long the event would stand in the queue, zero without one; `None` when it is refused.
-    pub wait: Option<Span>,
-    /// As in [`Outcome::level`].
-    pub level: f64,
-    /// As in [`Outcome::limit`].
-    pub limit: f64,
-}
-
-impl Answer {
-    /// The answer of a limiter without a queue: `passes` at once or is refused.
-    pub const fn new(passes: bool, level: f64, limit: f64) -> Self {
-        Answer { wait: if passes { Some(Span::ZERO) } else { None }, level, limit }
-    }
-
-    /// Whether the event may pass, at once or after a wait.
-    pub const fn passes(self) -> bool {
-        self.wait.is_some()
-    }
-
-    /// The outcome, with the time to come back from `retry_after` when it is needed.
-    pub fn outcome(self, retry_after: impl FnOnce() -> Retry) -> Outcome {
-        let decision = match self.wait {
-            Some(wait) => Decision::Allowed { wait },
-            None => Decision::Denied { retry_after: retry_after() },
-        };
-        Outcome { decision, level: self.level, limit: self.limit }
-    }
-}
-
-/// Allowed or denied.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use = "an event may pass only if it was allowed"]
 pub enum Decision {
     /// The event may pass after `wait`; every limiter without a queue says zero.
     Allowed {
@@ -61,14 +32,12 @@ pub enum Decision {
         wait: Span,
     },
     /// The event is refused.
-    Denied {
-        /// When the same event would pass, if nothing else arrives.
-        retry_after: Retry,
-    },
+    Refused,
 }
 
-/// When a refused event would pass.
+/// When an event would pass, if nothing else is counted before.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use = "it says how long to wait"]
 pub enum Retry {
     /// After this long, and not sooner by more than the rounding to whole microseconds.
     After(Span),
@@ -77,14 +46,13 @@ pub enum Retry {
 }
 
 impl Outcome {
-    /// Allowed at once.
-    pub const fn allowed(level: f64, limit: f64) -> Self {
-        Outcome { decision: Decision::Allowed { wait: Span::ZERO }, level, limit }
-    }
-
-    /// Denied until `retry_after` has passed.
-    pub const fn denied(retry_after: Retry, level: f64, limit: f64) -> Self {
-        Outcome { decision: Decision::Denied { retry_after }, level, limit }
+    /// The answer of a limiter without a queue: allowed at once if `passes`, or refused.
+    pub const fn new(passes: bool, level: f64, limit: f64) -> Self {
+        let decision = match passes {
+            true => Decision::Allowed { wait: Span::ZERO },
+            false => Decision::Refused,
+        };
+        Outcome { decision, level, limit }
     }
 
     /// Whether the event may pass, at once or after a wait.
@@ -92,32 +60,55 @@ impl Outcome {
         matches!(self.decision, Decision::Allowed { .. })
     }
 
-    /// When the event would pass; `None` when it is allowed.
-    pub const fn retry_after(self) -> Option<Retry> {
+    /// How long an allowed event stands in the queue; `None` when it is refused.
+    pub const fn wait(self) -> Option<Span> {
         match self.decision {
-            Decision::Allowed { .. } => None,
-            Decision::Denied { retry_after } => Some(retry_after),
+            Decision::Allowed { wait } => Some(wait),
+            Decision::Refused => None,
         }
     }
 }
 
-/// The reason in numbers, as in `refused: level 10.4, limit 10; allowed again in 2.3s`.
+impl Retry {
+    /// At once.
+    pub const NOW: Retry = Retry::After(Span::ZERO);
+
+    /// The span to wait; `None` when no wait is long enough.
+    pub const fn wait(self) -> Option<Span> {
+        match self {
+            Retry::After(wait) => Some(wait),
+            Retry::Never => None,
+        }
+    }
+}
+
+/// The reason in numbers, as in `refused: level 10.4, limit 10`.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (level, limit) = (Decimal(self.level), Decimal(self.limit));
-        match self.decision {
-            Decision::Allowed { wait } if wait == Span::ZERO => {
-                write!(f, "allowed: level {level}, limit {limit}")
-            }
-            Decision::Allowed { wait } => {
-                write!(f, "allowed in {wait}: level {level}, limit {limit}")
-            }
-            Decision::Denied { retry_after: Retry::After(wait) } => {
-                write!(f, "refused: level {level}, limit {limit}; allowed again in {wait}")
-            }
-            Decision::Denied { retry_after: Retry::Never } => {
-                write!(f, "refused: level {level}, limit {limit}; it can never be allowed")
-            }
+        self.decision.fmt(f)?;
+        write!(f, ": level {level}, limit {limit}")
+    }
+}
+
+/// As in `allowed`, `allowed in 2.3s` or `refused`.
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Decision::Allowed { wait } if *wait == Span::ZERO => f.write_str("allowed"),
+            Decision::Allowed { wait } => write!(f, "allowed in {wait}"),
+            Decision::Refused => f.write_str("refused"),
+        }
+    }
+}
+
+/// As in `now`, `in 2.3s` or `never`.
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Retry::After(wait) if *wait == Span::ZERO => f.write_str("now"),
+            Retry::After(wait) => write!(f, "in {wait}"),
+            Retry::Never => f.write_str("never"),
         }
     }
 }

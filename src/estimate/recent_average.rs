@@ -23,6 +23,7 @@
 //! * **More than f64 can hold:** N stays at the largest number, and decays from there.
 
 use super::decay::decay;
+use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 
 /// Estimates events per second.
@@ -41,6 +42,14 @@ pub struct Impulse {
     pub at: Time,
 }
 
+impl Impulse {
+    /// With an event of cost `cost` more, at the same instant.
+    #[inline(always)]
+    pub(crate) fn plus(self, cost: f64) -> Self {
+        Impulse { size: smaller(f64::MAX, cost + self.size), ..self }
+    }
+}
+
 impl RecentAverage {
     /// λ, the inverse of the time constant, per second.
     pub fn lambda(&self) -> f64 {
@@ -49,15 +58,18 @@ impl RecentAverage {
 
     /// Events per second at `now`, as estimated from the events before.
     pub fn estimate(&self, last: Impulse, now: Time) -> f64 {
-        self.lambda() * self.remembered(last, now)
+        self.lambda() * self.remembered(last, now).size
     }
 
     /// The impulse after an event of cost `cost` (finite, at least 0) at `now`.
     pub fn add(&self, last: Impulse, now: Time, cost: f64) -> Impulse {
-        Impulse { size: (cost + self.remembered(last, now)).min(f64::MAX), at: now }
+        self.remembered(last, now).plus(cost)
     }
 
-    fn remembered(&self, last: Impulse, now: Time) -> f64 {
-        last.size * decay(self.lambda() * now.since(last.at).max(0.0)).left
+    /// What is left of the impulse at `now`.
+    #[inline(always)]
+    pub(crate) fn remembered(&self, last: Impulse, now: Time) -> Impulse {
+        let gap = larger(0.0, now.since(last.at));
+        Impulse { size: last.size * decay(self.lambda() * gap).left, at: now }
     }
 }

@@ -27,10 +27,12 @@ pub mod settings;
 pub use lane::{Lane, Rule};
 pub use settings::Settings;
 
+use crate::event::Event;
 use crate::lab::run::{self, Arrival, Experiment, Run};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use history::last_of_column;
+use rule::Sender;
 
 /// A link to a run of several lanes.
 pub type Link = run::Link<Settings>;
@@ -52,10 +54,12 @@ impl Replay {
 
 /// Several lanes on the same events.
 ///
-/// With other settings, lanes whose limits stay the same keep what they know; others begin anew.
+/// With other settings, lanes whose policy stays the same keep what they know; others begin anew.
 #[derive(Clone, Debug)]
 pub struct Lanes {
     lanes: Vec<Lane>,
+    /// Those of the script.
+    users: Vec<String>,
     sent: u64,
     /// The last instant of the columns that are filling in all lanes.
     last: Time,
@@ -71,30 +75,38 @@ impl Experiment for Lanes {
 
     fn new(settings: &Settings) -> Result<Self, ParseError> {
         let last = last_of_column(Time::ZERO);
-        let mut lanes = Lanes { lanes: Vec::new(), sent: 0, last, weight: 1 };
-        lanes.arrange(Time::ZERO, settings)?;
+        let mut lanes = Lanes { lanes: Vec::new(), users: Vec::new(), sent: 0, last, weight: 1 };
+        lanes.follow(Time::ZERO, settings)?;
         Ok(lanes)
     }
 
     #[inline]
     fn event(&mut self, arrival: &Arrival) {
+        let Arrival { at, cost, user } = *arrival;
+        let user = self.users.get(user as usize).map_or("", String::as_str);
+        let event = Event { time: at, cost, fields: &Sender(user) };
         self.sent += 1;
         for lane in &mut self.lanes {
-            lane.event(arrival, self.sent);
+            lane.event(&event, self.sent);
         }
     }
 
-    fn follow(
-        &mut self,
-        now: Time,
-        before: &Settings,
-        settings: &Settings,
-    ) -> Result<(), ParseError> {
-        let [before, users] = [before, settings].map(|settings| settings.script.users());
-        if users != before {
-            self.lanes.iter_mut().for_each(|lane| lane.rename(before, users));
+    /// Makes the lanes those of the settings; the ones that are there already stay as they are.
+    fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
+        let Settings { budget, cost, lanes: rules, script, .. } = settings;
+        let policies = settings.resolve(*budget)?;
+        let mut old: Vec<Option<Lane>> = self.lanes.drain(..).map(Some).collect();
+        for (i, (rule, policy)) in rules.iter().zip(policies).enumerate() {
+            let is = |lane: &Option<Lane>| lane.as_ref().is_some_and(|l| l.is(rule, &policy));
+            let place = if old.get(i).is_some_and(is) { Some(i) } else { old.iter().position(is) };
+            let kept = place.and_then(|place| old.get_mut(place)?.take());
+            let mut lane = kept.unwrap_or_else(|| Lane::new(rule.clone(), policy, now, self.sent));
+            lane.ask_about(*cost, budget.per());
+            self.lanes.push(lane);
         }
-        self.arrange(now, settings)
+        self.users = script.users().to_vec();
+        self.weight = settings.states().div_ceil(8).max(1);
+        Ok(())
     }
 
     fn column_end(&self) -> Time {
@@ -109,26 +121,5 @@ impl Experiment for Lanes {
     /// One for each eight states, rounded up.
     fn weight(&self) -> usize {
         self.weight
-    }
-}
-
-impl Lanes {
-    /// Makes the lanes those of the settings; the ones that are there already stay as they are.
-    fn arrange(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
-        let Settings { budget, cost, script, lanes: rules, .. } = settings;
-        let limits = settings.resolve(*budget)?;
-        let mut old: Vec<Option<Lane>> = self.lanes.drain(..).map(Some).collect();
-        for (i, (rule, limits)) in rules.iter().zip(limits).enumerate() {
-            let is = |lane: &Option<Lane>| lane.as_ref().is_some_and(|l| l.is(rule, &limits));
-            let place = if old.get(i).is_some_and(is) { Some(i) } else { old.iter().position(is) };
-            let kept = place.and_then(|place| old.get_mut(place)?.take());
-            let mut lane = kept.unwrap_or_else(|| {
-                Lane::new(rule.clone(), limits, script.users().len(), now, self.sent)
-            });
-            lane.ask_about(*cost, budget.per());
-            self.lanes.push(lane);
-        }
-        self.weight = self.lanes.iter().map(Lane::states).sum::<usize>().div_ceil(8).max(1);
-        Ok(())
     }
 }

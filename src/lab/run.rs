@@ -45,16 +45,11 @@ pub trait Experiment: Sized {
     /// An event; time never goes back.
     fn event(&mut self, arrival: &Arrival);
 
-    /// The settings, which were `before`, are `settings` from `now` on.
+    /// Puts other settings in force, from `now` on.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
-    fn follow(
-        &mut self,
-        now: Time,
-        before: &Self::Settings,
-        settings: &Self::Settings,
-    ) -> Result<(), ParseError>;
+    fn follow(&mut self, now: Time, settings: &Self::Settings) -> Result<(), ParseError>;
 
     /// The last instant of the column that is filling, where columns end without an event.
     fn column_end(&self) -> Time {
@@ -257,7 +252,7 @@ impl<E: Experiment> Run<E> {
         let mut next = self.settings.clone();
         next.set(name, value)?;
         if next != self.settings {
-            self.experiment.follow(self.now, &self.settings, &next)?;
+            self.experiment.follow(self.now, &next)?;
             self.settings = next;
             if E::Settings::TRAFFIC.contains(&name) {
                 self.restart_sources()?;

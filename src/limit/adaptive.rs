@@ -45,7 +45,7 @@ use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
-use crate::outcome::{Answer, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::text::{BadNumber, Decimal};
 use crate::time::{Span, Time};
 use core::f64::consts::LN_2;
@@ -195,20 +195,20 @@ impl Adaptive {
 impl Limiter for Adaptive {
     type State = Habit;
 
-    fn fresh(&self) -> Habit {
+    fn initial(&self) -> Habit {
         Habit { rate: 0.0, smoothed: 0.0, at: LONG_AGO }
     }
 
-    fn ask(&self, state: &Habit, now: Time, cost: f64) -> Answer {
+    fn peek(&self, state: &Habit, now: Time, cost: f64) -> Outcome {
         let limit = self.limit_at(state, now);
         if !is_cost(cost) {
-            return Answer::new(false, cost, limit);
+            return Outcome::new(false, cost, limit);
         }
         let rate = self.measure(state, now, cost);
-        Answer::new(rate < limit, rate, limit)
+        Outcome::new(rate < limit, rate, limit)
     }
 
-    fn count(&self, state: &mut Habit, now: Time, cost: f64, allowed: bool) {
+    fn record(&self, state: &mut Habit, now: Time, cost: f64, allowed: bool) {
         if !is_cost(cost) {
             return;
         }
@@ -272,7 +272,7 @@ impl Limiter for Adaptive {
     }
 
     /// The limit is learned, so there is no number; see [`highest_after`](Self::highest_after).
-    fn most_in(&self, _window: Span, _cost: f64) -> f64 {
+    fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
         f64::INFINITY
     }
 }

@@ -4,13 +4,11 @@
 //! use ratescope::limit::any::AnyLimiter;
 //! use ratescope::{Limiter, Time};
 //!
-//! let limiter: AnyLimiter = "3/1s & sliding-log 10/1m".parse()?;
-//! let mut state = limiter.fresh();
+//! let limiter: AnyLimiter = "sliding-log 3/1s".parse()?;
+//! let mut state = limiter.initial();
 //! let outcomes = [0; 4].map(|_| limiter.check(&mut state, Time::ZERO, 1.0));
-//! assert_eq!(
-//!     outcomes[3].to_string(),
-//!     "refused: level 4, limit 3; allowed again in 1s",
-//! );
+//! assert_eq!(outcomes[3].to_string(), "refused: level 4, limit 3");
+//! assert_eq!(limiter.retry_after(&state, Time::ZERO, 1.0).to_string(), "in 1s");
 //!
 //! // A mistake is known by its place.
 //! let error = "gcra 10/1m brust 3".parse::<AnyLimiter>().unwrap_err();
@@ -19,12 +17,11 @@
 //! ```
 
 use super::adaptive::{Adaptive, Habit};
-use super::all_of::AllOf;
+use super::earrrl::Earrrl;
 use super::exim::Exim;
 use super::fixed_window::{self, FixedWindow};
 use super::gcra::{self, Gcra};
 use super::leaky_bucket::{self, LeakyBucket};
-use super::recent_average::RecentAverage;
 use super::sliding_counter::{self, SlidingCounter};
 use super::sliding_log::SlidingLog;
 use super::sliding_window::{History, SlidingWindow};
@@ -32,7 +29,8 @@ use super::token_bucket::{self, TokenBucket};
 use super::{Limiter, text};
 use crate::estimate::exim::Measured;
 use crate::estimate::recent_average::Impulse;
-use crate::outcome::{Answer, Outcome, Retry};
+use crate::outcome::{Outcome, Retry};
+use crate::rate::Rate;
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use core::fmt;
@@ -40,11 +38,12 @@ use core::str::FromStr;
 
 /// A limiter of any kind. Its text form is what [`FORMS`](super::FORMS) lists.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum AnyLimiter {
     /// See [`super::exim`].
     Exim(Exim),
-    /// See [`super::recent_average`].
-    RecentAverage(RecentAverage),
+    /// See [`super::earrrl`].
+    Earrrl(Earrrl),
     /// See [`super::token_bucket`].
     TokenBucket(TokenBucket),
     /// See [`super::gcra`].
@@ -61,18 +60,17 @@ pub enum AnyLimiter {
     SlidingLog(SlidingLog),
     /// See [`super::adaptive`].
     Adaptive(Adaptive),
-    /// See [`super::all_of`].
-    AllOf(AllOf<AnyLimiter>),
 }
 
-/// The state of the limiter of the same name: 32 bytes, and what a log or several limits hold.
+/// The state of the limiter of the same name: 32 bytes, and what a log holds.
 ///
 /// With a limiter of another kind it counts as fresh, and is replaced when something is counted.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "named as the limiters")]
 pub enum AnyState {
-    Exim(Option<Measured>),
-    RecentAverage(Impulse),
+    Exim(Measured),
+    Earrrl(Impulse),
     TokenBucket(token_bucket::State),
     Gcra(gcra::State),
     LeakyBucket(leaky_bucket::State),
@@ -81,7 +79,6 @@ pub enum AnyState {
     SlidingCounter(sliding_counter::State),
     SlidingLog(Box<History>),
     Adaptive(Habit),
-    AllOf(Box<[AnyState]>),
 }
 
 /// `$body` for the limiter and its own kind of state; `$other` when the state is of another kind.
@@ -89,7 +86,7 @@ macro_rules! matched {
     ($limiter:expr, $state:expr, |$l:ident, $s:ident| $body:expr, $other:expr) => {
         match ($limiter, $state) {
             (AnyLimiter::Exim($l), AnyState::Exim($s)) => $body,
-            (AnyLimiter::RecentAverage($l), AnyState::RecentAverage($s)) => $body,
+            (AnyLimiter::Earrrl($l), AnyState::Earrrl($s)) => $body,
             (AnyLimiter::TokenBucket($l), AnyState::TokenBucket($s)) => $body,
             (AnyLimiter::Gcra($l), AnyState::Gcra($s)) => $body,
             (AnyLimiter::LeakyBucket($l), AnyState::LeakyBucket($s)) => $body,
@@ -98,7 +95,6 @@ macro_rules! matched {
             (AnyLimiter::SlidingCounter($l), AnyState::SlidingCounter($s)) => $body,
             (AnyLimiter::SlidingLog($l), AnyState::SlidingLog($s)) => $body,
             (AnyLimiter::Adaptive($l), AnyState::Adaptive($s)) => $body,
-            (AnyLimiter::AllOf($l), AnyState::AllOf($s)) if $l.limits().len() == $s.len() => $body,
             _ => $other,
         }
     };
@@ -109,7 +105,7 @@ macro_rules! each {
     ($limiter:expr, |$l:ident| $body:expr) => {
         match $limiter {
             AnyLimiter::Exim($l) => $body,
-            AnyLimiter::RecentAverage($l) => $body,
+            AnyLimiter::Earrrl($l) => $body,
             AnyLimiter::TokenBucket($l) => $body,
             AnyLimiter::Gcra($l) => $body,
             AnyLimiter::LeakyBucket($l) => $body,
@@ -118,21 +114,26 @@ macro_rules! each {
             AnyLimiter::SlidingCounter($l) => $body,
             AnyLimiter::SlidingLog($l) => $body,
             AnyLimiter::Adaptive($l) => $body,
-            AnyLimiter::AllOf($l) => $body,
         }
     };
 }
 
 impl AnyLimiter {
-    /// Drops what a log or a window no longer counts at `now`: nothing is decided otherwise, and
-    /// sooner.
+    /// Reads a text form. A limiter that names no rate has the rate `default`, where there is one.
+    ///
+    /// # Errors
+    /// When it is none of [`FORMS`](super::FORMS), or one of its numbers is out of range. The
+    /// error points at the word.
+    pub fn read(text: &str, default: Option<Rate>) -> Result<Self, ParseError> {
+        text::read(text, default)
+    }
+
+    /// Frees the memory of what a log or a window no longer counts at `now`; decisions stay the
+    /// same.
     pub fn forget(&self, state: &mut AnyState, now: Time) {
         match (self, state) {
             (AnyLimiter::SlidingWindow(l), AnyState::SlidingWindow(s)) => l.forget(s, now),
             (AnyLimiter::SlidingLog(l), AnyState::SlidingLog(s)) => l.forget(s, now),
-            (AnyLimiter::AllOf(l), AnyState::AllOf(s)) => {
-                l.limits().iter().zip(s).for_each(|(l, s)| l.forget(s, now));
-            }
             _ => {}
         }
     }
@@ -140,7 +141,7 @@ impl AnyLimiter {
     /// Makes `state` one of this limiter's kind.
     fn own(&self, state: &mut AnyState) {
         if !matched!(self, &*state, |_l, _s| true, false) {
-            *state = self.fresh();
+            *state = self.initial();
         }
     }
 }
@@ -148,58 +149,53 @@ impl AnyLimiter {
 impl Limiter for AnyLimiter {
     type State = AnyState;
 
-    fn fresh(&self) -> AnyState {
+    fn initial(&self) -> AnyState {
         match self {
-            AnyLimiter::Exim(l) => AnyState::Exim(l.fresh()),
-            AnyLimiter::RecentAverage(l) => AnyState::RecentAverage(l.fresh()),
-            AnyLimiter::TokenBucket(l) => AnyState::TokenBucket(l.fresh()),
-            AnyLimiter::Gcra(l) => AnyState::Gcra(l.fresh()),
-            AnyLimiter::LeakyBucket(l) => AnyState::LeakyBucket(l.fresh()),
-            AnyLimiter::FixedWindow(l) => AnyState::FixedWindow(l.fresh()),
-            AnyLimiter::SlidingWindow(l) => AnyState::SlidingWindow(Box::new(l.fresh())),
-            AnyLimiter::SlidingCounter(l) => AnyState::SlidingCounter(l.fresh()),
-            AnyLimiter::SlidingLog(l) => AnyState::SlidingLog(Box::new(l.fresh())),
-            AnyLimiter::Adaptive(l) => AnyState::Adaptive(l.fresh()),
-            AnyLimiter::AllOf(l) => AnyState::AllOf(l.fresh()),
+            AnyLimiter::Exim(l) => AnyState::Exim(l.initial()),
+            AnyLimiter::Earrrl(l) => AnyState::Earrrl(l.initial()),
+            AnyLimiter::TokenBucket(l) => AnyState::TokenBucket(l.initial()),
+            AnyLimiter::Gcra(l) => AnyState::Gcra(l.initial()),
+            AnyLimiter::LeakyBucket(l) => AnyState::LeakyBucket(l.initial()),
+            AnyLimiter::FixedWindow(l) => AnyState::FixedWindow(l.initial()),
+            AnyLimiter::SlidingWindow(l) => AnyState::SlidingWindow(Box::new(l.initial())),
+            AnyLimiter::SlidingCounter(l) => AnyState::SlidingCounter(l.initial()),
+            AnyLimiter::SlidingLog(l) => AnyState::SlidingLog(Box::new(l.initial())),
+            AnyLimiter::Adaptive(l) => AnyState::Adaptive(l.initial()),
         }
     }
 
-    fn ask(&self, state: &AnyState, now: Time, cost: f64) -> Answer {
-        matched!(self, state, |l, s| l.ask(s, now, cost), self.ask(&self.fresh(), now, cost))
+    fn peek(&self, state: &AnyState, now: Time, cost: f64) -> Outcome {
+        let initial = || self.peek(&self.initial(), now, cost);
+        matched!(self, state, |l, s| l.peek(s, now, cost), initial())
     }
 
-    fn count(&self, state: &mut AnyState, now: Time, cost: f64, allowed: bool) {
+    fn record(&self, state: &mut AnyState, now: Time, cost: f64, allowed: bool) {
         self.own(state);
-        matched!(self, state, |l, s| l.count(s, now, cost, allowed), ());
-    }
-
-    fn retry_after(&self, state: &AnyState, now: Time, cost: f64) -> Retry {
-        let fresh = || self.retry_after(&self.fresh(), now, cost);
-        matched!(self, state, |l, s| Limiter::retry_after(l, s, now, cost), fresh())
+        matched!(self, state, |l, s| l.record(s, now, cost, allowed), ());
     }
 
     fn check(&self, state: &mut AnyState, now: Time, cost: f64) -> Outcome {
         self.own(state);
-        let fresh = || self.peek(&self.fresh(), now, cost);
-        matched!(self, state, |l, s| l.check(s, now, cost), fresh())
+        let initial = || self.peek(&self.initial(), now, cost);
+        matched!(self, state, |l, s| l.check(s, now, cost), initial())
     }
 
-    fn peek(&self, state: &AnyState, now: Time, cost: f64) -> Outcome {
-        let fresh = || self.peek(&self.fresh(), now, cost);
-        matched!(self, state, |l, s| l.peek(s, now, cost), fresh())
+    fn retry_after(&self, state: &AnyState, now: Time, cost: f64) -> Retry {
+        let initial = || self.retry_after(&self.initial(), now, cost);
+        matched!(self, state, |l, s| l.retry_after(s, now, cost), initial())
     }
 
     fn remaining(&self, state: &AnyState, now: Time) -> f64 {
-        let fresh = || self.remaining(&self.fresh(), now);
-        matched!(self, state, |l, s| l.remaining(s, now), fresh())
+        let initial = || self.remaining(&self.initial(), now);
+        matched!(self, state, |l, s| l.remaining(s, now), initial())
     }
 
     fn reset_after(&self, state: &AnyState, now: Time) -> Span {
         matched!(self, state, |l, s| l.reset_after(s, now), Span::ZERO)
     }
 
-    fn most_in(&self, window: Span, cost: f64) -> f64 {
-        each!(self, |l| l.most_in(window, cost))
+    fn max_admitted(&self, window: Span, cost: f64) -> f64 {
+        each!(self, |l| l.max_admitted(window, cost))
     }
 }
 
@@ -214,6 +210,6 @@ impl FromStr for AnyLimiter {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        text::read(text)
+        Self::read(text, None)
     }
 }

@@ -24,7 +24,7 @@
 //!   clock was set back for good, and the bucket is set to full.
 
 use super::amount::{amount, events, limit};
-use crate::outcome::{Answer, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -108,10 +108,10 @@ impl Bucket {
     }
 
     /// Whether an event still fits, and how long what is before it takes to drain.
-    pub(super) fn ask(&self, by_clock: i128, cost: f64) -> Answer {
-        let Some(amount) = amount(cost) else { return Answer::new(false, cost, self.size) };
+    pub(super) fn peek(&self, by_clock: i128, cost: f64) -> Outcome {
+        let Some(amount) = amount(cost) else { return Outcome::new(false, cost, self.size) };
         let filled = self.fill(by_clock) + self.parts(amount);
-        Answer::new(filled <= self.full, self.events(filled), self.size)
+        Outcome::new(filled <= self.full, self.events(filled), self.size)
     }
 
     /// How long what is in the bucket takes to drain.
@@ -120,10 +120,11 @@ impl Bucket {
     }
 
     /// What is there by the clock after an event; `None` when that changes nothing.
-    pub(super) fn count(&self, by_clock: i128, cost: f64, allowed: bool) -> Option<i128> {
+    pub(super) fn record(&self, by_clock: i128, cost: f64, allowed: bool) -> Option<i128> {
         let counted = amount(cost).filter(|&amount| allowed && amount > 0);
         let set_back = self.is_set_back(by_clock).then_some(self.full);
-        // More than fits may have been allowed elsewhere, but no more than would be believed.
+        // Another limit or a charge may overfill it. It is capped at twice full, as more would be
+        // read as a clock that was set back.
         let filled = |amount| (self.fill(by_clock) + self.parts(amount)).min(2 * self.full);
         counted.map(filled).or(set_back)
     }
@@ -145,7 +146,7 @@ impl Bucket {
     }
 
     /// The whole bucket at once, and what drains from then to the end of the window.
-    pub(super) fn most_in(&self, window: Span) -> f64 {
+    pub(super) fn max_admitted(&self, window: Span) -> f64 {
         let gaps = window.micros_up().saturating_sub(1).max(0);
         self.events(self.full + i128::from(gaps) * i128::from(self.per_micro))
     }
@@ -175,9 +176,9 @@ mod tests {
             let ends = [Time::from_micros(i64::MIN), Time::from_micros(i64::MAX)];
             let span = bucket.drained(ends[0], ends[1]);
             for by_clock in [span, -span, LONG_AGO - span] {
-                bucket.ask(by_clock, 1e12);
-                bucket.count(by_clock, 1e12, true);
-                bucket.retry_after(by_clock, 1e12);
+                let _ = bucket.peek(by_clock, 1e12);
+                bucket.record(by_clock, 1e12, true);
+                let _ = bucket.retry_after(by_clock, 1e12);
                 bucket.remaining(by_clock);
                 bucket.reset_after(by_clock);
             }

@@ -13,8 +13,9 @@
 //! * **leaky** counts what was allowed. A sender over the limit gets the limit.
 //! * **readonly** counts nothing: it asks whether the rate measured elsewhere is over, by now.
 //!
-//! It promises the limit in an instant, and the limit per period for a steady sender. It surprises in between: a sender that uses its burst and goes on at the limit gets up
-//! to twice the limit into its first period.
+//! It promises the limit in an instant, and the limit per period for a steady sender. It surprises
+//! in between: a sender that uses its burst and goes on at the limit gets up to twice the limit
+//! into its first period.
 //!
 //! # When the clock is set back
 //! Nothing decays until time has caught up with the last event that was counted. In leaky, where
@@ -33,19 +34,22 @@
 //! ```
 
 use super::retry::wait_until;
-use super::{Limiter, is_cost};
+use super::{LONG_AGO, Limiter, is_cost};
 use crate::estimate::exim::{Exim as Estimator, Measured};
-use crate::outcome::{Answer, Outcome, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
+use crate::text::ParseError;
 use crate::time::{Span, Time};
 use core::fmt;
+use core::str::FromStr;
 
 /// Which events are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Every event, allowed or refused.
     Strict,
-    /// Allowed events only.
+    /// Allowed events only, which is Exim's default.
+    #[default]
     Leaky,
     /// None.
     Readonly,
@@ -73,6 +77,19 @@ impl Mode {
     }
 }
 
+impl FromStr for Mode {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "strict" => Ok(Mode::Strict),
+            "leaky" => Ok(Mode::Leaky),
+            "readonly" => Ok(Mode::Readonly),
+            _ => Err(ParseError::whole(text, "not a mode; write leaky, strict or readonly")),
+        }
+    }
+}
+
 /// As in `strict`.
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,15 +112,6 @@ pub struct Exim {
     pub mode: Mode,
 }
 
-/// A rate measured for one event, before a limiter has said when to come back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Verdict {
-    /// The rate including the event, per period.
-    pub rate: f64,
-    /// Whether that is not below the limit, as Exim's condition would be true.
-    pub over: bool,
-}
-
 impl Exim {
     /// The estimator that the limit is held against.
     pub fn estimator(&self) -> Estimator {
@@ -115,59 +123,27 @@ impl Exim {
         self.limit.count() == 0.0
     }
 
-    /// Measures one event and stores it if the mode says so: all of [`check`](Limiter::check)
-    /// but for the time to come back, which takes longer to find than the verdict.
+    /// What an event of cost `cost`, one that can be counted, is measured as.
     #[inline(always)]
-    pub fn measure(&self, state: &mut Option<Measured>, now: Time, cost: f64) -> Verdict {
-        if !is_cost(cost) {
-            return Verdict { rate: cost, over: true };
-        }
-        let measured = self.estimator().measure(*state, now, self.mode.cost(cost));
-        let over = !self.is_below(measured.rate);
-        self.store(state, measured, !over || self.measures_only());
-        Verdict { rate: measured.rate, over }
+    fn measure(&self, state: &Measured, now: Time, cost: f64) -> Measured {
+        self.estimator().measure(Some(*state), now, self.mode.cost(cost))
     }
 
     /// Stores what an event measured if the mode says so, and follows a clock that was set back.
     #[inline(always)]
-    fn store(&self, state: &mut Option<Measured>, measured: Measured, allowed: bool) {
+    fn store(&self, state: &mut Measured, measured: Measured, allowed: bool) {
         if self.mode.counts(allowed) {
-            *state = Some(measured);
-        } else if self.mode == Mode::Leaky
-            && let Some(last) = state
-            && last.at.since(measured.at) > self.limit.per().secs()
+            *state = measured;
+        } else if self.mode == Mode::Leaky && state.at.since(measured.at) > self.limit.per().secs()
         {
-            last.at = measured.at;
+            state.at = measured.at;
         }
     }
 
-    /// When an event of cost `cost` that is over the limit at `now` would be below it.
-    ///
-    /// The rate is never measured as less than the event's own cost, so a limit of that or less
-    /// cannot be met, nor one that is met only after the last instant of [`Time`]. Otherwise the
-    /// closed form gives the instant, and the estimator itself settles its rounding, so that the
-    /// answer and the verdict agree.
-    pub fn retry_after(&self, state: Option<Measured>, now: Time, cost: f64) -> Retry {
-        let (counted, limit) = (self.mode.cost(cost), self.limit.count());
-        if self.measures_only() && is_cost(cost) {
-            return Retry::After(Span::ZERO);
-        }
-        if !is_cost(cost) || !self.is_below(counted) {
-            return Retry::Never;
-        }
-        let Some(last) = state else { return Retry::After(Span::ZERO) };
-        let passes = |at| self.is_below(self.estimator().measure(state, at, counted).rate);
-        if !passes(Time::LAST) {
-            return Retry::Never;
-        }
-        let periods = Estimator::periods_until(last.rate, counted, limit);
-        let guess = last.at.after(self.periods(periods));
-        Retry::After(wait_until(guess, now, &passes))
-    }
-
-    fn answer(&self, verdict: Verdict, cost: f64) -> Answer {
-        let passes = !verdict.over || (self.measures_only() && is_cost(cost));
-        Answer::new(passes, verdict.rate, self.limit.count())
+    #[inline(always)]
+    fn outcome(&self, rate: f64) -> Outcome {
+        let passes = self.is_below(rate) || self.measures_only();
+        Outcome::new(passes, rate, self.limit.count())
     }
 
     fn is_below(&self, rate: f64) -> bool {
@@ -180,52 +156,77 @@ impl Exim {
 }
 
 impl Limiter for Exim {
-    /// The last rate and its time, once there was an event: 24 bytes.
-    type State = Option<Measured>;
+    /// The last rate and its time: 16 bytes.
+    type State = Measured;
 
-    fn fresh(&self) -> Self::State {
-        None
+    /// A rate of 0, an endless gap ago: an event then reads its own cost, as Exim's first does.
+    fn initial(&self) -> Measured {
+        Measured { rate: 0.0, at: LONG_AGO }
     }
 
-    fn ask(&self, state: &Self::State, now: Time, cost: f64) -> Answer {
-        let mut copy = *state;
-        self.answer(self.measure(&mut copy, now, cost), cost)
-    }
-
-    fn count(&self, state: &mut Self::State, now: Time, cost: f64, allowed: bool) {
-        if is_cost(cost) {
-            self.store(state, self.estimator().measure(*state, now, cost), allowed);
+    #[inline]
+    fn peek(&self, state: &Measured, now: Time, cost: f64) -> Outcome {
+        if !is_cost(cost) {
+            return Outcome::new(false, cost, self.limit.count());
         }
+        self.outcome(self.measure(state, now, cost).rate)
     }
 
-    fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry {
-        Exim::retry_after(self, *state, now, cost)
+    fn record(&self, state: &mut Measured, now: Time, cost: f64, allowed: bool) {
+        if is_cost(cost) {
+            self.store(state, self.measure(state, now, cost), allowed);
+        }
     }
 
     /// In one measurement instead of two.
-    fn check(&self, state: &mut Self::State, now: Time, cost: f64) -> Outcome {
-        let answer = self.answer(self.measure(state, now, cost), cost);
-        answer.outcome(|| Exim::retry_after(self, *state, now, cost))
+    #[inline(always)]
+    fn check(&self, state: &mut Measured, now: Time, cost: f64) -> Outcome {
+        if !is_cost(cost) {
+            return Outcome::new(false, cost, self.limit.count());
+        }
+        let measured = self.measure(state, now, cost);
+        let outcome = self.outcome(measured.rate);
+        self.store(state, measured, outcome.is_allowed());
+        outcome
+    }
+
+    /// When the rate with the event will be below the limit.
+    ///
+    /// The rate is never measured as less than the event's own cost, so a limit of that or less
+    /// cannot be met, nor one that is met only after the last instant of [`Time`]. Otherwise the
+    /// closed form gives the instant, and the estimator itself settles its rounding, so that the
+    /// answer and the verdict agree.
+    fn retry_after(&self, state: &Measured, now: Time, cost: f64) -> Retry {
+        let (counted, limit) = (self.mode.cost(cost), self.limit.count());
+        if self.measures_only() && is_cost(cost) {
+            return Retry::NOW;
+        }
+        let passes = |at| self.is_below(self.measure(state, at, cost).rate);
+        if !is_cost(cost) || !self.is_below(counted) || !passes(Time::LAST) {
+            return Retry::Never;
+        }
+        let periods = Estimator::periods_until(state.rate, counted, limit);
+        let guess = state.at.after(self.periods(periods));
+        Retry::After(wait_until(guess, now, &passes))
     }
 
     /// Without end to a limit of 0, which refuses nothing.
-    fn remaining(&self, state: &Self::State, now: Time) -> f64 {
+    fn remaining(&self, state: &Measured, now: Time) -> f64 {
         if self.measures_only() {
             return f64::INFINITY;
         }
-        self.mode.remaining(self.estimator().room(*state, now, self.limit.count()))
+        self.mode.remaining(self.estimator().room(Some(*state), now, self.limit.count()))
     }
 
-    fn reset_after(&self, state: &Self::State, now: Time) -> Span {
-        let Some(last) = *state else { return Span::ZERO };
-        let periods = Estimator::periods_until(last.rate, 1.0, 1.0);
-        let guess = last.at.after(self.periods(periods));
-        wait_until(guess, now, &|at| self.estimator().measure(*state, at, 1.0).rate <= 1.0)
+    fn reset_after(&self, state: &Measured, now: Time) -> Span {
+        let periods = Estimator::periods_until(state.rate, 1.0, 1.0);
+        let guess = state.at.after(self.periods(periods));
+        wait_until(guess, now, &|at| self.estimator().measure(Some(*state), at, 1.0).rate <= 1.0)
     }
 
     /// As derived above, but for one thing: events of one instant count as a little apart, so n of
     /// them lengthen s by n such gaps, and the inequality is solved for n.
-    fn most_in(&self, window: Span, cost: f64) -> f64 {
+    fn max_admitted(&self, window: Span, cost: f64) -> f64 {
         let limit = self.limit.count();
         if self.measures_only() || self.mode == Mode::Readonly {
             return f64::INFINITY;

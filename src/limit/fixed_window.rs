@@ -18,7 +18,7 @@
 
 use super::Limiter;
 use super::amount::{amount, events, touched, window};
-use crate::outcome::{Answer, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -74,19 +74,19 @@ impl FixedWindow {
 impl Limiter for FixedWindow {
     type State = State;
 
-    fn fresh(&self) -> State {
+    fn initial(&self) -> State {
         State { window: 0, counted: 0 }
     }
 
-    fn ask(&self, state: &State, now: Time, cost: f64) -> Answer {
+    fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
         let Some(amount) = amount(cost) else {
-            return Answer::new(false, cost, self.limit.count());
+            return Outcome::new(false, cost, self.limit.count());
         };
         let level = self.roll(state, now).counted.saturating_add(amount);
-        Answer::new(level <= self.most, events(level), self.limit.count())
+        Outcome::new(level <= self.most, events(level), self.limit.count())
     }
 
-    fn count(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+    fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
         *state = self.roll(state, now);
         if allowed {
@@ -115,7 +115,7 @@ impl Limiter for FixedWindow {
         if state.counted == 0 { Span::ZERO } else { now.until(self.end(&state)) }
     }
 
-    fn most_in(&self, window: Span, _cost: f64) -> f64 {
+    fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         events(self.most) * touched(window.micros_up(), self.period) as f64
     }
 }

@@ -13,7 +13,7 @@
 
 use super::Limiter;
 use super::bucket::{Bucket, Parts};
-use crate::outcome::{Answer, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::{BadNumber, Decimal};
 use crate::time::{Span, Time};
@@ -56,16 +56,16 @@ impl Gcra {
 impl Limiter for Gcra {
     type State = State;
 
-    fn fresh(&self) -> State {
+    fn initial(&self) -> State {
         State { due: Parts::LONG_AGO }
     }
 
-    fn ask(&self, state: &State, now: Time, cost: f64) -> Answer {
-        self.0.ask(self.until_due(state, now), cost)
+    fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
+        self.0.peek(self.until_due(state, now), cost)
     }
 
-    fn count(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        if let Some(due) = self.0.count(self.until_due(state, now), cost, allowed) {
+    fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        if let Some(due) = self.0.record(self.until_due(state, now), cost, allowed) {
             state.due = Parts::new(due + self.0.drained(Time::ZERO, now));
         }
     }
@@ -83,8 +83,8 @@ impl Limiter for Gcra {
         self.0.reset_after(self.until_due(state, now))
     }
 
-    fn most_in(&self, window: Span, _cost: f64) -> f64 {
-        self.0.most_in(window)
+    fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
+        self.0.max_admitted(window)
     }
 }
 

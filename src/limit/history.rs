@@ -15,7 +15,7 @@
 //!   back by more than the window, the blocks move back with it.
 
 use super::amount::{amount, events, touched};
-use crate::outcome::{Answer, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::time::{Span, Time};
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ pub struct History {
 
 /// The rule: how wide a block is and how much the last few may hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Frame {
+pub(super) struct Window {
     /// Microseconds in a block.
     pub(super) width: i64,
     /// Blocks in the window.
@@ -42,7 +42,7 @@ pub(super) struct Frame {
     pub(super) capacity: usize,
 }
 
-impl Frame {
+impl Window {
     fn block(&self, at: Time) -> i64 {
         at.as_micros().div_euclid(self.width)
     }
@@ -92,13 +92,13 @@ impl Frame {
         }
     }
 
-    pub(super) fn ask(&self, history: &History, now: Time, cost: f64, limit: f64) -> Answer {
-        let Some(amount) = amount(cost) else { return Answer::new(false, cost, limit) };
+    pub(super) fn peek(&self, history: &History, now: Time, cost: f64, limit: f64) -> Outcome {
+        let Some(amount) = amount(cost) else { return Outcome::new(false, cost, limit) };
         let level = self.counted(history, now).saturating_add(amount);
-        Answer::new(level <= self.most, events(level), limit)
+        Outcome::new(level <= self.most, events(level), limit)
     }
 
-    pub(super) fn count(&self, history: &mut History, now: Time, cost: f64, allowed: bool) {
+    pub(super) fn record(&self, history: &mut History, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
         let (current, set_back) = self.current(history, now);
         self.drop_left(history, current);
@@ -148,7 +148,7 @@ impl Frame {
     }
 
     /// Of the blocks that a window can touch, any consecutive `blocks` hold at most the limit.
-    pub(super) fn most_in(&self, window: Span) -> f64 {
+    pub(super) fn max_admitted(&self, window: Span) -> f64 {
         let blocks = touched(window.micros_up(), self.width);
         events(self.most) * (1 + (blocks - 1) / self.blocks) as f64
     }
@@ -189,13 +189,13 @@ impl History {
     }
 }
 
-/// A [`Limiter`](super::Limiter) out of a type with a `limit` and a `frame`.
-macro_rules! limit_by_frame {
+/// A [`Limiter`](super::Limiter) out of a type with a `limit` and a `window`.
+macro_rules! limit_by_window {
     ($limiter:ty) => {
         impl $limiter {
-            /// Drops what has left the window: nothing is decided otherwise, and sooner.
+            /// Frees the memory of what has left the window; decisions stay the same.
             pub(super) fn forget(&self, state: &mut History, now: Time) {
-                self.frame.forget(state, now);
+                self.window.forget(state, now);
             }
         }
 
@@ -203,41 +203,36 @@ macro_rules! limit_by_frame {
             /// 40 bytes, and 16 for each block that there is room for.
             type State = History;
 
-            fn fresh(&self) -> History {
+            fn initial(&self) -> History {
                 History::default()
             }
 
-            fn ask(&self, state: &History, now: Time, cost: f64) -> Answer {
-                self.frame.ask(state, now, cost, self.limit.count())
+            fn peek(&self, state: &History, now: Time, cost: f64) -> Outcome {
+                self.window.peek(state, now, cost, self.limit.count())
             }
 
-            fn count(&self, state: &mut History, now: Time, cost: f64, allowed: bool) {
-                self.frame.count(state, now, cost, allowed);
+            fn record(&self, state: &mut History, now: Time, cost: f64, allowed: bool) {
+                self.window.record(state, now, cost, allowed);
             }
 
             fn retry_after(&self, state: &History, now: Time, cost: f64) -> Retry {
-                self.frame.retry_after(state, now, cost)
-            }
-
-            /// Without a copy of the blocks: a refusal counts nothing, so it needs none.
-            fn peek(&self, state: &History, now: Time, cost: f64) -> Outcome {
-                self.ask(state, now, cost).outcome(|| self.retry_after(state, now, cost))
+                self.window.retry_after(state, now, cost)
             }
 
             fn remaining(&self, state: &History, now: Time) -> f64 {
-                self.frame.remaining(state, now)
+                self.window.remaining(state, now)
             }
 
             /// Until the latest block with an allowed event has left the window.
             fn reset_after(&self, state: &History, now: Time) -> Span {
-                self.frame.reset_after(state, now)
+                self.window.reset_after(state, now)
             }
 
-            fn most_in(&self, window: Span, _cost: f64) -> f64 {
-                self.frame.most_in(window)
+            fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
+                self.window.max_admitted(window)
             }
         }
     };
 }
 
-pub(super) use limit_by_frame;
+pub(super) use limit_by_window;

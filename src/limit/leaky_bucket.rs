@@ -16,7 +16,7 @@
 
 use super::Limiter;
 use super::bucket::{Bucket, Parts};
-use crate::outcome::{Answer, Retry};
+use crate::outcome::{Decision, Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::{BadNumber, Decimal};
 use crate::time::{Span, Time};
@@ -59,18 +59,24 @@ impl LeakyBucket {
 impl Limiter for LeakyBucket {
     type State = State;
 
-    fn fresh(&self) -> State {
+    fn initial(&self) -> State {
         State { empty: Parts::LONG_AGO }
     }
 
-    fn ask(&self, state: &State, now: Time, cost: f64) -> Answer {
+    fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
         let queued = self.queued(state, now);
-        let answer = self.0.ask(queued, cost);
-        Answer { wait: answer.wait.map(|_| self.0.reset_after(queued)), ..answer }
+        let outcome = self.0.peek(queued, cost);
+        match outcome.decision {
+            Decision::Allowed { .. } => {
+                let decision = Decision::Allowed { wait: self.0.reset_after(queued) };
+                Outcome { decision, ..outcome }
+            }
+            Decision::Refused => outcome,
+        }
     }
 
-    fn count(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        if let Some(queued) = self.0.count(self.queued(state, now), cost, allowed) {
+    fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        if let Some(queued) = self.0.record(self.queued(state, now), cost, allowed) {
             state.empty = Parts::new(queued + self.0.drained(Time::ZERO, now));
         }
     }
@@ -89,8 +95,8 @@ impl Limiter for LeakyBucket {
         self.0.reset_after(self.queued(state, now))
     }
 
-    fn most_in(&self, window: Span, _cost: f64) -> f64 {
-        self.0.most_in(window)
+    fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
+        self.0.max_admitted(window)
     }
 }
 

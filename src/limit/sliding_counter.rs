@@ -28,7 +28,7 @@
 
 use super::amount::{amount, events, touched, window};
 use super::{LONG_AGO, Limiter};
-use crate::outcome::{Answer, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -115,20 +115,20 @@ impl SlidingCounter {
 impl Limiter for SlidingCounter {
     type State = State;
 
-    fn fresh(&self) -> State {
+    fn initial(&self) -> State {
         State { at: LONG_AGO, previous: 0, current: 0 }
     }
 
-    fn ask(&self, state: &State, now: Time, cost: f64) -> Answer {
+    fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
         let Some(amount) = amount(cost) else {
-            return Answer::new(false, cost, self.limit.count());
+            return Outcome::new(false, cost, self.limit.count());
         };
         let level = self.weighed(&self.roll(state, now), amount);
         let shown = level as f64 / (self.scale() as f64 * 1e6);
-        Answer::new(level <= self.bound(), shown, self.limit.count())
+        Outcome::new(level <= self.bound(), shown, self.limit.count())
     }
 
-    fn count(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+    fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
         *state = self.roll(state, now);
         if allowed {
@@ -174,7 +174,7 @@ impl Limiter for SlidingCounter {
         now.until(Time::from_micros(state.at.as_micros().saturating_add(wait)))
     }
 
-    fn most_in(&self, window: Span, _cost: f64) -> f64 {
+    fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         events(self.most) * touched(window.micros_up(), self.period) as f64
     }
 }

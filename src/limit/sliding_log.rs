@@ -15,8 +15,8 @@
 
 use super::Limiter;
 use super::amount::window;
-use super::history::{Frame, History, limit_by_frame};
-use crate::outcome::{Answer, Outcome, Retry};
+use super::history::{History, Window, limit_by_window};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -25,22 +25,30 @@ use core::fmt;
 /// How many entries there is room for even when the limit is smaller.
 pub const SPARE: usize = 1000;
 
+/// The most events that a log may admit, and so the most entries of a state: 3.2 MB, as its room
+/// doubles. Where more are to pass, a [sliding window](super::sliding_window) does with less.
+pub const MAX_ENTRIES: usize = 100_000;
+
 /// A sliding log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlidingLog {
     limit: Rate,
-    frame: Frame,
+    window: Window,
 }
 
 impl SlidingLog {
     /// At most `limit` in any period. A limit of 0 refuses everything.
     ///
     /// # Errors
-    /// When the count of the limit is neither 0 nor from 0.001 to 10^12.
+    /// When the count of the limit is neither 0 nor from 0.001 to [`MAX_ENTRIES`].
     pub fn new(limit: Rate) -> Result<Self, BadNumber> {
         let (most, blocks) = window(limit)?;
+        if limit.count() > MAX_ENTRIES as f64 {
+            let want = "at most 100000, as a log keeps each event; a sliding-window takes more";
+            return Err(BadNumber { what: "the count of a rate", given: limit.count(), want });
+        }
         let capacity = (limit.count() as usize).max(SPARE);
-        Ok(SlidingLog { limit, frame: Frame { width: 1, blocks, most, capacity } })
+        Ok(SlidingLog { limit, window: Window { width: 1, blocks, most, capacity } })
     }
 
     /// The limit.
@@ -50,11 +58,11 @@ impl SlidingLog {
 
     /// The most entries that a state can hold, of 16 bytes each.
     pub fn capacity(&self) -> usize {
-        self.frame.capacity
+        self.window.capacity
     }
 }
 
-limit_by_frame!(SlidingLog);
+limit_by_window!(SlidingLog);
 
 /// As in `sliding-log 10/1s`.
 impl fmt::Display for SlidingLog {

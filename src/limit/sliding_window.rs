@@ -17,8 +17,8 @@
 
 use super::Limiter;
 use super::amount::window;
-use super::history::{Frame, limit_by_frame};
-use crate::outcome::{Answer, Outcome, Retry};
+use super::history::{Window, limit_by_window};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -35,7 +35,7 @@ pub const MAX_BLOCKS: i64 = 10_000;
 pub struct SlidingWindow {
     limit: Rate,
     precision: Span,
-    frame: Frame,
+    window: Window,
 }
 
 impl SlidingWindow {
@@ -55,8 +55,8 @@ impl SlidingWindow {
         if blocks > MAX_BLOCKS {
             return Err(wrong("at least a ten-thousandth of the period"));
         }
-        let frame = Frame { width, blocks, most, capacity: blocks.unsigned_abs() as usize };
-        Ok(SlidingWindow { limit, precision, frame })
+        let window = Window { width, blocks, most, capacity: blocks.unsigned_abs() as usize };
+        Ok(SlidingWindow { limit, precision, window })
     }
 
     /// The limit.
@@ -70,7 +70,7 @@ impl SlidingWindow {
     }
 }
 
-limit_by_frame!(SlidingWindow);
+limit_by_window!(SlidingWindow);
 
 /// As in `sliding-window 240/1h precision 1m`.
 impl fmt::Display for SlidingWindow {

@@ -1,19 +1,18 @@
 //! Reading the text forms of the limiters. Writing them is each limiter's own.
 
 use super::adaptive::Adaptive;
-use super::all_of::AllOf;
 use super::any::AnyLimiter;
+use super::earrrl::Earrrl;
 use super::exim::{Exim, Mode};
 use super::fixed_window::FixedWindow;
 use super::gcra::Gcra;
 use super::leaky_bucket::LeakyBucket;
-use super::recent_average::RecentAverage;
 use super::sliding_counter::SlidingCounter;
 use super::sliding_log::SlidingLog;
 use super::sliding_window::SlidingWindow;
 use super::token_bucket::TokenBucket;
 use crate::rate::Rate;
-use crate::text::{BadNumber, ParseError, Word, Words, number, parts};
+use crate::text::{BadNumber, ParseError, Word, Words, number};
 use crate::time::Span;
 
 /// The text form of one limiter.
@@ -93,22 +92,13 @@ pub const FORMS: &[Form] = &[
     },
 ];
 
-/// Reads one limiter, or several joined by `&`.
-pub(super) fn read(text: &str) -> Result<AnyLimiter, ParseError> {
-    if !text.contains('&') {
-        return read_one(text);
-    }
-    let limits =
-        parts(text, '&').map(|(from, part)| read_one(part).map_err(|e| e.inside(text, from)));
-    Ok(AnyLimiter::AllOf(AllOf::new(limits.collect::<Result<_, _>>()?)))
-}
-
-fn read_one(text: &str) -> Result<AnyLimiter, ParseError> {
+/// Reads a limiter. One that names no rate has the rate `default`, where there is one.
+pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, ParseError> {
     let mut words = Words::new(text);
     let Some(name) = words.next() else {
         return Err(ParseError::whole(text, format!("a limiter is missing; {}", names())));
     };
-    let mut reader = Reader { words, rate: name, values: Vec::new() };
+    let mut reader = Reader { words, default, rate: name, values: Vec::new() };
     let limiter = match name.text {
         "adaptive" => reader.adaptive(name),
         bare if bare.contains('/') => reader.bare(),
@@ -135,11 +125,15 @@ fn help(name: &str) -> String {
 /// The words of one limiter, and which of them its numbers came from.
 struct Reader<'a> {
     words: Words<'a>,
+    /// The rate of one that names none.
+    default: Option<Rate>,
+    /// The word that the rate came from; the name, where it is the default.
     rate: Word<'a>,
     values: Vec<(&'static str, Word<'a>)>,
 }
 
-/// A limiter, unless one of its numbers is bad; or else an error in how it is written.
+/// The outer error is one of spelling. The inner one is a number that is out of range, for which
+/// the word that it came from is still to be found.
 type Read = Result<Result<AnyLimiter, BadNumber>, ParseError>;
 
 impl<'a> Reader<'a> {
@@ -153,16 +147,26 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A limiter with a rate, which comes right after its name.
+    /// The rate, which comes right after the name, or the default.
+    fn rate(&mut self, name: Word) -> Result<Rate, ParseError> {
+        match (self.words.peek().filter(|word| word.text.contains('/')), self.default) {
+            (None, Some(default)) => Ok(default),
+            _ => {
+                let missing = self.words.missing(format!("a rate is missing; {}", help(name.text)));
+                self.rate = self.words.next().ok_or(missing)?;
+                self.words.read(self.rate)
+            }
+        }
+    }
+
+    /// A limiter with a rate.
     fn rated(&mut self, name: Word) -> Read {
-        let missing = self.words.missing(format!("a rate is missing; {}", help(name.text)));
-        self.rate = self.words.next().ok_or(missing)?;
-        let rate: Rate = self.words.read(self.rate)?;
+        let rate = self.rate(name)?;
         Ok(match name.text {
             "exim" => Ok(AnyLimiter::Exim(Exim { limit: rate, mode: self.mode() })),
             "earrrl" => {
                 let half_life = self.span("half-life")?.unwrap_or(rate.per());
-                RecentAverage::new(rate, half_life).map(AnyLimiter::RecentAverage)
+                Earrrl::new(rate, half_life).map(AnyLimiter::Earrrl)
             }
             "token-bucket" => {
                 let burst = self.number("burst")?.unwrap_or(rate.count());
@@ -221,13 +225,10 @@ impl<'a> Reader<'a> {
         number(word.text).map(Some).ok_or_else(|| self.words.wrong(word, help))
     }
 
-    /// Leaky unless it is said, as in Exim.
+    /// The default unless it is said.
     fn mode(&mut self) -> Mode {
-        match self.words.flag(&["strict", "leaky", "readonly"]).map(|word| word.text) {
-            Some("strict") => Mode::Strict,
-            Some("readonly") => Mode::Readonly,
-            _ => Mode::Leaky,
-        }
+        let word = self.words.flag(&["strict", "leaky", "readonly"]);
+        word.and_then(|word| word.text.parse().ok()).unwrap_or_default()
     }
 
     /// What is wrong with a number, at the word that it came from.

@@ -17,7 +17,7 @@
 
 use super::bucket::{Bucket, Parts};
 use super::{LONG_AGO, Limiter};
-use crate::outcome::{Answer, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::{BadNumber, Decimal};
 use crate::time::{Span, Time};
@@ -61,16 +61,16 @@ impl TokenBucket {
 impl Limiter for TokenBucket {
     type State = State;
 
-    fn fresh(&self) -> State {
+    fn initial(&self) -> State {
         State { missing: Parts::ZERO, at: LONG_AGO }
     }
 
-    fn ask(&self, state: &State, now: Time, cost: f64) -> Answer {
-        self.0.ask(self.missing(state, now), cost)
+    fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
+        self.0.peek(self.missing(state, now), cost)
     }
 
-    fn count(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        if let Some(missing) = self.0.count(self.missing(state, now), cost, allowed) {
+    fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        if let Some(missing) = self.0.record(self.missing(state, now), cost, allowed) {
             *state = State { missing: Parts::new(missing), at: now };
         }
     }
@@ -89,8 +89,8 @@ impl Limiter for TokenBucket {
         self.0.reset_after(self.missing(state, now))
     }
 
-    fn most_in(&self, window: Span, _cost: f64) -> f64 {
-        self.0.most_in(window)
+    fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
+        self.0.max_admitted(window)
     }
 }
 

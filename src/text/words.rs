@@ -31,9 +31,13 @@ impl<'a> Words<'a> {
     }
 
     /// All words.
-    #[cfg(feature = "lab")]
     pub(crate) fn all(self) -> Vec<Word<'a>> {
         self.words
+    }
+
+    /// The next word, which stays.
+    pub(crate) fn peek(&self) -> Option<Word<'a>> {
+        self.words.first().copied()
     }
 
     /// The next word, which is taken out.

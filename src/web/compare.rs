@@ -97,12 +97,12 @@ impl view::View for View {
     fn about(&self, name: &str) -> String {
         let Some(lane) = self.lane(name) else { return String::new() };
         let settings = self.replay.settings();
-        let most = lane.most_in_period(settings.cost);
+        let most = lane.max_admitted(settings.cost);
         let bound = match most.is_finite() {
             true => format!("at most {} in any {}", axis::readout(most), settings.budget.per()),
             false => "no bound on what passes".to_owned(),
         };
-        format!("{}: {bound}", lane.limiter_text())
+        format!("{}: {bound}", lane.policy())
     }
 
     fn height(&self) -> Option<f64> {

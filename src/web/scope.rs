@@ -152,13 +152,13 @@ impl View {
             return texts.say("verdict", "no event yet");
         };
         let limit = Decimal(event.limiter.limit.count());
-        let rate = axis::readout(event.verdict.rate);
-        let verdict = match (event.refused, event.verdict.over) {
-            (true, _) => format!("✕ refused: rate {rate}, limit {limit}"),
-            (false, true) => format!("measured: rate {rate}, no limit"),
-            (false, false) => format!("allowed: rate {rate}, limit {limit}"),
+        let rate = axis::readout(event.outcome.level);
+        let verdict = match (event.outcome.is_allowed(), event.limiter.measures_only()) {
+            (false, _) => format!("✕ refused: rate {rate}, limit {limit}"),
+            (true, true) => format!("measured: rate {rate}, no limit"),
+            (true, false) => format!("allowed: rate {rate}, limit {limit}"),
         };
-        texts.show("verdict", verdict, event.verdict.rate);
+        texts.show("verdict", verdict, event.outcome.level);
         let period = event.limiter.limit.per().secs();
         let gap = event.gap.unwrap_or(f64::INFINITY);
         let weights = decay(gap.max(1e-9) / period);
@@ -168,7 +168,7 @@ impl View {
             ("m-mean", weights.mean),
             ("m-left", weights.left),
             ("m-before", event.before),
-            ("m-after", event.verdict.rate),
+            ("m-after", event.outcome.level),
         ] {
             texts.say(id, axis::readout(value));
         }

@@ -8,14 +8,14 @@ use ratescope::{Limiter, Retry, Span, Time};
 
 /// How many events of cost 1 pass in the same instant, from rest.
 pub fn burst<L: Limiter>(limiter: &L, at: Time) -> u32 {
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     (0..).take_while(|_| limiter.check(&mut state, at, 1.0).is_allowed()).count() as u32
 }
 
 /// The most that passes within `window`, counted exactly, from a sender that knows when it may
 /// send and does so at once, from `from` on and for four windows.
 pub fn greedy<L: Limiter>(limiter: &L, window: Span, from: Time) -> f64 {
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     let mut oracle = ExactWindow::new(window, 1_000_000);
     let (mut now, mut most) = (from, 0.0f64);
     let end = from.after(Span::from_secs(window.secs() * 4.0).unwrap());
@@ -38,7 +38,7 @@ pub fn greediest<L: Limiter>(limiter: &L, window: Span) -> f64 {
 
 /// How many of the events pass in the tenth window, when ten times `count` are sent in each.
 pub fn hammered<L: Limiter>(limiter: &L, count: u32, window: Span) -> u32 {
-    let (mut state, mut allowed) = (limiter.fresh(), 0);
+    let (mut state, mut allowed) = (limiter.initial(), 0);
     let gap = window.secs() * 1e6 / f64::from(count * 10);
     for i in 0..count * 100 {
         let now = Time::from_micros((f64::from(i) * gap) as i64);

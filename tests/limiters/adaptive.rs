@@ -1,6 +1,6 @@
 //! How much control over its limit the adaptive limiter gives to a sender.
 
-use crate::{limiter, magnitude, micros_later};
+use crate::{limiter, magnitude, micros_later, refused};
 use proptest::prelude::*;
 use ratescope::limit::adaptive::Adaptive;
 use ratescope::limit::any::AnyLimiter;
@@ -15,13 +15,13 @@ fn adaptive(text: &str) -> Adaptive {
 /// Sends whenever it would be allowed, for `spans` of a hundredth of the increase interval; gives
 /// the habit and the highest that it could have been, at the end of each.
 fn greedy(limit: &Adaptive, spans: i32) -> Vec<(f64, f64)> {
-    let mut state = limit.fresh();
+    let mut state = limit.initial();
     let (mut now, mut found) = (Time::ZERO, Vec::new());
     let step = limit.smoothing().increase.secs() / 100.0;
     for i in 1..=spans {
         let end = Time::from_secs(f64::from(i) * step).unwrap();
         while now < end {
-            now = match limit.check(&mut state, now, 1.0).retry_after() {
+            now = match refused(limit, &mut state, now, 1.0) {
                 None => micros_later(now, 1),
                 Some(Retry::After(wait)) => now.after(wait),
                 Some(Retry::Never) => unreachable!(),
@@ -57,11 +57,11 @@ fn a_greedy_sender_stays_below_the_bound() {
 fn an_attack_stays_below_the_bound() {
     for mode in ["leaky", "strict"] {
         let limit = adaptive(&format!("adaptive x3 decay 1s increase 1m floor 5 {mode}"));
-        let mut state = limit.fresh();
+        let mut state = limit.initial();
         let mut highest = 0.0f64;
         for i in 0..20_000 {
             let now = Time::from_micros(i * 5_000);
-            limit.check(&mut state, now, 1.0);
+            let _ = limit.check(&mut state, now, 1.0);
             let habit = limit.smoothed_at(&state, now);
             let most = limit.highest_after(0.0, Time::ZERO.until(now));
             assert!(habit <= most * (1.0 + 1e-12), "{habit} of {most} at {now}");
@@ -75,7 +75,7 @@ fn an_attack_stays_below_the_bound() {
 #[test]
 fn a_burst_in_an_instant_teaches_nothing() {
     let limit = adaptive("adaptive x3 decay 1m increase 1h floor 5");
-    let mut state = limit.fresh();
+    let mut state = limit.initial();
     let allowed = (0..100).filter(|_| limit.check(&mut state, Time::ZERO, 1.0).is_allowed());
     assert_eq!(allowed.count(), 5);
     assert_eq!(state.smoothed, 0.0);
@@ -87,7 +87,7 @@ fn a_burst_in_an_instant_teaches_nothing() {
 #[test]
 fn a_steady_habit_is_learned() {
     let limit = adaptive("adaptive x3 decay 1m increase 1h floor 5");
-    let mut state = limit.fresh();
+    let mut state = limit.initial();
     for i in 0..100_000 {
         // Four a minute, below the floor.
         assert!(limit.check(&mut state, Time::from_micros(i * 15_000_000), 1.0).is_allowed());
@@ -110,10 +110,10 @@ proptest! {
         let (decay, increase) = (Span::seconds(100), Span::from_secs(100.0 * ratio).unwrap());
         let mode = if strict { Mode::Strict } else { Mode::Leaky };
         let limit = Adaptive::new(factor, decay, increase, floor, mode).unwrap();
-        let (mut state, mut now) = (limit.fresh(), Time::ZERO);
+        let (mut state, mut now) = (limit.initial(), Time::ZERO);
         for (gap, cost) in events {
             now = now.after(Span::from_secs(gap * 100.0).unwrap());
-            limit.check(&mut state, now, cost * floor);
+            let _ = limit.check(&mut state, now, cost * floor);
             let most = limit.highest_after(0.0, Time::ZERO.until(now));
             let habit = limit.smoothed_at(&state, now);
             prop_assert!(habit <= most * (1.0 + 1e-12), "{habit} of {most}");

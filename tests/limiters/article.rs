@@ -2,11 +2,11 @@
 
 use crate::limiter;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::limit::recent_average::RecentAverage;
+use ratescope::limit::earrrl::Earrrl;
 use ratescope::{Limiter, Time};
 
-fn earrrl(text: &str) -> RecentAverage {
-    let AnyLimiter::RecentAverage(limiter) = limiter(text) else { unreachable!() };
+fn earrrl(text: &str) -> Earrrl {
+    let AnyLimiter::Earrrl(limiter) = limiter(text) else { unreachable!() };
     limiter
 }
 
@@ -15,11 +15,11 @@ fn seconds(seconds: f64) -> Time {
 }
 
 /// Periodic requests from 50 s to 200 s, in number: those sent up to `end`.
-fn track(limiter: &RecentAverage, gap: f64, end: f64) -> <RecentAverage as Limiter>::State {
-    let mut state = limiter.fresh();
+fn track(limiter: &Earrrl, gap: f64, end: f64) -> <Earrrl as Limiter>::State {
+    let mut state = limiter.initial();
     let sent = (0..).map(|i| seconds(50.0 + f64::from(i) * gap));
     for at in sent.take_while(|at| *at < seconds(end)) {
-        limiter.count(&mut state, at, 1.0, true);
+        limiter.record(&mut state, at, 1.0, true);
     }
     state
 }
@@ -98,7 +98,7 @@ fn abuse() -> Vec<Time> {
 
 fn allowed(text: &str) -> Vec<(Time, bool)> {
     let limiter = limiter(text);
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     abuse().into_iter().map(|at| (at, limiter.check(&mut state, at, 1.0).is_allowed())).collect()
 }
 

@@ -1,13 +1,13 @@
 //! Each limiter at its edges, one by one.
 
-use crate::limiter;
+use crate::{KINDS, case, limiter};
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Limiter, Time};
+use ratescope::{Limiter, Span, Time};
 
 /// How many of `times` pass.
 fn passed(text: &str, times: impl IntoIterator<Item = f64>) -> Vec<bool> {
     let limiter = limiter(text);
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     let check = |at| limiter.check(&mut state, Time::from_secs(at).unwrap(), 1.0).is_allowed();
     times.into_iter().map(check).collect()
 }
@@ -59,6 +59,18 @@ fn time_before_the_origin() {
     }
 }
 
+/// A sender that was never seen has nothing to wait for, wherever the origin of time is.
+#[test]
+fn who_was_never_seen_is_reset() {
+    for kind in KINDS {
+        let limiter = case(kind, 10.0, Span::seconds(1), 10.0).limiter;
+        for at in [i64::MIN, -1_000_000_000, 0, 1_000_000_000] {
+            let reset = limiter.reset_after(&limiter.initial(), Time::from_micros(at));
+            assert_eq!(reset, Span::ZERO, "{limiter} at {at}");
+        }
+    }
+}
+
 /// A fraction of a token is not a token.
 #[test]
 fn tokens_come_whole() {
@@ -71,7 +83,7 @@ fn tokens_come_whole() {
 fn a_cost_of_zero_counts_nothing() {
     for text in ["gcra 2/1s", "fixed-window 2/1s", "sliding-log 2/1s", "sliding-counter 2/1s"] {
         let limiter = limiter(text);
-        let mut state = limiter.fresh();
+        let mut state = limiter.initial();
         for _ in 0..5 {
             assert_eq!(limiter.check(&mut state, Time::ZERO, 0.0).level, 0.0, "{text}");
         }
@@ -84,7 +96,7 @@ fn a_cost_of_zero_counts_nothing() {
 fn a_limit_of_zero_refuses_everything() {
     for kind in ["fixed-window", "sliding-window", "sliding-counter", "sliding-log"] {
         let limiter = limiter(&format!("{kind} 0/1m"));
-        let mut state = limiter.fresh();
+        let mut state = limiter.initial();
         assert!(!limiter.check(&mut state, Time::ZERO, 1e-6).is_allowed());
         assert!(limiter.check(&mut state, Time::ZERO, 0.0).is_allowed());
     }
@@ -95,7 +107,7 @@ fn a_limit_of_zero_refuses_everything() {
 #[test]
 fn the_log_is_bounded() {
     let limiter = ratescope::limit::sliding_log::SlidingLog::new("10/1s".parse().unwrap()).unwrap();
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     let mut allowed = 0.0;
     for i in 0..2000 {
         if limiter.check(&mut state, Time::from_micros(i * 100), 0.001).is_allowed() {
@@ -104,18 +116,18 @@ fn the_log_is_bounded() {
         assert!(state.len() <= limiter.capacity());
     }
     assert!((allowed - 2.0f64).abs() < 1e-9, "{allowed}");
-    assert_eq!(limiter.ask(&state, Time::from_micros(1_000_000), 0.0).level, 1.999);
-    assert_eq!(limiter.ask(&state, Time::from_micros(1_199_900), 0.0).level, 0.0);
+    assert_eq!(limiter.peek(&state, Time::from_micros(1_000_000), 0.0).level, 1.999);
+    assert_eq!(limiter.peek(&state, Time::from_micros(1_199_900), 0.0).level, 0.0);
 }
 
 /// Where the limit is less than what otherwise counts as forgotten.
 #[test]
 fn a_tiny_recent_average_is_reset_when_an_event_passes() {
     let limiter = limiter("earrrl 1/7s half-life 1us");
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     let now = Time::from_micros(144);
-    limiter.check(&mut state, Time::from_micros(143), 1.0);
-    limiter.check(&mut state, now, 10.0);
+    let _ = limiter.check(&mut state, Time::from_micros(143), 1.0);
+    let _ = limiter.check(&mut state, now, 10.0);
     let reset = now.after(limiter.reset_after(&state, now));
     assert!(limiter.check(&mut state, reset, 1.0).is_allowed());
 }
@@ -124,9 +136,9 @@ fn a_tiny_recent_average_is_reset_when_an_event_passes() {
 #[test]
 fn more_than_a_counter_can_hold_is_over() {
     let limiter = limiter("sliding-counter 1000000000000/9000000000000s");
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     for at in [-5, 0] {
-        (0..40).for_each(|_| limiter.count(&mut state, Time::from_micros(at), 1e12, true));
+        (0..40).for_each(|_| limiter.record(&mut state, Time::from_micros(at), 1e12, true));
     }
     assert!(!limiter.peek(&state, Time::ZERO, 1e12).is_allowed());
 }
@@ -135,13 +147,13 @@ fn more_than_a_counter_can_hold_is_over() {
 #[test]
 fn a_log_shrinks() {
     let AnyLimiter::SlidingLog(limiter) = limiter("sliding-log 10000/1s") else { panic!() };
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     for at in 0..10_000 {
-        limiter.check(&mut state, Time::from_micros(at), 1.0);
+        let _ = limiter.check(&mut state, Time::from_micros(at), 1.0);
     }
     assert!(state.bytes() >= 160_000);
     for second in 2..20 {
-        limiter.check(&mut state, Time::from_micros(second * 1_000_000), 1.0);
+        let _ = limiter.check(&mut state, Time::from_micros(second * 1_000_000), 1.0);
     }
     assert_eq!((state.len(), state.bytes() < 2_000), (1, true));
 }

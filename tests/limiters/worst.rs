@@ -21,7 +21,7 @@ proptest! {
         let mut oracle = ExactWindow::new(window, 1000);
         // The promise is for events of one cost, so all have that of the first.
         let cost = case.cost(steps[0]);
-        let (mut state, promise) = (case.limiter.fresh(), case.limiter.most_in(window, cost));
+        let (mut state, promise) = (case.limiter.initial(), case.limiter.max_admitted(window, cost));
         for (at, _) in case.events(&steps) {
             for _ in 0..3 {
                 if case.limiter.check(&mut state, at, cost).is_allowed() {
@@ -39,7 +39,7 @@ proptest! {
         case in cases(&KINDS).prop_filter("few enough to send", |case| case.count < 100.0),
         from in 0i64..100_000_000,
     ) {
-        let promise = case.limiter.most_in(case.period, 1.0);
+        let promise = case.limiter.max_admitted(case.period, 1.0);
         let got = greedy(&case.limiter, case.period, Time::from_micros(from));
         prop_assert!(got <= promise, "{got} of {promise}: {}", case.limiter);
     }
@@ -68,11 +68,11 @@ fn what_a_sender_gets_out_of_ten_a_minute() {
         assert_eq!(common::worst::hammered(&limiter, 10, minute), hammered, "{text}, hammered");
         let got = greediest(&limiter, minute);
         assert_eq!(got, worst, "{text}, in the worst minute");
-        assert!(got <= limiter.most_in(minute, 1.0), "{text}");
+        assert!(got <= limiter.max_admitted(minute, 1.0), "{text}");
     }
     // One precision shorter, and the sliding window keeps to its limit.
     let (window, shorter) = (limiter("sliding-window 10/1m precision 1s"), Span::seconds(59));
-    assert_eq!((greediest(&window, shorter), window.most_in(shorter, 1.0)), (10.0, 10.0));
+    assert_eq!((greediest(&window, shorter), window.max_admitted(shorter, 1.0)), (10.0, 10.0));
 }
 
 /// The bytes that the documentation gives.
@@ -81,8 +81,8 @@ fn states_are_a_few_words() {
     fn bytes<L: Limiter>() -> usize {
         size_of::<L::State>()
     }
-    assert_eq!(bytes::<exim::Exim>(), 24);
-    assert_eq!(bytes::<recent_average::RecentAverage>(), 16);
+    assert_eq!(bytes::<exim::Exim>(), 16);
+    assert_eq!(bytes::<earrrl::Earrrl>(), 16);
     assert_eq!(bytes::<token_bucket::TokenBucket>(), 24);
     assert_eq!(bytes::<gcra::Gcra>(), 16);
     assert_eq!(bytes::<leaky_bucket::LeakyBucket>(), 16);

@@ -18,24 +18,24 @@ struct Sample {
 
 /// Every event and every end of a finest column, by the limiter alone.
 fn record(limiter: &AnyLimiter, events: &[Sent], end: Time) -> Vec<Sample> {
-    let mut state = limiter.fresh();
+    let mut state = limiter.initial();
     let mut samples = Vec::new();
     let mut events = events.iter().peekable();
     for last in (0..).map(|i| (i + 1) * FINEST - 1) {
         let column = last.min(end.as_micros() - 1);
         while let Some((at, cost, _)) = events.next_if(|(at, _, _)| at.as_micros() <= column) {
-            let answer = limiter.ask(&state, *at, *cost);
-            limiter.check(&mut state, *at, *cost);
+            let answer = limiter.peek(&state, *at, *cost);
+            let _ = limiter.check(&mut state, *at, *cost);
             let judged =
-                Judged { at: *at, wait: answer.wait, level: answer.level, limit: answer.limit };
-            let after = limiter.ask(&state, *at, 0.0);
+                Judged { at: *at, wait: answer.wait(), level: answer.level, limit: answer.limit };
+            let after = limiter.peek(&state, *at, 0.0);
             let (level, limit) = (after.level, after.limit);
             samples.push(Sample { at: at.as_micros(), level, limit, judged: Some(judged) });
         }
         if last >= end.as_micros() {
             return samples;
         }
-        let quiet = limiter.ask(&state, Time::from_micros(last), 0.0);
+        let quiet = limiter.peek(&state, Time::from_micros(last), 0.0);
         samples.push(Sample { at: last, level: quiet.level, limit: quiet.limit, judged: None });
     }
     samples
@@ -85,8 +85,9 @@ fn every_column_holds_what_happened_in_it() {
     let events = merged(&[(&stream(Pattern::Poisson, "2/1s", 1, 0.0, end), 1.5, 0)]);
     assert_eq!(replay.sent(), events.len() as u64);
     for lane in replay.lanes() {
-        let limiter = lane.limiter_text().parse::<AnyLimiter>().unwrap();
-        let fresh = limiter.ask(&limiter.fresh(), Time::ZERO, 0.0);
+        let [limit] = lane.policy().limits() else { panic!("one limit") };
+        let limiter = limit.limiter.clone();
+        let fresh = limiter.peek(&limiter.initial(), Time::ZERO, 0.0);
         let samples = record(&limiter, &events, at(end));
         for k in 0..LEVELS {
             let width = FINEST << k;

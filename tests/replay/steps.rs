@@ -230,7 +230,7 @@ fn gesture_step() -> impl Strategy<Value = (&'static str, &'static str)> {
         1 => set("pattern", &["poisson", "steady"]),
         1 => set("window", &["1m", "2m"]),
         1 => set("budget", &["10/10s", "5/10s"]),
-        1 => set("script", &["", "2 at 1s, 3/1s bursts user a"]),
+        4 => set("script", &["", "2 at 1s, 3/1s bursts user a", "1 at 2s user b, 2/1s user a"]),
         1 => Just(("events", "")),
     ]
 }

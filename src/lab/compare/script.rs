@@ -5,11 +5,12 @@
 //! 2/1s poisson from 10s to 1m cost 5 user alice
 //! ```
 //!
-//! Events come in phases, separated by commas: so many at an instant, or a rate with a
-//! [pattern](Pattern), steady unless said, from an instant on and up to another, at which nothing
-//! comes any more. A phase of a rate is a stream of [`Traffic`](crate::traffic::Traffic), seeded by
-//! the seed of the settings plus the number of the phase. So a steady one begins one interval after
-//! its `from`; for an event at that instant itself, write one, as in the first line above.
+//! Events come in phases, separated by commas (or by `+`, as in older links): so many at an
+//! instant, or a rate with a [pattern](Pattern), steady unless said, from an instant on and up to
+//! another, at which nothing comes any more. A phase of a rate is a stream of
+//! [`Traffic`](crate::traffic::Traffic), seeded by the seed of the settings plus the number of the
+//! phase. So a steady one begins one interval after its `from`; for an event at that instant itself,
+//! write one, as in the first line above.
 
 use crate::lab::run::Source;
 use crate::rate::Rate;
@@ -98,7 +99,7 @@ impl FromStr for Script {
         if text.trim().is_empty() {
             return Ok(script);
         }
-        for (from, part) in parts(text, ',') {
+        for (from, part) in parts(&text.replace('+', ","), ',') {
             script.phase(part).map_err(|e| e.inside(text, from))?;
             if script.phases.len() > PHASES {
                 let help = format!("more than {PHASES} phases");

@@ -1,8 +1,10 @@
 //! What can be set in a comparison, by the names that its controls and links use.
 
-use super::rule::{LOG, Limit, Per, Rule};
+use super::rule::Rule;
 use super::script::Script;
 use crate::lab::run::{Named, RunSettings, Source, decimal};
+use crate::limit::sliding_log::MAX_ENTRIES;
+use crate::policy::{Limit, Policy};
 use crate::rate::Rate;
 use crate::text::{ParseError, parts};
 use crate::time::Time;
@@ -61,8 +63,7 @@ impl Named for Settings {
     ];
     const VIEW: &'static [&'static str] = &["speed", "window"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed", "script"];
-    const STEPS: &'static [&'static str] = &["cost", "auto", "pattern", "auto-rate", "seed"];
-    const PLUS: &'static [(&'static str, char)] = &[("lanes", '&'), ("script", ',')];
+    const JUDGING: &'static [&'static str] = &["cost"];
     const MOST_AUTO_RATE: f64 = 1e4;
     const MOST_SPEED: f64 = 100.0;
 
@@ -118,9 +119,14 @@ impl Named for Settings {
 }
 
 impl Settings {
-    /// The limits of every lane under `budget`.
-    pub(super) fn resolve(&self, budget: Rate) -> Result<Vec<Vec<Limit>>, ParseError> {
+    /// The policy of every lane under `budget`.
+    pub(super) fn resolve(&self, budget: Rate) -> Result<Vec<Policy>, ParseError> {
         self.lanes.iter().map(|rule| rule.resolve(budget)).collect()
+    }
+
+    /// How many states the lanes hold when all users have sent something.
+    pub(super) fn states(&self) -> usize {
+        states(&self.lanes, self.budget, self.script.users().len())
     }
 }
 
@@ -150,11 +156,20 @@ fn lanes(text: &str, budget: Rate) -> Result<Vec<Rule>, ParseError> {
     Ok(rules)
 }
 
+/// How many states the lanes of `rules` hold: a limit that is per user has one for each.
+fn states(rules: &[Rule], budget: Rate, users: usize) -> usize {
+    let policies = rules.iter().flat_map(|rule| rule.resolve(budget));
+    let states = |policy: Policy| {
+        let per_user = |limit: &Limit| limit.per.fields().iter().any(|name| name == "user");
+        let states = |limit| if per_user(limit) { users } else { 1 };
+        policy.limits().iter().map(states).sum::<usize>()
+    };
+    policies.map(states).sum()
+}
+
 /// Refuses so many limits that a single instant would take seconds.
 fn few(rules: &[Rule], budget: Rate, users: usize) -> Result<(), String> {
-    let limits = rules.iter().flat_map(|rule| rule.resolve(budget)).flatten();
-    let states = limits.map(|limit| if limit.per == Per::User { users } else { 1 });
-    match states.sum::<usize>() {
+    match states(rules, budget, users) {
         ..=STATES => Ok(()),
         n => {
             Err(format!("{n} limits in all, one per user counted for each; {STATES} are the most"))
@@ -165,7 +180,7 @@ fn few(rules: &[Rule], budget: Rate, users: usize) -> Result<(), String> {
 /// A budget under which every kind of limiter can be made.
 fn rate(text: &str) -> Result<Rate, ParseError> {
     let rate: Rate = text.parse()?;
-    let counts = (0.001..=LOG as f64).contains(&rate.count());
+    let counts = (0.001..=MAX_ENTRIES as f64).contains(&rate.count());
     match counts && (0.1..=604_800.0).contains(&rate.per().secs()) {
         true => Ok(rate),
         false => {

@@ -8,7 +8,7 @@
 //! setting a value, in which `,` is percent-encoded too.
 
 use super::Named;
-use super::escape::{LISTED, decoded, encoded, inside, value};
+use super::escape::{LISTED, decoded, encoded, inside};
 use crate::text::{ParseError, parts};
 use crate::time::Time;
 use core::fmt;
@@ -52,8 +52,10 @@ pub(crate) struct Recording {
     step: Option<Step>,
 }
 
-/// A change of one of [`Named::STEPS`]. The next one takes its place if no event came in between,
-/// nor would have come without it: so a drag is no more commands than events that came meanwhile.
+/// A change of a setting that leaves nothing behind which another value of it would not change:
+/// one of [`Named::TRAFFIC`] and [`Named::JUDGING`]. The next one takes its place if no event came
+/// in between, nor would have come without it. So a drag is no more commands than events came
+/// meanwhile.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     name: String,
@@ -70,7 +72,8 @@ impl Step {
         from: (String, Time),
         to: (String, Time),
     ) -> Option<Self> {
-        S::STEPS.contains(&name).then(|| Step { name: name.to_owned(), from, to })
+        let is_step = S::TRAFFIC.contains(&name) || S::JUDGING.contains(&name);
+        is_step.then(|| Step { name: name.to_owned(), from, to })
     }
 
     /// Both in one, if the second comes next, at `now`. A change back takes no place: nothing would
@@ -168,9 +171,8 @@ pub(super) fn read<S: Named>(
             }
             Some((name, coded)) if S::NAMES.contains(&name) => {
                 let at = offset + part.len() - coded.len();
-                let value = value::<S>(name, coded);
-                settings.set(name, &value).map_err(|e| inside(e, raw, at))?;
-                Command::Set { name: name.to_owned(), value }
+                settings.set(name, &decoded(coded)).map_err(|e| inside(e, raw, at))?;
+                Command::Set { name: name.to_owned(), value: settings.get(name) }
             }
             None if what == "events" => Command::Events(1),
             Some((name, _)) => {

@@ -1,7 +1,6 @@
 //! What separates the parts of a link can't stand in a value as it is: there it is percent-encoded,
-//! as in `%26` for `&`. In links that are older, `+` stands for such a character.
+//! as in `%26` for `&`. In older links `+` stands for it, which the settings concerned still read.
 
-use super::Named;
 use crate::text::ParseError;
 use core::fmt::Display;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
@@ -15,12 +14,6 @@ pub(super) const LISTED: AsciiSet = VALUE.add(b',');
 /// A value as it stands in a link.
 pub(super) fn encoded(value: &str, set: &'static AsciiSet) -> impl Display {
     utf8_percent_encode(value, set)
-}
-
-/// The value of the setting `name`, which stands in a link as `raw`.
-pub(super) fn value<S: Named>(name: &str, raw: &str) -> String {
-    let joint = S::PLUS.iter().find(|(known, _)| *known == name).map_or('+', |&(_, joint)| joint);
-    decoded(&raw.replace('+', joint.encode_utf8(&mut [0; 4])))
 }
 
 /// Text with all that is percent-encoded in it decoded; a `%` that means nothing stays.

@@ -11,7 +11,7 @@
 //! Text is what follows `#` in an address, as the address has it: `&`, `%` and `+` in a value are
 //! percent-encoded, and whatever else may be.
 
-use super::escape::{VALUE, decoded, encoded, inside, value};
+use super::escape::{VALUE, decoded, encoded, inside};
 use super::{Command, Named, commands};
 use crate::text::{ParseError, parts};
 use crate::time::Time;
@@ -99,7 +99,7 @@ impl<S: Named> Link<S> {
             "at" => self.at = decoded(raw).parse()?,
             "paused" => self.paused = true,
             "do" => self.commands = commands::read(raw, self.settings.clone())?,
-            _ => self.settings.set(name, &value::<S>(name, raw))?,
+            _ => self.settings.set(name, &decoded(raw))?,
         }
         Ok(())
     }

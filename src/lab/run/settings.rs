@@ -16,15 +16,11 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
     /// Those that change nothing but what is seen of a run.
     const VIEW: &'static [&'static str];
 
-    /// Those with which all streams of events begin anew.
+    /// Those with which all streams of events begin anew, and nothing else changes.
     const TRAFFIC: &'static [&'static str];
 
-    /// Those of which only the last value counts where no event came after the ones before: what
-    /// they leave behind, the next value changes too.
-    const STEPS: &'static [&'static str];
-
-    /// What `+` stands for in links that are older than percent-encoding, by the name of the setting.
-    const PLUS: &'static [(&'static str, char)] = &[];
+    /// Those that only say how events are judged from then on.
+    const JUDGING: &'static [&'static str];
 
     /// The most events a second that can be generated, on average.
     const MOST_AUTO_RATE: f64;

@@ -5,8 +5,9 @@ use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::lab::run::{Arrival, Experiment};
 use crate::lab::trace::{Point, Trace};
-use crate::limit::exim::{Exim, Verdict};
-use crate::outcome::Retry;
+use crate::limit::Limiter;
+use crate::limit::exim::Exim;
+use crate::outcome::{Outcome, Retry};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 
@@ -40,10 +41,8 @@ pub struct LastEvent {
     pub gap: Option<f64>,
     /// The rate as stored before it.
     pub before: f64,
-    /// What was measured with it, and whether that was over the limit.
-    pub verdict: Verdict,
-    /// Whether it was refused: over the limit, and there is one.
-    pub refused: bool,
+    /// What was measured with it, and whether that let it pass.
+    pub outcome: Outcome,
 }
 
 impl Experiment for Instrument {
@@ -72,21 +71,24 @@ impl Experiment for Instrument {
         let Arrival { at, cost, .. } = *arrival;
         let smoothed = self.smoothed_at(at);
         let before = self.state;
-        let verdict = self.limiter.measure(&mut self.state, at, cost);
+        let initial = self.limiter.initial();
+        let mut state = before.unwrap_or(initial);
+        let outcome = self.limiter.check(&mut state, at, cost);
+        self.state = (state != initial).then_some(state);
         // A refused event that is not stored leaves both lines where they were.
         let rate = if self.state == before {
             self.rate_at(at)
         } else {
             (self.smoothed, self.since) = (smoothed, at);
-            verdict.rate
+            outcome.level
         };
-        let refused = verdict.over && !self.limiter.measures_only();
+        let refused = !outcome.is_allowed();
         self.allowed += u64::from(!refused);
         self.refused += u64::from(refused);
         let gap = before.map(|last| at.since(last.at));
         let before = before.map_or(0.0, |last| last.rate);
         let limiter = self.limiter;
-        self.last = Some(LastEvent { at, limiter, gap, before, verdict, refused });
+        self.last = Some(LastEvent { at, limiter, gap, before, outcome });
         self.record(at, rate, smoothed, u32::from(!refused), u32::from(refused));
     }
 
@@ -95,7 +97,7 @@ impl Experiment for Instrument {
     ///
     /// Only another decay interval touches the red line: the rate goes on from now. Otherwise the
     /// gap to the next event is still that since the last one.
-    fn follow(&mut self, now: Time, _: &Settings, settings: &Settings) -> Result<(), ParseError> {
+    fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         let (limiter, increase) = (settings.limiter()?, settings.increase);
         let period = limiter.limit.per();
         let rescaled = period != self.period();
@@ -154,10 +156,8 @@ impl Instrument {
 
     /// When an event at `now` would be allowed; at once if there is no limit.
     pub fn retry_after(&self, now: Time) -> Retry {
-        match self.limiter.measures_only() {
-            true => Retry::After(Span::ZERO),
-            false => self.limiter.retry_after(self.state, now, 1.0),
-        }
+        let state = self.state.unwrap_or(self.limiter.initial());
+        self.limiter.retry_after(&state, now, 1.0)
     }
 
     /// Events allowed so far.
@@ -192,9 +192,9 @@ impl Instrument {
             smoothed: smoothed * self.per_second,
             decay: self.period(),
             increase: self.increase,
-            judged: self.last.map_or(0.0, |event| event.verdict.rate),
+            judged: self.last.map_or(0.0, |event| event.outcome.level),
             limit: self.limiter.limit.count(),
-            stored: self.state.unwrap_or(Measured { rate: 0.0, at: now }),
+            stored: self.state.unwrap_or(self.limiter.initial()),
             allowed,
             refused,
         });

@@ -52,8 +52,7 @@ impl Named for Settings {
     ];
     const VIEW: &'static [&'static str] = &["speed", "window", "exact"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed"];
-    const STEPS: &'static [&'static str] =
-        &["limit", "mode", "auto", "pattern", "auto-rate", "seed"];
+    const JUDGING: &'static [&'static str] = &["limit", "mode"];
     const MOST_AUTO_RATE: f64 = 1e6;
     const MOST_SPEED: f64 = 10.0;
 

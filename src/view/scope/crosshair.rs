@@ -4,6 +4,7 @@ use super::layout::Layout;
 use super::{Viewport, lines};
 use crate::lab::scope::Scope;
 use crate::lab::trace::Column;
+use crate::limit::Limiter;
 use crate::limit::exim::{Exim, Mode};
 use crate::outcome::Retry;
 use crate::plot::axis;
@@ -103,7 +104,7 @@ fn verdict(column: &Column) -> Vec<String> {
     }
     let again = match Rate::new(end.limit, end.decay) {
         // Both modes say the same of what is stored; they differ in what that is.
-        Ok(limit) => Exim { limit, mode: Mode::Strict }.retry_after(Some(end.stored), end.at, 1.0),
+        Ok(limit) => Exim { limit, mode: Mode::Strict }.retry_after(&end.stored, end.at, 1.0),
         Err(_) => Retry::Never,
     };
     let again = match again {

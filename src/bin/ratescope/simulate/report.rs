@@ -1,13 +1,67 @@
 //! Printing decisions, in the three formats.
 
 use super::Format;
-use super::events::Event;
-use ratescope::{Decision, Outcome, Retry, Span};
+use ratescope::policy::Verdict;
+use ratescope::{Decision, Event, Outcome, Policy, Retry, Span};
 use std::io::{self, Write};
 
 /// The fields of a decision, as csv and jsonl name them.
-const FIELDS: [&str; 9] =
-    ["time", "key", "cost", "limiter", "allowed", "wait", "retry_after", "level", "limit"];
+const FIELDS: [&str; 11] = [
+    "time",
+    "key",
+    "cost",
+    "limiter",
+    "allowed",
+    "wait",
+    "retry_after",
+    "level",
+    "limit",
+    "decided_by",
+    "decided_key",
+];
+
+/// What a policy decided about an event.
+pub(crate) struct Decided<'a> {
+    /// The policy as it was written, and as it was read.
+    pub(crate) text: &'a str,
+    pub(crate) policy: &'a Policy,
+    pub(crate) verdict: Verdict,
+    /// When to come back, where it was refused.
+    pub(crate) retry_after: Retry,
+}
+
+impl Decided<'_> {
+    /// The limit that decided, and the key that it counted for.
+    fn by(&self, event: &Event<'_>) -> (String, String) {
+        let limit = self.policy.limits().get(self.verdict.by);
+        limit.map_or_else(Default::default, |l| (l.to_string(), l.per.key(event)))
+    }
+
+    /// The seconds in the queue of an allowed event, and the time to come back of a refused one.
+    fn waits(&self) -> (Option<f64>, Option<Retry>) {
+        match self.verdict.outcome.decision {
+            Decision::Allowed { wait } => (Some(wait.secs()), None),
+            Decision::Refused => (None, Some(self.retry_after)),
+        }
+    }
+
+    /// In words, with the limit that decided where there are several.
+    fn words(&self, event: &Event<'_>) -> String {
+        let decision = match (self.verdict.outcome.decision, self.retry_after) {
+            (Decision::Allowed { wait }, _) if wait.secs() == 0.0 => "allowed".to_owned(),
+            (Decision::Allowed { wait }, _) => format!("allowed in {}", rounded(wait)),
+            (_, Retry::After(wait)) => format!("refused, again in {}", rounded(wait)),
+            (_, Retry::Never) => "refused, and would always be".to_owned(),
+        };
+        match (self.verdict.is_allowed(), self.policy.limits()) {
+            (false, [_, _, ..]) => match self.by(event) {
+                (by, key) if key.is_empty() => format!("{decision} ({by})"),
+                (by, key) => format!("{decision} ({by}: {key})"),
+            },
+            _ => decision,
+        }
+    }
+}
 
 /// Prints decisions to `out`.
 pub(crate) enum Report<W: Write> {
@@ -39,54 +93,55 @@ impl<W: Write> Report<W> {
     }
 
     /// One line.
-    pub(crate) fn decision(
-        &mut self,
-        event: &Event,
-        limiter: &str,
-        outcome: Outcome,
-    ) -> io::Result<()> {
-        let Event { at, key, cost } = event;
-        let Outcome { level, limit, .. } = outcome;
+    pub(crate) fn decision(&mut self, event: &Event<'_>, decided: &Decided<'_>) -> io::Result<()> {
+        let (time, key, cost) = (event.time, event.field("key"), event.cost);
+        let Decided { text, verdict, .. } = decided;
+        let Outcome { level, limit, .. } = verdict.outcome;
+        let allowed = verdict.is_allowed();
         match self {
             Report::Table { out, limiter: width } => {
-                let (cost, level, limit) = (short(*cost), short(level), short(limit));
-                let decision = decision(outcome);
-                row(out, *width, [&at.to_string(), key, &cost, limiter, &level, &limit, &decision])
+                let (cost, level, limit) = (short(cost), short(level), short(limit));
+                let words = decided.words(event);
+                row(out, *width, [&time.to_string(), key, &cost, text, &level, &limit, &words])
             }
             Report::Csv(out) => {
-                let (wait, retry) = waits(outcome);
+                let (wait, retry) = decided.waits();
                 let wait = wait.map_or(String::new(), |wait| wait.to_string());
                 let retry = retry.map_or(String::new(), |retry| match retry {
                     Retry::After(wait) => wait.secs().to_string(),
                     Retry::Never => "never".to_owned(),
                 });
+                let (by, by_key) = decided.by(event);
                 let fields = [
-                    &at.to_string(),
-                    key.as_str(),
+                    &time.to_string(),
+                    key,
                     &cost.to_string(),
-                    limiter,
-                    &outcome.is_allowed().to_string(),
+                    text,
+                    &allowed.to_string(),
                     &wait,
                     &retry,
                     &level.to_string(),
                     &limit.to_string(),
+                    &by,
+                    &by_key,
                 ];
                 out.write_record(fields).map_err(io_error)
             }
             Report::Jsonl(out) => {
-                let (wait, retry) = waits(outcome);
+                let (wait, retry) = decided.waits();
                 let wait = wait.map_or("null".to_owned(), |wait| wait.to_string());
                 let retry = retry.map_or("null".to_owned(), |retry| match retry {
                     Retry::After(wait) => wait.secs().to_string(),
                     Retry::Never => "\"never\"".to_owned(),
                 });
-                let (key, limiter) = (json(key), json(limiter));
-                let allowed = outcome.is_allowed();
+                let (by, by_key) = decided.by(event);
+                let [key, text, by, by_key] = [key, text, &by, &by_key].map(json);
                 writeln!(
                     out,
-                    "{{\"time\":{at},\"key\":{key},\"cost\":{cost},\"limiter\":{limiter},\
+                    "{{\"time\":{time},\"key\":{key},\"cost\":{cost},\"limiter\":{text},\
                      \"allowed\":{allowed},\"wait\":{wait},\"retry_after\":{retry},\
-                     \"level\":{level},\"limit\":{limit}}}"
+                     \"level\":{level},\"limit\":{limit},\
+                     \"decided_by\":{by},\"decided_key\":{by_key}}}"
                 )
             }
         }
@@ -98,14 +153,6 @@ impl<W: Write> Report<W> {
             Report::Table { out, .. } | Report::Jsonl(out) => out.flush(),
             Report::Csv(out) => out.flush(),
         }
-    }
-}
-
-/// The seconds in the queue of an allowed event, and the time to come back of a refused one.
-fn waits(outcome: Outcome) -> (Option<f64>, Option<Retry>) {
-    match outcome.decision {
-        Decision::Allowed { wait } => (Some(wait.secs()), None),
-        Decision::Denied { retry_after } => (None, Some(retry_after)),
     }
 }
 
@@ -123,17 +170,6 @@ fn short(number: f64) -> String {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         text
-    }
-}
-
-fn decision(outcome: Outcome) -> String {
-    match outcome.decision {
-        Decision::Allowed { wait } if wait.secs() == 0.0 => "allowed".to_owned(),
-        Decision::Allowed { wait } => format!("allowed in {}", rounded(wait)),
-        Decision::Denied { retry_after: Retry::After(wait) } => {
-            format!("refused, again in {}", rounded(wait))
-        }
-        Decision::Denied { retry_after: Retry::Never } => "refused, and would always be".to_owned(),
     }
 }
 

@@ -25,9 +25,9 @@
 //! ```
 
 use super::retry::wait_until;
-use super::{Limiter, SHORTEST, amount, is_cost};
+use super::{LONG_AGO, Limiter, SHORTEST, amount, is_cost};
 use crate::estimate::recent_average::{Impulse, RecentAverage as Estimator};
-use crate::outcome::{Answer, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -36,14 +36,14 @@ use core::fmt;
 /// What is left of an impulse when it counts as forgotten, in events.
 const FORGOTTEN: f64 = 1e-6;
 
-/// The recent average limiter.
+/// EARRRL.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RecentAverage {
+pub struct Earrrl {
     limit: Rate,
     estimator: Estimator,
 }
 
-impl RecentAverage {
+impl Earrrl {
     /// At most `limit`, as estimated with the half-life `half_life`.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl RecentAverage {
             let want = "at least a microsecond";
             return Err(BadNumber { what: "the half-life", given: half_life.secs(), want });
         }
-        Ok(RecentAverage { limit, estimator: Estimator { half_life } })
+        Ok(Earrrl { limit, estimator: Estimator { half_life } })
     }
 
     /// The limit.
@@ -70,7 +70,17 @@ impl RecentAverage {
 
     /// Events in a period of the limit, as estimated from the events before `now`.
     pub fn level(&self, state: Impulse, now: Time) -> f64 {
-        self.estimator.estimate(state, now) * self.limit.per().secs()
+        self.reading(self.estimator.remembered(state, now))
+    }
+
+    /// Events in a period of the limit, at the instant of the impulse.
+    fn reading(&self, impulse: Impulse) -> f64 {
+        self.estimator.lambda() * impulse.size * self.limit.per().secs()
+    }
+
+    fn outcome(&self, level: f64, cost: f64) -> Outcome {
+        let limit = self.limit.count();
+        Outcome::new(is_cost(cost) && level <= limit, level, limit)
     }
 
     fn is_within(&self, state: Impulse, now: Time) -> bool {
@@ -89,21 +99,31 @@ impl RecentAverage {
     }
 }
 
-impl Limiter for RecentAverage {
+impl Limiter for Earrrl {
     /// The impulse: 16 bytes.
     type State = Impulse;
 
-    fn fresh(&self) -> Impulse {
-        Impulse::default()
+    /// Nothing, an endless gap ago.
+    fn initial(&self) -> Impulse {
+        Impulse { size: 0.0, at: LONG_AGO }
     }
 
-    fn ask(&self, state: &Impulse, now: Time, cost: f64) -> Answer {
-        let level = self.level(*state, now);
-        Answer::new(is_cost(cost) && level <= self.limit.count(), level, self.limit.count())
+    fn peek(&self, state: &Impulse, now: Time, cost: f64) -> Outcome {
+        self.outcome(self.level(*state, now), cost)
+    }
+
+    /// In one exponential instead of two.
+    #[inline]
+    fn check(&self, state: &mut Impulse, now: Time, cost: f64) -> Outcome {
+        let left = self.estimator.remembered(*state, now);
+        if is_cost(cost) {
+            *state = left.plus(cost);
+        }
+        self.outcome(self.reading(left), cost)
     }
 
     /// Counts the refused as well.
-    fn count(&self, state: &mut Impulse, now: Time, cost: f64, _allowed: bool) {
+    fn record(&self, state: &mut Impulse, now: Time, cost: f64, _allowed: bool) {
         if is_cost(cost) {
             *state = self.estimator.add(*state, now, cost);
         }
@@ -132,13 +152,13 @@ impl Limiter for RecentAverage {
     }
 
     /// As derived above.
-    fn most_in(&self, window: Span, cost: f64) -> f64 {
+    fn max_admitted(&self, window: Span, cost: f64) -> f64 {
         (self.brim() + cost) * (1.0 + self.estimator.lambda() * window.secs())
     }
 }
 
 /// As in `earrrl 1/1s half-life 20s`.
-impl fmt::Display for RecentAverage {
+impl fmt::Display for Earrrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "earrrl {} half-life {}", self.limit, self.estimator.half_life)
     }

@@ -1,0 +1,73 @@
+//! Events: what is limited.
+//!
+//! ```
+//! use ratescope::event::{Event, Fields};
+//! use ratescope::Time;
+//!
+//! let mail = Event { time: Time::from_secs(12.5)?, cost: 1.0, fields: &[("user", "ann"), ("ip", "192.0.2.7")] };
+//! assert_eq!(mail.fields.value("user"), Some("ann"));
+//! assert_eq!(mail.field("path"), "");
+//! # Ok::<(), ratescope::BadNumber>(())
+//! ```
+
+use crate::time::Time;
+use core::fmt;
+
+/// Something that happened: a request, a mail, a login.
+#[derive(Clone, Copy)]
+pub struct Event<'a> {
+    /// When.
+    pub time: Time,
+    /// What it counts for: 1 mostly, and from 0 to [`MAX_COST`](crate::limit::MAX_COST).
+    pub cost: f64,
+    /// Who sent it, from where, to what: whatever a limit may be for.
+    pub fields: &'a dyn Fields,
+}
+
+/// Named texts. A list of pairs is one, and so is anything that finds a text by its name, such as
+/// a line of a log or the head of a request.
+pub trait Fields {
+    /// The text of the field called `name`, if there is one.
+    fn value(&self, name: &str) -> Option<&str>;
+}
+
+impl Event<'_> {
+    /// The text of the field called `name`; empty if there is none. So events without a field that
+    /// a limit is for count together.
+    pub fn field(&self, name: &str) -> &str {
+        self.fields.value(name).unwrap_or("")
+    }
+}
+
+impl fmt::Debug for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Event { time, cost, .. } = self;
+        f.debug_struct("Event").field("time", time).field("cost", cost).finish_non_exhaustive()
+    }
+}
+
+/// No fields at all.
+impl Fields for () {
+    fn value(&self, _name: &str) -> Option<&str> {
+        None
+    }
+}
+
+/// Pairs of a name and a text; of a name that stands there twice, the first counts.
+impl<N: AsRef<str>, T: AsRef<str>> Fields for [(N, T)] {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.iter().find(|(known, _)| known.as_ref() == name).map(|(_, text)| text.as_ref())
+    }
+}
+
+impl<N: AsRef<str>, T: AsRef<str>, const LEN: usize> Fields for [(N, T); LEN] {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.as_slice().value(name)
+    }
+}
+
+impl<N: AsRef<str>, T: AsRef<str>> Fields for Vec<(N, T)> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.as_slice().value(name)
+    }
+}

@@ -1,0 +1,120 @@
+//! Keys: whom a limit is for, and how that is written without ambiguity.
+//!
+//! A key is written as `user=ann,path=/login`. In a value all but letters, digits and `-._~/:@` is
+//! written as `%` and two digits, as in a URL. So `=` and `,` stand only where names and values
+//! meet: different values never make the same key, which `a` = `b_c` and `a_b` = `c` do where
+//! values are joined by a character that they may contain. The names come from the limit and have
+//! no such characters. The key of everybody together is empty.
+//!
+//! It is text, so that it can be read in a log and in Redis; there it stands between braces, which
+//! it never contains, so that all limits of one subject share a node of a cluster.
+
+use crate::event::Event;
+use crate::limit::FORMS;
+use crate::text::ParseError;
+use core::fmt::{self, Write};
+use core::str::FromStr;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What is escaped in a value.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/')
+    .remove(b':')
+    .remove(b'@');
+
+/// The fields that make the key of a limit: each combination of their values has a count of its
+/// own. Of no fields it is everybody together.
+///
+/// Its text form is `user`, `ip+path` or, for everybody, `all`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Per(Vec<String>);
+
+impl Per {
+    /// Everybody together.
+    pub const ALL: Per = Per(Vec::new());
+
+    /// The names of the fields; none for everybody together.
+    pub fn fields(&self) -> &[String] {
+        &self.0
+    }
+
+    /// Writes the key of an event.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_key(&self, event: &Event<'_>, out: &mut impl Write) -> fmt::Result {
+        for (i, name) in self.0.iter().enumerate() {
+            out.write_str(if i == 0 { "" } else { "," })?;
+            out.write_str(name)?;
+            out.write_char('=')?;
+            for part in utf8_percent_encode(event.field(name), ESCAPED) {
+                out.write_str(part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The key of an event, as in `user=ann,path=/login`.
+    pub fn key(&self, event: &Event<'_>) -> String {
+        let mut key = String::new();
+        // A String takes whatever is written to it.
+        let _ = self.write_key(event, &mut key);
+        key
+    }
+}
+
+/// Whether a limiter is called `name`. No field is, so that `per user+gcra 3/1s` can be read.
+pub(super) fn is_limiter(name: &str) -> bool {
+    FORMS.iter().any(|form| form.name == name)
+}
+
+impl fmt::Display for Per {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [] => f.write_str("all"),
+            [first, rest @ ..] => {
+                f.write_str(first)?;
+                rest.iter().try_for_each(|name| write!(f, "+{name}"))
+            }
+        }
+    }
+}
+
+impl FromStr for Per {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const HELP: &str = "write the name of a field, several as in ip+path, or all";
+        if text == "all" {
+            return Ok(Per::ALL);
+        }
+        let mut names: Vec<String> = Vec::new();
+        for (from, name) in crate::text::parts(text, '+') {
+            let wrong = |problem: &str| {
+                let at = from..from + name.len();
+                ParseError::new(text, at, format!("{problem}; {HELP}"))
+            };
+            if name.is_empty() {
+                return Err(wrong("a field is missing"));
+            }
+            if !name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.')) {
+                return Err(wrong("not the name of a field"));
+            }
+            if name == "all" {
+                return Err(wrong("everybody together is not a field"));
+            }
+            if is_limiter(name) {
+                return Err(wrong("the name of a limiter"));
+            }
+            if names.iter().any(|known| known == name) {
+                return Err(wrong("a field that is there already"));
+            }
+            names.push(name.to_owned());
+        }
+        Ok(Per(names))
+    }
+}

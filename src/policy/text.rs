@@ -1,0 +1,146 @@
+//! The text form of a policy.
+
+use super::key::is_limiter;
+use super::{LIMITS, Limit, Per, Policy};
+use crate::limit::any::AnyLimiter;
+use crate::rate::Rate;
+use crate::text::{ParseError, Words};
+use core::fmt;
+use core::str::FromStr;
+
+/// What a limit means that leaves something out, in the place where it is written.
+///
+/// In `simulate`, for example, a limit without `per` is for the column `key`, and a lane of the
+/// comparison has the rate that is set for all lanes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Defaults {
+    /// The rate of a limit that names none; without it every limit must.
+    pub rate: Option<Rate>,
+    /// Whom a limit without `per` is for.
+    pub per: Per,
+    /// The fields that events have here; without it, a limit may be for any.
+    pub fields: Option<Vec<String>>,
+}
+
+impl Policy {
+    /// Reads a policy in a place that has defaults.
+    ///
+    /// # Errors
+    /// When a limit is none that [`AnyLimiter`] reads, is for a field that events do not have, or
+    /// there are more than [`LIMITS`]. The error points at the word.
+    pub fn read(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
+        let mut limits = Vec::new();
+        for (from, part) in limit_texts(text) {
+            let limit = Limit::read(part, defaults).map_err(|e| e.inside(text, from))?;
+            if limits.len() == LIMITS {
+                let help = format!("more than {LIMITS} limits");
+                return Err(ParseError::new(text, from..from + part.len(), help));
+            }
+            limits.push(limit);
+        }
+        Ok(Policy(limits))
+    }
+}
+
+impl Limit {
+    /// Reads one limit in a place that has defaults.
+    ///
+    /// # Errors
+    /// As for [`Policy::read`].
+    pub fn read(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
+        let words = Words::new(text);
+        let all = words.clone().all();
+        let Some(at) = all.iter().position(|word| word.text == "per") else {
+            let limiter = AnyLimiter::read(text, defaults.rate)?;
+            return Ok(Limit { limiter, per: defaults.per.clone() });
+        };
+        let (per, key) = (all[at], all.get(at + 1));
+        let limiter = text.get(..per.from).unwrap_or(text);
+        let limiter = AnyLimiter::read(limiter, defaults.rate).map_err(|e| e.inside(text, 0))?;
+        let Some(key) = key else {
+            return Err(
+                words.missing(format!("whom it is for is missing; write {}", known(defaults)))
+            );
+        };
+        if let Some(extra) = all.get(at + 2) {
+            return Err(words.wrong(*extra, "not read; whom a limit is for comes last"));
+        }
+        let per: Per = words.read(*key)?;
+        let unknown =
+            |name: &&String| defaults.fields.as_ref().is_some_and(|fields| !fields.contains(name));
+        match per.fields().iter().find(unknown) {
+            None => Ok(Limit { limiter, per }),
+            Some(name) => {
+                let help = format!("{name} is not a field here; write {}", known(defaults));
+                Err(words.wrong(*key, help))
+            }
+        }
+    }
+}
+
+/// What may be written for whom a limit is.
+fn known(defaults: &Defaults) -> String {
+    match &defaults.fields {
+        Some(fields) => {
+            fields.iter().fold(String::new(), |list, field| list + "per " + field + ", ")
+                + "per all"
+        }
+        None => "a field, several as in per ip+path, or per all".to_owned(),
+    }
+}
+
+/// The limits of a text, each with the byte at which it begins. They are joined by `&`, or by `+`,
+/// which links have in place of it. Within the word after `per` a `+` joins fields, unless a
+/// limiter follows, whose name no field can have: links of old have `per user+gcra`.
+pub(crate) fn limit_texts(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let in_key = |at: usize| {
+        let (before, after) = (&text[..at], text[at + 1..].trim_start());
+        let mut words = before.rsplit(char::is_whitespace);
+        let begun = words.next().is_some_and(|word| !word.is_empty());
+        let key = begun && words.find(|word| !word.is_empty()) == Some("per");
+        let next = after.split(|c: char| c.is_whitespace() || matches!(c, '&' | '+')).next();
+        key && !next.is_some_and(|next| next.contains('/') || is_limiter(next))
+    };
+    let joint = move |&(at, c): &(usize, char)| c == '&' || (c == '+' && !in_key(at));
+    let ends = text.char_indices().filter(joint).map(|(at, _)| at).chain([text.len()]);
+    ends.scan(0, |from, end| {
+        let part = (*from, &text[*from..end]);
+        *from = end + 1;
+        Some(part)
+    })
+}
+
+/// As in `gcra 10/1s burst 20 per ip+path`, with every word in it.
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} per {}", self.limiter, self.per)
+    }
+}
+
+/// The limits, joined by `&`.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, limit) in self.0.iter().enumerate() {
+            write!(f, "{}{limit}", if i == 0 { "" } else { " & " })?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a limit that leaves nothing out but whom it is for: then it is for all.
+impl FromStr for Limit {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Limit::read(text, &Defaults::default())
+    }
+}
+
+/// Reads limits that leave nothing out but whom they are for: then they are for all.
+impl FromStr for Policy {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Policy::read(text, &Defaults::default())
+    }
+}
