@@ -13,7 +13,7 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
-//! It is a [run](crate::lab::run) of [`Lanes`]. A [lane] is a [rule](Rule) and the states of its
+//! It is a [run] of [`Lanes`]. A [lane] is a [rule](Rule) and the states of its
 //! senders; its [history] is what [`view::compare`](mod@crate::view::compare) draws. Events are
 //! automatic [traffic](crate::traffic), those of a [script], and clicks.
 

@@ -9,12 +9,14 @@
 
 pub mod commands;
 mod escape;
+mod experiment;
 pub mod link;
 pub mod pace;
 mod settings;
 mod source;
 
 pub use commands::Command;
+pub use experiment::Experiment;
 pub use link::Link;
 pub use settings::{Named, RunSettings};
 pub use source::{Arrival, Source};
@@ -24,46 +26,6 @@ pub(crate) use settings::{decimal, on_off, span, switch};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use commands::{Recording, Step};
-
-/// What a run puts its events to.
-pub trait Experiment: Sized {
-    /// What can be set.
-    type Settings: Named;
-
-    /// How many events one frame of a page generates at most, so that a frame always ends.
-    const PER_FRAME: usize;
-
-    /// How many columns of its history end in a second; each is as much work as an event.
-    const COLUMNS_A_SECOND: f64 = 0.0;
-
-    /// One that has seen nothing, at time zero.
-    ///
-    /// # Errors
-    /// When a setting has a value that [`Named::set`] would have refused.
-    fn new(settings: &Self::Settings) -> Result<Self, ParseError>;
-
-    /// An event; time never goes back.
-    fn event(&mut self, arrival: &Arrival);
-
-    /// Puts other settings in force, from `now` on.
-    ///
-    /// # Errors
-    /// As for [`new`](Self::new).
-    fn follow(&mut self, now: Time, settings: &Self::Settings) -> Result<(), ParseError>;
-
-    /// The last instant of the column that is filling, where columns end without an event.
-    fn column_end(&self) -> Time {
-        Time::LAST
-    }
-
-    /// That instant has passed.
-    fn end_column(&mut self) {}
-
-    /// How much work an event or a column is.
-    fn weight(&self) -> usize {
-        1
-    }
-}
 
 /// A run of an experiment.
 #[derive(Clone, Debug)]

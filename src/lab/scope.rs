@@ -12,7 +12,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! It is a [run](crate::lab::run) of an [`Instrument`], which measures with an
+//! It is a [run] of an [`Instrument`], which measures with an
 //! [`estimate`](crate::estimate) and a [limiter](crate::limit), and
 //! [`view::scope`](mod@crate::view::scope) draws it.
 

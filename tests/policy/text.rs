@@ -59,7 +59,7 @@ fn words_left_out() {
             "6/10s per user & 10/10s per ip",
             "fixed-window 6/10s per user & fixed-window 10/10s per ip",
         ),
-        ("64K/1h&gcra 10/1s", "fixed-window 65536/1h per all & gcra 10/1s burst 10 per all"),
+        ("64K/1h&gcra 10/1s", "fixed-window 64000/1h per all & gcra 10/1s burst 10 per all"),
         ("  gcra\t10/1s  per   user ", "gcra 10/1s burst 10 per user"),
         // Joints of old, beside the `+` of a key.
         ("1/1s + gcra 3/1s", "fixed-window 1/1s per all & gcra 3/1s burst 3 per all"),

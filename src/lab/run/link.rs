@@ -5,7 +5,7 @@
 //! ```
 //!
 //! What is not said has its default, and what is said twice has its last value. `do` lists
-//! [commands](super::commands), each with its time in seconds of the run. `at` is the time at
+//! [commands], each with its time in seconds of the run. `at` is the time at
 //! which the viewer enters, `paused` keeps it there.
 //!
 //! Text is what follows `#` in an address, as the address has it: `&`, `%` and `+` in a value are
