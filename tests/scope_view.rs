@@ -11,7 +11,8 @@ use picture::in_both_themes;
 use ratescope::lab::run::pace::Gap;
 use ratescope::lab::scope::{Link, Scope};
 use ratescope::plot::axis::seconds;
-use ratescope::view::scope::{Viewport, draw, plot_edges, top, words};
+use ratescope::view::edges;
+use ratescope::view::scope::{Viewport, draw, top, words};
 use ratescope::{Retry, Span, Time};
 
 const DESK: [f64; 2] = [1000.0, 420.0];
@@ -92,7 +93,7 @@ fn the_crosshair_on_a_refusal_knows_when_to_come_back() {
         let link = format!("mode={mode}&limit=2&auto-rate=5&pattern=steady&window=10s");
         let scope = run(&format!("{link}&at=10"));
         let view = view(&scope, DESK);
-        let [left, right] = plot_edges(&view);
+        let [left, right] = edges(view.size[0]);
         let mut then = run(&link);
         let mut waits = Vec::new();
         for column in scope.instrument().trace().columns(Time::ZERO, scope.now(), 0.0) {
