@@ -75,6 +75,8 @@ pub mod exim;
 pub mod fixed_window;
 pub mod gcra;
 mod history;
+pub mod in_f64;
+pub mod kept;
 pub mod leaky_bucket;
 mod retry;
 pub mod sliding_counter;

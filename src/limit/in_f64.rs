@@ -1,0 +1,99 @@
+//! Where the same decisions can be computed with f64 alone, as in Lua on Redis.
+//!
+//! An f64 holds every whole number up to 2^53. The limiters that count do so in whole millionths
+//! of an event and whole microseconds, in integers of up to 128 bits. As long as no number that is
+//! compared exceeds 2^53, the same arithmetic in f64 decides exactly alike, to the last
+//! microsecond and millionth. [`AnyLimiter::exact_in_f64`](super::any::AnyLimiter::exact_in_f64)
+//! says whether a limiter is within that domain:
+//!
+//! | what | domain |
+//! |---|---|
+//! | counts, bursts, queues | below 2^51 millionths: 2.25 · 10^9 events |
+//! | periods of windows | below 2^52 microseconds: 142 years |
+//! | rates of buckets | a · b below 2^53, where a/b is millionths per microseconds in lowest terms. A whole number of events in whole seconds is within it up to 9 · 10^15 event-seconds, as 10^9 events in 100 days |
+//! | times | from 0 to 2^53 microseconds: from 1970 to 2255 for a clock of the epoch |
+//! | costs | all: they are handed over in whole millionths |
+//! | what is charged afterwards | for the sliding counter, less than 2^52 millionths in a period; else all |
+//!
+//! The limiters that measure a rate (exim, earrrl, adaptive) use f64 anyway; there the `exp` of
+//! the platform decides, and levels agree to 1e-12.
+//!
+//! `tests/f64` has each limiter that counts once more, with `+ - * / floor` on f64 and nothing
+//! else, held against the ones here. That is what the Lua is written from.
+//!
+//! # Why that is enough
+//! Rounding to f64 keeps order, and a whole number below 2^53 is itself. So a number that is
+//! compared with one below 2^53 may be rounded, as long as the true one was beyond 2^53: the
+//! comparison comes out alike. That covers sums that are over a limit anyway.
+//!
+//! **Windows** add amounts and compare the sum with the limit. A sum that is within it has no part
+//! that exceeds it, so all of them are exact. Block numbers are quotients `floor(t/width)` of whole
+//! numbers below 2^53, for which the rounded quotient never reaches the next whole number: q - 1/w
+//! is nearer to q than half a unit in the last place only if q w > 2^53.
+//!
+//! **Buckets** drain d a/b millionths in d microseconds. The product d a can be of any size, so
+//! what is in the bucket is kept as whole millionths and a rest in b-ths of one, and the time is
+//! divided first: with `k = floor(d/b)` and `x = (d - k b) a < a b`,
+//!
+//! ```text
+//! d a/b = k a + floor(x/b), rest x mod b
+//! ```
+//!
+//! Only k a can exceed 2^53, and then the bucket is empty, or the clock was set back by more than
+//! two full ones: with content, size and cost below 2^51 no sum of them comes near. How long w
+//! millionths and a rest r take to drain, (w b + r)/a, is found in the same way with a and b
+//! exchanged: `floor(w/a) b + ceil(((w mod a) b + r)/a)`, where the second product is below a b.
+//!
+//! **The sliding counter** compares `previous · left` with `room · period`, products of two
+//! numbers below 2^52. Each is put into two limbs of 26 bits, a = a1 2^26 + a0, so that
+//!
+//! ```text
+//! a b = a1 b1 2^52 + (a1 b0 + a0 b1) 2^26 + a0 b0
+//! ```
+//!
+//! has no term of more than 53 bits, and after carrying the high and the low 52 bits are compared.
+//! Quotients of such products (what remains, the wait) are estimated by `a * (b / c)`, which is
+//! off by two at most, and settled by the same comparison.
+
+use super::amount::events;
+use crate::text::BadNumber;
+
+/// The bound on amounts, in millionths.
+const AMOUNTS: u64 = 1 << 51;
+
+/// The bound on periods, in microseconds.
+const PERIODS: i64 = 1 << 52;
+
+/// The bound on what is compared.
+const WHOLE: u128 = 1 << 53;
+
+pub(super) fn amount(what: &'static str, amount: u64) -> Result<(), BadNumber> {
+    if amount < AMOUNTS {
+        return Ok(());
+    }
+    Err(BadNumber { what, given: events(amount), want: "below 2.25e9 to be exact in f64" })
+}
+
+/// The limit and the period of a window.
+pub(super) fn window(most: u64, micros: i64) -> Result<(), BadNumber> {
+    amount("the count of a rate", most)?;
+    period(micros)
+}
+
+fn period(micros: i64) -> Result<(), BadNumber> {
+    if micros < PERIODS {
+        return Ok(());
+    }
+    let want = "below 142 years to be exact in f64";
+    Err(BadNumber { what: "the period of a rate in seconds", given: micros as f64 / 1e6, want })
+}
+
+/// `per_micro` millionths of an event drain in `per_millionth` microseconds.
+pub(super) fn rate(per_micro: u64, per_millionth: u64) -> Result<(), BadNumber> {
+    let product = u128::from(per_micro) * u128::from(per_millionth);
+    if product < WHOLE {
+        return Ok(());
+    }
+    let what = "the product of a rate's millionths and microseconds in lowest terms";
+    Err(BadNumber { what, given: product as f64, want: "below 2^53 to be exact in f64" })
+}
