@@ -30,7 +30,7 @@
 //! | limiter | shape | what is kept | goes on when these change |
 //! |---|---|---|---|
 //! | [`exim`](super::exim) | `exim/PERIOD` | the rate, in events per period, and its time | count, mode |
-//! | [`earrrl`](super::earrrl) | `earrrl/HALF-LIFE` | the impulse, in events, and its time | count, period |
+//! | [`earrrl`](super::earrrl) | `earrrl/HALF-LIFE` | the impulse, in events, and its time | count, and the period where the half-life is said |
 //! | [`token_bucket`](super::token_bucket), [`gcra`](super::gcra), [`leaky_bucket`](super::leaky_bucket) | `bucket` | what is missing or queued, in events, as of a time | count, period, burst or queue, which of the three |
 //! | [`fixed_window`](super::fixed_window) | `fixed-window/PERIOD` | the window and its count | count |
 //! | [`sliding_window`](super::sliding_window) | `sliding-window/PERIOD/PRECISION` | the blocks and their counts | count |
@@ -64,9 +64,14 @@
 //! same states. They would reset each other's states for as long as that lasts, if they did not
 //! agree on what these are. So **the shape belongs into the key**
 //! ([`Policy::state_names`](crate::Policy::state_names)): rules of another shape have states of
-//! their own, and rules of the same shape can both go on with any state. [`VERSION`] belongs
-//! there too, where it is not in the value: then builds that write different versions leave each
-//! other's states alone. Old states are left to expire.
+//! their own, and rules of the same shape go on with each other's. [`VERSION`] belongs there too
+//! where it is not in the value, so that builds that write different versions leave each other's
+//! states alone. Old states are left to expire.
+//!
+//! A store writes back **only what an event has changed**. Then a bucket that is much smaller than
+//! the one that filled the state refuses and leaves it as it is. It admits an event, and lowers
+//! the state to what it believes, only after nothing was written for as long as it takes to drain
+//! from twice its size.
 //!
 //! # The bytes
 //! [`Kept::to_bytes`] writes the [`VERSION`], the length of the shape's text, that text, and the
