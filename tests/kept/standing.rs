@@ -82,6 +82,7 @@ proptest! {
     fn nothing_stays_nothing(([old, new], _) in pairs(), now in -1e15..1e15f64) {
         let now = Time::from_micros(now as i64);
         let restored = new.restore(&old.keep(&old.initial(), now)).unwrap();
+        prop_assert_eq!(&restored, &new.initial());
         for at in [now, Time::ZERO, Time::LAST] {
             prop_assert_eq!(all(&new, &restored, at), all(&new, &new.initial(), at));
         }
