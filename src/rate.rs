@@ -17,16 +17,29 @@
 use crate::text::{BadNumber, Decimal, ParseError, leading_number, number};
 use crate::time::Span;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::str::FromStr;
 
 /// A number of events in a period, as in `10/1m`: ten in a minute.
 ///
 /// The two numbers are kept apart because most limiters mean both: for Exim `10/1m` and `600/1h`
 /// have the same rate, but the second lets a burst of 600 through.
+///
+/// Rates are equal when both numbers are. They have no order, as neither of these two is the lower
+/// one: compare [`per_second`](Self::per_second) or [`count`](Self::count), whichever is meant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     count: f64,
     per: Span,
+}
+
+// The count is a number, and never -0.
+impl Eq for Rate {}
+
+impl Hash for Rate {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.count.to_bits(), self.per).hash(hasher);
+    }
 }
 
 impl Rate {
@@ -72,18 +85,51 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Reads `10/1m`, `0.5/1s`, `64K/1h`.
-///
-/// The suffixes K, M and G are 1024, 1024² and 1024³, because that is what Exim reads
-/// (`acl_ratelimit` in its source), and a limit pasted from its configuration must not change.
+/// Reads `10/1m`, `0.5/1s`, `64k/1h`: the suffixes k, M and G, in either case, are powers of 1000, as
+/// in all texts of ours. What Exim reads is for [`Rate::from_exim`].
 impl FromStr for Rate {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        const HELP: &str = "write a rate as a count and a span, such as 10/1m";
         if let Some(at) = text.bytes().position(|b| b == b' ') {
             return Err(ParseError::new(text, at..at + 1, format!("a rate has no spaces; {HELP}")));
         }
+        Rate::read(text, |suffix| match suffix {
+            "" => Ok(1.0),
+            "k" | "K" => Ok(1e3),
+            "M" | "m" => Ok(1e6),
+            "G" | "g" => Ok(1e9),
+            _ => Err("not a suffix of a count; k is 1000, M is 1000k and G is 1000M"),
+        })
+    }
+}
+
+const HELP: &str = "write a rate as a count and a span, such as 10/1m";
+
+impl Rate {
+    /// Reads a rate as Exim's configuration has it, such as `10 / 1h` or `64K/1h`. There the suffixes
+    /// K, M and G are 1024, 1024² and 1024³ (`acl_ratelimit` in its source), and a limit that is
+    /// pasted from it must not change.
+    ///
+    /// # Errors
+    /// When it is no count, slash and time interval.
+    pub fn from_exim(text: &str) -> Result<Self, ParseError> {
+        // Exim passes over the space around a slash, and nowhere else.
+        let tight = text.split('/').map(str::trim).collect::<Vec<_>>().join("/");
+        let read = Rate::read(&tight, |suffix| match suffix {
+            "" => Ok(1.0),
+            "K" | "k" => Ok(1024.0),
+            "M" | "m" => Ok(1024.0 * 1024.0),
+            "G" | "g" => Ok(1024.0 * 1024.0 * 1024.0),
+            _ => Err("not a suffix of a count; in Exim K is 1024, M is 1024K and G is 1024M"),
+        });
+        read.map_err(|e| if tight == text { e } else { ParseError::whole(text, e.problem()) })
+    }
+
+    fn read(
+        text: &str,
+        scale: impl Fn(&str) -> Result<f64, &'static str>,
+    ) -> Result<Self, ParseError> {
         let Some((count, per)) = text.split_once('/') else {
             return Err(ParseError::whole(text, format!("not a rate; {HELP}")));
         };
@@ -95,16 +141,8 @@ impl FromStr for Rate {
             };
             return Err(ParseError::new(text, at, format!("{what}; {HELP}")));
         };
-        let scale = match suffix {
-            "" => 1.0,
-            "K" | "k" => 1024.0,
-            "M" | "m" => 1024.0 * 1024.0,
-            "G" | "g" => 1024.0 * 1024.0 * 1024.0,
-            _ => {
-                let help = "not a suffix of a count; K is 1024, M is 1024K and G is 1024M";
-                return Err(ParseError::new(text, digits.len()..count.len(), help));
-            }
-        };
+        let scale =
+            scale(suffix).map_err(|help| ParseError::new(text, digits.len()..count.len(), help))?;
         let offset = count.len() + 1;
         let span: Span = per.parse().map_err(|e: ParseError| e.inside(text, offset))?;
         Rate::new(n * scale, span).map_err(|e| {

@@ -67,12 +67,26 @@ impl core::error::Error for ParseError {}
 /// A number that a quantity cannot have, refused where it enters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BadNumber {
+    pub(crate) what: &'static str,
+    pub(crate) given: f64,
+    pub(crate) want: &'static str,
+}
+
+impl BadNumber {
     /// What the number was for, as in "a span in seconds".
-    pub what: &'static str,
+    pub fn what(&self) -> &'static str {
+        self.what
+    }
+
     /// The number that was given.
-    pub given: f64,
+    pub fn given(&self) -> f64 {
+        self.given
+    }
+
     /// What would be right, as in "finite and not negative".
-    pub want: &'static str,
+    pub fn want(&self) -> &'static str {
+        self.want
+    }
 }
 
 impl fmt::Display for BadNumber {

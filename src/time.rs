@@ -13,6 +13,12 @@
 //! assert_eq!(noon.until(noon.after(wait)), wait);
 //! assert_eq!(Span::from_secs(0.25)?.to_string(), "250ms");
 //!
+//! // A program's own clock, and how long to sleep.
+//! let start = std::time::Instant::now();
+//! let now = Time::from(start.elapsed());
+//! let sleep = std::time::Duration::try_from(now.until(now.after(wait)))?;
+//! assert_eq!(sleep.as_secs(), 90);
+//!
 //! // An error says what was read, which part is wrong, and what would be right.
 //! let error = "5 minutes".parse::<Span>().unwrap_err();
 //! assert_eq!(error.at(), 1..2);
@@ -21,8 +27,12 @@
 //! ```
 
 use crate::text::{BadNumber, Decimal, ParseError, leading_number, number, split};
+use core::cmp::Ordering;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::str::FromStr;
+use core::time::Duration;
+use std::time::SystemTime;
 
 /// An instant: whole microseconds from an origin that the caller chooses.
 ///
@@ -89,6 +99,27 @@ impl Time {
     }
 }
 
+/// The instant that is `elapsed` after the origin, cut to whole microseconds: with
+/// `Time::from(start.elapsed())` the origin is a [`std::time::Instant`] that the program keeps. More
+/// than 292,000 years are the end of time.
+impl From<Duration> for Time {
+    fn from(elapsed: Duration) -> Self {
+        Time(i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Microseconds since the Unix epoch, cut to whole ones: with `Time::from(SystemTime::now())` windows
+/// are aligned to it, and states that are kept mean the same in every process. This clock may be set
+/// back, and [`limit`](crate::limit) says what happens then.
+impl From<SystemTime> for Time {
+    fn from(now: SystemTime) -> Self {
+        match now.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(after) => after.into(),
+            Err(before) => Time(-Time::from(before.duration()).0),
+        }
+    }
+}
+
 /// Seconds with at most six decimals, as in `12.5`; what is read back is the same instant.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,8 +165,57 @@ impl FromStr for Time {
 /// intervals"): numbers with the units `w d h m s`, in any order, added up, as in `1h30m`. As
 /// people type them, decimals and the units `ms` and `us` are read too. A number without a unit
 /// is refused, as Exim refuses it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Span(f64);
+
+// A span is a number, and never -0: the order is that of the numbers, and equal spans have equal
+// bits.
+impl Eq for Span {}
+
+impl Ord for Span {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Span {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Span {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.0.to_bits().hash(hasher);
+    }
+}
+
+/// Rounded to the nearest f64, which is exact up to 104 days and a nanosecond or two beyond.
+impl From<Duration> for Span {
+    fn from(duration: Duration) -> Self {
+        Span(duration.as_secs_f64())
+    }
+}
+
+/// Rounded up to whole nanoseconds, so that sleeping that long is never too short.
+///
+/// # Errors
+/// When it is more than the 584 billion years that a duration can hold.
+impl TryFrom<Span> for Duration {
+    type Error = BadNumber;
+
+    fn try_from(span: Span) -> Result<Self, BadNumber> {
+        let whole = libm::floor(span.0);
+        let nanos = libm::ceil((span.0 - whole) * 1e9);
+        let too_long = BadNumber {
+            what: "a duration in seconds",
+            given: span.0,
+            want: "less than 584 billion years",
+        };
+        let whole = Duration::try_from_secs_f64(whole).map_err(|_| too_long)?;
+        whole.checked_add(Duration::from_nanos(nanos as u64)).ok_or(too_long)
+    }
+}
 
 /// The units of the text form, in seconds, largest first.
 const UNITS: [(&str, f64); 5] =

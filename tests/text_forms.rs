@@ -128,10 +128,10 @@ fn rates_as_written() {
         ("0.5/1s", "0.5/1s"),
         (".5/250ms", "0.5/250ms"),
         ("010/1s", "10/1s"),
-        ("1K/1s", "1024/1s"),
-        ("1.5k/1s", "1536/1s"),
-        ("1M/1d", "1048576/1d"),
-        ("1g/1w", "1073741824/1w"),
+        ("1K/1s", "1000/1s"),
+        ("1.5k/1s", "1500/1s"),
+        ("1M/1d", "1000000/1d"),
+        ("1g/1w", "1000000000/1w"),
     ] {
         assert_written::<Rate>(text, want);
     }
@@ -219,11 +219,11 @@ fn wrong_rates() {
         ),
         (
             "1e3/1m",
-            r#""e3" in "1e3/1m": not a suffix of a count; K is 1024, M is 1024K and G is 1024M"#,
+            r#""e3" in "1e3/1m": not a suffix of a count; k is 1000, M is 1000k and G is 1000M"#,
         ),
         (
             "10KB/1m",
-            r#""KB" in "10KB/1m": not a suffix of a count; K is 1024, M is 1024K and G is 1024M"#,
+            r#""KB" in "10KB/1m": not a suffix of a count; k is 1000, M is 1000k and G is 1000M"#,
         ),
         ("10/", r#""10/": a span is missing; write a span as 10s, 1h30m, 1.5s or 250ms"#),
         ("10/1", r#""1" in "10/1": a unit is missing; write 1s, 1m or 1h"#),

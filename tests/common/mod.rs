@@ -66,7 +66,7 @@ pub struct Answer {
 
 impl Attempt {
     pub fn limiter(&self) -> Exim {
-        Exim { limit: self.rate.parse().unwrap(), mode: self.mode }
+        Exim { limit: Rate::from_exim(&self.rate).unwrap(), mode: self.mode }
     }
 }
 

@@ -1,0 +1,49 @@
+//! With the feature `serde`: whatever has a text form is written and read as that text, so that
+//! nothing enters by another way than the one that checks it.
+
+use super::{Limit, Per, Policy};
+use crate::limit::any::AnyLimiter;
+use crate::limit::exim::Mode;
+use crate::rate::Rate;
+use crate::time::{Span, Time};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+macro_rules! as_text {
+    ($($type:ty = $what:literal),* $(,)?) => {$(
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Text;
+                impl Visitor<'_> for Text {
+                    type Value = $type;
+
+                    fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                        f.write_str($what)
+                    }
+
+                    fn visit_str<E: Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_str(Text)
+            }
+        }
+    )*};
+}
+
+as_text! {
+    Time = "a time in seconds, such as \"12.5\"",
+    Span = "a span, such as \"1h30m\"",
+    Rate = "a rate, such as \"10/1m\"",
+    Mode = "leaky, strict or readonly",
+    AnyLimiter = "a limiter, such as \"gcra 10/1s burst 20\"",
+    Per = "the fields of a key, such as \"user+ip\" or \"all\"",
+    Limit = "a limit, such as \"gcra 10/1s per user\"",
+    Policy = "limits joined by &, such as \"gcra 10/1s per user & 1000/1h per all\"",
+}

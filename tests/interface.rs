@@ -1,0 +1,103 @@
+//! How the crate meets a program: its clocks, its maps, its threads, its configuration.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::exim::Mode;
+use ratescope::{Policy, Rate, Span, Store, Time};
+use std::collections::{BTreeSet, HashSet};
+use std::time::{Duration, SystemTime};
+
+#[test]
+fn time_from_the_clocks_of_a_program() {
+    let second = Duration::from_micros(1_500_000);
+    assert_eq!(Time::from(second).to_string(), "1.5");
+    assert_eq!(Time::from(Duration::from_nanos(1999)).as_micros(), 1);
+    assert_eq!(Time::from(Duration::MAX), Time::LAST);
+    assert_eq!(Time::from(SystemTime::UNIX_EPOCH + second).to_string(), "1.5");
+    assert_eq!(Time::from(SystemTime::UNIX_EPOCH - second).to_string(), "-1.5");
+}
+
+#[test]
+fn spans_and_durations() {
+    let span = |text: &str| text.parse::<Span>().unwrap();
+    assert_eq!(Span::from(Duration::from_millis(1500)), span("1.5s"));
+    assert_eq!(Duration::try_from(span("1h30m")).unwrap(), Duration::from_secs(5400));
+    assert_eq!(Duration::try_from(span("250ms")).unwrap(), Duration::from_millis(250));
+    // A third of a nanosecond is waited as a whole one.
+    let short = Span::from_secs(0.3e-9).unwrap();
+    assert_eq!(Duration::try_from(short).unwrap(), Duration::from_nanos(1));
+    let error = Duration::try_from(Span::from_secs(1e30).unwrap()).unwrap_err();
+    assert!(error.to_string().ends_with("it must be less than 584 billion years"), "{error}");
+    assert_eq!(error.given(), 1e30);
+}
+
+proptest! {
+    #[test]
+    fn waiting_for_a_span_is_never_too_short(seconds in 0.0..1e9) {
+        let wait = Duration::try_from(Span::from_secs(seconds).unwrap()).unwrap();
+        prop_assert!(wait.as_secs_f64() >= seconds);
+        prop_assert!(wait.as_secs_f64() - seconds <= 2e-9 + seconds * f64::EPSILON);
+    }
+
+    #[test]
+    fn spans_are_in_the_order_of_their_seconds(a in 0.0..1e9, b in 0.0..1e9) {
+        let [x, y] = [a, b].map(|seconds| Span::from_secs(seconds).unwrap());
+        prop_assert_eq!(Some(x.cmp(&y)), a.partial_cmp(&b));
+    }
+}
+
+#[test]
+fn rates_and_spans_are_keys() {
+    let rates = ["10/1m", "10/60s", "600/1h"].map(|text| text.parse::<Rate>().unwrap());
+    assert_eq!(HashSet::from(rates).len(), 2);
+    let spans = ["1m", "60s", "0s", "0ms"].map(|text| text.parse::<Span>().unwrap());
+    assert_eq!(BTreeSet::from(spans).len(), 2);
+    assert_eq!(spans.into_iter().max().unwrap().to_string(), "1m");
+}
+
+#[test]
+fn a_rate_of_exims_configuration() {
+    for (text, want) in [("10 / 1h", "10/1h"), ("64K/1h", "65536/1h"), ("1m/1d", "1048576/1d")] {
+        assert_eq!(Rate::from_exim(text).unwrap().to_string(), want);
+    }
+    let error = Rate::from_exim("10KB / 1m").unwrap_err();
+    assert!(error.to_string().contains("in Exim K is 1024"), "{error}");
+}
+
+/// A store is shared between threads, and what it answers may be sent to others.
+#[test]
+fn threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Store>();
+    shared::<Policy>();
+    shared::<ratescope::policy::Verdict>();
+    shared::<ratescope::ParseError>();
+}
+
+#[test]
+fn what_has_a_text_form_is_that_text_in_json() {
+    #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
+    struct Config {
+        window: Span,
+        rate: Rate,
+        since: Time,
+        mode: Mode,
+        limiter: AnyLimiter,
+        policy: Policy,
+    }
+    let text = concat!(
+        r#"{"window":"1m30s","rate":"10/1m","since":"12.5","mode":"strict","#,
+        r#""limiter":"gcra 10/1s burst 20","policy":"exim 10/1h strict per user+ip"}"#,
+    );
+    let config: Config = serde_json::from_str(text).unwrap();
+    assert_eq!(config.rate, "10/1m".parse().unwrap());
+    assert_eq!(serde_json::to_string(&config).unwrap(), text);
+
+    let wrong = text.replace("burst 20", "brust 20");
+    let error = serde_json::from_str::<Config>(&wrong).unwrap_err().to_string();
+    assert!(error.starts_with(r#""brust" in "gcra 10/1s brust 20": not read"#), "{error}");
+    let wrong = serde_json::from_str::<Span>("90").unwrap_err().to_string();
+    assert!(wrong.contains("expected a span, such as \"1h30m\""), "{wrong}");
+}
