@@ -15,9 +15,10 @@
 //! ```
 //!
 //! So it is a [token bucket](super::token_bucket), with its promise of `max_tokens + rate × window`.
-//! It surprises by the fill interval, which is none: 100 tokens each minute come as one each
-//! 0.6 s, and the minute's end brings nothing. And by its rounding, below: a full bucket of six may
-//! hold 5.99999999996, and let five through.
+//! It surprises by the fill interval, which is none: 100 tokens each minute come as one each 0.6 s,
+//! and the minute's end brings nothing. And by its rounding: a full bucket of seven, at three a
+//! second, refuses seven at once on a host that has been up for 18 to 36 hours; up for 36 to 73, it
+//! takes those, but of seven one by one only six.
 //!
 //! The level is the tokens that would be missing after the event; the limit is the size of the
 //! bucket.
@@ -208,7 +209,8 @@ impl Limiter for Envoy {
     /// by rounding: at each event up to half of the last bit of the clock, and some last bits of the
     /// tokens. Where that is a token or more, nothing is promised.
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
-        let exact = self.size() + window.secs() * self.rate;
+        let gaps = window.micros_up().saturating_sub(1).max(0);
+        let exact = self.size() + gaps as f64 / 1e6 * self.rate;
         let gained = 2.0 * ROUNDING * self.rate + 4.0 * f64::EPSILON * self.size();
         let gained = gained / libm::ceil(cost).max(1.0);
         if gained < 1.0 { exact / (1.0 - gained) } else { f64::INFINITY }

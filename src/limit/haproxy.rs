@@ -26,7 +26,8 @@
 //!
 //! Counting all, it promises at most the limit in each window, and refuses a sender who stays above
 //! it for as long as that goes on. It surprises where 1 is the limit: counting the allowed, `1/10s`
-//! lets one through each 20 s, as a count of 1 does not fade.
+//! lets one through each 20 s, as a count of 1 does not fade; and one that cost 2 is forgotten
+//! sooner, as it does.
 //!
 //! The level is what the rule compares, and the limit what it is compared with.
 //!
