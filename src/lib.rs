@@ -105,12 +105,16 @@ pub mod lab;
 pub mod limit;
 #[cfg(feature = "log")]
 pub mod log;
+#[cfg(feature = "watch")]
+pub mod middleware;
 mod order;
 pub mod outcome;
 #[cfg(feature = "lab")]
 pub mod plot;
 pub mod policy;
 pub mod rate;
+#[cfg(feature = "rules")]
+pub mod rules;
 pub mod store;
 pub mod text;
 pub mod time;

@@ -1,5 +1,8 @@
 //! Stores: a policy and events in, verdicts out; and what is remembered of each key.
 
+#[cfg(feature = "rules")]
+pub(crate) mod together;
+
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyState;

@@ -1,0 +1,29 @@
+//! Reading rule files, for the commands that take one.
+
+use ratescope::rules::{LONGEST, Rules, RulesError};
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The text of a file, by which errors call it.
+pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {
+    let reason = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut text = String::new();
+    let file = File::open(path).map_err(reason)?;
+    file.take(LONGEST as u64 + 1).read_to_string(&mut text).map_err(reason)?;
+    Ok(text)
+}
+
+/// The rules in a file.
+pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
+    let text = text(path)?;
+    Rules::read(&path.display().to_string(), &text).map_err(told)
+}
+
+/// An error with all its lines, of which the first stands after "error: ".
+pub(crate) fn told(error: RulesError) -> Box<dyn Error> {
+    let n = error.mistakes().len();
+    let mistakes = if n == 1 { "a mistake" } else { "mistakes" };
+    format!("{mistakes} in {}\n{error}", error.file()).into()
+}
