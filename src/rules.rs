@@ -71,6 +71,21 @@ impl Rules {
         &self.domain
     }
 
+    /// The names of the fields that descriptors and limits are about, each once.
+    pub fn fields(&self) -> Vec<&str> {
+        let mut fields: Vec<&str> = Vec::new();
+        for rule in &self.rules {
+            let steps = rule.path.iter().map(|step| step.key.as_str());
+            let limits = rule.limits().iter().flat_map(|limit| limit.per.fields());
+            for field in steps.chain(limits.map(String::as_str)) {
+                if !fields.contains(&field) {
+                    fields.push(field);
+                }
+            }
+        }
+        fields
+    }
+
     /// All rules, in the order of the file.
     pub fn rules(&self) -> &[Rule] {
         &self.rules

@@ -70,11 +70,7 @@ impl Reader {
             }
             if !form.keys.contains(&key.word()) && matches!(key.kind, Kind::Text { .. }) {
                 let Form { what, keys } = form;
-                let help = match nearest(key.word(), keys) {
-                    Some(near) => format!("did you mean {near}?"),
-                    None => format!("its keys are {}", keys.join(", ")),
-                };
-                self.wrong(key, format!("not a key of {what}; {help}"));
+                self.wrong(key, format!("not a key of {what}; {}", meant(key.word(), keys)));
             }
         }
         Some(map)
@@ -166,7 +162,7 @@ impl Reader {
             return Some(*found);
         }
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        self.wrong(node, format!("not {what}; write one of {}", names.join(", ")));
+        self.wrong(node, format!("not {what}; {}", meant(text, &names)));
         None
     }
 
@@ -176,6 +172,14 @@ impl Reader {
             Some(read) if self.mistakes.is_empty() => Ok(read),
             _ => Err(super::RulesError::new(file, self.mistakes)),
         }
+    }
+}
+
+/// What would be right instead of `word`.
+pub(super) fn meant(word: &str, known: &[&str]) -> String {
+    match nearest(word, known) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("write one of {}", known.join(", ")),
     }
 }
 

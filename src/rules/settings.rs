@@ -1,6 +1,6 @@
 //! What a descriptor, or the top of a file, says about its limits.
 
-use super::reader::{Form, Map, Reader};
+use super::reader::{Form, Map, Reader, meant};
 use super::throttle::{Throttle, stretched};
 use super::yaml::{Kind, Node};
 use crate::limit::any::AnyLimiter;
@@ -82,6 +82,7 @@ const UNITS: [(&str, Span); 7] = [
 /// Reads the settings of a map, where there are any. A limit that says nothing else is for `per`.
 pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Settings> {
     let mut settings = Settings::default();
+    let mistakes = reader.mistakes.len();
     let (lyft, ours) = (map.pair("rate_limit"), map.pair("limit"));
     match (lyft, ours) {
         (None, None) => {
@@ -97,7 +98,8 @@ pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Sett
         (None, Some((_, node))) => settings.limits = limits(reader, node, per),
     }
     names(reader, map, &mut settings);
-    if settings.limits.is_empty() {
+    // Where there is none for a mistake, the rest is read all the same.
+    if settings.limits.is_empty() && reader.mistakes.len() == mistakes {
         for (key, _) in WITH_LIMITS.iter().filter_map(|name| map.pair(name)) {
             reader.wrong(key, "it is about a limit, and this is unlimited");
         }
@@ -105,7 +107,7 @@ pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Sett
     }
     settings.shadow = shadow(reader, map);
     if let Some(node) = map.get("on_store_failure") {
-        let read = reader.one_of(node, "what to do then", &OnStoreFailure::ALL);
+        let read = reader.one_of(node, "what to do when the store fails", &OnStoreFailure::ALL);
         settings.on_store_failure = read.unwrap_or_default();
     }
     if let Some(node) = map.get("throttle") {
@@ -177,8 +179,7 @@ fn rate_limit(
 fn known_unit(reader: &mut Reader, node: &Node, text: &str) -> Option<Span> {
     let known = UNITS.iter().find(|(name, _)| *name == text).map(|(_, span)| *span);
     if known.is_none() {
-        let names: Vec<&str> = UNITS.iter().map(|(name, _)| *name).collect();
-        reader.wrong(node, format!("not a unit; write one of {}", names.join(", ")));
+        reader.wrong(node, format!("not a unit; {}", meant(text, &UNITS.map(|(name, _)| name))));
     }
     known
 }
