@@ -1,4 +1,88 @@
 //! Rules: a file that says which limits are for which events.
+//!
+//! ```
+//! use ratescope::rules::{Reloaded, Ruled, Rules};
+//! use ratescope::{Event, Time};
+//!
+//! let text = "
+//! domain: web
+//! descriptors:
+//!   - key: user
+//!     limit: gcra 3/1m
+//!   - key: path
+//!     value: /login
+//!     descriptors:
+//!       - key: ip
+//!         rate_limit: {unit: minute, requests_per_unit: 2}
+//! ";
+//! let rules = Ruled::new(Rules::read("rules.yaml", text)?, 100_000);
+//! let login = |user| {
+//!     let fields = &[("user", user), ("path", "/login"), ("ip", "192.0.2.7")];
+//!     rules.check(&Event { time: Time::ZERO, cost: 1.0, fields })
+//! };
+//! assert!(login("ann").is_allowed() && login("bob").is_allowed());
+//! assert_eq!(login("eve").to_string(), "refused by web:path=/login,ip: level 3, limit 2");
+//!
+//! // New rules in place of the old ones: all states that mean the same go on.
+//! let reloaded = rules.reload("rules.yaml", &text.replace("gcra 3/1m", "gcra 3/1m brust 2"));
+//! let Reloaded::Rejected(error) = reloaded else { panic!() };
+//! assert!(error.to_string().starts_with("rules.yaml:5:22: \"brust\": not read;"));
+//! # Ok::<(), ratescope::rules::RulesError>(())
+//! ```
+//!
+//! # The file
+//! It is YAML as [envoyproxy/ratelimit] (Lyft's) reads it, with more. Nothing is passed over: a key
+//! that is not known is a mistake, and all mistakes are told at once, with their places.
+//!
+//! | key | in | meaning |
+//! |---|---|---|
+//! | `domain` | the top | the first part of each rule's name |
+//! | `descriptors` | the top, a descriptor | a list of descriptors |
+//! | `key` | a descriptor | the field that it is about |
+//! | `value` | a descriptor | the value that the field must have; a `*` in it stands for any characters; without it, any that is not empty |
+//! | `rate_limit` | both | `unit` (second, minute, hour, day, week, month of 30 days, year of 365) and `requests_per_unit`, or `unlimited: true`; a [fixed window](crate::limit::fixed_window) |
+//! | `limit` | both | instead of it, a limit in the text form of a [policy](crate::policy), several of them as a list or joined by `&`, or `unlimited` |
+//! | `name`, `replaces` | both, or in `rate_limit` | a name, and a list of the names of those rules that do not apply where this one does |
+//! | `throttle` | both | `hard` unless it says `soft 10%` or `elastic up to 2x while load < 70%`: see [`Throttle`] |
+//! | `shadow`, `shadow_mode` | both | `true`: decides and counts, and never refuses |
+//! | `cost` | both | what each event counts for in these limits, whatever it costs by itself |
+//! | `on_store_failure` | both | `allow`, `refuse` or `local`, which it is unless it says so: see [`OnStoreFailure`] |
+//! | `share_threshold` | a descriptor | `true`: all values that its `*` admits share one count |
+//! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | read, and without meaning here |
+//!
+//! A limit without `per` counts for each combination of the fields of its descriptor and of those
+//! around it, which is what envoyproxy/ratelimit does. At the top it counts for all together.
+//!
+//! # Which rules apply
+//! A service asks envoyproxy/ratelimit with lists of keys and values, and each is looked up by itself.
+//! Here an event has fields, and all lists that can be made of them are looked up at once:
+//!
+//! 1. Of the descriptors of one list with the same `key`, one at most is chosen: the one with the very
+//!    value of the field, or else the first in the file whose stars admit it, or else the one without a
+//!    value. Where the event has no such field, or an empty one, it is none.
+//! 2. Within a chosen descriptor the same is done with its own list. The limit of a descriptor applies
+//!    unless a rule within it does: the deepest one counts. A descriptor with neither a limit nor a
+//!    list is a rule, too: its events are not limited.
+//! 3. Descriptors with different keys do not compete: all that are chosen apply, together with the
+//!    limit at the top, which is for every event.
+//! 4. What is replaced by another rule that applies does not.
+//!
+//! An event has to pass all rules that apply, and counts in all their limits or in none; there it
+//! counts in each, whatever any of them says. [`Rules::explain`] says of each rule why it applies or
+//! not.
+//!
+//! # What is refused at load
+//! Whatever can't be read, and whatever can't have been meant: two descriptors of one list for the same
+//! values, or a wildcard behind one that admits all of its values; a key that an outer descriptor has
+//! already; a limit that is both unlimited and so many; a cost that the limit never admits; rules that
+//! replace each other, or one that is not there; settings of a limit where there is none; a file
+//! without any rule. YAML that would grow beyond bounds, too: see [`LONGEST`].
+//!
+//! # Shadows
+//! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or
+//! the shadow itself, counts as refused in it. Each is judged alone, beside the rules in force.
+//!
+//! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 
 pub mod cases;
 mod error;
