@@ -37,7 +37,7 @@ pub struct Row {
     pub cost: f64,
     /// The names of the fields, which the rows of a log share.
     names: Arc<[String]>,
-    /// Their values, in the same order; fewer, where a line ends early.
+    /// Their values, in the same order.
     values: Vec<String>,
 }
 

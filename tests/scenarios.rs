@@ -2,7 +2,6 @@
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use ratescope::lab::compare::{Lane, Link, Replay};
-use ratescope::limit::any::AnyLimiter;
 use ratescope::{Limiter, Retry, Time};
 use std::fs;
 
@@ -199,7 +198,7 @@ fn what_is_expensive_is_refused_before_or_paid_for_after() {
     assert_eq!(verdicts(1), (false, false, 0));
     assert_eq!(verdicts(2), (true, true, 9));
     assert_eq!(verdicts(3), (false, false, 9));
-    let bucket: AnyLimiter = replay.lanes()[0].limiter_text().parse().unwrap();
+    let bucket = &replay.lanes()[0].policy().limits()[0].limiter;
     assert_eq!(bucket.retry_after(&bucket.initial(), Time::ZERO, 20.0), Retry::Never);
 }
 

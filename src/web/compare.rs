@@ -266,7 +266,7 @@ impl Compare {
             true => format!("at most {} in any {}", axis::readout(most), settings.budget.per()),
             false => "no bound on what passes".to_owned(),
         };
-        format!("{}: {bound}", lane.policy().to_string())
+        format!("{}: {bound}", lane.policy())
     }
 
     /// Allowed, refused, the share that was allowed, and when the next event passes: four texts a

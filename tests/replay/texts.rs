@@ -17,25 +17,41 @@ fn wrong<T: core::fmt::Debug>(read: Result<T, ParseError>, part: &str, problem: 
 #[test]
 fn a_rule_is_kept_as_it_is_written() {
     for (text, tidy, limits) in [
-        ("exim strict", "exim strict", "exim 10/10s strict"),
-        (" token-bucket  burst   20", "token-bucket burst 20", "token-bucket 10/10s burst 20"),
+        ("exim strict", "exim strict", "exim 10/10s strict per address"),
+        (
+            " token-bucket  burst   20",
+            "token-bucket burst 20",
+            "token-bucket 10/10s burst 20 per address",
+        ),
         ("gcra 5/1s per user", "gcra 5/1s per user", "gcra 5/1s burst 5 per user"),
-        ("3/1s", "3/1s", "fixed-window 3/1s"),
+        ("3/1s", "3/1s", "fixed-window 3/1s per address"),
+        ("exim per all", "exim per all", "exim 10/10s leaky per all"),
         (
             "fixed-window per user+gcra per address",
             "fixed-window per user & gcra per address",
-            "fixed-window 10/10s per user & gcra 10/10s burst 10",
+            "fixed-window 10/10s per user & gcra 10/10s burst 10 per address",
+        ),
+        (
+            "3/1s per user+5/1s per user+address + exim",
+            "3/1s per user & 5/1s per user+address & exim",
+            "fixed-window 3/1s per user & fixed-window 5/1s per user+address & \
+             exim 10/10s leaky per address",
+        ),
+        (
+            "fixed-window+gcra",
+            "fixed-window & gcra",
+            "fixed-window 10/10s per address & gcra 10/10s burst 10 per address",
         ),
         (
             "adaptive x3 decay 1m floor 5",
             "adaptive x3 decay 1m floor 5",
-            "adaptive x3 decay 1m increase 1h floor 5 leaky",
+            "adaptive x3 decay 1m increase 1h floor 5 leaky per address",
         ),
     ] {
         let rule: Rule = text.parse().unwrap();
         assert_eq!(rule.to_string(), tidy);
         assert_eq!(rule.to_string().parse::<Rule>().unwrap(), rule);
-        assert_eq!(replay(&[("lanes", text)]).lanes()[0].limiter_text(), limits);
+        assert_eq!(replay(&[("lanes", text)]).lanes()[0].policy().to_string(), limits);
     }
 }
 
@@ -47,12 +63,14 @@ fn a_rule_that_is_wrong_says_where() {
     wrong(rule("gcra 10/1x & exim"), "x", "not a unit");
     wrong(rule("gcra burst 0"), "0", "the burst cannot be 0");
     wrong(rule("gcra  burst"), "burst", "a value is missing after burst");
-    wrong(rule("gcra per account"), "account", "write per user or per address");
-    wrong(rule("gcra per"), "per", "not read");
+    let fields = "write per user, per address, per all";
+    wrong(rule("gcra per account"), "account", &format!("account is not a field here; {fields}"));
+    wrong(rule("gcra per"), "gcra per", &format!("whom it is for is missing; {fields}"));
+    wrong(rule("gcra per user strict"), "strict", "whom a limit is for comes last");
     wrong(rule("adaptive x3 floor 5"), "adaptive x3 floor 5", "the decay is missing");
     wrong(rule(""), "", "a limiter is missing");
     wrong(rule("per user"), "per user", "a limiter is missing");
-    wrong(rule("sliding-log 1000000/1h"), "sliding-log 1000000/1h", "more than 100000 events");
+    wrong(rule("sliding-log 1000000/1h"), "1000000/1h", "must be at most 100000");
     wrong(rule("sliding-window precision 1m"), "1m", "the precision cannot be 60");
     let nine = ["gcra"; 9].join("&");
     assert_eq!(rule(&nine).unwrap_err().at(), nine.len() - 4..nine.len());
