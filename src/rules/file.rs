@@ -1,7 +1,7 @@
 //! Reading a rule file.
 
 use super::matching::{Branch, Level};
-use super::reader::{Form, Map, Reader};
+use super::reader::{Form, Map, Reader, meant};
 use super::settings::{self, Settings};
 use super::value::{Step, Value};
 use super::yaml::{self, Node};
@@ -155,11 +155,12 @@ impl<'a> File<'a> {
 
     /// The name of a field.
     fn field(&mut self, node: &Node) -> Option<String> {
-        let per: Per = self.reader.parse(node, "a key")?;
-        let problem = match per.fields() {
-            [name] => return Some(name.clone()),
-            [] => "everybody together is not a field; a limit at the top is for all",
-            _ => "a key is one field; nest descriptors for several",
+        let per = self.reader.text(node, "a key")?.parse::<Per>();
+        let problem = match per.as_ref().map(Per::fields) {
+            Ok([name]) => return Some(name.clone()),
+            Ok([]) => "everybody together is not a field; a limit at the top is for all",
+            Ok(_) => "a key is one field; nest descriptors for several",
+            Err(_) => "not the name of a field; write letters, digits, -, _ and .",
         };
         self.reader.wrong(node, problem);
         None
@@ -188,14 +189,24 @@ impl<'a> File<'a> {
 
     /// What is replaced must be there, and something must be left of what replaces each other.
     fn check_replaces(&mut self) {
+        let labels: Vec<&str> = self.rules.iter().filter_map(Rule::label).collect();
         for &(rule, node) in &self.replaces {
             let Some(rule) = self.rules.get(rule) else { continue };
-            let is_there = |name: &String| {
-                self.rules.iter().any(|other| other.settings.label.as_ref() == Some(name))
-            };
-            if let Some(name) = rule.settings.replaces.iter().find(|name| !is_there(name)) {
-                self.reader.wrong(node, format!("no rule of this file has the name {name:?}"));
-            } else if self.comes_back(rule) {
+            let mut is_there = true;
+            for item in node.items() {
+                let name = item.get("name").unwrap_or(item);
+                if rule.replaces().iter().any(|known| known == name.word())
+                    && !labels.contains(&name.word())
+                {
+                    let help = match labels.as_slice() {
+                        [] => "none has any".to_owned(),
+                        labels => meant(name.word(), labels),
+                    };
+                    self.reader.wrong(name, format!("no rule of this file has this name; {help}"));
+                    is_there = false;
+                }
+            }
+            if is_there && self.comes_back(rule) {
                 let problem = "it replaces what replaces it, so that neither would be left";
                 self.reader.wrong(node, problem);
             }

@@ -23,6 +23,8 @@ pub(super) struct Form {
 pub(super) struct Map<'a> {
     pub(super) at: At,
     pairs: &'a [(Node, Node)],
+    /// Whether it has a key that is not known: it may be one that is missing.
+    is_strange: bool,
 }
 
 impl<'a> Map<'a> {
@@ -48,9 +50,11 @@ impl Reader {
         self.mistakes.push(Mistake::new(node.at, node.word(), problem));
     }
 
-    /// A mistake about what is missing from a map.
+    /// A mistake about what is missing from a map, unless one of its keys is misspelled.
     pub(super) fn missing(&mut self, map: &Map<'_>, problem: impl Into<String>) {
-        self.mistakes.push(Mistake::new(map.at, "", problem));
+        if !map.is_strange {
+            self.mistakes.push(Mistake::new(map.at, "", problem));
+        }
     }
 
     /// A mistake within the text of a node.
@@ -63,7 +67,7 @@ impl Reader {
 
     /// A map with the keys of `form` and no others, each once.
     pub(super) fn map<'a>(&mut self, node: &'a Node, form: &Form) -> Option<Map<'a>> {
-        let map = self.any_map(node, form.what)?;
+        let mut map = self.any_map(node, form.what)?;
         for (key, _) in map.pairs {
             if self.mistakes.len() >= MOST {
                 break;
@@ -71,6 +75,7 @@ impl Reader {
             if !form.keys.contains(&key.word()) && matches!(key.kind, Kind::Text { .. }) {
                 let Form { what, keys } = form;
                 self.wrong(key, format!("not a key of {what}; {}", meant(key.word(), keys)));
+                map.is_strange = true;
             }
         }
         Some(map)
@@ -93,7 +98,7 @@ impl Reader {
                 self.wrong(key, format!("a key that is there already, in line {line}"));
             }
         }
-        Some(Map { at: node.at, pairs })
+        Some(Map { at: node.at, pairs, is_strange: false })
     }
 
     /// The items of a list, of which there is at least one.

@@ -92,7 +92,10 @@ pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Sett
             return None;
         }
         (Some(_), Some((key, _))) => {
-            reader.wrong(key, "rate_limit and limit; write all as a list under limit");
+            reader.wrong(
+                key,
+                "there is a rate_limit beside it; write all of them as a list under limit",
+            );
         }
         (Some((_, node)), None) => rate_limit(reader, map, node, per, &mut settings),
         (None, Some((_, node))) => settings.limits = limits(reader, node, per),
@@ -133,7 +136,13 @@ fn rate_limit(
         }
     }
     names(reader, &map, settings);
-    let unlimited = map.get("unlimited").and_then(|node| reader.flag(node)) == Some(true);
+    let unlimited = match map.get("unlimited") {
+        Some(node) => match reader.flag(node) {
+            Some(unlimited) => unlimited,
+            None => return,
+        },
+        None => false,
+    };
     let (unit, count) = (map.pair("unit"), map.pair("requests_per_unit"));
     if unlimited {
         for (key, _) in [unit, count].into_iter().flatten() {

@@ -64,12 +64,16 @@ impl Rules {
             Value::Like(wildcard) => write!(f, "{key} like {:?}", wildcard.as_str())?,
             Value::Any => write!(f, "any {key}")?,
         }
-        // The other descriptors of the list that say more about a value.
+        // The other descriptors of the list that are chosen before it for a value.
         let mut nearer: Vec<&Step> = Vec::new();
+        let mut is_behind = false;
         for other in &self.rules {
             let beside = other.path.get(..i) == rule.path.get(..i);
             let Some(other) = other.path.get(i).filter(|_| beside) else { continue };
-            if other.key == *key && is_nearer(&other.value, &step.value) && !nearer.contains(&other)
+            is_behind |= other == step;
+            if other.key == *key
+                && is_nearer(&other.value, &step.value, is_behind)
+                && !nearer.contains(&other)
             {
                 nearer.push(other);
             }
@@ -85,10 +89,12 @@ impl Rules {
     }
 }
 
-/// Whether `a` is asked before `b`, and may be what a value is that `b` admits, too.
-fn is_nearer(a: &Value, b: &Value) -> bool {
+/// Whether `a` is chosen before `b` for values that both admit; `is_behind` says that it comes after
+/// `b` in the file. Of wildcards that admit some values together, only one within the other is told.
+fn is_nearer(a: &Value, b: &Value, is_behind: bool) -> bool {
     match (a, b) {
         (Value::Is(text), Value::Like(like)) => like.matches(text),
+        (Value::Like(a), Value::Like(b)) => !is_behind && b.covers(a),
         (Value::Is(_) | Value::Like(_), Value::Any) => true,
         _ => false,
     }
@@ -101,7 +107,7 @@ impl Rule {
             writeln!(f, "  not limited")?;
         }
         for limit in self.limits() {
-            writeln!(f, "  {limit}: {}", Most(limit))?;
+            writeln!(f, "  {limit}: {}", self.most(limit))?;
         }
         match self.throttle() {
             Throttle::Hard => {}
@@ -117,7 +123,7 @@ impl Rule {
             }
         }
         for limit in self.stretched() {
-            writeln!(f, "    then {limit}: {}", Most(limit))?;
+            writeln!(f, "    then {limit}: {}", self.most(limit))?;
         }
         if let Some(cost) = self.cost() {
             writeln!(f, "  each event costs {} here", Decimal(cost))?;
@@ -135,14 +141,25 @@ impl Rule {
     }
 }
 
-/// For whom, and how much passes at most, in events of cost 1.
-struct Most<'a>(&'a Limit);
+impl Rule {
+    fn most<'a>(&self, limit: &'a Limit) -> Most<'a> {
+        Most { limit, cost: self.cost().unwrap_or(1.0) }
+    }
+}
+
+/// For whom, and how many events pass at most.
+struct Most<'a> {
+    limit: &'a Limit,
+    /// What each of them costs.
+    cost: f64,
+}
 
 impl fmt::Display for Most<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Limit { limiter, per } = self.0;
+        let Most { limit: Limit { limiter, per }, cost } = self;
         write!(f, "{}, ", Whom(per))?;
-        let most = SPANS.map(|(when, span)| (when, libm::floor(limiter.max_admitted(span, 1.0))));
+        let most =
+            SPANS.map(|(when, span)| (when, libm::floor(limiter.max_admitted(span, *cost) / cost)));
         if most.iter().any(|(_, most)| !most.is_finite()) {
             return f.write_str("with no bound on what passes");
         }

@@ -11,7 +11,7 @@
 //! ten lines of `&b [*a, *a, *a]` are refused, and not written out.
 
 use super::error::{At, Mistake};
-use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, options};
+use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
 use std::collections::HashMap;
 
 /// The longest text, in bytes.
@@ -72,6 +72,14 @@ impl Node {
         pairs.iter().find(|(known, _)| known.word() == key).map(|(_, value)| value)
     }
 
+    /// What is in it, where it is a list.
+    pub(super) fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) => items,
+            _ => &[],
+        }
+    }
+
     /// Whether it says nothing, as in `key:` or `key: null`.
     pub(super) fn is_nothing(&self) -> bool {
         const NOTHING: [&str; 5] = ["", "~", "null", "Null", "NULL"];
@@ -103,10 +111,17 @@ pub(super) fn read(text: &str) -> Result<Node, Mistake> {
     let mut tree =
         Tree { source: text, open: Vec::new(), anchors: HashMap::new(), nodes: 0, root: None };
     for event in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = event.map_err(|e| Mistake::new(at(e.marker()), "", e.info()))?;
+        let (event, span) = event.map_err(|error| unread(&error))?;
         tree.take(event, span)?;
     }
     tree.root.ok_or_else(|| whole("there is nothing in it"))
+}
+
+fn unread(error: &ScanError) -> Mistake {
+    match error.kind() {
+        ErrorKind::RecursionLimitExceeded => too_deep(at(error.marker())),
+        _ => Mistake::new(at(error.marker()), "", error.info()),
+    }
 }
 
 fn at(marker: &Marker) -> At {
@@ -150,7 +165,9 @@ impl Tree<'_> {
                     false => (unquoted == Some(&*text)).then_some(1),
                 };
                 let plain = style == ScalarStyle::Plain;
-                let kind = Kind::Text { text: text.into_owned(), plain, quote };
+                // Where nothing stands, the parser says "~".
+                let text = if written.is_empty() { String::new() } else { text.into_owned() };
+                let kind = Kind::Text { text, plain, quote };
                 self.add(Node::new(at, kind), 1, anchor)
             }
             Event::SequenceStart(_, anchor, _) => self.begin(at, anchor, Kind::List(Vec::new())),
@@ -182,8 +199,7 @@ impl Tree<'_> {
             return Err(too_large(node.at));
         }
         if self.open.len() + node.depth > DEEPEST {
-            let problem = format!("more than {DEEPEST} levels deep");
-            return Err(Mistake::new(node.at, "", problem));
+            return Err(too_deep(node.at));
         }
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
@@ -199,6 +215,10 @@ impl Tree<'_> {
         }
         Ok(())
     }
+}
+
+fn too_deep(at: At) -> Mistake {
+    Mistake::new(at, "", format!("more than {DEEPEST} levels deep"))
 }
 
 fn too_large(at: At) -> Mistake {
