@@ -9,8 +9,12 @@ mod corpus;
 mod deciding;
 #[path = "rules/files.rs"]
 mod files;
+#[path = "rules/invariants.rs"]
+mod invariants;
 #[path = "rules/matching.rs"]
 mod matching;
+#[path = "common/random.rs"]
+mod random;
 #[path = "rules/reload.rs"]
 mod reload;
 #[path = "rules/threads.rs"]

@@ -54,7 +54,7 @@ const INEXACT: [&str; 24] = [
 ];
 
 /// The top level: what the design lists, and what its tools want to find there.
-const TOP_LEVEL: [&str; 18] = [
+const TOP_LEVEL: [&str; 19] = [
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
@@ -66,6 +66,7 @@ const TOP_LEVEL: [&str; 18] = [
     "www",
     "benches",
     "examples",
+    "fuzz",
     "scripts",
     "rustfmt.toml",
     "webdriver.json",

@@ -1,12 +1,16 @@
 //! Rules that follow their file: read anew when it changes, while events come in.
 //!
 //! ```no_run
+//! use ratescope::Time;
 //! use ratescope::middleware::watch;
-//! use std::time::Duration;
+//! use std::time::{Duration, Instant};
 //!
 //! let (ruled, watch) = watch::open("rules.yaml", 100_000)?;
-//! // Until it is dropped; what was seen goes to the log.
-//! let _watching = watch.every(Duration::from_secs(2), |seen| eprintln!("{seen}"))?;
+//! // The clock that events are told by; and what was seen goes to the log.
+//! let start = Instant::now();
+//! let clock = move || Time::from(start.elapsed());
+//! // Until it is dropped.
+//! let _watching = watch.every(Duration::from_secs(2), clock, |seen| eprintln!("{seen}"))?;
 //! # let _ = ruled;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -25,6 +29,7 @@
 //! and rename it.
 
 use crate::rules::{LONGEST, Reloaded, Ruled, Rules, RulesError};
+use crate::time::Time;
 use core::fmt;
 use core::time::Duration;
 use std::fs::File;
@@ -114,35 +119,37 @@ pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(Arc<Ruled>, Wa
 
 impl Watch {
     /// Looks at the file, and puts its rules in force when they have changed and were the same when
-    /// it was looked at last. `None` when there is nothing new.
-    pub fn look(&mut self) -> Option<Seen> {
-        let now = read(&self.path);
-        let is_settled = now == self.last;
-        self.last = now;
+    /// it was looked at last. `None` when there is nothing new. It is `now` by the clock that events
+    /// are told by: see [`Ruled::reload`].
+    pub fn look(&mut self, now: Time) -> Option<Seen> {
+        let content = read(&self.path);
+        let is_settled = content == self.last;
+        self.last = content;
         if !is_settled || self.last == self.known {
             return None;
         }
         self.known = self.last.clone();
         Some(match &self.known {
-            Ok(text) => Seen::Read(self.ruled.reload(&self.path.display().to_string(), text)),
+            Ok(text) => Seen::Read(self.ruled.reload(&self.path.display().to_string(), text, now)),
             Err(reason) => Seen::Unreadable(reason.clone()),
         })
     }
 
     /// Looks at the file in a thread of its own, `interval` after `interval`, and tells `report` what
-    /// was seen, until what is returned is dropped.
+    /// was seen, until what is returned is dropped. `clock` says what time it is for events.
     ///
     /// # Errors
     /// When the system gives no thread.
     pub fn every(
         mut self,
         interval: Duration,
+        clock: impl Fn() -> Time + Send + 'static,
         mut report: impl FnMut(Seen) + Send + 'static,
     ) -> io::Result<Watching> {
         let (stop, stopped) = mpsc::channel::<()>();
         thread::Builder::new().name("ratescope-watch".to_owned()).spawn(move || {
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-                if let Some(seen) = self.look() {
+                if let Some(seen) = self.look(clock()) {
                     report(seen);
                 }
             }

@@ -12,6 +12,7 @@ use super::ruled::{Generation, Home, Ruled, places};
 use super::{Rule, Rules, RulesError};
 use crate::policy::Limit;
 use crate::store::Store;
+use crate::time::Time;
 use core::fmt;
 use std::sync::{Arc, PoisonError};
 
@@ -72,15 +73,15 @@ impl fmt::Display for Reloaded {
 impl Ruled {
     /// Reads rules, and puts them in force if nothing is wrong with them. `file` is their name, for
     /// errors.
-    pub fn reload(&self, file: &str, text: &str) -> Reloaded {
+    pub fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
         match Rules::read(file, text) {
-            Ok(rules) => self.replace(rules),
+            Ok(rules) => self.replace(rules, now),
             Err(error) => Reloaded::Rejected(error),
         }
     }
 
     /// Puts rules in force that were read before.
-    pub fn replace(&self, rules: Rules) -> Reloaded {
+    pub fn replace(&self, rules: Rules, now: Time) -> Reloaded {
         let _alone = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.current.load_full();
         if old.rules.say_the_same_as(&rules) {

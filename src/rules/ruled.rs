@@ -188,7 +188,7 @@ impl Judged<'_> {
         let asked = &self.asked[i];
         // A shadow counts what it would if it could refuse.
         let would = !asked.is_shadow || self.passes(|other| other.rule == asked.rule);
-        // So does a limit in whose place the stretched one decides.
+        // A limit in whose place the stretched one decides counts what passes within it.
         let own = asked.in_force || asked.is_stretched || self.outcomes[i].is_allowed();
         passes && would && own
     }

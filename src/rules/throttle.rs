@@ -6,10 +6,14 @@
 //! left.
 //!
 //! A rule that is not hard has two limiters: its own, and one that admits more (its *stretched* one),
-//! with the same periods but larger counts, bursts and queues. Each keeps a state of its own, and
-//! counts what it would count if it alone decided. So one does not forgive or punish what the other
-//! let through, "softly" is said of exactly those events that a hard rule would have refused, and
-//! when an elastic rule is no longer stretched, its senders are at their limit and not in debt.
+//! with the same periods but larger counts, bursts and queues. Each keeps a state of its own. The
+//! stretched one counts all that passes, and the own one what of it passes within the limit. So
+//! "softly" is said of what a hard rule would have refused, and when an elastic rule is no longer
+//! stretched, its senders are at their limit and not in debt.
+//!
+//! While a rule is stretched, the stretched limiter alone decides, so that its bound holds. In all it
+//! lets more pass; but an event that passed softly may take the place of one that comes a moment
+//! later, which a hard rule would have let pass.
 
 use crate::limit::any::AnyLimiter;
 use crate::limit::earrrl::Earrrl;
