@@ -39,19 +39,27 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 
-/// A file of rules, and those that follow it.
-#[derive(Debug)]
+/// A file of rules, and what is done with what stands in it.
 pub struct Watch {
     path: PathBuf,
-    ruled: Arc<Ruled>,
+    reload: Reload,
     /// What was acted on.
     known: Content,
     /// What was seen last.
     last: Content,
 }
 
+/// Given the name of the file, its text, and what time it is.
+type Reload = Box<dyn FnMut(&str, &str, Time) -> Reloaded + Send>;
+
 /// What stands in a file; or why that can't be known.
 type Content = Result<String, String>;
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("path", &self.path).finish_non_exhaustive()
+    }
+}
 
 /// What was seen of a file that had changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,12 +120,24 @@ pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(Arc<Ruled>, Wa
     let text = read(&path).map_err(OpenError::Unreadable)?;
     let rules = Rules::read(&path.display().to_string(), &text).map_err(OpenError::Wrong)?;
     let ruled = Arc::new(Ruled::new(rules, capacity));
-    let known = Ok(text);
-    let watch = Watch { path, ruled: Arc::clone(&ruled), last: known.clone(), known };
+    let follows = Arc::clone(&ruled);
+    let watch = Watch::new(path, text, move |file, text, now| follows.reload(file, text, now));
     Ok((ruled, watch))
 }
 
 impl Watch {
+    /// Follows a file in which `text` stands by now. `reload` is called with the name of the file,
+    /// what stands in it then, and what time it is.
+    pub fn new(
+        path: impl Into<PathBuf>,
+        text: String,
+        reload: impl FnMut(&str, &str, Time) -> Reloaded + Send + 'static,
+    ) -> Self {
+        let known = Ok(text);
+        let (path, reload) = (path.into(), Box::new(reload));
+        Watch { path, reload, last: known.clone(), known }
+    }
+
     /// Looks at the file, and puts its rules in force when they have changed and were the same when
     /// it was looked at last. `None` when there is nothing new. It is `now` by the clock that events
     /// are told by: see [`Ruled::reload`].
@@ -130,7 +150,7 @@ impl Watch {
         }
         self.known = self.last.clone();
         Some(match &self.known {
-            Ok(text) => Seen::Read(self.ruled.reload(&self.path.display().to_string(), text, now)),
+            Ok(text) => Seen::Read((self.reload)(&self.path.display().to_string(), text, now)),
             Err(reason) => Seen::Unreadable(reason.clone()),
         })
     }
