@@ -81,7 +81,7 @@ impl Ruled {
     }
 
     /// Puts rules in force that were read before.
-    pub fn replace(&self, rules: Rules, now: Time) -> Reloaded {
+    pub fn replace(&self, rules: Rules, _now: Time) -> Reloaded {
         let _alone = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.current.load_full();
         if old.rules.say_the_same_as(&rules) {

@@ -44,9 +44,9 @@ proptest! {
         if (1..4).any(|rule| !list(rule).is_empty()) {
             text += "descriptors:\n";
         }
-        for rule in 1..4 {
+        for (rule, key) in places.iter().enumerate().skip(1) {
             if !list(rule).is_empty() {
-                text += &format!("  - key: {}\n    limit:\n{}", places[rule], list(rule));
+                text += &format!("  - key: {key}\n    limit:\n{}", list(rule));
             }
         }
         let ruled = ruled(&text);

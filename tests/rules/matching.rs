@@ -47,7 +47,7 @@ fn write(drawn: &[Drawn], indent: usize, used: &[usize], text: &mut String) {
         let at = (one.key, value);
         // A star alone and none mean the same, and a wider wildcard hides what comes after it.
         let hides = |&(key, before): &(usize, &str)| {
-            let all = |v| v == "" || v == "*";
+            let all = |v: &str| v.is_empty() || v == "*";
             key == one.key && (before == value || (all(before) && all(value)))
                 || key == one.key && before == "*" && value.contains('*')
                 || key == one.key && matches!((before, value), ("a*" | "*b", "a*b"))
