@@ -94,6 +94,7 @@ mod reload;
 mod ruled;
 mod ruling;
 mod settings;
+mod standing;
 mod throttle;
 mod value;
 mod words;
@@ -105,6 +106,7 @@ pub use reload::{Changes, Reloaded};
 pub use ruled::Ruled;
 pub use ruling::{Opinion, Ruling};
 pub use settings::OnStoreFailure;
+pub use standing::{Standing, Standings};
 pub use throttle::{Load, Throttle};
 pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
@@ -239,6 +241,12 @@ impl Rule {
     /// The names of the rules that are not asked where this one is.
     pub fn replaces(&self) -> &[String] {
         &self.settings.replaces
+    }
+
+    /// One of its limits, as it is or stretched.
+    fn limit(&self, place: usize, is_stretched: bool) -> Option<&Limit> {
+        let limits = if is_stretched { self.stretched() } else { self.limits() };
+        limits.get(place)
     }
 
     fn does_replace(&self, other: &Rule) -> bool {

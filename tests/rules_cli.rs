@@ -103,6 +103,9 @@ not for it:
     );
     let none = printed(&["explain", "good/shadow.yaml"], "");
     assert!(none.starts_with("no rule applies: the event is not limited\nnot for it:\n"), "{none}");
+    let output = ratescope(&["explain", "good/shadow.yaml", "usr=ann"], "");
+    let note = "note: the event has fields that no rule of good/shadow.yaml is about: usr\n";
+    assert_eq!(text(&output.stderr), note);
     let output = ratescope(&["explain", "good/shadow.yaml", "ann"], "");
     assert!(text(&output.stderr).contains("write a field as NAME=VALUE"));
 }
@@ -165,6 +168,10 @@ ok      right
 "
         )
     );
+    let output = ratescope(&["test", "good/shadow.yaml", "good/nested.cases.yaml"], "");
+    let note = "note: good/nested.cases.yaml has fields that no rule of good/shadow.yaml is about: \
+                action, customer\n";
+    assert!(text(&output.stderr).starts_with(note), "{}", text(&output.stderr));
     let said = said(&["test", "good/nested.yaml", "bad/cases_unknown_key.yaml"]);
     assert!(said.contains("cases_unknown_key.yaml:3:5: \"evnets\""), "{said}");
 }

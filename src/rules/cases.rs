@@ -91,7 +91,8 @@ pub(super) struct Expected {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum What {
     Decision(&'static str),
-    By(String),
+    /// The rule; none, where no limit may apply.
+    By(Option<String>),
     Wait(Span),
     Retry(Option<Span>),
     Shadow(Vec<String>),
@@ -118,6 +119,19 @@ impl Cases {
     /// The names of the tests.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tests.iter().map(|test| test.name.as_str())
+    }
+
+    /// The names of the fields of all events, each once. One that no rule is about is perhaps
+    /// misspelled.
+    pub fn fields(&self) -> Vec<&str> {
+        let mut fields: Vec<&str> = Vec::new();
+        let events = self.tests.iter().flat_map(|test| &test.events);
+        for (name, _) in events.flat_map(|event| &event.fields) {
+            if !fields.contains(&name.as_str()) {
+                fields.push(name);
+            }
+        }
+        fields
     }
 }
 
@@ -230,7 +244,8 @@ impl Reading {
             expect(node, decision.map(What::Decision));
         }
         if let Some(node) = map.get("by") {
-            expect(node, self.reader.text(node, "a rule").map(|by| What::By(by.to_owned())));
+            let by = self.reader.text(node, "a rule");
+            expect(node, by.map(|by| What::By((by != "none").then(|| by.to_owned()))));
         }
         if let Some(node) = map.get("wait") {
             expect(node, self.reader.parse(node, "a wait").map(What::Wait));

@@ -42,15 +42,15 @@ pub(super) struct Home {
 }
 
 /// One store that is asked about an event.
-struct Asked<'a> {
-    rule: usize,
-    limit: usize,
+pub(super) struct Asked<'a> {
+    pub(super) rule: usize,
+    pub(super) limit: usize,
     store: &'a Store,
     cost: f64,
-    is_stretched: bool,
-    is_shadow: bool,
+    pub(super) is_stretched: bool,
+    pub(super) is_shadow: bool,
     /// Whether it is the one of the two that decides at present.
-    in_force: bool,
+    pub(super) in_force: bool,
 }
 
 impl Ruled {
@@ -102,7 +102,7 @@ impl Ruled {
     /// Counts an event that passed, whatever it cost: what is known only afterwards, such as the
     /// bytes that were sent. A rule that has a cost of its own has counted that before.
     pub fn charge(&self, event: &Event<'_>) {
-        let generation = self.current.load_full();
+        let generation = self.generation();
         let mut asked = generation.ask(event, self.load());
         asked.retain(|asked| generation.rule(asked).is_none_or(|rule| rule.cost().is_none()));
         for held in &mut hold(&asked, event) {
@@ -113,7 +113,7 @@ impl Ruled {
     /// How long after its time the event passes if nothing is counted before, and the load stays as
     /// it is.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
-        let generation = self.current.load_full();
+        let generation = self.generation();
         let mut asked = generation.ask(event, self.load());
         asked.retain(|asked| asked.in_force && !asked.is_shadow);
         let held = hold(&asked, event);
@@ -143,8 +143,12 @@ impl Ruled {
         self.current.load().stores().map(|store| store.forgotten()).sum()
     }
 
+    pub(super) fn generation(&self) -> Arc<Generation> {
+        self.current.load_full()
+    }
+
     fn decide(&self, event: &Event<'_>, count: bool) -> Ruling {
-        let generation = self.current.load_full();
+        let generation = self.generation();
         let asked = generation.ask(event, self.load());
         let mut held = hold(&asked, event);
         let each = held.iter().zip(&asked);
@@ -164,7 +168,7 @@ impl Ruled {
     }
 }
 
-fn hold<'a>(asked: &[Asked<'a>], event: &Event<'_>) -> Vec<Held<'a>> {
+pub(super) fn hold<'a>(asked: &[Asked<'a>], event: &Event<'_>) -> Vec<Held<'a>> {
     let stores: Vec<&Store> = asked.iter().map(|asked| asked.store).collect();
     together::hold(&stores, event)
 }
@@ -220,7 +224,7 @@ impl Generation {
 
     /// The stores that are to be asked about an event: each limit of each rule that applies, and
     /// right after it the stretched one, if there is one.
-    fn ask<'a>(&'a self, event: &Event<'_>, load: Option<Load>) -> Vec<Asked<'a>> {
+    pub(super) fn ask<'a>(&'a self, event: &Event<'_>, load: Option<Load>) -> Vec<Asked<'a>> {
         let mut all = Vec::new();
         for rule in self.rules.places(event.fields) {
             let (Some(what), Some(homes)) = (self.rules.rules().get(rule), self.homes.get(rule))

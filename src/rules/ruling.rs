@@ -97,8 +97,7 @@ impl Ruling {
 
     fn opinion(&self, answer: &Answer) -> Option<Opinion<'_>> {
         let rule = self.rules.rules().get(answer.rule)?;
-        let limits = if answer.is_stretched { rule.stretched() } else { rule.limits() };
-        let limit = limits.get(answer.limit)?;
+        let limit = rule.limit(answer.limit, answer.is_stretched)?;
         Some(Opinion { rule, limit, outcome: answer.outcome, exceeds: answer.exceeds })
     }
 }

@@ -223,6 +223,42 @@ descriptors:
     assert_eq!(read("domain: d\nlimit: 1/1s").rules()[0].path(), []);
 }
 
+/// What headers tell a client.
+#[test]
+fn how_a_sender_stands() {
+    let ruled = ruled(
+        "
+domain: web
+limit: gcra 100/1m
+descriptors:
+  - key: user
+    limit: [5/1m, gcra 4/1h]
+    throttle: soft 50%
+  - {key: ip, limit: 1/1m, shadow: true}
+",
+    );
+    let fields = [("user", "ann"), ("ip", "a")];
+    assert_eq!(passed(&ruled, 2, 30.0, &fields), 2);
+    let event = Event { time: Time::from_secs(30.0).unwrap(), cost: 1.0, fields: &fields };
+    let standings = ruled.standings(&event);
+    let stands: Vec<String> = standings
+        .iter()
+        .map(|s| {
+            format!("{}: {} left of {}, {}", s.rule.name(), s.remaining, s.limit, s.reset_after)
+        })
+        .collect();
+    assert_eq!(
+        stands,
+        [
+            "web: 98 left of gcra 100/1m burst 100 per all, 1.2s",
+            "web:user: 5.5 left of fixed-window 7.5/1m per user, 30s",
+            "web:user: 4 left of gcra 6/1h burst 6 per user, 20m",
+        ]
+    );
+    assert_eq!(standings.least().unwrap().remaining, 4.0);
+    assert!(ruled.standings(&Event { fields: &(), ..event }).least().is_some());
+}
+
 /// The longest wait of any queue is that of the event, and a shadow's is not.
 #[test]
 fn an_event_waits_for_the_slowest_queue() {

@@ -34,6 +34,8 @@ fn field(text: &str) -> Result<(String, String), String> {
 /// Prints the rules that apply, and the others.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let rules = rules::read(&args.file)?;
+    let fields: Vec<&str> = args.fields.iter().map(|(name, _)| name.as_str()).collect();
+    rules::note_unknown(&rules, "the event", &fields);
     until_closed(print(&rules, args, &mut io::stdout().lock()))
 }
 

@@ -21,6 +21,16 @@ pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
     Rules::read(&path.display().to_string(), &text).map_err(told)
 }
 
+/// Says which fields no rule is about, since they may be misspelled.
+pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
+    let known = rules.fields();
+    let unknown: Vec<&str> = fields.iter().copied().filter(|name| !known.contains(name)).collect();
+    if !unknown.is_empty() {
+        let (file, unknown) = (rules.file(), unknown.join(", "));
+        eprintln!("note: {place} has fields that no rule of {file} is about: {unknown}");
+    }
+}
+
 /// An error with all its lines, of which the first stands after "error: ".
 pub(crate) fn told(error: RulesError) -> Box<dyn Error> {
     let n = error.mistakes().len();

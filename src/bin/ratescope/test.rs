@@ -39,7 +39,7 @@ use std::path::PathBuf;
 /// is said), fields, a cost, and may come several times, every so often. What may be expected:
 ///
 ///     expect: allowed, softly or refused
-///     by: the name of the rule that decided
+///     by: the name of the rule that decided, or none
 ///     wait: how long the event stands in a queue
 ///     retry_after: a span, or never
 ///     shadow: the names of the shadows that would refuse, as a list, or none
@@ -63,6 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let rules = rules::read(&args.rules)?;
     let text = rules::text(&args.cases)?;
     let cases = Cases::read(&args.cases.display().to_string(), &text).map_err(rules::told)?;
+    rules::note_unknown(&rules, cases.file(), &cases.fields());
     let results = cases.run(&rules);
     let mut out = io::stdout().lock();
     for (name, failures) in cases.names().zip(&results) {

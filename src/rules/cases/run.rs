@@ -107,11 +107,15 @@ impl Got<'_> {
                 (got != *expected).then(|| self.ruling.to_string())
             }
             What::By(expected) => {
-                let by = self.ruling.decided_by();
-                let is = |by: &Opinion<'_>| {
-                    by.rule.name() == expected || by.rule.label() == Some(expected)
+                let is = |name: &str, by: &Opinion<'_>| {
+                    by.rule.name() == name || by.rule.label() == Some(name)
                 };
-                (!by.as_ref().is_some_and(is)).then(|| self.ruling.to_string())
+                let same = match (expected, self.ruling.decided_by()) {
+                    (Some(name), Some(by)) => is(name, &by),
+                    (None, None) => true,
+                    _ => false,
+                };
+                (!same).then(|| self.ruling.to_string())
             }
             What::Wait(expected) => {
                 let got = self.ruling.decision();
@@ -149,7 +153,8 @@ impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             What::Decision(decision) => f.write_str(decision),
-            What::By(rule) => write!(f, "a decision by {rule}"),
+            What::By(Some(rule)) => write!(f, "a decision by {rule}"),
+            What::By(None) => f.write_str("no limit that applies"),
             What::Wait(span) => write!(f, "a wait of {span}"),
             What::Retry(Some(span)) => write!(f, "again in {span}"),
             What::Retry(None) => f.write_str("never"),
