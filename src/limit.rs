@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Those that measure a rate do so by an [estimator](crate::estimate). [`any`] is whichever of
-//! them a text names, and [`keyed`](crate::keyed) keeps the states of many keys.
+//! them a text names, and a [store](crate::store) keeps the states of many keys.
 //!
 //! # The limiters
 //! | limiter | what it holds against its limit | counts | state |

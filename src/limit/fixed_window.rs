@@ -88,10 +88,12 @@ impl Limiter for FixedWindow {
 
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
-        *state = self.roll(state, now);
+        let mut next = self.roll(state, now);
         if allowed {
-            state.counted = state.counted.saturating_add(amount);
+            next.counted = next.counted.saturating_add(amount);
         }
+        // Nothing counted is nothing to remember, in whichever window.
+        *state = if next.counted == 0 { self.initial() } else { next };
     }
 
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {

@@ -130,10 +130,12 @@ impl Limiter for SlidingCounter {
 
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
-        *state = self.roll(state, now);
+        let mut next = self.roll(state, now);
         if allowed {
-            state.current = state.current.saturating_add(amount);
+            next.current = next.current.saturating_add(amount);
         }
+        // Nothing counted is nothing to remember, whenever that was.
+        *state = if (next.previous, next.current) == (0, 0) { self.initial() } else { next };
     }
 
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {

@@ -4,10 +4,11 @@ use super::ruling::{Answer, Ruling};
 use super::{Load, Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::{Limit, Policy, retry_after_all};
 use crate::store::Store;
-use crate::store::together::{self, Held};
+use crate::store::{Held, together};
 use crate::time::Time;
 use arc_swap::ArcSwap;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -168,7 +169,7 @@ impl Ruled {
     }
 }
 
-pub(super) fn hold<'a>(asked: &[Asked<'a>], event: &Event<'_>) -> Vec<Held<'a>> {
+pub(super) fn hold<'a>(asked: &[Asked<'a>], event: &Event<'_>) -> Vec<Held<'a, AnyLimiter>> {
     let stores: Vec<&Store> = asked.iter().map(|asked| asked.store).collect();
     together::hold(&stores, event)
 }
