@@ -49,8 +49,12 @@ mod key;
 mod text;
 
 pub(crate) use decide::retry_after;
+#[cfg(feature = "rules")]
+pub(crate) use decide::retry_after_all;
 pub use decide::{Verdict, strictest};
 pub use key::Per;
+#[cfg(feature = "rules")]
+pub(crate) use key::escaped;
 pub use text::Defaults;
 #[cfg(feature = "lab")]
 pub(crate) use text::limit_texts;
