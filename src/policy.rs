@@ -38,8 +38,8 @@
 //! limit per hour to events that never passed, and the order of the limits matters. The remedy is
 //! to pass over them twice: first all are asked, then the event is counted in all or in none.
 //!
-//! The one exception is for limits that count refused events by their nature: strict Exim and
-//! EARRRL. They count every event that was put to them, whoever refused it, as they do when they
+//! The one exception is for limits that count refused events by their nature: strict Exim, EARRRL
+//! and HAProxy's request rate. They count every event that was put to them, whoever refused it, as they do when they
 //! are alone.
 
 #[cfg(feature = "serde")]
@@ -49,8 +49,12 @@ mod key;
 mod text;
 
 pub(crate) use decide::retry_after;
+#[cfg(feature = "rules")]
+pub(crate) use decide::retry_after_all;
 pub use decide::{Verdict, strictest};
 pub use key::Per;
+#[cfg(feature = "rules")]
+pub(crate) use key::escaped;
 pub use text::Defaults;
 #[cfg(feature = "lab")]
 pub(crate) use text::limit_texts;

@@ -88,7 +88,10 @@ mod sip;
 mod sync;
 mod table;
 mod tags;
+#[cfg(feature = "rules")]
+pub(crate) mod together;
 
+pub(crate) use keyed::Held;
 pub use keyed::Keyed;
 
 use crate::event::Event;
@@ -99,7 +102,6 @@ use crate::policy::{LIMITS, Limit, Policy, Verdict, retry_after, strictest};
 use crate::time::Time;
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
-use keyed::Held;
 
 /// A policy, and the states of the keys of each of its limits.
 #[derive(Clone, Debug)]

@@ -51,7 +51,7 @@ const INEXACT: [&str; 24] = [
 ];
 
 /// The top level: what the design lists, and what its tools want to find there.
-const TOP_LEVEL: [&str; 18] = [
+const TOP_LEVEL: [&str; 19] = [
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
@@ -63,6 +63,7 @@ const TOP_LEVEL: [&str; 18] = [
     "www",
     "benches",
     "examples",
+    "fuzz",
     "scripts",
     "rustfmt.toml",
     "webdriver.json",

@@ -18,11 +18,14 @@
 
 use super::adaptive::{Adaptive, Habit};
 use super::earrrl::Earrrl;
+use super::envoy::{self, Envoy};
 use super::exim::Exim;
 use super::fixed_window::{self, FixedWindow};
 use super::gcra::{self, Gcra};
+use super::haproxy::{self, Haproxy};
 use super::kept::{Content, Keep, Shape};
 use super::leaky_bucket::{self, LeakyBucket};
+use super::nginx::{self, Nginx};
 use super::sliding_counter::{self, SlidingCounter};
 use super::sliding_log::SlidingLog;
 use super::sliding_window::{History, SlidingWindow};
@@ -61,6 +64,12 @@ pub enum AnyLimiter {
     SlidingLog(SlidingLog),
     /// See [`super::adaptive`].
     Adaptive(Adaptive),
+    /// See [`super::nginx`].
+    Nginx(Nginx),
+    /// See [`super::haproxy`].
+    Haproxy(Haproxy),
+    /// See [`super::envoy`].
+    Envoy(Envoy),
 }
 
 /// The state of the limiter of the same name: 32 bytes, and what a log holds.
@@ -80,6 +89,9 @@ pub enum AnyState {
     SlidingCounter(sliding_counter::State),
     SlidingLog(Box<History>),
     Adaptive(Habit),
+    Nginx(nginx::State),
+    Haproxy(haproxy::State),
+    Envoy(envoy::State),
 }
 
 /// `$body` for the limiter and its own kind of state; `$other` when the state is of another kind.
@@ -96,6 +108,9 @@ macro_rules! matched {
             (AnyLimiter::SlidingCounter($l), AnyState::SlidingCounter($s)) => $body,
             (AnyLimiter::SlidingLog($l), AnyState::SlidingLog($s)) => $body,
             (AnyLimiter::Adaptive($l), AnyState::Adaptive($s)) => $body,
+            (AnyLimiter::Nginx($l), AnyState::Nginx($s)) => $body,
+            (AnyLimiter::Haproxy($l), AnyState::Haproxy($s)) => $body,
+            (AnyLimiter::Envoy($l), AnyState::Envoy($s)) => $body,
             _ => $other,
         }
     };
@@ -115,6 +130,9 @@ macro_rules! each {
             AnyLimiter::SlidingCounter($l) => $body,
             AnyLimiter::SlidingLog($l) => $body,
             AnyLimiter::Adaptive($l) => $body,
+            AnyLimiter::Nginx($l) => $body,
+            AnyLimiter::Haproxy($l) => $body,
+            AnyLimiter::Envoy($l) => $body,
         }
     };
 }
@@ -133,6 +151,9 @@ macro_rules! stated {
             AnyLimiter::SlidingCounter($l) => AnyState::SlidingCounter($body),
             AnyLimiter::SlidingLog($l) => AnyState::SlidingLog(Box::new($body)),
             AnyLimiter::Adaptive($l) => AnyState::Adaptive($body),
+            AnyLimiter::Nginx($l) => AnyState::Nginx($body),
+            AnyLimiter::Haproxy($l) => AnyState::Haproxy($body),
+            AnyLimiter::Envoy($l) => AnyState::Envoy($body),
         }
     };
 }

@@ -90,10 +90,15 @@ fn period(micros: i64) -> Result<(), BadNumber> {
 
 /// `per_micro` millionths of an event drain in `per_millionth` microseconds.
 pub(super) fn rate(per_micro: u64, per_millionth: u64) -> Result<(), BadNumber> {
-    let product = u128::from(per_micro) * u128::from(per_millionth);
+    let what = "the product of a rate's millionths and microseconds in lowest terms";
+    product(what, per_micro, per_millionth)
+}
+
+/// A product that is compared.
+pub(super) fn product(what: &'static str, a: u64, b: u64) -> Result<(), BadNumber> {
+    let product = u128::from(a) * u128::from(b);
     if product < WHOLE {
         return Ok(());
     }
-    let what = "the product of a rate's millionths and microseconds in lowest terms";
     Err(BadNumber { what, given: product as f64, want: "below 2^53 to be exact in f64" })
 }

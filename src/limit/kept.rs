@@ -37,6 +37,9 @@
 //! | [`sliding_counter`](super::sliding_counter) | `sliding-counter/PERIOD` | both counts and the time | count |
 //! | [`sliding_log`](super::sliding_log) | `sliding-log/PERIOD` | the instants and their costs | count |
 //! | [`adaptive`](super::adaptive) | `adaptive/DECAY/INCREASE` | the rate, the habit and their time | factor, floor, mode |
+//! | [`nginx`](super::nginx) | `nginx` | the excess, in thousandths of a request, and its millisecond | rate, burst, delay |
+//! | [`haproxy`](super::haproxy) | `haproxy/PERIOD` | when the window began and both counts | count, what is counted |
+//! | [`envoy`](super::envoy) | `envoy/INTERVAL` | when the bucket was empty | burst; the interval is that of one token |
 //!
 //! What goes on keeps the standing of its sender as Exim does, where the rate that was measured is
 //! simply held against another limit: who was over a limit and still is over the new one stays
@@ -90,6 +93,9 @@
 //! | sliding-counter | time, previous and current count | 10 to 12 |
 //! | sliding-window | number of blocks; the first's number, as above, and count; the distance of each other from the one before, and its count | 5, and 2 a block in use |
 //! | sliding-log | the same, with a microsecond for each block | 9, and 4 or 5 an event |
+//! | nginx | excess, millisecond (each with its sign as the lowest bit) | 7 to 9 |
+//! | haproxy | millisecond, current and previous count | 8 to 10 |
+//! | envoy | day, seconds | 16 |
 //!
 //! Numbers of any length are compact and need no choice of widths. Reading them where only f64
 //! exists is a loop of a line, and exact in the domain of [`in_f64`](super::in_f64).

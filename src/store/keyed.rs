@@ -185,7 +185,7 @@ impl<L: Limiter + fmt::Debug> fmt::Debug for Keyed<L> {
 }
 
 /// A key of a [`Keyed`], with the lock of its shard.
-pub(super) struct Held<'a, L: Limiter> {
+pub(crate) struct Held<'a, L: Limiter> {
     keyed: &'a Keyed<L>,
     kept: MutexGuard<'a, Kept<L::State>>,
     hash: u64,
@@ -196,35 +196,35 @@ impl<L: Limiter> Held<'_, L>
 where
     L::State: PartialEq,
 {
-    pub(super) fn limiter(&self) -> &L {
+    pub(crate) fn limiter(&self) -> &L {
         &self.keyed.limiter
     }
 
     /// What is remembered, or else what is known of a new key.
-    pub(super) fn state(&self) -> &L::State {
+    pub(crate) fn state(&self) -> &L::State {
         match self.place {
             Some(place) => &self.kept.table.at(place).state,
             None => &self.keyed.initial,
         }
     }
 
-    pub(super) fn peek(&self, now: Time, cost: f64) -> Outcome {
+    pub(crate) fn peek(&self, now: Time, cost: f64) -> Outcome {
         self.keyed.limiter.peek(self.state(), now, cost)
     }
 
     #[inline(always)]
-    pub(super) fn check(&mut self, now: Time, cost: f64) -> Outcome {
+    pub(crate) fn check(&mut self, now: Time, cost: f64) -> Outcome {
         let outcome = self.update(now, |limiter, state| limiter.check(state, now, cost));
         self.remember(now, cost, outcome.is_allowed(), outcome.is_allowed());
         outcome
     }
 
-    pub(super) fn charge(&mut self, now: Time, cost: f64) {
+    pub(crate) fn charge(&mut self, now: Time, cost: f64) {
         self.update(now, |limiter, state| limiter.charge(state, now, cost));
     }
 
     /// Counts an event that this limiter let pass or not, and that was `allowed` by all or not.
-    pub(super) fn record(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
+    pub(crate) fn record(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
         self.update(now, |limiter, state| limiter.record(state, now, cost, allowed));
         self.remember(now, cost, passed, allowed);
     }

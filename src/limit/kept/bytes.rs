@@ -106,6 +106,12 @@ impl<'a> Reader<'a> {
         Ok(Time::from_micros(i64::from_le_bytes(self.eight(part)?)))
     }
 
+    /// An instant as a number, or one that is endlessly long ago.
+    pub(super) fn instant(&mut self, part: &'static str) -> Result<f64, KeptError> {
+        let at = f64::from_le_bytes(self.eight(part)?);
+        if at < f64::INFINITY { Ok(at) } else { Err(KeptError::OutOfRange { part }) }
+    }
+
     /// A rate, which is finite and not negative.
     pub(super) fn rate(&mut self, part: &'static str) -> Result<f64, KeptError> {
         let rate = f64::from_le_bytes(self.eight(part)?);

@@ -7,6 +7,7 @@ use crate::estimate::exim::Measured;
 use crate::estimate::recent_average::Impulse;
 use crate::limit::adaptive::Habit;
 use crate::time::Time;
+use core::ops::RangeInclusive;
 
 /// The numbers of a state. Amounts are in millionths of an event.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,22 @@ pub(in crate::limit) enum Content {
     },
     /// The number of a block and the amount in it, oldest first.
     Blocks(Vec<(i64, u64)>),
+    /// Thousandths of a request ahead of the rate, and the millisecond of the last one.
+    Excess {
+        thousandths: i64,
+        last: i64,
+    },
+    /// The millisecond at which the window began, and two counts.
+    Pair {
+        began: i64,
+        current: u32,
+        previous: u32,
+    },
+    /// When the bucket was empty, in seconds of a clock, and the day at which that clock was set.
+    Empty {
+        day: Time,
+        seconds: f64,
+    },
 }
 
 /// What was in a bucket at an instant: `millionths` of an event, and the fraction `part / of` of
@@ -86,6 +103,19 @@ impl Content {
                     before = Some(*number);
                 }
             }
+            Content::Excess { thousandths, last } => {
+                put_signed(out, *thousandths);
+                put_signed(out, *last);
+            }
+            Content::Pair { began, current, previous } => {
+                put_signed(out, *began);
+                put_whole(out, u128::from(*current));
+                put_whole(out, u128::from(*previous));
+            }
+            Content::Empty { day, seconds } => {
+                put_time(out, *day);
+                put_rate(out, *seconds);
+            }
         }
     }
 
@@ -117,6 +147,19 @@ impl Content {
             Algorithm::SlidingWindow | Algorithm::SlidingLog => {
                 Content::Blocks(blocks(shape, reader)?)
             }
+            Algorithm::Nginx => Content::Excess {
+                thousandths: within(reader.signed(EXCESS)?, -1000..=i64::MAX / 4, EXCESS)?,
+                last: within(reader.signed(MILLIS)?, INSTANTS, MILLIS)?,
+            },
+            Algorithm::Haproxy => Content::Pair {
+                began: within(reader.signed(MILLIS)?, INSTANTS, MILLIS)?,
+                current: count(reader, "the current count")?,
+                previous: count(reader, "the previous count")?,
+            },
+            Algorithm::Envoy => Content::Empty {
+                day: reader.time("the day")?,
+                seconds: reader.instant("when the bucket was empty")?,
+            },
         })
     }
 }
@@ -131,6 +174,20 @@ fn filled(reader: &mut Reader<'_>) -> Result<Filled, KeptError> {
     } else {
         Err(KeptError::OutOfRange { part: FRACTION })
     }
+}
+
+const EXCESS: &str = "the excess";
+const MILLIS: &str = "the millisecond";
+
+/// The milliseconds that a time can lie in.
+const INSTANTS: RangeInclusive<i64> = i64::MIN / 1000 - 1..=i64::MAX / 1000;
+
+fn within(n: i64, range: RangeInclusive<i64>, part: &'static str) -> Result<i64, KeptError> {
+    if range.contains(&n) { Ok(n) } else { Err(KeptError::OutOfRange { part }) }
+}
+
+fn count(reader: &mut Reader<'_>, part: &'static str) -> Result<u32, KeptError> {
+    u32::try_from(reader.unsigned(part)?).map_err(|_| KeptError::OutOfRange { part })
 }
 
 const FRACTION: &str = "the fraction of the content";

@@ -30,6 +30,9 @@ pub(in crate::limit) enum Algorithm {
     SlidingCounter,
     SlidingLog,
     Adaptive,
+    Nginx,
+    Haproxy,
+    Envoy,
 }
 
 /// Each algorithm with its name, and what its spans are called where they are set.
@@ -42,6 +45,9 @@ const ALGORITHMS: &[(Algorithm, &str, &[&str])] = &[
     (Algorithm::SlidingCounter, "sliding-counter", &["period"]),
     (Algorithm::SlidingLog, "sliding-log", &["period"]),
     (Algorithm::Adaptive, "adaptive", &["decay", "increase"]),
+    (Algorithm::Nginx, "nginx", &[]),
+    (Algorithm::Haproxy, "haproxy", &["period"]),
+    (Algorithm::Envoy, "envoy", &["interval of a token"]),
 ];
 
 impl Algorithm {
