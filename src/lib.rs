@@ -1,5 +1,5 @@
-//! An oscilloscope for rate limiters: ten limiters, the measurements they are made of, and the
-//! runs that show them at work, without a screen.
+//! An oscilloscope for rate limiters: ten limiters and those of real servers, the
+//! measurements they are made of, and the runs that show them at work, without a screen.
 //!
 //! # A first example
 //! A limiter is a rule; what it remembers of one sender is a state. An event goes in with the time
