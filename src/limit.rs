@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Those that measure a rate do so by an [estimator](crate::estimate). [`any`] is whichever of
-//! them a text names, and [`keyed`](crate::keyed) keeps the states of many keys.
+//! them a text names, and a [store](crate::store) keeps the states of many keys.
 //!
 //! # The limiters
 //! | limiter | what it holds against its limit | counts | state |
@@ -64,7 +64,13 @@
 //! The limiters that count do so in whole millionths of an event and whole microseconds, so that
 //! an equality is an equality: a sender exactly at the limit is never refused for a rounding
 //! error, and two forms of one algorithm decide alike. The ones that measure a rate use f64 and
-//! the `libm` crate. Both give the same bits on every machine.
+//! the `libm` crate. Both give the same bits on every machine. [`in_f64`] says where f64 alone is
+//! enough to decide exactly as the ones that count.
+//!
+//! # States that outlive their limit
+//! In memory a state is in whatever units decide fastest. For a file, a database or the next
+//! version of a rule, [`kept`] puts it into plain ones, and says which changes of a limit it
+//! survives.
 //!
 //! # When time runs backwards
 //! Clocks are set back, and threads hand in their events out of order. An event from before the
@@ -88,6 +94,8 @@ pub mod fixed_window;
 pub mod gcra;
 pub mod haproxy;
 mod history;
+pub mod in_f64;
+pub mod kept;
 pub mod leaky_bucket;
 pub mod nginx;
 mod retry;

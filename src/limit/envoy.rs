@@ -43,6 +43,7 @@
 
 use super::Limiter;
 use super::amount::amount;
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::server::{period, whole};
 use crate::outcome::{Outcome, Retry};
@@ -214,6 +215,27 @@ impl Limiter for Envoy {
         let gained = 2.0 * ROUNDING * self.rate + 4.0 * f64::EPSILON * self.size();
         let gained = gained / libm::ceil(cost).max(1.0);
         if gained < 1.0 { exact / (1.0 - gained) } else { f64::INFINITY }
+    }
+}
+
+impl Keep for Envoy {
+    fn shape(&self) -> Shape {
+        let token = Span::from_secs(self.rate.recip()).unwrap_or(Span::ZERO);
+        Shape::new(Algorithm::Envoy, [token])
+    }
+
+    fn keep(&self, state: &State, _now: Time) -> Content {
+        Content::Empty { day: state.day, seconds: state.empty }
+    }
+
+    fn restore(&self, content: &Content) -> Option<State> {
+        let Content::Empty { day, seconds } = *content else { return None };
+        Some(State { day, empty: seconds })
+    }
+
+    /// It is in f64 as it is.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        Ok(())
     }
 }
 

@@ -46,6 +46,8 @@
 //!   2^32 - 1, where HAProxy's begin anew.
 
 use super::amount::{amount, touched};
+use super::in_f64;
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::server::{instant, millis, period, whole};
 use super::{LONG_AGO, Limiter};
@@ -258,6 +260,28 @@ impl Limiter for Haproxy {
             (_, most) => f64::from(most),
         };
         most * touched(window.micros_up(), (self.period & !1) * 1000) as f64
+    }
+}
+
+impl Keep for Haproxy {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::Haproxy, [self.limit.per()])
+    }
+
+    fn keep(&self, state: &State, _now: Time) -> Content {
+        let State { began, current, previous } = *state;
+        Content::Pair { began, current, previous }
+    }
+
+    fn restore(&self, content: &Content) -> Option<State> {
+        let Content::Pair { began, current, previous } = *content else { return None };
+        Some(State { began, current, previous })
+    }
+
+    /// Where limit times period is exact: a count times milliseconds that is not is over it.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        let what = "the product of a rate's count and milliseconds";
+        in_f64::product(what, self.most.into(), self.period.unsigned_abs())
     }
 }
 

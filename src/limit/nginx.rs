@@ -38,6 +38,8 @@
 //!   one again, and one too early passes.
 
 use super::amount::amount;
+use super::in_f64;
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::server::{instant, millis, whole};
 use super::{LONG_AGO, Limiter, MAX_COST};
 use crate::outcome::{Decision, Outcome, Retry};
@@ -230,6 +232,27 @@ impl Limiter for Nginx {
         let gaps = window.micros_up().saturating_sub(1).max(0).unsigned_abs();
         let drained = u128::from(self.thousandths) * u128::from(gaps.div_ceil(1000)) / 1000;
         self.burst as f64 + 1.0 + drained as f64 / 1000.0
+    }
+}
+
+impl Keep for Nginx {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::Nginx, [])
+    }
+
+    fn keep(&self, state: &State, _now: Time) -> Content {
+        Content::Excess { thousandths: state.excess, last: state.last }
+    }
+
+    /// No further ahead than an event may bring it.
+    fn restore(&self, content: &Content) -> Option<State> {
+        let Content::Excess { thousandths, last } = *content else { return None };
+        Some(State { excess: thousandths.min(2 * self.most() - IDLE), last })
+    }
+
+    /// Beyond 2^53 what has drained is rounded, and is then more than there was.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        in_f64::amount("the burst", self.burst.saturating_mul(1_000_000))
     }
 }
 
