@@ -142,14 +142,18 @@ pub(super) fn stretched(limiter: &AnyLimiter, percent: f64) -> Result<AnyLimiter
             AnyLimiter::SlidingCounter(SlidingCounter::new(rate(l.limit())?)?)
         }
         AnyLimiter::SlidingLog(l) => AnyLimiter::SlidingLog(SlidingLog::new(rate(l.limit())?)?),
-        AnyLimiter::Adaptive(_) => return Err(Unstretched::NoNumber),
+        AnyLimiter::Adaptive(_) => return Err(Unstretched::Learned),
+        AnyLimiter::Nginx(_) | AnyLimiter::Haproxy(_) | AnyLimiter::Envoy(_) => {
+            return Err(Unstretched::Server);
+        }
     })
 }
 
 /// Why a limiter can't be stretched.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unstretched {
-    NoNumber,
+    Learned,
+    Server,
     Number(BadNumber),
 }
 
@@ -162,8 +166,11 @@ impl From<BadNumber> for Unstretched {
 impl fmt::Display for Unstretched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unstretched::NoNumber => {
+            Unstretched::Learned => {
                 f.write_str("an adaptive limiter finds its limit itself, and can only be hard")
+            }
+            Unstretched::Server => {
+                f.write_str("a server's limiter is as that server has it, and can only be hard")
             }
             Unstretched::Number(error) => write!(f, "when stretched, {error}"),
         }
