@@ -5,7 +5,8 @@
 
 #[path = "export/accepted.rs"]
 mod accepted;
-/// What is written as Rust compiles.
+/// What is written as Rust compiles. Without this file, write it by hand first.
+#[allow(unreachable_pub)]
 mod exported {
     include!("export/rust.txt");
 }
