@@ -97,6 +97,8 @@
 
 #[cfg(feature = "serde")]
 mod as_text;
+#[cfg(any(feature = "lab", feature = "log"))]
+pub mod civil;
 pub mod estimate;
 pub mod event;
 pub mod keyed;
