@@ -9,12 +9,12 @@
 
 use ratescope::keyed::Keyed;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Limiter, Time};
+use ratescope::{Event, Limiter, Store, Time};
 use std::env;
 use std::hint::black_box;
 use std::time::Instant;
 
-const LIMITERS: [&str; 12] = [
+const LIMITERS: [&str; 11] = [
     "exim 100/1s strict",
     "exim 100/1s leaky",
     "earrrl 100/1s half-life 1s",
@@ -26,8 +26,9 @@ const LIMITERS: [&str; 12] = [
     "sliding-counter 100/1s",
     "sliding-log 100/1s",
     "adaptive x3 decay 1s increase 1m floor 100",
-    "10/1s & 120/1m & 240/1h precision 1m",
 ];
+
+const POLICY: &str = "10/1s & 120/1m & 240/1h precision 1m";
 
 /// How many calls are timed at once.
 const CALLS: i64 = 1000;
@@ -40,6 +41,8 @@ fn main() {
     let mut tasks = vec![exp()];
     tasks.extend(LIMITERS.iter().map(|text| check(text, "allowed", 20_000)));
     tasks.extend(LIMITERS.iter().map(|text| check(text, "mostly refused", 1_000)));
+    tasks.push(policy("allowed", 20_000));
+    tasks.push(policy("mostly refused", 1_000));
     tasks.push(keyed());
 
     let mut times = vec![Vec::new(); tasks.len()];
@@ -83,10 +86,23 @@ fn check(text: &str, what: &str, gap: i64) -> Task {
     let call = move || {
         for _ in 0..CALLS {
             now += gap;
-            black_box(limiter.check(&mut state, Time::from_micros(black_box(now)), 1.0));
+            let _ = black_box(limiter.check(&mut state, Time::from_micros(black_box(now)), 1.0));
         }
     };
     (format!("{text}, {what}"), Box::new(call))
+}
+
+/// Several limits on one key, with an event each `gap` microseconds.
+fn policy(what: &str, gap: i64) -> Task {
+    let (store, mut now) = (Store::new(POLICY.parse().unwrap(), 1), 0);
+    let call = move || {
+        for _ in 0..CALLS {
+            now += gap;
+            let time = Time::from_micros(black_box(now));
+            let _ = black_box(store.check(&Event { time, cost: 1.0, fields: &() }));
+        }
+    };
+    (format!("{POLICY}, {what}"), Box::new(call))
 }
 
 /// A hundred thousand keys in turn, in room for half of them.
@@ -97,7 +113,7 @@ fn keyed() -> Task {
         for _ in 0..CALLS {
             now += 10;
             let key = (now as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % 100_000;
-            black_box(keyed.check(&key, Time::from_micros(now), 1.0));
+            let _ = black_box(keyed.check(&key, Time::from_micros(now), 1.0));
         }
     };
     ("gcra 100/1s, in a map of 50,000 of 100,000 keys".to_owned(), Box::new(call))

@@ -27,8 +27,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! For many senders see [`keyed`]; to choose a limiter by a text, [`limit::any`]; to choose one at
-//! all, the tables in [`limit`].
+//! For many senders and several limits see [`policy`] and [`store`]; to choose a limiter by a text,
+//! [`limit::any`]; to choose one at all, the tables in [`limit`].
 //!
 //! # The chapters, in the order to read them
 //! 1. [`time`]: instants and spans, and [`rate`]: how many, per how long.
@@ -36,14 +36,19 @@
 //!    line, and the exact count that they are held against.
 //! 3. [`limit`]: may this event pass? What a limiter is, and one page for each. [`outcome`] is
 //!    what it answers.
-//! 4. [`keyed`]: one limiter for many keys, in bounded memory.
-//! 5. [`traffic`]: where events come from when nobody sends any.
-//! 6. [`lab`]: the oscilloscope without its screen. [`lab::scope`] is one limiter, measured,
-//!    [`lab::compare`] the same events through several limiters at once, and [`lab::run`] what both
+//! 4. [`event`]: what is limited, with named fields, and [`policy`]: one limit or several, each for
+//!    a key made of fields.
+//! 5. [`store`]: a policy and events in, verdicts out, for many keys; [`keyed`]: one limiter for
+//!    keys of any type.
+//! 6. [`log`]: events out of files.
+//! 7. [`traffic`]: where events come from when nobody sends any.
+//! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] is one limiter, measured,
+//!    [`lab::compare`] the same events through several policies at once, and [`lab::run`] what both
 //!    have in common: a clock that is told, and commands that a link can list.
-//! 7. [`view`]: what to draw of both, and [`plot`]: the marks, scales and colours to draw with.
+//! 9. [`view`]: what to draw of both, and [`plot`]: the marks, scales and colours to draw with.
 //!
-//! Chapters 5 to 7 are behind the feature `lab`, which a service does not need.
+//! Chapter 6 is behind the feature `log`, chapters 7 to 9 behind the feature `lab`. A service needs
+//! neither.
 //!
 //! [`text`] is what all text forms share.
 //!
@@ -72,7 +77,7 @@
 //!
 //! **Text forms** are read by `FromStr`, written by `Display`, and come back as what they were:
 //! [`Span`] `1h30m`, [`Rate`] `10/1m`, [`Pattern`] `bursts`, [limiters](limit::FORMS)
-//! `gcra 10/1s burst 20`.
+//! `gcra 10/1s burst 20`, [policies](policy) `6/10s per user & 10/10s per ip`.
 //!
 //! **The same bits everywhere.** Exponentials and logarithms are those of the `libm` crate, so the
 //! same events give the same bits natively, in WebAssembly and on every machine.
@@ -89,14 +94,12 @@
 //! | 4 | `web`, the page, in WebAssembly only; the programs | all |
 //! | 3 | [`view`] | 0, 1, 2, p |
 //! | 2 | [`lab`] | 0, 1 |
-//! | 1 | [`keyed`], [`traffic`] | 0 |
-//! | 0 | [`text`], [`time`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
+//! | 1 | [`event`], [`policy`], [`store`], [`log`], [`traffic`], [`keyed`] | 0, and those before it |
+//! | 0 | [`text`], [`time`], [`civil`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
 //! | p | [`plot`] | nothing of ours |
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[cfg(feature = "serde")]
-mod as_text;
 #[cfg(any(feature = "lab", feature = "log"))]
 pub mod civil;
 pub mod estimate;

@@ -42,6 +42,8 @@
 //! EARRRL. They count every event that was put to them, whoever refused it, as they do when they
 //! are alone.
 
+#[cfg(feature = "serde")]
+mod as_text;
 mod decide;
 mod key;
 mod text;

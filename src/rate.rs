@@ -114,7 +114,8 @@ impl Rate {
     /// # Errors
     /// When it is no count, slash and time interval.
     pub fn from_exim(text: &str) -> Result<Self, ParseError> {
-        let tight: String = text.split(' ').collect();
+        // Exim passes over the space around a slash, and nowhere else.
+        let tight = text.split('/').map(str::trim).collect::<Vec<_>>().join("/");
         let read = Rate::read(&tight, |suffix| match suffix {
             "" => Ok(1.0),
             "K" | "k" => Ok(1024.0),

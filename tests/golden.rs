@@ -139,10 +139,10 @@ fn the_blue_line_after_a_while() {
 #[test]
 fn when_to_come_back_after_a_burst() {
     let exim = limiter("10/1m", Mode::Strict);
-    let mut state = None;
+    let mut state = exim.initial();
     let outcomes = [0; 12].map(|_| exim.check(&mut state, Time::ZERO, 1.0));
     assert_eq!(outcomes.map(|o| o.is_allowed()).iter().filter(|&&allowed| allowed).count(), 10);
-    assert_eq!(outcomes[11].retry_after(), Some(Retry::After(span(16.431734))));
+    assert_eq!(exim.retry_after(&state, Time::ZERO, 1.0), Retry::After(span(16.431734)));
     assert_eq!(outcomes[11].limit, 10.0);
     assert!((outcomes[11].level - 12.0).abs() < 1e-8, "{}", outcomes[11].level);
 }
@@ -150,14 +150,15 @@ fn when_to_come_back_after_a_burst() {
 #[test]
 fn equality_is_over() {
     let one = limiter("1/1m", Mode::Strict);
-    let verdict = one.measure(&mut None, Time::ZERO, 1.0);
-    assert!(verdict.over && verdict.rate == 1.0);
-    assert_eq!(one.check(&mut None, Time::ZERO, 1.0).retry_after(), Some(Retry::Never));
+    let mut state = one.initial();
+    let outcome = one.check(&mut state, Time::ZERO, 1.0);
+    assert!(!outcome.is_allowed() && outcome.level == 1.0);
+    assert_eq!(one.retry_after(&state, Time::ZERO, 1.0), Retry::Never);
     // So is one that counts for the whole limit, however long the silence before it.
     let ten = limiter("10/1m", Mode::Strict);
-    let mut state = Some(Measured { rate: 1.0, at: Time::ZERO });
-    assert!(ten.measure(&mut state, at(1e9), 10.0).over);
-    assert_eq!(ten.check(&mut state, at(1e9), 10.0).retry_after(), Some(Retry::Never));
+    let mut state = Measured { rate: 1.0, at: Time::ZERO };
+    assert!(!ten.check(&mut state, at(1e9), 10.0).is_allowed());
+    assert_eq!(ten.retry_after(&state, at(1e9), 10.0), Retry::Never);
 }
 
 /// Five events a second against ten in ten seconds, from a sender that keeps trying for a
@@ -165,7 +166,8 @@ fn equality_is_over() {
 #[test]
 fn strict_shuts_out_and_leaky_lets_the_limit_through() {
     let passed = |mode| {
-        let (exim, mut state) = (limiter("10/10s", mode), None);
+        let exim = limiter("10/10s", mode);
+        let mut state = exim.initial();
         let pass =
             |i: &i64| exim.check(&mut state, Time::from_micros(i * 200_000), 1.0).is_allowed();
         (0..300).filter(pass).collect::<Vec<_>>()

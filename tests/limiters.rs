@@ -5,17 +5,19 @@
 
 #[path = "limiters/adaptive.rs"]
 mod adaptive;
-#[path = "limiters/all_of.rs"]
-mod all_of;
 #[path = "limiters/article.rs"]
 mod article;
 #[path = "limiters/backwards.rs"]
 mod backwards;
+#[path = "limiters/charging.rs"]
+mod charging;
 mod common;
 #[path = "limiters/counting.rs"]
 mod counting;
 #[path = "limiters/edges.rs"]
 mod edges;
+#[path = "common/random.rs"]
+mod random;
 #[path = "limiters/same.rs"]
 mod same;
 #[path = "limiters/text.rs"]
@@ -25,127 +27,4 @@ mod waiting;
 #[path = "limiters/worst.rs"]
 mod worst;
 
-use proptest::prelude::*;
-use ratescope::limit::any::AnyLimiter;
-use ratescope::{Limiter, Outcome, Rate, Span, Time};
-
-/// The kinds, each with a limit of `{rate}`, a number `{n}` and spans in terms of its period.
-const KINDS: [&str; 14] = [
-    "token-bucket {rate} burst {n}",
-    "gcra {rate} burst {n}",
-    "leaky-bucket {rate} queue {n}",
-    "fixed-window {rate}",
-    "sliding-window {rate} precision {short}",
-    "sliding-counter {rate}",
-    "sliding-log {rate}",
-    "{rate} & gcra {rate} burst {n} & sliding-log {rate}",
-    "exim {rate} leaky",
-    "adaptive x3 decay {per} increase {long} floor {n}",
-    "exim {rate} strict",
-    "earrrl {rate} half-life {short}",
-    "earrrl {rate} half-life {long}",
-    "adaptive x1.5 decay {per} increase {long} floor {n} strict",
-];
-
-/// Those that count in whole numbers, but for the one of several limits.
-const COUNTING: &[&str] = KINDS.split_at(7).0;
-
-/// Those that count only what they allowed.
-const ALLOWED_ONLY: &[&str] = KINDS.split_at(10).0;
-
-/// Those that measure a rate.
-const RATES: &[&str] = KINDS.split_at(8).1;
-
-/// A limiter and the scale that its events are of.
-#[derive(Clone, Debug)]
-struct Case {
-    limiter: AnyLimiter,
-    count: f64,
-    period: Span,
-}
-
-fn limiter(text: &str) -> AnyLimiter {
-    text.parse().unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// A limiter made from one of the [`KINDS`].
-fn case(kind: &str, count: f64, period: Span, n: f64) -> Case {
-    let times = |factor: f64| Span::from_secs(period.secs() * factor).unwrap();
-    let text = kind
-        .replace("{rate}", &Rate::new(count, period).unwrap().to_string())
-        .replace("{per}", &period.to_string())
-        .replace("{short}", &times(1.0 / 7.0).to_string())
-        .replace("{long}", &times(20.0).to_string())
-        .replace("{n}", &n.to_string());
-    Case { limiter: limiter(&text), count, period }
-}
-
-/// A limiter of any of `kinds`, of 1 to a million events in a millisecond to a year.
-fn cases(kinds: &'static [&'static str]) -> impl Strategy<Value = Case> {
-    let count = prop_oneof![(1u32..30).prop_map(f64::from), magnitude(0.0, 6.0)];
-    let period = prop_oneof![
-        Just(Span::seconds(1)),
-        Just(Span::minutes(1)),
-        magnitude(-3.0, 7.5).prop_map(|s| Span::from_secs(s).unwrap()),
-    ];
-    let part = prop_oneof![Just(1.0), magnitude(-0.5, 1.0)];
-    let kind = prop::sample::select(kinds);
-    (kind, count, period, part)
-        .prop_map(|(kind, count, period, part)| case(kind, count, period, (count * part).max(1.0)))
-}
-
-/// A number anywhere between 10^`from` and 10^`to`, each order of magnitude as likely.
-fn magnitude(from: f64, to: f64) -> impl Strategy<Value = f64> {
-    (from..to).prop_map(|exponent| 10f64.powf(exponent))
-}
-
-/// An event in terms of a limiter: the gap before it in periods, its cost in limits. A cost of
-/// less than a hundredth of the limit stands for 1.
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    gap: f64,
-    cost: f64,
-}
-
-/// Steps with time running forwards or, if `backwards`, now and then the other way.
-fn steps(backwards: bool) -> impl Strategy<Value = Vec<Step>> {
-    let sign = if backwards { -1.0 } else { 1.0 };
-    let gap = prop_oneof![
-        3 => Just(0.0),
-        6 => magnitude(-4.0, 0.7),
-        1 => magnitude(-4.0, 0.7).prop_map(move |gap| sign * gap),
-    ];
-    let cost = prop_oneof![4 => Just(0.0), 4 => magnitude(-2.0, 0.05)];
-    let step = (gap, cost).prop_map(|(gap, cost)| Step { gap, cost });
-    prop::collection::vec(step, 1..60)
-}
-
-impl Case {
-    fn cost(&self, step: Step) -> f64 {
-        if step.cost < 0.01 { 1.0 } else { step.cost * self.count }
-    }
-
-    /// The steps as times and costs, from an origin that is no edge of a window.
-    fn events(&self, steps: &[Step]) -> Vec<(Time, f64)> {
-        let mut now = 1_234_567;
-        let event = |step: &Step| {
-            now += (step.gap * self.period.secs() * 1e6) as i64;
-            (Time::from_micros(now), self.cost(*step))
-        };
-        steps.iter().map(event).collect()
-    }
-
-    /// The outcomes of the steps, and the state that they leave at the time of the last.
-    fn run(&self, steps: &[Step]) -> (Vec<Outcome>, <AnyLimiter as Limiter>::State, Time) {
-        let (mut state, mut now, mut outcomes) = (self.limiter.initial(), Time::ZERO, Vec::new());
-        for (at, cost) in self.events(steps) {
-            now = at;
-            outcomes.push(self.limiter.check(&mut state, at, cost));
-        }
-        (outcomes, state, now)
-    }
-}
-
-fn micros_later(at: Time, micros: i64) -> Time {
-    Time::from_micros(at.as_micros() + micros)
-}
+use random::*;

@@ -21,19 +21,21 @@ fn assert_near(what: &str, got: f64, want: f64, part: f64) {
 #[track_caller]
 fn replay(file: &str) {
     let (_, json) = EXIM.iter().find(|(name, _)| *name == file).unwrap();
-    let mut states: BTreeMap<String, Option<Measured>> = BTreeMap::new();
+    let mut states: BTreeMap<String, Measured> = BTreeMap::new();
     let mut answers = 0;
     for (i, attempt) in exim(json).iter().enumerate() {
         let Some(theirs) = &attempt.answer else { continue };
         answers += 1;
         let (limiter, what) = (attempt.limiter(), format!("{file}, event {i}"));
-        let state = states.entry(attempt.key.clone()).or_default();
+        let state = states.entry(attempt.key.clone()).or_insert_with(|| limiter.initial());
         let asked = limiter.peek(state, attempt.at, attempt.cost);
-        let ours = limiter.measure(state, attempt.at, attempt.cost);
-        assert_eq!(ours.over, theirs.over, "{what}: the verdict at {}", ours.rate);
-        assert_eq!(asked.is_allowed(), !theirs.over || limiter.measures_only(), "{what}");
-        assert_eq!(format!("{:.1}", ours.rate), theirs.printed, "{what}: $sender_rate");
-        let stored = state.unwrap();
+        let ours = limiter.check(state, attempt.at, attempt.cost);
+        assert_eq!(ours, asked, "{what}: asked before");
+        let over = ours.level >= ours.limit;
+        assert_eq!(over, theirs.over, "{what}: the verdict at {}", ours.level);
+        assert_eq!(ours.is_allowed(), !theirs.over || limiter.measures_only(), "{what}");
+        assert_eq!(format!("{:.1}", ours.level), theirs.printed, "{what}: $sender_rate");
+        let stored = *state;
         assert_near(&what, stored.rate, theirs.stored.rate, 1e-6);
         assert_eq!(stored.at, theirs.stored.at, "{what}: when it was stored");
     }

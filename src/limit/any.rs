@@ -4,13 +4,11 @@
 //! use ratescope::limit::any::AnyLimiter;
 //! use ratescope::{Limiter, Time};
 //!
-//! let limiter: AnyLimiter = "3/1s & sliding-log 10/1m".parse()?;
+//! let limiter: AnyLimiter = "sliding-log 3/1s".parse()?;
 //! let mut state = limiter.initial();
 //! let outcomes = [0; 4].map(|_| limiter.check(&mut state, Time::ZERO, 1.0));
-//! assert_eq!(
-//!     outcomes[3].to_string(),
-//!     "refused: level 4, limit 3; allowed again in 1s",
-//! );
+//! assert_eq!(outcomes[3].to_string(), "refused: level 4, limit 3");
+//! assert_eq!(limiter.retry_after(&state, Time::ZERO, 1.0).to_string(), "in 1s");
 //!
 //! // A mistake is known by its place.
 //! let error = "gcra 10/1m brust 3".parse::<AnyLimiter>().unwrap_err();

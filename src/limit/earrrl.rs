@@ -25,7 +25,7 @@
 //! ```
 
 use super::retry::wait_until;
-use super::{Limiter, SHORTEST, amount, is_cost};
+use super::{LONG_AGO, Limiter, SHORTEST, amount, is_cost};
 use crate::estimate::recent_average::{Impulse, RecentAverage as Estimator};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -103,8 +103,9 @@ impl Limiter for Earrrl {
     /// The impulse: 16 bytes.
     type State = Impulse;
 
+    /// Nothing, an endless gap ago.
     fn initial(&self) -> Impulse {
-        Impulse::default()
+        Impulse { size: 0.0, at: LONG_AGO }
     }
 
     fn peek(&self, state: &Impulse, now: Time, cost: f64) -> Outcome {

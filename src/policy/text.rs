@@ -1,5 +1,6 @@
 //! The text form of a policy.
 
+use super::key::is_limiter;
 use super::{LIMITS, Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;
 use crate::rate::Rate;
@@ -88,13 +89,17 @@ fn known(defaults: &Defaults) -> String {
     }
 }
 
-/// The limits of a text, each with the byte at which it begins. They are joined by `&`, or by a
-/// `+` that does not stand within the word after `per`: links of old have it in place of `&`.
+/// The limits of a text, each with the byte at which it begins. They are joined by `&`, or by `+`,
+/// which links have in place of it. Within the word after `per` a `+` joins fields, unless a
+/// limiter follows, whose name no field can have: links of old have `per user+gcra`.
 pub(crate) fn limit_texts(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let in_key = |at: usize| {
-        let before = &text[..at];
-        let word = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
-        word < at && before[..word].split_whitespace().next_back() == Some("per")
+        let (before, after) = (&text[..at], text[at + 1..].trim_start());
+        let mut words = before.rsplit(char::is_whitespace);
+        let begun = words.next().is_some_and(|word| !word.is_empty());
+        let key = begun && words.find(|word| !word.is_empty()) == Some("per");
+        let next = after.split(|c: char| c.is_whitespace() || matches!(c, '&' | '+')).next();
+        key && !next.is_some_and(|next| next.contains('/') || is_limiter(next))
     };
     let joint = move |&(at, c): &(usize, char)| c == '&' || (c == '+' && !in_key(at));
     let ends = text.char_indices().filter(joint).map(|(at, _)| at).chain([text.len()]);

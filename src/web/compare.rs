@@ -6,7 +6,8 @@
 use super::canvas::Canvas;
 use super::comparison::Comparison;
 use super::{STILL, said, tell_of_panics};
-use crate::lab::compare::{Named, Settings};
+use crate::lab::compare::Settings;
+use crate::lab::run::Named;
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::palette::Theme;
@@ -266,7 +267,7 @@ impl Compare {
             true => format!("at most {} in any {}", axis::readout(most), settings.budget.per()),
             false => "no bound on what passes".to_owned(),
         };
-        format!("{}: {bound}", lane.policy().to_string())
+        format!("{}: {bound}", lane.policy())
     }
 
     /// Allowed, refused, the share that was allowed, and when the next event passes: four texts a

@@ -2,10 +2,10 @@
 
 use super::earrrl;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Decision, Limiter, Outcome, Retry, Time};
+use ratescope::{Decision, Event, Limiter, Outcome, Policy, Retry, Store, Time};
 
 /// A limiter of every kind, on a scale at which the events of [`decisions`] are too many.
-const LIMITERS: [&str; 14] = [
+const LIMITERS: [&str; 13] = [
     "exim 10/1m strict",
     "exim 10/1m leaky",
     "exim 600/1h readonly",
@@ -19,17 +19,43 @@ const LIMITERS: [&str; 14] = [
     "sliding-log 10/1m",
     "adaptive x2 decay 1m increase 10m floor 5 leaky",
     "adaptive x2 decay 1m increase 10m floor 5 strict",
-    "3/1s & gcra 10/1m & sliding-window 100/1h precision 1m",
 ];
 
+/// Several at once.
+const POLICY: &str = "3/1s & gcra 10/1m & sliding-window 100/1h precision 1m";
+
 /// What each limiter decides about the same 2,000 events, a line each: how many it allows, and a
-/// checksum of every number in every outcome.
+/// checksum of every number in every outcome and of what is answered when it is asked.
 pub fn decisions() -> String {
-    LIMITERS.iter().map(|text| format!("{text}: {}\n", decide(&text.parse().unwrap()))).collect()
+    let line = |text: &&str| format!("{text}: {}\n", limiter(&text.parse().unwrap()));
+    let limiters: String = LIMITERS.iter().map(line).collect();
+    format!("{limiters}{POLICY}: {}\n", policy(POLICY.parse().unwrap()))
 }
 
-fn decide(limiter: &AnyLimiter) -> String {
-    let (mut state, mut now, mut random) = (limiter.initial(), 1_700_000_000_000_000, 1u64);
+fn limiter(limiter: &AnyLimiter) -> String {
+    let mut state = limiter.initial();
+    decide(|sum, at, cost| {
+        let outcome = limiter.check(&mut state, at, cost);
+        sum.outcome(outcome, || limiter.retry_after(&state, at, cost));
+        sum.add(limiter.remaining(&state, at).to_bits());
+        sum.add(limiter.reset_after(&state, at).secs().to_bits());
+        outcome.is_allowed()
+    })
+}
+
+fn policy(policy: Policy) -> String {
+    let store = Store::new(policy, 1);
+    decide(|sum, time, cost| {
+        let event = Event { time, cost, fields: &() };
+        let verdict = store.check(&event);
+        sum.outcome(verdict.outcome, || store.retry_after(&event));
+        sum.add(verdict.by as u64);
+        verdict.is_allowed()
+    })
+}
+
+fn decide(mut check: impl FnMut(&mut Checksum, Time, f64) -> bool) -> String {
+    let (mut now, mut random) = (1_700_000_000_000_000, 1u64);
     let (mut allowed, mut sum) = (0, Checksum(0xcbf2_9ce4_8422_2325));
     for _ in 0..2000 {
         // Knuth's MMIX generator: 0 to 16 s apart, now and then 16 s backwards; mostly of cost 1.
@@ -38,12 +64,7 @@ fn decide(limiter: &AnyLimiter) -> String {
         let (gap, kind) = ((random >> 40) as i64, random >> 37 & 7);
         now += if kind == 0 { -16_000_000 } else { gap };
         let cost = if kind < 6 { 1.0 } else { (random >> 32 & 31) as f64 / 8.0 };
-        let at = Time::from_micros(now);
-        let outcome = limiter.check(&mut state, at, cost);
-        allowed += u32::from(outcome.is_allowed());
-        sum.outcome(outcome);
-        sum.add(limiter.remaining(&state, at).to_bits());
-        sum.add(limiter.reset_after(&state, at).secs().to_bits());
+        allowed += u32::from(check(&mut sum, Time::from_micros(now), cost));
     }
     format!("{allowed} allowed, {:016x}", sum.0)
 }
@@ -57,15 +78,15 @@ impl Checksum {
         self.0 ^= self.0 >> 29;
     }
 
-    fn outcome(&mut self, outcome: Outcome) {
+    fn outcome(&mut self, outcome: Outcome, retry_after: impl Fn() -> Retry) {
         self.add(u64::from(outcome.is_allowed()));
         self.add(outcome.level.to_bits());
         self.add(outcome.limit.to_bits());
-        self.add(match outcome.decision {
-            Decision::Allowed { wait } => wait.secs().to_bits(),
-            Decision::Denied { retry_after: Retry::After(wait) } => wait.secs().to_bits(),
-            Decision::Denied { retry_after: Retry::Never } => u64::MAX,
-        });
+        let wait = match outcome.decision {
+            Decision::Allowed { wait } => Some(wait),
+            Decision::Refused => retry_after().wait(),
+        };
+        self.add(wait.map_or(u64::MAX, |wait| wait.secs().to_bits()));
     }
 }
 

@@ -1,6 +1,6 @@
 //! How much control over its limit the adaptive limiter gives to a sender.
 
-use crate::{limiter, magnitude, micros_later};
+use crate::{limiter, magnitude, micros_later, refused};
 use proptest::prelude::*;
 use ratescope::limit::adaptive::Adaptive;
 use ratescope::limit::any::AnyLimiter;
@@ -21,7 +21,7 @@ fn greedy(limit: &Adaptive, spans: i32) -> Vec<(f64, f64)> {
     for i in 1..=spans {
         let end = Time::from_secs(f64::from(i) * step).unwrap();
         while now < end {
-            now = match limit.check(&mut state, now, 1.0).retry_after() {
+            now = match refused(limit, &mut state, now, 1.0) {
                 None => micros_later(now, 1),
                 Some(Retry::After(wait)) => now.after(wait),
                 Some(Retry::Never) => unreachable!(),
@@ -61,7 +61,7 @@ fn an_attack_stays_below_the_bound() {
         let mut highest = 0.0f64;
         for i in 0..20_000 {
             let now = Time::from_micros(i * 5_000);
-            limit.check(&mut state, now, 1.0);
+            let _ = limit.check(&mut state, now, 1.0);
             let habit = limit.smoothed_at(&state, now);
             let most = limit.highest_after(0.0, Time::ZERO.until(now));
             assert!(habit <= most * (1.0 + 1e-12), "{habit} of {most} at {now}");
@@ -113,7 +113,7 @@ proptest! {
         let (mut state, mut now) = (limit.initial(), Time::ZERO);
         for (gap, cost) in events {
             now = now.after(Span::from_secs(gap * 100.0).unwrap());
-            limit.check(&mut state, now, cost * floor);
+            let _ = limit.check(&mut state, now, cost * floor);
             let most = limit.highest_after(0.0, Time::ZERO.until(now));
             let habit = limit.smoothed_at(&state, now);
             prop_assert!(habit <= most * (1.0 + 1e-12), "{habit} of {most}");

@@ -5,7 +5,7 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::earrrl::Earrrl;
 use ratescope::{Limiter, Time};
 
-fn earrrl(text: &str) -> RecentAverage {
+fn earrrl(text: &str) -> Earrrl {
     let AnyLimiter::Earrrl(limiter) = limiter(text) else { unreachable!() };
     limiter
 }
@@ -15,11 +15,11 @@ fn seconds(seconds: f64) -> Time {
 }
 
 /// Periodic requests from 50 s to 200 s, in number: those sent up to `end`.
-fn track(limiter: &RecentAverage, gap: f64, end: f64) -> <RecentAverage as Limiter>::State {
+fn track(limiter: &Earrrl, gap: f64, end: f64) -> <Earrrl as Limiter>::State {
     let mut state = limiter.initial();
     let sent = (0..).map(|i| seconds(50.0 + f64::from(i) * gap));
     for at in sent.take_while(|at| *at < seconds(end)) {
-        limiter.count(&mut state, at, 1.0, true);
+        limiter.record(&mut state, at, 1.0, true);
     }
     state
 }

@@ -1,6 +1,6 @@
 //! Time running backwards: never mints allowance, never locks out for longer than a period.
 
-use crate::{COUNTING, Case, KINDS, RATES, cases, magnitude, steps};
+use crate::{COUNTING, Case, KINDS, RATES, cases, magnitude, refused, steps};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::{Limiter, Retry, Time};
@@ -42,7 +42,7 @@ proptest! {
         let room = |at| case.limiter.remaining(&state, at);
         prop_assert!(room(then) <= room(now) * (1.0 + 1e-12) + 1e-9, "{} and {}", room(then), room(now));
         for cost in [1.0, case.count / 2.0] {
-            let passes = |at| case.limiter.peek(&state, at, cost).passes();
+            let passes = |at| case.limiter.peek(&state, at, cost).is_allowed();
             prop_assert!(passes(now) || !passes(then));
         }
     }
@@ -72,7 +72,7 @@ proptest! {
     ) {
         let (_, mut state, now) = case.run(&steps);
         let then = earlier(now, case.period.secs() * 1e6, back);
-        if let Some(Retry::After(wait)) = case.limiter.check(&mut state, then, 1.0).retry_after() {
+        if let Some(Retry::After(wait)) = refused(&case.limiter, &mut state, then, 1.0) {
             let most = longest_wait(&case) + longest_period(&case);
             prop_assert!(wait.secs() <= most, "{wait} of {most}: {}", case.limiter);
             prop_assert!(case.limiter.check(&mut state, then.after(wait), 1.0).is_allowed());
@@ -93,12 +93,12 @@ proptest! {
         // A refused event that is not counted leaves what was counted before to decay.
         let counted = case.events(&steps).into_iter().zip(outcomes).rfind(|(_, o)| o.is_allowed());
         let decayed = counted.map_or(0.0, |((at, _), _)| now.since(at));
-        let set_back = case.limiter.check(&mut state, then, 1.0);
-        let in_place = case.limiter.check(&mut there, now, 1.0);
-        if let Some(Retry::After(wait)) = set_back.retry_after() {
-            let Some(Retry::After(usual)) = in_place.retry_after() else { return Ok(()) };
+        let set_back = refused(&case.limiter, &mut state, then, 1.0);
+        let in_place = refused(&case.limiter, &mut there, now, 1.0);
+        if let Some(Retry::After(wait)) = set_back {
+            let Some(Retry::After(usual)) = in_place else { return Ok(()) };
             prop_assert!(wait.secs() <= usual.secs() + decayed + case.period.secs() + 1e-5);
-            prop_assert!(case.limiter.peek(&state, then.after(wait), 1.0).passes());
+            prop_assert!(case.limiter.peek(&state, then.after(wait), 1.0).is_allowed());
         }
     }
 }

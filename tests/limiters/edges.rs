@@ -1,8 +1,8 @@
 //! Each limiter at its edges, one by one.
 
-use crate::limiter;
+use crate::{KINDS, case, limiter};
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Limiter, Time};
+use ratescope::{Limiter, Span, Time};
 
 /// How many of `times` pass.
 fn passed(text: &str, times: impl IntoIterator<Item = f64>) -> Vec<bool> {
@@ -56,6 +56,18 @@ fn time_before_the_origin() {
     }
     for text in ["gcra 1/10s", "token-bucket 1/10s", "sliding-log 1/10s", "exim 2/10s"] {
         assert!(passed(text, [-1e9])[0], "{text}");
+    }
+}
+
+/// A sender that was never seen has nothing to wait for, wherever the origin of time is.
+#[test]
+fn who_was_never_seen_is_reset() {
+    for kind in KINDS {
+        let limiter = case(kind, 10.0, Span::seconds(1), 10.0).limiter;
+        for at in [i64::MIN, -1_000_000_000, 0, 1_000_000_000] {
+            let reset = limiter.reset_after(&limiter.initial(), Time::from_micros(at));
+            assert_eq!(reset, Span::ZERO, "{limiter} at {at}");
+        }
     }
 }
 
@@ -114,8 +126,8 @@ fn a_tiny_recent_average_is_reset_when_an_event_passes() {
     let limiter = limiter("earrrl 1/7s half-life 1us");
     let mut state = limiter.initial();
     let now = Time::from_micros(144);
-    limiter.check(&mut state, Time::from_micros(143), 1.0);
-    limiter.check(&mut state, now, 10.0);
+    let _ = limiter.check(&mut state, Time::from_micros(143), 1.0);
+    let _ = limiter.check(&mut state, now, 10.0);
     let reset = now.after(limiter.reset_after(&state, now));
     assert!(limiter.check(&mut state, reset, 1.0).is_allowed());
 }
@@ -126,7 +138,7 @@ fn more_than_a_counter_can_hold_is_over() {
     let limiter = limiter("sliding-counter 1000000000000/9000000000000s");
     let mut state = limiter.initial();
     for at in [-5, 0] {
-        (0..40).for_each(|_| limiter.count(&mut state, Time::from_micros(at), 1e12, true));
+        (0..40).for_each(|_| limiter.record(&mut state, Time::from_micros(at), 1e12, true));
     }
     assert!(!limiter.peek(&state, Time::ZERO, 1e12).is_allowed());
 }
@@ -137,11 +149,11 @@ fn a_log_shrinks() {
     let AnyLimiter::SlidingLog(limiter) = limiter("sliding-log 10000/1s") else { panic!() };
     let mut state = limiter.initial();
     for at in 0..10_000 {
-        limiter.check(&mut state, Time::from_micros(at), 1.0);
+        let _ = limiter.check(&mut state, Time::from_micros(at), 1.0);
     }
     assert!(state.bytes() >= 160_000);
     for second in 2..20 {
-        limiter.check(&mut state, Time::from_micros(second * 1_000_000), 1.0);
+        let _ = limiter.check(&mut state, Time::from_micros(second * 1_000_000), 1.0);
     }
     assert_eq!((state.len(), state.bytes() < 2_000), (1, true));
 }

@@ -53,12 +53,9 @@ fn words_left_out() {
             "adaptive x3 decay 30s increase 2h floor 5 strict",
         ),
         ("10/1s", "fixed-window 10/1s"),
-        (
-            "10/1s & 120/1m & 240/1h precision 1m",
-            "fixed-window 10/1s & fixed-window 120/1m & sliding-window 240/1h precision 1m",
-        ),
+        ("240/1h precision 1m", "sliding-window 240/1h precision 1m"),
         ("  gcra\t10/1s  ", "gcra 10/1s burst 10"),
-        ("64K/1h&gcra 10/1s", "fixed-window 64000/1h & gcra 10/1s burst 10"),
+        ("64K/1h", "fixed-window 64000/1h"),
     ] {
         assert_eq!(read.parse::<AnyLimiter>().unwrap().to_string(), written);
     }
@@ -90,8 +87,18 @@ fn mistakes_are_pointed_at() {
         ("adaptive 3 decay 1m floor 5", "3", "not a factor; write adaptive xFACTOR decay SPAN"),
         ("adaptive x3 decay 1m", "", "the floor is missing; write adaptive xFACTOR"),
         ("adaptive x3 decay 1 floor 5", "1", "a unit is missing; write 1s, 1m or 1h"),
-        ("10/1s & gcra 5/1s size 3", "size", "not read; write gcra RATE [burst N]"),
-        ("10/1s & ", " ", "a limiter is missing"),
+        ("gcra 5/1s size 3", "size", "not read; write gcra RATE [burst N]"),
+        // Several limits are a policy.
+        ("10/1s & 5/1s", "&", "not read; write a rate and perhaps a precision"),
+        ("gcra 10/1s per user", "per", "not read; write gcra RATE [burst N]"),
+        // It would keep as many events, for every key.
+        (
+            "sliding-log 1000000000000/1d",
+            "1000000000000/1d",
+            "the count of a rate cannot be 1000000000000: it must be at most 100000, as a log keeps \
+             each event; a sliding-window takes more",
+        ),
+        ("sliding-log 100001/1d", "100001/1d", "the count of a rate cannot be 100001"),
         ("10/1s precision 100ms strict", "strict", "not read; write a rate and perhaps"),
     ] {
         let error = text.parse::<AnyLimiter>().unwrap_err();

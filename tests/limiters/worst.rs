@@ -81,8 +81,8 @@ fn states_are_a_few_words() {
     fn bytes<L: Limiter>() -> usize {
         size_of::<L::State>()
     }
-    assert_eq!(bytes::<exim::Exim>(), 24);
-    assert_eq!(bytes::<recent_average::RecentAverage>(), 16);
+    assert_eq!(bytes::<exim::Exim>(), 16);
+    assert_eq!(bytes::<earrrl::Earrrl>(), 16);
     assert_eq!(bytes::<token_bucket::TokenBucket>(), 24);
     assert_eq!(bytes::<gcra::Gcra>(), 16);
     assert_eq!(bytes::<leaky_bucket::LeakyBucket>(), 16);

@@ -25,9 +25,9 @@ fn record(limiter: &AnyLimiter, events: &[Sent], end: Time) -> Vec<Sample> {
         let column = last.min(end.as_micros() - 1);
         while let Some((at, cost, _)) = events.next_if(|(at, _, _)| at.as_micros() <= column) {
             let answer = limiter.peek(&state, *at, *cost);
-            limiter.check(&mut state, *at, *cost);
+            let _ = limiter.check(&mut state, *at, *cost);
             let judged =
-                Judged { at: *at, wait: answer.wait, level: answer.level, limit: answer.limit };
+                Judged { at: *at, wait: answer.wait(), level: answer.level, limit: answer.limit };
             let after = limiter.peek(&state, *at, 0.0);
             let (level, limit) = (after.level, after.limit);
             samples.push(Sample { at: at.as_micros(), level, limit, judged: Some(judged) });
@@ -85,7 +85,8 @@ fn every_column_holds_what_happened_in_it() {
     let events = merged(&[(&stream(Pattern::Poisson, "2/1s", 1, 0.0, end), 1.5, 0)]);
     assert_eq!(replay.sent(), events.len() as u64);
     for lane in replay.lanes() {
-        let limiter = lane.limiter_text().parse::<AnyLimiter>().unwrap();
+        let [limit] = lane.policy().limits() else { panic!("one limit") };
+        let limiter = limit.limiter.clone();
         let fresh = limiter.peek(&limiter.initial(), Time::ZERO, 0.0);
         let samples = record(&limiter, &events, at(end));
         for k in 0..LEVELS {

@@ -3,7 +3,7 @@
 use super::*;
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Limiter, Retry, Span};
+use ratescope::{Event, Limiter, Retry, Span, Store};
 
 /// Verdicts of a limiter that is given events of one sender.
 fn alone(limiter: &str, events: impl Iterator<Item = Sent>) -> (u64, u64) {
@@ -39,15 +39,20 @@ fn a_lane_decides_as_the_limiter_alone() {
     assert_eq!(replay.lanes().len(), FORMS.len());
     for (lane, text) in replay.lanes().iter().zip(texts) {
         assert_eq!(counts(lane), alone(text, events().into_iter()), "{text}");
-        assert_eq!(lane.limiter_text(), text.parse::<AnyLimiter>().unwrap().to_string());
+        assert_eq!(
+            lane.policy().to_string(),
+            format!("{} per address", text.parse::<AnyLimiter>().unwrap())
+        );
     }
 }
 
 #[test]
 fn several_limits_decide_as_all_of_them() {
     let text = "gcra 10/10s & sliding-log 30/1m & exim 8/10s strict";
-    let replay = scripted(text);
-    assert_eq!(counts(&replay.lanes()[0]), alone(text, events().into_iter()));
+    let (replay, store) = (scripted(text), Store::new(text.parse().unwrap(), 1));
+    let passes = |(time, cost, _)| store.check(&Event { time, cost, fields: &() }).is_allowed();
+    let (all, allowed) = (events().len(), events().into_iter().filter(|e| passes(*e)).count());
+    assert_eq!(counts(&replay.lanes()[0]), (allowed as u64, (all - allowed) as u64));
     assert_eq!(replay.lanes()[0].unit(), "of the tightest");
 }
 
@@ -72,9 +77,11 @@ fn per_user_and_per_address_together() {
     let mut all = address.initial();
     let mut allowed = 0;
     for (at, cost, who) in events() {
-        if user.peek(&users[who], at, cost).passes() && address.peek(&all, at, cost).passes() {
-            user.count(&mut users[who], at, cost, true);
-            address.count(&mut all, at, cost, true);
+        if user.peek(&users[who], at, cost).is_allowed()
+            && address.peek(&all, at, cost).is_allowed()
+        {
+            user.record(&mut users[who], at, cost, true);
+            address.record(&mut all, at, cost, true);
             allowed += 1;
         }
     }
@@ -93,7 +100,7 @@ fn another_budget_keeps_the_lanes_that_it_does_not_touch() {
     replay.set("budget", "20/10s").unwrap();
     let now: Vec<_> = replay.lanes().iter().map(counts).collect();
     assert_eq!(now, [before[0], (0, 0), before[2]]);
-    assert_eq!(replay.lanes()[1].limiter_text(), "exim 20/10s strict");
+    assert_eq!(replay.lanes()[1].policy().to_string(), "exim 20/10s strict per address");
     // Only the lane that began anew has forgotten.
     replay.advance(at(40.0), usize::MAX);
     let untouched = run(&[("lanes", "gcra 5/10s;exim strict;adaptive x2 decay 2s floor 3")], 40.0);
@@ -179,13 +186,13 @@ fn what_a_lane_says_of_itself() {
     let now = replay.now();
     let [exim, _, bucket, .., log, adaptive] = replay.lanes() else { panic!("eight lanes") };
     assert_eq!(bucket.level(now), (10.0, 10.0));
-    assert_eq!(bucket.again(now), Retry::After(Span::seconds(1)));
-    assert_eq!(log.again(now), Retry::After(Span::seconds(10)));
+    assert_eq!(bucket.retry_after(now), Retry::After(Span::seconds(1)));
+    assert_eq!(log.retry_after(now), Retry::After(Span::seconds(10)));
     // A period is open at its beginning, so it is a microsecond short of the next token.
     assert_eq!((bucket.max_admitted(1.0), log.max_admitted(1.0)), (19.999999, 10.0));
     assert_eq!(adaptive.max_admitted(1.0), f64::INFINITY);
     assert!(adaptive.doubling_time().is_some() && exim.doubling_time().is_none());
     // Asked about the settings' cost.
     replay.set("cost", "11").unwrap();
-    assert_eq!(replay.lanes()[2].again(now), Retry::Never);
+    assert_eq!(replay.lanes()[2].retry_after(now), Retry::Never);
 }

@@ -17,25 +17,41 @@ fn wrong<T: core::fmt::Debug>(read: Result<T, ParseError>, part: &str, problem: 
 #[test]
 fn a_rule_is_kept_as_it_is_written() {
     for (text, tidy, limits) in [
-        ("exim strict", "exim strict", "exim 10/10s strict"),
-        (" token-bucket  burst   20", "token-bucket burst 20", "token-bucket 10/10s burst 20"),
+        ("exim strict", "exim strict", "exim 10/10s strict per address"),
+        (
+            " token-bucket  burst   20",
+            "token-bucket burst 20",
+            "token-bucket 10/10s burst 20 per address",
+        ),
         ("gcra 5/1s per user", "gcra 5/1s per user", "gcra 5/1s burst 5 per user"),
-        ("3/1s", "3/1s", "fixed-window 3/1s"),
+        ("3/1s", "3/1s", "fixed-window 3/1s per address"),
+        ("exim per all", "exim per all", "exim 10/10s leaky per all"),
         (
             "fixed-window per user+gcra per address",
             "fixed-window per user & gcra per address",
-            "fixed-window 10/10s per user & gcra 10/10s burst 10",
+            "fixed-window 10/10s per user & gcra 10/10s burst 10 per address",
+        ),
+        (
+            "3/1s per user+5/1s per user+address + exim",
+            "3/1s per user & 5/1s per user+address & exim",
+            "fixed-window 3/1s per user & fixed-window 5/1s per user+address & \
+             exim 10/10s leaky per address",
+        ),
+        (
+            "fixed-window+gcra",
+            "fixed-window & gcra",
+            "fixed-window 10/10s per address & gcra 10/10s burst 10 per address",
         ),
         (
             "adaptive x3 decay 1m floor 5",
             "adaptive x3 decay 1m floor 5",
-            "adaptive x3 decay 1m increase 1h floor 5 leaky",
+            "adaptive x3 decay 1m increase 1h floor 5 leaky per address",
         ),
     ] {
         let rule: Rule = text.parse().unwrap();
         assert_eq!(rule.to_string(), tidy);
         assert_eq!(rule.to_string().parse::<Rule>().unwrap(), rule);
-        assert_eq!(replay(&[("lanes", text)]).lanes()[0].limiter_text(), limits);
+        assert_eq!(replay(&[("lanes", text)]).lanes()[0].policy().to_string(), limits);
     }
 }
 
@@ -47,12 +63,14 @@ fn a_rule_that_is_wrong_says_where() {
     wrong(rule("gcra 10/1x & exim"), "x", "not a unit");
     wrong(rule("gcra burst 0"), "0", "the burst cannot be 0");
     wrong(rule("gcra  burst"), "burst", "a value is missing after burst");
-    wrong(rule("gcra per account"), "account", "write per user or per address");
-    wrong(rule("gcra per"), "per", "not read");
+    let fields = "write per user, per address, per all";
+    wrong(rule("gcra per account"), "account", &format!("account is not a field here; {fields}"));
+    wrong(rule("gcra per"), "gcra per", &format!("whom it is for is missing; {fields}"));
+    wrong(rule("gcra per user strict"), "strict", "whom a limit is for comes last");
     wrong(rule("adaptive x3 floor 5"), "adaptive x3 floor 5", "the decay is missing");
     wrong(rule(""), "", "a limiter is missing");
     wrong(rule("per user"), "per user", "a limiter is missing");
-    wrong(rule("sliding-log 1000000/1h"), "sliding-log 1000000/1h", "more than 100000 events");
+    wrong(rule("sliding-log 1000000/1h"), "1000000/1h", "must be at most 100000");
     wrong(rule("sliding-window precision 1m"), "1m", "the precision cannot be 60");
     let nine = ["gcra"; 9].join("&");
     assert_eq!(rule(&nine).unwrap_err().at(), nine.len() - 4..nine.len());
@@ -128,7 +146,7 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
         assert_eq!(replay.set(name, value).unwrap_err().to_string(), problem);
         assert_eq!(*replay.settings(), Settings::default());
     }
-    assert!(replay.link().script.is_empty());
+    assert!(replay.link().commands.is_empty());
 }
 
 /// A lane may be possible under one budget only.
@@ -183,9 +201,10 @@ fn a_link_reads_as_it_is_written() {
     replay.click();
     let link = Link { paused: true, ..replay.link() };
     let text = link.to_string();
-    assert!(text.starts_with("budget=10/10s&lanes=gcra per user + exim strict;earrrl&"));
-    let done = "&at=1.5&paused&do=1.5:lanes=gcra;fixed-window + sliding-log,\
-        1.5:script=3 at 3s+ 1/1s,1.5:events*1";
+    assert!(text.starts_with("budget=10/10s&lanes=gcra per user %26 exim strict;earrrl&"));
+    assert!(text.contains("&script=1 at 1s, 2 at 2s&"));
+    let done = "&at=1.5&paused&do=1.5:lanes=gcra;fixed-window %26 sliding-log,\
+        1.5:script=3 at 3s%2C 1/1s,1.5:events*1";
     assert!(text.ends_with(done), "{text}");
     let read: Link = text.parse().unwrap();
     assert_eq!(read.to_string(), text);
@@ -195,9 +214,51 @@ fn a_link_reads_as_it_is_written() {
     assert_eq!(again.settings(), replay.settings());
 }
 
+/// `+` for `&` and `,`, as links were once written; everything encoded, as some programs pass an
+/// address on; spaces encoded, as a browser has them; and text that a page has decoded already.
+#[test]
+fn links_of_all_ages_read_alike() {
+    let new = "lanes=gcra per user %26 exim strict;earrrl&script=1 at 1s, 2 at 2s&paused\
+        &do=1.5:lanes=gcra;fixed-window %26 sliding-log,1.5:script=3 at 3s%2C 1/1s,1.5:events*1";
+    let old = "lanes=gcra per user + exim strict;earrrl&script=1 at 1s, 2 at 2s&paused\
+        &do=1.5:lanes=gcra;fixed-window + sliding-log,1.5:script=3 at 3s+ 1/1s,1.5:events*1";
+    let link: Link = new.parse().unwrap();
+    assert_eq!(link.commands.len(), 3);
+    let lanes: Vec<_> = link.settings.lanes.iter().map(Rule::as_str).collect();
+    assert_eq!(lanes, ["gcra per user & exim strict", "earrrl"]);
+    let everything = |c: char| match c.is_ascii_alphanumeric() {
+        true => c.to_string(),
+        false => format!("%{:02x}", c as u8),
+    };
+    for text in [
+        old.to_owned(),
+        new.replace(' ', "%20"),
+        old.replace(' ', "%20"),
+        old.chars().map(everything).collect(),
+        old.replace('&', "%26"),
+        old.replace(',', "%2C"),
+    ] {
+        match text.parse::<Link>() {
+            Ok(read) => assert_eq!(read, link, "{text}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 #[test]
 fn a_link_that_is_wrong_says_where() {
     let link = |text: &str| text.parse::<Link>();
+    // As a person would read it, not as the address has it.
+    let error = link("seed=2&lanes=gcra%20%26%20exm%20strict&auto=off").unwrap_err();
+    assert_eq!(error.at(), 20..23);
+    let text = "\"exm\" in \"seed=2&lanes=gcra & exm strict&auto=off\": not a limiter";
+    assert!(error.to_string().starts_with(text), "{error}");
+    let error = link("do=1:lanes=gcra%20per%20user,2:lanes=gcra%20%26%20gcr").unwrap_err();
+    let text = "\"gcr\" in \"do=1:lanes=gcra per user,2:lanes=gcra & gcr\"";
+    assert!(error.to_string().starts_with(text), "{error}");
+    wrong(link("limt%20=5"), "limt ", "it has at, paused, do, budget,");
+    wrong(link("seed=%zz"), "%zz", "write a whole number");
+    wrong(link("seed=%ff"), "\u{fffd}", "write a whole number");
     wrong(link("budget=10/10x"), "x", "not a unit");
     wrong(link("lanes=gcra;gcra+exm"), "exm", "not a limiter");
     wrong(link("limit=10"), "limit", "it has at, paused, do, budget,");
@@ -234,6 +295,9 @@ fn nearly() -> impl Strategy<Value = String> {
         "day-and-night",
         "&",
         "+",
+        "%26",
+        "%2C",
+        "%",
         ";",
         ",",
         "=",

@@ -1,9 +1,9 @@
 //! With the feature `serde`: whatever has a text form is written and read as that text, so that
 //! nothing enters by another way than the one that checks it.
 
+use super::{Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;
 use crate::limit::exim::Mode;
-use crate::policy::{Limit, Per, Policy};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};

@@ -1,0 +1,185 @@
+//! The one text form of limits, wherever they are written.
+
+use crate::{limits, policy};
+use proptest::prelude::*;
+use ratescope::policy::{Defaults, LIMITS, Limit};
+use ratescope::{ParseError, Policy};
+
+proptest! {
+    /// Also in a link, in which `+` joins what `&` joins elsewhere.
+    #[test]
+    fn what_is_written_reads_back((_, limits) in limits()) {
+        let policy = Policy::new(limits).unwrap();
+        let text = policy.to_string();
+        prop_assert_eq!(&text.parse::<Policy>().unwrap(), &policy);
+        prop_assert_eq!(&text.replace('&', "+").parse::<Policy>().unwrap(), &policy);
+        prop_assert_eq!(&text.replace(" & ", "+").parse::<Policy>().unwrap(), &policy);
+        for limit in policy.limits() {
+            prop_assert_eq!(&limit.to_string().parse::<Limit>().unwrap(), limit);
+        }
+    }
+
+    /// Whatever is typed is read or refused, and the place of the mistake is in it.
+    #[test]
+    fn nothing_typed_breaks_it(
+        text in prop_oneof![
+            "[a-z0-9/&+. \u{e9}-]{0,40}",
+            prop::collection::vec(prop::sample::select(&[
+                "gcra", "10/1s", "per", "user", "ip+path", "all", "&", "+", "burst", "3", "é", "",
+            ]), 0..12).prop_map(|words| words.join(" ")),
+            prop::collection::vec(prop::sample::select(&[
+                "gcra ", "10/1s", " per ", "user", "+", "+", "&", " ", "all", "\u{2003}",
+            ]), 0..12).prop_map(|words| words.concat()),
+        ],
+    ) {
+        match text.parse::<Policy>() {
+            Ok(policy) => prop_assert_eq!(policy.to_string().parse::<Policy>().unwrap(), policy),
+            Err(error) => {
+                prop_assert!(error.at().end <= text.len(), "{text:?}");
+                prop_assert!(text.get(error.at()).is_some(), "{text:?}");
+            }
+        }
+    }
+}
+
+/// What is left out, and what is written for it.
+#[test]
+fn words_left_out() {
+    for (read, written) in [
+        ("10/1s", "fixed-window 10/1s per all"),
+        ("exim 100/1h strict per user", "exim 100/1h strict per user"),
+        ("gcra 5/1s per ip+path", "gcra 5/1s burst 5 per ip+path"),
+        ("gcra 5/1s burst 9 per all", "gcra 5/1s burst 9 per all"),
+        (
+            "10/1s & 120/1m & 240/1h precision 1m",
+            "fixed-window 10/1s per all & fixed-window 120/1m per all & \
+             sliding-window 240/1h precision 1m per all",
+        ),
+        (
+            "6/10s per user & 10/10s per ip",
+            "fixed-window 6/10s per user & fixed-window 10/10s per ip",
+        ),
+        ("64K/1h&gcra 10/1s", "fixed-window 64000/1h per all & gcra 10/1s burst 10 per all"),
+        ("  gcra\t10/1s  per   user ", "gcra 10/1s burst 10 per user"),
+        // Joints of old, beside the `+` of a key.
+        ("1/1s + gcra 3/1s", "fixed-window 1/1s per all & gcra 3/1s burst 3 per all"),
+        ("1/1s+3/1m", "fixed-window 1/1s per all & fixed-window 3/1m per all"),
+        (
+            "gcra 3/1s per user + 1/1s per ip+path + 5/1m",
+            "gcra 3/1s burst 3 per user & fixed-window 1/1s per ip+path & fixed-window 5/1m per all",
+        ),
+        ("1/1s per user+gcra 3/1s", "fixed-window 1/1s per user & gcra 3/1s burst 3 per all"),
+        ("1/1s per a+b+3/1s per c", "fixed-window 1/1s per a+b & fixed-window 3/1s per c"),
+        ("1/1s per user+ 3/1s", "fixed-window 1/1s per user & fixed-window 3/1s per all"),
+        // A field may be called nearly anything.
+        ("1/1s per per", "fixed-window 1/1s per per"),
+        (
+            "1/1s per per+burst & 2/1s",
+            "fixed-window 1/1s per per+burst & fixed-window 2/1s per all",
+        ),
+    ] {
+        assert_eq!(policy(read).to_string(), written, "{read}");
+    }
+}
+
+#[track_caller]
+fn wrong<T: std::fmt::Debug>(read: Result<T, ParseError>, text: &str, word: &str, problem: &str) {
+    let error = read.unwrap_err();
+    assert_eq!(&text[error.at()], word, "{text}: {error}");
+    assert!(error.problem().starts_with(problem), "{text}: {error}");
+}
+
+/// The word that is wrong, and what is said of it.
+#[test]
+fn mistakes_are_pointed_at() {
+    for (text, word, problem) in [
+        ("", "", "a limiter is missing; write one of exim,"),
+        ("10/1s & ", " ", "a limiter is missing"),
+        ("& 10/1s", "", "a limiter is missing"),
+        ("per user", "", "a limiter is missing"),
+        ("10/1s & per user", " ", "a limiter is missing"),
+        ("gcra per user", "", "a rate is missing; write gcra RATE [burst N]"),
+        ("10/1s & gcra 5/1s size 3", "size", "not read; write gcra RATE [burst N]"),
+        ("10/1s per ip & gcra 5/1x per user", "x", "not a unit"),
+        ("10/1s per ip & gcra 5/1s burst 0 per user", "0", "the burst cannot be 0"),
+        ("10/1s per", "", "whom it is for is missing; write a field, several as in per ip+path,"),
+        ("10/1s per & 5/1s", "", "whom it is for is missing"),
+        ("gcra 10/1s per user burst 3", "burst", "not read; whom a limit is for comes last"),
+        ("10/1s per user per ip", "per", "not read; whom a limit is for comes last"),
+        ("5/1s & 10/1s per us=er", "us=er", "not the name of a field"),
+        ("5/1s & 10/1s per user+all", "all", "everybody together is not a field"),
+        ("10/1s per ip+ip", "ip", "a field that is there already"),
+        ("10/1s per ip+", "", "a field is missing"),
+        ("10/1s per gcra", "gcra", "the name of a limiter"),
+        (
+            "5/1s & sliding-log 1000000000000/1d per user",
+            "1000000000000/1d",
+            "the count of a rate cannot be 1000000000000: it must be at most 100000",
+        ),
+    ] {
+        wrong(text.parse::<Policy>(), text, word, problem);
+    }
+    let text = "gcra 1/1s per ip & 1/1s";
+    wrong(text.parse::<Limit>(), text, "&", "not read; whom a limit is for comes last");
+}
+
+#[test]
+fn there_are_at_most_eight_limits() {
+    let text = |n: i32| (1..=n).map(|i| format!("{i}/1s")).collect::<Vec<_>>().join("&");
+    assert_eq!(policy(&text(8)).limits().len(), LIMITS);
+    wrong(text(9).parse::<Policy>(), &text(9), "9/1s", "more than 8 limits");
+    wrong(text(100).parse::<Policy>(), &text(100), "9/1s", "more than 8 limits");
+    let limits = |n: usize| vec![policy("1/1s").limits()[0].clone(); n];
+    assert_eq!(Policy::new(limits(8)).unwrap().limits().len(), 8);
+    for n in [0, 9] {
+        let error = Policy::new(limits(n)).unwrap_err().to_string();
+        assert_eq!(error, format!("the number of limits cannot be {n}: it must be from 1 to 8"));
+    }
+}
+
+/// The place says what a limit means that leaves something out, and which fields there are.
+#[test]
+fn defaults_are_values() {
+    let defaults = Defaults {
+        rate: Some("10/10s".parse().unwrap()),
+        per: "address".parse().unwrap(),
+        fields: Some(vec!["user".to_owned(), "address".to_owned()]),
+    };
+    let read = |text: &str| Policy::read(text, &defaults);
+    for (text, written) in [
+        ("exim strict", "exim 10/10s strict per address"),
+        ("gcra burst 3 per user", "gcra 10/10s burst 3 per user"),
+        ("3/1s & gcra per all", "fixed-window 3/1s per address & gcra 10/10s burst 10 per all"),
+        ("fixed-window 5/1s per address+user", "fixed-window 5/1s per address+user"),
+    ] {
+        assert_eq!(read(text).unwrap().to_string(), written);
+    }
+    let known = "write per user, per address, per all";
+    for (text, word, problem) in [
+        ("gcra & exim per ip", "ip", format!("ip is not a field here; {known}")),
+        ("gcra per user+ip", "user+ip", format!("ip is not a field here; {known}")),
+        ("gcra per", "", format!("whom it is for is missing; {known}")),
+        ("gcra burst 0", "0", "the burst cannot be 0".to_owned()),
+    ] {
+        wrong(read(text), text, word, &problem);
+    }
+    // Where no field is known, there is everybody together.
+    let nobody = Defaults { fields: Some(Vec::new()), ..Defaults::default() };
+    wrong(
+        Policy::read("1/1s per a", &nobody),
+        "1/1s per a",
+        "a",
+        "a is not a field here; write per all",
+    );
+}
+
+/// A field may come twice.
+#[test]
+fn the_fields_of_a_policy() {
+    let policy = policy("1/1s per user & 2/1s per ip+path & 3/1s per all & 4/1s per user+ip");
+    assert_eq!(policy.fields().collect::<Vec<_>>(), ["user", "ip", "path", "user", "ip"]);
+    assert_eq!(
+        Policy::from(policy.limits()[1].clone()).to_string(),
+        "fixed-window 2/1s per ip+path"
+    );
+}
