@@ -2,10 +2,14 @@
 
 #[path = "ratescope/limiters.rs"]
 mod limiters;
+#[path = "ratescope/sample.rs"]
+mod sample;
 #[path = "ratescope/serve.rs"]
 mod serve;
 #[path = "ratescope/simulate.rs"]
 mod simulate;
+#[path = "ratescope/source.rs"]
+mod source;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -15,14 +19,16 @@ use std::process::ExitCode;
 #[command(version)]
 enum Command {
     Serve(serve::Args),
-    Simulate(simulate::Args),
+    Simulate(Box<simulate::Args>),
+    Sample(sample::Args),
     Limiters(limiters::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Serve(args) => serve::run(&args),
-        Command::Simulate(args) => simulate::run(args),
+        Command::Simulate(args) => simulate::run(*args),
+        Command::Sample(args) => sample::run(&args),
         Command::Limiters(_) => limiters::run(),
     };
     match result {

@@ -18,37 +18,40 @@ use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 /// The prefix in bits by which IPv6 addresses are grouped, unless another is said.
 pub const IPV6_PREFIX: u8 = 64;
 
-/// The form that an address shares with its other spellings; `None` where `text` has it already, or
-/// is no address.
+/// Whether a text has dots and digits alone: an IPv4 address without a port has one spelling.
 #[inline]
+pub(super) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+/// The form that an address shares with its other spellings; `None` where it is no address.
 pub(super) fn canonical(text: &str, prefix: u8) -> Option<Made> {
-    // Dots and digits alone: an IPv4 address without a port, which has one spelling.
-    if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-        return None;
-    }
     parse(text).map(|address| Made::of(address, prefix))
 }
 
 /// The address that `text` is; also with a port, in brackets, or with a zone (`%eth0`).
 pub(super) fn parse(text: &str) -> Option<IpAddr> {
-    // A name has letters beyond those of hexadecimal digits mostly, and no colon.
-    if !text.bytes().any(|b| b == b':' || b == b'.') {
+    let begin = text.bytes().next()?;
+    if !(begin.is_ascii_hexdigit() || matches!(begin, b':' | b'[')) {
         return None;
     }
-    let address = match text.parse() {
-        Ok(address) => address,
-        Err(_) => match text.parse::<SocketAddr>() {
-            Ok(socket) => socket.ip(),
-            Err(_) => {
-                let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-                inside.unwrap_or(text).split('%').next()?.parse().ok()?
-            }
-        },
+    let v6 = |text: &str| {
+        let address: Ipv6Addr = text.split('%').next()?.parse().ok()?;
+        Some(address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4))
     };
-    Some(match address {
-        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(address, IpAddr::V4),
-        IpAddr::V4(_) => address,
-    })
+    if let Some(rest) = text.strip_prefix('[') {
+        let (inside, port) = rest.split_once(']')?;
+        return v6(inside).filter(|_| port.is_empty() || port.starts_with(':'));
+    }
+    match text.split_once(':') {
+        None => text.parse().ok().map(IpAddr::V4),
+        // Of an IPv6 address the first colon is followed by another one.
+        Some((ip, port)) if !port.contains(':') => {
+            let is_port = port.bytes().all(|b| b.is_ascii_digit()) && port.len() < 6;
+            ip.parse().ok().map(IpAddr::V4).filter(|_| is_port)
+        }
+        Some(_) => v6(text),
+    }
 }
 
 /// Whether an address says nothing about who sent a request: that of a proxy of one's own.

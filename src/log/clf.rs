@@ -20,7 +20,7 @@ use super::address;
 use super::format::{Guess, Problem, Shape};
 use super::names::Standard;
 use super::stamp::{Instant, Stamps};
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr2};
 
 /// What a line has.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +98,7 @@ fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
         let stamp = line.get(from..from + STAMP)?;
         return Some((("", line.get(..space)?, "-"), stamp, line.get(from + STAMP + 3..)?));
     }
-    let end = memmem::find(bytes, b"] \"")?;
+    let end = line.find("] \"")?;
     let before = line.get(..end)?;
     let open = before.rfind(" [")?;
     let head = head(before.get(..open)?)?;

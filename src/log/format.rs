@@ -5,7 +5,6 @@
 //! another kind; and it does not matter in which pieces its beginning arrives.
 
 use super::csv::Columns;
-use super::lines::LONGEST;
 use super::options::Options;
 use super::{clf, csv, exim, json, syslog};
 use crate::text::ParseError;
@@ -125,9 +124,12 @@ pub const HEAD: usize = 1 << 16;
 /// # Errors
 /// When it is none of the formats, empty, or no text.
 pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Option<Shape>, Unknown> {
-    let complete = complete || head.len() >= HEAD.min(LONGEST);
+    let complete = complete && head.len() <= HEAD;
+    let head = head.get(..HEAD).unwrap_or(head);
     // Without its end a line may be half of one.
-    let end = if complete { head.len() } else { memchr::memrchr(b'\n', head).map_or(0, |at| at + 1) };
+    let whole = memchr::memrchr(b'\n', head).map_or(0, |at| at + 1);
+    let end = if complete { head.len() } else { whole };
+    let complete = complete || head.len() == HEAD;
     let text = String::from_utf8_lossy(head.get(..end).unwrap_or(head));
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let formats = Format::ALL.into_iter().filter(|f| options.format.is_none_or(|said| said == *f));
@@ -149,7 +151,7 @@ pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Optio
     if !complete && !tried.iter().all(|(_, answer)| matches!(answer, Some(Guess::No(_)))) {
         return Ok(None);
     }
-    Err(Unknown::new(head, text, tried))
+    Err(Unknown::new(head, tried))
 }
 
 fn guess(format: Format, line: &str, options: &Options) -> Guess {
@@ -180,8 +182,9 @@ const OTHERS: [(&[u8], &str); 9] = [
 ];
 
 impl Unknown {
-    fn new(head: &[u8], text: &str, tried: Vec<(Format, Option<Guess>)>) -> Self {
+    fn new(head: &[u8], tried: Vec<(Format, Option<Guess>)>) -> Self {
         const SHOWN: usize = 60;
+        let text = String::from_utf8_lossy(head);
         let Some(line) = text.lines().find(|line| !line.trim().is_empty()) else {
             return Unknown("the input is empty: there is no line in it".to_owned());
         };
@@ -196,6 +199,7 @@ impl Unknown {
         says += "What was tried, and why it is not that:";
         for (format, answer) in tried {
             let Some(Guess::No(why) | Guess::Perhaps(why)) = answer else { continue };
+            let why = self::shown(&why, 2 * SHOWN);
             says += &format!("\n  {format}: {why}");
         }
         Unknown(says)

@@ -48,8 +48,8 @@ impl<R: Read> Log<R> {
     /// Reads the next piece and hands out its events; `false` when there is no more.
     ///
     /// # Errors
-    /// When the input fails or ends where it should not, or when a line can't be read and the options
-    /// are strict. Then nothing more comes.
+    /// When the input fails or ends where it should not, or when a line can't be read and the log
+    /// is read strictly. Then nothing more comes.
     pub fn read(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<bool, Error> {
         if self.length > 0 {
             let piece = self.piece.get(..self.length).unwrap_or_default();
@@ -75,6 +75,11 @@ impl<R: Read> Log<R> {
             }
         }
         Ok(!self.ended)
+    }
+
+    /// From here on, a line that can't be read is an error, and not only counted.
+    pub fn be_strict(&mut self) {
+        self.reader.be_strict();
     }
 
     /// The format, and what the first lines told about it.
@@ -111,7 +116,7 @@ pub enum Error {
     Unknown(Unknown),
     /// What was said about it does not fit it.
     Options(ParseError),
-    /// A line can't be read, and the options are strict.
+    /// A line can't be read, and the log is read strictly.
     Unread(Unread),
     /// The input failed.
     Input {

@@ -31,8 +31,6 @@ pub struct Options {
     pub ipv6_prefix: u8,
     /// How many segments of the path are kept in `path`; without it, all.
     pub path_depth: Option<NonZeroU8>,
-    /// Whether a line that can't be read is an error, and ends the reading.
-    pub strict: bool,
 }
 
 impl Default for Options {
@@ -46,7 +44,6 @@ impl Default for Options {
             cost: None,
             ipv6_prefix: IPV6_PREFIX,
             path_depth: None,
-            strict: false,
         }
     }
 }

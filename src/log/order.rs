@@ -64,6 +64,7 @@ pub struct Order<T> {
     late: u64,
     late_in_a_row: u32,
     steps_back: u64,
+    spread_out: u64,
 }
 
 /// The beginning of a second in microseconds.
@@ -101,6 +102,7 @@ impl<T> Order<T> {
             late: 0,
             late_in_a_row: 0,
             steps_back: 0,
+            spread_out: 0,
         }
     }
 
@@ -112,6 +114,11 @@ impl<T> Order<T> {
     /// How often the clock was taken to have been set back.
     pub fn steps_back(&self) -> u64 {
         self.steps_back
+    }
+
+    /// How many events were put elsewhere in their second.
+    pub fn spread_out(&self) -> u64 {
+        self.spread_out
     }
 
     /// How many events are held.
@@ -215,6 +222,7 @@ impl<T> Order<T> {
             Spread::Always => true,
             Spread::Never => false,
         };
+        self.spread_out += if even { count as u64 - 1 } else { 0 };
         let mut last = self.last;
         for (i, (time, item)) in second.events.drain(..).enumerate() {
             let time = if even { place(from, i, count, length) } else { time };

@@ -137,7 +137,7 @@ impl Reader {
             filter: options.filter.clone(),
             cost,
             normal: Normal { ipv6_prefix: options.ipv6_prefix, path_depth: options.path_depth },
-            strict: options.strict,
+            strict: false,
             counts: Counts::default(),
         };
         Ok(Reader { lines: Lines::default(), work })
@@ -155,10 +155,15 @@ impl Reader {
         Ok(reader)
     }
 
+    /// From here on, a line that can't be read is an error, and not only counted.
+    pub fn be_strict(&mut self) {
+        self.work.strict = true;
+    }
+
     /// Hands out the events of all lines that end in `chunk`.
     ///
     /// # Errors
-    /// When a line can't be read and the options are strict. Then nothing more comes.
+    /// When a line can't be read and the reader is strict. Then nothing more comes.
     pub fn feed(
         &mut self,
         chunk: &[u8],

@@ -102,6 +102,9 @@ impl<'a> Record<'a> {
 
     #[inline]
     fn address<'b>(&self, text: &'b str, made: &'b OnceCell<Option<Made>>) -> &'b str {
+        if address::is_plain(text) {
+            return text;
+        }
         let made = made.get_or_init(|| address::canonical(text, self.normal.ipv6_prefix));
         made.as_ref().map_or(text, Made::as_str)
     }
