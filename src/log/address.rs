@@ -13,7 +13,7 @@
 //! | `mail.example.org` and whatever else is no address | as it is |
 
 use core::fmt::{self, Write};
-use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, Ipv6Addr};
 
 /// The prefix in bits by which IPv6 addresses are grouped, unless another is said.
 pub const IPV6_PREFIX: u8 = 64;
