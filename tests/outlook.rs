@@ -96,6 +96,36 @@ fn a_sender_over_its_limit_to_the_digit() {
 }
 
 #[test]
+fn the_curves_are_those_of_the_limiter() {
+    for (limit, gap) in [(10.0, 0.5), (10.0, 0.01), (10.0, 2.0), (10.0, 30.0), (2.5, 1.0)] {
+        let limiter = exim(limit, 10.0, Mode::Strict);
+        let outlook = Outlook::new(&limiter, 1.0 / gap);
+        let near = |a: f64, b: f64| assert!((a - b).abs() <= 1e-9 * b, "{a}, not {b}: {gap}");
+        let mut state = limiter.initial();
+        let events = match outlook.fate {
+            Fate::Over(over) => over.events as u32,
+            _ => 100,
+        };
+        for n in 0..events {
+            let now = f64::from(n) * gap;
+            let level = limiter.check(&mut state, at(now), 1.0).level;
+            near(outlook.even_at(now).unwrap(), level);
+        }
+        if matches!(outlook.fate, Fate::Over(_)) {
+            near(outlook.last_passes(), f64::from(events - 1) * gap);
+            let silence = outlook.last_passes() + 7.0;
+            near(outlook.even_at(silence).unwrap(), state.rate * (-0.7_f64).exp());
+        }
+        let burst = f64::floor(limit);
+        near(outlook.burst_at(7.0).unwrap(), burst * (-0.7_f64).exp());
+    }
+    let barred = Outlook::new(&exim(1.0, 10.0, Mode::Strict), 2.0);
+    assert_eq!((barred.burst_at(0.0), barred.even_at(0.0)), (None, None));
+    let endless = Outlook::new(&exim(0.0, 10.0, Mode::Strict), 2.0);
+    assert_eq!((endless.burst_at(0.0), endless.even_at(0.0)), (None, Some(1.0)));
+}
+
+#[test]
 fn in_strict_the_next_event_passes_when_it_is_told() {
     for (limit, period, gap) in [(10.0, 10.0, 0.5), (3.0, 1.0, 0.01), (1.5, 600.0, 30.0)] {
         let limiter = exim(limit, period, Mode::Strict);

@@ -10,6 +10,7 @@ mod picture;
 use picture::in_both_themes;
 use ratescope::lab::run::pace::Gap;
 use ratescope::lab::scope::{Link, Scope};
+use ratescope::plot::Mark;
 use ratescope::plot::axis::seconds;
 use ratescope::view::edges;
 use ratescope::view::scope::{Viewport, draw, top, words};
@@ -62,6 +63,28 @@ fn strict_over_the_limit_refuses_until_the_sender_slows_down() {
 #[test]
 fn leaky_over_the_limit_lets_the_limit_through() {
     picture("scope-leaky", "mode=leaky&auto-rate=3&exact=on&at=55", DESK);
+}
+
+#[test]
+fn the_ghost_of_a_burst_and_of_even_events() {
+    picture("scope-ghost", "mode=strict&auto-rate=2&pattern=steady&ghost=on&at=55", DESK);
+}
+
+#[test]
+fn the_ghost_of_a_sender_that_is_never_refused() {
+    picture("scope-ghost-phone", "auto-rate=0.9&ghost=on&at=55", PHONE);
+}
+
+#[test]
+fn a_limit_that_lets_nothing_pass_has_no_ghost() {
+    let marks = |ghost| {
+        let scope = run(&format!("limit=1&ghost={ghost}&at=5"));
+        draw(&scope, &view(&scope, DESK))
+            .into_iter()
+            .filter(|mark| matches!(mark, Mark::Polyline { .. }))
+            .count()
+    };
+    assert_eq!(marks("on"), marks("off"));
 }
 
 #[test]

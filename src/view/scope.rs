@@ -7,6 +7,7 @@
 mod axes;
 mod crosshair;
 mod events;
+mod ghost;
 mod layout;
 mod lines;
 mod outlook;
@@ -60,6 +61,9 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
     let tags = tags::place(&layout, scope, view);
     axes::draw(&mut marks, &layout, view, &tags);
     lines::draw(&mut marks, &layout, &columns, scope, view);
+    if scope.settings().ghost {
+        ghost::draw(&mut marks, &layout, scope);
+    }
     events::draw(&mut marks, &layout, &columns);
     tags::draw(&mut marks, &layout, tags);
     crosshair::draw(&mut marks, &layout, scope, view);

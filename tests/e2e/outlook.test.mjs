@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
-import { click, press, resize, show, type, value, values } from './scope.mjs';
+import {
+  click, clipboard, noteTexts, picture, press, recording, resize, settle, show, type, value, values, written,
+} from './scope.mjs';
 
 const over = 'pattern=steady&auto-rate=2&limit=10';
 
@@ -16,7 +18,8 @@ const said = async (page) => {
 const numbers = (page, ...ids) =>
   page.evaluate((ids) => ids.map((id) => document.getElementById(`m-${id}`).textContent), ids);
 
-pageTest('what the limit lets through', async ({ page, open, test }) => {
+pageTest('what the limit lets through', { ...clipboard, reducedMotion: 'reduce' }, async ({ page, open, test }) => {
+  await noteTexts(page);
   await test('it is said in words and in numbers', async () => {
     await show(page, open, `${over}&at=5&paused`);
     assert.deepEqual(await said(page), [
@@ -66,6 +69,22 @@ pageTest('what the limit lets through', async ({ page, open, test }) => {
     const silent = 10 * Math.log(20 / rate);
     const [told] = await numbers(page, 'again');
     assert(silent > 0 && Math.abs(again + silent - Number(told)) < 0.006, `${again} after ${silent}, not ${told}`);
+  });
+
+  await test('its ghost is drawn on demand, and is in the link', async () => {
+    await show(page, open, `${over}&at=30&paused`);
+    await page.mouse.move(5, 5);
+    await settle(page);
+    const before = await picture(page);
+    assert(!(await written(page)).includes('at once'));
+    await page.locator('#ghost').check();
+    await settle(page);
+    assert(await picture(page) !== before, 'no ghost is seen');
+    for (const name of ['at once', 'even']) assert((await written(page)).includes(name), name);
+    assert.match(await recording(page), /&ghost=on/);
+    await page.locator('#ghost').uncheck();
+    await settle(page);
+    assert(await picture(page) === before, 'the ghost stays');
   });
 
   await test('nothing moves when its words do, and axe is content', async () => {

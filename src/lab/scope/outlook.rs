@@ -29,6 +29,7 @@
 //! * **At once:** the gap is a nanosecond, as the estimator has it, and R is very large; then as
 //!   many pass as the limit says, rounded down.
 
+use crate::estimate::decay::decay;
 use crate::estimate::exim::{Measured, events_between, recovery_time};
 use crate::limit::Limiter;
 use crate::limit::exim::Exim;
@@ -40,6 +41,8 @@ use crate::time::Time;
 pub struct Outlook {
     /// How many events of one instant pass; infinite where all do.
     pub at_once: f64,
+    /// The decay interval, in seconds.
+    pub decay: f64,
     /// The rate R of even events, in events per decay interval.
     pub steady: f64,
     /// What becomes of them.
@@ -89,7 +92,36 @@ impl Outlook {
             }),
         };
         let at_once = passing(limiter, limiter.estimator().least_gap().recip());
-        Outlook { at_once, steady, fate }
+        Outlook { at_once, decay: period.secs(), steady, fate }
+    }
+
+    /// The rate `after` seconds (at least 0) from a burst of one instant, of as many events as
+    /// pass; `None` where none passes or all do.
+    pub fn burst_at(&self, after: f64) -> Option<f64> {
+        let some = self.at_once > 0.0 && self.at_once.is_finite();
+        some.then(|| self.at_once * decay(after / self.decay).left)
+    }
+
+    /// How many seconds after the first of even events the last one passes that does before a
+    /// refusal; infinite where all pass.
+    pub fn last_passes(&self) -> f64 {
+        match self.fate {
+            Fate::Over(over) => (over.events - 1.0) * self.decay / self.steady,
+            Fate::Passes => f64::INFINITY,
+            Fate::Barred => 0.0,
+        }
+    }
+
+    /// The rate `after` seconds (at least 0) from the first of even events, on the curve through
+    /// what each of them reads; silence follows the last that passes before a refusal. `None`
+    /// where none passes.
+    pub fn even_at(&self, after: f64) -> Option<f64> {
+        let last = self.last_passes();
+        let left = |seconds: f64| decay(seconds / self.decay).left;
+        // An event alone reads 1, however seldom they come.
+        let settles = self.steady.max(1.0);
+        let read = settles + (1.0 - settles) * left(after.min(last));
+        (self.fate != Fate::Barred).then(|| read * left((after - last).max(0.0)))
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Settings {
     pub mode: Mode,
     /// Whether the exact count of the last decay interval is drawn as well.
     pub exact: bool,
+    /// Whether a burst that the limit lets through is drawn as well.
+    pub ghost: bool,
     /// What every run has.
     pub run: RunSettings,
 }
@@ -32,6 +34,7 @@ impl Default for Settings {
             limit: 10.0,
             mode: Mode::Strict,
             exact: false,
+            ghost: false,
             run: RunSettings::default(),
         }
     }
@@ -50,8 +53,9 @@ impl Named for Settings {
         "speed",
         "window",
         "exact",
+        "ghost",
     ];
-    const VIEW: &'static [&'static str] = &["speed", "window", "exact"];
+    const VIEW: &'static [&'static str] = &["speed", "window", "exact", "ghost"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed"];
     const JUDGING: &'static [&'static str] = &["limit", "mode"];
     const MOST_AUTO_RATE: f64 = 1e6;
@@ -72,6 +76,7 @@ impl Named for Settings {
                 }
             }
             "exact" => self.exact = switch(value)?,
+            "ghost" => self.ghost = switch(value)?,
             _ => self.run.set::<Self>(name, value)?,
         }
         Ok(())
@@ -84,6 +89,7 @@ impl Named for Settings {
             "limit" => self.limit.to_string(),
             "mode" => self.mode.to_string(),
             "exact" => on_off(self.exact),
+            "ghost" => on_off(self.ghost),
             _ => self.run.get(name),
         }
     }
