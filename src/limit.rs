@@ -40,6 +40,7 @@
 //! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
 //! | [`sliding_log`] | the exact count of the last period | the allowed | 40 bytes, 16 an event |
 //! | [`adaptive`] | a decaying rate, against a learned limit | all, the allowed, or none | 24 bytes |
+//! | [`by_hour`] | the same, learned for each hour of the day | all, the allowed, or none | 120 bytes |
 //!
 //! # What a sender gets out of ten a minute
 //! Measured: the bytes of a state; what passes *at once* from rest; what passed in the *worst
@@ -70,6 +71,7 @@ pub mod adaptive;
 mod amount;
 pub mod any;
 mod bucket;
+pub mod by_hour;
 pub mod earrrl;
 pub mod exim;
 pub mod fixed_window;

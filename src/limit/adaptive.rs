@@ -159,7 +159,7 @@ impl Adaptive {
         Span::from_secs(seconds).unwrap_or(Span::ZERO)
     }
 
-    fn limit(&self, smoothed: f64) -> f64 {
+    pub(super) fn limit(&self, smoothed: f64) -> f64 {
         self.floor.max(self.factor * smoothed)
     }
 
@@ -168,26 +168,26 @@ impl Adaptive {
         state.rate.min(self.limit(state.smoothed))
     }
 
-    fn measure(&self, state: &Habit, now: Time, cost: f64) -> f64 {
+    pub(super) fn measure(&self, state: &Habit, now: Time, cost: f64) -> f64 {
         self.estimator().measure(Some(self.measured(state)), now, self.mode.cost(cost)).rate
     }
 
-    fn measured(&self, state: &Habit) -> Measured {
+    pub(super) fn measured(&self, state: &Habit) -> Measured {
         Measured { rate: state.rate, at: state.at }
     }
 
     /// When the rate has decayed so far that an event of cost `cost` reads `target`.
-    fn decayed(&self, state: &Habit, cost: f64, target: f64) -> Time {
+    pub(super) fn decayed(&self, state: &Habit, cost: f64, target: f64) -> Time {
         let periods = Estimator::periods_until(state.rate, cost, target);
         self.later(state.at, periods * self.smoothed.decay.secs())
     }
 
     /// When the habit is highest, if nothing is counted.
-    fn peak(&self, state: &Habit) -> Time {
+    pub(super) fn peak(&self, state: &Habit) -> Time {
         self.later(state.at, self.smoothed.peak_after(state.smoothed, self.lesson(state)))
     }
 
-    fn later(&self, at: Time, seconds: f64) -> Time {
+    pub(super) fn later(&self, at: Time, seconds: f64) -> Time {
         at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))
     }
 }

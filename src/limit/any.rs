@@ -17,6 +17,7 @@
 //! ```
 
 use super::adaptive::{Adaptive, Habit};
+use super::by_hour::{ByHour, Habits};
 use super::earrrl::Earrrl;
 use super::exim::Exim;
 use super::fixed_window::{self, FixedWindow};
@@ -60,9 +61,11 @@ pub enum AnyLimiter {
     SlidingLog(SlidingLog),
     /// See [`super::adaptive`].
     Adaptive(Adaptive),
+    /// See [`super::by_hour`].
+    ByHour(ByHour),
 }
 
-/// The state of the limiter of the same name: 32 bytes, and what a log holds.
+/// The state of the limiter of the same name: 32 bytes, and what a log or the habits of 24 hours hold.
 ///
 /// With a limiter of another kind it counts as fresh, and is replaced when something is counted.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +82,7 @@ pub enum AnyState {
     SlidingCounter(sliding_counter::State),
     SlidingLog(Box<History>),
     Adaptive(Habit),
+    ByHour(Box<Habits>),
 }
 
 /// `$body` for the limiter and its own kind of state; `$other` when the state is of another kind.
@@ -95,6 +99,7 @@ macro_rules! matched {
             (AnyLimiter::SlidingCounter($l), AnyState::SlidingCounter($s)) => $body,
             (AnyLimiter::SlidingLog($l), AnyState::SlidingLog($s)) => $body,
             (AnyLimiter::Adaptive($l), AnyState::Adaptive($s)) => $body,
+            (AnyLimiter::ByHour($l), AnyState::ByHour($s)) => $body,
             _ => $other,
         }
     };
@@ -114,6 +119,7 @@ macro_rules! each {
             AnyLimiter::SlidingCounter($l) => $body,
             AnyLimiter::SlidingLog($l) => $body,
             AnyLimiter::Adaptive($l) => $body,
+            AnyLimiter::ByHour($l) => $body,
         }
     };
 }
@@ -161,6 +167,7 @@ impl Limiter for AnyLimiter {
             AnyLimiter::SlidingCounter(l) => AnyState::SlidingCounter(l.initial()),
             AnyLimiter::SlidingLog(l) => AnyState::SlidingLog(Box::new(l.initial())),
             AnyLimiter::Adaptive(l) => AnyState::Adaptive(l.initial()),
+            AnyLimiter::ByHour(l) => AnyState::ByHour(Box::new(l.initial())),
         }
     }
 
