@@ -60,8 +60,9 @@ fn table(mail: &[Mail]) -> Result<String, ParseError> {
     };
     let honest: HashSet<Sender> = judged().filter(|m| !m.spam).map(|m| m.from).collect();
     let mut table = format!(
-        "| limiter | refused by day, of {} | by night, of {} | senders touched, of {} | spam passed, of {} |\n\
-         |---|--:|--:|--:|--:|\n",
+        "| limiter | refused while learning, of {} | then by day, of {} | by night, of {} | senders touched, of {} | spam passed, of {} |\n\
+         |---|--:|--:|--:|--:|--:|\n",
+        mail.iter().filter(|m| !m.spam && m.at < day(LEARNED)).count(),
         of(false, false).count(),
         of(false, true).count(),
         honest.len(),
@@ -69,26 +70,32 @@ fn table(mail: &[Mail]) -> Result<String, ParseError> {
     );
     for text in LIMITERS {
         let refused = refused(&text.parse()?, mail);
-        let count = |spam: bool, night: bool| {
-            refused.iter().filter(|m| m.spam == spam && is_night(m.at) == night).count()
-        };
-        let touched: HashSet<Sender> = refused.iter().filter(|m| !m.spam).map(|m| m.from).collect();
-        let spam = judged().filter(|m| m.spam).count() - count(true, false) - count(true, true);
-        let (day, night, touched) = (count(false, false), count(false, true), touched.len());
-        table += &format!("| `{text}` | {day} | {night} | {touched} | {spam} |\n");
+        let (before, after): (Vec<&Mail>, Vec<&Mail>) =
+            refused.into_iter().partition(|m| m.at < day(LEARNED));
+        let (spam, honest): (Vec<&Mail>, Vec<&Mail>) = after.into_iter().partition(|m| m.spam);
+        let (nights, days): (Vec<&Mail>, Vec<&Mail>) =
+            honest.iter().copied().partition(|m| is_night(m.at));
+        let touched: HashSet<Sender> = honest.iter().map(|m| m.from).collect();
+        let passed = judged().filter(|m| m.spam).count() - spam.len();
+        table += &format!(
+            "| `{text}` | {} | {} | {} | {} | {passed} |\n",
+            before.len(),
+            days.len(),
+            nights.len(),
+            touched.len(),
+        );
     }
     Ok(table)
 }
 
-/// What is refused in the days that count.
+/// What is refused.
 fn refused<'a>(limiter: &AnyLimiter, mail: &'a [Mail]) -> Vec<&'a Mail> {
     let mut states: HashMap<Sender, AnyState> = HashMap::new();
-    let passes = |mail: &&Mail| {
+    let mut passes = |mail: &Mail| {
         let state = states.entry(mail.from).or_insert_with(|| limiter.initial());
         limiter.check(state, mail.at, 1.0).is_allowed()
     };
-    let mut passes = passes;
-    mail.iter().filter(|mail| !passes(mail) && mail.at >= day(LEARNED)).collect()
+    mail.iter().filter(|mail| !passes(mail)).collect()
 }
 
 /// Before 7 and from 19 on.

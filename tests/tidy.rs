@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// of its own floor. A room that is missing here is not part of the house: give it a floor.
 const FLOORS: [(char, &str, &[&str]); 6] = [
     ('0', "", &["order", "text", "time", "rate", "outcome", "estimate", "limit"]),
-    ('1', "0", &["event", "policy", "store", "log", "traffic", "keyed"]),
+    ('1', "0", &["event", "policy", "store", "log", "traffic"]),
     ('2', "01", &["rules", "lab"]),
     ('p', "", &["plot"]),
     ('3', "012p", &["view"]),
@@ -51,7 +51,7 @@ const INEXACT: [&str; 24] = [
 ];
 
 /// The top level: what the design lists, and what its tools want to find there.
-const TOP_LEVEL: [&str; 18] = [
+const TOP_LEVEL: [&str; 19] = [
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
@@ -63,6 +63,7 @@ const TOP_LEVEL: [&str; 18] = [
     "www",
     "benches",
     "examples",
+    "fuzz",
     "scripts",
     "rustfmt.toml",
     "webdriver.json",

@@ -1,11 +1,19 @@
 //! The command line: one file a command, in `ratescope/`.
 
+#[path = "ratescope/check.rs"]
+mod check;
+#[path = "ratescope/explain.rs"]
+mod explain;
 #[path = "ratescope/limiters.rs"]
 mod limiters;
+#[path = "ratescope/rules.rs"]
+mod rules;
 #[path = "ratescope/serve.rs"]
 mod serve;
 #[path = "ratescope/simulate.rs"]
 mod simulate;
+#[path = "ratescope/test.rs"]
+mod test;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -16,6 +24,9 @@ use std::process::ExitCode;
 enum Command {
     Serve(serve::Args),
     Simulate(simulate::Args),
+    Check(check::Args),
+    Explain(explain::Args),
+    Test(test::Args),
     Limiters(limiters::Args),
 }
 
@@ -23,6 +34,9 @@ fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Serve(args) => serve::run(&args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Test(args) => test::run(&args),
         Command::Limiters(_) => limiters::run(),
     };
     match result {

@@ -81,6 +81,7 @@ pub(super) use day::signed;
 
 use super::adaptive::{Adaptive, Habit};
 use super::exim::{Exim, Mode};
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{Limiter, is_cost};
 use crate::outcome::{Outcome, Retry};
@@ -393,6 +394,31 @@ impl Limiter for ByHour {
     /// [`max_admitted_from`](Self::max_admitted_from).
     fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
         f64::INFINITY
+    }
+}
+
+impl Keep for ByHour {
+    /// The offset shapes nothing: when it changes, the habit of nine o'clock stays that of nine.
+    fn shape(&self) -> Shape {
+        let spans = [self.hourly.smoothing().decay, self.increase, self.day.length()];
+        Shape::new(Algorithm::ByHour, spans)
+    }
+
+    fn keep(&self, state: &Habits, _now: Time) -> Content {
+        let hour = self.day.hour_of(state.current.at);
+        Content::Habits { habits: Box::new(*state), hour }
+    }
+
+    fn restore(&self, content: &Content) -> Option<Habits> {
+        let Content::Habits { habits, hour } = content else { return None };
+        let mut state = **habits;
+        state.turn(*hour, self.day.hour_of(state.current.at));
+        Some(state)
+    }
+
+    /// It is of f64 anyway, and of f32.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        Ok(())
     }
 }
 

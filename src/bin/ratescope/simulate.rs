@@ -1,16 +1,22 @@
 //! `ratescope simulate`: events from standard input through any policies.
 
+#[path = "simulate/lane.rs"]
+mod lane;
 #[path = "simulate/report.rs"]
 mod report;
 
+use crate::rules;
 use clap::ValueEnum;
+use lane::Lane;
+use ratescope::Policy;
 use ratescope::log::csv;
 use ratescope::policy::Defaults;
-use ratescope::{Event, ParseError, Policy, Retry, Store};
-use report::{Decided, Report};
+use ratescope::rules::Rules;
+use report::Report;
 use std::error::Error;
 use std::io::{self, BufRead, ErrorKind, Write};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Put events from standard input to limiters, and print what each decides
@@ -29,13 +35,21 @@ use std::str::FromStr;
 /// standard error. In csv and jsonl, times are in seconds, and retry_after is "never" where waiting
 /// does not help. The level is what the limiter held against its limit. Of several limits, level
 /// and limit are those of the one that decided: decided_by, and decided_key is whom it counted.
+///
+/// With --rules, the rules of a file decide, beside the limiters if there are any, and each decision
+/// has a remark: "softly", and which shadows would refuse. The columns are the fields of the rules;
+/// one called load, as in 42%, is the load of the service.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// A limiter in quotes, such as "exim 10/1m strict", or several limits joined by "&", each for
     /// a key, as in "gcra 5/1s per user & gcra 9/1s per ip"; `ratescope limiters` lists them
-    #[arg(required = true, value_name = "LIMITER")]
+    #[arg(required_unless_present = "rules", value_name = "LIMITER")]
     limiters: Vec<Written>,
+
+    /// A rule file, as `ratescope check` explains it
+    #[arg(long, value_name = "RULES")]
+    rules: Vec<PathBuf>,
 
     /// How to print the decisions
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -73,43 +87,23 @@ impl FromStr for Written {
     }
 }
 
-/// A policy at work.
-struct Lane {
-    text: String,
-    store: Store,
-    allowed: u64,
-    refused: u64,
-}
-
-impl Lane {
-    fn new(text: String, defaults: &Defaults, keys: usize) -> Result<Self, ParseError> {
-        let store = Store::new(Policy::read(&text, defaults)?, keys);
-        Ok(Lane { text, store, allowed: 0, refused: 0 })
-    }
-
-    fn check(&mut self, event: &Event<'_>) -> Decided<'_> {
-        let verdict = self.store.check(event);
-        let allowed = verdict.is_allowed();
-        *(if allowed { &mut self.allowed } else { &mut self.refused }) += 1;
-        let retry_after = match allowed {
-            true => Retry::NOW,
-            false => self.store.retry_after(event),
-        };
-        Decided { text: &self.text, policy: self.store.policy(), verdict, retry_after }
-    }
-}
-
 /// Reads all events and prints every decision.
 pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let read = |path: &PathBuf| rules::read(path);
+    let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let rows = csv::read(io::stdin().lock())?;
     let fields = rows.fields().to_vec();
     let key = if fields.iter().any(|name| name == "key") { "key" } else { "all" };
+    files.iter().for_each(|rules| warn_of_columns(rules, &fields));
     let defaults = Defaults { rate: None, per: key.parse()?, fields: Some(fields) };
-    let lane = |Written(text)| Lane::new(text, &defaults, args.keys.get());
+    let keys = args.keys.get();
+    let lane = |Written(text)| Lane::policy(text, &defaults, keys);
     let mut lanes = args.limiters.into_iter().map(lane).collect::<Result<Vec<_>, _>>()?;
+    lanes.extend(files.into_iter().map(|rules| Lane::rules(rules, keys)));
     let texts: Vec<&str> = lanes.iter().map(|lane| lane.text.as_str()).collect();
     let out = io::BufWriter::new(io::stdout().lock());
-    let report = Report::new(args.format, out, &texts);
+    let remarks = lanes.iter().any(Lane::is_rules);
+    let report = Report::new(args.format, out, &texts, remarks);
     until_closed(simulate(rows, &mut lanes, report))
 }
 
@@ -130,29 +124,22 @@ fn simulate(
         };
         let event = row.event();
         for lane in &mut *lanes {
-            report.decision(&event, &lane.check(&event))?;
+            report.decision(&event, &lane.check(&event)?)?;
         }
     }
     report.end()?;
-    summary(lanes, &mut io::stderr().lock())
+    let mut out = io::stderr().lock();
+    lanes.iter().try_for_each(|lane| lane.summary(&mut out))
 }
 
-fn summary(lanes: &[Lane], out: &mut impl Write) -> io::Result<()> {
-    for Lane { text, store, allowed, refused } in lanes {
-        let all = allowed + refused;
-        if all == 0 {
-            writeln!(out, "{text}: no events")?;
-            continue;
-        }
-        let share = *allowed as f64 / all as f64 * 100.0;
-        write!(out, "{text}: {allowed} of {all} allowed ({share:.1}%), {refused} refused")?;
-        write!(out, ", keys: {}", store.len() as u64 + store.forgotten())?;
-        match store.forgotten() {
-            0 => writeln!(out)?,
-            n => writeln!(out, " ({n} forgotten: more than --keys {})", store.capacity())?,
-        }
+/// Says which fields of the rules there are not, so that nobody wonders why a rule never applies.
+fn warn_of_columns(rules: &Rules, columns: &[String]) {
+    let mut missing: Vec<&str> = rules.fields();
+    missing.retain(|field| !columns.iter().any(|column| column == field));
+    if !missing.is_empty() {
+        let (file, missing) = (rules.file(), missing.join(", "));
+        eprintln!("note: {file} has rules for fields that are no columns here: {missing}");
     }
-    Ok(())
 }
 
 /// A reader that has seen enough, such as `head`, closes the pipe, and that is no error.
