@@ -126,7 +126,7 @@ pub mod time;
 pub mod traffic;
 #[cfg(feature = "lab")]
 pub mod view;
-#[cfg(all(target_arch = "wasm32", any(feature = "scope-page", feature = "compare-page")))]
+#[cfg(all(target_arch = "wasm32", feature = "page"))]
 pub mod web;
 
 pub use event::Event;

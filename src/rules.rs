@@ -112,6 +112,7 @@ pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
 
 use crate::policy::Limit;
+use error::At;
 use matching::Level;
 use settings::Settings;
 
@@ -135,6 +136,8 @@ pub struct Rule {
     name: String,
     path: Vec<Step>,
     line: usize,
+    /// Where its limits stand.
+    limits_at: At,
     settings: Settings,
 }
 
@@ -145,6 +148,24 @@ impl Rules {
     /// When anything in it is wrong, or not known; all mistakes at once.
     pub fn read(file: &str, text: &str) -> Result<Self, RulesError> {
         file::read(file, text)
+    }
+
+    /// Whether a store that has only f64, such as Redis, computes all limits exactly: see
+    /// [`in_f64`](crate::limit::in_f64). A store that does not should refuse them when they are read.
+    ///
+    /// # Errors
+    /// When one is beyond that, with its place.
+    pub fn exact_in_f64(&self) -> Result<(), RulesError> {
+        let mut mistakes = Vec::new();
+        for rule in &self.rules {
+            for limit in rule.limits().iter().chain(rule.stretched()) {
+                if let Err(error) = limit.limiter.exact_in_f64() {
+                    let problem = format!("not exact where only f64 exists, as on Redis: {error}");
+                    mistakes.push(Mistake::new(rule.limits_at, &limit.to_string(), problem));
+                }
+            }
+        }
+        if mistakes.is_empty() { Ok(()) } else { Err(RulesError::new(&self.file, mistakes)) }
     }
 
     /// The name of the file, as it was given.

@@ -81,6 +81,8 @@
 //! event takes one lock for each limit, always in the order of the limits. Each limit has tables
 //! of its own, so that is one order for all threads, and no two can wait for each other.
 
+#[cfg(feature = "rules")]
+mod carried;
 #[cfg(test)]
 mod interleavings;
 mod keyed;

@@ -76,6 +76,19 @@ fn pairs() -> impl Strategy<Value = ([AnyLimiter; 2], Span)> {
     )
 }
 
+/// Those of real servers, which take whole numbers and have the states that the servers have.
+const SERVERS: [&str; 4] =
+    ["nginx 10/1s burst 20", "haproxy 20/10s", "haproxy 7/10s allowed", "envoy 7/1s burst 10"];
+
+/// Any limiter, and a period on whose scale it decides.
+fn limiters() -> impl Strategy<Value = (AnyLimiter, Span)> {
+    let server = prop::sample::select(&SERVERS[..]);
+    prop_oneof![
+        3 => pairs().prop_map(|([limiter, _], period)| (limiter, period)),
+        1 => server.prop_map(|text| (limiter(text), Span::seconds(10))),
+    ]
+}
+
 /// What happens to a limiter: a gap in periods, a cost, and how it is put to it.
 #[derive(Clone, Copy, Debug)]
 struct Step {

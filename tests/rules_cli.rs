@@ -61,6 +61,24 @@ fn check_says_what_is_wrong() {
     assert!(said.starts_with("error: mistakes in bad/misspelled_keys.yaml\n"), "{said}");
 }
 
+/// Redis has f64 only.
+#[test]
+fn check_says_what_redis_cannot_compute() {
+    let folder = std::env::temp_dir().join(format!("ratescope-redis-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("rules.yaml");
+    fs::write(&path, "domain: d\nlimit: 5/1s\ndescriptors:\n  - {key: a, limit: 9000000000/1s}\n")
+        .unwrap();
+    let name = path.display().to_string();
+    assert!(printed(&["check", &name], "").contains("9000000000/1s per a: for each a, at most"));
+    let said = said(&["check", "--redis", &name]);
+    fs::remove_dir_all(folder).unwrap();
+    let place =
+        format!("{name}:4:21: \"fixed-window 9000000000/1s per a\": not exact where only f64");
+    assert!(said.contains(&place), "{said}");
+    printed(&["check", "--redis", "good/throttle.yaml"], "");
+}
+
 #[test]
 fn a_file_that_is_not_there() {
     for command in ["check", "explain"] {

@@ -51,7 +51,7 @@ const INEXACT: [&str; 24] = [
 ];
 
 /// The top level: what the design lists, and what its tools want to find there.
-const TOP_LEVEL: [&str; 19] = [
+const TOP_LEVEL: [&str; 18] = [
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
@@ -59,7 +59,6 @@ const TOP_LEVEL: [&str; 19] = [
     "LICENSE-MIT",
     "src",
     "tests",
-    "page",
     "www",
     "benches",
     "examples",

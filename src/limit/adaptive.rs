@@ -32,6 +32,8 @@
 //! It promises that, and no number of events in a window. It surprises a sender whose habit grows
 //! faster than the bound, and one that comes back from a long holiday: it starts at the floor.
 //!
+//! Where nights are not like days, [`by_hour`](super::by_hour) learns a habit for each hour.
+//!
 //! The level is R with the event, in events per decay interval, and the limit is L.
 //!
 //! # The edges

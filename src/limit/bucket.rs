@@ -172,6 +172,14 @@ impl Bucket {
         Some(((self.parts(*millionths) + part).min(2 * self.full), *at))
     }
 
+    /// The same as the instant at which all is drained, in parts from the origin of time.
+    pub(super) fn restore_due(&self, content: &Content) -> Option<Parts> {
+        let (parts, at) = self.restore(content)?;
+        let never = parts == 0 && at == super::LONG_AGO;
+        let due = || Parts::new(parts + self.drained(Time::ZERO, at));
+        Some(if never { Parts::LONG_AGO } else { due() })
+    }
+
     pub(super) fn exact_in_f64(&self, what: &'static str) -> Result<(), BadNumber> {
         in_f64::amount(what, (self.full / i128::from(self.per_millionth)) as u64)?;
         in_f64::rate(self.per_micro, self.per_millionth)

@@ -21,8 +21,8 @@
 //! Where an event's rate lasts into the next hour, that one goes on with its own habit from what R has
 //! decayed to, and clips it by its own limit.
 //!
-//! The hours beside are looked at because people aren't on time: without them, on the traffic of the
-//! table below, two to three times as many honest events are refused, for the same spam. And they only let
+//! The hours beside are looked at because people aren't on time: without them, half as many honest
+//! events again are refused. And they only let
 //! pass, they don't teach: were a habit to learn from what its neighbours allow, a sender could climb
 //! from hour to hour, and double its limit 24 times as often.
 //!
@@ -62,8 +62,8 @@
 //!   When the clocks change, everyone is an hour early or late, which the hours beside allow for.
 //! * **Evening and morning:** for the same reason the day's limit reaches an hour into the night at
 //!   each end.
-//! * **Time runs backwards:** as for the adaptive limit; into an earlier hour, its habit is the one
-//!   that counts. Only a day later does that hour know of more than it did.
+//! * **Time runs backwards:** as for the adaptive limit. Where it lands in another hour, that hour's
+//!   habit is the one that counts.
 //! * **A long silence:** what is left of a rate after a day and an hour, less than e^-24, teaches
 //!   nothing any more; whole days of silence are one exponential.
 //!
@@ -74,8 +74,10 @@
 #![doc = include_str!("by_hour/measured.md")]
 
 mod day;
+mod habits;
 
 pub use day::{DAY, Day, HOURS};
+pub use habits::Habits;
 
 pub(super) use day::signed;
 
@@ -97,16 +99,6 @@ pub struct ByHour {
     hourly: Adaptive,
     increase: Span,
     day: Day,
-}
-
-/// The rate and the habits as of the last counted event: 120 bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Habits {
-    /// The rate, when it was measured, and the habit of the hour in which that was.
-    pub current: Habit,
-    /// The habits of the other hours, in events per decay interval. That of the current hour is 0
-    /// here.
-    pub hours: [f32; HOURS],
 }
 
 impl ByHour {
@@ -263,42 +255,6 @@ impl ByHour {
         let faded = self.faded(state).after(self.day.length());
         self.hourly.decayed(&state.current, cost, cost.max(self.hourly.floor())).max(faded)
     }
-}
-
-impl Habits {
-    /// The habit of another hour than the current one, counted on from the day's first.
-    fn of(&self, hour: usize) -> f64 {
-        self.hours.get(hour % HOURS).map_or(0.0, |habit| f64::from(*habit))
-    }
-
-    /// The highest habit of any hour.
-    fn highest(&self) -> f64 {
-        self.hours.iter().fold(self.current.smoothed, |most, &habit| most.max(f64::from(habit)))
-    }
-
-    /// Goes from one hour to another.
-    fn turn(&mut self, from: usize, to: usize) {
-        if from != to
-            && let Ok([left, entered]) = self.hours.get_disjoint_mut([from, to])
-        {
-            *left = rounded_down(self.current.smoothed);
-            self.current.smoothed = f64::from(core::mem::take(entered));
-        }
-    }
-
-    /// Leaves that part of every habit.
-    fn fade(&mut self, left: f64) {
-        if left < 1.0 {
-            self.current.smoothed *= left;
-            let fade = |habit: &mut f32| *habit = rounded_down(f64::from(*habit) * left);
-            self.hours.iter_mut().for_each(fade);
-        }
-    }
-}
-
-fn rounded_down(habit: f64) -> f32 {
-    let nearest = habit.min(f64::from(f32::MAX)) as f32;
-    if f64::from(nearest) > habit { nearest.next_down() } else { nearest }
 }
 
 impl Limiter for ByHour {

@@ -99,8 +99,7 @@ impl Keep for Gcra {
     }
 
     fn restore(&self, content: &Content) -> Option<State> {
-        let (parts, at) = self.0.restore(content)?;
-        Some(State { due: Parts::new(parts + self.0.drained(Time::ZERO, at)) })
+        self.0.restore_due(content).map(|due| State { due })
     }
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {

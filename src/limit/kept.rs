@@ -56,7 +56,8 @@
 //! Under the same limit nothing is rounded: what is restored decides as what was kept would have,
 //! at every instant and in the last bit. When a limit changes, there are three cases, each in
 //! favour of the sender:
-//! * **A bucket whose rate changes** forgets a fraction of a millionth of an event.
+//! * **A bucket whose rate changes** forgets a fraction of a millionth of an event; where two rates
+//!   take turns on one state, at each turn.
 //! * **A bucket that becomes smaller** than half of what is missing holds twice its new size, the
 //!   most that it may: nobody waits for longer than a full bucket and the event take to drain.
 //! * **A log that becomes shorter** forgets what can't matter before it has left the period. If

@@ -111,8 +111,7 @@ impl Keep for LeakyBucket {
     }
 
     fn restore(&self, content: &Content) -> Option<State> {
-        let (parts, at) = self.0.restore(content)?;
-        Some(State { empty: Parts::new(parts + self.0.drained(Time::ZERO, at)) })
+        self.0.restore_due(content).map(|empty| State { empty })
     }
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {

@@ -183,7 +183,9 @@ impl<'a> File<'a> {
         }
         let path: Vec<Step> = path.iter().map(|passed| passed.step.clone()).collect();
         let name = name(self.domain, &path);
-        self.rules.push(Rule { name, path, line: map.at.line, settings });
+        let limits = map.get("limit").or(map.get("rate_limit"));
+        let limits_at = limits.map_or(map.at, |node| node.at);
+        self.rules.push(Rule { name, path, line: map.at.line, limits_at, settings });
         Some(self.rules.len() - 1)
     }
 

@@ -3,7 +3,11 @@
 use super::value::{Value, Wildcard};
 use super::{Rule, Rules};
 use crate::event::Fields;
+use smallvec::SmallVec;
 use std::collections::HashMap;
+
+/// Places of rules; those of an event are few.
+pub(super) type Places = SmallVec<[usize; 8]>;
 
 /// The descriptors of one list, by their keys.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +66,7 @@ impl Level {
     }
 
     /// Finds the rules that are for an event with these fields; whether there are any.
-    fn find(&self, fields: &dyn Fields, found: &mut Vec<usize>) -> bool {
+    fn find(&self, fields: &dyn Fields, found: &mut Places) -> bool {
         let mut any = false;
         for group in &self.0 {
             let value = fields.value(&group.key).filter(|value| !value.is_empty());
@@ -95,8 +99,8 @@ impl Rules {
     }
 
     /// The places of the matching rules, sorted.
-    pub(super) fn places(&self, fields: &dyn Fields) -> Vec<usize> {
-        let mut found = Vec::new();
+    pub(super) fn places(&self, fields: &dyn Fields) -> Places {
+        let mut found = Places::new();
         self.top.find(fields, &mut found);
         found.extend(self.always);
         found.sort_unstable();

@@ -7,10 +7,11 @@ use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::{Limit, Policy, retry_after_all};
+use crate::store::Held;
 use crate::store::Store;
-use crate::store::{Held, together};
+use crate::store::together::{self, Few};
 use crate::time::Time;
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -144,16 +145,21 @@ impl Ruled {
         self.current.load().stores().map(|store| store.forgotten()).sum()
     }
 
-    pub(super) fn generation(&self) -> Arc<Generation> {
-        self.current.load_full()
+    /// The rules that are in force, for as long as one event takes.
+    pub(super) fn generation(&self) -> Guard<Arc<Generation>> {
+        self.current.load()
     }
 
     fn decide(&self, event: &Event<'_>, count: bool) -> Ruling {
         let generation = self.generation();
         let asked = generation.ask(event, self.load());
+        let rules = Arc::clone(&generation.rules);
+        if asked.is_empty() {
+            return Ruling::new(rules, Vec::new());
+        }
         let mut held = hold(&asked, event);
         let each = held.iter().zip(&asked);
-        let outcomes: Vec<Outcome> =
+        let outcomes: Few<Outcome> =
             each.map(|(held, asked)| held.peek(event.time, asked.cost)).collect();
         let judged = Judged { asked: &asked, outcomes: &outcomes };
         let passes = judged.passes(|asked| !asked.is_shadow);
@@ -164,14 +170,12 @@ impl Ruled {
             }
         }
         drop(held);
-        let rules = Arc::clone(&generation.rules);
         Ruling::new(rules, judged.answers())
     }
 }
 
-pub(super) fn hold<'a>(asked: &[Asked<'a>], event: &Event<'_>) -> Vec<Held<'a, AnyLimiter>> {
-    let stores: Vec<&Store> = asked.iter().map(|asked| asked.store).collect();
-    together::hold(&stores, event)
+pub(super) fn hold<'a>(asked: &[Asked<'a>], event: &Event<'_>) -> Few<Held<'a, AnyLimiter>> {
+    together::hold(asked.iter().map(|asked| asked.store), event)
 }
 
 /// What all stores that were asked say.
@@ -225,8 +229,8 @@ impl Generation {
 
     /// The stores that are to be asked about an event: each limit of each rule that applies, and
     /// right after it the stretched one, if there is one.
-    pub(super) fn ask<'a>(&'a self, event: &Event<'_>, load: Option<Load>) -> Vec<Asked<'a>> {
-        let mut all = Vec::new();
+    pub(super) fn ask<'a>(&'a self, event: &Event<'_>, load: Option<Load>) -> Few<Asked<'a>> {
+        let mut all = Few::new();
         for rule in self.rules.places(event.fields) {
             let (Some(what), Some(homes)) = (self.rules.rules().get(rule), self.homes.get(rule))
             else {

@@ -52,10 +52,9 @@ impl Opinion<'_> {
 
 impl Ruling {
     pub(super) fn new(rules: Arc<Rules>, answers: Vec<Answer>) -> Self {
-        let firm = answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
-        let firm: Vec<(usize, Outcome)> = firm.map(|(i, answer)| (i, answer.outcome)).collect();
-        let verdict = strictest(firm.iter().map(|(_, outcome)| *outcome));
-        let decided = firm.get(verdict.by).map(|(i, _)| (verdict.outcome.decision, *i));
+        let firm = || answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
+        let verdict = strictest(firm().map(|(_, answer)| answer.outcome));
+        let decided = firm().nth(verdict.by).map(|(i, _)| (verdict.outcome.decision, i));
         Ruling { rules, answers, decided }
     }
 

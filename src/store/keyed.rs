@@ -143,6 +143,17 @@ where
         Held { keyed: self, kept, hash, place }
     }
 
+    /// The same keys under another limiter: what is remembered of each as `turn` leaves it.
+    #[cfg(feature = "rules")]
+    pub(super) fn turned(&self, limiter: L, turn: impl FnMut(&mut L::State)) -> Self
+    where
+        L: Clone,
+    {
+        let turned = Keyed { initial: limiter.initial(), limiter, ..self.clone() };
+        turned.each_mut(turn);
+        turned
+    }
+
     /// Shows each state to `see`.
     pub(super) fn each(&self, mut see: impl FnMut(&L::State)) {
         for shard in &self.shards {

@@ -75,7 +75,9 @@ impl Twin for Rule {
     fn record(&self, state: &mut Option<State>, now: f64, amount: f64, allowed: bool) {
         let State { at, previous, current } = self.roll(state, now);
         let current = current + if allowed { amount } else { 0.0 };
-        *state = Some(State { at, previous, current });
+        // Nothing counted is nothing to remember.
+        let any = previous > 0.0 || current > 0.0;
+        *state = any.then_some(State { at, previous, current });
     }
 
     fn retry_after(&self, state: &Option<State>, now: f64, amount: f64) -> Option<f64> {

@@ -25,7 +25,7 @@ impl Rule {
     fn roll(&self, state: &Option<State>, now: f64) -> State {
         let number = (now / self.period).floor();
         match *state {
-            Some(state) if state.counted > 0.0 && state.number == number + 1.0 => state,
+            Some(state) if state.number == number + 1.0 => state,
             // From further ahead, the clock was set back.
             Some(state) if state.number >= number => State { number, ..state },
             _ => State { number, counted: 0.0 },
@@ -43,7 +43,9 @@ impl Twin for Rule {
 
     fn record(&self, state: &mut Option<State>, now: f64, amount: f64, allowed: bool) {
         let State { number, counted } = self.roll(state, now);
-        *state = Some(State { number, counted: counted + if allowed { amount } else { 0.0 } });
+        let counted = counted + if allowed { amount } else { 0.0 };
+        // Nothing counted is nothing to remember.
+        *state = (counted > 0.0).then_some(State { number, counted });
     }
 
     fn retry_after(&self, state: &Option<State>, now: f64, amount: f64) -> Option<f64> {

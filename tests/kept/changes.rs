@@ -209,6 +209,40 @@ fn habits_are_kept_by_the_clock() {
     }
 }
 
+/// As the servers do: nginx's zone stays over a reload, Envoy's bucket is made anew.
+#[test]
+fn servers() {
+    changes(
+        "nginx 10/1m burst 9",
+        &[
+            ("nginx 10/1m burst 9", "2.0 left, wait 0.0s"),
+            ("nginx 100/1m burst 99", "92.0 left, wait 0.0s"),
+            ("nginx 10/1m burst 3 nodelay", "0.0 left, wait 30.1s"),
+            ("gcra 10/1m", "algorithm changed"),
+        ],
+    );
+    changes(
+        "haproxy 10/1m",
+        &[
+            ("haproxy 10/1m", "2.0 left, wait 0.0s"),
+            ("haproxy 100/1m allowed", "92.0 left, wait 0.0s"),
+            ("haproxy 4/1m", "0.0 left, wait 90.0s"),
+            ("haproxy 10/2m", "period changed"),
+            ("sliding-counter 10/1m", "algorithm changed"),
+        ],
+    );
+    changes(
+        "envoy 10/1m burst 10",
+        &[
+            ("envoy 10/1m burst 10", "2.0 left, wait 0.0s"),
+            // It keeps what is there instead of what is missing.
+            ("envoy 10/1m burst 20", "2.0 left, wait 0.0s"),
+            ("envoy 100/1m burst 10", "interval of a token changed"),
+            ("token-bucket 10/1m", "algorithm changed"),
+        ],
+    );
+}
+
 /// What was learned over weeks is still known: a habit of eight a minute under a floor of five.
 #[test]
 fn a_habit_is_kept() {

@@ -15,12 +15,19 @@ pub(crate) struct Args {
     /// Rule files
     #[arg(required = true, value_name = "RULES")]
     files: Vec<PathBuf>,
+
+    /// Refuse limits that Redis cannot compute exactly, too
+    #[arg(long)]
+    redis: bool,
 }
 
 /// Prints every rule of every file.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     for (i, path) in args.files.iter().enumerate() {
         let rules = rules::read(path)?;
+        if args.redis {
+            rules.exact_in_f64().map_err(rules::told)?;
+        }
         let end = if i == 0 { "" } else { "\n" };
         until_closed(write!(io::stdout().lock(), "{end}{rules}"))?;
     }
