@@ -45,6 +45,8 @@
 #[cfg(feature = "serde")]
 mod as_text;
 mod decide;
+#[cfg(feature = "lab")]
+pub mod export;
 mod key;
 mod text;
 

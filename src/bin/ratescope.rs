@@ -8,10 +8,14 @@ mod explain;
 mod limiters;
 #[path = "ratescope/rules.rs"]
 mod rules;
+#[path = "ratescope/sample.rs"]
+mod sample;
 #[path = "ratescope/serve.rs"]
 mod serve;
 #[path = "ratescope/simulate.rs"]
 mod simulate;
+#[path = "ratescope/source.rs"]
+mod source;
 #[path = "ratescope/test.rs"]
 mod test;
 
@@ -23,7 +27,8 @@ use std::process::ExitCode;
 #[command(version)]
 enum Command {
     Serve(serve::Args),
-    Simulate(simulate::Args),
+    Simulate(Box<simulate::Args>),
+    Sample(sample::Args),
     Check(check::Args),
     Explain(explain::Args),
     Test(test::Args),
@@ -33,7 +38,8 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Serve(args) => serve::run(&args),
-        Command::Simulate(args) => simulate::run(args),
+        Command::Simulate(args) => simulate::run(*args),
+        Command::Sample(args) => sample::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Test(args) => test::run(&args),

@@ -64,6 +64,17 @@ impl Lane {
         matches!(self.decider, Decider::Rules(_))
     }
 
+    /// The fields that it looks at.
+    pub(crate) fn fields(&self) -> Vec<String> {
+        match &self.decider {
+            Decider::Policy(store) => store.policy().fields().map(str::to_owned).collect(),
+            Decider::Rules(ruled) => {
+                let rules = ruled.rules();
+                rules.fields().into_iter().chain([LOAD]).map(str::to_owned).collect()
+            }
+        }
+    }
+
     /// Decides about an event.
     ///
     /// # Errors
@@ -152,9 +163,12 @@ fn by_policy<'a>(text: &'a str, store: &Store, event: &Event<'_>) -> Decided<'a>
     }
 }
 
+/// The field that is the load of the service.
+const LOAD: &str = "load";
+
 /// The load that stands beside an event, if one does.
 fn load(event: &Event<'_>) -> io::Result<Option<Load>> {
-    match event.field("load") {
+    match event.field(LOAD) {
         "" => Ok(None),
         text => {
             let wrong =

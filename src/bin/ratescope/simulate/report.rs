@@ -2,6 +2,7 @@
 
 use super::Format;
 use super::lane::Decided;
+use ratescope::civil::Civil;
 use ratescope::{Decision, Event, Retry, Span};
 use std::io::{self, Write};
 
@@ -55,17 +56,24 @@ impl Decided<'_> {
 
 /// Prints decisions to `out`.
 pub(crate) enum Report<W: Write> {
-    Table { out: W, limiter: usize },
+    Table { out: W, limiter: usize, dates: bool },
     Csv { out: Box<csv::Writer<W>>, remarks: bool },
     Jsonl { out: W, remarks: bool },
 }
 
 impl<W: Write> Report<W> {
-    /// A report in the given format, on limiters written as `texts`, perhaps with remarks.
-    pub(crate) fn new(format: Format, out: W, texts: &[&str], remarks: bool) -> Self {
+    /// A report in the given format, on limiters written as `texts`, perhaps with remarks. For
+    /// reading, times are dates where the log has some.
+    pub(crate) fn new(
+        format: Format,
+        out: W,
+        texts: &[&str],
+        remarks: bool,
+        dates: bool,
+    ) -> Self {
         let limiter = texts.iter().map(|text| text.len()).max().unwrap_or(0);
         match format {
-            Format::Table => Report::Table { out, limiter },
+            Format::Table => Report::Table { out, limiter, dates },
             Format::Csv => Report::Csv { out: Box::new(csv::Writer::from_writer(out)), remarks },
             Format::Jsonl => Report::Jsonl { out, remarks },
         }
@@ -74,8 +82,9 @@ impl<W: Write> Report<W> {
     /// What comes before the first decision.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         match self {
-            Report::Table { out, limiter } => {
-                row(out, *limiter, ["time", "key", "cost", "limiter", "level", "limit", "decision"])
+            Report::Table { out, limiter, dates } => {
+                let cells = ["time", "key", "cost", "limiter", "level", "limit", "decision"];
+                row(out, widths(*limiter, *dates), cells)
             }
             Report::Csv { out, remarks } => {
                 let remark = remarks.then_some(REMARK);
@@ -86,18 +95,24 @@ impl<W: Write> Report<W> {
     }
 
     /// One line.
-    pub(crate) fn decision(&mut self, event: &Event<'_>, decided: &Decided<'_>) -> io::Result<()> {
-        let (time, key, cost) = (event.time, event.field("key"), event.cost);
+    pub(crate) fn decision(
+        &mut self,
+        event: &Event<'_>,
+        key: &str,
+        decided: &Decided<'_>,
+    ) -> io::Result<()> {
+        let (time, cost) = (event.time, event.cost);
         let Decided { text, outcome, .. } = decided;
         let allowed = matches!(decided.decision, Decision::Allowed { .. });
         let (level, limit) = (outcome.map(|o| o.level), outcome.map(|o| o.limit));
         let (by, by_key) = decided.by.clone().unwrap_or_default();
         let (wait, retry) = decided.waits();
         match self {
-            Report::Table { out, limiter: width } => {
+            Report::Table { out, limiter, dates } => {
                 let [level, limit] = [level, limit].map(|n| n.map_or(String::new(), short));
-                let (time, cost) = (time.to_string(), short(cost));
-                row(out, *width, [&time, key, &cost, text, &level, &limit, &decided.words()])
+                let time = if *dates { Civil(time).to_string() } else { time.to_string() };
+                let cells = [&time, key, &short(cost), text, &level, &limit, &decided.words()];
+                row(out, widths(*limiter, *dates), cells)
             }
             Report::Csv { out, remarks } => {
                 let number = |n: Option<f64>| n.map_or(String::new(), |n| n.to_string());
@@ -153,9 +168,15 @@ impl<W: Write> Report<W> {
     }
 }
 
-fn row(out: &mut impl Write, width: usize, cells: [&str; 7]) -> io::Result<()> {
+/// The widths of the time, the key and the limiter.
+fn widths(limiter: usize, dates: bool) -> [usize; 3] {
+    if dates { [26, 15, limiter] } else { [12, 12, limiter] }
+}
+
+fn row(out: &mut impl Write, widths: [usize; 3], cells: [&str; 7]) -> io::Result<()> {
     let [time, key, cost, limiter, level, limit, decision] = cells;
-    write!(out, "{time:>12}  {key:<12}  {cost:>5}  {limiter:width$}  ")?;
+    let [times, keys, limiters] = widths;
+    write!(out, "{time:>times$}  {key:<keys$}  {cost:>5}  {limiter:limiters$}  ")?;
     writeln!(out, "{level:>10}  {limit:>8}  {decision}")
 }
 
