@@ -109,7 +109,7 @@ fn refused(limiter: &impl Limiter, moments: &[Moment]) -> Vec<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     /// The theorem, and the arithmetic of the pass: whom a limit touches, for every limiter and
     /// limit, exactly.

@@ -6,6 +6,10 @@ mod limiters;
 mod serve;
 #[path = "ratescope/simulate.rs"]
 mod simulate;
+#[path = "ratescope/tune.rs"]
+mod tune;
+#[path = "ratescope/words.rs"]
+mod words;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -16,6 +20,7 @@ use std::process::ExitCode;
 enum Command {
     Serve(serve::Args),
     Simulate(simulate::Args),
+    Tune(Box<tune::Args>),
     Limiters(limiters::Args),
 }
 
@@ -23,6 +28,7 @@ fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Serve(args) => serve::run(&args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Tune(args) => tune::run(&args),
         Command::Limiters(_) => limiters::run(),
     };
     match result {

@@ -83,7 +83,7 @@ mod trial;
 mod windows;
 
 pub use advice::{Advice, Aim, Doubt, Share, advise};
-pub use clients::{Clients, Room};
+pub use clients::{Clients, Room, Ticket, key};
 pub use curve::{Curve, Cut, Part, Tally};
 pub use frontier::{Burst, Frontier};
 pub use hours::Hours;

@@ -93,8 +93,12 @@ fn rate_against_burst() {
     let bursts: Vec<f64> = frontier.bursts.iter().map(|b| b.burst).collect();
     assert!(bursts.windows(2).all(|pair| pair[0] >= pair[1]), "{bursts:?}");
     assert_eq!(bursts[0], 10.0);
-    let knee = frontier.knee().unwrap();
-    assert_eq!((knee.burst, knee.rate.to_string(), knee.touched), (10.0, "6/1h".to_owned(), 1));
+    let told = |per: Span| {
+        let at = frontier.tightest(per).unwrap();
+        (at.burst, at.rate.to_string(), at.touched)
+    };
+    // In a minute a burst and what comes back: 10.1 at six an hour, and 10.5 at thirty.
+    assert_eq!(told(Span::minutes(1)), (10.0, "6/1h".to_owned(), 1));
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn knee(curve: &Curve, part: Part) -> Option<f64> {
         (all - touched(&limit)) as f64 / all as f64 - along
     };
     let between = scale::nice().filter(|limit| (first..=last).contains(limit));
-    let higher = |a: (f64, f64), b: (f64, f64)| if b.1 > a.1 { b } else { a };
+    let higher = |a: (f64, f64), b: (f64, f64)| if b.1 >= a.1 { b } else { a };
     between.map(|limit| (limit, above(limit))).reduce(higher).map(|(limit, _)| limit)
 }
 

@@ -8,13 +8,14 @@
 
 use super::entry::Client;
 use super::stream::{Moment, Moments, Written, first, is_near};
-use crate::event::Event;
+use crate::event::{Event, Fields};
 use crate::limit::is_cost;
 use crate::policy::Per;
 use crate::time::Time;
 use core::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
+use std::borrow::Cow;
 
 /// How much may be kept. What happens beyond it: [`Clients::share_kept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +49,33 @@ pub struct Clients {
     outside: usize,
     /// How often the clients were halved.
     pub(super) sieve: u8,
+    /// Where those clients are now that were there before they were halved last, and how often they
+    /// had been halved before that.
+    moved: (u8, Vec<u32>),
     pub(super) counts: Counts,
     first: Time,
     last: Time,
     highest_cost: f64,
+}
+
+/// A client to whom events may be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    place: u32,
+    /// How often the clients had been halved by then.
+    era: u8,
+}
+
+/// The place of a client that is not kept.
+const NOBODY: u32 = u32::MAX;
+
+/// Whose event it is: the text of the field where `per` is one, otherwise the key as policies write
+/// it.
+pub fn key<'a>(fields: &'a dyn Fields, per: &Per) -> Cow<'a, str> {
+    match per.fields() {
+        [field] => Cow::Borrowed(fields.value(field).unwrap_or("")),
+        _ => Cow::Owned(per.key(&Event { time: Time::ZERO, cost: 1.0, fields })),
+    }
 }
 
 /// What became of the requests.
@@ -76,6 +100,7 @@ impl Clients {
             keys: String::new(),
             outside: 0,
             sieve: 0,
+            moved: (0, Vec::new()),
             counts: Counts::default(),
             first: Time::LAST,
             last: Time::from_micros(i64::MIN),
@@ -83,29 +108,45 @@ impl Clients {
         }
     }
 
-    /// Adds an event of the client that `per` makes of its fields: the text of the field where it
-    /// is one, otherwise the key as policies write it.
+    /// Adds an event of the client that `per` makes of its fields: see [`key`].
     pub fn observe(&mut self, event: &Event<'_>, per: &Per) {
-        match per.fields() {
-            [field] => self.add(event.field(field), event.time, event.cost),
-            _ => self.add(&per.key(event), event.time, event.cost),
-        }
+        self.add(&key(event.fields, per), event.time, event.cost);
     }
 
-    /// Adds an event of the client called `key`.
+    /// Adds an event of the client called `key`: a [`ticket`](Self::ticket) and what it is
+    /// [`put`](Self::put) for.
+    #[inline]
+    pub fn add(&mut self, key: &str, time: Time, cost: f64) {
+        let ticket = self.ticket(key);
+        self.put(ticket, time, cost);
+    }
+
+    /// The client called `key`, for an event that may be added later: so that it can be waited for
+    /// earlier ones, and nothing be held of it but its time.
+    #[inline]
+    pub fn ticket(&mut self, key: &str) -> Ticket {
+        let place = self.place(key, None).and_then(|place| u32::try_from(place).ok());
+        let ticket = Ticket { place: place.unwrap_or(NOBODY), era: self.sieve };
+        if self.is_over() {
+            self.thin();
+        }
+        ticket
+    }
+
+    /// Adds an event.
     ///
     /// Events of one client are to come in the order of time. One that is before the last is taken
     /// to have come with it, and counted as [`late`](Self::late). One that no limiter counts, as its
     /// cost is not from 0 to [`MAX_COST`](crate::limit::MAX_COST), or that is 18,000 years away, is
     /// [`unusable`](Self::unusable).
     #[inline]
-    pub fn add(&mut self, key: &str, time: Time, cost: f64) {
+    pub fn put(&mut self, ticket: Ticket, time: Time, cost: f64) {
         self.counts.requests += 1;
         if !is_cost(cost) || !is_near(time) {
             self.counts.unusable += 1;
             return;
         }
-        let Some(place) = self.place(key, None) else {
+        let Some(place) = self.current(ticket) else {
             self.counts.left_out += 1;
             return;
         };
@@ -186,7 +227,8 @@ impl Clients {
 
     /// How many clients there were; an estimate where not all were kept.
     pub fn clients(&self) -> u64 {
-        (0..self.len()).map(|place| self.weight(place)).sum()
+        let has_events = |place: &usize| self.requests_of(*place) > 0;
+        (0..self.len()).filter(has_events).map(|place| self.weight(place)).sum()
     }
 
     /// The events that were added.
@@ -255,11 +297,12 @@ impl Clients {
         places
     }
 
-    /// Keeps the clients that `stays` says, by their places, and forgets the others.
-    pub(super) fn retain(&mut self, stays: impl Fn(usize) -> bool) {
+    /// Keeps the clients that `stays` says, by their places, and forgets the others; the new places.
+    pub(super) fn retain(&mut self, stays: impl Fn(usize) -> bool) -> Vec<u32> {
         let list = core::mem::take(&mut self.list);
         let keys = core::mem::take(&mut self.keys);
         (self.table, self.outside) = (HashTable::new(), 0);
+        let mut moved = vec![NOBODY; list.len()];
         for (place, mut client) in list.into_iter().enumerate() {
             if !stays(place) {
                 self.counts.left_out += u64::from(client.requests);
@@ -273,7 +316,36 @@ impl Clients {
                 client.key_at = new.key_at;
                 *new = client;
             }
+            if let (Some(moved), Some(new)) = (moved.get_mut(place), new) {
+                *moved = u32::try_from(new).unwrap_or(NOBODY);
+            }
         }
+        moved
+    }
+
+    /// The place of a client now. Tickets from before the last thinning are good, older ones not.
+    #[inline]
+    fn current(&self, ticket: Ticket) -> Option<usize> {
+        let place = match ticket.era == self.sieve {
+            true => Some(ticket.place),
+            false if ticket.era == self.moved.0 => self.moved.1.get(ticket.place as usize).copied(),
+            false => None,
+        };
+        place.filter(|place| *place != NOBODY).map(|place| place as usize)
+    }
+
+    /// Makes room: halves the clients until what is left fits.
+    #[cold]
+    pub(super) fn thin(&mut self) {
+        let era = self.sieve;
+        let mut moved: Vec<u32> = (0..self.list.len() as u32).collect();
+        while self.is_over() && self.sieve < 62 && !self.is_empty() {
+            let next = self.halve();
+            for place in &mut moved {
+                *place = next.get(*place as usize).copied().unwrap_or(NOBODY);
+            }
+        }
+        self.moved = (era, moved);
     }
 }
 

@@ -4,7 +4,7 @@
 use super::Clients;
 use super::histogram::Histogram;
 use super::measure::{Events, Measure};
-use super::scale::{Over, mark, place};
+use super::scale::{Marks, Over, mark, place};
 use crate::time::Time;
 use core::ops::Range;
 
@@ -94,7 +94,8 @@ impl Tally {
 
     /// The highest levels of a client that stands for `weight`.
     fn put(&mut self, over: Over, peaks: [Option<(f64, usize)>; 2], weight: u64) {
-        let marks = peaks.map(|peak| peak.map(|(level, _)| over.marks(level)));
+        let scale = Marks::new();
+        let marks = peaks.map(|peak| peak.map(|(level, _)| scale.over(over, level)));
         let whole = marks.into_iter().flatten().max();
         for (histogram, marks) in self.clients.iter_mut().zip([whole, marks[0], marks[1]]) {
             if let Some(marks) = marks {
@@ -142,10 +143,10 @@ impl Curve {
         let peaks = match measure.counts_all() {
             false => measure.peaks(events, split),
             true => {
-                let mut peaks = [None, None];
+                let (scale, mut peaks) = (Marks::new(), [None, None]);
                 measure.levels(events, |at, level| {
                     let part = usize::from(at >= split);
-                    into.requests[part].put(over.marks(level), weight);
+                    into.requests[part].put(scale.over(over, level), weight);
                     if peaks[part].is_none_or(|(highest, _)| level > highest) {
                         peaks[part] = Some((level, at));
                     }

@@ -62,11 +62,11 @@ impl Frontier {
         Frontier { bursts: curves.iter().filter_map(burst).collect() }
     }
 
-    /// Where to stand on it, when nothing else is known: the least product of burst and rate. A
-    /// lower rate would need a burst that is larger by more, a higher one saves less of it.
-    pub fn knee(&self) -> Option<Burst> {
-        let product = |burst: &Burst| burst.burst * burst.rate.per_second();
-        let less = |a: Burst, b: Burst| if product(&b) < product(&a) { b } else { a };
+    /// Where to stand on it: the bucket that lets the least through in any time of `period`, its
+    /// burst and what comes back meanwhile.
+    pub fn tightest(&self, period: Span) -> Option<Burst> {
+        let most = |at: &Burst| at.burst + at.rate.per_second() * period.secs();
+        let less = |a: Burst, b: Burst| if most(&b) <= most(&a) { b } else { a };
         self.bursts.iter().copied().reduce(less)
     }
 }

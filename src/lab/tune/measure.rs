@@ -2,7 +2,8 @@
 
 use super::scale::Over;
 use super::stream::Moment;
-use super::windows::{Backlog, Blocks, Counter, Fixed, Found, highest};
+use super::windows::{Backlog, Blocks, Counter, Fixed, Found, Narrow, highest};
+use crate::estimate::exim::Measured;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::limit::earrrl::Earrrl;
@@ -66,6 +67,8 @@ pub(super) struct Events {
     pub(super) moments: Vec<Moment>,
     /// Their costs in millionths.
     pub(super) amounts: Vec<u64>,
+    /// The sum of these.
+    pub(super) total: u128,
 }
 
 impl Events {
@@ -74,6 +77,7 @@ impl Events {
         self.moments.extend(moments);
         self.amounts.clear();
         self.amounts.extend(self.moments.iter().map(|moment| amount(moment.cost)));
+        self.total = self.amounts.iter().copied().map(u128::from).sum();
     }
 }
 
@@ -174,6 +178,10 @@ impl Measure {
             Measure::SlidingCounter(per) => millionths(highest(events, split, Counter::new(per))),
             Measure::Bucket(rate) => {
                 let backlog = Backlog::new(rate);
+                if backlog.is_narrow(events) {
+                    let parts = highest(events, split, Narrow::new(&backlog, events));
+                    return millionths(parts.map(|parts| backlog.millionths(parts.into())));
+                }
                 highest(events, split, backlog)
                     .map(|parts| backlog.millionths(parts) as f64 / 1e6)
                     .0
@@ -187,7 +195,7 @@ impl Measure {
         match self {
             Measure::Exim(per) => {
                 let Ok(limit) = Rate::new(1.0, per) else { return };
-                levels_of(&Exim { limit, mode: Mode::Strict }, events, each);
+                levels_of_exim(&Exim { limit, mode: Mode::Strict }, events, each);
             }
             Measure::Earrrl(per, half_life) => {
                 let Ok(rate) = Rate::new(1.0, per) else { return };
@@ -196,6 +204,28 @@ impl Measure {
             }
             _ => {}
         }
+    }
+}
+
+/// As [`levels_of`], without an exponential where it would not be seen.
+///
+/// With x = d/p, the rate becomes the larger of w and `w mean(x) + r e^-x`. For x >= 2 the mean is
+/// below 0.44, and e^-x is at most 1/(1 + x + x²/2); so where r is at most half of w (1 + x + x²/2)
+/// the sum is below 0.94 w, and the rate is w. That is so for most events of a log over a short
+/// period.
+#[inline(always)]
+fn levels_of_exim(limiter: &Exim, events: &Events, mut each: impl FnMut(usize, f64)) {
+    let mut state = limiter.initial();
+    let per_second = 1.0 / limiter.limit.per().secs();
+    for (place, &Moment { time, cost }) in events.moments.iter().enumerate() {
+        let x = time.since(state.at) * per_second;
+        let level = if x >= 2.0 && state.rate <= cost * (0.5 + x * (0.5 + x * 0.25)) {
+            state = Measured { rate: cost, at: time };
+            cost
+        } else {
+            limiter.check(&mut state, time, cost).level
+        };
+        each(place, level);
     }
 }
 

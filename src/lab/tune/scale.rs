@@ -10,6 +10,7 @@
 //! held against a limit falls on the same side here and there.
 
 use super::histogram::Places;
+use std::sync::OnceLock;
 
 /// Powers of ten, exact in f64.
 const TENS: [f64; 16] =
@@ -37,38 +38,60 @@ pub fn mark(place: usize) -> f64 {
 }
 
 /// The place of the last mark that is not above `level`; none below the first.
-#[inline]
 pub fn place(level: f64) -> Option<usize> {
-    if !(level >= 0.001) {
-        return None;
+    Marks::new().place(level)
+}
+
+/// All marks, computed once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks(&'static [f64]);
+
+impl Marks {
+    pub(super) fn new() -> Self {
+        static ALL: OnceLock<Box<[f64]>> = OnceLock::new();
+        Marks(ALL.get_or_init(|| (0..MARKS).map(mark).collect()))
     }
-    let place = guess(level);
-    // The guess was rounded, and may be one off next to a mark.
-    if level < mark(place) {
-        place.checked_sub(1)
-    } else if place + 1 < MARKS && level >= mark(place + 1) {
-        Some(place + 1)
-    } else {
-        Some(place)
+
+    #[inline]
+    fn place(self, level: f64) -> Option<usize> {
+        if !(level >= 0.001) {
+            return None;
+        }
+        let place = guess(level);
+        // The guess was rounded, and may be one off next to a mark.
+        if self.0.get(place).is_some_and(|mark| level < *mark) {
+            place.checked_sub(1)
+        } else if self.0.get(place + 1).is_some_and(|mark| level >= *mark) {
+            Some(place + 1)
+        } else {
+            Some(place)
+        }
+    }
+
+    /// How many marks `level` is over: these are the first ones.
+    #[inline]
+    pub(super) fn over(self, over: Over, level: f64) -> Places {
+        match self.place(level) {
+            None => 0,
+            Some(place) if over == Over::AboveLimit && self.0.get(place) == Some(&level) => place,
+            Some(place) => place + 1,
+        }
     }
 }
+
+/// What brings a level of each power of ten to three digits before the point, nearly.
+const TO_DIGITS: [f64; DECADES + 1] =
+    [1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
 
 /// The place, or one beside it.
 #[inline]
 fn guess(level: f64) -> usize {
     // The power of two, times log10 of 2, is the power of ten or one less.
     let two = (level.to_bits() >> 52 & 0x7ff) as i64 - 1023;
-    let decade = ((two * 1233 >> 12) + 3).clamp(0, DECADES as i64) as usize;
-    let scaled = |decade: usize| match TENS.get(decade.saturating_sub(5)) {
-        Some(tens) if decade >= 5 => level / tens,
-        _ => level * TENS.get(5 - decade.min(5)).unwrap_or(&1.0),
-    };
-    let mut digits = scaled(decade);
-    let mut decade = decade;
-    if digits >= 1000.0 {
-        decade += 1;
-        digits = scaled(decade);
-    }
+    let decade = (((two * 1233) >> 12) + 3).clamp(0, DECADES as i64) as usize;
+    let digits = level * TO_DIGITS.get(decade).unwrap_or(&1.0);
+    let (decade, digits) =
+        if digits >= 1000.0 { (decade + 1, digits * 0.1) } else { (decade, digits) };
     let digits = (digits as usize).clamp(100, 999);
     (decade * IN_DECADE + digits - 100).min(MARKS - 1)
 }
@@ -108,16 +131,6 @@ impl Over {
             Over::AboveLimit => level > limit,
         }
     }
-
-    /// How many marks `level` is over: these are the first ones.
-    #[inline]
-    pub(super) fn marks(self, level: f64) -> Places {
-        match (place(level), self) {
-            (None, _) => 0,
-            (Some(place), Over::AboveLimit) if mark(place) == level => place,
-            (Some(place), _) => place + 1,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -145,8 +158,8 @@ mod tests {
             assert_eq!(place(level), Some(i), "{level}");
             assert_eq!(place(level.next_down()), i.checked_sub(1), "below {level}");
             assert_eq!(place(level.next_up()), Some(i), "above {level}");
-            assert_eq!(Over::AtLimit.marks(level), i + 1);
-            assert_eq!(Over::AboveLimit.marks(level), i);
+            assert_eq!(Marks::new().over(Over::AtLimit, level), i + 1);
+            assert_eq!(Marks::new().over(Over::AboveLimit, level), i);
         }
         for level in [f64::INFINITY, f64::MAX, 1e15, 1e12] {
             assert_eq!(place(level), Some(MARKS - 1), "{level}");

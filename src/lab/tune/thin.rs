@@ -31,15 +31,8 @@ impl Clients {
         self.sieve == 0 || hash(key) & (self.one_in() - 1) == 0
     }
 
-    /// Makes room.
-    #[cold]
-    pub(super) fn thin(&mut self) {
-        while self.is_over() && self.sieve < 62 && !self.is_empty() {
-            self.halve();
-        }
-    }
-
-    pub(super) fn halve(&mut self) {
+    /// Halves the clients; the new place of each.
+    pub(super) fn halve(&mut self) -> Vec<u32> {
         let exempt = self.exempt();
         let bit = 1 << self.sieve;
         self.sieve += 1;
@@ -53,7 +46,7 @@ impl Clients {
                 client.doubled += 1;
             }
         }
-        self.retain(|place| stays.get(place) == Some(&true));
+        self.retain(|place| stays.get(place) == Some(&true))
     }
 
     /// By place, whether a client is among the busiest, which stay.

@@ -26,10 +26,9 @@ impl Trial {
             return;
         }
         self.refused += 1;
-        match per.fields() {
-            [field] if self.touched.contains(event.field(field)) => {}
-            [field] => drop(self.touched.insert(event.field(field).to_owned())),
-            _ => drop(self.touched.insert(per.key(event))),
+        let key = super::key(event.fields, per);
+        if !self.touched.contains(&*key) {
+            self.touched.insert(key.into_owned());
         }
     }
 

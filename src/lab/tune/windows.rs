@@ -44,12 +44,19 @@ impl<L: Copy + PartialOrd> Found<L> {
 
 /// The highest levels of the events before the one at `split` and of the others.
 pub(super) fn highest<L: Levels>(events: &Events, split: usize, mut levels: L) -> Found<L::Level> {
-    let mut found = Found::default();
-    for (place, (moment, amount)) in events.moments.iter().zip(&events.amounts).enumerate() {
-        let level = levels.level(events, place, moment.time.as_micros(), *amount);
-        found.see(usize::from(place >= split), level, place);
-    }
-    found
+    let mut all = events.moments.iter().zip(&events.amounts).enumerate();
+    let mut highest_of = |count: usize| {
+        let mut found: Option<(L::Level, usize)> = None;
+        for (place, (moment, amount)) in all.by_ref().take(count) {
+            let level = levels.level(events, place, moment.time.as_micros(), *amount);
+            if found.is_none_or(|(highest, _)| level > highest) {
+                found = Some((level, place));
+            }
+        }
+        found
+    };
+    let before = highest_of(split);
+    Found([before, highest_of(usize::MAX)])
 }
 
 /// A span in whole microseconds, and at least one.
@@ -175,6 +182,45 @@ impl Backlog {
     /// The smallest burst, in millionths, that holds so many parts.
     pub(super) fn millionths(&self, parts: u128) -> u64 {
         u64::try_from(parts.div_ceil(self.fills.into())).unwrap_or(u64::MAX)
+    }
+}
+
+impl Backlog {
+    /// Whether nothing of these events overflows 64 bits.
+    pub(super) fn is_narrow(&self, events: &Events) -> bool {
+        let (first, last) = (events.moments.first(), events.moments.last());
+        let span = first.zip(last).map(|(a, b)| b.time.as_micros().abs_diff(a.time.as_micros()));
+        let fits = |n: u128| u64::try_from(n).is_ok();
+        fits(events.total.saturating_mul(self.fills.into()))
+            && fits(u128::from(span.unwrap_or(0)) * u128::from(self.drains))
+    }
+}
+
+/// The same in 64 bits, where it is narrow: sixteen rates are tried for each event.
+pub(super) struct Narrow {
+    drains: u64,
+    fills: u64,
+    fill: u64,
+    last: i64,
+}
+
+impl Narrow {
+    pub(super) fn new(backlog: &Backlog, events: &Events) -> Self {
+        let Backlog { drains, fills, .. } = *backlog;
+        let last = events.moments.first().map_or(0, |first| first.time.as_micros());
+        Narrow { drains, fills, fill: 0, last }
+    }
+}
+
+impl Levels for Narrow {
+    type Level = u64;
+
+    #[inline]
+    fn level(&mut self, _: &Events, _: usize, micros: i64, amount: u64) -> u64 {
+        let drained = micros.wrapping_sub(self.last).cast_unsigned().wrapping_mul(self.drains);
+        self.fill = self.fill.saturating_sub(drained) + amount * self.fills;
+        self.last = micros;
+        self.fill
     }
 }
 
