@@ -3,7 +3,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`run`] | what every run has: commands with their times, a pace, settings that are read from text |
+//! | [`run`] | what every run has: events, commands with their times, a pace, settings that are read from text, a link |
 //! | [`scope`] | one limiter, measured closely |
 //! | [`trace`] | what the scope remembers of a run, at several resolutions |
 //! | [`compare`] | the same events through several limiters at once, and the history of each |

@@ -95,11 +95,13 @@
 //! | 3 | [`view`] | 0, 1, 2, p |
 //! | 2 | [`lab`] | 0, 1 |
 //! | 1 | [`event`], [`policy`], [`store`], [`log`], [`traffic`], [`keyed`] | 0, and those before it |
-//! | 0 | [`text`], [`time`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
+//! | 0 | [`text`], [`time`], [`civil`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
 //! | p | [`plot`] | nothing of ours |
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(any(feature = "lab", feature = "log"))]
+pub mod civil;
 pub mod estimate;
 pub mod event;
 pub mod keyed;

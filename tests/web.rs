@@ -1,5 +1,5 @@
 //! The same input gives the same bits in the page as natively, where `tests/bits.rs` wrote them,
-//! and the same texts, though in the page it is the browser that reads and prints numbers.
+//! and the same texts.
 //!
 //! `wasm-pack test --headless --chrome -- --features lab --test web`
 #![cfg(all(feature = "lab", target_arch = "wasm32"))]

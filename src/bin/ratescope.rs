@@ -2,10 +2,14 @@
 
 #[path = "ratescope/limiters.rs"]
 mod limiters;
+#[path = "ratescope/sample.rs"]
+mod sample;
 #[path = "ratescope/serve.rs"]
 mod serve;
 #[path = "ratescope/simulate.rs"]
 mod simulate;
+#[path = "ratescope/source.rs"]
+mod source;
 #[path = "ratescope/tune.rs"]
 mod tune;
 #[path = "ratescope/words.rs"]
@@ -19,16 +23,18 @@ use std::process::ExitCode;
 #[command(version)]
 enum Command {
     Serve(serve::Args),
-    Simulate(simulate::Args),
+    Simulate(Box<simulate::Args>),
     Tune(Box<tune::Args>),
+    Sample(sample::Args),
     Limiters(limiters::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Serve(args) => serve::run(&args),
-        Command::Simulate(args) => simulate::run(args),
+        Command::Simulate(args) => simulate::run(*args),
         Command::Tune(args) => tune::run(&args),
+        Command::Sample(args) => sample::run(&args),
         Command::Limiters(_) => limiters::run(),
     };
     match result {

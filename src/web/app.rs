@@ -3,14 +3,14 @@
 use super::ease::Eased;
 use super::pointer::{Pointer, Press};
 use super::{STEP, STOPS_EARLY, look_back};
-use crate::lab::scope::pace::Pace;
+use crate::lab::run::pace::Pace;
 use crate::lab::scope::{Link, Scope, Settings};
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::scale::Log;
-use crate::text::{BadNumber, Decimal, ParseError};
+use crate::text::{Decimal, ParseError};
 use crate::time::{Span, Time};
-use crate::view::scope::{self, Look};
+use crate::view::scope::{self, Viewport};
 
 /// The slider's positions are powers of ten, these at its ends.
 const SLIDER: Log = Log { domain: [0.1, 1e6], range: [-1.0, 6.0] };
@@ -34,7 +34,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new() -> Result<Self, BadNumber> {
+    pub(crate) fn new() -> Result<Self, ParseError> {
         let scope = Scope::new(Settings::default())?;
         Ok(App {
             top: Eased::new(scope::top(&scope, scope.now())),
@@ -57,9 +57,9 @@ impl App {
 
     fn replay(&mut self, fragment: &str) -> Result<(), String> {
         let link: Link = fragment.parse().map_err(|e: ParseError| e.to_string())?;
-        self.scope = Scope::replay(&link).map_err(|e| e.to_string())?;
+        self.scope = Scope::open(&link).map_err(|e| e.to_string())?;
         self.pace = Pace::default();
-        self.scope.advance(link.at, crate::lab::scope::pace::CATCH_UP as usize);
+        self.scope.advance(link.at, crate::lab::run::pace::CATCH_UP as usize);
         (self.paused, self.past) = (link.paused, None);
         self.top.jump();
         match self.scope.now() >= link.at {
@@ -79,7 +79,7 @@ impl App {
     }
 
     /// Begins again with the settings of now.
-    pub(crate) fn reset(&mut self) -> Result<(), BadNumber> {
+    pub(crate) fn reset(&mut self) -> Result<(), ParseError> {
         self.scope = Scope::new(*self.scope.settings())?;
         self.pace = Pace::default();
         self.past = None;
@@ -121,13 +121,13 @@ impl App {
     }
 
     /// How the scope is looked at.
-    pub(crate) fn look(&self) -> Look<'_> {
+    pub(crate) fn look(&self) -> Viewport<'_> {
         let settings = self.scope.settings();
-        Look {
+        Viewport {
             size: self.size,
             right: self.right(),
             live: self.past.is_none(),
-            window: settings.window,
+            window: settings.run.window,
             top: self.top.top,
             crosshair: self.pointer.crosshair(),
             on_limit: self.over == scope::Hit::Limit || self.pointer.holds_limit(),
@@ -203,7 +203,7 @@ impl App {
     /// Does what a key on the graph means; false if it means nothing.
     pub(crate) fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
         let pixels = if shift { 10.0 } else { 1.0 };
-        let half = self.scope.settings().window.secs() / 2.0;
+        let half = self.scope.settings().run.window.secs() / 2.0;
         match key {
             " " => self.click(wall),
             "ArrowLeft" => self.move_crosshair(-pixels),
@@ -238,8 +238,8 @@ impl App {
         };
         let value = match name {
             "limit" => Decimal((libm::round(settings.limit) + by).max(0.0)).to_string(),
-            "seed" => settings.seed.saturating_add_signed(by as i64).to_string(),
-            "auto-rate" => Decimal(axis::next_round(settings.auto_rate, by)).to_string(),
+            "seed" => settings.run.seed.saturating_add_signed(by as i64).to_string(),
+            "auto-rate" => Decimal(axis::next_round(settings.run.auto_rate, by)).to_string(),
             _ => next.unwrap_or_default().to_string(),
         };
         // At the end of the range nothing changes.
@@ -247,7 +247,7 @@ impl App {
     }
 
     pub(crate) fn slider(&self) -> f64 {
-        SLIDER.at(self.scope.settings().auto_rate)
+        SLIDER.at(self.scope.settings().run.auto_rate)
     }
 
     /// Sets the rate of the automatic events to two digits, at a position of the slider.

@@ -6,7 +6,8 @@
 use super::canvas::Canvas;
 use super::comparison::Comparison;
 use super::{STILL, said, tell_of_panics};
-use crate::lab::compare::{Named, Settings};
+use crate::lab::compare::Settings;
+use crate::lab::run::Named;
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::palette::Theme;

@@ -9,7 +9,7 @@ use crate::plot::axis;
 use crate::plot::scale::Log;
 use crate::text::{Decimal, ParseError};
 use crate::time::{Span, Time};
-use crate::view::compare::{self, Look};
+use crate::view::compare::{self, Viewport};
 use crate::view::scope::Hit;
 
 /// The slider's positions are powers of ten, these at its ends.
@@ -95,7 +95,7 @@ impl Comparison {
         if !self.paused {
             self.pace.run(&mut self.replay, wall);
         }
-        let (right, window) = (self.right(), self.replay.settings().window);
+        let (right, window) = (self.right(), self.replay.settings().run.window);
         self.lanes.resize_with(self.replay.lanes().len(), || Eased::new(1.0));
         let mut moved = !self.paused;
         for (eased, lane) in self.lanes.iter_mut().zip(self.replay.lanes()) {
@@ -119,12 +119,12 @@ impl Comparison {
     }
 
     /// How the lanes are looked at.
-    pub(super) fn look(&self) -> Look<'_> {
-        Look {
+    pub(super) fn look(&self) -> Viewport<'_> {
+        Viewport {
             size: self.size,
             right: self.right(),
             live: self.past.is_none(),
-            window: self.replay.settings().window,
+            window: self.replay.settings().run.window,
             tops: &self.tops,
             total: self.total.top,
             crosshair: self.pointer.crosshair(),
@@ -196,7 +196,7 @@ impl Comparison {
     /// Does what a key on the lanes means; false if it means nothing.
     pub(super) fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
         let pixels = if shift { 10.0 } else { 1.0 };
-        let half = self.replay.settings().window.secs() / 2.0;
+        let half = self.replay.settings().run.window.secs() / 2.0;
         match key {
             " " => self.click(wall),
             "ArrowLeft" => self.move_crosshair(-pixels),
@@ -223,8 +223,8 @@ impl Comparison {
     pub(super) fn nudge(&mut self, name: &str, by: f64) {
         let settings = self.replay.settings();
         let value = match name {
-            "auto-rate" => Decimal(axis::next_round(settings.auto_rate, by)).to_string(),
-            "seed" => settings.seed.saturating_add_signed(by as i64).to_string(),
+            "auto-rate" => Decimal(axis::next_round(settings.run.auto_rate, by)).to_string(),
+            "seed" => settings.run.seed.saturating_add_signed(by as i64).to_string(),
             "cost" => Decimal((libm::round(settings.cost) + by).max(0.0)).to_string(),
             "budget" => {
                 let count = (libm::round(settings.budget.count()) + by).max(1.0);
@@ -240,7 +240,7 @@ impl Comparison {
     }
 
     pub(super) fn slider(&self) -> f64 {
-        SLIDER.at(self.replay.settings().auto_rate)
+        SLIDER.at(self.replay.settings().run.auto_rate)
     }
 
     /// Sets the rate of the automatic events to two digits, at a position of the slider.

@@ -2,6 +2,8 @@
 
 #[path = "tune/answer.rs"]
 mod answer;
+#[path = "tune/batch.rs"]
+mod batch;
 #[path = "tune/json.rs"]
 mod json;
 #[path = "tune/read.rs"]
@@ -10,9 +12,9 @@ mod read;
 mod table;
 
 use crate::simulate::until_closed;
+use crate::source::Source;
 use answer::{Answer, By};
 use ratescope::lab::tune::{Aim, Room};
-use ratescope::policy::Per;
 use ratescope::{ParseError, Policy, Span};
 use std::error::Error;
 use std::fs;
@@ -39,10 +41,6 @@ pub(crate) struct Args {
     /// The logs, in any order; - is standard input, as is none
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-
-    /// What a client is: a field of the log, several as in user+ip, or all
-    #[arg(long, value_name = "FIELD")]
-    key: Option<Per>,
 
     /// A period to look at, beside 1s, 10s, 1m, 10m and 1h; the curve is that of the first
     #[arg(long, value_name = "SPAN")]
@@ -87,6 +85,9 @@ pub(crate) struct Args {
     /// How much memory clients and events may take, in MiB
     #[arg(long, value_name = "MIB", default_value_t = Room::default().bytes >> 20)]
     memory: usize,
+
+    #[command(flatten)]
+    source: Source,
 }
 
 /// A policy as it is written. Which fields there are is known only when a log is read.
@@ -110,7 +111,8 @@ impl Args {
 /// Reads the logs, answers, and prints the answer.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let aim = args.aim()?;
-    let read = if args.merge { read::summaries(args)? } else { read::logs(args)? };
+    let read = if args.merge { read::summaries(args) } else { read::logs(args) };
+    let read = read.map_err(|error| -> Box<dyn Error> { error })?;
     if read.summary.clients.is_empty() {
         let unread = read.summary.unread;
         return Err(match unread {

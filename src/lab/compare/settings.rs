@@ -2,16 +2,12 @@
 
 use super::rule::Rule;
 use super::script::Script;
-use crate::lab::run::{
-    Named,
-    read::{WINDOW, decimal, listed, on_off, seed, span, switch},
-};
+use crate::lab::run::{Named, RunSettings, Source, decimal};
 use crate::limit::sliding_log::MAX_ENTRIES;
 use crate::policy::{Limit, Policy};
 use crate::rate::Rate;
-use crate::text::{Decimal, ParseError, parts};
-use crate::time::Span;
-use crate::traffic::Pattern;
+use crate::text::{ParseError, parts};
+use crate::time::Time;
 
 /// All settings of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,22 +18,12 @@ pub struct Settings {
     /// What is compared: from 1 to [`LANES`] rules, in a text with `;` between them. Another budget
     /// under which one of them could not be read is refused.
     pub lanes: Vec<Rule>,
-    /// Whether events are generated.
-    pub auto: bool,
-    /// How they are spaced.
-    pub pattern: Pattern,
-    /// How many a second, on average, from 0.1 to 10,000.
-    pub auto_rate: f64,
-    /// What all randomness starts from.
-    pub seed: u64,
     /// The cost of a click and of a generated event, from 0 to 10^6.
     pub cost: f64,
     /// Events besides those.
     pub script: Script,
-    /// Seconds of the run in a second of the viewer, from 0.1 to 100.
-    pub speed: f64,
-    /// The length of time on the screen, from 10 s to 1 h.
-    pub window: Span,
+    /// What every run has.
+    pub run: RunSettings,
 }
 
 /// The most limits in all lanes, where one that is per user is one for each user.
@@ -55,14 +41,9 @@ impl Default for Settings {
         Settings {
             budget,
             lanes: lanes(DEFAULT_LANES, budget).unwrap_or_default(),
-            auto: true,
-            pattern: Pattern::Poisson,
-            auto_rate: 1.3,
-            seed: 1,
             cost: 1.0,
             script: Script::default(),
-            speed: 1.0,
-            window: Span::minutes(1),
+            run: RunSettings { auto_rate: 1.3, ..RunSettings::default() },
         }
     }
 }
@@ -80,6 +61,11 @@ impl Named for Settings {
         "speed",
         "window",
     ];
+    const VIEW: &'static [&'static str] = &["speed", "window"];
+    const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed", "script"];
+    const JUDGING: &'static [&'static str] = &["cost"];
+    const MOST_AUTO_RATE: f64 = 1e4;
+    const MOST_SPEED: f64 = 100.0;
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
@@ -95,23 +81,14 @@ impl Named for Settings {
                     .map_err(|help| ParseError::whole(value, help))?;
                 self.lanes = lanes;
             }
-            "auto" => self.auto = switch(value)?,
-            "pattern" => self.pattern = value.parse()?,
-            "auto-rate" => self.auto_rate = decimal(value, 0.1..=1e4, "from 0.1 to 10000")?,
-            "seed" => self.seed = seed(value)?,
-            "cost" => self.cost = decimal(value, 0.0..=1e6, "from 0 to 1000000")?,
+            "cost" => self.cost = decimal(value, 0.0..=1e6)?,
             "script" => {
                 let script: Script = value.parse()?;
                 few(&self.lanes, self.budget, script.users().len())
                     .map_err(|help| ParseError::whole(value, help))?;
                 self.script = script;
             }
-            "speed" => self.speed = decimal(value, 0.1..=100.0, "from 0.1 to 100")?,
-            "window" => self.window = span(value, WINDOW.0, WINDOW.1)?,
-            _ => {
-                let help = format!("not a setting; there are {}", listed(Self::NAMES));
-                return Err(ParseError::whole(name, help));
-            }
+            _ => self.run.set::<Self>(name, value)?,
         }
         Ok(())
     }
@@ -120,16 +97,24 @@ impl Named for Settings {
         match name {
             "budget" => self.budget.to_string(),
             "lanes" => joined(&self.lanes),
-            "auto" => on_off(self.auto),
-            "pattern" => self.pattern.to_string(),
-            "auto-rate" => Decimal(self.auto_rate).to_string(),
-            "seed" => self.seed.to_string(),
-            "cost" => Decimal(self.cost).to_string(),
+            "cost" => self.cost.to_string(),
             "script" => self.script.to_string(),
-            "speed" => Decimal(self.speed).to_string(),
-            "window" => self.window.to_string(),
-            _ => String::new(),
+            _ => self.run.get(name),
         }
+    }
+
+    fn run(&self) -> &RunSettings {
+        &self.run
+    }
+
+    fn cost(&self) -> f64 {
+        self.cost
+    }
+
+    /// Each phase of the script has a seed of its own.
+    fn streams(&self, now: Time) -> Vec<Source> {
+        let phases = self.script.phases().iter().zip(1..);
+        phases.filter_map(|(phase, i)| phase.source(self.run.seed.wrapping_add(i), now)).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! How the viewer's time becomes the run's: speed, pause, and what happened unseen.
 
-use super::Run;
+use super::{Experiment, Named, Run};
 use crate::time::{Span, Time};
 
 /// Without a frame for longer than this, in milliseconds, nobody was looking: the page was
@@ -41,16 +41,16 @@ impl Pace {
     ///
     /// Time that passed since the last call counts at the run's speed; the first call, and the
     /// first after [`stop`](Self::stop), only sets the clock.
-    pub fn run(&mut self, run: &mut dyn Run, wall: f64) {
+    pub fn run<E: Experiment>(&mut self, run: &mut Run<E>, wall: f64) {
         let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
         self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
         self.target = self.target.max(run.now());
-        let seconds = passed / 1e3 * run.speed();
+        let seconds = passed / 1e3 * run.settings().run().speed;
         match passed > ABSENCE {
-            true => self.catch_up(run, seconds),
+            true => self.catch_up(run.load(), seconds),
             false => self.move_target(seconds),
         }
-        run.advance(self.target, run.per_frame());
+        run.advance(self.target, E::PER_FRAME);
         // What one frame can't do of an absence, the next ones do. Otherwise the machine is too
         // slow for the rate and the speed, and the run's time slows down instead.
         let catching_up = self.gaps.last().is_some_and(|gap| run.now() < gap.to);
@@ -66,10 +66,10 @@ impl Pace {
     }
 
     /// Lets `span` pass in the run with the clock stopped.
-    pub fn step(&mut self, run: &mut dyn Run, span: Span) {
+    pub fn step<E: Experiment>(&mut self, run: &mut Run<E>, span: Span) {
         self.stop();
         self.target = run.now().after(span);
-        run.advance(self.target, run.per_frame());
+        run.advance(self.target, E::PER_FRAME);
     }
 
     /// Stretches that nobody saw, oldest first.
@@ -82,8 +82,8 @@ impl Pace {
         self.slowed
     }
 
-    fn catch_up(&mut self, run: &dyn Run, seconds: f64) {
-        let most = CATCH_UP / run.load();
+    fn catch_up(&mut self, load: f64, seconds: f64) {
+        let most = CATCH_UP / load;
         let from = self.target;
         self.move_target(seconds.min(most));
         if self.gaps.len() == GAPS {

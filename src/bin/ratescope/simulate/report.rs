@@ -1,6 +1,7 @@
 //! Printing decisions, in the three formats.
 
 use super::Format;
+use ratescope::civil::Civil;
 use ratescope::policy::Verdict;
 use ratescope::{Decision, Event, Outcome, Policy, Retry, Span};
 use std::io::{self, Write};
@@ -65,17 +66,18 @@ impl Decided<'_> {
 
 /// Prints decisions to `out`.
 pub(crate) enum Report<W: Write> {
-    Table { out: W, limiter: usize },
+    Table { out: W, limiter: usize, dates: bool },
     Csv(Box<csv::Writer<W>>),
     Jsonl(W),
 }
 
 impl<W: Write> Report<W> {
-    /// A report in the given format, on limiters written as `texts`.
-    pub(crate) fn new(format: Format, out: W, texts: &[&str]) -> Self {
+    /// A report in the given format, on limiters written as `texts`. For reading, times are dates
+    /// where the log has some.
+    pub(crate) fn new(format: Format, out: W, texts: &[&str], dates: bool) -> Self {
         let limiter = texts.iter().map(|text| text.len()).max().unwrap_or(0);
         match format {
-            Format::Table => Report::Table { out, limiter },
+            Format::Table => Report::Table { out, limiter, dates },
             Format::Csv => Report::Csv(Box::new(csv::Writer::from_writer(out))),
             Format::Jsonl => Report::Jsonl(out),
         }
@@ -84,8 +86,9 @@ impl<W: Write> Report<W> {
     /// What comes before the first decision.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         match self {
-            Report::Table { out, limiter } => {
-                row(out, *limiter, ["time", "key", "cost", "limiter", "level", "limit", "decision"])
+            Report::Table { out, limiter, dates } => {
+                let cells = ["time", "key", "cost", "limiter", "level", "limit", "decision"];
+                row(out, widths(*limiter, *dates), cells)
             }
             Report::Csv(out) => out.write_record(FIELDS).map_err(io_error),
             Report::Jsonl(_) => Ok(()),
@@ -93,16 +96,23 @@ impl<W: Write> Report<W> {
     }
 
     /// One line.
-    pub(crate) fn decision(&mut self, event: &Event<'_>, decided: &Decided<'_>) -> io::Result<()> {
-        let (time, key, cost) = (event.time, event.field("key"), event.cost);
+    pub(crate) fn decision(
+        &mut self,
+        event: &Event<'_>,
+        key: &str,
+        decided: &Decided<'_>,
+    ) -> io::Result<()> {
+        let (time, cost) = (event.time, event.cost);
         let Decided { text, verdict, .. } = decided;
         let Outcome { level, limit, .. } = verdict.outcome;
         let allowed = verdict.is_allowed();
         match self {
-            Report::Table { out, limiter: width } => {
+            Report::Table { out, limiter, dates } => {
                 let (cost, level, limit) = (short(cost), short(level), short(limit));
                 let words = decided.words(event);
-                row(out, *width, [&time.to_string(), key, &cost, text, &level, &limit, &words])
+                let time = if *dates { Civil(time).to_string() } else { time.to_string() };
+                let cells = [&time, key, &cost, text, &level, &limit, &words];
+                row(out, widths(*limiter, *dates), cells)
             }
             Report::Csv(out) => {
                 let (wait, retry) = decided.waits();
@@ -156,9 +166,15 @@ impl<W: Write> Report<W> {
     }
 }
 
-fn row(out: &mut impl Write, width: usize, cells: [&str; 7]) -> io::Result<()> {
+/// The widths of the time, the key and the limiter.
+fn widths(limiter: usize, dates: bool) -> [usize; 3] {
+    if dates { [26, 15, limiter] } else { [12, 12, limiter] }
+}
+
+fn row(out: &mut impl Write, widths: [usize; 3], cells: [&str; 7]) -> io::Result<()> {
     let [time, key, cost, limiter, level, limit, decision] = cells;
-    write!(out, "{time:>12}  {key:<12}  {cost:>5}  {limiter:width$}  ")?;
+    let [times, keys, limiters] = widths;
+    write!(out, "{time:>times$}  {key:<keys$}  {cost:>5}  {limiter:limiters$}  ")?;
     writeln!(out, "{level:>10}  {limit:>8}  {decision}")
 }
 

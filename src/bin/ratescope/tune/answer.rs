@@ -44,6 +44,7 @@ impl By {
 pub(crate) struct Answer<'a> {
     pub(crate) summary: &'a Summary,
     pub(crate) tried: &'a [Tried],
+    pub(crate) problems: &'a [String],
     /// One curve a period, and what it recommends; the first is the one that is shown.
     pub(crate) periods: Vec<(Span, Curve, Advice)>,
     pub(crate) frontier: Frontier,
@@ -113,6 +114,7 @@ impl<'a> Answer<'a> {
         Answer {
             summary: &read.summary,
             tried: &read.tried,
+            problems: &read.problems,
             periods,
             frontier,
             tightest,

@@ -16,6 +16,7 @@ pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()>
     let all = json!({
         "lines": summary.lines,
         "unread": summary.unread,
+        "problems": answer.problems,
         "requests": clients.requests(),
         "clients": clients.clients(),
         "per": summary.per.to_string(),

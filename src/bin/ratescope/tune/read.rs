@@ -1,19 +1,26 @@
 //! Where the clients come from: logs, or summaries of them.
 
 use super::Args;
+use super::batch::{Batch, Held};
 use ratescope::lab::tune::{Replay, Summary, Trial};
-use ratescope::log::csv;
+use ratescope::log::{Counts, HELD, Log, Order, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Policy, Span};
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
-use std::io::{self, BufRead, Read as _};
+use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
 
 /// What was read.
 pub(crate) struct Read {
     pub(crate) summary: Summary,
     pub(crate) tried: Vec<Tried>,
+    /// The first lines that could not be read, and why.
+    pub(crate) problems: Vec<String>,
 }
 
 /// A limit that was tried on every event.
@@ -24,82 +31,147 @@ pub(crate) struct Tried {
     pub(crate) forgotten: u64,
 }
 
+type Failure = Box<dyn Error + Send + Sync>;
+
 /// Reads logs, one after the other.
-pub(crate) fn logs(args: &Args) -> Result<Read, Box<dyn Error>> {
-    let mut reading = Reading { summary: None, trials: Vec::new(), args };
+pub(crate) fn logs(args: &Args) -> Result<Read, Failure> {
+    let mut reading = Reading { args, summary: None, trials: Vec::new(), problems: Vec::new() };
     let stdin = [Path::new("-").to_owned()];
     for path in if args.files.is_empty() { &stdin[..] } else { &args.files } {
-        let wrong = |e: &dyn Error| format!("{}: {e}", path.display());
-        let input: Box<dyn BufRead> = match path.as_os_str() == "-" {
-            true => Box::new(io::stdin().lock()),
-            false => Box::new(io::BufReader::new(fs::File::open(path).map_err(|e| wrong(&e))?)),
-        };
-        reading.log(input).map_err(|e| wrong(&*e))?;
+        reading.log(path).map_err(|e| format!("{}: {e}", path.display()))?;
     }
-    let Reading { summary, trials, .. } = reading;
-    let summary = summary.ok_or("there are no logs")?;
+    let Reading { summary, trials, problems, .. } = reading;
     let tried = |(text, trial): &(String, Trial)| Tried {
         text: text.clone(),
         touched: trial.touched(),
         refused: trial.refused(),
         forgotten: trial.forgotten(),
     };
-    Ok(Read { summary, tried: trials.iter().map(tried).collect() })
+    let summary = summary.ok_or("there are no logs")?;
+    Ok(Read { summary, tried: trials.iter().map(tried).collect(), problems })
 }
 
 struct Reading<'a> {
+    args: &'a Args,
     summary: Option<Summary>,
     trials: Vec<(String, Trial)>,
-    args: &'a Args,
+    problems: Vec<String>,
 }
 
+/// What a log's events are to be taken for: whose they are, and the fields that are tried on.
+type Wanted = (Per, Option<Arc<[String]>>);
+
 impl Reading<'_> {
-    fn log(&mut self, input: Box<dyn BufRead + '_>) -> Result<(), Box<dyn Error>> {
-        let rows = csv::read(input)?;
-        if self.summary.is_none() {
-            self.begin(rows.fields())?;
-        }
-        let Some(Summary { per, lines, unread, clients }) = &mut self.summary else {
-            return Ok(());
-        };
-        for row in rows {
-            *lines += 1;
-            match row {
-                Ok(row) => {
-                    let event = row.event();
-                    clients.observe(&event, per);
-                    self.trials.iter_mut().for_each(|(_, trial)| trial.see(&event, per));
-                }
-                Err(error) if error.input().is_some() => return Err(error.into()),
-                Err(_) => *unread += 1,
+    /// Reads a log in two threads: one finds the events in its lines, the other puts them in order
+    /// and to their clients. The order of the lines stays, so the result is as with one.
+    fn log(&mut self, path: &Path) -> Result<(), Failure> {
+        let args = self.args;
+        let (shape_out, shape) = sync_channel::<Shape>(1);
+        let (wanted, wanted_in) = sync_channel::<Wanted>(1);
+        let (batches_out, batches) = sync_channel::<Batch>(8);
+        thread::scope(|scope| {
+            let reader =
+                scope.spawn(move || events(args, path, &shape_out, &wanted_in, &batches_out));
+            let taken = match shape.recv() {
+                Ok(shape) => self.begin(&shape).and_then(|next| {
+                    wanted.send((next.per.clone(), self.fields(&next.per)))?;
+                    Ok(Some(self.take(next, &shape, &batches)))
+                }),
+                Err(_) => Ok(None),
+            };
+            drop((wanted, batches));
+            let counts = reader.join().map_err(|_| "reading it failed")?;
+            // What is wrong with the limits is said before that reading was given up for it.
+            let (next, counts) = (taken?, counts?);
+            let Some(mut next) = next else { return Ok(()) };
+            next.lines += counts.lines;
+            next.unread += counts.unread;
+            self.problems.extend(counts.problems.iter().map(ToString::to_string));
+            match &mut self.summary {
+                Some(sum) => sum.add(&next)?,
+                None => self.summary = Some(next),
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    /// What depends on the fields that the first log has.
-    fn begin(&mut self, fields: &[String]) -> Result<(), Box<dyn Error>> {
-        let usual = ["key", "ip", "user"].into_iter().find(|name| fields.iter().any(|f| f == name));
-        let per = match (&self.args.key, usual) {
-            (Some(per), _) => per.clone(),
-            (None, Some(name)) => name.parse()?,
-            (None, None) => Per::ALL,
-        };
-        if let Some(name) = per.fields().iter().find(|name| !fields.contains(name)) {
-            return Err(format!("{name} is not a field of the log; {}", fields.join(", ")).into());
+    /// What depends on the fields of a log.
+    fn begin(&mut self, shape: &Shape) -> Result<Summary, Failure> {
+        let per = self.args.source.key(shape);
+        let fields = shape.fields().map(<[String]>::to_vec);
+        let known = |name: &&String| fields.as_ref().is_none_or(|all| all.contains(name));
+        if let Some(name) = per.fields().iter().find(|name| !known(name)) {
+            let fields = fields.unwrap_or_default().join(", ");
+            return Err(format!("{name} is not a field of the log; they are {fields}").into());
         }
-        let defaults = Defaults { rate: None, per: per.clone(), fields: Some(fields.to_vec()) };
-        for text in &self.args.limits {
-            let policy = Policy::read(text, &defaults)?;
-            self.trials.push((text.clone(), Trial::new(policy, self.args.clients)));
+        if self.summary.is_none() {
+            let defaults = Defaults { rate: None, per: per.clone(), fields };
+            for text in &self.args.limits {
+                let policy = Policy::read(text, &defaults)?;
+                self.trials.push((text.clone(), Trial::new(policy, self.args.clients)));
+            }
         }
-        self.summary = Some(Summary::new(per, self.args.room()));
-        Ok(())
+        Ok(Summary::new(per, self.args.room()))
+    }
+
+    /// The fields that limits are tried on, if any are.
+    fn fields(&self, per: &Per) -> Option<Arc<[String]>> {
+        let policies = self.trials.iter().flat_map(|(_, trial)| trial.policy().fields());
+        let all: BTreeSet<&str> = policies.chain(per.fields().iter().map(String::as_str)).collect();
+        (!self.trials.is_empty()).then(|| all.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Takes the events of a log as they come, until there are no more.
+    fn take(&mut self, mut into: Summary, shape: &Shape, batches: &Receiver<Batch>) -> Summary {
+        let Summary { per, clients, .. } = &mut into;
+        let trials = &mut self.trials;
+        let source = &self.args.source;
+        let mut order =
+            source.slack(shape).map(|slack| Order::<Held>::new(slack, HELD, source.spread()));
+        for batch in batches {
+            batch.each(|key, time, coarse, cost, row| {
+                let held = Held { ticket: clients.ticket(key), cost, row };
+                let mut put = |time, held: Held| held.put(time, clients, trials, per);
+                match &mut order {
+                    Some(order) => order.push(time, coarse, held, &mut put),
+                    None => put(time, held),
+                }
+            });
+        }
+        if let Some(order) = &mut order {
+            order.finish(&mut |time, held| held.put(time, clients, trials, per));
+        }
+        into
+    }
+}
+
+/// Finds the events of a log and sends them on.
+fn events(
+    args: &Args,
+    path: &Path,
+    shape: &SyncSender<Shape>,
+    wanted: &Receiver<Wanted>,
+    batches: &SyncSender<Batch>,
+) -> Result<Counts, Failure> {
+    let input: Box<dyn io::Read> = match path.as_os_str() == "-" {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(fs::File::open(path)?),
+    };
+    let mut log = Log::open(unpack(input)?, &args.source.options())?;
+    shape.send(log.shape().clone())?;
+    let Ok((per, fields)) = wanted.recv() else { return Ok(Counts::default()) };
+    loop {
+        let mut batch = Batch::default();
+        let more = log.read(&mut |record| batch.add(record, &per, fields.as_ref()))?;
+        // When nobody listens any more, there is nothing left to do.
+        if batches.send(batch).is_err() || !more {
+            return Ok(log.counts().clone());
+        }
     }
 }
 
 /// Adds up summaries. Of the limits, single ones of the same clients can be tried on them.
-pub(crate) fn summaries(args: &Args) -> Result<Read, Box<dyn Error>> {
+pub(crate) fn summaries(args: &Args) -> Result<Read, Failure> {
     let mut sum: Option<Summary> = None;
     for path in &args.files {
         let wrong = |e: &dyn Error| format!("{}: {e}", path.display());
@@ -115,10 +187,10 @@ pub(crate) fn summaries(args: &Args) -> Result<Read, Box<dyn Error>> {
     let summary = sum.ok_or("there are no summaries")?;
     let tried = args.limits.iter().map(|limit| tried(&summary, limit));
     let tried = tried.collect::<Result<_, _>>()?;
-    Ok(Read { summary, tried })
+    Ok(Read { summary, tried, problems: Vec::new() })
 }
 
-fn tried(summary: &Summary, text: &str) -> Result<Tried, Box<dyn Error>> {
+fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
     let defaults = Defaults { rate: None, per: summary.per.clone(), fields: None };
     let policy = Policy::read(text, &defaults)?;
     match policy.limits() {

@@ -35,7 +35,8 @@ fn head(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     if summary.unread > 0 {
         let (unread, lines) = (grouped(summary.unread), grouped(summary.lines));
-        writeln!(out, "{unread} of {lines} lines could not be read.")?;
+        writeln!(out, "{unread} of {lines} lines could not be read:")?;
+        answer.problems.iter().try_for_each(|problem| writeln!(out, "  {problem}"))?;
     }
     if clients.late() > 0 {
         let late = grouped(clients.late());

@@ -1,6 +1,6 @@
 //! Where things are: the lanes, the time axis below them and the cumulative picture.
 
-use super::{HEAD, Look, PITCH};
+use super::{HEAD, PITCH, Viewport};
 use crate::plot::Rect;
 use crate::view::strip::Strip;
 use crate::view::timebase::{Timebase, edges, is_narrow};
@@ -27,7 +27,7 @@ pub(super) fn height(lanes: usize) -> f64 {
 }
 
 /// The geometry of one picture.
-pub(super) struct Frame {
+pub(super) struct Layout {
     pub(super) time: Timebase,
     pub(super) left: f64,
     pub(super) right: f64,
@@ -53,21 +53,21 @@ pub(super) struct Parts {
     pub(super) allowed: Strip,
 }
 
-impl Frame {
-    pub(super) fn new(lanes: usize, look: &Look) -> Self {
-        let [left, right] = edges(look.size[0]);
+impl Layout {
+    pub(super) fn new(lanes: usize, view: &Viewport) -> Self {
+        let [left, right] = edges(view.size[0]);
         let below = lanes as f64 * PITCH;
         let y = below + AXIS + TITLE;
-        let (width, height) = (right - left, look.size[1] - FOOT - y);
-        Frame {
-            time: Timebase::new([left, right], look.right, look.window),
+        let (width, height) = (right - left, view.size[1] - FOOT - y);
+        Layout {
+            time: Timebase::new([left, right], view.right, view.window),
             left,
             right,
-            width: look.size[0],
+            width: view.size[0],
             axis: below + 13.0,
             title: below + AXIS + 8.0,
             totals: Rect { x: left, y, width, height },
-            narrow: is_narrow(look.size[0]),
+            narrow: is_narrow(view.size[0]),
             lanes,
         }
     }

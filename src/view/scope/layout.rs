@@ -1,6 +1,6 @@
 //! Where things are: the plot within the canvas, and the two scales.
 
-use super::Look;
+use super::Viewport;
 use crate::lab::scope::Scope;
 use crate::plot::Rect;
 use crate::time::Time;
@@ -10,7 +10,7 @@ use crate::view::timebase::{Timebase, edges, is_narrow};
 pub(super) const LANE: f64 = 14.0;
 
 /// The geometry of one picture.
-pub(super) struct Frame {
+pub(super) struct Layout {
     pub(super) plot: Rect,
     pub(super) time: Timebase,
     /// Events per second at the upper edge.
@@ -29,17 +29,17 @@ pub(super) fn plot([width, height]: [f64; 2]) -> Rect {
     Rect { x: left, y: above, width: right - left, height: height - above - below }
 }
 
-impl Frame {
-    pub(super) fn new(scope: &Scope, look: &Look) -> Self {
-        let plot = plot(look.size);
+impl Layout {
+    pub(super) fn new(scope: &Scope, view: &Viewport) -> Self {
+        let plot = plot(view.size);
         let limiter = scope.instrument().limiter();
-        Frame {
+        Layout {
             plot,
-            time: Timebase::new([plot.x, plot.right()], look.right, look.window),
-            top: look.top,
+            time: Timebase::new([plot.x, plot.right()], view.right, view.window),
+            top: view.top,
             period: limiter.limit.per().secs(),
             limit: limiter.limit.count(),
-            narrow: is_narrow(look.size[0]),
+            narrow: is_narrow(view.size[0]),
         }
     }
 

@@ -1,0 +1,78 @@
+//! What is told in the end: what became of the log, and what the limiters did.
+
+use super::Lane;
+use ratescope::log::{Format, Log, Order};
+use ratescope::policy::Per;
+use std::io::{self, Read, Write};
+
+/// What became of the lines. Of CSV only what is worth a word.
+pub(crate) fn of_log<T>(
+    log: &Log<impl Read>,
+    order: Option<&Order<T>>,
+    per: &Per,
+    keyed: u64,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let counts = log.counts();
+    if log.shape().format() != Format::Csv || counts.filtered > 0 {
+        write!(out, "{}: {} lines, {} events", log.shape(), counts.lines, counts.events)?;
+        for (count, what) in [
+            (counts.filtered, "filtered out"),
+            (counts.others, "of other things"),
+            (counts.unread, "could not be read"),
+        ] {
+            if count > 0 {
+                write!(out, ", {count} {what}")?;
+            }
+        }
+        writeln!(out)?;
+    }
+    for unread in &counts.problems {
+        writeln!(out, "  {unread}")?;
+    }
+    let more = counts.unread - counts.problems.len() as u64;
+    if more > 0 {
+        writeln!(out, "  and {more} more")?;
+    }
+    if let Some(order) = order {
+        of_order(order, out)?;
+    }
+    if keyed == 0 && counts.events > 0 && !per.fields().is_empty() {
+        writeln!(out, "no event has the field {per}, so they are counted together; say --key")?;
+    }
+    Ok(())
+}
+
+fn of_order<T>(order: &Order<T>, out: &mut impl Write) -> io::Result<()> {
+    if order.spread_out() > 0 {
+        let moved = order.spread_out();
+        writeln!(out, "{moved} events were spread over their seconds; --no-spread leaves them")?;
+    }
+    if order.late() > 0 {
+        writeln!(out, "{} lines were too late to be put in order; see --slack", order.late())?;
+    }
+    if order.steps_back() > 0 {
+        let steps = order.steps_back();
+        writeln!(out, "time ran back {steps} times for good, and was taken to go on there")?;
+    }
+    Ok(())
+}
+
+/// What the limiters did.
+pub(crate) fn of_lanes(lanes: &[Lane], out: &mut impl Write) -> io::Result<()> {
+    for Lane { text, store, allowed, refused } in lanes {
+        let all = allowed + refused;
+        if all == 0 {
+            writeln!(out, "{text}: no events")?;
+            continue;
+        }
+        let share = *allowed as f64 / all as f64 * 100.0;
+        write!(out, "{text}: {allowed} of {all} allowed ({share:.1}%), {refused} refused")?;
+        write!(out, ", keys: {}", store.len() as u64 + store.forgotten())?;
+        match store.forgotten() {
+            0 => writeln!(out)?,
+            n => writeln!(out, " ({n} forgotten: more than --keys {})", store.capacity())?,
+        }
+    }
+    Ok(())
+}
