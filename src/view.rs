@@ -34,3 +34,28 @@ mod label;
 pub mod scope;
 mod strip;
 mod timebase;
+
+pub use timebase::{edges, seconds_per_pixel};
+
+/// What is at a point of a picture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hit {
+    /// Nothing that could be pressed.
+    #[default]
+    None,
+    /// The graph: a press is an event, a drag looks back.
+    Graph,
+    /// The limit: a drag moves it.
+    Limit,
+}
+
+impl Hit {
+    /// The CSS cursor that says so.
+    pub fn cursor(self) -> &'static str {
+        match self {
+            Hit::None => "default",
+            Hit::Graph => "crosshair",
+            Hit::Limit => "ns-resize",
+        }
+    }
+}

@@ -12,10 +12,8 @@ use picture::in_both_themes;
 use ratescope::lab::compare::{Link, Replay};
 use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Ink, Mark, Point, Text};
-use ratescope::view::compare::seconds_per_pixel;
-use ratescope::view::compare::{
-    HEAD, PITCH, Viewport, draw, height, plot_edges, top, total, words,
-};
+use ratescope::view::compare::{HEAD, PITCH, Viewport, draw, height, top, total, words};
+use ratescope::view::{edges, seconds_per_pixel};
 use ratescope::{Span, Time};
 
 fn at(seconds: f64) -> Time {
@@ -94,7 +92,7 @@ fn the_crosshair_over_the_past_and_a_gap() {
         let replay = run("at=100");
         let right = at(80.0);
         let tops = tops(&replay, right);
-        let gaps = [Gap { from: at(24.0), to: at(36.0), skipped: Span::ZERO }];
+        let gaps = [Gap { from: at(24.0), to: at(36.0), skipped: Span::ZERO, hidden: true }];
         let view = view(&replay, width, &tops);
         let total = total(&replay, right, view.window);
         let crosshair = Some(0.62 * width);
@@ -151,13 +149,13 @@ fn the_level_line_passes_through_the_level() {
         let tops = tops(&shown, shown.now());
         let view = view(&shown, width, &tops);
         let marks = draw(&shown, &view);
-        let [_, right] = plot_edges(view.size);
+        let [_, right] = edges(view.size[0]);
         for step in 1..40 {
             let ago = view.window.secs() * f64::from(step) / 40.3;
             let then = view.right.before(Span::from_secs(ago).unwrap());
             let mut replay = Replay::open(&link.parse().unwrap()).unwrap();
             replay.advance(then, usize::MAX);
-            let x = right - ago / seconds_per_pixel(&view);
+            let x = right - ago / seconds_per_pixel(view.size[0], view.window);
             for (i, lane) in replay.lanes().iter().enumerate() {
                 let want = height_of(&marks, i, lane.level(then).0);
                 let [least, most] = range(level_line(&marks, i as u8 + 1), x - 1.6, x + 1.6);
@@ -234,8 +232,8 @@ fn the_crosshair_says_what_the_lanes_said() {
     let replay = run("at=40&auto-rate=0.9");
     let tops = tops(&replay, replay.now());
     let view = view(&replay, 1000.0, &tops);
-    let [_, right] = plot_edges(view.size);
-    let x = right - view.right.since(then) / seconds_per_pixel(&view);
+    let [_, right] = edges(view.size[0]);
+    let x = right - view.right.since(then) / seconds_per_pixel(view.size[0], view.window);
     let marks = draw(&replay, &Viewport { crosshair: Some(x), ..view });
     let mut past = Replay::open(&"at=40&auto-rate=0.9".parse().unwrap()).unwrap();
     past.advance(then, usize::MAX);
@@ -265,7 +263,8 @@ fn an_event_near_the_crosshair_is_the_one_that_is_meant() {
     );
     let tops = tops(&replay, replay.now());
     let view = view(&replay, 1000.0, &tops);
-    let near = at(20.0).before(Span::from_secs(3.0 * seconds_per_pixel(&view)).unwrap());
+    let near = at(20.0)
+        .before(Span::from_secs(3.0 * seconds_per_pixel(view.size[0], view.window)).unwrap());
     assert_eq!(
         words(&replay, &view, near),
         [

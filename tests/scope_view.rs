@@ -11,7 +11,8 @@ use picture::in_both_themes;
 use ratescope::lab::run::pace::Gap;
 use ratescope::lab::scope::{Link, Scope};
 use ratescope::plot::axis::seconds;
-use ratescope::view::scope::{Viewport, draw, plot_edges, top, words};
+use ratescope::view::edges;
+use ratescope::view::scope::{Viewport, draw, top, words};
 use ratescope::{Retry, Span, Time};
 
 const DESK: [f64; 2] = [1000.0, 420.0];
@@ -77,7 +78,7 @@ fn a_phone() {
 fn the_crosshair_over_the_past_and_a_gap() {
     let scope = run("mode=leaky&auto-rate=2&at=80");
     let at = |seconds| Time::from_secs(seconds).unwrap();
-    let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90) }];
+    let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90), hidden: true }];
     let (right, crosshair) = (at(70.0), Some(705.0));
     let view = Viewport { right, live: false, crosshair, gaps: &gaps, ..view(&scope, DESK) };
     in_both_themes("scope-past", &draw(&scope, &view), DESK);
@@ -92,7 +93,7 @@ fn the_crosshair_on_a_refusal_knows_when_to_come_back() {
         let link = format!("mode={mode}&limit=2&auto-rate=5&pattern=steady&window=10s");
         let scope = run(&format!("{link}&at=10"));
         let view = view(&scope, DESK);
-        let [left, right] = plot_edges(&view);
+        let [left, right] = edges(view.size[0]);
         let mut then = run(&link);
         let mut waits = Vec::new();
         for column in scope.instrument().trace().columns(Time::ZERO, scope.now(), 0.0) {

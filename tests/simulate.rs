@@ -316,7 +316,7 @@ fn the_limiters_are_listed() {
     assert!(output.status.success());
     let forms: Vec<&str> =
         text(&output.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
-    assert_eq!(forms.len(), 11);
+    assert_eq!(forms.len(), 14);
     assert_eq!(forms[0], "exim 10/1m strict");
-    assert_eq!(decisions(&forms, "time\n0\n").len(), 11);
+    assert_eq!(decisions(&forms, "time\n0\n").len(), 14);
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// of its own floor. A room that is missing here is not part of the house: give it a floor.
 const FLOORS: [(char, &str, &[&str]); 6] = [
     ('0', "", &["order", "text", "time", "civil", "rate", "outcome", "estimate", "limit"]),
-    ('1', "0", &["event", "policy", "store", "log", "traffic", "keyed"]),
+    ('1', "0", &["event", "policy", "store", "log", "traffic"]),
     ('2', "01", &["rules", "lab"]),
     ('p', "", &["plot"]),
     ('3', "012p", &["view"]),
@@ -59,10 +59,10 @@ const TOP_LEVEL: [&str; 18] = [
     "LICENSE-MIT",
     "src",
     "tests",
-    "page",
     "www",
     "benches",
     "examples",
+    "fuzz",
     "scripts",
     "rustfmt.toml",
     "webdriver.json",

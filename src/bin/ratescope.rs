@@ -1,7 +1,13 @@
 //! The command line: one file a command, in `ratescope/`.
 
+#[path = "ratescope/check.rs"]
+mod check;
+#[path = "ratescope/explain.rs"]
+mod explain;
 #[path = "ratescope/limiters.rs"]
 mod limiters;
+#[path = "ratescope/rules.rs"]
+mod rules;
 #[path = "ratescope/sample.rs"]
 mod sample;
 #[path = "ratescope/serve.rs"]
@@ -10,6 +16,8 @@ mod serve;
 mod simulate;
 #[path = "ratescope/source.rs"]
 mod source;
+#[path = "ratescope/test.rs"]
+mod test;
 #[path = "ratescope/tune.rs"]
 mod tune;
 #[path = "ratescope/words.rs"]
@@ -26,6 +34,9 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Tune(Box<tune::Args>),
     Sample(sample::Args),
+    Check(check::Args),
+    Explain(explain::Args),
+    Test(test::Args),
     Limiters(limiters::Args),
 }
 
@@ -35,6 +46,9 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(*args),
         Command::Tune(args) => tune::run(&args),
         Command::Sample(args) => sample::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Test(args) => test::run(&args),
         Command::Limiters(_) => limiters::run(),
     };
     match result {

@@ -47,7 +47,7 @@
 //! bucket at the rate r, the level is the backlog, what arrived and has not drained, and its
 //! maximum is the smallest burst that leaves the client alone. As a function of r that is the
 //! client's *burstiness curve*, and the smallest burst for nearly all clients, over a row of rates,
-//! is [`Frontier`]: which pairs of rate and burst would do.
+//! is the [`Frontier`]: which pairs of rate and burst would do.
 //!
 //! # How many requests are refused
 //! Strict Exim and EARRRL count every event, so the level of *every* event is free of the limit,

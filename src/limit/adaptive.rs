@@ -41,6 +41,7 @@
 //!   pass a little later and never after that.
 
 use super::exim::Mode;
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
 use crate::estimate::exim::{Exim as Estimator, Measured};
@@ -274,6 +275,26 @@ impl Limiter for Adaptive {
     /// The limit is learned, so there is no number; see [`highest_after`](Self::highest_after).
     fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
         f64::INFINITY
+    }
+}
+
+impl Keep for Adaptive {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::Adaptive, [self.smoothed.decay, self.smoothed.increase])
+    }
+
+    fn keep(&self, state: &Habit, _now: Time) -> Content {
+        Content::Habit(*state)
+    }
+
+    fn restore(&self, content: &Content) -> Option<Habit> {
+        let Content::Habit(state) = *content else { return None };
+        Some(state)
+    }
+
+    /// It is of f64 anyway.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        Ok(())
     }
 }
 

@@ -24,6 +24,7 @@
 //! total <= (limit/λ + w) (1 + λ s)
 //! ```
 
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, SHORTEST, amount, is_cost};
 use crate::estimate::recent_average::{Impulse, RecentAverage as Estimator};
@@ -154,6 +155,26 @@ impl Limiter for Earrrl {
     /// As derived above.
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
         (self.brim() + cost) * (1.0 + self.estimator.lambda() * window.secs())
+    }
+}
+
+impl Keep for Earrrl {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::Earrrl, [self.estimator.half_life])
+    }
+
+    fn keep(&self, state: &Impulse, _now: Time) -> Content {
+        Content::Impulse(*state)
+    }
+
+    fn restore(&self, content: &Content) -> Option<Impulse> {
+        let Content::Impulse(state) = *content else { return None };
+        Some(state)
+    }
+
+    /// It is of f64 anyway.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        Ok(())
     }
 }
 

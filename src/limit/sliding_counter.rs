@@ -27,6 +27,8 @@
 //!   than a period before, the clock was set back, and the level moves with it.
 
 use super::amount::{amount, events, touched, window};
+use super::in_f64;
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -130,10 +132,12 @@ impl Limiter for SlidingCounter {
 
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
-        *state = self.roll(state, now);
+        let mut next = self.roll(state, now);
         if allowed {
-            state.current = state.current.saturating_add(amount);
+            next.current = next.current.saturating_add(amount);
         }
+        // Nothing counted is nothing to remember, whenever that was.
+        *state = if (next.previous, next.current) == (0, 0) { self.initial() } else { next };
     }
 
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
@@ -176,6 +180,26 @@ impl Limiter for SlidingCounter {
 
     fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         events(self.most) * touched(window.micros_up(), self.period) as f64
+    }
+}
+
+impl Keep for SlidingCounter {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::SlidingCounter, [Span::micros(self.period.unsigned_abs())])
+    }
+
+    fn keep(&self, state: &State, _now: Time) -> Content {
+        let State { at, previous, current } = *state;
+        Content::Counter { at, previous, current }
+    }
+
+    fn restore(&self, content: &Content) -> Option<State> {
+        let Content::Counter { at, previous, current } = *content else { return None };
+        Some(State { at, previous, current })
+    }
+
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        in_f64::window(self.most, self.period)
     }
 }
 

@@ -38,23 +38,13 @@ pub(super) struct Clf<'a> {
 
 /// The names of the fields that a line may have.
 const FIELDS: [&str; 12] = [
-    "ip",
-    "user",
-    "method",
-    "path",
-    "status",
-    "bytes",
-    "referer",
-    "agent",
-    "request",
-    "peer",
-    "forwarded",
-    "host",
+    "ip", "user", "method", "path", "status", "bytes", "referer", "agent", "request", "peer",
+    "forwarded", "host",
 ];
 
 pub(super) fn guess(line: &str) -> Guess {
     match read(line, &mut Stamps::default()) {
-        Ok((_, clf)) => {
+        Some((_, clf)) => {
             let common = clf.quoted(1).is_none();
             let name = if common { "Common Log Format" } else { "Combined Log Format" };
             let host = clf.host().is_some();
@@ -74,37 +64,62 @@ pub(super) fn guess(line: &str) -> Guess {
             Guess::Yes(Shape::new(format!("{name}{column}"), Some(fields)))
         }
         // A log may begin within a line.
-        Err(problem) => Guess::Perhaps(problem),
+        None => Guess::Perhaps(problem(line)),
     }
 }
 
-#[inline]
-pub(super) fn read<'a>(line: &'a str, stamps: &mut Stamps) -> Result<(Instant, Clf<'a>), Problem> {
-    let (head, stamp, rest) = parts(line).ok_or("no address and [time] before a \"request\"")?;
-    let instant = stamps.read(stamp).ok_or_else(|| format!("not a time: [{stamp}]"))?;
-    let (leading, peer, user) = head;
-    let (request, rest) = in_quotes(rest).ok_or("the request is not closed by a quote")?;
-    let (status, bytes, rest) = numbers(rest).ok_or("no status and bytes after the request")?;
-    Ok((instant, Clf { leading, peer, user, request, status, bytes, rest }))
+/// The event of a line, if it can be read. In place, as passing it on in memory costs a third of the
+/// time that reading it takes.
+#[inline(always)]
+pub(super) fn read<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, Clf<'a>)> {
+    let ((leading, peer, user), stamp, rest) = parts(line)?;
+    let instant = stamps.read(stamp)?;
+    let (request, rest) = in_quotes(rest)?;
+    let (status, bytes, rest) = numbers(rest)?;
+    Some((instant, Clf { leading, peer, user, request, status, bytes, rest }))
+}
+
+/// Why a line can't be read.
+#[cold]
+pub(super) fn problem(line: &str) -> Problem {
+    let Some((_, stamp, rest)) = parts(line) else {
+        return "no address and [time] before a \"request\"".into();
+    };
+    match (Stamps::default().read(stamp), in_quotes(rest)) {
+        (None, _) => format!("not a time: [{stamp}]").into(),
+        (_, None) => "the request is not closed by a quote".into(),
+        _ => "no status and bytes after the request".into(),
+    }
 }
 
 type Head<'a> = (&'a str, &'a str, &'a str);
 
 /// The columns before the time, the time, and what follows the quote that opens the request.
-#[inline]
+#[inline(always)]
 fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
-    const NOBODY: &[u8] = b" - - [";
-    const STAMP: usize = 26;
     let bytes = line.as_bytes();
     let space = memchr(b' ', bytes)?;
-    // Nobody is logged in, and the time has its usual length: so it is in nearly every line.
-    let from = space + NOBODY.len();
-    if bytes[space..].starts_with(NOBODY)
-        && bytes.get(from + STAMP..from + STAMP + 3) == Some(b"] \"")
-    {
-        let stamp = line.get(from..from + STAMP)?;
-        return Some((("", line.get(..space)?, "-"), stamp, line.get(from + STAMP + 3..)?));
+    // Mostly nobody is logged in, and the identity is nearly always a dash.
+    let open = match bytes.get(space..space + 6)? {
+        b" - - [" => space + 5,
+        [b' ', b'-', b' ', ..] => space + 3 + memchr(b'[', bytes.get(space + 3..)?)?,
+        _ => return any_parts(line),
+    };
+    // The time has its usual length, and nothing else looks like one.
+    let close = open + 1 + STAMP;
+    if bytes.get(close..close + 3) != Some(b"] \"") || open < space + 5 {
+        return any_parts(line);
     }
+    let user = line.get(space + 3..open - 1)?;
+    Some((("", line.get(..space)?, user), line.get(open + 1..close)?, line.get(close + 3..)?))
+}
+
+/// The length of `10/Oct/2000:13:55:36 -0700`.
+const STAMP: usize = 26;
+
+/// As [`parts`], with columns before the address, or another form of the time.
+#[cold]
+fn any_parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
     let end = line.find("] \"")?;
     let before = line.get(..end)?;
     let open = before.rfind(" [")?;

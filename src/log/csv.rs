@@ -31,8 +31,7 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Guess {
         Err(problem) => return Guess::No(problem),
     };
     let time = columns.places.get(Standard::Time).map(usize::from);
-    let field =
-        |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
+    let field = |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
     let mut fields: Vec<String> = columns.names.iter().enumerate().filter_map(field).collect();
     let found = |s: &Standard| *s != Standard::Time && columns.places.get(*s).is_some();
     for standard in standards().filter(found) {
@@ -145,19 +144,18 @@ impl Csv {
 }
 
 /// Numbers are instants that somebody computed, and taken as they are: those of seconds have six
-/// decimals at most, as rounding would make other events of them.
+/// decimals at most, as cutting would make other events of them.
 fn time_of(text: &str, stamps: &mut Stamps, unit: Option<Unit>) -> Result<Instant, Problem> {
-    let large = || number::read(text, unit).filter(|_| unit.is_some() || is_large(text));
-    let read = large().map(|instant| instant.time);
-    let read = read.map_or_else(|| text.parse::<Time>(), Ok);
-    match read {
-        Ok(time) => Ok(Instant { time, coarse: false }),
-        Err(error) => stamps.read(text).ok_or_else(|| format!("time {error}").into()),
-    }
-}
-
-fn is_large(text: &str) -> bool {
-    text.len() >= 12 && text.parse().is_ok_and(|number| Unit::guess(number) != Unit::Seconds)
+    let time = match number::plain(text, unit) {
+        Some((instant, decimals)) if decimals <= 6 => instant.time,
+        _ => match text.parse::<Time>() {
+            Ok(time) => time,
+            Err(error) => {
+                return stamps.read(text).ok_or_else(|| format!("time {error}").into());
+            }
+        },
+    };
+    Ok(Instant { time, coarse: false })
 }
 
 /// Fields in quotes. The other lines need none of it.

@@ -59,14 +59,19 @@ impl FromStr for Unit {
 /// Reads a number as a time, in the unit that is given or guessed. What is finer than a microsecond
 /// is cut. `None` where it is no number, or too far away.
 pub(super) fn read(text: &str, unit: Option<Unit>) -> Option<Instant> {
+    plain(text, unit).map(|(instant, _)| instant).or_else(|| exponential(text, unit))
+}
+
+/// As [`read`], of a number that is written without an exponent; and how many decimals it has.
+pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
     };
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-    let plain = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || !plain(whole) || !plain(part) {
-        return exponential(text, unit);
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !is_digits(whole) || !is_digits(part) {
+        return None;
     }
     let whole: i64 = whole.parse().ok()?;
     // Of how many decimals microseconds are made, and how many of the whole's own are cut.
@@ -80,7 +85,7 @@ pub(super) fn read(text: &str, unit: Option<Unit>) -> Option<Instant> {
     let part_micros = decimals.fold(0, |n, digit| n * 10 + i64::from(digit - b'0'));
     let micros = (whole / cut).checked_mul(10i64.pow(shift as u32))?.checked_add(part_micros)?;
     let time = Time::from_micros(if negative { -micros } else { micros });
-    Some(Instant { time, coarse: shift == 6 && part.is_empty() })
+    Some((Instant { time, coarse: shift == 6 && part.is_empty() }, part.len()))
 }
 
 /// A number such as `1.7e9`, which is read as the nearest f64.

@@ -219,7 +219,9 @@ impl Work {
         let mut times = 1;
         let read = match &mut self.parser {
             Parser::Clf => {
-                let (instant, clf) = clf::read(line, stamps)?;
+                let Some((instant, clf)) = clf::read(line, stamps) else {
+                    return Err(clf::problem(line));
+                };
                 Some((instant, Found::Clf(clf)))
             }
             Parser::Json(json) => json

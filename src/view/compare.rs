@@ -15,7 +15,6 @@ mod trail;
 
 pub use crosshair::words;
 
-use super::timebase;
 use crate::lab::compare::history::Columns;
 use crate::lab::compare::{Lane, Replay};
 use crate::lab::run::pace::Gap;
@@ -107,15 +106,4 @@ pub fn total(replay: &Replay, right: Time, window: Span) -> f64 {
 /// The height in CSS pixels that a canvas of so many lanes should have; 900 or less up to eight.
 pub fn height(lanes: usize) -> f64 {
     layout::height(lanes)
-}
-
-/// The left and right edges of all plots, in CSS pixels.
-pub fn plot_edges(size: [f64; 2]) -> [f64; 2] {
-    timebase::edges(size[0])
-}
-
-/// Seconds in a CSS pixel.
-pub fn seconds_per_pixel(view: &Viewport) -> f64 {
-    let [left, right] = plot_edges(view.size);
-    view.window.secs() / (right - left)
 }

@@ -17,6 +17,7 @@ use crate::lab::run::{RunSettings, pace::Gap};
 use crate::lab::scope::{Scope, Settings};
 use crate::plot::Mark;
 use crate::time::{Span, Time};
+use crate::view::Hit;
 use layout::Layout;
 
 /// How a scope is looked at.
@@ -40,29 +41,6 @@ pub struct Viewport<'a> {
     pub exact: bool,
     /// Stretches to mark as unseen.
     pub gaps: &'a [Gap],
-}
-
-/// What is under the pointer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hit {
-    /// Nothing that could be pressed.
-    #[default]
-    None,
-    /// The graph: a press is an event, a drag looks back.
-    Graph,
-    /// The limit: a drag moves it.
-    Limit,
-}
-
-impl Hit {
-    /// The CSS cursor that says so.
-    pub fn cursor(self) -> &'static str {
-        match self {
-            Hit::None => "default",
-            Hit::Graph => "crosshair",
-            Hit::Limit => "ns-resize",
-        }
-    }
 }
 
 /// Everything there is to draw, back to front.
@@ -152,15 +130,4 @@ pub fn limit_at(scope: &Scope, view: &Viewport, y: f64) -> f64 {
     let limit = libm::round(layout.per_decay(layout.rate_at(y.max(layout.plot.y))) / step) * step;
     // The rounding of the product would show as 0.30000000000000004.
     (libm::round(limit * 1e6) / 1e6).max(0.0)
-}
-
-/// Seconds in a CSS pixel.
-pub fn seconds_per_pixel(view: &Viewport) -> f64 {
-    view.window.secs() / layout::plot(view.size).width
-}
-
-/// The left and right edges of the plot.
-pub fn plot_edges(view: &Viewport) -> [f64; 2] {
-    let plot = layout::plot(view.size);
-    [plot.x, plot.right()]
 }

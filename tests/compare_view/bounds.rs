@@ -114,7 +114,7 @@ proptest! {
         let replay = run(&link);
         let right = Time::from_secs(replay.now().as_secs() - back).unwrap();
         let tops: Vec<_> = tops(&replay, right).iter().map(|top| top * scale).collect();
-        let gaps = [Gap { from: at(2.0), to: at(30.0), skipped: Span::seconds(9) }];
+        let gaps = [Gap { from: at(2.0), to: at(30.0), skipped: Span::seconds(9), hidden: true }];
         let window = Span::seconds(window);
         let total = total(&replay, right, window) * scale;
         let view = Viewport { right, live: back == 0.0, window, total, crosshair, gaps: &gaps, ..view(&replay, width, &tops) };

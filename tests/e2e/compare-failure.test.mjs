@@ -9,9 +9,9 @@ import { loaded, settle } from './scope.mjs';
 import { trapping } from './trap.mjs';
 
 pageTest('a trap in WebAssembly', { ...tall, allow: [/unreachable/] }, async ({ page, open, problems }) => {
-  const module = '**/compare_bg.wasm';
+  const module = '**/ratescope_bg.wasm';
   await page.route(module, (route) => route.fulfill({
-    body: trapping(readFileSync(`${root}www/pkg/compare_bg.wasm`), 'compare_step'),
+    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'page_step'),
     contentType: 'application/wasm',
   }));
   await compare(page, open, 'auto=off&at=5&lanes=gcra;exim strict&budget=7/10s');
@@ -43,7 +43,7 @@ pageTest('a trap in WebAssembly', { ...tall, allow: [/unreachable/] }, async ({ 
 });
 
 pageTest('a module that does not load', { allow: [/wasm|404|compile/i] }, async ({ page, open, problems }) => {
-  const module = '**/compare_bg.wasm';
+  const module = '**/ratescope_bg.wasm';
   await page.route(module, (route) => route.fulfill({ status: 404, body: 'gone' }));
   await open('/compare.html');
   await page.locator('#failed').waitFor();

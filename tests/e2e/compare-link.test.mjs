@@ -57,7 +57,7 @@ pageTest('links', tall, async ({ page, open, test }) => {
     await address(page, 'budget=25/1m');
     await lane(page, 1).fill('3/1s & gcra');
     await page.locator('#speed').selectOption('5');
-    await address(page, 'lanes=3/1s + gcra;earrrl;');
+    await address(page, 'lanes=3/1s & gcra;earrrl;');
     await address(page, 'speed=5');
     await reload(page);
     assert.deepEqual([await page.inputValue('#budget'), (await rules(page))[0]], ['25/1m', '3/1s & gcra']);

@@ -34,15 +34,18 @@ fn scripted(lanes: &str) -> Replay {
 
 #[test]
 fn a_lane_decides_as_the_limiter_alone() {
-    let texts: Vec<&str> = FORMS.iter().map(|form| form.example).collect();
-    let replay = scripted(&texts.join(";"));
-    assert_eq!(replay.lanes().len(), FORMS.len());
-    for (lane, text) in replay.lanes().iter().zip(texts) {
-        assert_eq!(counts(lane), alone(text, events().into_iter()), "{text}");
-        assert_eq!(
-            lane.policy().to_string(),
-            format!("{} per address", text.parse::<AnyLimiter>().unwrap())
-        );
+    // Half of them at once, as a page has no room for all.
+    for forms in FORMS.chunks(FORMS.len().div_ceil(2)) {
+        let texts: Vec<&str> = forms.iter().map(|form| form.example).collect();
+        let replay = scripted(&texts.join(";"));
+        assert_eq!(replay.lanes().len(), forms.len());
+        for (lane, text) in replay.lanes().iter().zip(texts) {
+            assert_eq!(counts(lane), alone(text, events().into_iter()), "{text}");
+            assert_eq!(
+                lane.policy().to_string(),
+                format!("{} per address", text.parse::<AnyLimiter>().unwrap())
+            );
+        }
     }
 }
 

@@ -1,21 +1,27 @@
 //! `ratescope simulate`: events from standard input through any policies.
 
+#[path = "simulate/lane.rs"]
+mod lane;
 #[path = "simulate/report.rs"]
 mod report;
 
 #[path = "simulate/summary.rs"]
 mod summary;
 
+use crate::rules;
 use crate::source::Source;
 use clap::ValueEnum;
+use lane::Lane;
 use ratescope::log::{Format as LogFormat, Log, Order, Record, Row, unpack};
 use ratescope::policy::{Defaults, Per};
-use ratescope::{Event, ParseError, Policy, Retry, Store};
-use report::{Decided, Report};
+use ratescope::rules::Rules;
+use ratescope::{Event, Policy};
+use report::Report;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -40,6 +46,10 @@ use std::sync::Arc;
 /// held against its limit. Of several limits, level and limit are those of the one that decided:
 /// decided_by, and decided_key is whom it counted.
 ///
+/// With --rules, the rules of a file decide, beside the limiters if there are any, and each decision
+/// has a remark: "softly", and which shadows would refuse. The columns are the fields of the rules;
+/// one called load, as in 42%, is the load of the service.
+///
 /// CSV is taken as it comes, and a line that can't be read is an error. Other logs are put in order,
 /// and such lines are counted and passed over.
 #[derive(clap::Args)]
@@ -47,8 +57,12 @@ use std::sync::Arc;
 pub(crate) struct Args {
     /// A limiter in quotes, such as "exim 10/1m strict", or several limits joined by "&", each for
     /// a key, as in "gcra 5/1s per user & gcra 9/1s per ip"; `ratescope limiters` lists them
-    #[arg(required = true, value_name = "LIMITER")]
+    #[arg(required_unless_present = "rules", value_name = "LIMITER")]
     limiters: Vec<Written>,
+
+    /// A rule file, as `ratescope check` explains it
+    #[arg(long, value_name = "RULES")]
+    rules: Vec<PathBuf>,
 
     /// How to print the decisions
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -89,34 +103,10 @@ impl FromStr for Written {
     }
 }
 
-/// A policy at work.
-struct Lane {
-    text: String,
-    store: Store,
-    allowed: u64,
-    refused: u64,
-}
-
-impl Lane {
-    fn new(text: String, defaults: &Defaults, keys: usize) -> Result<Self, ParseError> {
-        let store = Store::new(Policy::read(&text, defaults)?, keys);
-        Ok(Lane { text, store, allowed: 0, refused: 0 })
-    }
-
-    fn check(&mut self, event: &Event<'_>) -> Decided<'_> {
-        let verdict = self.store.check(event);
-        let allowed = verdict.is_allowed();
-        *(if allowed { &mut self.allowed } else { &mut self.refused }) += 1;
-        let retry_after = match allowed {
-            true => Retry::NOW,
-            false => self.store.retry_after(event),
-        };
-        Decided { text: &self.text, policy: self.store.policy(), verdict, retry_after }
-    }
-}
-
 /// Reads all events and prints every decision.
 pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let read = |path: &PathBuf| rules::read(path);
+    let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let options = args.source.options();
     let mut log = Log::open(unpack(io::stdin().lock())?, &options)?;
     let is_csv = log.shape().format() == LogFormat::Csv;
@@ -125,12 +115,18 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     }
     let per = args.source.key(log.shape());
     let fields = log.shape().fields().map(<[String]>::to_vec);
+    if let Some(fields) = &fields {
+        files.iter().for_each(|rules| warn_of_fields(rules, fields));
+    }
     let defaults = Defaults { rate: None, per: per.clone(), fields };
-    let lane = |Written(text)| Lane::new(text, &defaults, args.keys.get());
-    let lanes = args.limiters.into_iter().map(lane).collect::<Result<Vec<_>, _>>()?;
+    let keys = args.keys.get();
+    let lane = |Written(text)| Lane::policy(text, &defaults, keys);
+    let mut lanes = args.limiters.into_iter().map(lane).collect::<Result<Vec<_>, _>>()?;
+    lanes.extend(files.into_iter().map(|rules| Lane::rules(rules, keys)));
     let texts: Vec<&str> = lanes.iter().map(|lane| lane.text.as_str()).collect();
     let out = io::BufWriter::new(io::stdout().lock());
-    let report = Report::new(args.format, out, &texts, !is_csv);
+    let remarks = lanes.iter().any(Lane::is_rules);
+    let report = Report::new(args.format, out, &texts, remarks, !is_csv);
     let mut run = Run { lanes, per, report, keyed: 0, result: Ok(()) };
     run.result = run.report.begin();
     let slack = args.source.slack(log.shape());
@@ -149,7 +145,8 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
         };
         return Err(format!("no line of the log is an event{help}").into());
     }
-    until_closed(summary::of_lanes(&run.lanes, &mut io::stderr().lock()))
+    let mut out = io::stderr().lock();
+    until_closed(run.lanes.iter().try_for_each(|lane| lane.summary(&mut out)))
 }
 
 /// How many events are held until those before them have come.
@@ -178,11 +175,9 @@ impl<W: Write> Run<W> {
             while self.result.is_ok() && log.read(&mut |record| self.decide(&record.event()))? {}
             return Ok(());
         };
-        let policies = self.lanes.iter().map(|lane| lane.store.policy());
-        let names =
-            policies.flat_map(Policy::fields).chain(self.per.fields().iter().map(String::as_str));
-        let names: BTreeSet<&str> = names.collect();
-        let names: Arc<[String]> = names.into_iter().map(str::to_owned).collect();
+        let names = self.lanes.iter().flat_map(Lane::fields);
+        let names: BTreeSet<String> = names.chain(self.per.fields().iter().cloned()).collect();
+        let names: Arc<[String]> = names.into_iter().collect();
         let mut push = |record: &Record<'_>, run: &mut Self| {
             let row = Row::new(record, &names);
             order.push(record.time(), record.is_coarse(), row, &mut |time, row| {
@@ -207,11 +202,22 @@ impl<W: Write> Run<W> {
         };
         self.keyed += u64::from(self.per.fields().iter().any(|name| !event.field(name).is_empty()));
         for lane in &mut self.lanes {
-            self.result = self.report.decision(event, &key, &lane.check(event));
+            let decided = lane.check(event);
+            self.result = decided.and_then(|decided| self.report.decision(event, &key, &decided));
             if self.result.is_err() {
                 return;
             }
         }
+    }
+}
+
+/// Says which fields of the rules there are not, so that nobody wonders why a rule never applies.
+fn warn_of_fields(rules: &Rules, known: &[String]) {
+    let mut missing: Vec<&str> = rules.fields();
+    missing.retain(|field| !known.iter().any(|known| known == field));
+    if !missing.is_empty() {
+        let (file, missing) = (rules.file(), missing.join(", "));
+        eprintln!("note: {file} has rules for fields that are no columns here: {missing}");
     }
 }
 

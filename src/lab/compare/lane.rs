@@ -82,6 +82,7 @@ impl Lane {
             AnyLimiter::Exim(_) | AnyLimiter::Adaptive(_) => "rate",
             AnyLimiter::Earrrl(_) => "estimate",
             AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_) => "tokens used",
+            AnyLimiter::Nginx(_) | AnyLimiter::Envoy(_) => "tokens used",
             AnyLimiter::LeakyBucket(_) => "queue",
             _ => "in window",
         }

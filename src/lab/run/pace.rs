@@ -4,7 +4,7 @@ use super::{Experiment, Named, Run};
 use crate::time::{Span, Time};
 
 /// Without a frame for longer than this, in milliseconds, nobody was looking: the page was
-/// hidden or the machine asleep.
+/// hidden, or it did not run, as on a machine that was asleep or busy.
 const ABSENCE: f64 = 1000.0;
 
 /// Events generated for one absence at most: a few seconds of work.
@@ -22,6 +22,8 @@ pub struct Gap {
     pub to: Time,
     /// How long the run stood still besides, because events were too many to generate.
     pub skipped: Span,
+    /// Whether the page was hidden; otherwise it did not run.
+    pub hidden: bool,
 }
 
 /// Drives a run by the viewer's clock.
@@ -34,6 +36,8 @@ pub struct Pace {
     rest: f64,
     gaps: Vec<Gap>,
     slowed: bool,
+    /// Whether the page was hidden since the last frame.
+    hidden: bool,
 }
 
 impl Pace {
@@ -50,6 +54,7 @@ impl Pace {
             true => self.catch_up(run.load(), seconds),
             false => self.move_target(seconds),
         }
+        self.hidden = false;
         run.advance(self.target, E::PER_FRAME);
         // What one frame can't do of an absence, the next ones do. Otherwise the machine is too
         // slow for the rate and the speed, and the run's time slows down instead.
@@ -58,6 +63,11 @@ impl Pace {
         if self.slowed {
             self.target = run.now();
         }
+    }
+
+    /// The page is hidden until the next [`run`](Self::run): if that is long, it is why.
+    pub fn hide(&mut self) {
+        self.hidden = true;
     }
 
     /// Stops the clock; the run stays where it is.
@@ -90,7 +100,7 @@ impl Pace {
             self.gaps.remove(0);
         }
         let skipped = Span::from_secs((seconds - most).max(0.0)).unwrap_or(Span::ZERO);
-        self.gaps.push(Gap { from, to: self.target, skipped });
+        self.gaps.push(Gap { from, to: self.target, skipped, hidden: self.hidden });
     }
 
     fn move_target(&mut self, seconds: f64) {

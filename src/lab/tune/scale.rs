@@ -54,7 +54,7 @@ impl Marks {
 
     #[inline]
     fn place(self, level: f64) -> Option<usize> {
-        if !(level >= 0.001) {
+        if level.is_nan() || level < 0.001 {
             return None;
         }
         let place = guess(level);

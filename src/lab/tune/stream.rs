@@ -1,7 +1,7 @@
 //! The events of one client in a few bytes each.
 //!
-//! Of an event its time is kept, as the time since the one before, and its cost where that is not
-//! 1. The time is a whole number of seconds, milliseconds or microseconds, the coarsest that is
+//! Of an event its time is kept, as the time since the one before, and its cost where it is another
+//! than 1: the time as a whole number of seconds, milliseconds or microseconds, the coarsest that is
 //! exact, as logs have no finer one for most events. Number, unit and whether a cost follows share
 //! a number of seven bits a byte: an event up to 15 whole seconds after the last takes one byte,
 //! one up to half an hour two, one at any microsecond of the next half minute four.
@@ -41,8 +41,8 @@ impl Written {
     #[inline]
     pub(super) fn new(step: u64, cost: f64) -> Self {
         let unit = match step {
-            _ if step % UNITS[2] == 0 => 2,
-            _ if step % UNITS[1] == 0 => 1,
+            _ if step.is_multiple_of(UNITS[2]) => 2,
+            _ if step.is_multiple_of(UNITS[1]) => 1,
             _ => 0,
         };
         let costs = cost != 1.0;

@@ -1,6 +1,5 @@
-//! What is told in the end: what became of the log, and what the limiters did.
+//! What is told of the log in the end.
 
-use super::Lane;
 use ratescope::log::{Format, Log, Order};
 use ratescope::policy::Per;
 use std::io::{self, Read, Write};
@@ -54,25 +53,6 @@ fn of_order<T>(order: &Order<T>, out: &mut impl Write) -> io::Result<()> {
     if order.steps_back() > 0 {
         let steps = order.steps_back();
         writeln!(out, "time ran back {steps} times for good, and was taken to go on there")?;
-    }
-    Ok(())
-}
-
-/// What the limiters did.
-pub(crate) fn of_lanes(lanes: &[Lane], out: &mut impl Write) -> io::Result<()> {
-    for Lane { text, store, allowed, refused } in lanes {
-        let all = allowed + refused;
-        if all == 0 {
-            writeln!(out, "{text}: no events")?;
-            continue;
-        }
-        let share = *allowed as f64 / all as f64 * 100.0;
-        write!(out, "{text}: {allowed} of {all} allowed ({share:.1}%), {refused} refused")?;
-        write!(out, ", keys: {}", store.len() as u64 + store.forgotten())?;
-        match store.forgotten() {
-            0 => writeln!(out)?,
-            n => writeln!(out, " ({n} forgotten: more than --keys {})", store.capacity())?,
-        }
     }
     Ok(())
 }

@@ -1,0 +1,123 @@
+//! Every order in which threads can run, tried by loom: `./scripts/test loom`. Real threads, more
+//! keys and more limits are tried in `tests/store/threads.rs`.
+#![cfg(loom)]
+
+use super::Store;
+use crate::event::Event;
+use crate::outcome::Retry;
+use crate::time::Time;
+use loom::sync::Arc;
+use loom::thread;
+
+/// A user and an address.
+type From = (&'static str, &'static str);
+
+/// An event of one instant.
+fn ask<T>((user, ip): From, cost: f64, ask: impl FnOnce(&Event<'_>) -> T) -> T {
+    ask(&Event { time: Time::ZERO, cost, fields: &[("user", user), ("ip", ip)] })
+}
+
+fn check(store: &Store, from: From) -> bool {
+    ask(from, 1.0, |event| store.check(event)).is_allowed()
+}
+
+/// What each thread sent and what of it passed, for every order; the main thread sends the first.
+/// Loom finds it when threads wait for each other.
+fn every_order(
+    policy: &str,
+    threads: &'static [&'static [From]],
+    judge: fn(&Store, &[(From, bool)]),
+) {
+    let policy = policy.to_owned();
+    loom::model(move || {
+        let Ok(policy) = policy.parse() else { return assert!(false, "{policy}") };
+        let store = Arc::new(Store::new(policy, 1));
+        let send = |store: &Store, events: &[From]| -> Vec<(From, bool)> {
+            events.iter().map(|from| (*from, check(store, *from))).collect()
+        };
+        let (first, rest) = threads.split_at(1);
+        let running: Vec<_> = rest
+            .iter()
+            .map(|events| {
+                let store = store.clone();
+                thread::spawn(move || send(&store, events))
+            })
+            .collect();
+        let mut sent = send(&store, first[0]);
+        for thread in running {
+            sent.extend(thread.join().unwrap_or_default());
+        }
+        assert_eq!(sent.len(), threads.iter().map(|events| events.len()).sum::<usize>());
+        judge(&store, &sent);
+    });
+}
+
+/// One for each user and one for each address: what passed fits, what was refused met a full key,
+/// and the store counted exactly what passed.
+fn one_each(store: &Store, sent: &[(From, bool)]) {
+    let passed = |same: &dyn Fn(From) -> bool| {
+        sent.iter().filter(|(from, passed)| *passed && same(*from)).count()
+    };
+    for ((user, ip), allowed) in sent {
+        let user_has = passed(&|from| from.0 == *user);
+        let ip_has = passed(&|from| from.1 == *ip);
+        assert!(user_has <= 1 && ip_has <= 1, "more than fits: {sent:?}");
+        assert!(*allowed || user_has + ip_has > 0, "refused without a reason: {sent:?}");
+        assert_eq!(ask((user, "?"), 1.0, |event| store.peek(event)).is_allowed(), user_has == 0);
+        assert_eq!(ask(("?", ip), 1.0, |event| store.peek(event)).is_allowed(), ip_has == 0);
+    }
+}
+
+const ONE_EACH: &str = "1/1h per user & 1/1h per ip";
+
+#[test]
+fn two_threads_that_cross() {
+    let crossing: &[&[From]] = &[&[("ann", "x"), ("bob", "y")], &[("bob", "x"), ("ann", "y")]];
+    every_order(ONE_EACH, crossing, one_each);
+}
+
+#[test]
+fn three_threads_for_two_places() {
+    every_order(ONE_EACH, &[&[("ann", "x")], &[("ann", "y")], &[("bob", "x")]], one_each);
+}
+
+/// All limits are for the same key here, and everybody meets at all of them.
+#[test]
+fn the_same_keys_everywhere() {
+    let policy = "sliding-log 3/1h per all & fixed-window 2/1h per all & gcra 3/1h per all";
+    every_order(
+        policy,
+        &[&[("ann", "x"), ("ann", "x")], &[("bob", "y"), ("bob", "y")]],
+        |store, sent| {
+            assert_eq!(sent.iter().filter(|(_, passed)| *passed).count(), 2);
+            // The first and the third have room for one more: nothing was counted for what the second
+            // refused.
+            let verdict = ask(("?", "?"), 1.0, |event| store.peek(event));
+            assert_eq!(
+                (verdict.to_string().as_str(), verdict.by),
+                ("refused: level 3, limit 2", 1)
+            );
+            let third = ask(("?", "?"), 2.0, |event| store.retry_after(event));
+            assert!(matches!(third, Retry::After(_)));
+        },
+    );
+}
+
+/// A charge counts in all limits at once, and looks see all of it or nothing.
+#[test]
+fn a_charge_beside_looks() {
+    loom::model(|| {
+        let Ok(policy) = "gcra 2/1h per user & gcra 2/1h per ip".parse() else { return };
+        let store = Arc::new(Store::new(policy, 1));
+        let other = store.clone();
+        let charge = thread::spawn(move || ask(("ann", "x"), 2.0, |event| other.charge(event)));
+        // The level of either limit is the same before and after.
+        let seen = ask(("ann", "x"), 1.0, |event| store.peek(event));
+        let wait = ask(("ann", "x"), 1.0, |event| store.retry_after(event));
+        let refused = !seen.is_allowed();
+        assert!(seen.outcome.level == if refused { 3.0 } else { 1.0 });
+        assert!(!refused || wait != Retry::NOW, "what was charged stays charged");
+        assert!(charge.join().is_ok());
+        assert!(!check(&store, ("ann", "y")) && !check(&store, ("bob", "x")));
+    });
+}

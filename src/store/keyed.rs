@@ -1,0 +1,305 @@
+//! One limiter for many keys, in bounded memory, for many threads.
+//!
+//! A key is whatever is limited: a user, an address, both. Each has its own state, made when it is
+//! first needed, and at most [`capacity`](Keyed::capacity) of them are remembered.
+//!
+//! ```
+//! use ratescope::limit::gcra::Gcra;
+//! use ratescope::store::Keyed;
+//! use ratescope::Time;
+//!
+//! let senders = Keyed::new(Gcra::new("2/1m".parse()?, 2.0)?, 100_000);
+//! let passes = |who: &str| senders.check(who, Time::ZERO, 1.0).is_allowed();
+//! assert!(passes("ann") && passes("ann"));
+//! assert!(!passes("ann"));
+//! assert!(passes("bob"));
+//! assert_eq!(senders.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::sip::Secret;
+use super::sync::{Mutex, MutexGuard, lock};
+use super::table::{Entry, Place, Table};
+use super::tags::{SHARDS, WAYS, shard};
+use crate::limit::Limiter;
+use crate::outcome::{Outcome, Retry};
+use crate::time::Time;
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+
+/// How many entries a shard has at least where there are several: fewer would be spread unevenly.
+const PER_SHARD: usize = 1024;
+
+/// A limiter and the states of its keys: see [the store](super) for what it remembers.
+///
+/// A key is anything that can be hashed. It is neither kept nor copied, and two keys are the same
+/// when they give a hasher the same, as `String` and `str` do.
+pub struct Keyed<L: Limiter> {
+    limiter: L,
+    initial: L::State,
+    secret: Secret,
+    shards: Box<[Shard<L::State>]>,
+}
+
+/// A lock and what it guards, apart from the next one: two cache lines, since they are fetched in
+/// pairs.
+#[repr(align(128))]
+struct Shard<S>(Mutex<Kept<S>>);
+
+/// What a shard remembers.
+#[derive(Clone, Debug)]
+struct Kept<S> {
+    table: Table<S>,
+    /// The latest time of an event. One before it comes out of order, or the clock was set back.
+    latest: Time,
+}
+
+impl<L: Limiter> Keyed<L>
+where
+    L::State: PartialEq,
+{
+    /// `limiter` for each of `capacity` keys or somewhat more: see [`capacity`](Self::capacity).
+    pub fn new(limiter: L, capacity: usize) -> Self {
+        let entries = capacity.saturating_add(capacity / 8).max(1);
+        let shards = (entries / PER_SHARD).clamp(1, SHARDS);
+        let shards = 1 << shards.ilog2();
+        let initial = limiter.initial();
+        let table = Table::new(entries.div_ceil(shards * WAYS), initial.clone());
+        let kept = Kept { table, latest: Time::from_micros(i64::MIN) };
+        let shards = (0..shards).map(|_| Shard(Mutex::new(kept.clone()))).collect();
+        Keyed { limiter, initial, secret: Secret::new(), shards }
+    }
+
+    /// Decides about an event of `key`, and counts it.
+    pub fn check<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Outcome {
+        self.hold(self.hash(key)).check(now, cost)
+    }
+
+    /// Decides as [`check`](Self::check) would; counts nothing, and does not use the key.
+    pub fn peek<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Outcome {
+        self.hold(self.hash(key)).peek(now, cost)
+    }
+
+    /// Counts an event that passed, whatever it cost: what is known only afterwards, such as the
+    /// bytes that were sent.
+    pub fn charge<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) {
+        self.hold(self.hash(key)).charge(now, cost);
+    }
+
+    /// How long after `now` an event of `key` passes if nothing is counted before.
+    pub fn retry_after<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Retry {
+        let held = self.hold(self.hash(key));
+        self.limiter.retry_after(held.state(), now, cost)
+    }
+
+    /// What is remembered of `key`.
+    pub fn state<K: Hash + ?Sized>(&self, key: &K) -> Option<L::State> {
+        let held = self.hold(self.hash(key));
+        held.place.map(|place| held.kept.table.at(place).state.clone())
+    }
+
+    /// The limiter.
+    pub fn limiter(&self) -> &L {
+        &self.limiter
+    }
+
+    /// The most keys that are remembered: an eighth more than was asked for, in whole sets.
+    /// Sets do not fill evenly, and with this much room nearly none of as many keys as were asked
+    /// for is forgotten.
+    pub fn capacity(&self) -> usize {
+        self.sum(|kept| kept.table.capacity())
+    }
+
+    /// How many keys are remembered.
+    pub fn len(&self) -> usize {
+        self.sum(|kept| kept.table.len())
+    }
+
+    /// Whether no key is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many keys were forgotten for want of room.
+    pub fn forgotten(&self) -> u64 {
+        self.shards.iter().map(|shard| lock(&shard.0).table.forgotten()).sum()
+    }
+
+    /// The hash of a key.
+    pub(super) fn hash<K: Hash + ?Sized>(&self, key: &K) -> u64 {
+        self.secret.hash_one(key)
+    }
+
+    /// What keys are hashed with.
+    pub(super) fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// Holds a key, for as long as it takes to decide.
+    #[inline(always)]
+    pub(super) fn hold(&self, hash: u64) -> Held<'_, L> {
+        let kept = lock(&self.shards[shard(hash, self.shards.len())].0);
+        let place = kept.table.find(hash);
+        Held { keyed: self, kept, hash, place }
+    }
+
+    /// The same keys under another limiter: what is remembered of each as `turn` leaves it.
+    #[cfg(feature = "rules")]
+    pub(super) fn turned(&self, limiter: L, turn: impl FnMut(&mut L::State)) -> Self
+    where
+        L: Clone,
+    {
+        let turned = Keyed { initial: limiter.initial(), limiter, ..self.clone() };
+        turned.each_mut(turn);
+        turned
+    }
+
+    /// Shows each state to `see`.
+    pub(super) fn each(&self, mut see: impl FnMut(&L::State)) {
+        for shard in &self.shards {
+            lock(&shard.0).table.entries().for_each(|entry| see(&entry.state));
+        }
+    }
+
+    /// Lets `change` do what it wants with each state.
+    pub(super) fn each_mut(&self, mut change: impl FnMut(&mut L::State)) {
+        for shard in &self.shards {
+            lock(&shard.0).table.entries_mut().for_each(|entry| change(&mut entry.state));
+        }
+    }
+
+    fn sum(&self, of: impl Fn(&Kept<L::State>) -> usize) -> usize {
+        self.shards.iter().map(|shard| of(&lock(&shard.0))).sum()
+    }
+}
+
+impl<L: Limiter + Clone> Clone for Keyed<L> {
+    fn clone(&self) -> Self {
+        let copy = |shard: &Shard<L::State>| Shard(Mutex::new(lock(&shard.0).clone()));
+        Keyed {
+            limiter: self.limiter.clone(),
+            initial: self.initial.clone(),
+            secret: self.secret,
+            shards: self.shards.iter().map(copy).collect(),
+        }
+    }
+}
+
+impl<L: Limiter + fmt::Debug> fmt::Debug for Keyed<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shards = self.shards.len();
+        f.debug_struct("Keyed")
+            .field("limiter", &self.limiter)
+            .field("shards", &shards)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A key of a [`Keyed`], with the lock of its shard.
+pub(crate) struct Held<'a, L: Limiter> {
+    keyed: &'a Keyed<L>,
+    kept: MutexGuard<'a, Kept<L::State>>,
+    hash: u64,
+    place: Option<Place>,
+}
+
+impl<L: Limiter> Held<'_, L>
+where
+    L::State: PartialEq,
+{
+    pub(crate) fn limiter(&self) -> &L {
+        &self.keyed.limiter
+    }
+
+    /// What is remembered, or else what is known of a new key.
+    pub(crate) fn state(&self) -> &L::State {
+        match self.place {
+            Some(place) => &self.kept.table.at(place).state,
+            None => &self.keyed.initial,
+        }
+    }
+
+    pub(crate) fn peek(&self, now: Time, cost: f64) -> Outcome {
+        self.keyed.limiter.peek(self.state(), now, cost)
+    }
+
+    #[inline(always)]
+    pub(crate) fn check(&mut self, now: Time, cost: f64) -> Outcome {
+        let outcome = self.update(now, |limiter, state| limiter.check(state, now, cost));
+        self.remember(now, cost, outcome.is_allowed(), outcome.is_allowed());
+        outcome
+    }
+
+    pub(crate) fn charge(&mut self, now: Time, cost: f64) {
+        self.update(now, |limiter, state| limiter.charge(state, now, cost));
+    }
+
+    /// Counts an event that this limiter let pass or not, and that was `allowed` by all or not.
+    pub(crate) fn record(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
+        self.update(now, |limiter, state| limiter.record(state, now, cost, allowed));
+        self.remember(now, cost, passed, allowed);
+    }
+
+    /// Uses the key. A new key is remembered when there is something to remember: what is as it
+    /// was initially need not push out anything.
+    #[inline(always)]
+    fn update<R>(&mut self, now: Time, change: impl FnOnce(&L, &mut L::State) -> R) -> R {
+        let (limiter, initial, kept) = (&self.keyed.limiter, &self.keyed.initial, &mut *self.kept);
+        kept.latest = kept.latest.max(now);
+        if let Some(place) = self.place {
+            return change(limiter, &mut kept.table.use_at(place).state);
+        }
+        let mut state = initial.clone();
+        let result = change(limiter, &mut state);
+        if state != *initial {
+            let mut is_refused = is_refused(limiter, now, kept.latest);
+            self.place = Some(kept.table.insert(self.hash, state, &mut is_refused));
+        }
+        result
+    }
+
+    /// Remembers the cost of an event that the limiter refused for what came before it, until one
+    /// that costs as much passes. One that is refused whatever came before says nothing of the key.
+    #[inline(always)]
+    fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
+        let Some(place) = self.place else { return };
+        let Entry { refused, .. } = self.kept.table.at_mut(place);
+        if allowed {
+            if cost >= f64::from(*refused) {
+                *refused = 0.0;
+            }
+        } else if !passed {
+            let cost32 = round_down(cost);
+            let (limiter, initial) = (&self.keyed.limiter, &self.keyed.initial);
+            if cost32 != *refused && limiter.peek(initial, now, cost).is_allowed() {
+                *refused = cost32;
+            }
+        }
+    }
+}
+
+/// Whether a key is being refused at `now`: whether an event of that cost would be.
+///
+/// A limiter refuses a state from the future until the clock has caught up, or until an event of
+/// its own lets it follow the clock. Who waits for nobody else's sake is not protected for so long:
+/// when the clock is further behind than the state takes to be as a new one, it follows here, as by
+/// an event of cost 0 that was refused.
+fn is_refused<L: Limiter>(
+    limiter: &L,
+    now: Time,
+    latest: Time,
+) -> impl FnMut(&mut L::State, f32) -> bool {
+    move |state, cost| {
+        let is_refused = !limiter.peek(state, now, cost.into()).is_allowed();
+        if is_refused && now < latest && now.until(latest) > limiter.reset_after(state, latest) {
+            limiter.record(state, now, 0.0, false);
+        }
+        is_refused
+    }
+}
+
+/// The largest f32 that is not above `x`.
+fn round_down(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) > x { near.next_down() } else { near }
+}

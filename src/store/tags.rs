@@ -1,0 +1,182 @@
+//! Where a key may lie, by its hash; and the tags by which it is found there.
+//!
+//! # Which bits of the hash choose what
+//! A key is hashed to 64 bits, on every target, and nothing here is computed in `usize`, whose
+//! upper half a 32-bit target does not have.
+//!
+//! ```text
+//! bits   63 ........ 40 | 39 .. 32 | 31 ......... 8 | 7 ... 0
+//!        the first set  |  shard   | the second set |   tag
+//! ```
+//!
+//! A set is found by *multiply and shift*: of n sets, a number x of 32 bits chooses the set
+//! ⌊x n / 2³²⌋. It needs no power of two, so a table can grow by a quarter, and it is decided by the
+//! upper bits of x. So the upper half of the hash chooses the first set and the lower half the
+//! second, and the last byte of each half, which moves neither by more than one, is free for the
+//! shard and for the tag.
+//!
+//! Within a shard eight bits of the first choice are the same for all keys. What is left are 2²⁴
+//! values, so that of n sets some are chosen more often than others by one part in 2²⁴/n: by 1 %
+//! with 160,000 sets, which is a shard of 1.3 million keys. As many keys as memory holds are spread
+//! evenly; more would be found all the same.
+//!
+//! The secret makes a hash as good as random to those who choose the keys, so nobody can aim at a
+//! set, a shard or a tag.
+
+/// How many entries a set has.
+pub(super) const WAYS: usize = 8;
+
+/// The most shards that [`shard`] can tell apart.
+pub(super) const SHARDS: usize = 64;
+
+/// The shard of a key, of `shards`, a power of two.
+pub(super) fn shard(hash: u64, shards: usize) -> usize {
+    (hash >> 32 & 0xff) as usize & (shards - 1)
+}
+
+/// The two sets in which a key may lie, of `count`: the one that it prefers, and the other. They
+/// differ unless there is only one.
+#[inline(always)]
+pub(super) fn sets(hash: u64, count: usize) -> [usize; 2] {
+    let choose = |x: u64| ((x * count as u64) >> 32) as usize;
+    let (first, second) = (choose(hash >> 32), choose(hash & 0xffff_ffff));
+    if first != second {
+        return [first, second];
+    }
+    [first, if first + 1 < count { first + 1 } else { 0 }]
+}
+
+/// The tag of a key: a byte of its hash, but never 0.
+#[inline(always)]
+pub(super) fn tag(hash: u64) -> u8 {
+    (hash as u8).max(1)
+}
+
+/// The tags of a set, a byte each, the first lowest; 0 where there is no entry. Entries fill a
+/// set from the first place on, without gaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tags(u64);
+
+/// A one in each byte.
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// All bits of each byte but its highest.
+const LOW: u64 = 0x7f * ONES;
+
+impl Tags {
+    /// How many entries there are: up to the highest byte that is not 0.
+    pub(super) fn len(self) -> usize {
+        WAYS - self.0.leading_zeros() as usize / 8
+    }
+
+    pub(super) fn is_full(self) -> bool {
+        self.0 >> 56 != 0
+    }
+
+    /// The tag at a place.
+    pub(super) fn at(self, way: usize) -> u8 {
+        (self.0 >> (8 * way)) as u8
+    }
+
+    /// With another tag at a place.
+    pub(super) fn with(self, way: usize, tag: u8) -> Self {
+        let shift = 8 * way;
+        Tags(self.0 & !(0xff << shift) | u64::from(tag) << shift)
+    }
+
+    /// The places that have this tag, which is not 0.
+    ///
+    /// All eight are compared in one integer. Let b be a byte of x, which is 0 where the tags are
+    /// equal. `(b & 0x7f) + 0x7f` has its highest bit set unless the lower seven bits of b are 0,
+    /// and is at most 0xfe, so that nothing is carried into the next byte; or'ed with b itself,
+    /// the highest bit is clear only where b is 0. (A shorter form of the trick, with a
+    /// subtraction, borrows from the next byte and then also answers yes for the tag beside.)
+    ///
+    /// So it never misses a tag, and what it finds has this tag. That may still be another key,
+    /// one in 255; the whole hash is compared then. A place without an entry has tag 0, and is not
+    /// found.
+    #[inline(always)]
+    pub(super) fn find(self, tag: u8) -> Ways {
+        let x = self.0 ^ (ONES * u64::from(tag));
+        Ways(!(((x & LOW) + LOW) | x | LOW))
+    }
+}
+
+/// Places in a set, each as the highest bit of a byte.
+pub(super) struct Ways(u64);
+
+impl Iterator for Ways {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let way = self.0.trailing_zeros() as usize / 8;
+        self.0 &= self.0 - 1;
+        Some(way)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tags(bytes: [u8; 8]) -> Tags {
+        let place = |tags: Tags, (way, &tag): (usize, &u8)| tags.with(way, tag);
+        bytes.iter().enumerate().fold(Tags::default(), place)
+    }
+
+    /// Every tag beside every other, which is where carries and borrows would show.
+    #[test]
+    fn the_trick_finds_exactly_the_equal_bytes() {
+        for sought in 1..=255 {
+            for beside in 0..=255 {
+                let other = beside ^ 0x80;
+                let bytes = [beside, sought, beside, other, sought, sought, other, beside];
+                let plain: Vec<usize> = (0..8).filter(|&way| bytes[way] == sought).collect();
+                assert_eq!(tags(bytes).find(sought).collect::<Vec<_>>(), plain);
+            }
+        }
+    }
+
+    #[test]
+    fn entries_fill_a_set_from_the_first_place() {
+        let mut set = Tags::default();
+        for way in 0..WAYS {
+            assert_eq!((set.len(), set.is_full()), (way, false));
+            set = set.with(way, 1);
+            assert_eq!(set.at(way), 1);
+        }
+        assert_eq!((set.len(), set.is_full()), (8, true));
+    }
+
+    #[test]
+    fn sets_are_in_range_and_differ() {
+        for count in [1, 2, 3, 5, 1 << 20, (1 << 24) + 1] {
+            for hash in [0, 1, u64::MAX, u64::MAX << 32, u64::MAX >> 32, 0x1234_5678_9abc_def0] {
+                let [first, second] = sets(hash, count);
+                assert!(first < count && second < count);
+                assert_eq!(first == second, count == 1);
+            }
+        }
+    }
+
+    /// Keys of one shard and one tag are spread over all sets, by either choice.
+    #[test]
+    fn shard_and_tag_leave_the_sets_alone() {
+        let (mut first, mut second) = ([0; 100], [0; 100]);
+        for i in 0..100_000u64 {
+            // Multiples of the golden ratio are spread evenly.
+            let hash = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let hash = hash & !(0xff << 32) & !0xff | 7 << 32 | 9;
+            assert_eq!((shard(hash, SHARDS), tag(hash)), (7, 9));
+            let [a, b] = sets(hash, 100);
+            first[a] += 1;
+            second[b] += 1;
+        }
+        let even = |counts: [i32; 100]| counts.iter().all(|count| (900..1100).contains(count));
+        assert!(even(first) && even(second));
+    }
+}
