@@ -24,7 +24,8 @@
 //! assert_eq!(login("eve").to_string(), "refused by web:path=/login,ip: level 3, limit 2");
 //!
 //! // New rules in place of the old ones: all states that mean the same go on.
-//! let reloaded = rules.reload("rules.yaml", &text.replace("gcra 3/1m", "gcra 3/1m brust 2"));
+//! let wrong = text.replace("gcra 3/1m", "gcra 3/1m brust 2");
+//! let reloaded = rules.reload("rules.yaml", &wrong, Time::ZERO);
 //! let Reloaded::Rejected(error) = reloaded else { panic!() };
 //! assert!(error.to_string().starts_with("rules.yaml:5:22: \"brust\": not read;"));
 //! # Ok::<(), ratescope::rules::RulesError>(())
