@@ -2,6 +2,7 @@
 
 use crate::{KINDS, cases, limiter, micros_later, refused, steps};
 use proptest::prelude::*;
+use ratescope::limit::any::AnyLimiter;
 use ratescope::{Decision, Limiter, Retry, Span, Time};
 
 proptest! {
