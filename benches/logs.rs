@@ -47,24 +47,36 @@ fn main() {
         count,
     };
     let mut tasks = vec![
-        task("finding lines", combined, Box::new(|text| memchr_iter(b'\n', text.as_bytes()).count() as u64)),
+        task(
+            "finding lines",
+            combined,
+            Box::new(|text| memchr_iter(b'\n', text.as_bytes()).count() as u64),
+        ),
         task("finding lines, each looked at", combined, Box::new(each_line)),
-        Task { name: "wc -l, from a file".to_owned(), text: combined, count: Box::new(move |_| wc()) },
+        Task {
+            name: "wc -l, from a file".to_owned(),
+            text: combined,
+            count: Box::new(move |_| wc()),
+        },
     ];
     for (style, text) in &logs {
         let name = format!("{style}: time and address");
         tasks.push(task(&name, text, Box::new(|text| read(text, &mut |r| see(r, &["ip"])))));
     }
-    tasks.push(task("combined: and path, status, bytes", combined, Box::new(|text| {
-        read(text, &mut |r| see(r, &["ip", "path", "status", "bytes"]))
-    })));
-    tasks.push(task("combined: in order, and spread", combined, Box::new(|text| ordered(text))));
+    tasks.push(task(
+        "combined: and path, status, bytes",
+        combined,
+        Box::new(|text| read(text, &mut |r| see(r, &["ip", "path", "status", "bytes"]))),
+    ));
+    tasks.push(task("combined: in order, and spread", combined, Box::new(ordered)));
 
     // The first is what the others are compared with.
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let mut first = true;
     tasks.retain(|task| {
-        let is_wanted = wanted.is_empty() || wanted.iter().any(|part| task.name.contains(part.as_str()));
+        let is_wanted =
+            wanted.is_empty() || wanted.iter().any(|part| task.name.contains(part.as_str()));
         std::mem::take(&mut first) || is_wanted
     });
 

@@ -110,9 +110,12 @@ impl Made {
         let end = groups.iter().rposition(|group| *group != 0).map_or(0, |last| last + 1);
         for (i, group) in groups.iter().take(end).enumerate() {
             self.write_str(if i == 0 { "" } else { ":" })?;
-            let digits = [12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(group >> shift & 15)]);
+            let digits =
+                [12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(group >> shift & 15)]);
             let zeros = (group.leading_zeros() / 4).min(3) as usize;
-            self.write_str(digits.get(zeros..).and_then(|text| str::from_utf8(text).ok()).unwrap_or(""))?;
+            self.write_str(
+                digits.get(zeros..).and_then(|text| str::from_utf8(text).ok()).unwrap_or(""),
+            )?;
         }
         self.write_str("::/")?;
         if prefix >= 10 {

@@ -38,8 +38,18 @@ pub(super) struct Clf<'a> {
 
 /// The names of the fields that a line may have.
 const FIELDS: [&str; 12] = [
-    "ip", "user", "method", "path", "status", "bytes", "referer", "agent", "request", "peer",
-    "forwarded", "host",
+    "ip",
+    "user",
+    "method",
+    "path",
+    "status",
+    "bytes",
+    "referer",
+    "agent",
+    "request",
+    "peer",
+    "forwarded",
+    "host",
 ];
 
 pub(super) fn guess(line: &str) -> Guess {

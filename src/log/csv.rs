@@ -31,7 +31,8 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Guess {
         Err(problem) => return Guess::No(problem),
     };
     let time = columns.places.get(Standard::Time).map(usize::from);
-    let field = |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
+    let field =
+        |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
     let mut fields: Vec<String> = columns.names.iter().enumerate().filter_map(field).collect();
     let found = |s: &Standard| *s != Standard::Time && columns.places.get(*s).is_some();
     for standard in standards().filter(found) {

@@ -37,7 +37,8 @@ impl Filter {
     /// Whether an event is wanted; its message has been looked at before.
     #[inline]
     pub(super) fn wants(&self, record: &Record<'_>) -> bool {
-        let fits = |standard, fits: &dyn Fn(&str) -> bool| record.standard(standard).is_some_and(fits);
+        let fits =
+            |standard, fits: &dyn Fn(&str) -> bool| record.standard(standard).is_some_and(fits);
         (self.paths.is_empty()
             || fits(Standard::Path, &|target| {
                 let path = request::path(target);

@@ -89,10 +89,7 @@ impl Lines {
     }
 
     /// The end of the line that was kept.
-    fn end<E>(
-        &mut self,
-        on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn end<E>(&mut self, on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>) -> Result<(), E> {
         self.number += 1;
         let line = (!self.too_long).then(|| bare(text_of(&self.begun, &mut self.shown)));
         let told = on(self.number, line);

@@ -1,7 +1,9 @@
 //! Which log is read and how, as it is said on the command line: the same for every command that
 //! reads one.
 
-use ratescope::log::{Alias, Cost, Filter, Format, Options, SLACK, Shape, Spread, Statuses, Unit, Year};
+use ratescope::log::{
+    Alias, Cost, Filter, Format, Options, SLACK, Shape, Spread, Statuses, Unit, Year,
+};
 use ratescope::policy::Per;
 use ratescope::{Span, Time};
 use std::num::NonZeroU8;

@@ -159,7 +159,11 @@ fn exim(entry: &Entry, out: &mut String) -> fmt::Result {
     if let Some(user) = user {
         write!(out, " A=plain_login:user{user}")?;
     }
-    writeln!(out, " S={} id={id:x}@example.org T=\"H=x [192.0.2.1] A=y:z\" for ann@example.org", bytes + 1)
+    writeln!(
+        out,
+        " S={} id={id:x}@example.org T=\"H=x [192.0.2.1] A=y:z\" for ann@example.org",
+        bytes + 1
+    )
 }
 
 /// Six digits of the base 62, of the last bits of a number.

@@ -64,13 +64,7 @@ pub(crate) enum Report<W: Write> {
 impl<W: Write> Report<W> {
     /// A report in the given format, on limiters written as `texts`, perhaps with remarks. For
     /// reading, times are dates where the log has some.
-    pub(crate) fn new(
-        format: Format,
-        out: W,
-        texts: &[&str],
-        remarks: bool,
-        dates: bool,
-    ) -> Self {
+    pub(crate) fn new(format: Format, out: W, texts: &[&str], remarks: bool, dates: bool) -> Self {
         let limiter = texts.iter().map(|text| text.len()).max().unwrap_or(0);
         match format {
             Format::Table => Report::Table { out, limiter, dates },
