@@ -10,7 +10,7 @@ import { launchBrowser, root, startServer } from '../tests/e2e/launch.mjs';
 const VIEWPORT = { width: 1250, height: 1158 };
 // The lanes' canvas is 1200 x 883 in a window of this size.
 const TALL = { width: 1250, height: 1000 };
-const COMPARE = 'compare.html#budget=8000/1s&auto=on&pattern=poisson&auto-rate=10000&window=10s';
+const COMPARE = 'compare.html#limit=8000/1s&auto=on&pattern=poisson&auto-rate=10000&window=10s';
 const FRAMES = 240;
 
 const server = await startServer();

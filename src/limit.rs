@@ -40,6 +40,7 @@
 //! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
 //! | [`sliding_log`] | the exact count of the last period | the allowed | 40 bytes, 16 an event |
 //! | [`adaptive`] | a decaying rate, against a learned limit | all, the allowed, or none | 24 bytes |
+//! | [`by_hour`] | the same, learned for each hour of the day | all, the allowed, or none | 120 bytes |
 //!
 //! And those of real servers, exact to their own arithmetic, so that a log shows what a server would
 //! have done:
@@ -87,6 +88,7 @@ pub mod adaptive;
 mod amount;
 pub mod any;
 mod bucket;
+pub mod by_hour;
 pub mod earrrl;
 pub mod envoy;
 pub mod exim;

@@ -39,19 +39,21 @@
 //! to pass over them twice: first all are asked, then the event is counted in all or in none.
 //!
 //! The one exception is for limits that count refused events by their nature: strict Exim, EARRRL
-//! and HAProxy's request rate. They count every event that was put to them, whoever refused it, as they do when they
-//! are alone.
+//! and HAProxy's request rate. They count every event that was put to them, whoever refused it, as
+//! they do when they are alone.
 
 #[cfg(feature = "serde")]
 mod as_text;
 mod decide;
+#[cfg(feature = "lab")]
+pub mod export;
 mod key;
 mod text;
 
-pub(crate) use decide::retry_after;
 #[cfg(feature = "rules")]
 pub(crate) use decide::retry_after_all;
 pub use decide::{Verdict, strictest};
+pub(crate) use decide::{retry_after, stricter};
 pub use key::Per;
 #[cfg(feature = "rules")]
 pub(crate) use key::escaped;

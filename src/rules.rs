@@ -24,7 +24,8 @@
 //! assert_eq!(login("eve").to_string(), "refused by web:path=/login,ip: level 3, limit 2");
 //!
 //! // New rules in place of the old ones: all states that mean the same go on.
-//! let reloaded = rules.reload("rules.yaml", &text.replace("gcra 3/1m", "gcra 3/1m brust 2"));
+//! let wrong = text.replace("gcra 3/1m", "gcra 3/1m brust 2");
+//! let reloaded = rules.reload("rules.yaml", &wrong, Time::ZERO);
 //! let Reloaded::Rejected(error) = reloaded else { panic!() };
 //! assert!(error.to_string().starts_with("rules.yaml:5:22: \"brust\": not read;"));
 //! # Ok::<(), ratescope::rules::RulesError>(())
@@ -76,7 +77,16 @@
 //! values, or a wildcard behind one that admits all of its values; a key that an outer descriptor has
 //! already; a limit that is both unlimited and so many; a cost that the limit never admits; rules that
 //! replace each other, or one that is not there; settings of a limit where there is none; a file
-//! without any rule. YAML that would grow beyond bounds, too: see [`LONGEST`].
+//! without any rule. What would grow beyond bounds, too: a text of more than [`LONGEST`] bytes, nested
+//! more than 64 levels deep, of more than 100,000 parts with aliases written out, of more than 10,000
+//! rules, or with more than 4 KiB of keys and values on the way to one. [`Rules::exact_in_f64`] is
+//! asked by a store that has no more than f64.
+//!
+//! # While a service runs
+//! [`Ruled`] decides, shared between threads as it is. [`Ruled::reload`] puts new rules in place of the
+//! old ones, at once and only if nothing is wrong with them, and [`Reloaded`] says what came of it and
+//! which limits go on with the states that they had. `middleware::watch` follows a file, and [`cases`]
+//! are tests of one.
 //!
 //! # Shadows
 //! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or

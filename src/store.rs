@@ -86,7 +86,7 @@ mod carried;
 #[cfg(test)]
 mod interleavings;
 mod keyed;
-mod sip;
+mod secret;
 mod sync;
 mod table;
 mod tags;
@@ -95,15 +95,15 @@ pub(crate) mod together;
 
 pub(crate) use keyed::Held;
 pub use keyed::Keyed;
+pub use secret::Secret;
 
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
-use crate::policy::{LIMITS, Limit, Policy, Verdict, retry_after, strictest};
+use crate::policy::{LIMITS, Limit, Per, Policy, Verdict, retry_after, stricter, strictest};
 use crate::time::Time;
-use core::fmt;
-use core::hash::{BuildHasher, Hasher};
+use core::hash::{Hash, Hasher};
 
 /// A policy, and the states of the keys of each of its limits.
 #[derive(Clone, Debug)]
@@ -112,9 +112,6 @@ pub struct Store {
     /// The states of each limit, in the order of the limits.
     limits: Vec<Keyed<AnyLimiter>>,
 }
-
-/// A key of each limit, locked.
-type HeldAll<'a> = [Option<Held<'a, AnyLimiter>>; LIMITS];
 
 impl Store {
     /// `policy` for `capacity` keys of each of its limits, or somewhat more: see
@@ -135,28 +132,43 @@ impl Store {
         let (now, cost) = (event.time, event.cost);
         if let ([limit], [keyed]) = (self.policy.limits(), self.limits.as_slice()) {
             // Nobody else to ask.
-            let outcome = keyed.hold(hash(limit, keyed, event)).check(now, cost);
-            return Verdict { outcome, by: 0 };
+            return Verdict { outcome: keyed.check(&Key(&limit.per, event), now, cost), by: 0 };
         }
-        let mut held = self.hold(event);
-        let outcomes = held.each_ref().map(|held| Some(held.as_ref()?.peek(now, cost)));
-        let verdict = strictest(outcomes.into_iter().flatten());
-        for (held, outcome) in held.iter_mut().flatten().zip(outcomes.into_iter().flatten()) {
-            held.record(now, cost, outcome.is_allowed(), verdict.is_allowed());
-        }
+        self.together(event, &self.hashes(event), None, 0)
+    }
+
+    /// Asks the limits from the one numbered `from` on, given what those before it make of the
+    /// event, and records in each what comes of it. The key of a limit is held until all have
+    /// answered.
+    fn together(
+        &self,
+        event: &Event<'_>,
+        hashes: &[u64; LIMITS],
+        before: Option<Verdict>,
+        from: usize,
+    ) -> Verdict {
+        let (Some(keyed), Some(hash)) = (self.limits.get(from), hashes.get(from)) else {
+            return before.unwrap_or(strictest([]));
+        };
+        let mut held = keyed.hold(*hash);
+        let outcome = held.peek(event.time, event.cost);
+        let own = Verdict { outcome, by: from };
+        let so_far = before.map_or(own, |before| stricter(before, own));
+        let verdict = self.together(event, hashes, Some(so_far), from + 1);
+        held.record(event.time, event.cost, own.is_allowed(), verdict.is_allowed());
         verdict
     }
 
     /// What [`check`](Self::check) would answer; nothing is counted.
     pub fn peek(&self, event: &Event<'_>) -> Verdict {
         let held = self.hold(event);
-        strictest(held.iter().flatten().map(|held| held.peek(event.time, event.cost)))
+        strictest(held.iter().map(|held| held.peek(event.time, event.cost)))
     }
 
     /// Counts an event that passed in all limits, whatever it cost: what is known only afterwards,
     /// such as the bytes that were sent.
     pub fn charge(&self, event: &Event<'_>) {
-        for held in self.hold(event).iter_mut().flatten() {
+        for held in &mut self.hold(event) {
             held.charge(event.time, event.cost);
         }
     }
@@ -164,7 +176,7 @@ impl Store {
     /// How long after its time the event passes if nothing is counted before.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         let held = self.hold(event);
-        let each = held.iter().flatten().map(|held| (held.limiter(), held.state()));
+        let each = held.iter().map(|held| (held.limiter(), held.state()));
         retry_after(each, event.time, event.cost)
     }
 
@@ -214,33 +226,30 @@ impl Store {
         self.limits.iter().map(Keyed::forgotten).sum()
     }
 
-    /// Holds the key of each limit. The hashes are found before the first lock is taken.
-    fn hold(&self, event: &Event<'_>) -> HeldAll<'_> {
-        let each = |i: usize| Some((self.policy.limits().get(i)?, self.limits.get(i)?));
-        let hashes = core::array::from_fn(|i| {
-            each(i).map(|(limit, keyed)| (keyed, hash(limit, keyed, event)))
-        });
-        hashes.map(|found: Option<(&Keyed<AnyLimiter>, u64)>| {
-            found.map(|(keyed, hash)| keyed.hold(hash))
-        })
+    /// The hash of the key that an event has for each limit. They are found before the first lock
+    /// is taken.
+    fn hashes(&self, event: &Event<'_>) -> [u64; LIMITS] {
+        let mut hashes = [0; LIMITS];
+        let each = self.policy.limits().iter().zip(&self.limits).zip(&mut hashes);
+        each.for_each(|((limit, keyed), hash)| *hash = keyed.hash(&Key(&limit.per, event)));
+        hashes
+    }
+
+    /// Holds the key of each limit.
+    fn hold(&self, event: &Event<'_>) -> Vec<Held<'_, AnyLimiter>> {
+        let hashes = self.hashes(event);
+        self.limits.iter().zip(hashes).map(|(keyed, hash)| keyed.hold(hash)).collect()
     }
 }
 
-/// The hash of the key that an event has for a limit.
-fn hash(limit: &Limit, keyed: &Keyed<AnyLimiter>, event: &Event<'_>) -> u64 {
-    let mut hasher = Written(keyed.secret().build_hasher());
-    // A hasher takes whatever is written to it.
-    let _ = limit.per.write_key(event, &mut hasher);
-    hasher.0.finish()
-}
+/// The key of an event for a limit, as it is hashed: the values of its fields, each with an end
+/// that no text contains, so that other values give a hasher something else. The names are those
+/// of the limit, which has tables of its own.
+pub(crate) struct Key<'a>(&'a Per, &'a Event<'a>);
 
-/// A hasher that is written to.
-struct Written<H>(H);
-
-impl<H: Hasher> fmt::Write for Written<H> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.write(text.as_bytes());
-        Ok(())
+impl Hash for Key<'_> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.0.fields().iter().for_each(|name| self.1.field(name).hash(hasher));
     }
 }
 

@@ -74,7 +74,7 @@ fn a_phone() {
 
 #[test]
 fn ten_thousand_a_second() {
-    picture("compare-busy", "budget=100/10s&auto-rate=10000&window=10s&at=12", 1200.0);
+    picture("compare-busy", "limit=100/10s&auto-rate=10000&window=10s&at=12", 1200.0);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn the_level_line_passes_through_the_level() {
 #[test]
 fn every_event_has_its_cross_or_its_bar() {
     let clicks: Vec<String> = (1..=50).map(|i| format!("{i}:events")).collect();
-    let replay = run(&format!("auto=off&budget=3/10s&at=55&do={}", clicks.join(",")));
+    let replay = run(&format!("auto=off&limit=3/10s&at=55&do={}", clicks.join(",")));
     let tops = tops(&replay, replay.now());
     let marks = draw(&replay, &view(&replay, 1200.0, &tops));
     let crosses = marks.iter().filter_map(|mark| match mark {

@@ -18,7 +18,7 @@ use ratescope::{Limiter, Rate, Span, Time};
 
 /// Every kind, with a limit of `{rate}`, a number `{n}` and spans in terms of its period. Of each
 /// pair the second has the shape of the first.
-const PAIRS: [[&str; 2]; 11] = [
+const PAIRS: [[&str; 2]; 12] = [
     ["exim {rate} leaky", "exim {count}/{per} strict"],
     ["exim {rate} strict", "exim {count}/{per} leaky"],
     ["earrrl {rate} half-life {long}", "earrrl {count}/{short} half-life {long}"],
@@ -32,6 +32,10 @@ const PAIRS: [[&str; 2]; 11] = [
     [
         "adaptive x3 decay {per} increase {long} floor {n}",
         "adaptive x1.5 decay {per} increase {long} floor {count} strict",
+    ],
+    [
+        "adaptive x3 decay {short} increase {long} floor {n} by hour day {day}",
+        "adaptive x1.5 decay {short} increase {long} floor {count} by hour day {day} strict",
     ],
 ];
 
@@ -63,6 +67,7 @@ fn pairs() -> impl Strategy<Value = ([AnyLimiter; 2], Span)> {
                     .replace("{per}", &period.to_string())
                     .replace("{short}", &times(1.0 / 7.0).to_string())
                     .replace("{long}", &times(20.0).to_string())
+                    .replace("{day}", &times(4.0).to_string())
                     .replace("{count}", &other.to_string())
                     .replace("{n}", &n.to_string())
             };

@@ -18,6 +18,10 @@ mod simulate;
 mod source;
 #[path = "ratescope/test.rs"]
 mod test;
+#[path = "ratescope/tune.rs"]
+mod tune;
+#[path = "ratescope/words.rs"]
+mod words;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -28,6 +32,7 @@ use std::process::ExitCode;
 enum Command {
     Serve(serve::Args),
     Simulate(Box<simulate::Args>),
+    Tune(Box<tune::Args>),
     Sample(sample::Args),
     Check(check::Args),
     Explain(explain::Args),
@@ -39,6 +44,7 @@ fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Serve(args) => serve::run(&args),
         Command::Simulate(args) => simulate::run(*args),
+        Command::Tune(args) => tune::run(&args),
         Command::Sample(args) => sample::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),

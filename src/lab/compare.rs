@@ -93,15 +93,15 @@ impl Experiment for Lanes {
 
     /// Makes the lanes those of the settings; the ones that are there already stay as they are.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
-        let Settings { budget, cost, lanes: rules, script, .. } = settings;
-        let policies = settings.resolve(*budget)?;
+        let Settings { limit, cost, lanes: rules, script, .. } = settings;
+        let policies = settings.resolve(*limit)?;
         let mut old: Vec<Option<Lane>> = self.lanes.drain(..).map(Some).collect();
         for (i, (rule, policy)) in rules.iter().zip(policies).enumerate() {
             let is = |lane: &Option<Lane>| lane.as_ref().is_some_and(|l| l.is(rule, &policy));
             let place = if old.get(i).is_some_and(is) { Some(i) } else { old.iter().position(is) };
             let kept = place.and_then(|place| old.get_mut(place)?.take());
             let mut lane = kept.unwrap_or_else(|| Lane::new(rule.clone(), policy, now, self.sent));
-            lane.ask_about(*cost, budget.per());
+            lane.ask_about(*cost, limit.per());
             self.lanes.push(lane);
         }
         self.users = script.users().to_vec();

@@ -17,9 +17,11 @@
 //! [`view::scope`](mod@crate::view::scope) draws it.
 
 pub mod instrument;
+pub mod outlook;
 pub mod settings;
 
 pub use instrument::Instrument;
+pub use outlook::Outlook;
 pub use settings::Settings;
 
 use crate::lab::run::{self, Run};

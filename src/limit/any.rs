@@ -17,6 +17,7 @@
 //! ```
 
 use super::adaptive::{Adaptive, Habit};
+use super::by_hour::{ByHour, Habits};
 use super::earrrl::Earrrl;
 use super::envoy::{self, Envoy};
 use super::exim::Exim;
@@ -64,6 +65,8 @@ pub enum AnyLimiter {
     SlidingLog(SlidingLog),
     /// See [`super::adaptive`].
     Adaptive(Adaptive),
+    /// See [`super::by_hour`].
+    ByHour(ByHour),
     /// See [`super::nginx`].
     Nginx(Nginx),
     /// See [`super::haproxy`].
@@ -72,7 +75,7 @@ pub enum AnyLimiter {
     Envoy(Envoy),
 }
 
-/// The state of the limiter of the same name: 32 bytes, and what a log holds.
+/// The state of the limiter of the same name: 32 bytes, and what a log or the habits of 24 hours hold.
 ///
 /// With a limiter of another kind it counts as fresh, and is replaced when something is counted.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +92,7 @@ pub enum AnyState {
     SlidingCounter(sliding_counter::State),
     SlidingLog(Box<History>),
     Adaptive(Habit),
+    ByHour(Box<Habits>),
     Nginx(nginx::State),
     Haproxy(haproxy::State),
     Envoy(envoy::State),
@@ -108,6 +112,7 @@ macro_rules! matched {
             (AnyLimiter::SlidingCounter($l), AnyState::SlidingCounter($s)) => $body,
             (AnyLimiter::SlidingLog($l), AnyState::SlidingLog($s)) => $body,
             (AnyLimiter::Adaptive($l), AnyState::Adaptive($s)) => $body,
+            (AnyLimiter::ByHour($l), AnyState::ByHour($s)) => $body,
             (AnyLimiter::Nginx($l), AnyState::Nginx($s)) => $body,
             (AnyLimiter::Haproxy($l), AnyState::Haproxy($s)) => $body,
             (AnyLimiter::Envoy($l), AnyState::Envoy($s)) => $body,
@@ -130,6 +135,7 @@ macro_rules! each {
             AnyLimiter::SlidingCounter($l) => $body,
             AnyLimiter::SlidingLog($l) => $body,
             AnyLimiter::Adaptive($l) => $body,
+            AnyLimiter::ByHour($l) => $body,
             AnyLimiter::Nginx($l) => $body,
             AnyLimiter::Haproxy($l) => $body,
             AnyLimiter::Envoy($l) => $body,
@@ -151,6 +157,7 @@ macro_rules! stated {
             AnyLimiter::SlidingCounter($l) => AnyState::SlidingCounter($body),
             AnyLimiter::SlidingLog($l) => AnyState::SlidingLog(Box::new($body)),
             AnyLimiter::Adaptive($l) => AnyState::Adaptive($body),
+            AnyLimiter::ByHour($l) => AnyState::ByHour(Box::new($body)),
             AnyLimiter::Nginx($l) => AnyState::Nginx($body),
             AnyLimiter::Haproxy($l) => AnyState::Haproxy($body),
             AnyLimiter::Envoy($l) => AnyState::Envoy($body),

@@ -37,6 +37,7 @@
 //! | [`sliding_counter`](super::sliding_counter) | `sliding-counter/PERIOD` | both counts and the time | count |
 //! | [`sliding_log`](super::sliding_log) | `sliding-log/PERIOD` | the instants and their costs | count |
 //! | [`adaptive`](super::adaptive) | `adaptive/DECAY/INCREASE` | the rate, the habit and their time | factor, floor, mode |
+//! | [`by_hour`](super::by_hour) | `adaptive-by-hour/DECAY/INCREASE/DAY` | the same, and the habit of each hour | factor, floor, mode, offset |
 //! | [`nginx`](super::nginx) | `nginx` | the excess, in thousandths of a request, and its millisecond | rate, burst, delay |
 //! | [`haproxy`](super::haproxy) | `haproxy/PERIOD` | when the window began and both counts | count, what is counted |
 //! | [`envoy`](super::envoy) | `envoy/INTERVAL` | when the bucket was empty | burst; the interval is that of one token |
@@ -89,6 +90,7 @@
 //! | exim | rate, time | 16 |
 //! | earrrl | impulse, time | 16 |
 //! | adaptive | rate, habit, time | 24 |
+//! | adaptive-by-hour | rate, habit of the current hour, time; that hour, from 0; 24 f32, little endian: the habits of the hours, 0 for the current one | 121 |
 //! | bucket | time, content, the numerator of a fraction of a millionth and, unless that is 0, its denominator | 10 to 15 |
 //! | fixed-window | number of the window (with its sign as the lowest bit), count | 5 or 6 |
 //! | sliding-counter | time, previous and current count | 10 to 12 |

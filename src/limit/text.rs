@@ -2,6 +2,7 @@
 
 use super::adaptive::Adaptive;
 use super::any::AnyLimiter;
+use super::by_hour::{ByHour, DAY, Day, signed};
 use super::earrrl::Earrrl;
 use super::envoy::Envoy;
 use super::exim::{Exim, Mode};
@@ -89,9 +90,9 @@ pub const FORMS: &[Form] = &[
     },
     Form {
         name: "adaptive",
-        words: "xFACTOR decay SPAN [increase SPAN] floor N [leaky|strict|readonly]",
+        words: "xFACTOR decay SPAN [increase SPAN] floor N [by hour [offset ±SPAN] [day SPAN]] [leaky|strict|readonly]",
         example: "adaptive x3 decay 1m increase 1h floor 5",
-        about: "below a multiple of the sender's own habit; increase of 60 decays and leaky unless said",
+        about: "below a multiple of the sender's own habit, or of its habit at this hour of the day; increase of 60 decays (by hour 7 days), offset of 0, day of 24h and leaky unless said",
     },
     Form {
         name: "nginx",
@@ -240,10 +241,33 @@ impl<'a> Reader<'a> {
             return Err(self.words.wrong(word, format!("not a factor; {help}")));
         };
         let decay = self.span("decay")?.ok_or_else(|| missing(&self.words, "the decay"))?;
-        let increase = self.span("increase")?.unwrap_or(times(decay, 60.0));
+        let increase = self.span("increase")?;
         let floor = self.number("floor")?.ok_or_else(|| missing(&self.words, "the floor"))?;
-        let mode = self.mode();
-        Ok(Adaptive::new(factor, decay, increase, floor, mode).map(AnyLimiter::Adaptive))
+        let (mode, day) = (self.mode(), self.by_hour()?);
+        let Some(day) = day else {
+            let increase = increase.unwrap_or(times(decay, 60.0));
+            return Ok(
+                Adaptive::new(factor, decay, increase, floor, mode).map(AnyLimiter::Adaptive)
+            );
+        };
+        Ok(day.and_then(|day| {
+            let increase = increase.unwrap_or(times(day.length(), 7.0));
+            ByHour::new(factor, decay, increase, floor, mode, day).map(AnyLimiter::ByHour)
+        }))
+    }
+
+    /// The day whose hours are told apart, where they are.
+    fn by_hour(&mut self) -> Result<Option<Result<Day, BadNumber>>, ParseError> {
+        let Some(what) = self.words.option("by")? else { return Ok(None) };
+        if what.text != "hour" {
+            return Err(self.words.wrong(what, "not read; write by hour"));
+        }
+        let ahead = match self.value("offset")? {
+            None => 0.0,
+            Some(word) => signed(word.text).map_err(|e| self.words.wrong(word, e.problem()))?,
+        };
+        let length = self.span("day")?.unwrap_or(DAY);
+        Ok(Some(Day::new(length, ahead)))
     }
 
     /// The value of an option, when it is there.

@@ -15,6 +15,19 @@
 //!         by: messaging:message_type=marketing,to_number
 //! ```
 //!
+//! | key | meaning |
+//! |---|---|
+//! | `at` | the time, in seconds or as a span such as `1m30s`; that of the event before it, unless it says |
+//! | `fields` | names and texts; a number is a text, too |
+//! | `cost` | 1, unless it says |
+//! | `times`, `every` | so many of them, so far apart |
+//! | `load` | that of the service from then on, as in `80%`; a test has one, too, to begin with |
+//! | `expect` | `allowed` within the limit, `softly` beyond it, or `refused` |
+//! | `by` | the name of the rule that decided, its own or that which the file gives it, or `none` |
+//! | `wait` | how long it stands in a queue |
+//! | `retry_after` | when it would pass: a span, or `never` |
+//! | `shadow` | which shadows would refuse it, as a list of the names of all of them, or `none` |
+//!
 //! Source: the unit tests of rules in Prometheus (`promtool test rules`): time is virtual, keys are
 //! strict, and a failure says what was expected and what came. Each test begins with nothing
 //! remembered.

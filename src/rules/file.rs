@@ -1,5 +1,6 @@
 //! Reading a rule file.
 
+use super::error::MOST;
 use super::matching::{Branch, Level};
 use super::reader::{Form, Map, Reader, meant};
 use super::settings::{self, Settings};
@@ -7,6 +8,7 @@ use super::value::{Step, Value};
 use super::yaml::{self, Node};
 use super::{Rule, Rules, RulesError};
 use crate::policy::{Per, escaped};
+use std::collections::HashSet;
 
 const TOP: Form = Form {
     what: "a rule file",
@@ -49,6 +51,15 @@ const DESCRIPTOR: Form = Form {
     ],
 };
 
+/// The most bytes of the keys and values on the way to a rule, of which its name is made.
+const LONGEST_PATH: usize = 4096;
+
+/// The most bytes of a domain.
+const LONGEST_DOMAIN: usize = 256;
+
+/// The most rules of a file.
+const MOST_RULES: usize = 10_000;
+
 /// Reads a file, and gathers all its mistakes.
 pub(super) fn read(name: &str, text: &str) -> Result<Rules, RulesError> {
     let root = yaml::read(text).map_err(|mistake| RulesError::new(name, vec![mistake]))?;
@@ -78,7 +89,14 @@ impl<'a> File<'a> {
     fn root(&mut self, name: &str, root: &'a Node) -> Option<Rules> {
         let map = self.reader.map(root, &TOP)?;
         match map.get("domain") {
-            Some(node) => self.domain = self.reader.text(node, "the domain").unwrap_or(""),
+            Some(node) => {
+                self.domain = self.reader.text(node, "the domain").unwrap_or("");
+                if self.domain.len() > LONGEST_DOMAIN {
+                    let problem = format!("more than {LONGEST_DOMAIN} bytes long");
+                    self.reader.wrong(node, problem);
+                    return None;
+                }
+            }
             None => self.reader.missing(&map, "the domain is missing; write it as in domain: web"),
         }
         let always = self.rule(&map, &[]);
@@ -98,6 +116,10 @@ impl<'a> File<'a> {
     fn descriptors(&mut self, node: &'a Node, path: &[Passed]) -> Level {
         let mut level = Level::default();
         for item in self.reader.list(node, "descriptors").unwrap_or_default() {
+            if self.rules.len() > MOST_RULES {
+                self.reader.wrong(item, format!("more than {MOST_RULES} rules"));
+                break;
+            }
             self.descriptor(item, path, &mut level);
         }
         level
@@ -123,6 +145,11 @@ impl<'a> File<'a> {
         let shared = self.shared(&map, &value);
         let mut path = path.to_vec();
         path.push(Passed { step: Step { key: name.clone(), value: value.clone() }, shared });
+        if path.iter().map(|passed| passed.step.len()).sum::<usize>() > LONGEST_PATH {
+            let problem = format!("with those around it, more than {LONGEST_PATH} bytes long");
+            self.reader.wrong(key, problem);
+            return None;
+        }
         let rule = self.rule(&map, &path);
         let below = map.get("descriptors").map(|node| self.descriptors(node, &path));
         let branch = Branch { line: map.at.line, rule, below: below.unwrap_or_default() };
@@ -192,46 +219,46 @@ impl<'a> File<'a> {
     /// What is replaced must be there, and something must be left of what replaces each other.
     fn check_replaces(&mut self) {
         let labels: Vec<&str> = self.rules.iter().filter_map(Rule::label).collect();
+        let known: HashSet<&str> = labels.iter().copied().collect();
+        let circles = circles(&self.rules);
         for &(rule, node) in &self.replaces {
             let Some(rule) = self.rules.get(rule) else { continue };
-            let mut is_there = true;
+            let in_circle = |name: &str| circles.contains(name);
+            if rule.label().is_some_and(in_circle) && rule.replaces().iter().any(|n| in_circle(n)) {
+                let problem = "it replaces what replaces it, so that neither would be left";
+                self.reader.wrong(node, problem);
+            }
             for item in node.items() {
                 let name = item.get("name").unwrap_or(item);
-                if rule.replaces().iter().any(|known| known == name.word())
-                    && !labels.contains(&name.word())
-                {
+                let is_read = rule.replaces().iter().any(|known| known == name.word());
+                if is_read && !known.contains(name.word()) && self.reader.mistakes.len() < MOST {
                     let help = match labels.as_slice() {
                         [] => "none has any".to_owned(),
                         labels => meant(name.word(), labels),
                     };
                     self.reader.wrong(name, format!("no rule of this file has this name; {help}"));
-                    is_there = false;
                 }
-            }
-            if is_there && self.comes_back(rule) {
-                let problem = "it replaces what replaces it, so that neither would be left";
-                self.reader.wrong(node, problem);
             }
         }
     }
+}
 
-    /// Whether a rule replaces itself, or one that replaces it, and so on.
-    fn comes_back(&self, rule: &Rule) -> bool {
-        let mut reached: Vec<&Rule> = vec![rule];
-        let mut next = 0;
-        while let Some(from) = reached.get(next) {
-            let from = *from;
-            if from.does_replace(rule) {
-                return true;
-            }
-            for other in self.rules.iter().filter(|other| from.does_replace(other)) {
-                if !reached.iter().any(|known| core::ptr::eq(*known, other)) {
-                    reached.push(other);
-                }
-            }
-            next += 1;
+/// The names of rules that replace each other in a circle: those that are left when, again and again,
+/// each is taken away that replaces none of the others, or is replaced by none.
+fn circles(rules: &[Rule]) -> HashSet<&str> {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for rule in rules {
+        let Some(label) = rule.label() else { continue };
+        pairs.extend(rule.replaces().iter().map(|name| (label, name.as_str())));
+    }
+    loop {
+        let from: HashSet<&str> = pairs.iter().map(|(from, _)| *from).collect();
+        let to: HashSet<&str> = pairs.iter().map(|(_, to)| *to).collect();
+        let before = pairs.len();
+        pairs.retain(|(a, b)| to.contains(a) && from.contains(b));
+        if pairs.len() == before {
+            return from;
         }
-        false
     }
 }
 

@@ -142,7 +142,7 @@ pub(super) fn stretched(limiter: &AnyLimiter, percent: f64) -> Result<AnyLimiter
             AnyLimiter::SlidingCounter(SlidingCounter::new(rate(l.limit())?)?)
         }
         AnyLimiter::SlidingLog(l) => AnyLimiter::SlidingLog(SlidingLog::new(rate(l.limit())?)?),
-        AnyLimiter::Adaptive(_) => return Err(Unstretched::Learned),
+        AnyLimiter::Adaptive(_) | AnyLimiter::ByHour(_) => return Err(Unstretched::Learned),
         AnyLimiter::Nginx(_) | AnyLimiter::Haproxy(_) | AnyLimiter::Envoy(_) => {
             return Err(Unstretched::Server);
         }

@@ -95,6 +95,18 @@ pub struct Step {
     pub value: Value,
 }
 
+impl Step {
+    /// How many bytes its texts have.
+    pub(super) fn len(&self) -> usize {
+        let value = match &self.value {
+            Value::Any => "",
+            Value::Is(text) => text,
+            Value::Like(wildcard) => wildcard.as_str(),
+        };
+        self.key.len() + value.len()
+    }
+}
+
 /// As in `to_number`, `message_type=marketing` or `path=/api/*`: escaped as in a
 /// [key](crate::policy::Per), but for the stars, so that a star in a name is always one.
 impl fmt::Display for Step {

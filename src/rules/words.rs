@@ -17,6 +17,9 @@ const SPANS: [(&str, Span); 5] = [
     ("in any day", Span::hours(24)),
 ];
 
+/// How many descriptors are told that are chosen before another one.
+const SHOWN: usize = 5;
+
 /// Every rule in words, with the line in which it begins.
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,13 +81,13 @@ impl Rules {
                 nearer.push(other);
             }
         }
-        match nearer.as_slice() {
-            [] => Ok(()),
-            [one] => write!(f, " (but {one})"),
-            all => {
-                let all: Vec<String> = all.iter().map(|step| step.to_string()).collect();
-                write!(f, " (but {})", all.join(", "))
-            }
+        for (i, step) in nearer.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{step}", if i == 0 { " (but " } else { ", " })?;
+        }
+        match nearer.len() {
+            0 => Ok(()),
+            n if n > SHOWN => write!(f, " and {} more)", n - SHOWN),
+            _ => f.write_str(")"),
         }
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! # A budget against bombs
 //! A text has at most [`LONGEST`] bytes, nests at most [`DEEPEST`] levels deep, and has at most
-//! [`LARGEST`] nodes. An alias counts as all the nodes that it stands for, before they are copied:
-//! ten lines of `&b [*a, *a, *a]` are refused, and not written out.
+//! [`LARGEST`] nodes, of which a long text counts as several. An alias counts as all the nodes that it
+//! stands for, before they are copied: ten lines of `&b [*a, *a, *a]` are refused, and not written out.
 
 use super::error::{At, Mistake};
 use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
@@ -22,6 +22,9 @@ const DEEPEST: usize = 64;
 
 /// The most texts, lists and maps, aliases written out.
 const LARGEST: usize = 100_000;
+
+/// So many bytes of a text count as one more.
+const LONG: usize = 64;
 
 /// A text, a list or a map.
 #[derive(Clone, Debug)]
@@ -168,7 +171,9 @@ impl Tree<'_> {
                 // Where nothing stands, the parser says "~".
                 let text = if written.is_empty() { String::new() } else { text.into_owned() };
                 let kind = Kind::Text { text, plain, quote };
-                self.add(Node::new(at, kind), 1, anchor)
+                let node = Node::new(at, kind);
+                let new = node.size;
+                self.add(node, new, anchor)
             }
             Event::SequenceStart(_, anchor, _) => self.begin(at, anchor, Kind::List(Vec::new())),
             Event::MappingStart(_, anchor, _) => self.begin(at, anchor, Kind::Map(Vec::new())),
@@ -237,7 +242,7 @@ impl Node {
             depth = depth.max(node.depth);
         };
         match &kind {
-            Kind::Text { .. } => {}
+            Kind::Text { text, .. } => size += text.len() / LONG,
             Kind::List(items) => items.iter().for_each(count),
             Kind::Map(pairs) => pairs.iter().for_each(|(key, value)| {
                 count(key);

@@ -17,7 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::sip::Secret;
+use super::secret::Secret;
 use super::sync::{Mutex, MutexGuard, lock};
 use super::table::{Entry, Place, Table};
 use super::tags::{SHARDS, WAYS, shard};
@@ -34,10 +34,10 @@ const PER_SHARD: usize = 1024;
 ///
 /// A key is anything that can be hashed. It is neither kept nor copied, and two keys are the same
 /// when they give a hasher the same, as `String` and `str` do.
-pub struct Keyed<L: Limiter> {
+pub struct Keyed<L: Limiter, H = Secret> {
     limiter: L,
     initial: L::State,
-    secret: Secret,
+    hasher: H,
     shards: Box<[Shard<L::State>]>,
 }
 
@@ -60,6 +60,18 @@ where
 {
     /// `limiter` for each of `capacity` keys or somewhat more: see [`capacity`](Self::capacity).
     pub fn new(limiter: L, capacity: usize) -> Self {
+        Self::with_hasher(limiter, capacity, Secret::new())
+    }
+}
+
+impl<L: Limiter, H: BuildHasher> Keyed<L, H>
+where
+    L::State: PartialEq,
+{
+    /// The same with another hash, of 64 good bits: two keys of one hash are one key. A faster hash
+    /// than that with a [`Secret`] is for keys that no sender can choose, such as numbers that you
+    /// give out yourself.
+    pub fn with_hasher(limiter: L, capacity: usize, hasher: H) -> Self {
         let entries = capacity.saturating_add(capacity / 8).max(1);
         let shards = (entries / PER_SHARD).clamp(1, SHARDS);
         let shards = 1 << shards.ilog2();
@@ -67,7 +79,7 @@ where
         let table = Table::new(entries.div_ceil(shards * WAYS), initial.clone());
         let kept = Kept { table, latest: Time::from_micros(i64::MIN) };
         let shards = (0..shards).map(|_| Shard(Mutex::new(kept.clone()))).collect();
-        Keyed { limiter, initial, secret: Secret::new(), shards }
+        Keyed { limiter, initial, hasher, shards }
     }
 
     /// Decides about an event of `key`, and counts it.
@@ -127,12 +139,7 @@ where
 
     /// The hash of a key.
     pub(super) fn hash<K: Hash + ?Sized>(&self, key: &K) -> u64 {
-        self.secret.hash_one(key)
-    }
-
-    /// What keys are hashed with.
-    pub(super) fn secret(&self) -> &Secret {
-        &self.secret
+        self.hasher.hash_one(key)
     }
 
     /// Holds a key, for as long as it takes to decide.
@@ -140,7 +147,7 @@ where
     pub(super) fn hold(&self, hash: u64) -> Held<'_, L> {
         let kept = lock(&self.shards[shard(hash, self.shards.len())].0);
         let place = kept.table.find(hash);
-        Held { keyed: self, kept, hash, place }
+        Held { limiter: &self.limiter, initial: &self.initial, kept, hash, place }
     }
 
     /// The same keys under another limiter: what is remembered of each as `turn` leaves it.
@@ -148,6 +155,7 @@ where
     pub(super) fn turned(&self, limiter: L, turn: impl FnMut(&mut L::State)) -> Self
     where
         L: Clone,
+        H: Clone,
     {
         let turned = Keyed { initial: limiter.initial(), limiter, ..self.clone() };
         turned.each_mut(turn);
@@ -173,19 +181,19 @@ where
     }
 }
 
-impl<L: Limiter + Clone> Clone for Keyed<L> {
+impl<L: Limiter + Clone, H: Clone> Clone for Keyed<L, H> {
     fn clone(&self) -> Self {
         let copy = |shard: &Shard<L::State>| Shard(Mutex::new(lock(&shard.0).clone()));
         Keyed {
             limiter: self.limiter.clone(),
             initial: self.initial.clone(),
-            secret: self.secret,
+            hasher: self.hasher.clone(),
             shards: self.shards.iter().map(copy).collect(),
         }
     }
 }
 
-impl<L: Limiter + fmt::Debug> fmt::Debug for Keyed<L> {
+impl<L: Limiter + fmt::Debug, H> fmt::Debug for Keyed<L, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shards = self.shards.len();
         f.debug_struct("Keyed")
@@ -197,7 +205,8 @@ impl<L: Limiter + fmt::Debug> fmt::Debug for Keyed<L> {
 
 /// A key of a [`Keyed`], with the lock of its shard.
 pub(crate) struct Held<'a, L: Limiter> {
-    keyed: &'a Keyed<L>,
+    limiter: &'a L,
+    initial: &'a L::State,
     kept: MutexGuard<'a, Kept<L::State>>,
     hash: u64,
     place: Option<Place>,
@@ -208,19 +217,19 @@ where
     L::State: PartialEq,
 {
     pub(crate) fn limiter(&self) -> &L {
-        &self.keyed.limiter
+        self.limiter
     }
 
     /// What is remembered, or else what is known of a new key.
     pub(crate) fn state(&self) -> &L::State {
         match self.place {
             Some(place) => &self.kept.table.at(place).state,
-            None => &self.keyed.initial,
+            None => self.initial,
         }
     }
 
     pub(crate) fn peek(&self, now: Time, cost: f64) -> Outcome {
-        self.keyed.limiter.peek(self.state(), now, cost)
+        self.limiter.peek(self.state(), now, cost)
     }
 
     #[inline(always)]
@@ -244,7 +253,7 @@ where
     /// was initially need not push out anything.
     #[inline(always)]
     fn update<R>(&mut self, now: Time, change: impl FnOnce(&L, &mut L::State) -> R) -> R {
-        let (limiter, initial, kept) = (&self.keyed.limiter, &self.keyed.initial, &mut *self.kept);
+        let (limiter, initial, kept) = (self.limiter, self.initial, &mut *self.kept);
         kept.latest = kept.latest.max(now);
         if let Some(place) = self.place {
             return change(limiter, &mut kept.table.use_at(place).state);
@@ -270,7 +279,7 @@ where
             }
         } else if !passed {
             let cost32 = round_down(cost);
-            let (limiter, initial) = (&self.keyed.limiter, &self.keyed.initial);
+            let (limiter, initial) = (self.limiter, self.initial);
             if cost32 != *refused && limiter.peek(initial, now, cost).is_allowed() {
                 *refused = cost32;
             }

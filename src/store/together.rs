@@ -1,6 +1,6 @@
 //! Several stores about one event: what each of them holds of it, all at once.
 
-use super::{Held, Store, hash};
+use super::{Held, Key, Store};
 use crate::event::Event;
 use crate::limit::any::AnyLimiter;
 use smallvec::SmallVec;
@@ -18,7 +18,7 @@ pub(crate) fn hold<'a>(
 ) -> Few<Held<'a, AnyLimiter>> {
     let keyed = stores.enumerate().filter_map(|(i, store)| {
         let (limit, keyed) = (store.policy.limits().first()?, store.limits.first()?);
-        Some((i, keyed, hash(limit, keyed, event)))
+        Some((i, keyed, keyed.hash(&Key(&limit.per, event))))
     });
     let mut keyed: Few<_> = keyed.collect();
     keyed.sort_unstable_by_key(|(_, keyed, _)| core::ptr::from_ref(*keyed).addr());

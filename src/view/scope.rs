@@ -9,9 +9,11 @@ mod crosshair;
 mod events;
 mod layout;
 mod lines;
+mod outlook;
 mod tags;
 
 pub use crosshair::words;
+pub use outlook::outlook;
 
 use crate::lab::run::{RunSettings, pace::Gap};
 use crate::lab::scope::{Scope, Settings};

@@ -99,7 +99,7 @@ impl view::View for View {
         let settings = self.replay.settings();
         let most = lane.max_admitted(settings.cost);
         let bound = match most.is_finite() {
-            true => format!("at most {} in any {}", axis::readout(most), settings.budget.per()),
+            true => format!("at most {} in any {}", axis::readout(most), settings.limit.per()),
             false => "no bound on what passes".to_owned(),
         };
         format!("{}: {bound}", lane.policy())

@@ -7,6 +7,7 @@ use super::view;
 use super::viewer::Seen;
 use crate::estimate::decay::decay;
 use crate::lab::run::RunSettings;
+use crate::lab::scope::outlook::Fate;
 use crate::lab::scope::{Scope, Settings};
 use crate::outcome::Retry;
 use crate::plot::{Mark, axis};
@@ -95,6 +96,7 @@ impl view::View for View {
         self.readouts(texts);
         self.last_event(texts);
         self.this_moment(texts);
+        self.outlook(texts);
     }
 
     fn summary(&self, seen: &Seen) -> String {
@@ -184,6 +186,45 @@ impl View {
             ("m-smoothed", smoothed),
             ("m-increase", increase),
             ("m-slope", (rate - smoothed) / increase),
+        ] {
+            texts.say(id, axis::readout(value));
+        }
+    }
+
+    /// What the limit lets through, and the formulas behind it.
+    fn outlook(&self, texts: &mut Texts) {
+        let settings = self.scope.settings();
+        // A run has no settings that make no limiter.
+        let Ok(outlook) = settings.outlook() else { return };
+        let said = scope::outlook(settings, &outlook);
+        for (id, text) in ["outlook-once", "outlook-even", "outlook-after"].into_iter().zip(said) {
+            texts.say(id, text);
+        }
+        let (steady, limit) = (outlook.steady, settings.limit);
+        let (events, pace, back, again) = match outlook.fate {
+            Fate::Over(over) => (over.events, over.pace, over.back, over.again),
+            // Without a refusal or a passage there is nothing to wait for.
+            Fate::Passes => (f64::INFINITY, f64::NAN, f64::NAN, f64::NAN),
+            Fate::Barred => (0.0, f64::NAN, f64::NAN, f64::NAN),
+        };
+        let whole = match events.is_finite() {
+            true => axis::readout_count(events as u64),
+            false => axis::readout(events),
+        };
+        texts.show("m-events", whole, events);
+        for (id, value) in [
+            ("m-second", settings.run.auto_rate),
+            ("m-decay", settings.decay.secs()),
+            ("m-steady", steady),
+            ("m-steady-too", steady),
+            ("m-begun", steady - 1.0),
+            ("m-over", steady - limit),
+            ("m-decay-too", settings.decay.secs()),
+            ("m-steady-again", steady),
+            ("m-limit", limit),
+            ("m-back", back),
+            ("m-again", again),
+            ("m-pace", pace),
         ] {
             texts.say(id, axis::readout(value));
         }

@@ -9,7 +9,7 @@ use ratescope::limit::sliding_log::MAX_ENTRIES;
 use ratescope::{Limiter, Outcome, Rate, Retry, Span, Time};
 
 /// The kinds, each with a limit of `{rate}`, a number `{n}` and spans in terms of its period.
-pub const KINDS: [&str; 19] = [
+pub const KINDS: [&str; 21] = [
     "token-bucket {rate} burst {n}",
     "gcra {rate} burst {n}",
     "leaky-bucket {rate} queue {n}",
@@ -22,10 +22,12 @@ pub const KINDS: [&str; 19] = [
     "haproxy {rate} allowed",
     "exim {rate} leaky",
     "adaptive x3 decay {per} increase {long} floor {n}",
+    "adaptive x3 decay {per} increase {days} floor {n} by hour day {day}",
     "exim {rate} strict",
     "earrrl {rate} half-life {short}",
     "earrrl {rate} half-life {long}",
     "adaptive x1.5 decay {per} increase {long} floor {n} strict",
+    "adaptive x1.5 decay {per} increase {days} floor {n} by hour day {day} strict",
     "haproxy {rate}",
     "envoy {rate} burst {n}",
     "nginx {rate}",
@@ -36,10 +38,10 @@ pub const COUNTING: &[&str] = KINDS.split_at(7).0;
 
 /// Those that count only what they allowed. Envoy's bucket begins with the first event, be it
 /// refused, and is as exact as the clock reads then.
-pub const ALLOWED_ONLY: &[&str] = KINDS.split_at(12).0;
+pub const ALLOWED_ONLY: &[&str] = KINDS.split_at(13).0;
 
 /// Those that measure a rate.
-pub const RATES: &[&str] = KINDS.split_at(16).0.split_at(10).1;
+pub const RATES: &[&str] = KINDS.split_at(18).0.split_at(10).1;
 
 /// A limiter and the scale that its events are of.
 #[derive(Clone, Debug)]
@@ -62,6 +64,8 @@ pub fn case(kind: &str, count: f64, period: Span, n: f64) -> Case {
         .replace("{per}", &period.to_string())
         .replace("{short}", &times(1.0 / 7.0).to_string())
         .replace("{long}", &times(20.0).to_string())
+        .replace("{day}", &times(30.0).to_string())
+        .replace("{days}", &times(90.0).to_string())
         .replace("{n}", &n.to_string());
     Case { limiter: limiter(&text), count, period }
 }

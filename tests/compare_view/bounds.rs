@@ -22,7 +22,7 @@ fn extent(text: &Text) -> Rect {
 fn no_two_labels_overlap() {
     let lanes = ["token-bucket"; 12].join(";");
     let many = format!("at=50&lanes={lanes}");
-    for link in ["at=75", "at=9&auto-rate=100", "budget=100/10s&auto-rate=10000&at=3", &many] {
+    for link in ["at=75", "at=9&auto-rate=100", "limit=100/10s&auto-rate=10000&at=3", &many] {
         for width in [320.0, 480.0, 768.0, 2000.0] {
             let replay = run(link);
             let tops = tops(&replay, replay.now());
@@ -90,12 +90,12 @@ fn a_link() -> impl Strategy<Value = String> {
         1..=9,
     );
     let rate = prop::sample::select(vec!["0.1", "1", "20", "500"]);
-    let budget = prop::sample::select(vec!["10/10s", "0.5/1m", "100000/1h", "3/100ms"]);
+    let limit = prop::sample::select(vec!["10/10s", "0.5/1m", "100000/1h", "3/100ms"]);
     let cost = prop::sample::select(vec!["0", "1", "2.5", "1000000"]);
-    (lanes, rate, budget, cost, 0.0..100.0, 0_u64..99).prop_map(|(lanes, rate, budget, cost, at, seed)| {
+    (lanes, rate, limit, cost, 0.0..100.0, 0_u64..99).prop_map(|(lanes, rate, limit, cost, at, seed)| {
         let lanes = lanes.join(";");
         let at = Time::from_secs(at).unwrap();
-        format!("budget={budget}&lanes={lanes}&auto-rate={rate}&cost={cost}&seed={seed}&at={at}&do=3:events*20")
+        format!("limit={limit}&lanes={lanes}&auto-rate={rate}&cost={cost}&seed={seed}&at={at}&do=3:events*20")
     })
 }
 

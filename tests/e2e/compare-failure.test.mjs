@@ -14,7 +14,7 @@ pageTest('a trap in WebAssembly', { ...tall, allow: [/unreachable/] }, async ({ 
     body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'page_step'),
     contentType: 'application/wasm',
   }));
-  await compare(page, open, 'auto=off&at=5&lanes=gcra;exim strict&budget=7/10s');
+  await compare(page, open, 'auto=off&at=5&lanes=gcra;exim strict&limit=7/10s');
   await click(page);
   assert.equal(await sent(page), 1, 'all else works');
   await page.locator('#step').click();
@@ -36,7 +36,7 @@ pageTest('a trap in WebAssembly', { ...tall, allow: [/unreachable/] }, async ({ 
   await loaded(page);
   await settle(page);
   assert.deepEqual(await rules(page), ['gcra', 'exim strict']);
-  assert.equal(await page.inputValue('#budget'), '7/10s', 'the settings are kept');
+  assert.equal(await page.inputValue('#limit'), '7/10s', 'the settings are kept');
   const before = await sent(page);
   await click(page);
   assert.equal(await sent(page), before + 1);

@@ -34,7 +34,7 @@ pageTest('after load nothing is asked for, and nothing is kept but the theme', a
   await lane(page, 1).fill('gcra');
   await type(page, 'add', 'exim leaky');
   await press(page, '#add-lane');
-  await type(page, 'budget', '20/1m');
+  await type(page, 'limit', '20/1m');
   await press(page, '#theme');
   await page.locator('#scenarios a').first().click();
   await page.locator('#copy').click();

@@ -27,6 +27,7 @@ fn contents_are_short() {
         ("exim 10/1m", 16),
         ("earrrl 1/1s half-life 20s", 16),
         ("adaptive x3 decay 1m floor 5", 24),
+        ("adaptive x3 decay 1m floor 5 by hour", 121),
         ("gcra 10/1m burst 10", 14),
         ("gcra 60/1m burst 10", 10),
         ("fixed-window 10/1m", 5),
@@ -106,7 +107,8 @@ fn what_is_wrong_is_named() {
     says(
         &with(2, b'p'),
         "the shape is none: \"pucket\": not an algorithm; one of exim, earrrl, bucket, \
-         fixed-window, sliding-window, sliding-counter, sliding-log, adaptive, nginx, haproxy, envoy",
+         fixed-window, sliding-window, sliding-counter, sliding-log, adaptive, adaptive-by-hour, \
+         nginx, haproxy, envoy",
     );
     says(&with(1, 0x7f), "the bytes end within the shape");
     says(&[1, 0x80, 0], "the length of the shape is out of range");

@@ -1,6 +1,7 @@
 //! Each limiter over each kind of change, in numbers.
 
 use crate::limiter;
+use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::kept::Kept;
 use ratescope::{Limiter, Retry, Time};
 
@@ -172,6 +173,40 @@ fn adaptive() {
             ("exim 10/1m", "algorithm changed"),
         ],
     );
+}
+
+/// The clock of a rule moves on by an hour: the habit of nine o'clock stays that of nine.
+#[test]
+fn habits_are_kept_by_the_clock() {
+    let rule = |words: &str| limiter(&format!("adaptive x{words}"));
+    let old = rule("3 decay 10m increase 7d floor 5 by hour offset +1h");
+    let (mut state, mut now) = (old.initial(), Time::ZERO);
+    for day in 0..30 {
+        for i in 0..60 {
+            // From 8 to 9 by the origin's clock.
+            now = Time::from_micros((day * 86_400 + 8 * 3600 + i * 60) * 1_000_000);
+            let _ = old.check(&mut state, now, 1.0);
+        }
+    }
+    let kept = old.keep(&state, now);
+    let new = rule("2 decay 10m increase 7d floor 5 by hour offset +2h");
+    let moved = new.restore(&kept).unwrap();
+    let limit = |rule: &AnyLimiter, state: &AnyState, hour: i64| {
+        let at = Time::from_micros((30 * 86_400 + hour * 3600 - 1) * 1_000_000);
+        rule.peek(state, at, 0.0).limit
+    };
+    let (before, after) = (limit(&old, &state, 9), limit(&new, &moved, 8));
+    assert!((before / 3.0 - after / 2.0).abs() < 0.1 && before > 15.0, "{before} and {after}");
+    assert_eq!((limit(&old, &state, 7), limit(&old, &state, 11)), (5.0, 5.0));
+    assert_eq!((limit(&new, &moved, 6), limit(&new, &moved, 10)), (5.0, 5.0));
+    for (words, change) in [
+        ("3 decay 5m increase 7d floor 5 by hour", "decay"),
+        ("3 decay 10m increase 8d floor 5 by hour", "increase"),
+        ("3 decay 10m increase 7d floor 5 by hour day 12h", "day"),
+        ("3 decay 10m increase 7d floor 5", "algorithm"),
+    ] {
+        assert_eq!(rule(words).restore(&kept).unwrap_err().what(), change);
+    }
 }
 
 /// As the servers do: nginx's zone stays over a reload, Envoy's bucket is made anew.

@@ -61,7 +61,7 @@ const STRANGERS: [[&str; 2]; 6] = [
 ];
 
 /// Limits of the same shape, with the same states in memory.
-const ALIKE: [[&str; 2]; 9] = [
+const ALIKE: [[&str; 2]; 10] = [
     ["exim 10/1m strict", "exim 20/1m leaky"],
     ["earrrl 10/1m half-life 1m", "earrrl 10/30s half-life 1m"],
     ["token-bucket 10/1m burst 10", "leaky-bucket 10/1m queue 20"],
@@ -71,6 +71,7 @@ const ALIKE: [[&str; 2]; 9] = [
     ["sliding-counter 10/1m", "sliding-counter 20/1m"],
     ["sliding-log 10/1m", "sliding-log 20/1m"],
     ["adaptive x3 decay 1m floor 5", "adaptive x2 decay 1m floor 10 strict"],
+    ["adaptive x3 decay 1m floor 5 by hour", "adaptive x2 decay 1m floor 10 by hour strict"],
 ];
 
 proptest! {
@@ -172,4 +173,5 @@ fn states_have_names() {
         "sliding-counter/1m30s sliding-log/1m30s"
     );
     assert_eq!(names("adaptive x3 decay 1m floor 5"), "adaptive/1m/1h");
+    assert_eq!(names("adaptive x3 decay 1m floor 5 by hour"), "adaptive-by-hour/1m/1w/1d");
 }

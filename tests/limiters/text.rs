@@ -52,6 +52,14 @@ fn words_left_out() {
             "adaptive x3 floor 5 strict increase 2h decay 30s",
             "adaptive x3 decay 30s increase 2h floor 5 strict",
         ),
+        (
+            "adaptive x3 decay 10m floor 10 by hour",
+            "adaptive x3 decay 10m increase 1w floor 10 by hour leaky",
+        ),
+        (
+            "adaptive x3 by hour day 12h strict decay 10m floor 10 offset -1h30m",
+            "adaptive x3 decay 10m increase 3d12h floor 10 by hour offset -1h30m day 12h strict",
+        ),
         ("nginx 10/1s", "nginx 10/1s"),
         ("nginx 30/60s delay 8 burst 12", "nginx 30/1m burst 12 delay 8"),
         ("nginx 10/1000ms nodelay burst 20", "nginx 10/1s burst 20 nodelay"),

@@ -97,10 +97,10 @@ fn per_user_and_per_address_together() {
 }
 
 #[test]
-fn another_budget_keeps_the_lanes_that_it_does_not_touch() {
+fn another_limit_keeps_the_lanes_that_it_does_not_touch() {
     let mut replay = run(&[("lanes", "gcra 5/10s;exim strict;adaptive x2 decay 2s floor 3")], 30.0);
     let before: Vec<_> = replay.lanes().iter().map(counts).collect();
-    replay.set("budget", "20/10s").unwrap();
+    replay.set("limit", "20/10s").unwrap();
     let now: Vec<_> = replay.lanes().iter().map(counts).collect();
     assert_eq!(now, [before[0], (0, 0), before[2]]);
     assert_eq!(replay.lanes()[1].policy().to_string(), "exim 20/10s strict per address");

@@ -32,7 +32,7 @@ fn command() -> impl Strategy<Value = (f64, Command)> {
     };
     let what = prop_oneof![
         (1_u32..20).prop_map(Command::Events),
-        set("budget", &["10/10s", "3/1s", "5/1m"]),
+        set("limit", &["10/10s", "3/1s", "5/1m"]),
         set("lanes", &["gcra", "exim strict;gcra per user & fixed-window;earrrl", "sliding-log"]),
         set("script", &["", "7 at 2s, 3/1s bursts user a", "5/1s poisson to 4s cost 2 user b"]),
         set("auto", &["on", "off"]),
@@ -159,7 +159,7 @@ fn bursts_of_a_link_are_bounded_work() {
 /// What a lane remembers is forgotten in time, and the picture does not walk it for ever.
 #[test]
 fn a_full_log_is_forgotten() {
-    let text = "budget=100000/10s&auto=off&lanes=sliding-log&script=10000/1s to 10s&at=1000";
+    let text = "limit=100000/10s&auto=off&lanes=sliding-log&script=10000/1s to 10s&at=1000";
     let link: Link = text.parse().unwrap();
     let mut replay = Replay::open(&link).unwrap();
     replay.advance(link.at, usize::MAX);
@@ -229,7 +229,7 @@ fn gesture_step() -> impl Strategy<Value = (&'static str, &'static str)> {
         1 => set("auto", &["on", "off"]),
         1 => set("pattern", &["poisson", "steady"]),
         1 => set("window", &["1m", "2m"]),
-        1 => set("budget", &["10/10s", "5/10s"]),
+        1 => set("limit", &["10/10s", "5/10s"]),
         4 => set("script", &["", "2 at 1s, 3/1s bursts user a", "1 at 2s user b, 2/1s user a"]),
         1 => Just(("events", "")),
     ]

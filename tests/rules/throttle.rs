@@ -25,9 +25,11 @@ fn stretched(limiter: &AnyLimiter) -> AnyLimiter {
     words.parse().unwrap()
 }
 
+/// Whether it can be stretched.
 fn is_fixed(case: &random::Case) -> bool {
     let text = case.limiter.to_string();
-    !text.starts_with("adaptive") && case.count < 60_000.0
+    let others = ["adaptive", "nginx", "haproxy", "envoy"];
+    !others.iter().any(|name| text.starts_with(name)) && case.count < 60_000.0
 }
 
 fn load(percent: f64) -> Option<Load> {

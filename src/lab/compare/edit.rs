@@ -30,7 +30,7 @@ impl Replay {
         let mut rules = self.settings().lanes.clone();
         if i < rules.len() && rules.len() > 1 {
             rules.remove(i);
-            // They were all read before, under this budget.
+            // They were all read before, under this limit.
             let _ = self.put(&rules);
         }
     }
@@ -50,7 +50,7 @@ impl Replay {
         text: &str,
         change: impl FnOnce(&mut Vec<Rule>, Rule),
     ) -> Result<(), ParseError> {
-        let (rule, _) = Rule::read(text, self.settings().budget)?;
+        let (rule, _) = Rule::read(text, self.settings().limit)?;
         let mut rules = self.settings().lanes.clone();
         change(&mut rules, rule);
         if rules.len() > settings::LANES {

@@ -14,8 +14,8 @@ use crate::time::Time;
 pub struct Settings {
     /// The limit of every lane that has none of its own: from 0.001 to 100,000 events in 100 ms to
     /// 1 week.
-    pub budget: Rate,
-    /// What is compared: from 1 to [`LANES`] rules, in a text with `;` between them. Another budget
+    pub limit: Rate,
+    /// What is compared: from 1 to [`LANES`] rules, in a text with `;` between them. Another limit
     /// under which one of them could not be read is refused.
     pub lanes: Vec<Rule>,
     /// The cost of a click and of a generated event, from 0 to 10^6.
@@ -37,10 +37,10 @@ const DEFAULT_LANES: &str = "exim strict;earrrl;token-bucket;leaky-bucket;\
 
 impl Default for Settings {
     fn default() -> Self {
-        let budget = Rate::TEN_IN_TEN_SECONDS;
+        let limit = Rate::TEN_IN_TEN_SECONDS;
         Settings {
-            budget,
-            lanes: lanes(DEFAULT_LANES, budget).unwrap_or_default(),
+            limit,
+            lanes: lanes(DEFAULT_LANES, limit).unwrap_or_default(),
             cost: 1.0,
             script: Script::default(),
             run: RunSettings { auto_rate: 1.3, ..RunSettings::default() },
@@ -50,7 +50,7 @@ impl Default for Settings {
 
 impl Named for Settings {
     const NAMES: &'static [&'static str] = &[
-        "budget",
+        "limit",
         "lanes",
         "auto",
         "pattern",
@@ -61,6 +61,7 @@ impl Named for Settings {
         "speed",
         "window",
     ];
+    const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
     const VIEW: &'static [&'static str] = &["speed", "window"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed", "script"];
     const JUDGING: &'static [&'static str] = &["cost"];
@@ -70,21 +71,21 @@ impl Named for Settings {
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
         match name {
-            "budget" => {
-                let budget = rate(value)?;
-                self.resolve(budget).map_err(|e| ParseError::whole(value, e.to_string()))?;
-                self.budget = budget;
+            "limit" => {
+                let limit = rate(value)?;
+                self.resolve(limit).map_err(|e| ParseError::whole(value, e.to_string()))?;
+                self.limit = limit;
             }
             "lanes" => {
-                let lanes = lanes(value, self.budget)?;
-                few(&lanes, self.budget, self.script.users().len())
+                let lanes = lanes(value, self.limit)?;
+                few(&lanes, self.limit, self.script.users().len())
                     .map_err(|help| ParseError::whole(value, help))?;
                 self.lanes = lanes;
             }
             "cost" => self.cost = decimal(value, 0.0..=1e6)?,
             "script" => {
                 let script: Script = value.parse()?;
-                few(&self.lanes, self.budget, script.users().len())
+                few(&self.lanes, self.limit, script.users().len())
                     .map_err(|help| ParseError::whole(value, help))?;
                 self.script = script;
             }
@@ -95,7 +96,7 @@ impl Named for Settings {
 
     fn get(&self, name: &str) -> String {
         match name {
-            "budget" => self.budget.to_string(),
+            "limit" => self.limit.to_string(),
             "lanes" => joined(&self.lanes),
             "cost" => self.cost.to_string(),
             "script" => self.script.to_string(),
@@ -119,14 +120,14 @@ impl Named for Settings {
 }
 
 impl Settings {
-    /// The policy of every lane under `budget`.
-    pub(super) fn resolve(&self, budget: Rate) -> Result<Vec<Policy>, ParseError> {
-        self.lanes.iter().map(|rule| rule.resolve(budget)).collect()
+    /// The policy of every lane, if the limit is `rate`.
+    pub(super) fn resolve(&self, rate: Rate) -> Result<Vec<Policy>, ParseError> {
+        self.lanes.iter().map(|rule| rule.resolve(rate)).collect()
     }
 
     /// How many states the lanes hold when all users have sent something.
     pub(super) fn states(&self) -> usize {
-        states(&self.lanes, self.budget, self.script.users().len())
+        states(&self.lanes, self.limit, self.script.users().len())
     }
 }
 
@@ -140,7 +141,7 @@ pub(super) fn joined(rules: &[Rule]) -> String {
     text
 }
 
-fn lanes(text: &str, budget: Rate) -> Result<Vec<Rule>, ParseError> {
+fn lanes(text: &str, rate: Rate) -> Result<Vec<Rule>, ParseError> {
     let mut rules = Vec::new();
     for (from, lane) in parts(text, ';') {
         if rules.len() == LANES {
@@ -150,15 +151,15 @@ fn lanes(text: &str, budget: Rate) -> Result<Vec<Rule>, ParseError> {
                 format!("more than {LANES} lanes"),
             ));
         }
-        let (rule, _) = Rule::read(lane, budget).map_err(|e| e.inside(text, from))?;
+        let (rule, _) = Rule::read(lane, rate).map_err(|e| e.inside(text, from))?;
         rules.push(rule);
     }
     Ok(rules)
 }
 
 /// How many states the lanes of `rules` hold: a limit that is per user has one for each.
-fn states(rules: &[Rule], budget: Rate, users: usize) -> usize {
-    let policies = rules.iter().flat_map(|rule| rule.resolve(budget));
+fn states(rules: &[Rule], rate: Rate, users: usize) -> usize {
+    let policies = rules.iter().flat_map(|rule| rule.resolve(rate));
     let states = |policy: Policy| {
         let per_user = |limit: &Limit| limit.per.fields().iter().any(|name| name == "user");
         let states = |limit| if per_user(limit) { users } else { 1 };
@@ -168,8 +169,8 @@ fn states(rules: &[Rule], budget: Rate, users: usize) -> usize {
 }
 
 /// Refuses so many limits that a single instant would take seconds.
-fn few(rules: &[Rule], budget: Rate, users: usize) -> Result<(), String> {
-    match states(rules, budget, users) {
+fn few(rules: &[Rule], rate: Rate, users: usize) -> Result<(), String> {
+    match states(rules, rate, users) {
         ..=STATES => Ok(()),
         n => {
             Err(format!("{n} limits in all, one per user counted for each; {STATES} are the most"))
@@ -177,7 +178,7 @@ fn few(rules: &[Rule], budget: Rate, users: usize) -> Result<(), String> {
     }
 }
 
-/// A budget under which every kind of limiter can be made.
+/// A rate with which every kind of limiter can be made.
 fn rate(text: &str) -> Result<Rate, ParseError> {
     let rate: Rate = text.parse()?;
     let counts = (0.001..=MAX_ENTRIES as f64).contains(&rate.count());

@@ -164,7 +164,8 @@ pub(super) fn read<S: Named>(
         if at < commands.last().map_or(Time::ZERO, |&(last, _)| last) {
             return Err(wrong(part, 0, "a time before zero or before the one before it"));
         }
-        let command = match what.split_once(['=', '*']) {
+        let done = what.split_once(['=', '*']).map(|(name, value)| (S::name_now(name), value));
+        let command = match done {
             Some(("events", n)) => {
                 let n = n.parse().ok().filter(|n| (1..=BURST).contains(n));
                 Command::Events(n.ok_or_else(|| wrong(part, 0, "write from 1 to 100000 events"))?)

@@ -73,7 +73,7 @@ impl<S: Named> Link<S> {
         let given = || {
             parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {
                 let (name, value) = part.split_once('=').unwrap_or((part, ""));
-                (offset, name, offset + part.len() - value.len(), value)
+                (offset, S::name_now(name), offset + part.len() - value.len(), value)
             })
         };
         // What is done is done to the settings, so they are read before it.

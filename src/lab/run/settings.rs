@@ -13,6 +13,9 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
     /// reading depends.
     const NAMES: &'static [&'static str];
 
+    /// What settings were called in links of old, and what they are called now.
+    const OLD_NAMES: &'static [(&'static str, &'static str)] = &[];
+
     /// Those that change nothing but what is seen of a run.
     const VIEW: &'static [&'static str];
 
@@ -36,6 +39,12 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
 
     /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
     fn get(&self, name: &str) -> String;
+
+    /// What a link means by `name`.
+    fn name_now(name: &str) -> &str {
+        let old = Self::OLD_NAMES.iter().find(|(old, _)| *old == name);
+        old.map_or(name, |(_, now)| now)
+    }
 
     /// Those of the settings that every run has.
     fn run(&self) -> &RunSettings;

@@ -1,5 +1,6 @@
 //! What can be set on the scope, by the names that its controls and links use.
 
+use super::Outlook;
 use crate::lab::run::{Named, RunSettings, decimal, on_off, span, switch};
 use crate::limit::exim::{Exim, Mode};
 use crate::rate::Rate;
@@ -99,5 +100,14 @@ impl Settings {
     /// When a field was given a value that [`set`](Self::set) would have refused.
     pub fn limiter(&self) -> Result<Exim, ParseError> {
         Ok(Exim { limit: Rate::new(self.limit, self.decay)?, mode: self.mode })
+    }
+
+    /// What the limit lets through, at once and at the rate of the automatic events, whether they
+    /// are on or not.
+    ///
+    /// # Errors
+    /// As for [`limiter`](Self::limiter).
+    pub fn outlook(&self) -> Result<Outlook, ParseError> {
+        Ok(Outlook::new(&self.limiter()?, self.run.auto_rate))
     }
 }

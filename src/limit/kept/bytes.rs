@@ -47,6 +47,11 @@ pub(super) fn put_rate(out: &mut Vec<u8>, rate: f64) {
     out.extend(rate.to_le_bytes());
 }
 
+/// A rate of half the digits.
+pub(super) fn put_habit(out: &mut Vec<u8>, habit: f32) {
+    out.extend(habit.to_le_bytes());
+}
+
 /// The bytes that are still to be read, and the part that is being read.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
@@ -110,6 +115,15 @@ impl<'a> Reader<'a> {
     pub(super) fn instant(&mut self, part: &'static str) -> Result<f64, KeptError> {
         let at = f64::from_le_bytes(self.eight(part)?);
         if at < f64::INFINITY { Ok(at) } else { Err(KeptError::OutOfRange { part }) }
+    }
+
+    /// A rate of half the digits, which is finite and not negative.
+    pub(super) fn habit(&mut self, part: &'static str) -> Result<f32, KeptError> {
+        let (first, rest) = self.bytes.split_first_chunk().ok_or(KeptError::Truncated { part })?;
+        self.bytes = rest;
+        let habit = f32::from_le_bytes(*first);
+        let rate = habit >= 0.0 && habit.is_finite();
+        if rate { Ok(habit) } else { Err(KeptError::OutOfRange { part }) }
     }
 
     /// A rate, which is finite and not negative.

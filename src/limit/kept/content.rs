@@ -1,11 +1,12 @@
 //! What a state holds, in plain units, for each algorithm.
 
 use super::KeptError;
-use super::bytes::{Reader, put_amount, put_rate, put_signed, put_time, put_whole};
+use super::bytes::{Reader, put_amount, put_habit, put_rate, put_signed, put_time, put_whole};
 use super::shape::{Algorithm, Shape};
 use crate::estimate::exim::Measured;
 use crate::estimate::recent_average::Impulse;
 use crate::limit::adaptive::Habit;
+use crate::limit::by_hour::{HOURS, Habits};
 use crate::time::Time;
 use core::ops::RangeInclusive;
 
@@ -15,6 +16,11 @@ pub(in crate::limit) enum Content {
     Measured(Measured),
     Impulse(Impulse),
     Habit(Habit),
+    /// The habits, and the hour of the day that is the current one.
+    Habits {
+        habits: Box<Habits>,
+        hour: usize,
+    },
     Filled(Filled),
     Window {
         number: i64,
@@ -73,6 +79,14 @@ impl Content {
                 put_rate(out, *rate);
                 put_rate(out, *smoothed);
                 put_time(out, *at);
+            }
+            Content::Habits { habits, hour } => {
+                let Habit { rate, smoothed, at } = habits.current;
+                put_rate(out, rate);
+                put_rate(out, smoothed);
+                put_time(out, at);
+                put_whole(out, *hour as u128);
+                habits.hours.iter().for_each(|habit| put_habit(out, *habit));
             }
             Content::Filled(Filled { at, millionths, part, of }) => {
                 put_time(out, *at);
@@ -134,6 +148,7 @@ impl Content {
                 smoothed: reader.rate("the habit")?,
                 at: reader.time("the time")?,
             }),
+            Algorithm::ByHour => habits(reader)?,
             Algorithm::Bucket => Content::Filled(filled(reader)?),
             Algorithm::FixedWindow => Content::Window {
                 number: block(shape, reader.signed(BLOCK)?)?,
@@ -161,6 +176,23 @@ impl Content {
                 seconds: reader.instant("when the bucket was empty")?,
             },
         })
+    }
+}
+
+fn habits(reader: &mut Reader<'_>) -> Result<Content, KeptError> {
+    let rate = reader.rate("the rate")?;
+    let (smoothed, at) = (reader.rate("the habit")?, reader.time("the time")?);
+    let hour = reader.byte("the hour")?;
+    let mut hours = [0.0; HOURS];
+    for habit in &mut hours {
+        *habit = reader.habit("the habit of an hour")?;
+    }
+    match usize::from(hour) {
+        hour @ 0..HOURS => {
+            let habits = Box::new(Habits { current: Habit { rate, smoothed, at }, hours });
+            Ok(Content::Habits { habits, hour })
+        }
+        _ => Err(KeptError::OutOfRange { part: "the hour" }),
     }
 }
 

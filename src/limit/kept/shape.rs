@@ -17,7 +17,7 @@ use core::str::FromStr;
 pub struct Shape {
     pub(super) algorithm: Algorithm,
     /// As many as the algorithm has; the rest are zero.
-    spans: [Span; 2],
+    spans: [Span; 3],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,7 @@ pub(in crate::limit) enum Algorithm {
     SlidingCounter,
     SlidingLog,
     Adaptive,
+    ByHour,
     Nginx,
     Haproxy,
     Envoy,
@@ -45,6 +46,7 @@ const ALGORITHMS: &[(Algorithm, &str, &[&str])] = &[
     (Algorithm::SlidingCounter, "sliding-counter", &["period"]),
     (Algorithm::SlidingLog, "sliding-log", &["period"]),
     (Algorithm::Adaptive, "adaptive", &["decay", "increase"]),
+    (Algorithm::ByHour, "adaptive-by-hour", &["decay", "increase", "day"]),
     (Algorithm::Nginx, "nginx", &[]),
     (Algorithm::Haproxy, "haproxy", &["period"]),
     (Algorithm::Envoy, "envoy", &["interval of a token"]),
@@ -60,7 +62,7 @@ impl Algorithm {
 impl Shape {
     /// An algorithm with its spans, in the order of [`ALGORITHMS`].
     pub(in crate::limit) fn new<const N: usize>(algorithm: Algorithm, spans: [Span; N]) -> Self {
-        let mut all = [Span::ZERO; 2];
+        let mut all = [Span::ZERO; 3];
         all.iter_mut().zip(spans).for_each(|(to, span)| *to = span);
         Shape { algorithm, spans: all }
     }

@@ -86,7 +86,7 @@ impl Page {
     /// Gives a setting the value of two digits that is at a position of its slider.
     pub fn slide(&mut self, name: &str, position: f64) {
         self.act();
-        let value = axis::two_digits(libm::exp10(position));
+        let value = axis::two_digits(libm::exp(position * core::f64::consts::LN_10));
         let _ = self.view.set(name, &Decimal(value).to_string());
     }
 }

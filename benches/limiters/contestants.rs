@@ -1,0 +1,190 @@
+//! What decides about many keys: ten lines over a map, governor, and ours.
+
+use crate::events::Event;
+use governor::clock::Clock;
+use governor::middleware::NoOpMiddleware;
+use governor::nanos::Nanos;
+use governor::state::keyed::{DashMapStateStore, HashMapStateStore, KeyedStateStore};
+use governor::{Quota, RateLimiter};
+use ratescope::limit::exim::{Exim, Mode};
+use ratescope::limit::gcra::Gcra;
+use ratescope::store::Keyed;
+use ratescope::{Limiter, Store};
+use std::cell::Cell;
+use std::hash::BuildHasher;
+use std::hint::black_box;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Something that decides: of so many events, how many pass.
+pub(crate) struct Contestant {
+    pub(crate) name: String,
+    pub(crate) decide: Decide,
+    /// How many keys were forgotten, for what forgets any.
+    pub(crate) forgotten: Option<Box<dyn Fn() -> u64>>,
+}
+
+/// For one thread, or for any number.
+pub(crate) enum Decide {
+    Alone(Box<Alone>),
+    Shared(Box<Shared>),
+}
+
+type Alone = dyn FnMut(&[Event]) -> usize;
+type Shared = dyn Fn(&[Event]) -> usize + Send + Sync;
+
+impl Contestant {
+    fn alone(name: &str, mut passes: impl FnMut(&Event) -> bool + 'static) -> Self {
+        let decide = move |events: &[Event]| events.iter().filter(|event| passes(event)).count();
+        Contestant {
+            name: name.to_owned(),
+            decide: Decide::Alone(Box::new(decide)),
+            forgotten: None,
+        }
+    }
+
+    fn shared(name: &str, passes: impl Fn(&Event) -> bool + Send + Sync + 'static) -> Self {
+        let decide = move |events: &[Event]| events.iter().filter(|event| passes(event)).count();
+        Contestant {
+            name: name.to_owned(),
+            decide: Decide::Shared(Box::new(decide)),
+            forgotten: None,
+        }
+    }
+
+    fn forgets(self, forgotten: impl Fn() -> u64 + 'static) -> Self {
+        Contestant { forgotten: Some(Box::new(forgotten)), ..self }
+    }
+}
+
+/// Ten at once, and ten in a second.
+const LIMIT: u32 = 10;
+
+/// Exim's rate, strict: the whole of it.
+#[inline(always)]
+fn exim((rate, at): &mut (f64, i64), now: i64, limit: f64, period: f64) -> bool {
+    let x = ((now - *at) as f64 / 1e6).max(1e-9) / period;
+    let lost = -libm::expm1(-x);
+    *rate = (lost / x + *rate * (1.0 - lost)).max(1.0);
+    *at = now;
+    *rate < limit
+}
+
+/// What Exim's rate is before the first event.
+const QUIET: (f64, i64) = (0.0, i64::MIN / 2);
+
+fn numbers() -> (f64, f64) {
+    black_box((f64::from(LIMIT), 1.0))
+}
+
+pub(crate) fn ten_lines() -> Contestant {
+    let (limit, period) = numbers();
+    let mut map = hashbrown::HashMap::<u64, (f64, i64)>::new();
+    Contestant::alone("ten lines of Exim over hashbrown", move |event| {
+        let state = map.entry(event.key).or_insert(QUIET);
+        exim(state, event.now.as_micros(), limit, period)
+    })
+}
+
+pub(crate) fn ten_lines_std() -> Contestant {
+    let (limit, period) = numbers();
+    let mut map = std::collections::HashMap::<u64, (f64, i64)>::new();
+    Contestant::alone("the same over std's HashMap", move |event| {
+        let state = map.entry(event.key).or_insert(QUIET);
+        exim(state, event.now.as_micros(), limit, period)
+    })
+}
+
+/// A lock and a map, on cache lines of their own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Shard(Mutex<hashbrown::HashMap<u64, (f64, i64)>>);
+
+pub(crate) fn ten_lines_shared() -> Contestant {
+    let (limit, period) = numbers();
+    let shards: Vec<Shard> = (0..64).map(|_| Shard::default()).collect();
+    let hasher = hashbrown::DefaultHashBuilder::default();
+    Contestant::shared("ten lines of Exim over 64 mutexes and hashbrown", move |event| {
+        let shard = &shards[hasher.hash_one(event.key) as usize % 64];
+        let mut map = shard.0.lock().unwrap();
+        exim(map.entry(event.key).or_insert(QUIET), event.now.as_micros(), limit, period)
+    })
+}
+
+fn our_exim() -> Exim {
+    Exim { limit: format!("{LIMIT}/1s").parse().unwrap(), mode: Mode::Strict }
+}
+
+pub(crate) fn keyed_exim(capacity: usize) -> Contestant {
+    keyed(our_exim(), capacity)
+}
+
+pub(crate) fn keyed_gcra(capacity: usize) -> Contestant {
+    let gcra = Gcra::new(our_exim().limit, f64::from(LIMIT)).unwrap();
+    keyed(gcra, capacity)
+}
+
+fn keyed<L>(limiter: L, capacity: usize) -> Contestant
+where
+    L: Limiter<State: PartialEq + Send + Sync> + ToString + Send + Sync + 'static,
+{
+    let name = format!("`Keyed`, `{}`", limiter.to_string());
+    let keyed = Arc::new(Keyed::new(limiter, capacity));
+    let same = keyed.clone();
+    let passes = move |event: &Event| keyed.check(&event.key, event.now, 1.0).is_allowed();
+    Contestant::shared(&name, passes).forgets(move || same.forgotten())
+}
+
+/// A policy for texts, as a service has them.
+pub(crate) fn store(policy: &str, capacity: usize) -> Contestant {
+    let name = format!("`Store`, `{policy}`");
+    let store = Arc::new(Store::new(policy.parse().unwrap(), capacity));
+    let same = store.clone();
+    let passes = move |event: &Event| {
+        let fields = &[("user", event.name()), ("ip", event.net())];
+        store.check(&ratescope::Event { time: event.now, cost: 1.0, fields }).is_allowed()
+    };
+    Contestant::shared(&name, passes).forgets(move || same.forgotten())
+}
+
+thread_local! {
+    /// The time of the event that the thread is about.
+    static NOW: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A clock that says the time of the event.
+#[derive(Clone, Debug, Default)]
+struct Trace;
+
+impl Clock for Trace {
+    type Instant = Nanos;
+
+    fn now(&self) -> Nanos {
+        Nanos::new(NOW.get())
+    }
+}
+
+type Governor<S> = RateLimiter<u64, S, Trace, NoOpMiddleware<Nanos>>;
+
+fn governor<S>(name: &str, states: S) -> Contestant
+where
+    S: KeyedStateStore<u64> + Send + Sync + 'static,
+{
+    let quota = Quota::with_period(Duration::from_secs(1) / LIMIT).unwrap();
+    let quota = quota.allow_burst(NonZeroU32::new(LIMIT).unwrap());
+    NOW.set(0);
+    let limiter: Governor<S> = RateLimiter::new(quota, states, Trace);
+    Contestant::shared(name, move |event| {
+        NOW.set(event.now.as_micros().unsigned_abs() * 1000);
+        limiter.check_key(&event.key).is_ok()
+    })
+}
+
+pub(crate) fn governor_dashmap() -> Contestant {
+    governor("governor, DashMap", DashMapStateStore::<u64>::default())
+}
+
+pub(crate) fn governor_hashmap() -> Contestant {
+    governor("governor, HashMap", HashMapStateStore::<u64>::new(Default::default()))
+}

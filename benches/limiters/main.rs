@@ -1,0 +1,46 @@
+//! Prints what a decision costs, as the tables of the README: `./scripts/bench limiters`.
+//!
+//! # How it is measured
+//! * A machine that does other things too is now fast and now slow, and memory now near and now
+//!   far. So in each table everything is measured in turn, many times, each turn is compared with
+//!   the first row of its own round, and what is printed are medians. The ratios stand; the
+//!   nanoseconds are of this machine and hour.
+//! * What is compared decides the same: the same events, and as many of them allowed. It is
+//!   asserted, but for what was lost for want of room, which is printed.
+//! * Time is an argument of ours. Others read it from a variable, which costs them nothing.
+//! * Bytes are those that were asked of the allocator, by what holds a million keys.
+//!
+//! # Whose side it is on
+//! The one who wrote it wrote two of the rows. The floor is as low as it could be made: a formula
+//! with its numbers in registers, and ten lines over the fastest map, which trust the senders not
+//! to choose keys that collide, never forget a key, and are for one thread. Governor is bounded
+//! neither, keeps one number a key, and decides by GCRA alone.
+//!
+//! Of the three tables, `one-key`, `many-keys` and `threads`, those that are named are printed.
+//! Without `--bench`, as `cargo test --benches` calls it, everything is done once, with few keys.
+#![allow(clippy::unwrap_used)]
+
+mod contestants;
+mod events;
+mod formulas;
+mod many_keys;
+mod one_key;
+mod turns;
+
+use std::env;
+
+fn main() {
+    let full = env::args().any(|arg| arg == "--bench");
+    let parts: Vec<String> = env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let is_asked = |part: &str| parts.is_empty() || parts.iter().any(|asked| asked == part);
+    if is_asked("one-key") {
+        one_key::print(if full { 301 } else { 1 });
+    }
+    let (keys, rounds) = if full { (1_000_000, 31) } else { (10_000, 1) };
+    if is_asked("many-keys") {
+        many_keys::print(keys, rounds);
+    }
+    if is_asked("threads") {
+        many_keys::print_threads(keys, rounds);
+    }
+}

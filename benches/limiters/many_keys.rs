@@ -1,0 +1,129 @@
+//! What a decision about one of many keys costs, in time and in memory, and what is lost.
+
+use crate::contestants::{self, Contestant, Decide};
+use crate::events::{Event, Events};
+use crate::turns::{in_turn, median, ratio};
+use std::cell::Cell;
+use std::thread;
+
+/// How many decisions are timed at once: enough that each contestant soon has its own caches.
+const CALLS: usize = 200_000;
+
+const EXIM: &str = "exim 10/1s strict per user";
+const GCRA: &str = "gcra 10/1s per user";
+const BOTH: &str = "gcra 10/1s per user & gcra 10000/1s per ip";
+
+/// Those that are compared, of which the first is what the others are compared with.
+struct Field {
+    events: Events,
+    keys: usize,
+    contestants: Vec<Contestant>,
+    /// The bytes that each takes for a key.
+    bytes: Vec<f64>,
+}
+
+impl Field {
+    /// Nobody yet, for `turns` turns.
+    fn new(keys: usize, turns: usize) -> Self {
+        let events = Events::new(keys, CALLS * turns);
+        Field { events, keys, contestants: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// With one more, who has seen every key.
+    fn with(mut self, make: impl FnOnce() -> Contestant) -> Self {
+        let used = allocation_counter::measure(|| {
+            let mut made = make();
+            made.decide.call(&self.events.first);
+            self.contestants.push(made);
+        });
+        self.bytes.push(used.bytes_current as f64 / self.keys as f64);
+        self
+    }
+}
+
+impl Decide {
+    fn call(&mut self, events: &[Event]) -> usize {
+        match self {
+            Decide::Alone(decide) => decide(events),
+            Decide::Shared(decide) => decide(events),
+        }
+    }
+}
+
+/// Prints a row for each that decides about `keys` keys, by one thread.
+pub(crate) fn print(keys: usize, rounds: usize) {
+    let mut field = Field::new(keys, rounds)
+        .with(contestants::ten_lines)
+        .with(contestants::ten_lines_std)
+        .with(|| contestants::keyed_exim(keys))
+        .with(|| contestants::store(EXIM, keys))
+        .with(contestants::governor_hashmap)
+        .with(contestants::governor_dashmap)
+        .with(|| contestants::keyed_gcra(keys))
+        .with(|| contestants::store(GCRA, keys))
+        .with(|| contestants::store(BOTH, keys));
+    let passed: Vec<Cell<usize>> = field.contestants.iter().map(|_| Cell::new(0)).collect();
+    let mut calls: Vec<Box<dyn FnMut(usize) -> usize + '_>> = Vec::new();
+    for (contestant, passed) in field.contestants.iter_mut().zip(&passed) {
+        let events = &field.events.then;
+        calls.push(Box::new(move |round| {
+            let more = contestant.decide.call(&events[round * CALLS..][..CALLS]);
+            passed.set(passed.get() + more);
+            CALLS
+        }));
+    }
+    let times = in_turn(rounds, &mut calls);
+    drop(calls);
+
+    println!("| {keys} keys | a decision | of the first | a key | of the first | keys lost |");
+    println!("|---|--:|--:|--:|--:|--:|");
+    let mut most_lost = 0;
+    for (i, contestant) in field.contestants.iter().enumerate() {
+        let lost = contestant.forgotten.as_ref().map(|forgotten| forgotten());
+        most_lost = most_lost.max(lost.unwrap_or(0));
+        println!(
+            "| {} | {:.0} ns | {:.2} | {:.1} bytes | {:.2} | {} |",
+            contestant.name,
+            median(times[i].iter().copied()),
+            ratio(&times[i], &times[0]),
+            field.bytes[i],
+            field.bytes[i] / field.bytes[0],
+            lost.map_or("none".into(), |lost| format!("{:.3} %", lost as f64 / keys as f64 * 1e2)),
+        );
+    }
+    // Those of one algorithm passed the same, but for some events of what was forgotten.
+    for (i, algorithm) in [0, 0, 0, 0, 4, 4, 4, 4].into_iter().enumerate() {
+        let more = passed[i].get().abs_diff(passed[algorithm].get()) as u64;
+        assert!(more <= 10 * most_lost, "{} passed {more} others", field.contestants[i].name);
+    }
+}
+
+/// Prints a row for each that decides about `keys` keys, by two threads.
+pub(crate) fn print_threads(keys: usize, rounds: usize) {
+    let field = Field::new(keys, 2 * rounds)
+        .with(contestants::ten_lines_shared)
+        .with(|| contestants::keyed_exim(keys))
+        .with(contestants::governor_dashmap)
+        .with(|| contestants::keyed_gcra(keys))
+        .with(|| contestants::store(BOTH, keys));
+    let mut calls: Vec<Box<dyn FnMut(usize) -> usize + '_>> = Vec::new();
+    for contestant in &field.contestants {
+        let Decide::Shared(decide) = &contestant.decide else { continue };
+        let events = &field.events.then;
+        calls.push(Box::new(move |round| {
+            thread::scope(|scope| {
+                for part in events[round * 2 * CALLS..][..2 * CALLS].chunks(CALLS) {
+                    scope.spawn(move || decide(part));
+                }
+            });
+            CALLS
+        }));
+    }
+    let times = in_turn(rounds, &mut calls);
+    println!("| {keys} keys, two threads | a decision of each | of the first |");
+    println!("|---|--:|--:|");
+    for (contestant, of) in field.contestants.iter().zip(&times) {
+        let time = median(of.iter().copied());
+        println!("| {} | {time:.0} ns | {:.2} |", contestant.name, ratio(of, &times[0]));
+    }
+}
