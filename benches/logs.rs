@@ -68,7 +68,7 @@ fn main() {
         combined,
         Box::new(|text| read(text, &mut |r| see(r, &["ip", "path", "status", "bytes"]))),
     ));
-    tasks.push(task("combined: in order, and spread", combined, Box::new(|text| ordered(text))));
+    tasks.push(task("combined: in order, and spread", combined, Box::new(ordered)));
 
     // The first is what the others are compared with.
     let wanted: Vec<String> =

@@ -21,7 +21,10 @@ pub struct Log<R> {
     piece: Vec<u8>,
     length: usize,
     bytes: u64,
+    /// The input has ended.
     ended: bool,
+    /// Nothing more comes.
+    finished: bool,
 }
 
 impl<R: Read> Log<R> {
@@ -42,7 +45,7 @@ impl<R: Read> Log<R> {
             (length, ended) = (length + read, read == 0);
         };
         let reader = Reader::new(&shape, options)?;
-        Ok(Log { input, shape, reader, piece, length, bytes: 0, ended })
+        Ok(Log { input, shape, reader, piece, length, bytes: 0, ended, finished: false })
     }
 
     /// Reads the next piece and hands out its events; `false` when there is no more.
@@ -51,30 +54,28 @@ impl<R: Read> Log<R> {
     /// When the input fails or ends where it should not, or when a line can't be read and the log
     /// is read strictly. Then nothing more comes.
     pub fn read(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<bool, Error> {
-        if self.length > 0 {
-            let piece = self.piece.get(..self.length).unwrap_or_default();
-            (self.bytes, self.length) = (self.bytes + piece.len() as u64, 0);
-            self.reader.feed(piece, on_event)?;
-            return Ok(true);
-        }
-        if self.ended {
+        if self.finished {
             return Ok(false);
         }
-        match read(&mut self.input, &mut self.piece) {
-            Ok(0) => {
-                self.ended = true;
-                self.reader.finish(on_event)?;
-            }
-            Ok(length) => {
-                self.bytes += length as u64;
-                self.reader.feed(self.piece.get(..length).unwrap_or_default(), on_event)?;
-            }
-            Err(error) => {
-                self.ended = true;
-                return Err(Error::Input { line: self.reader.counts().lines, error });
+        if self.length == 0 && !self.ended {
+            match read(&mut self.input, &mut self.piece) {
+                Ok(length) => (self.length, self.ended) = (length, length == 0),
+                Err(error) => {
+                    self.finished = true;
+                    return Err(Error::Input { line: self.reader.counts().lines, error });
+                }
             }
         }
-        Ok(!self.ended)
+        let piece = self.piece.get(..self.length).unwrap_or_default();
+        (self.finished, self.length) = (piece.is_empty(), 0);
+        self.bytes += piece.len() as u64;
+        let told = match piece {
+            [] => self.reader.finish(on_event),
+            piece => self.reader.feed(piece, on_event),
+        };
+        self.finished |= told.is_err();
+        told?;
+        Ok(!self.finished)
     }
 
     /// From here on, a line that can't be read is an error, and not only counted.

@@ -246,7 +246,7 @@ impl<T> Order<T> {
         // All of them are of one second, and more of it may come: they get half of what is left.
         let half = self.left() / 2;
         self.give(half, out);
-        self.given += half;
+        self.given = self.given.saturating_add(half);
     }
 
     /// What is left of the first second, in microseconds: at least one, as half of that is none.

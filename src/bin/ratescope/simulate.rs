@@ -133,8 +133,10 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let mut order = slack.map(|slack| Order::new(slack, HELD, args.source.spread()));
     let read = run.events(&mut log, order.as_mut());
     // What was decided before a mistake is still printed.
-    let ended = run.result.and_then(|()| run.report.end());
-    until_closed(ended)?;
+    match run.result.and_then(|()| run.report.end()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+        ended => ended?,
+    }
     read?;
     summary::of_log(&log, order.as_ref(), &run.per, run.keyed, &mut io::stderr().lock())?;
     let counts = log.counts();

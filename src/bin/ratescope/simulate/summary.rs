@@ -43,16 +43,20 @@ pub(crate) fn of_log<T>(
 }
 
 fn of_order<T>(order: &Order<T>, out: &mut impl Write) -> io::Result<()> {
-    if order.spread_out() > 0 {
-        let moved = order.spread_out();
-        writeln!(out, "{moved} events were spread over their seconds; --no-spread leaves them")?;
+    match order.spread_out() {
+        0 => {}
+        moved => {
+            writeln!(out, "spread over their seconds: {moved} events; --no-spread leaves them")?
+        }
     }
-    if order.late() > 0 {
-        writeln!(out, "{} lines were too late to be put in order; see --slack", order.late())?;
+    match order.late() {
+        0 => {}
+        late => writeln!(out, "too late to be put in order: {late} lines; see --slack")?,
     }
-    if order.steps_back() > 0 {
-        let steps = order.steps_back();
-        writeln!(out, "time ran back {steps} times for good, and was taken to go on there")?;
+    match order.steps_back() {
+        0 => Ok(()),
+        steps => {
+            writeln!(out, "the clock was set back: {steps} times; it was taken to go on there")
+        }
     }
-    Ok(())
 }
