@@ -9,7 +9,7 @@ mod worst;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::{Limiter, ParseError, Span, Time};
 
-const LIMITERS: [(&str, &str); 11] = [
+const LIMITERS: [(&str, &str); 16] = [
     ("exim 10/1m strict", "abuse: who goes on over the limit gets nothing until they stop"),
     ("exim 10/1m leaky", "a burst, then a steady rate, and a measured rate to look at"),
     ("earrrl 10/1m", "abuse that goes on and on; the half-life is how long it is remembered"),
@@ -24,6 +24,14 @@ const LIMITERS: [(&str, &str); 11] = [
     ("sliding-counter 10/1m", "a window without hard edges, in three words"),
     ("sliding-log 10/1m", "few, costly events: 16 bytes an event, and no window ever has more"),
     ("adaptive x3 decay 1m increase 1h floor 10", "senders too different for one limit"),
+    (
+        "adaptive x3 decay 1m increase 7d floor 10 by hour",
+        "the same, where the night is not the day",
+    ),
+    ("nginx 10/1m burst 9 nodelay", "what an nginx would have done"),
+    ("haproxy 10/1m", "what a HAProxy would have done that counts every request"),
+    ("haproxy 10/1m allowed", "what a HAProxy would have done that counts those it let through"),
+    ("envoy 10/1m", "what an Envoy would have done"),
 ];
 
 fn main() -> Result<(), ParseError> {
@@ -70,6 +78,10 @@ fn bytes(limiter: &AnyLimiter, millis: i64) -> usize {
         AnyState::FixedWindow(state) => size_of_val(state),
         AnyState::SlidingCounter(state) => size_of_val(state),
         AnyState::Adaptive(state) => size_of_val(state),
+        AnyState::ByHour(state) => size_of_val(&**state),
+        AnyState::Nginx(state) => size_of_val(state),
+        AnyState::Haproxy(state) => size_of_val(state),
+        AnyState::Envoy(state) => size_of_val(state),
         AnyState::SlidingWindow(state) | AnyState::SlidingLog(state) => state.bytes(),
         // One that was added after this was written.
         other => size_of_val(other),

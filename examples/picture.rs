@@ -7,7 +7,7 @@
 
 use ratescope::lab::scope::{Link, Scope};
 use ratescope::plot::{palette::Theme, svg};
-use ratescope::view::scope::{Look, draw, top};
+use ratescope::view::scope::{Viewport, draw, top};
 use std::env;
 use std::error::Error;
 
@@ -41,19 +41,19 @@ pub(crate) fn picture(
     theme: Theme,
 ) -> Result<String, Box<dyn Error>> {
     let link: Link = link.parse()?;
-    let mut scope = Scope::replay(&link)?;
+    let mut scope = Scope::open(&link)?;
     scope.advance(link.at, usize::MAX);
     let (right, settings) = (scope.now(), scope.settings());
-    let look = Look {
+    let view = Viewport {
         size: [WIDTH, HEIGHT],
         right,
         live: true,
-        window: settings.window,
+        window: settings.run.window,
         top: top(&scope, right),
         crosshair,
         on_limit: false,
         exact: settings.exact,
         gaps: &[],
     };
-    Ok(svg::write(&draw(&scope, &look), WIDTH, HEIGHT, theme))
+    Ok(svg::write(&draw(&scope, &view), WIDTH, HEIGHT, theme))
 }

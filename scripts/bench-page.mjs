@@ -10,7 +10,7 @@ import { launchBrowser, root, startServer } from '../tests/e2e/launch.mjs';
 const VIEWPORT = { width: 1250, height: 1158 };
 // The lanes' canvas is 1200 x 883 in a window of this size.
 const TALL = { width: 1250, height: 1000 };
-const COMPARE = 'compare.html#budget=8000/1s&auto=on&pattern=poisson&auto-rate=10000&window=10s';
+const COMPARE = 'compare.html#limit=8000/1s&auto=on&pattern=poisson&auto-rate=10000&window=10s';
 const FRAMES = 240;
 
 const server = await startServer();
@@ -99,12 +99,12 @@ async function firstFrame(path) {
   return quantile(times, 0.5);
 }
 
-// A module's memory after one and after ten minutes of its page's time.
-async function memory(link, module, events) {
+// The module's memory after one and after ten minutes of its page's time.
+async function memory(link, events) {
   const page = await open(link, 1);
   const bytes = async (events) => {
     await page.waitForFunction((n) => globalThis.events() >= n, events, { timeout: 600_000, polling: 500 });
-    return page.evaluate(async (module) => (await (await import(module)).default()).memory.buffer.byteLength, module);
+    return page.evaluate(async () => (await (await import('/pkg/ratescope.js')).default()).memory.buffer.byteLength);
   };
   await page.evaluate(() => {
     const ids = document.getElementById('sent') ? ['sent'] : ['allowed', 'refused'];
@@ -115,13 +115,13 @@ async function memory(link, module, events) {
   return result;
 }
 
-// What each page loads.
-const shared = ['shared.js', 'style.css', 'icon.svg'];
-const pages = {
-  scope: ['index.html', 'main.js', 'pkg/scope.js', 'pkg/scope_bg.wasm', ...shared],
-  compare: ['compare.html', 'compare.js', 'compare.css', 'pkg/compare.js', 'pkg/compare_bg.wasm', ...shared],
-};
-const gzipped = (file) => gzipSync(readFileSync(`${root}www/${file}`), { level: 9 }).length;
+// What a page loads is what its HTML file names: nothing is loaded that it does not.
+const pages = readdirSync(`${root}www`).filter((file) => file.endsWith('.html'));
+const read = (file) => readFileSync(`${root}www/${file}`);
+const loads = (page) => new Set([page,
+  ...[...`${read(page)}`.matchAll(/(?:href|src)="([\w/.]+\.(?:css|js|wasm|svg))"/g)].map(([, file]) => file)]);
+const gzipped = (file) => gzipSync(read(file), { level: 9 }).length;
+const weight = (files) => [...files].reduce((sum, file) => sum + gzipped(file), 0);
 
 const only = process.argv[2];
 const wanted = (name) => !only || only === name;
@@ -139,24 +139,24 @@ if (wanted('frames')) {
   console.log();
 }
 if (wanted('weight')) {
-  for (const [page, files] of Object.entries(pages)) {
-    row(`${page}, gzipped`, 'bytes');
-    row('---', '---:');
-    for (const file of files) row(file, gzipped(file));
-    row('together', files.reduce((sum, file) => sum + gzipped(file), 0));
-    console.log();
-  }
+  row('gzipped', 'bytes');
+  row('---', '---:');
+  const all = new Set(pages.flatMap((page) => [...loads(page)]));
+  for (const file of all) row(file, gzipped(file));
+  for (const page of pages) row(`all that ${page} loads`, weight(loads(page)));
+  row('all views together', weight(all));
+  console.log();
 }
 if (wanted('start')) {
-  for (const [page, path] of [['scope', ''], ['compare', 'compare.html']]) {
-    console.log(`${page}: first frame drawn ${(await firstFrame(path)).toFixed(0)} ms after navigation (median of 7)`);
+  for (const page of pages) {
+    console.log(`${page}: first frame drawn ${(await firstFrame(page)).toFixed(0)} ms after navigation (median of 7)`);
   }
   console.log();
 }
 if (wanted('memory')) {
   for (const [page, ...run] of [
-    ['scope, 1,000,000 events a second', '#auto=on&pattern=poisson&auto-rate=1000000&speed=10', '/pkg/scope.js', 60e6],
-    ['compare, 8 lanes, 10,000 events a second', `${COMPARE}&speed=10`, '/pkg/compare.js', 0.6e6],
+    ['scope, 1,000,000 events a second', '#auto=on&pattern=poisson&auto-rate=1000000&speed=10', 60e6],
+    ['compare, 8 lanes, 10,000 events a second', `${COMPARE}&speed=10`, 0.6e6],
   ]) {
     const [one, ten] = await memory(...run);
     console.log(`memory of the module, ${page}: ${one} bytes after 1 minute, ${ten} after 10`);

@@ -1,5 +1,5 @@
-//! An oscilloscope for rate limiters: ten limiters, the measurements they are made of, and the
-//! runs that show them at work, without a screen.
+//! An oscilloscope for rate limiters: ten limiters and those of real servers, the
+//! measurements they are made of, and the runs that show them at work, without a screen.
 //!
 //! # A first example
 //! A limiter is a rule; what it remembers of one sender is a state. An event goes in with the time
@@ -39,7 +39,9 @@
 //! 4. [`event`]: what is limited, with named fields, and [`policy`]: one limit or several, each for
 //!    a key made of fields.
 //! 5. [`store`]: a policy and events in, verdicts out, for many keys and many threads;
-//!    [`store::Keyed`]: one limiter for keys of any type.
+//!    [`store::Keyed`]: one limiter for keys of any type. [`rules`]: a file that says which limits
+//!    are for which events, and which [`middleware::watch`] reads anew when it changes (features
+//!    `rules` and `watch`).
 //! 6. [`log`]: events out of files.
 //! 7. [`traffic`]: where events come from when nobody sends any.
 //! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] is one limiter, measured,
@@ -91,15 +93,17 @@
 //!
 //! | floor | modules | imports from |
 //! |---|---|---|
-//! | 4 | `web`, the page, in WebAssembly only; the programs | all |
+//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; the programs | all |
 //! | 3 | [`view`] | 0, 1, 2, p |
-//! | 2 | [`lab`] | 0, 1 |
+//! | 2 | [`lab`], [`rules`] | 0, 1 |
 //! | 1 | [`event`], [`policy`], [`store`], [`log`], [`traffic`] | 0, and those before it |
-//! | 0 | [`text`], [`time`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
+//! | 0 | [`text`], [`time`], [`civil`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
 //! | p | [`plot`] | nothing of ours |
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(any(feature = "lab", feature = "log"))]
+pub mod civil;
 pub mod estimate;
 pub mod event;
 #[cfg(feature = "lab")]
@@ -107,12 +111,16 @@ pub mod lab;
 pub mod limit;
 #[cfg(feature = "log")]
 pub mod log;
+#[cfg(feature = "watch")]
+pub mod middleware;
 mod order;
 pub mod outcome;
 #[cfg(feature = "lab")]
 pub mod plot;
 pub mod policy;
 pub mod rate;
+#[cfg(feature = "rules")]
+pub mod rules;
 pub mod store;
 pub mod text;
 pub mod time;
@@ -120,7 +128,7 @@ pub mod time;
 pub mod traffic;
 #[cfg(feature = "lab")]
 pub mod view;
-#[cfg(all(target_arch = "wasm32", any(feature = "scope-page", feature = "compare-page")))]
+#[cfg(all(target_arch = "wasm32", feature = "page"))]
 pub mod web;
 
 pub use event::Event;

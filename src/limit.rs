@@ -40,6 +40,18 @@
 //! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
 //! | [`sliding_log`] | the exact count of the last period | the allowed | 40 bytes, 16 an event |
 //! | [`adaptive`] | a decaying rate, against a learned limit | all, the allowed, or none | 24 bytes |
+//! | [`by_hour`] | the same, learned for each hour of the day | all, the allowed, or none | 120 bytes |
+//!
+//! And those of real servers, exact to their own arithmetic, so that a log shows what a server would
+//! have done:
+//!
+//! | limiter | what it holds against its limit | counts | state |
+//! |---|---|---|---|
+//! | [`nginx`] | how far ahead of the rate a sender is | the allowed | 16 bytes |
+//! | [`haproxy`] | a count that fades out, in windows of the sender's own | all, or the allowed | 16 bytes |
+//! | [`envoy`] | the tokens missing, in doubles | the allowed | 16 bytes |
+//!
+//! Exim's is the first of the table above.
 //!
 //! # What a sender gets out of ten a minute
 //! Measured: the bytes of a state; what passes *at once* from rest; what passed in the *worst
@@ -53,7 +65,13 @@
 //! The limiters that count do so in whole millionths of an event and whole microseconds, so that
 //! an equality is an equality: a sender exactly at the limit is never refused for a rounding
 //! error, and two forms of one algorithm decide alike. The ones that measure a rate use f64 and
-//! the `libm` crate. Both give the same bits on every machine.
+//! the `libm` crate. Both give the same bits on every machine. [`in_f64`] says where f64 alone is
+//! enough to decide exactly as the ones that count.
+//!
+//! # States that outlive their limit
+//! In memory a state is in whatever units decide fastest. For a file, a database or the next
+//! version of a rule, [`kept`] puts it into plain ones, and says which changes of a limit it
+//! survives.
 //!
 //! # When time runs backwards
 //! Clocks are set back, and threads hand in their events out of order. An event from before the
@@ -70,13 +88,20 @@ pub mod adaptive;
 mod amount;
 pub mod any;
 mod bucket;
+pub mod by_hour;
 pub mod earrrl;
+pub mod envoy;
 pub mod exim;
 pub mod fixed_window;
 pub mod gcra;
+pub mod haproxy;
 mod history;
+pub mod in_f64;
+pub mod kept;
 pub mod leaky_bucket;
+pub mod nginx;
 mod retry;
+mod server;
 pub mod sliding_counter;
 pub mod sliding_log;
 pub mod sliding_window;

@@ -1,101 +1,88 @@
 //! Logs: lines in, events out.
 //!
-//! Each format is a file here. What can't be read is an [`Error`] with the number of its line, and
-//! reading can go on after it.
+//! | format | what it is |
+//! |---|---|
+//! | [`combined`](Format::Combined) | Common and Combined Log Format of Apache and nginx, also after a column with the host or X-Forwarded-For |
+//! | [`json`](Format::Json) | JSON lines, as nginx, Caddy, Traefik and Envoy write them |
+//! | [`exim`](Format::Exim) | Exim's main log: mails that arrive |
+//! | [`syslog`](Format::Syslog) | failed logins, or whatever messages are asked for |
+//! | [`csv`](Format::Csv) | comma-separated values with a header that has `time` |
 //!
 //! ```
-//! use ratescope::log::csv;
-//! use ratescope::store::Store;
+//! use ratescope::Store;
+//! use ratescope::log::{Log, Options};
 //!
-//! let log = "time,user,cost\n0,ann,1\n0.5,ann,2\nten,bob,1\n";
-//! let store = Store::new("gcra 2/1m per user".parse()?, 1000);
+//! let text = "\
+//! 192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.1\" 200 2326
+//! 192.0.2.7 - - [10/Oct/2000:13:55:37 -0700] \"GET /b?c=1 HTTP/1.1\" 404 153
+//! 192.0.2.9 - - [10/Oct/2000:13:55
+//! ::ffff:192.0.2.7 - - [10/Oct/2000:13:55:38 -0700] \"GET /c HTTP/1.1\" 200 99
+//! ";
+//! let mut log = Log::open(text.as_bytes(), &Options::default())?;
+//! assert_eq!(log.shape().to_string(), "Common Log Format");
+//!
+//! let store = Store::new("gcra 2/1m per ip".parse()?, 1000);
 //! let mut verdicts = Vec::new();
-//! for row in csv::read(log.as_bytes())? {
-//!     match row {
-//!         Ok(row) => verdicts.push(store.check(&row.event()).is_allowed()),
-//!         Err(error) => assert!(error.to_string().starts_with("line 4: time \"ten\"")),
-//!     }
-//! }
-//! assert_eq!(verdicts, [true, false]);
+//! while log.read(&mut |record| verdicts.push(store.check(&record.event()).is_allowed()))? {}
+//! assert_eq!(verdicts, [true, true, false]);
+//! assert!(log.counts().problems[0].to_string().starts_with("line 3: no address"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! [`Log`] takes pieces from a source; a [`Reader`] is given them, as in a page, once
+//! [`recognize`] has told what the log is. An event borrows from its line, its fields are found when
+//! they are asked for, and nothing is allocated for it. A line that can't be read is counted, and the
+//! first few are kept with their numbers and reasons.
+//!
+//! # Fields
+//! Whatever the format, a field of the same meaning has the same name, as far as a line has it: `ip`,
+//! `user`, `method`, `path`, `status`, `bytes`, `host`, `agent`, `referer`, `forwarded`. In JSON and
+//! CSV they are found under the names that servers give them, and every field has its own name too.
+//! So `per ip` and `per user+path` mean the same for all logs. In `ip`, an IPv6 address stands for
+//! its /64, unless [`Options`] say otherwise, and one that has an IPv4 address in it is that; `path`
+//! is without the query, and may be cut to its first segments.
+//!
+//! # Times
+//! Zones are heeded, and what has none is taken as UTC. In a log of whole seconds, the events of one
+//! second are to be spread over it, and lines out of order to be put in order: [`Order`] does both.
 
-pub mod csv;
+mod address;
+mod clf;
+mod csv;
+mod exim;
+mod filter;
+mod format;
+mod input;
+mod json;
+mod lines;
+mod names;
+mod number;
+mod options;
+mod order;
+mod reader;
+mod record;
+mod request;
+mod row;
+mod spread;
+mod stamp;
+mod syslog;
+mod table;
+#[cfg(feature = "unpack")]
+mod unpack;
 
-use crate::event::{Event, Fields};
-use crate::time::Time;
-use core::fmt;
-use std::io;
-use std::sync::Arc;
-
-/// A line that was read: an event that owns its fields.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// When.
-    pub time: Time,
-    /// What it counts for.
-    pub cost: f64,
-    /// The names of the fields, which the rows of a log share.
-    names: Arc<[String]>,
-    /// Their values, in the same order.
-    values: Vec<String>,
-}
-
-impl Row {
-    /// The event.
-    pub fn event(&self) -> Event<'_> {
-        Event { time: self.time, cost: self.cost, fields: self }
-    }
-}
-
-impl Fields for Row {
-    fn value(&self, name: &str) -> Option<&str> {
-        let place = self.names.iter().position(|known| known == name)?;
-        self.values.get(place).map(String::as_str)
-    }
-}
-
-/// What is wrong with a log, and in which line.
-#[derive(Debug)]
-pub struct Error {
-    line: u64,
-    cause: Cause,
-}
-
-#[derive(Debug)]
-enum Cause {
-    Line(String),
-    Input(io::Error),
-}
-
-impl Error {
-    /// The number of the line, from 1.
-    pub fn line(&self) -> u64 {
-        self.line
-    }
-
-    /// The error of the input itself, after which nothing more comes; `None` when only a line is
-    /// wrong.
-    pub fn input(&self) -> Option<&io::Error> {
-        match &self.cause {
-            Cause::Input(error) => Some(error),
-            Cause::Line(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: ", self.line)?;
-        match &self.cause {
-            Cause::Line(problem) => f.write_str(problem),
-            Cause::Input(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for Error {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        self.input().map(|error| error as _)
-    }
-}
+pub use address::IPV6_PREFIX;
+pub use filter::{Filter, Statuses};
+pub use format::{Format, HEAD, Shape, Unknown, recognize};
+pub use input::{Error, Log};
+pub use lines::LONGEST;
+pub use names::Alias;
+pub use number::Unit;
+pub use options::{Cost, Options};
+pub use order::{HELD, Order, SLACK};
+pub use reader::{Counts, PROBLEMS, Reader, Unread};
+pub use record::Record;
+pub use row::Row;
+pub use spread::Spread;
+pub use stamp::Year;
+#[cfg(feature = "unpack")]
+pub use unpack::unpack;

@@ -38,25 +38,32 @@
 //! limit per hour to events that never passed, and the order of the limits matters. The remedy is
 //! to pass over them twice: first all are asked, then the event is counted in all or in none.
 //!
-//! The one exception is for limits that count refused events by their nature: strict Exim and
-//! EARRRL. They count every event that was put to them, whoever refused it, as they do when they
-//! are alone.
+//! The one exception is for limits that count refused events by their nature: strict Exim, EARRRL
+//! and HAProxy's request rate. They count every event that was put to them, whoever refused it, as
+//! they do when they are alone.
 
 #[cfg(feature = "serde")]
 mod as_text;
 mod decide;
+#[cfg(feature = "lab")]
+pub mod export;
 mod key;
 mod text;
 
+#[cfg(feature = "rules")]
+pub(crate) use decide::retry_after_all;
 pub use decide::{Verdict, strictest};
 pub(crate) use decide::{retry_after, stricter};
 pub use key::Per;
+#[cfg(feature = "rules")]
+pub(crate) use key::escaped;
 pub use text::Defaults;
 #[cfg(feature = "lab")]
 pub(crate) use text::limit_texts;
 
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
+use crate::limit::kept::Shape;
 use crate::text::BadNumber;
 use crate::time::Span;
 
@@ -70,6 +77,13 @@ pub struct Limit {
     pub limiter: AnyLimiter,
     /// The fields that make the key: each combination of their values has a state of its own.
     pub per: Per,
+}
+
+impl Limit {
+    /// What its states are made by: the shape of its limiter.
+    pub fn shape(&self) -> Shape {
+        self.limiter.shape()
+    }
 }
 
 /// From one to [`LIMITS`] limits, which an event must all pass.
@@ -97,6 +111,29 @@ impl Policy {
     /// The names of the fields that the limits are for; one may come twice.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|limit| limit.per.fields()).map(String::as_str)
+    }
+
+    /// What the states of each limit are called under the key of their sender, in a store that
+    /// outlives the rules: the [shape](Limit::shape), as in `exim/1m`, and for a second limit of
+    /// the same shape for the same fields, `exim/1m#2`.
+    ///
+    /// Two policies, old and new or in two processes, share the states whose names both have, and
+    /// leave the others alone. What that means for a limit that changes, [`kept`] says.
+    ///
+    /// [`kept`]: crate::limit::kept
+    pub fn state_names(&self) -> Vec<String> {
+        let same = |a: &Limit, b: &Limit| a.shape() == b.shape() && a.per == b.per;
+        let name = |(i, limit): (usize, &Limit)| match self
+            .0
+            .iter()
+            .take(i)
+            .filter(|before| same(before, limit))
+            .count()
+        {
+            0 => limit.shape().to_string(),
+            before => format!("{}#{}", limit.shape(), before + 1),
+        };
+        self.0.iter().enumerate().map(name).collect()
     }
 
     /// The most that is ever admitted for one key of each limit: the least of any

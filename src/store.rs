@@ -81,16 +81,21 @@
 //! event takes one lock for each limit, always in the order of the limits. Each limit has tables
 //! of its own, so that is one order for all threads, and no two can wait for each other.
 
+#[cfg(feature = "rules")]
+mod carried;
 #[cfg(test)]
 mod interleavings;
 mod keyed;
-mod sip;
+mod secret;
 mod sync;
 mod table;
 mod tags;
+#[cfg(feature = "rules")]
+pub(crate) mod together;
 
+pub(crate) use keyed::Held;
 pub use keyed::Keyed;
-pub use sip::{Secret, Sip};
+pub use secret::Secret;
 
 use crate::event::Event;
 use crate::limit::Limiter;
@@ -99,7 +104,6 @@ use crate::outcome::{Outcome, Retry};
 use crate::policy::{LIMITS, Limit, Per, Policy, Verdict, retry_after, stricter, strictest};
 use crate::time::Time;
 use core::hash::{Hash, Hasher};
-use keyed::Held;
 
 /// A policy, and the states of the keys of each of its limits.
 #[derive(Clone, Debug)]
@@ -241,7 +245,7 @@ impl Store {
 /// The key of an event for a limit, as it is hashed: the values of its fields, each with an end
 /// that no text contains, so that other values give a hasher something else. The names are those
 /// of the limit, which has tables of its own.
-struct Key<'a>(&'a Per, &'a Event<'a>);
+pub(crate) struct Key<'a>(&'a Per, &'a Event<'a>);
 
 impl Hash for Key<'_> {
     fn hash<H: Hasher>(&self, hasher: &mut H) {

@@ -97,6 +97,13 @@ impl fmt::Display for BadNumber {
 
 impl core::error::Error for BadNumber {}
 
+/// Where a number was read from a text, or might have been.
+impl From<BadNumber> for ParseError {
+    fn from(bad: BadNumber) -> Self {
+        ParseError::whole(&bad.given.to_string(), bad.to_string())
+    }
+}
+
 /// The parts of `text` between separators, each with the byte at which it begins.
 pub(crate) fn parts(text: &str, separator: char) -> impl Iterator<Item = (usize, &str)> {
     text.split(separator).scan(0, move |next, part| {

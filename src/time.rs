@@ -264,6 +264,11 @@ impl Span {
         self.0
     }
 
+    /// As long as whole microseconds, rounded up.
+    pub(crate) fn whole_micros(self) -> Span {
+        Span::micros(self.micros_up().unsigned_abs())
+    }
+
     /// Whole microseconds, rounded up, so that waiting that long is never too short.
     pub(crate) fn micros_up(self) -> i64 {
         millionths_up(self.0)

@@ -23,6 +23,7 @@ mod day;
 mod pattern;
 mod poisson;
 mod random;
+pub mod sample;
 mod steady;
 
 use crate::text::BadNumber;

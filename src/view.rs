@@ -1,20 +1,20 @@
 //! What to draw: state and size in, marks out. No browser, and no formula of its own.
 //!
 //! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many of them in lanes.
-//! A `Look` is all that a picture depends on besides the run: its size, the time at the right
+//! A `Viewport` is all that a picture depends on besides the run: its size, the time at the right
 //! edge, where the crosshair is. The page puts the marks on a canvas; here they become a file.
 //!
 //! ```
 //! use ratescope::plot::{palette::Theme, svg};
 //! use ratescope::lab::compare::{Link, Replay};
-//! use ratescope::view::compare::{Look, draw, height, total};
+//! use ratescope::view::compare::{Viewport, draw, height, total};
 //!
 //! // Twelve at once against ten in ten seconds, in two lanes; five seconds later.
 //! let link: Link = "lanes=gcra;sliding-log&auto=off&do=1:events*12&at=6".parse()?;
 //! let mut run = Replay::open(&link)?;
 //! run.advance(link.at, usize::MAX);
-//! let (right, window) = (run.now(), run.settings().window);
-//! let look = Look {
+//! let (right, window) = (run.now(), run.settings().run.window);
+//! let view = Viewport {
 //!     size: [800.0, height(run.lanes().len())],
 //!     right,
 //!     live: true,
@@ -24,7 +24,7 @@
 //!     crosshair: None,
 //!     gaps: &[],
 //! };
-//! let picture = svg::write(&draw(&run, &look), look.size[0], look.size[1], Theme::Light);
+//! let picture = svg::write(&draw(&run, &view), view.size[0], view.size[1], Theme::Light);
 //! assert!(picture.starts_with("<svg"));
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
@@ -34,3 +34,28 @@ mod label;
 pub mod scope;
 mod strip;
 mod timebase;
+
+pub use timebase::{edges, seconds_per_pixel};
+
+/// What is at a point of a picture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hit {
+    /// Nothing that could be pressed.
+    #[default]
+    None,
+    /// The graph: a press is an event, a drag looks back.
+    Graph,
+    /// The limit: a drag moves it.
+    Limit,
+}
+
+impl Hit {
+    /// The CSS cursor that says so.
+    pub fn cursor(self) -> &'static str {
+        match self {
+            Hit::None => "default",
+            Hit::Graph => "crosshair",
+            Hit::Limit => "ns-resize",
+        }
+    }
+}

@@ -12,8 +12,8 @@ use picture::in_both_themes;
 use ratescope::lab::compare::{Link, Replay};
 use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Ink, Mark, Point, Text};
-use ratescope::view::compare::seconds_per_pixel;
-use ratescope::view::compare::{HEAD, Look, PITCH, draw, height, plot_edges, top, total, words};
+use ratescope::view::compare::{HEAD, PITCH, Viewport, draw, height, top, total, words};
+use ratescope::view::{edges, seconds_per_pixel};
 use ratescope::{Span, Time};
 
 fn at(seconds: f64) -> Time {
@@ -30,14 +30,14 @@ fn run(link: &str) -> Replay {
 
 /// The tops that a page comes to rest at.
 fn tops(replay: &Replay, right: Time) -> Vec<f64> {
-    let window = replay.settings().window;
+    let window = replay.settings().run.window;
     replay.lanes().iter().map(|lane| top(lane, right, window)).collect()
 }
 
-/// The look of a page that was just opened on a run.
-fn look<'a>(replay: &Replay, width: f64, tops: &'a [f64]) -> Look<'a> {
-    let (right, window) = (replay.now(), replay.settings().window);
-    Look {
+/// The view of a page that was just opened on a run.
+fn view<'a>(replay: &Replay, width: f64, tops: &'a [f64]) -> Viewport<'a> {
+    let (right, window) = (replay.now(), replay.settings().run.window);
+    Viewport {
         size: [width, height(replay.lanes().len())],
         right,
         live: true,
@@ -53,8 +53,8 @@ fn look<'a>(replay: &Replay, width: f64, tops: &'a [f64]) -> Look<'a> {
 fn picture(name: &str, link: &str, width: f64) {
     let replay = run(link);
     let tops = tops(&replay, replay.now());
-    let look = look(&replay, width, &tops);
-    in_both_themes(name, &draw(&replay, &look), look.size);
+    let view = view(&replay, width, &tops);
+    in_both_themes(name, &draw(&replay, &view), view.size);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_phone() {
 
 #[test]
 fn ten_thousand_a_second() {
-    picture("compare-busy", "budget=100/10s&auto-rate=10000&window=10s&at=12", 1200.0);
+    picture("compare-busy", "limit=100/10s&auto-rate=10000&window=10s&at=12", 1200.0);
 }
 
 #[test]
@@ -92,12 +92,12 @@ fn the_crosshair_over_the_past_and_a_gap() {
         let replay = run("at=100");
         let right = at(80.0);
         let tops = tops(&replay, right);
-        let gaps = [Gap { from: at(24.0), to: at(36.0), skipped: Span::ZERO }];
-        let look = look(&replay, width, &tops);
-        let total = total(&replay, right, look.window);
+        let gaps = [Gap { from: at(24.0), to: at(36.0), skipped: Span::ZERO, hidden: true }];
+        let view = view(&replay, width, &tops);
+        let total = total(&replay, right, view.window);
         let crosshair = Some(0.62 * width);
-        let look = Look { right, live: false, total, crosshair, gaps: &gaps, ..look };
-        in_both_themes(name, &draw(&replay, &look), look.size);
+        let view = Viewport { right, live: false, total, crosshair, gaps: &gaps, ..view };
+        in_both_themes(name, &draw(&replay, &view), view.size);
     }
 }
 
@@ -147,15 +147,15 @@ fn the_level_line_passes_through_the_level() {
     {
         let shown = run(link);
         let tops = tops(&shown, shown.now());
-        let look = look(&shown, width, &tops);
-        let marks = draw(&shown, &look);
-        let [_, right] = plot_edges(look.size);
+        let view = view(&shown, width, &tops);
+        let marks = draw(&shown, &view);
+        let [_, right] = edges(view.size[0]);
         for step in 1..40 {
-            let ago = look.window.secs() * f64::from(step) / 40.3;
-            let then = look.right.before(Span::from_secs(ago).unwrap());
+            let ago = view.window.secs() * f64::from(step) / 40.3;
+            let then = view.right.before(Span::from_secs(ago).unwrap());
             let mut replay = Replay::open(&link.parse().unwrap()).unwrap();
             replay.advance(then, usize::MAX);
-            let x = right - ago / seconds_per_pixel(&look);
+            let x = right - ago / seconds_per_pixel(view.size[0], view.window);
             for (i, lane) in replay.lanes().iter().enumerate() {
                 let want = height_of(&marks, i, lane.level(then).0);
                 let [least, most] = range(level_line(&marks, i as u8 + 1), x - 1.6, x + 1.6);
@@ -172,9 +172,9 @@ fn the_level_line_passes_through_the_level() {
 #[test]
 fn every_event_has_its_cross_or_its_bar() {
     let clicks: Vec<String> = (1..=50).map(|i| format!("{i}:events")).collect();
-    let replay = run(&format!("auto=off&budget=3/10s&at=55&do={}", clicks.join(",")));
+    let replay = run(&format!("auto=off&limit=3/10s&at=55&do={}", clicks.join(",")));
     let tops = tops(&replay, replay.now());
-    let marks = draw(&replay, &look(&replay, 1200.0, &tops));
+    let marks = draw(&replay, &view(&replay, 1200.0, &tops));
     let crosses = marks.iter().filter_map(|mark| match mark {
         Mark::Segments { pairs, stroke } if stroke.ink == Ink::Refused => {
             Some(pairs.len() as u64 / 2)
@@ -211,7 +211,7 @@ fn the_cumulative_picture_counts_from_the_left_edge() {
     let early = run("at=30&window=20s");
     let replay = run("at=50&window=20s");
     let tops = tops(&replay, replay.now());
-    let marks = draw(&replay, &look(&replay, 1000.0, &tops));
+    let marks = draw(&replay, &view(&replay, 1000.0, &tops));
     let all: Vec<&str> = texts(&marks).map(|text| text.text.as_str()).collect();
     let sent = format!("{} sent", replay.sent() - early.sent());
     assert!(all.contains(&sent.as_str()), "{sent} in {all:?}");
@@ -231,13 +231,13 @@ fn the_crosshair_says_what_the_lanes_said() {
     let then = Time::from_micros(1650 * 16_384 - 1);
     let replay = run("at=40&auto-rate=0.9");
     let tops = tops(&replay, replay.now());
-    let look = look(&replay, 1000.0, &tops);
-    let [_, right] = plot_edges(look.size);
-    let x = right - look.right.since(then) / seconds_per_pixel(&look);
-    let marks = draw(&replay, &Look { crosshair: Some(x), ..look });
+    let view = view(&replay, 1000.0, &tops);
+    let [_, right] = edges(view.size[0]);
+    let x = right - view.right.since(then) / seconds_per_pixel(view.size[0], view.window);
+    let marks = draw(&replay, &Viewport { crosshair: Some(x), ..view });
     let mut past = Replay::open(&"at=40&auto-rate=0.9".parse().unwrap()).unwrap();
     past.advance(then, usize::MAX);
-    let all = words(&replay, &look, then);
+    let all = words(&replay, &view, then);
     assert_eq!(all.len(), 8);
     for (i, (lane, words)) in past.lanes().iter().zip(all).enumerate() {
         let (level, limit) = lane.level(then);
@@ -262,17 +262,18 @@ fn an_event_near_the_crosshair_is_the_one_that_is_meant() {
         "auto=off&lanes=token-bucket;leaky-bucket;fixed-window&at=30&do=10:events*10,20:events",
     );
     let tops = tops(&replay, replay.now());
-    let look = look(&replay, 1000.0, &tops);
-    let near = at(20.0).before(Span::from_secs(3.0 * seconds_per_pixel(&look)).unwrap());
+    let view = view(&replay, 1000.0, &tops);
+    let near = at(20.0)
+        .before(Span::from_secs(3.0 * seconds_per_pixel(view.size[0], view.window)).unwrap());
     assert_eq!(
-        words(&replay, &look, near),
+        words(&replay, &view, near),
         [
             "1, token-bucket: tokens used 0.995 of 10; allowed: 1 of 10",
             "2, leaky-bucket: queue 0.995 of 10; allowed: 1 of 10",
             "3, fixed-window: in window 1 of 10; allowed: 1 of 10",
         ]
     );
-    assert!(words(&replay, &look, at(10.0))[0].ends_with("; 10 allowed"));
-    assert!(words(&replay, &look, at(15.0)).iter().all(|line| !line.contains(';')));
-    assert!(words(&replay, &look, at(-5.0))[0].ends_with(": nothing known"));
+    assert!(words(&replay, &view, at(10.0))[0].ends_with("; 10 allowed"));
+    assert!(words(&replay, &view, at(15.0)).iter().all(|line| !line.contains(';')));
+    assert!(words(&replay, &view, at(-5.0))[0].ends_with(": nothing known"));
 }

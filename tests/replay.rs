@@ -10,7 +10,8 @@ mod steps;
 #[path = "replay/texts.rs"]
 mod texts;
 
-use ratescope::lab::compare::{Lane, Named, Replay, Settings};
+use ratescope::lab::compare::{Lane, Replay, Settings};
+use ratescope::lab::run::Named;
 use ratescope::{Pattern, Rate, Time, Traffic};
 
 fn at(seconds: f64) -> Time {

@@ -2,8 +2,10 @@
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use proptest::prelude::*;
-use ratescope::lab::scope::pace::{CATCH_UP, Pace};
-use ratescope::lab::scope::{Command, Link, Named, Scope, Settings};
+use ratescope::lab::run::pace::{CATCH_UP, Pace};
+use ratescope::lab::run::{Command, Named};
+use ratescope::lab::scope::{Link, Scope, Settings};
+use ratescope::lab::trace::Column;
 use ratescope::{Span, Time};
 
 fn settings(changes: &[(&str, &str)]) -> Settings {
@@ -22,15 +24,19 @@ fn at(seconds: f64) -> Time {
     Time::from_secs(seconds).unwrap()
 }
 
-/// What a run has come to: the bits of both lines, and the counts.
+/// What a run has come to: the bits of both lines, the counts, and all that is drawn.
 #[track_caller]
 fn same_run(a: &Scope, b: &Scope) {
     let state = |s: &Scope| {
         let i = s.instrument();
         let lines = [i.rate_at(s.now()), i.smoothed_at(s.now())].map(f64::to_bits);
-        (s.now(), lines, i.allowed(), i.refused(), i.trace().total())
+        (s.now(), lines, i.allowed(), i.refused(), i.trace().total(), *s.settings())
     };
     assert_eq!(state(a), state(b));
+    let columns = |s: &Scope| -> Vec<Column> {
+        s.instrument().trace().columns(Time::ZERO, s.now(), 0.0).into_iter().copied().collect()
+    };
+    assert_eq!(columns(a), columns(b));
 }
 
 #[test]
@@ -159,7 +165,7 @@ fn a_link_that_is_wrong_says_where() {
             "limit=10&do=1:evnts*3",
             "\"evnts\" in \"limit=10&do=1:evnts*3\": nothing that can be done; \
              write events or one of decay, increase, limit, mode, auto, pattern, auto-rate, seed, \
-             speed, window, exact",
+             speed, window, exact, ghost",
         ),
         (
             "do=5:events,1:events",
@@ -262,8 +268,8 @@ proptest! {
             time += gap;
             script.push((at(time), command));
         }
-        let link = Link { script, ..Link::default() };
-        let mut once = Scope::replay(&link).unwrap();
+        let link = Link { commands: script, ..Link::default() };
+        let mut once = Scope::open(&link).unwrap();
         let mut often = once.clone();
         let end = frames.iter().fold(Time::ZERO, |now, f| {
             let now = at(now.as_secs() + f);
@@ -294,8 +300,69 @@ proptest! {
         let text = scope.link().to_string();
         let link: Link = text.parse().unwrap();
         prop_assert_eq!(link.to_string(), text);
-        let mut replayed = Scope::replay(&link).unwrap();
+        let mut replayed = Scope::open(&link).unwrap();
         replayed.advance(link.at, usize::MAX);
         same_run(&scope, &replayed);
+    }
+}
+
+/// A frame's steps of a gesture, sixty times a second for as many seconds.
+fn drag(scope: &mut Scope, seconds: u32, name: &str, value: impl Fn(u32) -> f64) {
+    for step in 0..60 * seconds {
+        scope.set(name, &value(step).to_string()).unwrap();
+        scope.advance(scope.now().after(Span::micros(16_667)), usize::MAX);
+    }
+}
+
+#[track_caller]
+fn replays(scope: &Scope) -> usize {
+    let link = scope.link();
+    assert!(link.is_replay());
+    let link: Link = link.to_string().parse().unwrap();
+    let mut replayed = Scope::open(&link).unwrap();
+    replayed.advance(link.at, usize::MAX);
+    same_run(scope, &replayed);
+    link.commands.len()
+}
+
+#[test]
+fn a_drag_is_no_more_commands_than_events_come_meanwhile() {
+    let mut scope = Scope::new(quiet()).unwrap();
+    drag(&mut scope, 100, "limit", |step| 11.0 + f64::from(step) * 0.01);
+    assert_eq!(replays(&scope), 1);
+    scope.click();
+    drag(&mut scope, 100, "limit", |step| 70.0 - f64::from(step) * 0.01);
+    assert_eq!(replays(&scope), 3);
+    // Each event was decided by the limit of its time.
+    let mut scope = Scope::new(settings(&[("auto-rate", "3"), ("mode", "leaky")])).unwrap();
+    drag(&mut scope, 60, "limit", |step| 10.0 + 8.0 * (f64::from(step) * 0.02).sin());
+    let events = scope.instrument().trace().total() as usize;
+    assert!((150..210).contains(&events) && replays(&scope) <= events + 1, "{events}");
+}
+
+#[test]
+fn a_drag_of_the_rate_replays_what_came_of_it() {
+    let mut scope = Scope::new(Settings::default()).unwrap();
+    drag(&mut scope, 60, "auto-rate", |step| 0.1 + f64::from(step) * 0.001);
+    drag(&mut scope, 10, "auto-rate", |step| [5.0, 0.1][step as usize % 2]);
+    assert!(replays(&scope) < 4200 / 4);
+    // Each step has events of its own: two minutes and a half of that fit.
+    let mut scope = Scope::new(settings(&[("auto-rate", "300")])).unwrap();
+    drag(&mut scope, 150, "limit", |step| 10.0 + f64::from(step));
+    assert!(replays(&scope) > 8000);
+}
+
+/// There and back is two changes: what began anew in between stays so.
+#[test]
+fn a_change_back_is_not_the_same_as_none() {
+    for values in [["9", "0.7"], ["0.7", "9"]] {
+        let mut scope = Scope::new(settings(&[("pattern", "steady")])).unwrap();
+        scope.advance(at(2.0), usize::MAX);
+        for value in values {
+            scope.set("auto-rate", value).unwrap();
+            scope.advance(at(2.01), usize::MAX);
+        }
+        scope.advance(at(9.0), usize::MAX);
+        replays(&scope);
     }
 }

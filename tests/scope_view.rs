@@ -8,10 +8,13 @@
 mod picture;
 
 use picture::in_both_themes;
-use ratescope::lab::scope::pace::Gap;
+use ratescope::lab::run::pace::Gap;
 use ratescope::lab::scope::{Link, Scope};
-use ratescope::view::scope::{Look, draw, top};
-use ratescope::{Span, Time};
+use ratescope::plot::Mark;
+use ratescope::plot::axis::seconds;
+use ratescope::view::edges;
+use ratescope::view::scope::{Viewport, draw, top, words};
+use ratescope::{Retry, Span, Time};
 
 const DESK: [f64; 2] = [1000.0, 420.0];
 const PHONE: [f64; 2] = [360.0, 320.0];
@@ -19,19 +22,19 @@ const PHONE: [f64; 2] = [360.0, 320.0];
 /// The run of a link, at the time that the link says.
 fn run(link: &str) -> Scope {
     let link: Link = link.parse().unwrap();
-    let mut scope = Scope::replay(&link).unwrap();
+    let mut scope = Scope::open(&link).unwrap();
     scope.advance(link.at, usize::MAX);
     scope
 }
 
-/// The look of a page that was just opened on a run.
-fn look(scope: &Scope, size: [f64; 2]) -> Look<'static> {
+/// The view of a page that was just opened on a run.
+fn view(scope: &Scope, size: [f64; 2]) -> Viewport<'static> {
     let (right, settings) = (scope.now(), scope.settings());
-    Look {
+    Viewport {
         size,
         right,
         live: true,
-        window: settings.window,
+        window: settings.run.window,
         top: top(scope, right),
         crosshair: None,
         on_limit: false,
@@ -43,7 +46,7 @@ fn look(scope: &Scope, size: [f64; 2]) -> Look<'static> {
 #[track_caller]
 fn picture(name: &str, link: &str, size: [f64; 2]) {
     let scope = run(link);
-    in_both_themes(name, &draw(&scope, &look(&scope, size)), size);
+    in_both_themes(name, &draw(&scope, &view(&scope, size)), size);
 }
 
 #[test]
@@ -63,6 +66,28 @@ fn leaky_over_the_limit_lets_the_limit_through() {
 }
 
 #[test]
+fn the_ghost_of_a_burst_and_of_even_events() {
+    picture("scope-ghost", "mode=strict&auto-rate=2&pattern=steady&ghost=on&at=55", DESK);
+}
+
+#[test]
+fn the_ghost_of_a_sender_that_is_never_refused() {
+    picture("scope-ghost-phone", "auto-rate=0.9&ghost=on&at=55", PHONE);
+}
+
+#[test]
+fn a_limit_that_lets_nothing_pass_has_no_ghost() {
+    let marks = |ghost| {
+        let scope = run(&format!("limit=1&ghost={ghost}&at=5"));
+        draw(&scope, &view(&scope, DESK))
+            .into_iter()
+            .filter(|mark| matches!(mark, Mark::Polyline { .. }))
+            .count()
+    };
+    assert_eq!(marks("on"), marks("off"));
+}
+
+#[test]
 fn a_million_events_a_second() {
     picture("scope-million", "auto-rate=1000000&decay=1s&limit=800000&window=10s&at=4", DESK);
 }
@@ -76,8 +101,37 @@ fn a_phone() {
 fn the_crosshair_over_the_past_and_a_gap() {
     let scope = run("mode=leaky&auto-rate=2&at=80");
     let at = |seconds| Time::from_secs(seconds).unwrap();
-    let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90) }];
+    let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90), hidden: true }];
     let (right, crosshair) = (at(70.0), Some(705.0));
-    let look = Look { right, live: false, crosshair, gaps: &gaps, ..look(&scope, DESK) };
-    in_both_themes("scope-past", &draw(&scope, &look), DESK);
+    let view = Viewport { right, live: false, crosshair, gaps: &gaps, ..view(&scope, DESK) };
+    in_both_themes("scope-past", &draw(&scope, &view), DESK);
+}
+
+/// It says what the readout said then. In leaky a refused event leaves the limiter as it was,
+/// whatever the line shows.
+#[test]
+fn the_crosshair_on_a_refusal_knows_when_to_come_back() {
+    // At 5.2 s a leaky limiter lets the next event but one through; the line alone would say 1.35 s.
+    for (mode, refusal, wait) in [("leaky", 23, 0.084693), ("strict", 0, 8.00603)] {
+        let link = format!("mode={mode}&limit=2&auto-rate=5&pattern=steady&window=10s");
+        let scope = run(&format!("{link}&at=10"));
+        let view = view(&scope, DESK);
+        let [left, right] = edges(view.size[0]);
+        let mut then = run(&link);
+        let mut waits = Vec::new();
+        for column in scope.instrument().trace().columns(Time::ZERO, scope.now(), 0.0) {
+            then.advance(column.first.after(Span::micros(1)), usize::MAX);
+            if column.end.refused == 1 {
+                let again = then.instrument().retry_after(column.first);
+                let Retry::After(wait) = again else { panic!("{again:?}") };
+                let share = scope.now().since(column.first) / view.window.secs();
+                let crosshair = Some(right - share * (right - left));
+                let said = words(&scope, &Viewport { crosshair, ..view });
+                let expected = format!("allowed again in {}", seconds(wait.secs()));
+                assert_eq!(said.last(), Some(&expected), "{mode}: {said:?}");
+                waits.push(wait.secs());
+            }
+        }
+        assert_eq!(waits[refusal], wait, "{mode}");
+    }
 }

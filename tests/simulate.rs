@@ -1,6 +1,9 @@
 //! `ratescope simulate` and `ratescope limiters` as a shell meets them.
 #![allow(clippy::unwrap_used)]
 
+#[path = "simulate/logs.rs"]
+mod logs;
+
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
@@ -14,9 +17,12 @@ fn ratescope(args: &[&str]) -> Command {
 /// Runs `ratescope simulate` over `input`.
 fn simulate(args: &[&str], input: &str) -> Output {
     let mut child = ratescope(&[&["simulate"], args].concat()).spawn().unwrap();
-    // It may stop reading at a mistake.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        // It may stop reading at a mistake.
+        scope.spawn(move || drop(stdin.write_all(input.as_bytes())));
+        child.wait_with_output().unwrap()
+    })
 }
 
 /// The decisions as JSON, of a run that must succeed.
@@ -225,17 +231,29 @@ fn a_wrong_line_is_named() {
     );
     assert_wrong("time,cost\n1,NaN\n", "line 2: cost \"NaN\": not a number from 0 to 1e12");
     assert_wrong("time,key\n1,a,3\n", "line 2: 3 fields, but the header names 2");
-    assert_wrong("key\na\n", "line 1: the header has no time; it is such as time,key,cost");
-    assert_wrong("time,time\n", "line 1: the header names the column \"time\" twice");
+    // Without a header that can be used, it is a log of no known format.
+    let unknown = |first, why| {
+        format!(
+            "the format of the log is unknown; its first line is\n  {first}\n\
+             What was tried, and why it is not that:\n  csv: {why}"
+        )
+    };
+    for (input, first, why) in [
+        ("key\na\n", "key", "the header has no time; it is such as time,key,cost"),
+        ("time,time\n", "time,time", "the header names the column \"time\" twice"),
+    ] {
+        let output = simulate(&["gcra 1/1s", "--log", "csv"], input);
+        assert_eq!(text(&output.stderr).trim_end(), format!("error: {}", unknown(first, why)));
+        assert!(!output.status.success());
+    }
     assert_wrong(
         "time,key\n1,\"a\n2,b\n",
         "line 2: a quote is not closed; within quotes it is written twice",
     );
     let long = format!("time,key\n1,a\n2,{}\n", "b".repeat(2_000_000));
     assert_wrong(&long, "line 3: more than 1 MiB long; no event is");
-    let missing = "there is no input; its first line is a header such as time,key,cost";
-    assert_wrong("", &format!("line 1: {missing}"));
-    assert_wrong("\n\n", &format!("line 2: {missing}"));
+    assert_wrong("", "the input is empty: there is no line in it");
+    assert_wrong("\n\n", "the input is empty: there is no line in it");
     assert_wrong(
         "time\n1.0000001\n",
         "line 2: time \"1.0000001\": not a time; write seconds with up to six decimals, such as 12.5",
@@ -316,7 +334,7 @@ fn the_limiters_are_listed() {
     assert!(output.status.success());
     let forms: Vec<&str> =
         text(&output.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
-    assert_eq!(forms.len(), 11);
+    assert_eq!(forms.len(), 14);
     assert_eq!(forms[0], "exim 10/1m strict");
-    assert_eq!(decisions(&forms, "time\n0\n").len(), 11);
+    assert_eq!(decisions(&forms, "time\n0\n").len(), 14);
 }

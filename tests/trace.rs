@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use ratescope::estimate::exact::ExactWindow;
-use ratescope::lab::scope::{Named, Scope, Settings};
+use ratescope::lab::run::Named;
+use ratescope::lab::scope::{Scope, Settings};
 use ratescope::lab::trace::{COLUMNS, Trace};
 use ratescope::{Span, Time};
 
@@ -24,7 +25,7 @@ fn every_level_tells_the_same_story() {
         let columns = trace.columns(Time::ZERO, scope.now(), seconds);
         let events: u64 = columns.iter().map(|c| c.events()).sum();
         assert_eq!(events, trace.total(), "events at {seconds} s a column");
-        assert!(columns.is_sorted_by(|a, b| a.last < b.first), "order at {seconds} s");
+        assert!(columns.is_sorted_by(|a, b| a.last() < b.first), "order at {seconds} s");
         let high = columns.iter().map(|c| c.rate.high).fold(0.0, f64::max);
         let finest = trace.columns(Time::ZERO, scope.now(), 0.0).into_iter().map(|c| c.rate.high);
         assert_eq!(high, finest.fold(0.0, f64::max), "the peak at {seconds} s a column");
@@ -37,7 +38,7 @@ fn a_column_holds_everything_between_its_points() {
     let trace = scope.instrument().trace();
     let fine = trace.columns(Time::ZERO, scope.now(), 0.0);
     for coarse in trace.columns(Time::ZERO, scope.now(), 1.0) {
-        let inside = fine.iter().filter(|c| coarse.first <= c.first && c.last <= coarse.last);
+        let inside = fine.iter().filter(|c| coarse.first <= c.first && c.last() <= coarse.last());
         for column in inside {
             assert!(coarse.rate.low <= column.rate.low && column.rate.high <= coarse.rate.high);
             assert!(coarse.smoothed.low <= column.smoothed.low);

@@ -1,8 +1,8 @@
 //! The same input gives the same bits in the page as natively, where `tests/bits.rs` wrote them,
-//! and the same texts, though in the page it is the browser that reads and prints numbers.
+//! and the same texts.
 //!
-//! `wasm-pack test --headless --chrome -- --features lab --test web`
-#![cfg(all(feature = "lab", target_arch = "wasm32"))]
+//! `wasm-pack test --headless --chrome -- --features page --test web`
+#![cfg(all(feature = "page", target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,139 +1,79 @@
-// The comparison: a row of controls over each lane of the graph.
-import load, { Compare } from "./pkg/compare.js";
-import { $, on, start } from "./shared.js";
-
-/** Text changes at most this often, in milliseconds; faster can't be read. */
-const READABLE = 100;
-
-/** A screen reader is told at most this often, in milliseconds. */
-const POLITE = 10_000;
+// Compare: besides what every view has, a row of controls over each lane of the graph. Lane n is the
+// setting lane-n, and all of them together are the setting lanes.
+import { $, changed, on, page, start, wrong } from "./page.js";
 
 /** One row a lane, in their order. */
-let rows = [];
+const rows = [];
 
-/** As many rows as there are lanes, each with its rule unless someone is typing there. */
-function shown(page) {
-  // What was done is seen and said at once.
-  told = written = -Infinity;
-  const rules = page.rules();
-  while (rows.length > rules.length) rows.pop().remove();
-  while (rows.length < rules.length) rows.push(row(page, rows.length));
-  rules.forEach((rule, i) => {
-    const { box } = rows[i];
-    const busy = box === document.activeElement || box.ariaInvalid === "true";
-    if (!busy || box.dataset.rule !== rule) {
-      box.value = rule;
-      say(rows[i], rule, "");
-    }
-    rows[i].title = page.about(i);
-    for (const [name, end] of [["up", 0], ["down", rules.length - 1]]) rows[i].querySelector(`.${name}`).disabled = i === end;
-    rows[i].querySelector(".remove").disabled = rules.length === 1;
+/** As many rows as there are lanes. */
+function shown() {
+  const lanes = page.get("lanes").split(";").length;
+  while (rows.length > lanes) rows.pop().remove();
+  while (rows.length < lanes) rows.push(row(rows.length));
+  rows.forEach((row, i) => {
+    row.title = page.about(`lane-${i + 1}`);
+    row.querySelector(".up").disabled = i === 0;
+    row.querySelector(".down").disabled = i === lanes - 1;
+    row.querySelector(".remove").disabled = lanes === 1;
   });
-  $("graph").style.height = `${page.height()}px`;
 }
 
 /** The row of lane `i`, wired. */
-function row(page, i) {
+function row(i) {
   const row = $("lane").content.cloneNode(true).firstElementChild;
   row.style.setProperty("--lane", i);
   row.classList.add(`lane-${(i % 8) + 1}`);
   row.querySelector(".number").textContent = i + 1;
-  row.box = row.querySelector("input");
-  row.box.ariaLabel = `Lane ${i + 1}, its limiter`;
   row.querySelector(".error").id = `lane-${i + 1}-error`;
+  row.box = row.querySelector("input");
+  row.box.name = `lane-${i + 1}`;
+  row.box.ariaLabel = `Lane ${i + 1}, its limiter`;
   row.box.setAttribute("aria-describedby", `lane-${i + 1}-error`);
-  row.outputs = row.querySelectorAll("output");
-  ["allowed", "refused", "share"].forEach((name, k) => { row.outputs[k].id = `${name}-${i + 1}`; });
-  on(row.box, "input", () => {
-    const error = page.change_lane(i, row.box.value);
-    say(row, page.rules()[i], error);
+  for (const output of row.querySelectorAll("output")) output.id = `${output.className}-${i + 1}`;
+
+  /** Puts another list of lanes in force and the focus on one of them, since its button may be gone. */
+  const lanes = (change, focus) => {
+    const lanes = page.get("lanes").split(";");
+    change(lanes);
+    page.set("lanes", lanes.join(";"));
     changed();
-  });
-  on(row.box, "blur", () => shown(page));
-  const act = (name, label, act) => {
+    rows[focus].box.focus();
+  };
+  const move = (to) => {
+    if (to >= 0 && to < rows.length) lanes((lanes) => lanes.splice(to, 0, ...lanes.splice(i, 1)), to);
+  };
+  const button = (name, label, step) => {
     const button = row.querySelector(`.${name}`);
     button.ariaLabel = `${label} lane ${i + 1}`;
-    on(button, "click", () => { act(); changed(); });
+    on(button, "click", step);
   };
-  const move = (to) => { if (to >= 0 && to < rows.length) { page.move_lane(i, to); rows[to].box.focus(); } };
-  act("up", "Move up", () => move(i - 1));
-  act("down", "Move down", () => move(i + 1));
-  act("remove", "Remove", () => { page.remove_lane(i); rows[Math.max(0, i - 1)].box.focus(); });
+  button("up", "Move up", () => move(i - 1));
+  button("down", "Move down", () => move(i + 1));
+  button("remove", "Remove", () => lanes((lanes) => lanes.splice(i, 1), Math.max(0, i - 1)));
   on(row.box, "keydown", (event) => {
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (!event.altKey || by === undefined) return;
+    if (!event.altKey || !by) return;
     event.preventDefault();
     move(i + by);
-    changed();
   });
   $("lanes").append(row);
   return row;
 }
 
-/** Shows what is wrong with a lane's text; `rule` is in force. */
-function say(row, rule, error) {
-  row.box.dataset.rule = rule;
-  row.box.ariaInvalid = String(error !== "");
-  row.querySelector(".error").textContent = error && `${error}. Still ${rule}.`;
-}
-
-let written = -Infinity;
-let told = -Infinity;
-
-/** Writes the counters, if it is time. */
-function drawn(page, now) {
-  $("live").hidden = page.is_live();
-  if (now - written < READABLE) return;
-  written = now;
-  const texts = page.texts();
-  const counts = page.counts();
-  rows.forEach((row, i) => {
-    row.outputs.forEach((output, k) => {
-      if (output.textContent !== texts[4 * i + k]) output.textContent = texts[4 * i + k];
-    });
-    row.outputs[0].dataset.value = counts[2 * i];
-    row.outputs[1].dataset.value = counts[2 * i + 1];
+/** The box below the lanes, for another one. */
+function wire() {
+  const add = () => {
+    const error = page.set(`lane-${rows.length + 1}`, $("add").value);
+    if (!error) $("add").value = "";
+    changed();
+    wrong($("add"), error);
+  };
+  on($("add-lane"), "click", add);
+  on($("add"), "keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    add();
   });
-  $("sent").dataset.value = page.sent();
-  $("sent").textContent = page.sent().toLocaleString("en").replaceAll(",", " ");
-  if ($("note").textContent !== page.note()) $("note").textContent = page.note();
-  if (now - told >= POLITE) {
-    told = now;
-    $("summary").textContent = page.summary();
-  }
 }
 
-/** Shows what was done and keeps it in the address. */
-let changed;
-
-start({
-  load,
-  View: Compare,
-  boxes: ["budget", "cost", "auto-rate", "seed", "script"],
-  selects: ["pattern", "speed", "window"],
-  ticks: ["auto"],
-  wire(page, after) {
-    changed = after;
-    const wrong = (error) => {
-      $("add-error").textContent = error;
-      $("add").ariaInvalid = String(error !== "");
-    };
-    const add = () => {
-      const error = page.add_lane($("add").value);
-      wrong(error);
-      if (!error) $("add").value = "";
-      changed();
-    };
-    // A link begins anew: before it is followed, no box has anything wrong to keep.
-    const forget = () => {
-      wrong("");
-      rows.forEach(({ box }) => { delete box.dataset.rule; });
-    };
-    on(window, "hashchange", forget);
-    on($("scenarios"), "click", forget, true);
-    on($("add-lane"), "click", add);
-    on($("add"), "keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); add(); } });
-  },
-  shown,
-  drawn,
-});
+start({ wire, shown });

@@ -36,7 +36,7 @@ fn main() {
     if is_asked("one-key") {
         one_key::print(if full { 301 } else { 1 });
     }
-    let (keys, rounds) = if full { (1_000_000, 41) } else { (10_000, 1) };
+    let (keys, rounds) = if full { (1_000_000, 31) } else { (10_000, 1) };
     if is_asked("many-keys") {
         many_keys::print(keys, rounds);
     }

@@ -27,6 +27,13 @@ pub fn decay(x: f64) -> Decay {
     }
 }
 
+/// What is left after `x` time constants, from 0 to infinity, where the mean is not wanted: `exp`
+/// is faster than `expm1`, and loses nothing of it.
+#[inline(always)]
+pub(crate) fn left(x: f64) -> f64 {
+    if x < 1.0 / 128.0 { decay(x).left } else { libm::exp(-x) }
+}
+
 /// From one call of the library: below ln 2, where the loss 1 - e^-x is less than a half, it is
 /// found by `expm1`, and what is left is one minus it; above, what is left is found by `exp`, and
 /// it is less than a half. The smaller of the two is found and the larger is the difference, so

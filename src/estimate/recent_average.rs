@@ -22,7 +22,7 @@
 //! * **A long silence:** N decays to nothing and the next event starts again.
 //! * **More than f64 can hold:** N stays at the largest number, and decays from there.
 
-use super::decay::decay;
+use super::decay::left;
 use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 
@@ -58,18 +58,19 @@ impl RecentAverage {
 
     /// Events per second at `now`, as estimated from the events before.
     pub fn estimate(&self, last: Impulse, now: Time) -> f64 {
-        self.lambda() * self.remembered(last, now).size
+        let lambda = self.lambda();
+        lambda * remembered(lambda, last, now).size
     }
 
     /// The impulse after an event of cost `cost` (finite, at least 0) at `now`.
     pub fn add(&self, last: Impulse, now: Time, cost: f64) -> Impulse {
-        self.remembered(last, now).plus(cost)
+        remembered(self.lambda(), last, now).plus(cost)
     }
+}
 
-    /// What is left of the impulse at `now`.
-    #[inline(always)]
-    pub(crate) fn remembered(&self, last: Impulse, now: Time) -> Impulse {
-        let gap = larger(0.0, now.since(last.at));
-        Impulse { size: last.size * decay(self.lambda() * gap).left, at: now }
-    }
+/// What is left of the impulse at `now`.
+#[inline(always)]
+pub(crate) fn remembered(lambda: f64, last: Impulse, now: Time) -> Impulse {
+    let gap = larger(0.0, now.since(last.at));
+    Impulse { size: last.size * left(lambda * gap), at: now }
 }

@@ -110,7 +110,7 @@ impl Trace {
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Vec<&Column> {
         let level = self.level(from, seconds);
         let complete = &self.levels[level].complete;
-        let start = complete.partition_point(|c| c.last < from).saturating_sub(1);
+        let start = complete.partition_point(|c| c.last() < from).saturating_sub(1);
         // What has not reached this level yet is filling at the levels below it, newest last.
         let filling = self.levels[..=level].iter().rev().filter_map(|l| l.filling.as_ref());
         let mut columns = Vec::with_capacity(complete.len() - start + level + 1);
@@ -130,7 +130,7 @@ impl Trace {
     pub fn total_at(&self, at: Time) -> Option<u64> {
         let level = self.level(at, 0.0);
         match self.last_before(level, at) {
-            Some(column) if column.last <= at => Some(column.total),
+            Some(column) if column.last() <= at => Some(column.total),
             Some(column) => Some(column.total - column.events()),
             None if self.levels[level].dropped => None,
             None => Some(0),

@@ -32,6 +32,8 @@
 //! It promises that, and no number of events in a window. It surprises a sender whose habit grows
 //! faster than the bound, and one that comes back from a long holiday: it starts at the floor.
 //!
+//! Where nights are not like days, [`by_hour`](super::by_hour) learns a habit for each hour.
+//!
 //! The level is R with the event, in events per decay interval, and the limit is L.
 //!
 //! # The edges
@@ -41,6 +43,7 @@
 //!   pass a little later and never after that.
 
 use super::exim::Mode;
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
 use crate::estimate::exim::{Exim as Estimator, Measured};
@@ -159,7 +162,7 @@ impl Adaptive {
         Span::from_secs(seconds).unwrap_or(Span::ZERO)
     }
 
-    fn limit(&self, smoothed: f64) -> f64 {
+    pub(super) fn limit(&self, smoothed: f64) -> f64 {
         self.floor.max(self.factor * smoothed)
     }
 
@@ -168,26 +171,26 @@ impl Adaptive {
         state.rate.min(self.limit(state.smoothed))
     }
 
-    fn measure(&self, state: &Habit, now: Time, cost: f64) -> f64 {
+    pub(super) fn measure(&self, state: &Habit, now: Time, cost: f64) -> f64 {
         self.estimator().measure(Some(self.measured(state)), now, self.mode.cost(cost)).rate
     }
 
-    fn measured(&self, state: &Habit) -> Measured {
+    pub(super) fn measured(&self, state: &Habit) -> Measured {
         Measured { rate: state.rate, at: state.at }
     }
 
     /// When the rate has decayed so far that an event of cost `cost` reads `target`.
-    fn decayed(&self, state: &Habit, cost: f64, target: f64) -> Time {
+    pub(super) fn decayed(&self, state: &Habit, cost: f64, target: f64) -> Time {
         let periods = Estimator::periods_until(state.rate, cost, target);
         self.later(state.at, periods * self.smoothed.decay.secs())
     }
 
     /// When the habit is highest, if nothing is counted.
-    fn peak(&self, state: &Habit) -> Time {
+    pub(super) fn peak(&self, state: &Habit) -> Time {
         self.later(state.at, self.smoothed.peak_after(state.smoothed, self.lesson(state)))
     }
 
-    fn later(&self, at: Time, seconds: f64) -> Time {
+    pub(super) fn later(&self, at: Time, seconds: f64) -> Time {
         at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))
     }
 }
@@ -274,6 +277,26 @@ impl Limiter for Adaptive {
     /// The limit is learned, so there is no number; see [`highest_after`](Self::highest_after).
     fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
         f64::INFINITY
+    }
+}
+
+impl Keep for Adaptive {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::Adaptive, [self.smoothed.decay, self.smoothed.increase])
+    }
+
+    fn keep(&self, state: &Habit, _now: Time) -> Content {
+        Content::Habit(*state)
+    }
+
+    fn restore(&self, content: &Content) -> Option<Habit> {
+        let Content::Habit(state) = *content else { return None };
+        Some(state)
+    }
+
+    /// It is of f64 anyway.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        Ok(())
     }
 }
 

@@ -17,11 +17,16 @@
 //! ```
 
 use super::adaptive::{Adaptive, Habit};
+use super::by_hour::{ByHour, Habits};
 use super::earrrl::Earrrl;
+use super::envoy::{self, Envoy};
 use super::exim::Exim;
 use super::fixed_window::{self, FixedWindow};
 use super::gcra::{self, Gcra};
+use super::haproxy::{self, Haproxy};
+use super::kept::{Content, Keep, Shape};
 use super::leaky_bucket::{self, LeakyBucket};
+use super::nginx::{self, Nginx};
 use super::sliding_counter::{self, SlidingCounter};
 use super::sliding_log::SlidingLog;
 use super::sliding_window::{History, SlidingWindow};
@@ -31,7 +36,7 @@ use crate::estimate::exim::Measured;
 use crate::estimate::recent_average::Impulse;
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
-use crate::text::ParseError;
+use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use core::fmt;
 use core::str::FromStr;
@@ -60,9 +65,17 @@ pub enum AnyLimiter {
     SlidingLog(SlidingLog),
     /// See [`super::adaptive`].
     Adaptive(Adaptive),
+    /// See [`super::by_hour`].
+    ByHour(ByHour),
+    /// See [`super::nginx`].
+    Nginx(Nginx),
+    /// See [`super::haproxy`].
+    Haproxy(Haproxy),
+    /// See [`super::envoy`].
+    Envoy(Envoy),
 }
 
-/// The state of the limiter of the same name: 32 bytes, and what a log holds.
+/// The state of the limiter of the same name: 32 bytes, and what a log or the habits of 24 hours hold.
 ///
 /// With a limiter of another kind it counts as fresh, and is replaced when something is counted.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +92,10 @@ pub enum AnyState {
     SlidingCounter(sliding_counter::State),
     SlidingLog(Box<History>),
     Adaptive(Habit),
+    ByHour(Box<Habits>),
+    Nginx(nginx::State),
+    Haproxy(haproxy::State),
+    Envoy(envoy::State),
 }
 
 /// `$body` for the limiter and its own kind of state; `$other` when the state is of another kind.
@@ -95,6 +112,10 @@ macro_rules! matched {
             (AnyLimiter::SlidingCounter($l), AnyState::SlidingCounter($s)) => $body,
             (AnyLimiter::SlidingLog($l), AnyState::SlidingLog($s)) => $body,
             (AnyLimiter::Adaptive($l), AnyState::Adaptive($s)) => $body,
+            (AnyLimiter::ByHour($l), AnyState::ByHour($s)) => $body,
+            (AnyLimiter::Nginx($l), AnyState::Nginx($s)) => $body,
+            (AnyLimiter::Haproxy($l), AnyState::Haproxy($s)) => $body,
+            (AnyLimiter::Envoy($l), AnyState::Envoy($s)) => $body,
             _ => $other,
         }
     };
@@ -114,6 +135,32 @@ macro_rules! each {
             AnyLimiter::SlidingCounter($l) => $body,
             AnyLimiter::SlidingLog($l) => $body,
             AnyLimiter::Adaptive($l) => $body,
+            AnyLimiter::ByHour($l) => $body,
+            AnyLimiter::Nginx($l) => $body,
+            AnyLimiter::Haproxy($l) => $body,
+            AnyLimiter::Envoy($l) => $body,
+        }
+    };
+}
+
+/// The state of the limiter, whichever it is, with `$body` in it.
+macro_rules! stated {
+    ($limiter:expr, |$l:ident| $body:expr) => {
+        match $limiter {
+            AnyLimiter::Exim($l) => AnyState::Exim($body),
+            AnyLimiter::Earrrl($l) => AnyState::Earrrl($body),
+            AnyLimiter::TokenBucket($l) => AnyState::TokenBucket($body),
+            AnyLimiter::Gcra($l) => AnyState::Gcra($body),
+            AnyLimiter::LeakyBucket($l) => AnyState::LeakyBucket($body),
+            AnyLimiter::FixedWindow($l) => AnyState::FixedWindow($body),
+            AnyLimiter::SlidingWindow($l) => AnyState::SlidingWindow(Box::new($body)),
+            AnyLimiter::SlidingCounter($l) => AnyState::SlidingCounter($body),
+            AnyLimiter::SlidingLog($l) => AnyState::SlidingLog(Box::new($body)),
+            AnyLimiter::Adaptive($l) => AnyState::Adaptive($body),
+            AnyLimiter::ByHour($l) => AnyState::ByHour(Box::new($body)),
+            AnyLimiter::Nginx($l) => AnyState::Nginx($body),
+            AnyLimiter::Haproxy($l) => AnyState::Haproxy($body),
+            AnyLimiter::Envoy($l) => AnyState::Envoy($body),
         }
     };
 }
@@ -138,6 +185,30 @@ impl AnyLimiter {
         }
     }
 
+    /// What the states are made by, as opposed to what they are held against: see
+    /// [`kept`](super::kept).
+    pub fn shape(&self) -> Shape {
+        each!(self, |l| l.shape())
+    }
+
+    /// Whether the same decisions can be computed with f64 alone, in the domain that
+    /// [`in_f64`](super::in_f64) derives.
+    ///
+    /// # Errors
+    /// When one of its numbers is beyond that domain.
+    pub fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        each!(self, |l| l.exact_in_f64())
+    }
+
+    pub(super) fn content(&self, state: &AnyState, now: Time) -> Content {
+        let initial = || self.content(&self.initial(), now);
+        matched!(self, state, |l, s| l.keep(s, now), initial())
+    }
+
+    pub(super) fn state(&self, content: &Content) -> Option<AnyState> {
+        Some(stated!(self, |l| l.restore(content)?))
+    }
+
     /// Makes `state` one of this limiter's kind.
     fn own(&self, state: &mut AnyState) {
         if !matched!(self, &*state, |_l, _s| true, false) {
@@ -150,18 +221,7 @@ impl Limiter for AnyLimiter {
     type State = AnyState;
 
     fn initial(&self) -> AnyState {
-        match self {
-            AnyLimiter::Exim(l) => AnyState::Exim(l.initial()),
-            AnyLimiter::Earrrl(l) => AnyState::Earrrl(l.initial()),
-            AnyLimiter::TokenBucket(l) => AnyState::TokenBucket(l.initial()),
-            AnyLimiter::Gcra(l) => AnyState::Gcra(l.initial()),
-            AnyLimiter::LeakyBucket(l) => AnyState::LeakyBucket(l.initial()),
-            AnyLimiter::FixedWindow(l) => AnyState::FixedWindow(l.initial()),
-            AnyLimiter::SlidingWindow(l) => AnyState::SlidingWindow(Box::new(l.initial())),
-            AnyLimiter::SlidingCounter(l) => AnyState::SlidingCounter(l.initial()),
-            AnyLimiter::SlidingLog(l) => AnyState::SlidingLog(Box::new(l.initial())),
-            AnyLimiter::Adaptive(l) => AnyState::Adaptive(l.initial()),
-        }
+        stated!(self, |l| l.initial())
     }
 
     fn peek(&self, state: &AnyState, now: Time, cost: f64) -> Outcome {

@@ -24,6 +24,8 @@
 //!   clock was set back for good, and the bucket is set to full.
 
 use super::amount::{amount, events, limit};
+use super::in_f64;
+use super::kept::{Content, Filled};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -143,6 +145,44 @@ impl Bucket {
         let room = (self.full - self.fill(by_clock)).max(0);
         let whole = room.unsigned_abs() / u128::from(self.per_millionth);
         events(u64::try_from(whole).unwrap_or(u64::MAX))
+    }
+
+    /// What is in the bucket, in plain units: as of `now`, or where that is empty or more than can
+    /// be believed, as of the nearest microsecond at which it is neither. So nothing is lost, also
+    /// where time runs backwards.
+    pub(super) fn keep(&self, by_clock: i128, now: Time) -> Content {
+        let up = |parts: i128| parts.unsigned_abs().div_ceil(u128::from(self.per_micro));
+        let too_much = (by_clock - 2 * self.full).max(0);
+        let shift = up(too_much).cast_signed() - up(by_clock.min(0)).cast_signed();
+        let at = i64::try_from(shift).ok().and_then(|shift| now.as_micros().checked_add(shift));
+        let parts = by_clock - shift * i128::from(self.per_micro);
+        let (at, parts) = at.map_or((i64::MIN, 0), |at| (at, parts.max(0).unsigned_abs()));
+        let of = u128::from(self.per_millionth);
+        let millionths = u64::try_from(parts / of).unwrap_or(u64::MAX);
+        let part = (parts % of) as u64;
+        let of = if part > 0 { self.per_millionth } else { 1 };
+        Content::Filled(Filled { at: Time::from_micros(at), millionths, part, of })
+    }
+
+    /// The parts that were in a bucket, at the time that is kept with them, as far as this one
+    /// holds them; a fraction in other units than its own is forgotten.
+    pub(super) fn restore(&self, content: &Content) -> Option<(i128, Time)> {
+        let Content::Filled(Filled { at, millionths, part, of }) = content else { return None };
+        let part = if *of == self.per_millionth { i128::from(*part) } else { 0 };
+        Some(((self.parts(*millionths) + part).min(2 * self.full), *at))
+    }
+
+    /// The same as the instant at which all is drained, in parts from the origin of time.
+    pub(super) fn restore_due(&self, content: &Content) -> Option<Parts> {
+        let (parts, at) = self.restore(content)?;
+        let never = parts == 0 && at == super::LONG_AGO;
+        let due = || Parts::new(parts + self.drained(Time::ZERO, at));
+        Some(if never { Parts::LONG_AGO } else { due() })
+    }
+
+    pub(super) fn exact_in_f64(&self, what: &'static str) -> Result<(), BadNumber> {
+        in_f64::amount(what, (self.full / i128::from(self.per_millionth)) as u64)?;
+        in_f64::rate(self.per_micro, self.per_millionth)
     }
 
     /// The whole bucket at once, and what drains from then to the end of the window.

@@ -24,9 +24,10 @@
 //! total <= (limit/λ + w) (1 + λ s)
 //! ```
 
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, SHORTEST, amount, is_cost};
-use crate::estimate::recent_average::{Impulse, RecentAverage as Estimator};
+use crate::estimate::recent_average::{Impulse, RecentAverage as Estimator, remembered};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -41,6 +42,8 @@ const FORGOTTEN: f64 = 1e-6;
 pub struct Earrrl {
     limit: Rate,
     estimator: Estimator,
+    /// λ of the estimator, so that no decision divides.
+    lambda: f64,
 }
 
 impl Earrrl {
@@ -55,7 +58,8 @@ impl Earrrl {
             let want = "at least a microsecond";
             return Err(BadNumber { what: "the half-life", given: half_life.secs(), want });
         }
-        Ok(Earrrl { limit, estimator: Estimator { half_life } })
+        let estimator = Estimator { half_life };
+        Ok(Earrrl { limit, estimator, lambda: estimator.lambda() })
     }
 
     /// The limit.
@@ -70,12 +74,12 @@ impl Earrrl {
 
     /// Events in a period of the limit, as estimated from the events before `now`.
     pub fn level(&self, state: Impulse, now: Time) -> f64 {
-        self.reading(self.estimator.remembered(state, now))
+        self.reading(remembered(self.lambda, state, now))
     }
 
     /// Events in a period of the limit, at the instant of the impulse.
     fn reading(&self, impulse: Impulse) -> f64 {
-        self.estimator.lambda() * impulse.size * self.limit.per().secs()
+        self.lambda * impulse.size * self.limit.per().secs()
     }
 
     fn outcome(&self, level: f64, cost: f64) -> Outcome {
@@ -89,12 +93,12 @@ impl Earrrl {
 
     /// The size of the impulse at which the estimate is the limit: limit/λ.
     fn brim(&self) -> f64 {
-        self.limit.per_second() / self.estimator.lambda()
+        self.limit.per_second() / self.lambda
     }
 
     /// When an impulse that is `times` as large as is wanted has decayed to that.
     fn decayed(&self, state: Impulse, times: f64) -> Time {
-        let seconds = libm::log(times).max(0.0) / self.estimator.lambda();
+        let seconds = libm::log(times).max(0.0) / self.lambda;
         state.at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))
     }
 }
@@ -115,7 +119,7 @@ impl Limiter for Earrrl {
     /// In one exponential instead of two.
     #[inline]
     fn check(&self, state: &mut Impulse, now: Time, cost: f64) -> Outcome {
-        let left = self.estimator.remembered(*state, now);
+        let left = remembered(self.lambda, *state, now);
         if is_cost(cost) {
             *state = left.plus(cost);
         }
@@ -142,7 +146,7 @@ impl Limiter for Earrrl {
     /// The cost that brings the estimate up to the limit. An event that costs more still passes.
     fn remaining(&self, state: &Impulse, now: Time) -> f64 {
         let room = self.limit.count() - self.level(*state, now);
-        (room / self.limit.per().secs() / self.estimator.lambda()).max(0.0)
+        (room / self.limit.per().secs() / self.lambda).max(0.0)
     }
 
     /// Until less than a millionth of an event is remembered, or less than the limit where that is
@@ -153,7 +157,27 @@ impl Limiter for Earrrl {
 
     /// As derived above.
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
-        (self.brim() + cost) * (1.0 + self.estimator.lambda() * window.secs())
+        (self.brim() + cost) * (1.0 + self.lambda * window.secs())
+    }
+}
+
+impl Keep for Earrrl {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::Earrrl, [self.estimator.half_life])
+    }
+
+    fn keep(&self, state: &Impulse, _now: Time) -> Content {
+        Content::Impulse(*state)
+    }
+
+    fn restore(&self, content: &Content) -> Option<Impulse> {
+        let Content::Impulse(state) = *content else { return None };
+        Some(state)
+    }
+
+    /// It is of f64 anyway.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        Ok(())
     }
 }
 

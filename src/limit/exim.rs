@@ -33,12 +33,13 @@
 //! total <= m + (m + w/2) s
 //! ```
 
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, is_cost};
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
-use crate::text::ParseError;
+use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use core::fmt;
 use core::str::FromStr;
@@ -236,6 +237,26 @@ impl Limiter for Exim {
         let periods = window.secs() / self.limit.per().secs();
         let seen = 1.0 - unseen * self.estimator().least_gap() / cost;
         if seen > 0.0 { (limit + unseen * periods) / seen } else { f64::INFINITY }
+    }
+}
+
+impl Keep for Exim {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::Exim, [self.limit.per()])
+    }
+
+    fn keep(&self, state: &Measured, _now: Time) -> Content {
+        Content::Measured(*state)
+    }
+
+    fn restore(&self, content: &Content) -> Option<Measured> {
+        let Content::Measured(state) = *content else { return None };
+        Some(state)
+    }
+
+    /// It is of f64 anyway.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        Ok(())
     }
 }
 

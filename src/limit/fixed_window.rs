@@ -18,6 +18,8 @@
 
 use super::Limiter;
 use super::amount::{amount, events, touched, window};
+use super::in_f64;
+use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -119,6 +121,25 @@ impl Limiter for FixedWindow {
 
     fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         events(self.most) * touched(window.micros_up(), self.period) as f64
+    }
+}
+
+impl Keep for FixedWindow {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::FixedWindow, [Span::micros(self.period.unsigned_abs())])
+    }
+
+    fn keep(&self, state: &State, _now: Time) -> Content {
+        Content::Window { number: state.window, counted: state.counted }
+    }
+
+    fn restore(&self, content: &Content) -> Option<State> {
+        let Content::Window { number, counted } = *content else { return None };
+        Some(State { window: number, counted })
+    }
+
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        in_f64::window(self.most, self.period)
     }
 }
 

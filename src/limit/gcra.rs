@@ -13,6 +13,7 @@
 
 use super::Limiter;
 use super::bucket::{Bucket, Parts};
+use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::{BadNumber, Decimal};
@@ -85,6 +86,24 @@ impl Limiter for Gcra {
 
     fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         self.0.max_admitted(window)
+    }
+}
+
+impl Keep for Gcra {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::Bucket, [])
+    }
+
+    fn keep(&self, state: &State, now: Time) -> Content {
+        self.0.keep(self.until_due(state, now), now)
+    }
+
+    fn restore(&self, content: &Content) -> Option<State> {
+        self.0.restore_due(content).map(|due| State { due })
+    }
+
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        self.0.exact_in_f64("the burst")
     }
 }
 

@@ -15,7 +15,10 @@
 //!   back by more than the window, the blocks move back with it.
 
 use super::amount::{amount, events, touched};
+use super::in_f64;
+use super::kept::Content;
 use crate::outcome::{Outcome, Retry};
+use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use std::collections::VecDeque;
 
@@ -151,6 +154,35 @@ impl Window {
     pub(super) fn max_admitted(&self, window: Span) -> f64 {
         let blocks = touched(window.micros_up(), self.width);
         events(self.most) * (1 + (blocks - 1) / self.blocks) as f64
+    }
+
+    pub(super) fn keep(&self, history: &History) -> Content {
+        Content::Blocks(history.blocks.iter().copied().collect())
+    }
+
+    /// The blocks that were kept, perhaps by a limit that had room for more of them. Then those
+    /// before the latest that fill the window can't matter, since they leave it first. If there
+    /// are still too many, neighbours become one that leaves with the first.
+    pub(super) fn restore(&self, content: &Content) -> Option<History> {
+        let Content::Blocks(all) = content else { return None };
+        let (mut kept, mut total) = (all.as_slice(), 0u64);
+        if kept.len() > self.capacity {
+            let enough = all.iter().rposition(|(_, amount)| {
+                total = total.saturating_add(*amount);
+                total >= self.most
+            });
+            kept = all.get(enough.unwrap_or(0)..).unwrap_or_default();
+        }
+        let sum = |blocks: &[(i64, u64)]| {
+            blocks.iter().fold(0u64, |sum, (_, amount)| sum.saturating_add(*amount))
+        };
+        let together = kept.chunks(kept.len().div_ceil(self.capacity).max(1));
+        let blocks = together.flat_map(|some| Some((some.first()?.0, sum(some)))).collect();
+        Some(History { blocks, total: sum(kept) })
+    }
+
+    pub(super) fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        in_f64::window(self.most, self.blocks.saturating_mul(self.width))
     }
 }
 

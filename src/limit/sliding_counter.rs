@@ -27,6 +27,8 @@
 //!   than a period before, the clock was set back, and the level moves with it.
 
 use super::amount::{amount, events, touched, window};
+use super::in_f64;
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -178,6 +180,26 @@ impl Limiter for SlidingCounter {
 
     fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         events(self.most) * touched(window.micros_up(), self.period) as f64
+    }
+}
+
+impl Keep for SlidingCounter {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::SlidingCounter, [Span::micros(self.period.unsigned_abs())])
+    }
+
+    fn keep(&self, state: &State, _now: Time) -> Content {
+        let State { at, previous, current } = *state;
+        Content::Counter { at, previous, current }
+    }
+
+    fn restore(&self, content: &Content) -> Option<State> {
+        let Content::Counter { at, previous, current } = *content else { return None };
+        Some(State { at, previous, current })
+    }
+
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        in_f64::window(self.most, self.period)
     }
 }
 

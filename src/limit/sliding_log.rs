@@ -16,6 +16,7 @@
 use super::Limiter;
 use super::amount::window;
 use super::history::{History, Window, limit_by_window};
+use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -63,6 +64,24 @@ impl SlidingLog {
 }
 
 limit_by_window!(SlidingLog);
+
+impl Keep for SlidingLog {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::SlidingLog, [self.limit.per().whole_micros()])
+    }
+
+    fn keep(&self, state: &History, _now: Time) -> Content {
+        self.window.keep(state)
+    }
+
+    fn restore(&self, content: &Content) -> Option<History> {
+        self.window.restore(content)
+    }
+
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        self.window.exact_in_f64()
+    }
+}
 
 /// As in `sliding-log 10/1s`.
 impl fmt::Display for SlidingLog {

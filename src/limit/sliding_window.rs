@@ -18,6 +18,7 @@
 use super::Limiter;
 use super::amount::window;
 use super::history::{Window, limit_by_window};
+use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -71,6 +72,25 @@ impl SlidingWindow {
 }
 
 limit_by_window!(SlidingWindow);
+
+impl Keep for SlidingWindow {
+    fn shape(&self) -> Shape {
+        let spans = [self.limit.per(), self.precision].map(Span::whole_micros);
+        Shape::new(Algorithm::SlidingWindow, spans)
+    }
+
+    fn keep(&self, state: &History, _now: Time) -> Content {
+        self.window.keep(state)
+    }
+
+    fn restore(&self, content: &Content) -> Option<History> {
+        self.window.restore(content)
+    }
+
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        self.window.exact_in_f64()
+    }
+}
 
 /// As in `sliding-window 240/1h precision 1m`.
 impl fmt::Display for SlidingWindow {

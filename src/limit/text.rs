@@ -2,11 +2,15 @@
 
 use super::adaptive::Adaptive;
 use super::any::AnyLimiter;
+use super::by_hour::{ByHour, DAY, Day, signed};
 use super::earrrl::Earrrl;
+use super::envoy::Envoy;
 use super::exim::{Exim, Mode};
 use super::fixed_window::FixedWindow;
 use super::gcra::Gcra;
+use super::haproxy::{Counts, Haproxy};
 use super::leaky_bucket::LeakyBucket;
+use super::nginx::{Delay, Nginx};
 use super::sliding_counter::SlidingCounter;
 use super::sliding_log::SlidingLog;
 use super::sliding_window::SlidingWindow;
@@ -86,9 +90,27 @@ pub const FORMS: &[Form] = &[
     },
     Form {
         name: "adaptive",
-        words: "xFACTOR decay SPAN [increase SPAN] floor N [leaky|strict|readonly]",
+        words: "xFACTOR decay SPAN [increase SPAN] floor N [by hour [offset ±SPAN] [day SPAN]] [leaky|strict|readonly]",
         example: "adaptive x3 decay 1m increase 1h floor 5",
-        about: "below a multiple of the sender's own habit; increase of 60 decays and leaky unless said",
+        about: "below a multiple of the sender's own habit, or of its habit at this hour of the day; increase of 60 decays (by hour 7 days), offset of 0, day of 24h and leaky unless said",
+    },
+    Form {
+        name: "nginx",
+        words: "RATE [burst N] [nodelay|delay N]",
+        example: "nginx 10/1s burst 20 nodelay",
+        about: "as nginx's limit_req: not ahead of the rate by more than the burst; none, and all wait, unless said",
+    },
+    Form {
+        name: "haproxy",
+        words: "RATE [allowed]",
+        example: "haproxy 20/10s",
+        about: "as HAProxy's http_req_rate: so many in the window of the sender and the fading share of the last; the refused count unless said",
+    },
+    Form {
+        name: "envoy",
+        words: "RATE [burst N]",
+        example: "envoy 5/1s burst 10",
+        about: "as Envoy's local rate limit: there are tokens left; burst of the count unless said",
     },
 ];
 
@@ -188,6 +210,24 @@ impl<'a> Reader<'a> {
             }
             "sliding-counter" => SlidingCounter::new(rate).map(AnyLimiter::SlidingCounter),
             "sliding-log" => SlidingLog::new(rate).map(AnyLimiter::SlidingLog),
+            "nginx" => {
+                let burst = self.whole("burst")?.unwrap_or(0);
+                let delay = match self.words.flag(&["nodelay"]) {
+                    Some(_) => Delay::Never,
+                    None => Delay::Beyond(self.whole("delay")?.unwrap_or(0)),
+                };
+                Nginx::new(rate, burst, delay).map(AnyLimiter::Nginx)
+            }
+            "haproxy" => {
+                let allowed = self.words.flag(&["allowed"]);
+                let counts = if allowed.is_some() { Counts::Allowed } else { Counts::All };
+                Haproxy::new(rate, counts).map(AnyLimiter::Haproxy)
+            }
+            "envoy" => {
+                // A count that is not whole is refused for itself.
+                let burst = self.whole("burst")?.unwrap_or(rate.count() as u64);
+                Envoy::new(rate, burst).map(AnyLimiter::Envoy)
+            }
             _ => FixedWindow::new(rate).map(AnyLimiter::FixedWindow),
         })
     }
@@ -201,10 +241,33 @@ impl<'a> Reader<'a> {
             return Err(self.words.wrong(word, format!("not a factor; {help}")));
         };
         let decay = self.span("decay")?.ok_or_else(|| missing(&self.words, "the decay"))?;
-        let increase = self.span("increase")?.unwrap_or(times(decay, 60.0));
+        let increase = self.span("increase")?;
         let floor = self.number("floor")?.ok_or_else(|| missing(&self.words, "the floor"))?;
-        let mode = self.mode();
-        Ok(Adaptive::new(factor, decay, increase, floor, mode).map(AnyLimiter::Adaptive))
+        let (mode, day) = (self.mode(), self.by_hour()?);
+        let Some(day) = day else {
+            let increase = increase.unwrap_or(times(decay, 60.0));
+            return Ok(
+                Adaptive::new(factor, decay, increase, floor, mode).map(AnyLimiter::Adaptive)
+            );
+        };
+        Ok(day.and_then(|day| {
+            let increase = increase.unwrap_or(times(day.length(), 7.0));
+            ByHour::new(factor, decay, increase, floor, mode, day).map(AnyLimiter::ByHour)
+        }))
+    }
+
+    /// The day whose hours are told apart, where they are.
+    fn by_hour(&mut self) -> Result<Option<Result<Day, BadNumber>>, ParseError> {
+        let Some(what) = self.words.option("by")? else { return Ok(None) };
+        if what.text != "hour" {
+            return Err(self.words.wrong(what, "not read; write by hour"));
+        }
+        let ahead = match self.value("offset")? {
+            None => 0.0,
+            Some(word) => signed(word.text).map_err(|e| self.words.wrong(word, e.problem()))?,
+        };
+        let length = self.span("day")?.unwrap_or(DAY);
+        Ok(Some(Day::new(length, ahead)))
     }
 
     /// The value of an option, when it is there.
@@ -223,6 +286,15 @@ impl<'a> Reader<'a> {
         let Some(word) = self.value(name)? else { return Ok(None) };
         let help = "not a number; write digits such as 20 or 0.5";
         number(word.text).map(Some).ok_or_else(|| self.words.wrong(word, help))
+    }
+
+    /// A number of events as servers have it: whole, and left out rather than 0.
+    fn whole(&mut self, name: &'static str) -> Result<Option<u64>, ParseError> {
+        let Some(word) = self.value(name)? else { return Ok(None) };
+        let digits = word.text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = word.text.parse().ok().filter(|number| digits && *number > 0);
+        let help = "not a whole number from 1; write digits such as 20";
+        number.map(Some).ok_or_else(|| self.words.wrong(word, help))
     }
 
     /// The default unless it is said.

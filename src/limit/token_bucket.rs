@@ -16,6 +16,7 @@
 //! edges are in the source file `bucket.rs`.
 
 use super::bucket::{Bucket, Parts};
+use super::kept::{Algorithm, Content, Keep, Shape};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -91,6 +92,25 @@ impl Limiter for TokenBucket {
 
     fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         self.0.max_admitted(window)
+    }
+}
+
+impl Keep for TokenBucket {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::Bucket, [])
+    }
+
+    fn keep(&self, state: &State, now: Time) -> Content {
+        self.0.keep(self.missing(state, now), now)
+    }
+
+    fn restore(&self, content: &Content) -> Option<State> {
+        let (missing, at) = self.0.restore(content)?;
+        Some(State { missing: Parts::new(missing), at })
+    }
+
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        self.0.exact_in_f64("the burst")
     }
 }
 

@@ -1,158 +1,188 @@
-//! Events as comma-separated values, with a header.
+//! Comma-separated values, with a header.
 //!
 //! ```text
 //! time,user,ip,cost
 //! 0.5,ann,192.0.2.7,1
-//! 0.75,bob,192.0.2.7,2
+//! 2000-10-10T13:55:36Z,bob,192.0.2.7,2
 //! ```
 //!
-//! `time` is in seconds since any origin, with up to six decimals; `cost` is 1 where it is not
-//! said. Every other column is a field that a limit may be for. Source: RFC 4180, but a record is
-//! one line, so that a mistake is known by its line.
+//! `time` is in seconds since any origin, with up to six decimals, or a date and a time; large
+//! numbers are taken as milliseconds and less. `cost` is 1 where it is not said. Every other column
+//! is a field that a limit may be for. Source: RFC 4180, but a record is one line, so that a mistake
+//! is known by its line.
 
-use super::{Cause, Error, Row};
-use crate::limit::MAX_COST;
+use super::format::{Guess, Problem, Shape};
+use super::names::{Alias, Standard, classify, standards};
+use super::number::{self, Unit};
+use super::stamp::{Instant, Stamps};
+use super::table::{Names, Places, Span, Table};
+use crate::time::Time;
 use csv_core::{ReadRecordResult, Reader};
-use std::io::{BufRead, Read};
-use std::iter;
-use std::sync::Arc;
+use memchr::{memchr, memchr_iter};
 
-/// The longest line in bytes, without its end. Nothing longer is an event, and it would have to be kept in memory.
-pub const LONGEST: usize = 1 << 20;
+/// The column that is the cost unless another is said.
+pub(super) const COST: &str = "cost";
 
-/// The events of `input`, of which the first line names the columns. Empty lines are passed over.
-///
-/// # Errors
-/// When there is no header, it has no time, or it names a column twice.
-pub fn read<R: BufRead>(input: R) -> Result<Rows<R>, Error> {
-    let (mut lines, mut splitter) = (Lines { input, number: 0 }, Splitter::new());
-    while let Some(line) = lines.next()? {
-        let columns = splitter.fields(&line).and_then(|fields| {
-            if is_blank(&fields) { Ok(None) } else { Columns::new(&fields).map(Some) }
-        });
-        if let Some(columns) = columns.map_err(|problem| lines.wrong(problem))? {
-            return Ok(Rows { lines, splitter, columns, ended: false });
+/// The header decides, which is the first line that is not empty.
+pub(super) fn guess(line: &str, aliases: &[Alias]) -> Guess {
+    let columns = match Columns::of(line, aliases) {
+        Ok(Some(columns)) => columns,
+        Ok(None) => return Guess::Perhaps("the header is missing".into()),
+        Err(problem) => return Guess::No(problem),
+    };
+    let time = columns.places.get(Standard::Time).map(usize::from);
+    let field =
+        |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
+    let mut fields: Vec<String> = columns.names.iter().enumerate().filter_map(field).collect();
+    let found = |s: &Standard| *s != Standard::Time && columns.places.get(*s).is_some();
+    for standard in standards().filter(found) {
+        if !fields.iter().any(|field| field == standard.name()) {
+            fields.push(standard.name().to_owned());
         }
     }
-    Err(lines.wrong("there is no input; its first line is a header such as time,key,cost".into()))
+    Guess::Yes(Shape::new("CSV".to_owned(), Some(fields)).with_columns(columns))
 }
 
-/// The events of a log, one a line; a line that can't be read is an error, and the next one comes
-/// after it.
-#[derive(Debug)]
-pub struct Rows<R> {
-    lines: Lines<R>,
-    splitter: Splitter,
-    columns: Columns,
-    ended: bool,
+/// Which column of a line is what.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Columns {
+    names: Vec<String>,
+    places: Places,
 }
 
-impl<R> Rows<R> {
-    /// The names of the columns beside time and cost.
-    pub fn fields(&self) -> &[String] {
-        &self.columns.names
-    }
-
-    /// The event of a line; none in one that is empty.
-    fn row(&mut self, line: &str) -> Result<Option<Row>, String> {
-        let fields = self.splitter.fields(line)?;
-        if is_blank(&fields) { Ok(None) } else { self.columns.row(&fields).map(Some) }
-    }
-}
-
-impl<R: BufRead> Iterator for Rows<R> {
-    type Item = Result<Row, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.ended {
-            let line = match self.lines.next() {
-                Ok(Some(line)) => line,
-                Ok(None) => break,
-                Err(error) => {
-                    // An input that fails once would fail for ever.
-                    self.ended = error.input().is_some();
-                    return Some(Err(error));
-                }
-            };
-            match self.row(&line) {
-                Ok(None) => {}
-                Ok(Some(row)) => return Some(Ok(row)),
-                Err(problem) => return Some(Err(self.lines.wrong(problem))),
-            }
-        }
-        None
-    }
-}
-
-fn is_blank(fields: &[&str]) -> bool {
-    fields.iter().all(|field| field.is_empty())
-}
-
-/// The lines of an input, without what ends them.
-#[derive(Debug)]
-struct Lines<R> {
-    input: R,
-    /// The number of the line last read.
-    number: u64,
-}
-
-impl<R> Lines<R> {
-    /// What is wrong with the line last read.
-    fn wrong(&self, problem: String) -> Error {
-        Error { line: self.number.max(1), cause: Cause::Line(problem) }
-    }
-}
-
-impl<R: BufRead> Lines<R> {
-    fn next(&mut self) -> Result<Option<String>, Error> {
-        let mut line = Vec::new();
-        let taken = self.input.by_ref().take(LONGEST as u64 + 1).read_until(b'\n', &mut line);
-        self.number += 1;
-        let taken = taken.map_err(|e| Error { line: self.number, cause: Cause::Input(e) })?;
-        if taken == 0 {
-            self.number -= 1;
+impl Columns {
+    /// Those of a header; none in an empty line.
+    fn of(line: &str, aliases: &[Alias]) -> Result<Option<Self>, Problem> {
+        let mut csv = Csv::default();
+        csv.split(line)?;
+        let names: Vec<String> =
+            csv.values.iter().map(|value| value.text(line, &csv.made).to_owned()).collect();
+        if names.iter().all(String::is_empty) {
             return Ok(None);
         }
-        if taken > LONGEST && !line.ends_with(b"\n") {
-            self.skip_line()?;
-            return Err(self.wrong("more than 1 MiB long; no event is".to_owned()));
+        let (mut places, mut ranks) = (Places::default(), Places::default());
+        for (i, name) in names.iter().enumerate().take(usize::from(u16::MAX)) {
+            if name.is_empty() {
+                return Err(format!("column {} of the header has no name", i + 1).into());
+            }
+            if names.iter().take(i).any(|earlier| earlier == name) {
+                return Err(format!("the header names the column \"{name}\" twice").into());
+            }
+            if let Some((standard, rank)) = classify(name, aliases)
+                && ranks.get(standard).is_none_or(|best| u16::from(rank) < best)
+            {
+                ranks.set(standard, rank.into());
+                places.set(standard, i as u16);
+            }
         }
-        line.truncate(line.trim_ascii_end().len());
-        let text = String::from_utf8(line);
-        text.map(Some).map_err(|_| self.wrong("not text: it is not UTF-8".to_owned()))
+        match places.get(Standard::Time) {
+            Some(_) => Ok(Some(Columns { names, places })),
+            None => Err("the header has no time; it is such as time,key,cost".into()),
+        }
     }
 
-    /// Passes over the rest of a line that is too long to be kept.
-    fn skip_line(&mut self) -> Result<(), Error> {
-        let skipped = self.input.skip_until(b'\n');
-        skipped.map(drop).map_err(|e| Error { line: self.number, cause: Cause::Input(e) })
+    /// Whether there is a column of that name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
     }
 }
 
-/// Splits lines into their fields, again and again in the same memory.
+/// Reads lines, again and again in the same memory.
+#[derive(Default)]
+pub(super) struct Csv {
+    pub(super) columns: Columns,
+    values: Vec<Span>,
+    made: String,
+    splitter: Option<Box<Splitter>>,
+}
+
+impl Csv {
+    pub(super) fn new(columns: Columns) -> Self {
+        Csv { columns, ..Csv::default() }
+    }
+
+    /// The event of a line; none in one that is empty. A field that is missing at the end is as one
+    /// left out.
+    pub(super) fn read<'a>(
+        &'a mut self,
+        line: &'a str,
+        stamps: &mut Stamps,
+        unit: Option<Unit>,
+    ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
+        self.split(line)?;
+        let Csv { columns: Columns { names, places }, values, made, .. } = self;
+        if values.iter().all(|value| value.len() == 0) {
+            return Ok(None);
+        }
+        if values.len() > names.len() {
+            let (found, all) = (values.len(), names.len());
+            return Err(format!("{found} fields, but the header names {all}").into());
+        }
+        let names = Names::Header(names);
+        let table = Table { line, made, names, values, places };
+        let time = time_of(table.standard(Standard::Time).unwrap_or(""), stamps, unit)?;
+        Ok(Some((time, table)))
+    }
+
+    /// Splits a line into its fields, without their quotes and the space around them.
+    fn split(&mut self, line: &str) -> Result<(), Problem> {
+        self.values.clear();
+        self.made.clear();
+        let bytes = line.as_bytes();
+        if memchr(b'"', bytes).is_some() {
+            let splitter = self.splitter.get_or_insert_default();
+            return splitter.split(line, &mut self.values, &mut self.made);
+        }
+        let mut from = 0;
+        for end in memchr_iter(b',', bytes).chain([line.len()]) {
+            let text = line.get(from..end).unwrap_or("");
+            let begin = from + text.len() - text.trim_start().len();
+            self.values.push(Span::of_line(begin, begin + text.trim().len()));
+            from = end + 1;
+        }
+        Ok(())
+    }
+}
+
+/// Numbers are instants that somebody computed, and taken as they are: those of seconds have six
+/// decimals at most, as cutting would make other events of them.
+fn time_of(text: &str, stamps: &mut Stamps, unit: Option<Unit>) -> Result<Instant, Problem> {
+    let time = match number::plain(text, unit) {
+        Some((instant, decimals)) if decimals <= 6 => instant.time,
+        _ => match text.parse::<Time>() {
+            Ok(time) => time,
+            Err(error) => {
+                return stamps.read(text).ok_or_else(|| format!("time {error}").into());
+            }
+        },
+    };
+    Ok(Instant { time, coarse: false })
+}
+
+/// Fields in quotes. The other lines need none of it.
 struct Splitter {
     reader: Reader,
     text: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl core::fmt::Debug for Splitter {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Splitter").finish_non_exhaustive()
+impl Default for Splitter {
+    fn default() -> Self {
+        // Not the reader's default, which knows no grammar yet.
+        Splitter { reader: Reader::new(), text: Vec::new(), ends: Vec::new() }
     }
 }
 
 impl Splitter {
-    fn new() -> Self {
-        // Not its default, which knows no grammar yet.
-        Splitter { reader: Reader::new(), text: Vec::new(), ends: Vec::new() }
-    }
-
-    /// The fields of `line`, without their quotes and the space around them.
-    fn fields(&mut self, line: &str) -> Result<Vec<&str>, String> {
+    fn split(
+        &mut self,
+        line: &str,
+        values: &mut Vec<Span>,
+        made: &mut String,
+    ) -> Result<(), Problem> {
         // A quote within quotes is written twice, so that in every line their number is even.
-        if line.matches('"').count() % 2 == 1 {
-            return Err("a quote is not closed; within quotes it is written twice".to_owned());
+        if memchr_iter(b'"', line.as_bytes()).count() % 2 == 1 {
+            return Err("a quote is not closed; within quotes it is written twice".into());
         }
         self.text.resize(line.len() + 1, 0);
         self.ends.resize(line.len() + 2, 0);
@@ -167,67 +197,20 @@ impl Splitter {
                 break;
             }
         }
-        let starts = iter::once(0).chain(self.ends.iter().copied());
-        let ranges = starts.zip(&self.ends).take(fields);
-        let field = |(from, to): (usize, &usize)| str::from_utf8(&self.text[from..*to]);
-        Ok(ranges.map(|range| field(range).unwrap_or("").trim()).collect())
-    }
-}
-
-/// Which column of a line is what.
-#[derive(Debug)]
-struct Columns {
-    time: usize,
-    cost: Option<usize>,
-    /// The places and the names of the fields.
-    places: Vec<usize>,
-    names: Arc<[String]>,
-    all: usize,
-}
-
-impl Columns {
-    fn new(header: &[&str]) -> Result<Self, String> {
-        let column = |name: &str| header.iter().position(|field| *field == name);
-        for (i, name) in header.iter().enumerate() {
-            match *name {
-                "" => return Err(format!("column {} of the header has no name", i + 1)),
-                name if column(name) != Some(i) => {
-                    return Err(format!("the header names the column \"{name}\" twice"));
-                }
-                _ => {}
-            }
+        let mut from = 0;
+        for &end in self.ends.iter().take(fields) {
+            let field = self.text.get(from..end).and_then(|text| str::from_utf8(text).ok());
+            let begin = made.len();
+            made.push_str(field.unwrap_or("").trim());
+            values.push(Span::of_made(begin, made.len()));
+            from = end;
         }
-        let Some(time) = column("time") else {
-            return Err("the header has no time; it is such as time,key,cost".to_owned());
-        };
-        let cost = column("cost");
-        let is_field = |place: &usize| *place != time && Some(*place) != cost;
-        let places: Vec<usize> = (0..header.len()).filter(is_field).collect();
-        let names = places.iter().filter_map(|&place| header.get(place));
-        let names = names.map(|name| (*name).to_owned()).collect();
-        Ok(Columns { time, cost, places, names, all: header.len() })
-    }
-
-    /// A field or cost that is missing at the end of a line, or empty, is as one left out.
-    fn row(&self, fields: &[&str]) -> Result<Row, String> {
-        if fields.len() > self.all {
-            let (found, all) = (fields.len(), self.all);
-            return Err(format!("{found} fields, but the header names {all}"));
-        }
-        let field = |at: Option<usize>| at.and_then(|at| fields.get(at)).map_or("", |field| *field);
-        let time = field(Some(self.time)).parse().map_err(|e| format!("time {e}"))?;
-        let cost = match field(self.cost) {
-            "" => 1.0,
-            text => cost(text)?,
-        };
-        let values = self.places.iter().map(|&place| field(Some(place)).to_owned()).collect();
-        Ok(Row { time, cost, names: Arc::clone(&self.names), values })
+        Ok(())
     }
 }
 
-fn cost(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.parse().ok().filter(|cost| (0.0..=MAX_COST).contains(cost));
-    // Adding zero turns -0 into 0.
-    let wrong = || format!("cost \"{text}\": not a number from 0 to 1e12");
-    number.map(|cost| cost + 0.0).ok_or_else(wrong)
+impl core::fmt::Debug for Csv {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Csv").field("columns", &self.columns).finish_non_exhaustive()
+    }
 }

@@ -4,6 +4,7 @@
 use super::{Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;
 use crate::limit::exim::Mode;
+use crate::limit::kept::Shape;
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
@@ -43,6 +44,7 @@ as_text! {
     Rate = "a rate, such as \"10/1m\"",
     Mode = "leaky, strict or readonly",
     AnyLimiter = "a limiter, such as \"gcra 10/1s burst 20\"",
+    Shape = "the shape of a state, such as \"exim/1m\"",
     Per = "the fields of a key, such as \"user+ip\" or \"all\"",
     Limit = "a limit, such as \"gcra 10/1s per user\"",
     Policy = "limits joined by &, such as \"gcra 10/1s per user & 1000/1h per all\"",

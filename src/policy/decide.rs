@@ -62,19 +62,29 @@ fn tightness(a: &Outcome, b: &Outcome) -> Ordering {
 }
 
 /// The first instant at which all limits let an event pass, if nothing is counted before.
-///
-/// Each passes from its own instant on, so the latest of these is the first for all. Where that is
-/// only nearly so (an adaptive limit can sink again), what is found is asked about once more.
 pub(crate) fn retry_after<'a, L: Limiter + 'a>(
     held: impl Iterator<Item = (&'a L, &'a L::State)> + Clone,
     now: Time,
     cost: f64,
 ) -> Retry {
+    let each = |(limiter, state): (&L, &L::State), at| limiter.retry_after(state, at, cost);
+    retry_after_all(now, |at| held.clone().map(move |one| each(one, at)))
+}
+
+/// The first instant at which an event passes everything that is asked: `ask` lists how long after
+/// an instant each would let it pass.
+///
+/// Each passes from its own instant on, so the latest of these is the first for all. Where that is
+/// only nearly so (an adaptive limit can sink again), what is found is asked about once more.
+pub(crate) fn retry_after_all<R: Iterator<Item = Retry>>(
+    now: Time,
+    ask: impl Fn(Time) -> R,
+) -> Retry {
     let mut at = now;
     for _ in 0..ROUNDS {
         let mut latest = Span::ZERO;
-        for (limiter, state) in held.clone() {
-            match limiter.retry_after(state, at, cost) {
+        for retry in ask(at) {
+            match retry {
                 Retry::After(wait) if wait > latest => latest = wait,
                 Retry::After(_) => {}
                 Retry::Never => return Retry::Never,
@@ -88,5 +98,5 @@ pub(crate) fn retry_after<'a, L: Limiter + 'a>(
     Retry::Never
 }
 
-/// How often [`retry_after`] looks for a common instant: twice is enough but in strange cases.
+/// How often [`retry_after_all`] looks for a common instant: twice is enough but in strange cases.
 const ROUNDS: usize = 2 * LIMITS;

@@ -26,6 +26,12 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b':')
     .remove(b'@');
 
+/// A value as it stands in a key.
+#[cfg(feature = "rules")]
+pub(crate) fn escaped(value: &str) -> impl fmt::Display {
+    utf8_percent_encode(value, ESCAPED)
+}
+
 /// The fields that make the key of a limit: each combination of their values has a count of its
 /// own. Of no fields it is everybody together.
 ///

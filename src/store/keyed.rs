@@ -17,7 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::sip::Secret;
+use super::secret::Secret;
 use super::sync::{Mutex, MutexGuard, lock};
 use super::table::{Place, Table};
 use super::tags::{SHARDS, WAYS, shard};
@@ -159,6 +159,18 @@ where
         Held { limiter: &self.limiter, initial: &self.initial, kept, hash, place }
     }
 
+    /// The same keys under another limiter: what is remembered of each as `turn` leaves it.
+    #[cfg(feature = "rules")]
+    pub(super) fn turned(&self, limiter: L, turn: impl FnMut(&mut L::State)) -> Self
+    where
+        L: Clone,
+        H: Clone,
+    {
+        let turned = Keyed { initial: limiter.initial(), limiter, ..self.clone() };
+        turned.each_mut(turn);
+        turned
+    }
+
     /// Shows each state to `see`.
     pub(super) fn each(&self, mut see: impl FnMut(&L::State)) {
         for shard in &self.shards {
@@ -201,7 +213,7 @@ impl<L: Limiter + fmt::Debug, H> fmt::Debug for Keyed<L, H> {
 }
 
 /// A key of a [`Keyed`], with the lock of its shard.
-pub(super) struct Held<'a, L: Limiter> {
+pub(crate) struct Held<'a, L: Limiter> {
     limiter: &'a L,
     initial: &'a L::State,
     kept: MutexGuard<'a, Kept<L::State>>,
@@ -213,35 +225,35 @@ impl<L: Limiter> Held<'_, L>
 where
     L::State: PartialEq,
 {
-    pub(super) fn limiter(&self) -> &L {
+    pub(crate) fn limiter(&self) -> &L {
         self.limiter
     }
 
     /// What is remembered, or else what is known of a new key.
-    pub(super) fn state(&self) -> &L::State {
+    pub(crate) fn state(&self) -> &L::State {
         match self.place {
             Some(place) => &self.kept.table.at(place).state,
             None => self.initial,
         }
     }
 
-    pub(super) fn peek(&self, now: Time, cost: f64) -> Outcome {
+    pub(crate) fn peek(&self, now: Time, cost: f64) -> Outcome {
         self.limiter.peek(self.state(), now, cost)
     }
 
     #[inline(always)]
-    pub(super) fn check(&mut self, now: Time, cost: f64) -> Outcome {
+    pub(crate) fn check(&mut self, now: Time, cost: f64) -> Outcome {
         let outcome = self.update(now, |limiter, state| limiter.check(state, now, cost));
         self.remember(now, cost, outcome.is_allowed(), outcome.is_allowed());
         outcome
     }
 
-    pub(super) fn charge(&mut self, now: Time, cost: f64) {
+    pub(crate) fn charge(&mut self, now: Time, cost: f64) {
         self.update(now, |limiter, state| limiter.charge(state, now, cost));
     }
 
     /// Counts an event that this limiter let pass or not, and that was `allowed` by all or not.
-    pub(super) fn record(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
+    pub(crate) fn record(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
         self.update(now, |limiter, state| limiter.record(state, now, cost, allowed));
         self.remember(now, cost, passed, allowed);
     }

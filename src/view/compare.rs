@@ -6,8 +6,8 @@
 //! the requests sent are counted against those that each lane allowed.
 
 mod crosshair;
-mod frame;
 mod lanes;
+mod layout;
 mod level;
 mod numbers;
 mod totals;
@@ -15,17 +15,16 @@ mod trail;
 
 pub use crosshair::words;
 
-use super::timebase;
 use crate::lab::compare::history::Columns;
 use crate::lab::compare::{Lane, Replay};
 use crate::lab::run::pace::Gap;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
-use frame::Frame;
+use layout::Layout;
 
 /// How a comparison is looked at.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
+pub struct Viewport<'a> {
     /// Width and height in CSS pixels; [`height`] says how high it should be.
     pub size: [f64; 2],
     /// The instant at the right edge.
@@ -59,26 +58,26 @@ const COLUMN: f64 = 1.5;
 const COLUMNS: f64 = 600.0;
 
 /// Everything there is to draw, back to front.
-pub fn draw(replay: &Replay, look: &Look) -> Vec<Mark> {
-    let frame = Frame::new(replay.lanes().len(), look);
+pub fn draw(replay: &Replay, view: &Viewport) -> Vec<Mark> {
+    let layout = Layout::new(replay.lanes().len(), view);
     let mut marks = Vec::with_capacity(32 * replay.lanes().len());
-    if !frame.has_room() {
+    if !layout.has_room() {
         return marks;
     }
-    let columns: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &frame)).collect();
-    lanes::axis(&mut marks, &frame, look);
+    let columns: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
+    lanes::axis(&mut marks, &layout, view);
     for (i, (lane, columns)) in replay.lanes().iter().zip(&columns).enumerate() {
-        let top = look.tops.get(i).copied().unwrap_or_else(|| top(lane, look.right, look.window));
-        lanes::draw(&mut marks, &frame, i, replay, lane, columns, top, look);
+        let top = view.tops.get(i).copied().unwrap_or_else(|| top(lane, view.right, view.window));
+        lanes::draw(&mut marks, &layout, i, replay, lane, columns, top, view);
     }
-    totals::draw(&mut marks, &frame, replay, &columns, look);
-    crosshair::draw(&mut marks, &frame, replay, &columns, look);
+    totals::draw(&mut marks, &layout, replay, &columns, view);
+    crosshair::draw(&mut marks, &layout, replay, &columns, view);
     marks
 }
 
 /// The columns of a lane that a picture shows.
-fn columns<'a>(lane: &'a Lane, frame: &Frame) -> Columns<'a> {
-    lane.history().columns(frame.time.from, frame.time.to, COLUMN / frame.time.pace)
+fn columns<'a>(lane: &'a Lane, layout: &Layout) -> Columns<'a> {
+    lane.history().columns(layout.time.from, layout.time.to, COLUMN / layout.time.pace)
 }
 
 /// The level that the upper edge of a lane's plot should have: all of the level that is seen, and
@@ -106,16 +105,5 @@ pub fn total(replay: &Replay, right: Time, window: Span) -> f64 {
 
 /// The height in CSS pixels that a canvas of so many lanes should have; 900 or less up to eight.
 pub fn height(lanes: usize) -> f64 {
-    frame::height(lanes)
-}
-
-/// The left and right edges of all plots, in CSS pixels.
-pub fn plot_edges(size: [f64; 2]) -> [f64; 2] {
-    timebase::edges(size[0])
-}
-
-/// Seconds in a CSS pixel.
-pub fn seconds_per_pixel(look: &Look) -> f64 {
-    let [left, right] = plot_edges(look.size);
-    look.window.secs() / (right - left)
+    layout::height(lanes)
 }

@@ -7,21 +7,25 @@
 mod axes;
 mod crosshair;
 mod events;
-mod frame;
+mod ghost;
+mod layout;
 mod lines;
+mod outlook;
 mod tags;
 
 pub use crosshair::words;
+pub use outlook::outlook;
 
-use crate::lab::run::pace::Gap;
+use crate::lab::run::{RunSettings, pace::Gap};
 use crate::lab::scope::{Scope, Settings};
 use crate::plot::Mark;
 use crate::time::{Span, Time};
-use frame::Frame;
+use crate::view::Hit;
+use layout::Layout;
 
 /// How a scope is looked at.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
+pub struct Viewport<'a> {
     /// Width and height in CSS pixels.
     pub size: [f64; 2],
     /// The instant at the right edge.
@@ -42,58 +46,41 @@ pub struct Look<'a> {
     pub gaps: &'a [Gap],
 }
 
-/// What is under the pointer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hit {
-    /// Nothing that could be pressed.
-    #[default]
-    None,
-    /// The graph: a press is an event, a drag looks back.
-    Graph,
-    /// The limit: a drag moves it.
-    Limit,
-}
-
-impl Hit {
-    /// The CSS cursor that says so.
-    pub fn cursor(self) -> &'static str {
-        match self {
-            Hit::None => "default",
-            Hit::Graph => "crosshair",
-            Hit::Limit => "ns-resize",
-        }
-    }
-}
-
 /// Everything there is to draw, back to front.
-pub fn draw(scope: &Scope, look: &Look) -> Vec<Mark> {
-    let frame = Frame::new(scope, look);
+pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
+    let layout = Layout::new(scope, view);
     let mut marks = Vec::with_capacity(64);
-    if frame.plot.width <= 0.0 || frame.plot.height <= 0.0 {
+    if layout.plot.width <= 0.0 || layout.plot.height <= 0.0 {
         return marks;
     }
-    let columns =
-        scope.instrument().trace().columns(frame.time.from, frame.time.to, 1.0 / frame.time.pace);
-    let tags = tags::place(&frame, scope, look);
-    axes::draw(&mut marks, &frame, look, &tags);
-    lines::draw(&mut marks, &frame, &columns, scope, look);
-    events::draw(&mut marks, &frame, &columns);
-    tags::draw(&mut marks, &frame, tags);
-    crosshair::draw(&mut marks, &frame, scope, look);
+    let columns = scope.instrument().trace().columns(
+        layout.time.from,
+        layout.time.to,
+        1.0 / layout.time.pace,
+    );
+    let tags = tags::place(&layout, scope, view);
+    axes::draw(&mut marks, &layout, view, &tags);
+    lines::draw(&mut marks, &layout, &columns, scope, view);
+    if scope.settings().ghost {
+        ghost::draw(&mut marks, &layout, scope);
+    }
+    events::draw(&mut marks, &layout, &columns);
+    tags::draw(&mut marks, &layout, tags);
+    crosshair::draw(&mut marks, &layout, scope, view);
     marks
 }
 
 /// The events per second that the upper edge should have: all of the red line that is on the
 /// screen, the exact count if it is drawn, and the limit, with some air above.
 pub fn top(scope: &Scope, right: Time) -> f64 {
-    let Settings { window, exact, .. } = *scope.settings();
+    let Settings { exact, run: RunSettings { window, .. }, .. } = *scope.settings();
     let instrument = scope.instrument();
     let per_second = 1.0 / instrument.period().secs();
     let from = right.before(window);
     let mut seen: f64 = 0.0;
     for column in instrument.trace().columns(from, right, window.secs() / COLUMNS) {
         // The column before the left edge counts by what is left of it there.
-        let entering = column.last < from;
+        let entering = column.last() < from;
         seen = seen.max(if entering { column.end.rate_at(from) } else { column.rate.high });
     }
     let seen = if exact { seen.max(busiest(scope, from, right)) } else { seen };
@@ -108,7 +95,7 @@ fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
     let (trace, period) = (instrument.trace(), instrument.period());
     let mut most = 0;
     for column in trace.columns(from, to, to.since(from) / COLUMNS) {
-        let at = column.last.min(to);
+        let at = column.last().min(to);
         if let (Some(count), Some(before)) = (trace.total_at(at), trace.total_at(at.before(period)))
         {
             most = most.max(count - before);
@@ -121,16 +108,16 @@ fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
 const COLUMNS: f64 = 600.0;
 
 /// What is at a point of the canvas; `touch` is less precise.
-pub fn hit(scope: &Scope, look: &Look, x: f64, y: f64, touch: bool) -> Hit {
-    let frame = Frame::new(scope, look);
+pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
+    let layout = Layout::new(scope, view);
     let reach = if touch { 16.0 } else { 6.0 };
-    let inside = frame.plot.x <= x && x <= frame.plot.right();
-    let on_line = (y - frame.limit_y()).abs() <= reach;
+    let inside = layout.plot.x <= x && x <= layout.plot.right();
+    let on_line = (y - layout.limit_y()).abs() <= reach;
     // The tag at the left is a handle as well; a touch has only that, or it could not click.
-    let handle = x < frame.plot.x;
-    if frame.has_limit() && on_line && (handle || (inside && !touch)) {
+    let handle = x < layout.plot.x;
+    if layout.has_limit() && on_line && (handle || (inside && !touch)) {
         Hit::Limit
-    } else if inside && (0.0..=look.size[1]).contains(&y) {
+    } else if inside && (0.0..=view.size[1]).contains(&y) {
         Hit::Graph
     } else {
         Hit::None
@@ -139,25 +126,14 @@ pub fn hit(scope: &Scope, look: &Look, x: f64, y: f64, touch: bool) -> Hit {
 
 /// The limit, in events per decay interval, for which the line is at `y`, or at the edge of the
 /// plot beyond which that is: to a round number of the size of a pixel.
-pub fn limit_at(scope: &Scope, look: &Look, y: f64) -> f64 {
-    let frame = Frame::new(scope, look);
-    let per_pixel = frame.per_decay(look.top) / frame.plot.height;
+pub fn limit_at(scope: &Scope, view: &Viewport, y: f64) -> f64 {
+    let layout = Layout::new(scope, view);
+    let per_pixel = layout.per_decay(view.top) / layout.plot.height;
     let mut step = 1e-6;
     while step < per_pixel {
         step *= 10.0;
     }
-    let limit = libm::round(frame.per_decay(frame.rate_at(y.max(frame.plot.y))) / step) * step;
+    let limit = libm::round(layout.per_decay(layout.rate_at(y.max(layout.plot.y))) / step) * step;
     // The rounding of the product would show as 0.30000000000000004.
     (libm::round(limit * 1e6) / 1e6).max(0.0)
-}
-
-/// Seconds in a CSS pixel.
-pub fn seconds_per_pixel(look: &Look) -> f64 {
-    look.window.secs() / frame::plot(look.size).width
-}
-
-/// The left and right edges of the plot.
-pub fn plot_edges(look: &Look) -> [f64; 2] {
-    let plot = frame::plot(look.size);
-    [plot.x, plot.right()]
 }

@@ -15,10 +15,16 @@ pub(super) fn is_narrow(width: f64) -> bool {
     width < NARROW
 }
 
-/// The left and right edges of a plot on a canvas of that width.
-pub(super) fn edges(width: f64) -> [f64; 2] {
+/// The left and right edges of the plots of any view on a canvas of that width, in CSS pixels.
+pub fn edges(width: f64) -> [f64; 2] {
     let (left, right) = if is_narrow(width) { (44.0, 80.0) } else { (60.0, 108.0) };
     [left, width - right]
+}
+
+/// Seconds in a CSS pixel of a canvas of that width.
+pub fn seconds_per_pixel(width: f64, window: Span) -> f64 {
+    let [left, right] = edges(width);
+    window.secs() / (right - left)
 }
 
 /// The distance that two grid lines should have, in CSS pixels.
@@ -85,12 +91,12 @@ impl Timebase {
             let to = self.x(gap.to).min(plot.right());
             let rect = Rect { x: from, width: to - from, ..plot };
             marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Gap, 1.0) });
-            let unseen = match gap.skipped == Span::ZERO {
-                true => "while hidden".to_owned(),
-                false => {
-                    format!("while hidden; stood still for {}", axis::seconds(gap.skipped.secs()))
-                }
-            };
+            let mut unseen =
+                if gap.hidden { "while hidden" } else { "while the page did not run" }.to_owned();
+            if gap.skipped > Span::ZERO {
+                let skipped = axis::seconds(gap.skipped.secs());
+                unseen.push_str(&format!("; stood still for {skipped}"));
+            }
             if why && rect.width > 6.0 * unseen.len() as f64 {
                 let x = from + rect.width / 2.0;
                 marks.push(label(x, plot.y + 14.0, &unseen, Anchor::Middle, Baseline::Middle));

@@ -1,27 +1,30 @@
 //! Where the pointer is and what it holds.
 
 use crate::time::Time;
-use crate::view::scope::Hit;
+use crate::view::Hit;
 
-/// The pointer over the graph.
+/// The pointer over the picture.
 #[derive(Default)]
-pub(crate) struct Pointer {
+pub(super) struct Pointer {
     /// Where it is, in CSS pixels of the canvas.
-    pub(crate) at: Option<[f64; 2]>,
+    pub(super) at: Option<[f64; 2]>,
+    /// What it is over when it holds nothing.
+    pub(super) over: Hit,
     /// What it holds.
-    pub(crate) press: Option<Press>,
+    pub(super) press: Option<Press>,
 }
 
 /// A press that has not ended.
-pub(crate) struct Press {
+#[derive(Clone, Copy)]
+pub(super) struct Press {
     /// What was pressed.
-    pub(crate) hit: Hit,
+    pub(super) hit: Hit,
     /// Where it began.
-    pub(crate) from: [f64; 2],
-    /// The right edge of the graph when it began.
-    pub(crate) right: Time,
+    pub(super) from: [f64; 2],
+    /// The right edge of the picture when it began.
+    pub(super) right: Time,
     /// Whether it became a drag.
-    pub(crate) moved: bool,
+    pub(super) moved: bool,
 }
 
 /// Fewer CSS pixels than this are a click by an unsteady hand.
@@ -29,7 +32,7 @@ const DRAG: f64 = 4.0;
 
 impl Press {
     /// The pointer is at another place: the press may become a drag.
-    pub(crate) fn follow(&mut self, x: f64, y: f64) {
+    fn follow(&mut self, [x, y]: [f64; 2]) {
         let [across, up] = [(x - self.from[0]).abs(), (y - self.from[1]).abs()];
         // The limit follows at once: each pixel of its line is another value.
         self.moved |= match self.hit {
@@ -40,25 +43,36 @@ impl Press {
 }
 
 impl Pointer {
+    /// The pointer is at another place, and still holds what it pressed or no longer; returns what
+    /// it holds.
+    pub(super) fn follow(&mut self, at: [f64; 2], held: bool) -> Option<Press> {
+        self.at = Some(at);
+        self.press = self.press.filter(|_| held);
+        if let Some(press) = &mut self.press {
+            press.follow(at);
+        }
+        self.press
+    }
+
     /// Where the crosshair is, if there is one.
-    pub(crate) fn crosshair(&self) -> Option<f64> {
+    pub(super) fn crosshair(&self) -> Option<f64> {
         self.at.map(|[x, _]| x)
     }
 
     /// Moves the crosshair by so many CSS pixels, no further than to either edge of the plot; it
     /// comes in from the right.
-    pub(crate) fn move_crosshair(&mut self, by: f64, [from, to]: [f64; 2]) {
+    pub(super) fn move_crosshair(&mut self, by: f64, [from, to]: [f64; 2]) {
         let [x, y] = self.at.unwrap_or([to, 0.0]);
         self.at = Some([(x + by).max(from).min(to), y]);
     }
 
     /// Whether the limit is held.
-    pub(crate) fn holds_limit(&self) -> bool {
-        self.press.as_ref().is_some_and(|p| p.hit == Hit::Limit)
+    pub(super) fn holds_limit(&self) -> bool {
+        self.press.is_some_and(|press| press.hit == Hit::Limit)
     }
 
-    /// The pointer is gone.
-    pub(crate) fn leave(&mut self) {
-        *self = Pointer::default();
+    /// Whether the limit is held, or would be by a press.
+    pub(super) fn is_on_limit(&self) -> bool {
+        self.over == Hit::Limit || self.holds_limit()
     }
 }

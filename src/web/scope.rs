@@ -1,231 +1,232 @@
-//! The page of the scope: one limiter, measured.
+//! The Scope: one limiter, measured.
 
-use super::app::App;
-use super::canvas::Canvas;
-use super::dom::Texts;
-use super::{STILL, said, tell_of_panics};
-use crate::lab::scope::{Named, Settings};
-use crate::plot::palette::Theme;
-use crate::view::scope;
-use wasm_bindgen::prelude::*;
-use web_sys::HtmlCanvasElement;
+use super::ease::Eased;
+use super::run::AnyRun;
+use super::texts::Texts;
+use super::view;
+use super::viewer::Seen;
+use crate::estimate::decay::decay;
+use crate::lab::run::RunSettings;
+use crate::lab::scope::outlook::Fate;
+use crate::lab::scope::{Scope, Settings};
+use crate::outcome::Retry;
+use crate::plot::{Mark, axis};
+use crate::text::{Decimal, ParseError};
+use crate::time::Time;
+use crate::view::Hit;
+use crate::view::scope::{self, Viewport};
 
-/// The page of the scope.
-#[wasm_bindgen]
-pub struct Page {
-    app: App,
-    canvas: Canvas,
-    texts: Texts,
-    /// The time of the last frame, and of the last one drawn.
-    wall: f64,
-    drawn: f64,
-    /// Whether something changed that has to be seen at once.
-    dirty: bool,
-    /// The settings that the controls show.
-    settings: Settings,
+/// A scope, and the events per second at the upper edge of its picture.
+pub(super) struct View {
+    scope: Scope,
+    top: Eased,
 }
 
-#[wasm_bindgen]
-impl Page {
-    /// A page that draws on `canvas`.
-    #[wasm_bindgen(constructor, skip_jsdoc)]
-    pub fn new(canvas: HtmlCanvasElement) -> Result<Page, JsValue> {
-        tell_of_panics();
-        let document = canvas.owner_document().ok_or("the canvas is not in a page")?;
-        Ok(Page {
-            app: App::new().map_err(said)?,
-            canvas: Canvas::new(canvas)?,
-            texts: Texts::new(document),
-            wall: 0.0,
-            drawn: f64::NEG_INFINITY,
-            dirty: true,
-            settings: Settings::default(),
-        })
+impl View {
+    pub(super) fn new() -> Result<Self, ParseError> {
+        let scope = Scope::new(Settings::default())?;
+        Ok(View { top: Eased::new(scope::top(&scope, scope.now())), scope })
     }
 
-    /// Lets time pass until `wall` and shows the result. Returns whether the settings changed, by
-    /// a link's script or a drag: the controls do not show that yet.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn frame(&mut self, wall: f64) -> Result<bool, JsValue> {
-        self.wall = wall;
-        let moving = self.app.run(wall);
-        let due = moving && (!self.app.is_still() || wall - self.drawn >= STILL);
-        let urgent = core::mem::take(&mut self.dirty);
-        if urgent || due {
-            self.drawn = wall;
-            self.canvas.paint(&scope::draw(&self.app.scope, &self.app.look()))?;
+    fn viewport<'a>(&self, seen: &Seen<'a>) -> Viewport<'a> {
+        let Settings { run: RunSettings { window, .. }, exact, .. } = *self.scope.settings();
+        Viewport {
+            size: seen.size,
+            right: seen.right,
+            live: seen.live,
+            window,
+            top: self.top.top,
+            crosshair: seen.crosshair,
+            on_limit: seen.on_limit,
+            exact,
+            gaps: seen.gaps,
         }
-        self.texts.write(&self.app, wall, urgent)?;
-        let settings = *self.app.scope.settings();
-        Ok(core::mem::replace(&mut self.settings, settings) != settings)
     }
 
-    /// The canvas has another size, in CSS pixels and, if the browser tells, in those of the
-    /// screen: it is drawn at once, within the same frame.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn resize(
-        &mut self,
-        width: f64,
-        height: f64,
-        ratio: f64,
-        device: Option<Box<[f64]>>,
-    ) -> Result<(), JsValue> {
-        self.app.size = [width, height];
-        self.canvas.resize([width, height], ratio, device.as_deref());
-        self.canvas.paint(&scope::draw(&self.app.scope, &self.app.look()))
+    /// When the next event would be allowed.
+    fn again(&self) -> Retry {
+        self.scope.instrument().retry_after(self.scope.now())
+    }
+}
+
+impl view::View for View {
+    fn run(&self) -> &dyn AnyRun {
+        &self.scope
     }
 
-    /// Light or dark.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn theme(&mut self, dark: bool) {
-        self.canvas.set_theme(if dark { Theme::Dark } else { Theme::Light });
-        self.dirty = true;
+    fn run_mut(&mut self) -> &mut dyn AnyRun {
+        &mut self.scope
     }
 
-    /// Whether the viewer asked for less motion.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn reduce_motion(&mut self, still: bool) {
-        self.app.reduce_motion(still);
-        self.dirty = true;
+    fn oldest(&self) -> Time {
+        self.scope.instrument().trace().oldest().unwrap_or(self.scope.now())
     }
 
-    /// Begins the run that a link's fragment describes, or says what is wrong with it.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn open(&mut self, fragment: &str) {
-        self.changed();
-        self.app.open(fragment);
+    fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool {
+        // While the limit is dragged the scale stays, or the line would run away from the pointer.
+        let target = match seen.holds_limit {
+            true => self.top.top,
+            false => scope::top(&self.scope, seen.right),
+        };
+        self.top.follow(target, wall, still)
     }
 
-    /// The fragment for the address: the settings in force.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn fragment(&self) -> String {
-        self.app.settings_link().to_string()
+    fn jump(&mut self) {
+        self.top.jump();
     }
 
-    /// The fragment that replays this run.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn recording(&self) -> String {
-        self.app.recording().to_string()
+    fn draw(&self, seen: &Seen) -> Vec<Mark> {
+        scope::draw(&self.scope, &self.viewport(seen))
     }
 
-    /// Gives a setting a value; returns what is wrong with it, if so.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn set(&mut self, name: &str, value: &str) -> String {
-        self.changed();
-        match self.app.scope.set(name, value) {
-            Ok(()) => String::new(),
-            Err(error) => {
-                format!("{}. Still {}.", error.problem(), self.app.scope.settings().get(name))
+    fn hit(&self, seen: &Seen, [x, y]: [f64; 2], touch: bool) -> Hit {
+        scope::hit(&self.scope, &self.viewport(seen), x, y, touch)
+    }
+
+    fn limit(&self) -> Option<&'static str> {
+        Some("limit")
+    }
+
+    fn drag(&mut self, seen: &Seen, y: f64) {
+        let limit = scope::limit_at(&self.scope, &self.viewport(seen), y);
+        let _ = self.scope.set("limit", &Decimal(limit).to_string());
+    }
+
+    fn say(&self, texts: &mut Texts) {
+        self.readouts(texts);
+        self.last_event(texts);
+        self.this_moment(texts);
+        self.outlook(texts);
+    }
+
+    fn summary(&self, seen: &Seen) -> String {
+        let words = scope::words(&self.scope, &self.viewport(seen));
+        if !words.is_empty() {
+            return words.into_iter().map(|line| line + ". ").collect();
+        }
+        let (now, instrument) = (self.scope.now(), self.scope.instrument());
+        format!(
+            "Rate {} per {}, limit {}. {} allowed, {} refused.",
+            axis::readout(instrument.rate_at(now)),
+            instrument.period(),
+            Decimal(self.scope.settings().limit),
+            instrument.allowed(),
+            instrument.refused(),
+        )
+    }
+
+    fn note(&self) -> &'static str {
+        match self.again() {
+            Retry::Never => "a limit of 1 or less lets nothing pass",
+            _ => "",
+        }
+    }
+}
+
+/// What is said beside the picture.
+impl View {
+    fn readouts(&self, texts: &mut Texts) {
+        let (now, instrument) = (self.scope.now(), self.scope.instrument());
+        let period = instrument.period();
+        for (id, second, value) in [
+            ("rate", "rate-second", instrument.rate_at(now)),
+            ("smoothed", "smoothed-second", instrument.smoothed_at(now)),
+        ] {
+            texts.show(id, axis::readout(value), value);
+            texts.say(second, axis::readout(value / period.secs()) + "/s");
+        }
+        texts.say("rate-unit", format!("per {period}"));
+        for (id, count) in [("allowed", instrument.allowed()), ("refused", instrument.refused())] {
+            texts.show(id, axis::readout_count(count), count as f64);
+        }
+        match self.again() {
+            Retry::After(wait) if wait.secs() == 0.0 => texts.show("again", "now", 0.0),
+            Retry::After(wait) => {
+                texts.show("again", format!("in {}", axis::seconds(wait.secs())), wait.secs());
             }
+            Retry::Never => texts.show("again", "never", f64::INFINITY),
         }
     }
 
-    /// The value of a setting, as text.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn get(&self, name: &str) -> String {
-        self.app.scope.settings().get(name)
-    }
-
-    /// Moves a setting to the next round value up or down.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn nudge(&mut self, name: &str, by: f64) {
-        self.changed();
-        self.app.nudge(name, by);
-    }
-
-    /// Sets the rate of automatic events from the slider's position.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn slide(&mut self, position: f64) {
-        self.changed();
-        self.app.slide(position);
-    }
-
-    /// The slider's position.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn slider(&self) -> f64 {
-        self.app.slider()
-    }
-
-    /// Stops the scope's time, or lets it run again.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn pause(&mut self) {
-        self.changed();
-        self.app.pause();
-    }
-
-    /// Whether the scope's time is stopped.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn paused(&self) -> bool {
-        self.app.paused
-    }
-
-    /// Stops, and lets a tenth of a second pass.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn step(&mut self) {
-        self.changed();
-        self.app.step();
-    }
-
-    /// Begins again with the settings in force.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn reset(&mut self) -> Result<(), JsValue> {
-        self.changed();
-        self.app.reset().map_err(said)
-    }
-
-    /// Returns to the present.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn live(&mut self) {
-        self.changed();
-        self.app.past = None;
-    }
-
-    /// The pointer goes down.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn press(&mut self, x: f64, y: f64, touch: bool) {
-        self.app.press(x, y, touch);
-    }
-
-    /// Whether the pointer holds the limit.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn holds_limit(&self) -> bool {
-        self.app.pointer.holds_limit()
-    }
-
-    /// The pointer moves; returns the cursor to show.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn move_to(&mut self, x: f64, y: f64) -> String {
-        self.dirty = true;
-        self.app.move_to(x, y).to_owned()
-    }
-
-    /// The pointer goes up, at the time `wall`.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn release(&mut self, wall: f64) {
-        self.changed();
-        self.app.release(wall);
-    }
-
-    /// The pointer is gone.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn leave(&mut self) {
-        self.dirty = true;
-        self.app.leave();
-    }
-
-    /// A key on the graph, at the time `wall`; false if it means nothing.
-    #[wasm_bindgen(skip_jsdoc)]
-    pub fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
-        let known = self.app.key(key, shift, wall);
-        if known {
-            self.changed();
+    /// The verdict on the last event, and the formula behind it.
+    fn last_event(&self, texts: &mut Texts) {
+        let Some(event) = self.scope.instrument().last() else {
+            return texts.say("verdict", "no event yet");
+        };
+        let limit = Decimal(event.limiter.limit.count());
+        let rate = axis::readout(event.outcome.level);
+        let verdict = match (event.outcome.is_allowed(), event.limiter.measures_only()) {
+            (false, _) => format!("✕ refused: rate {rate}, limit {limit}"),
+            (true, true) => format!("measured: rate {rate}, no limit"),
+            (true, false) => format!("allowed: rate {rate}, limit {limit}"),
+        };
+        texts.show("verdict", verdict, event.outcome.level);
+        let period = event.limiter.limit.per().secs();
+        let gap = event.gap.unwrap_or(f64::INFINITY);
+        let weights = decay(gap.max(1e-9) / period);
+        for (id, value) in [
+            ("m-gap", gap),
+            ("m-x", gap / period),
+            ("m-mean", weights.mean),
+            ("m-left", weights.left),
+            ("m-before", event.before),
+            ("m-after", event.outcome.level),
+        ] {
+            texts.say(id, axis::readout(value));
         }
-        known
     }
 
-    fn changed(&mut self) {
-        self.dirty = true;
-        self.app.problem.clear();
-        self.texts.sum_up_soon();
+    /// The formula of the smoothed line, as it is now.
+    fn this_moment(&self, texts: &mut Texts) {
+        let (now, instrument) = (self.scope.now(), self.scope.instrument());
+        let (rate, smoothed) = (instrument.rate_at(now), instrument.smoothed_at(now));
+        let increase = instrument.increase().secs();
+        for (id, value) in [
+            ("m-rate", rate),
+            ("m-smoothed", smoothed),
+            ("m-increase", increase),
+            ("m-slope", (rate - smoothed) / increase),
+        ] {
+            texts.say(id, axis::readout(value));
+        }
+    }
+
+    /// What the limit lets through, and the formulas behind it.
+    fn outlook(&self, texts: &mut Texts) {
+        let settings = self.scope.settings();
+        // A run has no settings that make no limiter.
+        let Ok(outlook) = settings.outlook() else { return };
+        let said = scope::outlook(settings, &outlook);
+        for (id, text) in ["outlook-once", "outlook-even", "outlook-after"].into_iter().zip(said) {
+            texts.say(id, text);
+        }
+        let (steady, limit) = (outlook.steady, settings.limit);
+        let (events, pace, back, again) = match outlook.fate {
+            Fate::Over(over) => (over.events, over.pace, over.back, over.again),
+            // Without a refusal or a passage there is nothing to wait for.
+            Fate::Passes => (f64::INFINITY, f64::NAN, f64::NAN, f64::NAN),
+            Fate::Barred => (0.0, f64::NAN, f64::NAN, f64::NAN),
+        };
+        let whole = match events.is_finite() {
+            true => axis::readout_count(events as u64),
+            false => axis::readout(events),
+        };
+        texts.show("m-events", whole, events);
+        for (id, value) in [
+            ("m-second", settings.run.auto_rate),
+            ("m-decay", settings.decay.secs()),
+            ("m-steady", steady),
+            ("m-steady-too", steady),
+            ("m-begun", steady - 1.0),
+            ("m-over", steady - limit),
+            ("m-decay-too", settings.decay.secs()),
+            ("m-steady-again", steady),
+            ("m-limit", limit),
+            ("m-back", back),
+            ("m-again", again),
+            ("m-pace", pace),
+        ] {
+            texts.say(id, axis::readout(value));
+        }
     }
 }

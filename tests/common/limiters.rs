@@ -5,7 +5,7 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::{Decision, Event, Limiter, Outcome, Policy, Retry, Store, Time};
 
 /// A limiter of every kind, on a scale at which the events of [`decisions`] are too many.
-const LIMITERS: [&str; 13] = [
+const LIMITERS: [&str; 20] = [
     "exim 10/1m strict",
     "exim 10/1m leaky",
     "exim 600/1h readonly",
@@ -19,6 +19,13 @@ const LIMITERS: [&str; 13] = [
     "sliding-log 10/1m",
     "adaptive x2 decay 1m increase 10m floor 5 leaky",
     "adaptive x2 decay 1m increase 10m floor 5 strict",
+    "adaptive x2 decay 10s increase 2h floor 3 by hour offset +7m day 1h leaky",
+    "adaptive x2 decay 10s increase 2h floor 3 by hour offset +7m day 1h strict",
+    "nginx 10/1m burst 20 nodelay",
+    "nginx 7/1m burst 3 delay 1",
+    "haproxy 10/1m",
+    "haproxy 10/1m allowed",
+    "envoy 7/1m burst 3",
 ];
 
 /// Several at once.

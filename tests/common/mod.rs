@@ -24,7 +24,7 @@ pub const EXIM: [(&str, &str); 4] = [
     ("12_period_syntax", include_str!("../vectors/12_period_syntax.json")),
 ];
 
-/// Numbers at the edges of f64 and of how JavaScript writes them, with their plain decimals.
+/// Numbers at the edges of f64, and where others would write an exponent, with their plain decimals.
 pub const DECIMALS: [(f64, &str); 16] = [
     (0.0, "0"),
     (0.1, "0.1"),

@@ -9,7 +9,7 @@ use ratescope::limit::sliding_log::MAX_ENTRIES;
 use ratescope::{Limiter, Outcome, Rate, Retry, Span, Time};
 
 /// The kinds, each with a limit of `{rate}`, a number `{n}` and spans in terms of its period.
-pub const KINDS: [&str; 13] = [
+pub const KINDS: [&str; 21] = [
     "token-bucket {rate} burst {n}",
     "gcra {rate} burst {n}",
     "leaky-bucket {rate} queue {n}",
@@ -17,22 +17,31 @@ pub const KINDS: [&str; 13] = [
     "sliding-window {rate} precision {short}",
     "sliding-counter {rate}",
     "sliding-log {rate}",
+    "nginx {rate} burst {n} nodelay",
+    "nginx {rate} burst {n} delay 1",
+    "haproxy {rate} allowed",
     "exim {rate} leaky",
     "adaptive x3 decay {per} increase {long} floor {n}",
+    "adaptive x3 decay {per} increase {days} floor {n} by hour day {day}",
     "exim {rate} strict",
     "earrrl {rate} half-life {short}",
     "earrrl {rate} half-life {long}",
     "adaptive x1.5 decay {per} increase {long} floor {n} strict",
+    "adaptive x1.5 decay {per} increase {days} floor {n} by hour day {day} strict",
+    "haproxy {rate}",
+    "envoy {rate} burst {n}",
+    "nginx {rate}",
 ];
 
 /// Those that count in whole numbers.
 pub const COUNTING: &[&str] = KINDS.split_at(7).0;
 
-/// Those that count only what they allowed.
-pub const ALLOWED_ONLY: &[&str] = KINDS.split_at(9).0;
+/// Those that count only what they allowed. Envoy's bucket begins with the first event, be it
+/// refused, and is as exact as the clock reads then.
+pub const ALLOWED_ONLY: &[&str] = KINDS.split_at(13).0;
 
 /// Those that measure a rate.
-pub const RATES: &[&str] = KINDS.split_at(7).1;
+pub const RATES: &[&str] = KINDS.split_at(18).0.split_at(10).1;
 
 /// A limiter and the scale that its events are of.
 #[derive(Clone, Debug)]
@@ -48,16 +57,34 @@ pub fn limiter(text: &str) -> AnyLimiter {
 
 /// A limiter made from one of the [`KINDS`].
 pub fn case(kind: &str, count: f64, period: Span, n: f64) -> Case {
-    // A log of more is refused.
-    let count = if kind.starts_with("sliding-log") { count.min(MAX_ENTRIES as f64) } else { count };
+    let (count, period, n) = within(kind, count, period, n);
     let times = |factor: f64| Span::from_secs(period.secs() * factor).unwrap();
     let text = kind
         .replace("{rate}", &Rate::new(count, period).unwrap().to_string())
         .replace("{per}", &period.to_string())
         .replace("{short}", &times(1.0 / 7.0).to_string())
         .replace("{long}", &times(20.0).to_string())
+        .replace("{day}", &times(30.0).to_string())
+        .replace("{days}", &times(90.0).to_string())
         .replace("{n}", &n.to_string());
     Case { limiter: limiter(&text), count, period }
+}
+
+/// The nearest numbers that a kind takes: a log has a cap, and servers count whole events in whole
+/// milliseconds.
+fn within(kind: &str, count: f64, period: Span, n: f64) -> (f64, Span, f64) {
+    let millis = |from: f64, to: f64| {
+        Span::from_secs((period.secs() * 1e3).round().clamp(from, to) / 1e3).unwrap()
+    };
+    match kind.split(' ').next().unwrap() {
+        "sliding-log" => (count.min(MAX_ENTRIES as f64), period, n),
+        "nginx" if period.secs() < 8.0 => (count.ceil(), Span::seconds(1), n.ceil()),
+        "nginx" => (count.ceil(), Span::minutes(1), n.ceil()),
+        "haproxy" => (count.ceil(), millis(2.0, 2_147_483_647.0), n),
+        // A bucket of one token may hold a little less.
+        "envoy" => (count.ceil(), millis(50.0, f64::INFINITY), n.ceil().max(2.0)),
+        _ => (count, period, n),
+    }
 }
 
 /// A limiter of any of `kinds`, of 1 to a million events in a millisecond to a year.

@@ -15,7 +15,11 @@ pub fn burst<L: Limiter>(limiter: &L, at: Time) -> u32 {
 /// The most that passes within `window`, counted exactly, from a sender that knows when it may
 /// send and does so at once, from `from` on and for four windows.
 pub fn greedy<L: Limiter>(limiter: &L, window: Span, from: Time) -> f64 {
-    let mut state = limiter.initial();
+    greedy_after(limiter, limiter.initial(), window, from)
+}
+
+/// As [`greedy`], from a state that an earlier event has left.
+fn greedy_after<L: Limiter>(limiter: &L, mut state: L::State, window: Span, from: Time) -> f64 {
     let mut oracle = ExactWindow::new(window, 1_000_000);
     let (mut now, mut most) = (from, 0.0f64);
     let end = from.after(Span::from_secs(window.secs() * 4.0).unwrap());
@@ -29,11 +33,18 @@ pub fn greedy<L: Limiter>(limiter: &L, window: Span, from: Time) -> f64 {
     most
 }
 
-/// The most of [`greedy`], wherever in a window of the clock it begins.
+/// The most of [`greedy`], wherever it begins in a window of the clock, or in one that began with
+/// an event of its own.
 pub fn greediest<L: Limiter>(limiter: &L, window: Span) -> f64 {
+    let mut scouted = limiter.initial();
+    let _ = limiter.check(&mut scouted, Time::ZERO, 1.0);
     let micros = window.secs() * 1e6;
     let begins = (1..=60).map(|i| Time::from_micros((micros * f64::from(i) / 60.0) as i64 - 1));
-    begins.map(|from| greedy(limiter, window, from)).fold(0.0, f64::max)
+    let most = |from| {
+        let scouted = greedy_after(limiter, scouted.clone(), window, from);
+        greedy(limiter, window, from).max(scouted)
+    };
+    begins.map(most).fold(0.0, f64::max)
 }
 
 /// How many of the events pass in the tenth window, when ten times `count` are sent in each.

@@ -1,10 +1,10 @@
 //! Whatever is asked: nothing overlaps, and everything is a number on the canvas.
 
-use super::{at, look, run, texts, tops};
+use super::{at, run, texts, tops, view};
 use proptest::prelude::*;
 use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Mark, Point, Rect, Text};
-use ratescope::view::compare::{HEAD, Look, PITCH, draw, height, total, words};
+use ratescope::view::compare::{HEAD, PITCH, Viewport, draw, height, total, words};
 use ratescope::{Span, Time};
 
 /// About where a text is: narrower than it may be, so that what overlaps here does so anywhere.
@@ -22,11 +22,11 @@ fn extent(text: &Text) -> Rect {
 fn no_two_labels_overlap() {
     let lanes = ["token-bucket"; 12].join(";");
     let many = format!("at=50&lanes={lanes}");
-    for link in ["at=75", "at=9&auto-rate=100", "budget=100/10s&auto-rate=10000&at=3", &many] {
+    for link in ["at=75", "at=9&auto-rate=100", "limit=100/10s&auto-rate=10000&at=3", &many] {
         for width in [320.0, 480.0, 768.0, 2000.0] {
             let replay = run(link);
             let tops = tops(&replay, replay.now());
-            let marks = draw(&replay, &look(&replay, width, &tops));
+            let marks = draw(&replay, &view(&replay, width, &tops));
             let all: Vec<_> = texts(&marks).map(|text| (&text.text, extent(text))).collect();
             for (i, (a, here)) in all.iter().enumerate() {
                 for (b, there) in &all[i + 1..] {
@@ -49,11 +49,11 @@ fn up_to_eight_lanes_fit_a_screen() {
 fn without_room_nothing_is_drawn() {
     let replay = run("at=10");
     for size in [[0.0, 0.0], [100.0, 900.0], [1000.0, 200.0], [f64::NAN, f64::NAN]] {
-        let look = Look { size, ..look(&replay, 1000.0, &[]) };
-        assert_eq!(draw(&replay, &look), []);
+        let view = Viewport { size, ..view(&replay, 1000.0, &[]) };
+        assert_eq!(draw(&replay, &view), []);
     }
-    let look = Look { window: Span::ZERO, ..look(&replay, 1000.0, &[]) };
-    assert_eq!(draw(&replay, &look), []);
+    let view = Viewport { window: Span::ZERO, ..view(&replay, 1000.0, &[]) };
+    assert_eq!(draw(&replay, &view), []);
 }
 
 /// Every point that a mark is made of, with how far it reaches from there.
@@ -90,12 +90,12 @@ fn a_link() -> impl Strategy<Value = String> {
         1..=9,
     );
     let rate = prop::sample::select(vec!["0.1", "1", "20", "500"]);
-    let budget = prop::sample::select(vec!["10/10s", "0.5/1m", "100000/1h", "3/100ms"]);
+    let limit = prop::sample::select(vec!["10/10s", "0.5/1m", "100000/1h", "3/100ms"]);
     let cost = prop::sample::select(vec!["0", "1", "2.5", "1000000"]);
-    (lanes, rate, budget, cost, 0.0..100.0, 0_u64..99).prop_map(|(lanes, rate, budget, cost, at, seed)| {
+    (lanes, rate, limit, cost, 0.0..100.0, 0_u64..99).prop_map(|(lanes, rate, limit, cost, at, seed)| {
         let lanes = lanes.join(";");
         let at = Time::from_secs(at).unwrap();
-        format!("budget={budget}&lanes={lanes}&auto-rate={rate}&cost={cost}&seed={seed}&at={at}&do=3:events*20")
+        format!("limit={limit}&lanes={lanes}&auto-rate={rate}&cost={cost}&seed={seed}&at={at}&do=3:events*20")
     })
 }
 
@@ -114,13 +114,13 @@ proptest! {
         let replay = run(&link);
         let right = Time::from_secs(replay.now().as_secs() - back).unwrap();
         let tops: Vec<_> = tops(&replay, right).iter().map(|top| top * scale).collect();
-        let gaps = [Gap { from: at(2.0), to: at(30.0), skipped: Span::seconds(9) }];
+        let gaps = [Gap { from: at(2.0), to: at(30.0), skipped: Span::seconds(9), hidden: true }];
         let window = Span::seconds(window);
         let total = total(&replay, right, window) * scale;
-        let look = Look { right, live: back == 0.0, window, total, crosshair, gaps: &gaps, ..look(&replay, width, &tops) };
+        let view = Viewport { right, live: back == 0.0, window, total, crosshair, gaps: &gaps, ..view(&replay, width, &tops) };
         let lanes = replay.lanes().len() as f64;
         let mut clip: Option<Rect> = None;
-        for mark in draw(&replay, &look) {
+        for mark in draw(&replay, &view) {
             let all = reaches(&mark);
             prop_assert!(all.iter().all(|r| [r.x, r.y, r.width, r.height].iter().all(|v| v.is_finite())), "{mark:?}");
             match mark {
@@ -132,10 +132,10 @@ proptest! {
             }
             for r in all {
                 prop_assert!(r.x >= -0.1 && r.right() <= width + 0.1, "{width} {mark:?}");
-                prop_assert!(r.y >= 0.0 && r.bottom() <= look.size[1], "{mark:?}");
+                prop_assert!(r.y >= 0.0 && r.bottom() <= view.size[1], "{mark:?}");
                 prop_assert!(r.y >= lanes * PITCH || r.y.rem_euclid(PITCH) >= HEAD - 1.5, "in a head: {mark:?}");
             }
         }
-        prop_assert_eq!(words(&replay, &look, right).len(), replay.lanes().len());
+        prop_assert_eq!(words(&replay, &view, right).len(), replay.lanes().len());
     }
 }

@@ -12,7 +12,8 @@ pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, op
     all.filter((h) => h.checkVisibility()).map((h) => `${h.tagName} ${h.textContent}`));
   assert.deepEqual(headings, [
     'H1 Ratescope', 'H2 Try it', 'H2 What the two lines are', "H3 Red: Exim's rate",
-    'H3 Blue: the smoothed rate', 'H3 Keys, on the graph',
+    'H3 Blue: the smoothed rate', 'H3 The limit: what it lets through', 'H3 The limit: when it is free again',
+    'H3 Keys, on the graph',
   ]);
   assert.equal(await page.locator('main').count(), 1);
   assert.equal(await page.getAttribute('html', 'lang'), 'en');

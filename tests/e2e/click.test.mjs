@@ -46,6 +46,25 @@ pageTest('clicks and keys that are events, and those that are not', async ({ pag
     assert.equal(await events(page), 0);
   });
 
+  await test('another button does nothing, also while the first one is down', async () => {
+    const link = `${quiet}&do=2:events*2`;
+    await show(page, open, link);
+    const box = await page.locator('#graph').boundingBox();
+    const at = (x) => [box.x + x, box.y + 0.6 * box.height];
+    await page.mouse.click(...at(500), { button: 'right' });
+    await page.mouse.click(...at(500), { button: 'middle' });
+    await page.mouse.move(...at(500));
+    await page.mouse.down();
+    await page.mouse.down({ button: 'right' });
+    await page.mouse.up();
+    await page.mouse.move(...at(800));
+    await page.mouse.up({ button: 'right' });
+    await page.waitForTimeout(400); // longer than the address waits
+    assert.equal(await page.evaluate(() => location.hash), `#${link}`, 'the recording is still in the address');
+    assert.equal(await events(page), 2);
+    assert(await page.locator('#live').isHidden(), 'nothing was dragged');
+  });
+
   await test('a click on the line of the limit is an event too', async () => {
     await show(page, open, quiet);
     await page.locator('#graph').click({ position: { x: 600, y: await limitLine(page) } });

@@ -15,7 +15,7 @@ pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, op
   assert.equal(await page.locator('main').count(), 1);
   assert.equal(await page.getAttribute('html', 'lang'), 'en');
   // With everything that can appear: wrong boxes, looking back, the note.
-  for (const id of ['budget', 'cost', 'auto-rate', 'seed', 'script', 'add']) await type(page, id, 'abc');
+  for (const id of ['limit', 'cost', 'auto-rate', 'seed', 'script', 'add']) await type(page, id, 'abc');
   await page.locator('#add').press('Enter');
   await lane(page, 2).fill('abc');
   await page.locator('#graph').focus();

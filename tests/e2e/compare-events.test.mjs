@@ -52,7 +52,7 @@ pageTest('clicks and keys that are events for all, and those that are not', tall
     await compare(page, open, quiet);
     const { left, right } = await plots(page);
     for (const x of [left - 10, right + 20]) await page.mouse.click(...await place(page, x, HEAD + 30));
-    for (const part of ['h1', '.lane input >> nth=1', '.lane .number >> nth=2', '.lane .counts >> nth=3', '#add', '#budget']) {
+    for (const part of ['h1', '.lane input >> nth=1', '.lane .number >> nth=2', '.lane .counts >> nth=3', '#add', '#limit']) {
       await page.locator(part).click();
     }
     await page.locator('#reset').focus();

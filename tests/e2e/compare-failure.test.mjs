@@ -9,12 +9,12 @@ import { loaded, settle } from './scope.mjs';
 import { trapping } from './trap.mjs';
 
 pageTest('a trap in WebAssembly', { ...tall, allow: [/unreachable/] }, async ({ page, open, problems }) => {
-  const module = '**/compare_bg.wasm';
+  const module = '**/ratescope_bg.wasm';
   await page.route(module, (route) => route.fulfill({
-    body: trapping(readFileSync(`${root}www/pkg/compare_bg.wasm`), 'compare_step'),
+    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'page_step'),
     contentType: 'application/wasm',
   }));
-  await compare(page, open, 'auto=off&at=5&lanes=gcra;exim strict&budget=7/10s');
+  await compare(page, open, 'auto=off&at=5&lanes=gcra;exim strict&limit=7/10s');
   await click(page);
   assert.equal(await sent(page), 1, 'all else works');
   await page.locator('#step').click();
@@ -36,14 +36,14 @@ pageTest('a trap in WebAssembly', { ...tall, allow: [/unreachable/] }, async ({ 
   await loaded(page);
   await settle(page);
   assert.deepEqual(await rules(page), ['gcra', 'exim strict']);
-  assert.equal(await page.inputValue('#budget'), '7/10s', 'the settings are kept');
+  assert.equal(await page.inputValue('#limit'), '7/10s', 'the settings are kept');
   const before = await sent(page);
   await click(page);
   assert.equal(await sent(page), before + 1);
 });
 
 pageTest('a module that does not load', { allow: [/wasm|404|compile/i] }, async ({ page, open, problems }) => {
-  const module = '**/compare_bg.wasm';
+  const module = '**/ratescope_bg.wasm';
   await page.route(module, (route) => route.fulfill({ status: 404, body: 'gone' }));
   await open('/compare.html');
   await page.locator('#failed').waitFor();

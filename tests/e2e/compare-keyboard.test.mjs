@@ -13,11 +13,12 @@ const lanes = (n) => Array.from({ length: n }, (_, i) => [
 
 const order = [
   'Scope', 'Compare', 'copy', 'theme', 'graph', ...lanes(8), 'add', 'add-lane',
-  'Lower limit', 'budget', 'Higher limit', 'Lower cost', 'cost', 'Higher cost',
+  'Lower limit', 'limit', 'Higher limit', 'Lower cost', 'cost', 'Higher cost',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
   'pause', 'step', 'reset', 'speed', 'window', 'script',
   'A burst at the window’s edge', 'The relentless abuser', 'The repentant abuser', 'Steady, just under the limit',
-  'Many small bursts', 'Slow start, then spam at night', 'Expensive requests', 'Two users behind one address',
+  'Many small bursts', 'Slow start, then spam at night',
+  'Ten days, and spam in the last night', 'Expensive requests', 'Two users behind one address',
 ];
 
 pageTest('without a mouse', async ({ page, open, test }) => {
@@ -44,7 +45,7 @@ pageTest('without a mouse', async ({ page, open, test }) => {
   });
 
   await test('the whole flow by keys', async () => {
-    await compare(page, open, 'auto=off&lanes=token-bucket;sliding-log&budget=3/10s&at=20');
+    await compare(page, open, 'auto=off&lanes=token-bucket;sliding-log&limit=3/10s&at=20');
     await tabTo('graph');
     await press('p', 'r', 'Space', 'Space', 'Space', 'Space');
     assert.deepEqual(await counts(page), [[3, 1], [3, 1]]);
@@ -73,9 +74,9 @@ pageTest('without a mouse', async ({ page, open, test }) => {
     assert.deepEqual(await rules(page), ['gcra burst 5', 'token-bucket']);
     assert.equal(await focused(page), 'Lane 2, its limiter');
 
-    await tabTo('budget');
+    await tabTo('limit');
     await press('ArrowUp');
-    assert.equal(await page.inputValue('#budget'), '4/10s');
+    assert.equal(await page.inputValue('#limit'), '4/10s');
     await tabTo('auto');
     await press('Space');
     assert(await page.isChecked('#auto'));

@@ -28,7 +28,7 @@ pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
     // A burst of 3; the recent average takes up to its fifteenth.
     assert.deepEqual(await counts(page), [[3, 1], [15, 1], [10, 6]]);
     assert.equal(await lane(page, 1).inputValue(), 'token-bucket burst 3', 'tidy, when it is left');
-    assert.equal(await page.getAttribute('.lane >> nth=0', 'title'), 'token-bucket 10/10s burst 3: at most 13.0 in any 10s');
+    assert.equal(await page.getAttribute('.lane >> nth=0', 'title'), 'token-bucket 10/10s burst 3 per address: at most 13.0 in any 10s');
   });
 
   await test('while it is typed it stays as it is typed', async () => {
@@ -70,7 +70,7 @@ pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
     await write(page, 3, '3/1s & fixed-window');
     await click(page, 1, 5);
     assert.deepEqual((await counts(page))[2], [3, 2]);
-    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('3/1s + fixed-window'));
+    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('3/1s & fixed-window'));
   });
 });
 

@@ -12,7 +12,7 @@ const address = (page, part) => page.waitForFunction((part) => decodeURIComponen
 const copying = { ...crisp, ...tall, deviceScaleFactor: 1, ...clipboard };
 
 pageTest('the copied link reproduces the picture', copying, async ({ page, context, origin, open }) => {
-  await compare(page, open, 'auto-rate=4&seed=9&budget=8/10s&at=2&paused');
+  await compare(page, open, 'auto-rate=4&seed=9&limit=8/10s&at=2&paused');
   await step(page, 30);
   await page.locator('#pattern').selectOption('bursts');
   await step(page, 50);
@@ -23,7 +23,7 @@ pageTest('the copied link reproduces the picture', copying, async ({ page, conte
   await type(page, 'add', '3/1s & token-bucket per user');
   await press(page, '#add-lane');
   await press(page, '.lane .up >> nth=3');
-  await type(page, 'budget', '12/10s');
+  await type(page, 'limit', '12/10s');
   await type(page, 'cost', '2');
   await type(page, 'script', '5 at 14s user ann, 3/1s from 15s');
   await step(page, 40);
@@ -42,7 +42,7 @@ pageTest('the copied link reproduces the picture', copying, async ({ page, conte
   assert.deepEqual([await counts(other), await sent(other)], [seen, events]);
   assert.deepEqual(await rules(other), await rules(page));
   assert.equal(await other.textContent('#note'), 'paused');
-  for (const id of ['budget', 'cost', 'pattern', 'auto-rate', 'seed', 'script', 'speed', 'window']) {
+  for (const id of ['limit', 'cost', 'pattern', 'auto-rate', 'seed', 'script', 'speed', 'window']) {
     assert.equal(await other.inputValue(`#${id}`), await page.inputValue(`#${id}`), id);
   }
   assert(await picture(other) === picture1, 'the pictures differ');
@@ -53,14 +53,14 @@ pageTest('the copied link reproduces the picture', copying, async ({ page, conte
 pageTest('links', tall, async ({ page, open, test }) => {
   await test('the address follows the settings, and a reload keeps them', async () => {
     await compare(page, open, quiet);
-    await type(page, 'budget', '25/1m');
-    await address(page, 'budget=25/1m');
+    await type(page, 'limit', '25/1m');
+    await address(page, 'limit=25/1m');
     await lane(page, 1).fill('3/1s & gcra');
     await page.locator('#speed').selectOption('5');
-    await address(page, 'lanes=3/1s + gcra;earrrl;');
+    await address(page, 'lanes=3/1s & gcra;earrrl;');
     await address(page, 'speed=5');
     await reload(page);
-    assert.deepEqual([await page.inputValue('#budget'), (await rules(page))[0]], ['25/1m', '3/1s & gcra']);
+    assert.deepEqual([await page.inputValue('#limit'), (await rules(page))[0]], ['25/1m', '3/1s & gcra']);
     assert.equal(await page.evaluate(() => history.length), 2, 'settings make no history');
   });
 
@@ -74,21 +74,21 @@ pageTest('links', tall, async ({ page, open, test }) => {
   });
 
   await test('another fragment begins at once, and back returns', async () => {
-    await compare(page, open, `${quiet}&budget=3/10s`);
-    await page.evaluate(() => { location.hash = '#auto=off&lanes=gcra;exim&at=7&paused&budget=4/10s&do=2:events*6'; });
-    await page.waitForFunction(() => document.querySelector('#budget').value === '4/10s');
+    await compare(page, open, `${quiet}&limit=3/10s`);
+    await page.evaluate(() => { location.hash = '#auto=off&lanes=gcra;exim&at=7&paused&limit=4/10s&do=2:events*6'; });
+    await page.waitForFunction(() => document.querySelector('#limit').value === '4/10s');
     await settle(page);
     assert.deepEqual(await rules(page), ['gcra', 'exim']);
     assert.deepEqual((await counts(page))[0], [4, 2]);
     await page.goBack();
-    await page.waitForFunction(() => document.querySelector('#budget').value === '3/10s');
+    await page.waitForFunction(() => document.querySelector('#limit').value === '3/10s');
     await settle(page);
     assert.equal((await rules(page)).length, 8);
   });
 
   await test('a wrong link says what is wrong, and the run goes on', async () => {
     for (const [link, problem] of [
-      ['budget=10', '"10" in "budget=10"'],
+      ['limit=10', '"10" in "limit=10"'],
       ['lanes=gcra;bucket', '"bucket" in'],
       ['evnts=3', '"evnts" in "evnts=3": not part of a link'],
       ['script=3 at', 'script=3 at'],
@@ -129,7 +129,7 @@ pageTest('a scenario leaves nothing wrong behind, not even the same one again', 
   await compare(page, open, quiet);
   const scenario = page.getByRole('link', { name: 'A burst at the window’s edge' });
   const shown = async () => [
-    await rules(page), await page.locator('.lane .error, #add-error, #budget-error').allTextContents(),
+    await rules(page), await page.locator('.lane .error, #add-error, #limit-error').allTextContents(),
     await page.locator('[aria-invalid="true"]').count(),
   ];
   await scenario.click();
@@ -137,7 +137,7 @@ pageTest('a scenario leaves nothing wrong behind, not even the same one again', 
   const expected = await shown();
   assert.deepEqual(expected.slice(1), [Array(7).fill(''), 0]);
   await lane(page, 1).fill('fixed-door');
-  await type(page, 'budget', 'ten');
+  await type(page, 'limit', 'ten');
   await type(page, 'add', 'bucket');
   await press(page, '#add-lane');
   assert.equal((await shown())[2], 3);

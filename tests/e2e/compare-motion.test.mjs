@@ -24,7 +24,7 @@ pageTest('less motion for those who ask for it', { reducedMotion: 'reduce' }, as
     assert(await picturesIn(page, 50) >= 1);
     await page.mouse.move(1, 1);
     await picturesIn(page, 50);
-    await page.locator('#budget').fill('7/10s');
+    await page.locator('#limit').fill('7/10s');
     assert.equal(await picturesIn(page, 50), 1);
     await page.locator('.lane input').first().fill('gcra');
     assert.equal(await picturesIn(page, 50), 1);

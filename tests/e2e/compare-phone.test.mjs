@@ -27,7 +27,7 @@ pageTest('nothing is too wide, whatever the page shows', async ({ page, open }) 
     `${quiet}&evnts=5`,
   ]) {
     await compare(page, open, link);
-    for (const id of ['budget', 'cost', 'auto-rate', 'seed', 'script']) await type(page, id, '1e99');
+    for (const id of ['limit', 'cost', 'auto-rate', 'seed', 'script']) await type(page, id, '1e99');
     await lane(page, 2).fill('something that is no limiter at all');
     await page.locator('#add').fill('neither is this a limiter');
     await page.locator('#add').press('Enter');

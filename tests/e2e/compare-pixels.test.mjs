@@ -95,7 +95,7 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
 });
 
 // Their counters have five and six digits.
-const many = `${quiet}&budget=40000/10s&script=${'10000 at 1s,'.repeat(12)}3456 at 2s`;
+const many = `${quiet}&limit=40000/10s&script=${'10000 at 1s,'.repeat(12)}3456 at 2s`;
 
 for (const width of [1280, 360]) {
   const viewport = { width, height: 1000 };

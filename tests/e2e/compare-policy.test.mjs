@@ -26,7 +26,7 @@ pageTest('after load nothing is asked for, and nothing is kept but the theme', a
     if (pathname !== '/icon.svg') asked.push(pathname);
   });
   await compare(page, open, 'auto-rate=20');
-  const files = ['/compare.css', '/compare.html', '/compare.js', '/pkg/compare.js', '/pkg/compare_bg.wasm', '/shared.js', '/style.css'];
+  const files = ['/compare.css', '/compare.html', '/compare.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/style.css'];
   assert.deepEqual([...new Set(asked)].sort(), files);
   assert.equal(asked.length, files.length, `some twice: ${asked}`);
 
@@ -34,7 +34,7 @@ pageTest('after load nothing is asked for, and nothing is kept but the theme', a
   await lane(page, 1).fill('gcra');
   await type(page, 'add', 'exim leaky');
   await press(page, '#add-lane');
-  await type(page, 'budget', '20/1m');
+  await type(page, 'limit', '20/1m');
   await press(page, '#theme');
   await page.locator('#scenarios a').first().click();
   await page.locator('#copy').click();

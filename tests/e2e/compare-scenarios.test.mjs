@@ -14,6 +14,14 @@ const claims = {
   'Slow start, then spam at night': {
     sent: 285 + 299, lanes: { 'adaptive x3 decay 10s increase 2m floor 5 strict': [285 + 16, 299 - 16] },
   },
+  'Ten days, and spam in the last night': {
+    sent: 1713 + 98,
+    lanes: {
+      'adaptive x4 decay 2s increase 3m floor 6 by hour day 1m': [1811 - 46, 46],
+      'adaptive x4 decay 2s increase 3m floor 6': [1811 - 129, 129],
+      'exim 30/2s': [1811, 0],
+    },
+  },
   'Expensive requests': { sent: 31, lanes: { 'token-bucket': [30, 1], 'sliding-log': [29, 2], earrrl: [22, 9] } },
   // Ann's ten per 10 s pass in both lanes, and per user all of Bob's 19 besides.
   'Two users behind one address': { sent: 179 + 19, lanes: { 'sliding-log per address': [60, 138], 'sliding-log per user': [60 + 19, 119] } },

@@ -13,40 +13,40 @@ const state = (page, id) => page.evaluate((id) => [
 pageTest('what all lanes share', tall, async ({ page, open, test }) => {
   await test('one limit per period sets all lanes but those with their own', async () => {
     await compare(page, open, `${quiet}&lanes=token-bucket;fixed-window 4/10s;sliding-log;exim strict`);
-    await type(page, 'budget', '6/10s');
+    await type(page, 'limit', '6/10s');
     await click(page, 1, 8);
     assert.deepEqual(await allowed(page), [6, 4, 6, 6]);
-    await press(page, '[data-step=budget][data-by="1"]');
-    assert.equal(await page.inputValue('#budget'), '7/10s');
+    await press(page, '[data-step=limit][data-by="1"]');
+    assert.equal(await page.inputValue('#limit'), '7/10s');
     await click(page, 1, 8);
     // A lane whose limit is another one begins anew.
     assert.deepEqual(await allowed(page), [7, 4, 7, 7]);
-    await page.locator('#budget').press('ArrowDown');
-    await page.locator('#budget').press('ArrowDown');
-    assert.equal(await page.inputValue('#budget'), '5/10s');
+    await page.locator('#limit').press('ArrowDown');
+    await page.locator('#limit').press('ArrowDown');
+    assert.equal(await page.inputValue('#limit'), '5/10s');
     assert.deepEqual(await rules(page), ['token-bucket', 'fixed-window 4/10s', 'sliding-log', 'exim strict']);
   });
 
   await test('a wrong limit changes nothing and says why', async () => {
     await compare(page, open, `${quiet}&lanes=token-bucket;sliding-log`);
-    await type(page, 'budget', '6/10s');
+    await type(page, 'limit', '6/10s');
     for (const text of ['', 'abc', '6', '0/10s', '-1/10s', '6/0s', '6/10', '1000000/1s', '6/10x']) {
-      await type(page, 'budget', text);
-      const [message, invalid] = await state(page, 'budget');
+      await type(page, 'limit', text);
+      const [message, invalid] = await state(page, 'limit');
       assert(message.endsWith('. Still 6/10s.') && message.length > 25, `'${text}': ${message}`);
       assert.equal(invalid, 'true');
     }
     await click(page, 1, 8);
     assert.deepEqual(await counts(page), [[6, 2], [6, 2]]);
-    await type(page, 'budget', '6/10s');
-    assert.deepEqual(await state(page, 'budget'), ['', 'false']);
+    await type(page, 'limit', '6/10s');
+    assert.deepEqual(await state(page, 'limit'), ['', 'false']);
   });
 
   await test('the buttons stop at one event', async () => {
-    await compare(page, open, `${quiet}&budget=2/1m`);
+    await compare(page, open, `${quiet}&limit=2/1m`);
     for (const shown of ['1/1m', '1/1m']) {
-      await press(page, '[data-step=budget][data-by="-1"]');
-      assert.equal(await page.inputValue('#budget'), shown);
+      await press(page, '[data-step=limit][data-by="-1"]');
+      assert.equal(await page.inputValue('#limit'), shown);
     }
   });
 
@@ -100,13 +100,13 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
 
   await test('a limit that a lane can not have is refused with the lane’s reason', async () => {
     await compare(page, open, `${quiet}&lanes=sliding-window precision 5s;token-bucket`);
-    await type(page, 'budget', '10/1s');
-    const [message, invalid] = await state(page, 'budget');
+    await type(page, 'limit', '10/1s');
+    const [message, invalid] = await state(page, 'limit');
     assert.match(message, /precision.* Still 10\/10s\.$/s);
     assert.equal(invalid, 'true');
     await lane(page, 1).fill('sliding-window');
     await settle(page);
-    await type(page, 'budget', '10/1s');
-    assert.deepEqual(await state(page, 'budget'), ['', 'false']);
+    await type(page, 'limit', '10/1s');
+    assert.deepEqual(await state(page, 'limit'), ['', 'false']);
   });
 });

@@ -32,12 +32,12 @@ pageTest('with the clock of the browser', tall, async ({ page, open, test }) => 
   await test('a reset begins again with the settings of now', async () => {
     await compare(page, open, `${quiet}&do=1:events*12`);
     assert.equal(await sent(page), 12);
-    await type(page, 'budget', '5/10s');
+    await type(page, 'limit', '5/10s');
     await press(page, '#reset');
     assert.equal(await sent(page), 0);
     assert.deepEqual(await counts(page), Array(8).fill([0, 0]));
     assert.equal(await page.textContent('#share-1'), '–');
-    assert.equal(await page.inputValue('#budget'), '5/10s');
+    assert.equal(await page.inputValue('#limit'), '5/10s');
     await click(page, 1, 6);
     assert.deepEqual((await counts(page))[2], [5, 1]);
   });

@@ -43,9 +43,9 @@ pageTest('a canvas that fails', { allow: [/on purpose/] }, async ({ page, open, 
 });
 
 pageTest('a trap in WebAssembly', { allow: [/unreachable/] }, async ({ page, open, problems }) => {
-  const module = '**/scope_bg.wasm';
+  const module = '**/ratescope_bg.wasm';
   await page.route(module, (route) => route.fulfill({
-    body: trapping(readFileSync(`${root}www/pkg/scope_bg.wasm`), 'page_step'),
+    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'page_step'),
     contentType: 'application/wasm',
   }));
   await show(page, open, 'auto=off&at=5&limit=7');
@@ -61,8 +61,18 @@ pageTest('a trap in WebAssembly', { allow: [/unreachable/] }, async ({ page, ope
   assert.equal(await page.inputValue('#limit'), '7');
 });
 
+pageTest('a trap in a step that ends later', { allow: [/unreachable/] }, async ({ page, open, problems }) => {
+  await page.route('**/ratescope_bg.wasm', (route) => route.fulfill({
+    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'page_recording'),
+    contentType: 'application/wasm',
+  }));
+  await show(page, open, 'auto=off&at=5');
+  await page.locator('#copy').click();
+  await assertStopped(page, problems, { why: /RuntimeError: unreachable/, trace: /RuntimeError: unreachable\n\s+at .*wasm/ });
+});
+
 pageTest('a module that does not load', { allow: [/wasm|404|compile/i] }, async ({ page, open, problems }) => {
-  const module = '**/scope_bg.wasm';
+  const module = '**/ratescope_bg.wasm';
   await page.route(module, (route) => route.fulfill({ status: 404, body: 'gone' }));
   await open();
   await page.locator('#failed').waitFor();

@@ -70,6 +70,18 @@ pageTest('a tab that was hidden', async ({ page, open, context, origin, test }) 
     assert(!(await written(page)).some((text) => text.includes('hidden')));
   });
 
+  await test('a page that did not run was not hidden', async () => {
+    await showStopped(page, open, 'pattern=steady&auto-rate=5&limit=0&at=20');
+    await page.clock.runFor(1000);
+    const before = await events(page);
+    await page.clock.fastForward(20_000); // as a machine that was asleep: no frame in between
+    await page.clock.runFor(50);
+    assert(Math.abs(await events(page) - before - 100) <= 1);
+    const texts = await written(page);
+    assert(texts.includes('while the page did not run'));
+    assert(!texts.some((text) => text.includes('hidden')));
+  });
+
   await test('at a million events a second the gap is bounded, and says so', async () => {
     await showStopped(page, open, 'pattern=steady&auto-rate=1000000&limit=0&decay=1s&window=10s');
     await page.clock.runFor(500);

@@ -8,7 +8,7 @@ const order = [
   'Scope', 'Compare', 'copy', 'theme', 'graph',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval', 'exact',
-  'Lower limit', 'limit', 'Higher limit', 'mode',
+  'Lower limit', 'limit', 'Higher limit', 'mode', 'ghost',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
   'pause', 'step', 'reset', 'speed', 'window',
   'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky',

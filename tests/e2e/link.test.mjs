@@ -102,6 +102,21 @@ pageTest('links', async ({ page, open, test }) => {
   });
 });
 
+pageTest('a link that can not replay says so', clipboard, async ({ page, open }) => {
+  await show(page, open, 'auto=off&paused&at=5');
+  await click(page);
+  assert.match(await recording(page), /do=5:events\*1$/);
+  assert.equal(await page.textContent('#note'), 'paused');
+  // As many commands as a link holds, and one more.
+  await show(page, open, `auto=off&paused&at=5&limit=7&do=${Array(10_000).fill('9:events').join()}`);
+  await click(page);
+  assert.match(await recording(page), /^decay=10s&increase=1m&limit=7&(?!.*(do|at)=)/);
+  await settle(page);
+  assert.match(await page.textContent('#note'), /settings only/);
+  await click(page);
+  assert.equal(await page.textContent('#note'), 'paused', 'until something is done');
+});
+
 pageTest('a try-it link can be followed again and again', async ({ page, open }) => {
   await showStopped(page, open, 'auto=off');
   for (let i = 0; i < 3; i++) {

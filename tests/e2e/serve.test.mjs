@@ -5,7 +5,7 @@ import { pageTest } from './harness.mjs';
 
 // A script shown as text: a place on the site where nothing else happens. It names no icon, so the
 // browser looks for one.
-const somewhere = '/pkg/scope.js';
+const somewhere = '/pkg/ratescope.js';
 const icon = /favicon\.ico/;
 
 pageTest('the policy lets the module run, on a fine clock', { allow: [icon] }, async ({ page, open }) => {

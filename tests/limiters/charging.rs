@@ -14,7 +14,9 @@ proptest! {
         let cost = (case.limiter.remaining(&state, now) / 2.0).min(case.count);
         let (mut before, mut after) = (state.clone(), state);
         prop_assume!(case.limiter.check(&mut before, now, cost).is_allowed());
-        prop_assert!(case.limiter.peek(&after, now, 0.0).is_allowed());
+        // Envoy takes a question for nothing, and nothing for not enough.
+        let envoy = matches!(case.limiter, AnyLimiter::Envoy(_));
+        prop_assert_eq!(case.limiter.peek(&after, now, 0.0).is_allowed(), !envoy);
         case.limiter.charge(&mut after, now, cost);
         prop_assert_eq!(before, after);
     }
@@ -36,7 +38,10 @@ proptest! {
         let Retry::After(wait) = case.limiter.retry_after(&state, now, 1.0) else {
             return Ok(());
         };
-        prop_assert!(before.wait().is_some_and(|before| before <= wait));
+        // In HAProxy a count of 1 does not fade, where more does: with a limit of 1, more is sooner
+        // below it.
+        let unfaded = case.count == 1.0 && case.limiter.to_string().ends_with("allowed");
+        prop_assert!(unfaded || before.wait().is_some_and(|before| before <= wait));
         prop_assert!(wait.secs() > 0.0);
         prop_assert!(case.limiter.peek(&state, now.after(wait), 1.0).is_allowed());
     }

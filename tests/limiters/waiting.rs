@@ -2,6 +2,7 @@
 
 use crate::{KINDS, cases, limiter, micros_later, refused, steps};
 use proptest::prelude::*;
+use ratescope::limit::any::AnyLimiter;
 use ratescope::{Decision, Limiter, Retry, Span, Time};
 
 proptest! {
@@ -45,7 +46,14 @@ proptest! {
         for at in [then, micros_later(then, 1_000_000)] {
             let first = case.limiter.peek(&case.limiter.initial(), at, 1.0);
             let again = case.limiter.peek(&state, at, 1.0);
-            let close = |a: f64, b: f64| (a - b).abs() <= 1e-5 * a.abs().max(b.abs()).max(1.0);
+            // Envoy's clock is rounded, to up to a nanosecond, in which its tokens drip.
+            let dripped = match &case.limiter {
+                AnyLimiter::Envoy(envoy) => 2e-9 * envoy.fill().per_second(),
+                _ => 0.0,
+            };
+            let close = |a: f64, b: f64| {
+                (a - b).abs() <= 1e-5 * a.abs().max(b.abs()).max(1.0) + dripped
+            };
             prop_assert!(close(again.level, first.level), "{again:?} and {first:?}");
             prop_assert!(close(again.limit, first.limit), "{again:?} and {first:?}");
             prop_assert_eq!(again.wait(), first.wait());

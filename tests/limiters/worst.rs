@@ -62,6 +62,11 @@ fn what_a_sender_gets_out_of_ten_a_minute() {
         ("sliding-counter 10/1m", 10, 19.0, 9),
         ("sliding-log 10/1m", 10, 10.0, 10),
         ("adaptive x3 decay 1m increase 1h floor 10", 10, 19.0, 10),
+        ("adaptive x3 decay 1m increase 7d floor 10 by hour", 10, 19.0, 10),
+        ("nginx 10/1m burst 9 nodelay", 10, 19.0, 10),
+        ("haproxy 10/1m", 10, 19.0, 0),
+        ("haproxy 10/1m allowed", 10, 19.0, 10),
+        ("envoy 10/1m", 10, 19.0, 10),
     ] {
         let limiter = limiter(text);
         assert_eq!(burst(&limiter, Time::ZERO), at_once, "{text}, at once");
@@ -91,5 +96,9 @@ fn states_are_a_few_words() {
     assert_eq!(bytes::<sliding_window::SlidingWindow>(), 40);
     assert_eq!(bytes::<sliding_log::SlidingLog>(), 40);
     assert_eq!(bytes::<adaptive::Adaptive>(), 24);
+    assert_eq!(bytes::<by_hour::ByHour>(), 120);
+    assert_eq!(bytes::<nginx::Nginx>(), 16);
+    assert_eq!(bytes::<haproxy::Haproxy>(), 16);
+    assert_eq!(bytes::<envoy::Envoy>(), 16);
     assert_eq!(bytes::<AnyLimiter>(), 32);
 }

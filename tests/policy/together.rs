@@ -14,8 +14,12 @@ type Tell = fn(&AnyLimiter, &mut AnyState, &Sent, bool);
 /// passed, and passed it themselves.
 fn by_checks(limiter: &AnyLimiter, state: &mut AnyState, sent: &Sent, passed: bool) {
     let text = limiter.to_string();
-    if passed || text.starts_with("earrrl") || text.ends_with("strict") {
+    let counts_all = text.starts_with("haproxy") && !text.ends_with("allowed");
+    if passed || counts_all || text.starts_with("earrrl") || text.ends_with("strict") {
         let _ = limiter.check(state, sent.at, sent.cost);
+    } else if text.starts_with("envoy") {
+        // Its bucket begins with the first event, whoever refuses that.
+        limiter.record(state, sent.at, sent.cost, false);
     }
 }
 
@@ -124,8 +128,8 @@ fn several_keys_count_in_all_or_in_none() {
     assert_eq!(check(&store, &elsewhere).to_string(), "refused: level 4, limit 3");
 }
 
-/// Strict Exim and the recent average count the events that another limit refuses, as they do
-/// alone; the others do not.
+/// Strict Exim, the recent average and HAProxy's request rate count the events that another limit
+/// refuses, as they do alone; the others do not.
 #[test]
 fn what_counts_attempts_counts_them_in_company() {
     for (text, attempts) in [
@@ -134,6 +138,9 @@ fn what_counts_attempts_counts_them_in_company() {
         ("earrrl 100/1m", true),
         ("adaptive x2 decay 1m floor 100 strict", true),
         ("gcra 100/1m", false),
+        ("haproxy 100/1m", true),
+        ("haproxy 100/1m allowed", false),
+        ("nginx 100/1m burst 99 nodelay", false),
     ] {
         let with = store(policy(&format!("{text} per user & 1/1m per ip")));
         let alone: AnyLimiter = text.parse().unwrap();

@@ -2,14 +2,16 @@
 
 use super::*;
 use proptest::prelude::*;
+use ratescope::Span;
 use ratescope::lab::compare::Link;
+use ratescope::lab::run::Command;
+use ratescope::lab::run::commands::MEMORY;
 use ratescope::lab::run::pace::Pace;
-use ratescope::lab::scope::Command;
 
 /// What a run has come to: counts, levels, and all of the finest columns.
 #[track_caller]
 fn same_run(a: &Replay, b: &Replay) {
-    let state = |r: &Replay| (r.now(), r.sent(), r.settings().clone(), r.has_script());
+    let state = |r: &Replay| (r.now(), r.sent(), r.settings().clone(), r.has_pending_commands());
     assert_eq!(state(a), state(b));
     assert_eq!(a.lanes().len(), b.lanes().len());
     for (a_lane, b_lane) in a.lanes().iter().zip(b.lanes()) {
@@ -30,7 +32,7 @@ fn command() -> impl Strategy<Value = (f64, Command)> {
     };
     let what = prop_oneof![
         (1_u32..20).prop_map(Command::Events),
-        set("budget", &["10/10s", "3/1s", "5/1m"]),
+        set("limit", &["10/10s", "3/1s", "5/1m"]),
         set("lanes", &["gcra", "exim strict;gcra per user & fixed-window;earrrl", "sliding-log"]),
         set("script", &["", "7 at 2s, 3/1s bursts user a", "5/1s poisson to 4s cost 2 user b"]),
         set("auto", &["on", "off"]),
@@ -58,7 +60,7 @@ proptest! {
             time = at(time.as_secs() + gap);
             script.push((time, command));
         }
-        let link = Link { script, ..Link::default() };
+        let link = Link { commands: script, ..Link::default() };
         let mut once = Replay::open(&link).unwrap();
         let mut often = once.clone();
         let end = frames.iter().fold(Time::ZERO, |now, f| {
@@ -114,8 +116,8 @@ fn what_only_changes_the_view_is_not_recorded() {
     replay.set("speed", "3").unwrap();
     replay.set("window", "5m").unwrap();
     let link = replay.link();
-    assert_eq!((link.settings.speed, link.settings.window.secs()), (3.0, 300.0));
-    assert_eq!(link.script, []);
+    assert_eq!((link.settings.run.speed, link.settings.run.window.secs()), (3.0, 300.0));
+    assert_eq!(link.commands, []);
 }
 
 /// A command and the events of its own instant: the command is first, also after a frame that had
@@ -157,7 +159,7 @@ fn bursts_of_a_link_are_bounded_work() {
 /// What a lane remembers is forgotten in time, and the picture does not walk it for ever.
 #[test]
 fn a_full_log_is_forgotten() {
-    let text = "budget=100000/10s&auto=off&lanes=sliding-log&script=10000/1s to 10s&at=1000";
+    let text = "limit=100000/10s&auto=off&lanes=sliding-log&script=10000/1s to 10s&at=1000";
     let link: Link = text.parse().unwrap();
     let mut replay = Replay::open(&link).unwrap();
     replay.advance(link.at, usize::MAX);
@@ -168,23 +170,69 @@ fn a_full_log_is_forgotten() {
 /// What is done and what is still to come.
 #[test]
 fn a_run_with_more_commands_than_a_link_can_hold_has_a_link_that_reads() {
-    let coming = ["9:events"; 1000].join(",");
+    let coming = ["9:events"; MEMORY].join(",");
     let mut replay = Replay::open(&format!("auto=off&do={coming}").parse().unwrap()).unwrap();
-    assert_eq!(replay.link().script.len(), 1000);
+    assert_eq!((replay.link().commands.len(), replay.link().is_replay()), (MEMORY, true));
     replay.click();
-    assert_eq!(replay.link().script, []);
+    assert_eq!((replay.link().commands.len(), replay.link().is_replay()), (0, false));
+    let error = format!("do={coming},9:events").parse::<Link>().unwrap_err();
+    assert_eq!(error.problem(), "more than 10000 commands");
 }
 
 #[test]
 fn a_run_with_too_many_commands_links_to_its_settings() {
-    let mut replay = replay(&[]);
-    for i in 0..1100 {
-        replay.advance(at(f64::from(i) * 0.01), usize::MAX);
+    let mut replay = replay(&[("lanes", "gcra")]);
+    for i in 0..=MEMORY as u32 {
+        assert!(replay.link().is_replay() || i == MEMORY as u32);
+        replay.advance(Time::ZERO.after(Span::seconds(i)), usize::MAX);
         replay.click();
     }
     replay.set("cost", "3").unwrap();
     let link = replay.link();
-    assert_eq!((link.at, link.script.len(), link.settings.cost), (Time::ZERO, 0, 3.0));
+    assert_eq!((link.at, link.commands.len(), link.settings.cost), (Time::ZERO, 0, 3.0));
+    assert!(!link.is_replay());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Of the values that a setting has while no event comes, the last is enough for a link.
+    #[test]
+    fn a_recording_replays_every_gesture(
+        rate in prop::sample::select(vec!["0.5", "5", "50"]),
+        script in prop::sample::select(vec!["", "2 at 1s, 3/1s bursts user a"]),
+        steps in prop::collection::vec((gesture_step(), 0_i64..40_000), 0..200),
+    ) {
+        let mut replay = replay(&[("lanes", "gcra;exim per user"), ("auto-rate", rate), ("script", script)]);
+        for ((name, value), gap) in &steps {
+            replay.advance(replay.now().after(Span::micros(*gap as u64)), usize::MAX);
+            match *name {
+                "events" => replay.click(),
+                name => replay.set(name, value).unwrap(),
+            }
+        }
+        replay.advance(replay.now().after(Span::seconds(2)), usize::MAX);
+        let mut replayed = Replay::open(&replay.link()).unwrap();
+        replayed.advance(replay.now(), usize::MAX);
+        same_run(&replay, &replayed);
+    }
+}
+
+/// One of few settings and values, so that some come in a row and some go back.
+fn gesture_step() -> impl Strategy<Value = (&'static str, &'static str)> {
+    let set = |name: &'static str, values: &'static [&'static str]| {
+        prop::sample::select(values).prop_map(move |value| (name, value))
+    };
+    prop_oneof![
+        6 => set("auto-rate", &["0.5", "2", "5", "20", "50"]),
+        4 => set("cost", &["0", "1", "2.5"]),
+        1 => set("auto", &["on", "off"]),
+        1 => set("pattern", &["poisson", "steady"]),
+        1 => set("window", &["1m", "2m"]),
+        1 => set("limit", &["10/10s", "5/10s"]),
+        4 => set("script", &["", "2 at 1s, 3/1s bursts user a", "1 at 2s user b, 2/1s user a"]),
+        1 => Just(("events", "")),
+    ]
 }
 
 /// A frame that ends with the last instant of a column leaves the next column to what comes next.

@@ -119,13 +119,9 @@ fn a_script_that_is_wrong_says_where() {
 fn a_setting_that_cannot_be_read_changes_nothing() {
     let mut replay = replay(&[]);
     for (name, value, problem) in [
-        ("budget", "0/10s", "\"0/10s\": out of range; choose from 0.001 to 100000 in 100ms to 1w"),
-        (
-            "budget",
-            "10/1ms",
-            "\"10/1ms\": out of range; choose from 0.001 to 100000 in 100ms to 1w",
-        ),
-        ("budget", "ten", "\"ten\": not a rate; write a rate as a count and a span, such as 10/1m"),
+        ("limit", "0/10s", "\"0/10s\": out of range; choose from 0.001 to 100000 in 100ms to 1w"),
+        ("limit", "10/1ms", "\"10/1ms\": out of range; choose from 0.001 to 100000 in 100ms to 1w"),
+        ("limit", "ten", "\"ten\": not a rate; write a rate as a count and a span, such as 10/1m"),
         ("auto-rate", "20000", "\"20000\": out of range; choose from 0.1 to 10000"),
         ("cost", "-1", "\"-1\": not a number; choose from 0 to 1000000"),
         ("speed", "200", "\"200\": out of range; choose from 0.1 to 100"),
@@ -137,30 +133,30 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
              [leaky|strict|readonly], such as exim 10/1m strict",
         ),
         (
-            "limit",
+            "decay",
             "5",
-            "\"limit\": not a setting; there are budget, lanes, auto, pattern, auto-rate, seed, \
+            "\"decay\": not a setting; there are limit, lanes, auto, pattern, auto-rate, seed, \
              cost, script, speed, window",
         ),
     ] {
         assert_eq!(replay.set(name, value).unwrap_err().to_string(), problem);
         assert_eq!(*replay.settings(), Settings::default());
     }
-    assert!(replay.link().script.is_empty());
+    assert!(replay.link().commands.is_empty());
 }
 
-/// A lane may be possible under one budget only.
+/// A lane may be possible under one limit only.
 #[test]
-fn a_budget_that_a_lane_cannot_have_is_refused() {
-    let mut replay = replay(&[("budget", "10/1m"), ("lanes", "gcra;sliding-window precision 30s")]);
-    let error = replay.set("budget", "10/10s").unwrap_err().to_string();
+fn a_limit_that_a_lane_cannot_have_is_refused() {
+    let mut replay = replay(&[("limit", "10/1m"), ("lanes", "gcra;sliding-window precision 30s")]);
+    let error = replay.set("limit", "10/10s").unwrap_err().to_string();
     let part =
         "\"10/10s\": \"30s\" in \"sliding-window precision 30s\": the precision cannot be 30";
     assert!(error.starts_with(part), "{error}");
-    assert_eq!(replay.settings().budget.to_string(), "10/1m");
+    assert_eq!(replay.settings().limit.to_string(), "10/1m");
     // Whatever the order in which a link has them.
-    let link = "lanes=sliding-window precision 30s&budget=10/1m";
-    assert_eq!(link.parse::<Link>().unwrap().settings.budget.to_string(), "10/1m");
+    let link = "lanes=sliding-window precision 30s&limit=10/1m";
+    assert_eq!(link.parse::<Link>().unwrap().settings.limit.to_string(), "10/1m");
 }
 
 /// However few phases and lanes there are, an instant ends.
@@ -201,9 +197,10 @@ fn a_link_reads_as_it_is_written() {
     replay.click();
     let link = Link { paused: true, ..replay.link() };
     let text = link.to_string();
-    assert!(text.starts_with("budget=10/10s&lanes=gcra per user + exim strict;earrrl&"));
-    let done = "&at=1.5&paused&do=1.5:lanes=gcra;fixed-window + sliding-log,\
-        1.5:script=3 at 3s+ 1/1s,1.5:events*1";
+    assert!(text.starts_with("limit=10/10s&lanes=gcra per user %26 exim strict;earrrl&"));
+    assert!(text.contains("&script=1 at 1s, 2 at 2s&"));
+    let done = "&at=1.5&paused&do=1.5:lanes=gcra;fixed-window %26 sliding-log,\
+        1.5:script=3 at 3s%2C 1/1s,1.5:events*1";
     assert!(text.ends_with(done), "{text}");
     let read: Link = text.parse().unwrap();
     assert_eq!(read.to_string(), text);
@@ -213,12 +210,54 @@ fn a_link_reads_as_it_is_written() {
     assert_eq!(again.settings(), replay.settings());
 }
 
+/// `+` for `&` and `,`, as links were once written; everything encoded, as some programs pass an
+/// address on; spaces encoded, as a browser has them; and text that a page has decoded already.
+#[test]
+fn links_of_all_ages_read_alike() {
+    let new = "lanes=gcra per user %26 exim strict;earrrl&script=1 at 1s, 2 at 2s&paused\
+        &do=1.5:lanes=gcra;fixed-window %26 sliding-log,1.5:script=3 at 3s%2C 1/1s,1.5:events*1";
+    let old = "lanes=gcra per user + exim strict;earrrl&script=1 at 1s, 2 at 2s&paused\
+        &do=1.5:lanes=gcra;fixed-window + sliding-log,1.5:script=3 at 3s+ 1/1s,1.5:events*1";
+    let link: Link = new.parse().unwrap();
+    assert_eq!(link.commands.len(), 3);
+    let lanes: Vec<_> = link.settings.lanes.iter().map(Rule::as_str).collect();
+    assert_eq!(lanes, ["gcra per user & exim strict", "earrrl"]);
+    let everything = |c: char| match c.is_ascii_alphanumeric() {
+        true => c.to_string(),
+        false => format!("%{:02x}", c as u8),
+    };
+    for text in [
+        old.to_owned(),
+        new.replace(' ', "%20"),
+        old.replace(' ', "%20"),
+        old.chars().map(everything).collect(),
+        old.replace('&', "%26"),
+        old.replace(',', "%2C"),
+    ] {
+        match text.parse::<Link>() {
+            Ok(read) => assert_eq!(read, link, "{text}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 #[test]
 fn a_link_that_is_wrong_says_where() {
     let link = |text: &str| text.parse::<Link>();
-    wrong(link("budget=10/10x"), "x", "not a unit");
+    // As a person would read it, not as the address has it.
+    let error = link("seed=2&lanes=gcra%20%26%20exm%20strict&auto=off").unwrap_err();
+    assert_eq!(error.at(), 20..23);
+    let text = "\"exm\" in \"seed=2&lanes=gcra & exm strict&auto=off\": not a limiter";
+    assert!(error.to_string().starts_with(text), "{error}");
+    let error = link("do=1:lanes=gcra%20per%20user,2:lanes=gcra%20%26%20gcr").unwrap_err();
+    let text = "\"gcr\" in \"do=1:lanes=gcra per user,2:lanes=gcra & gcr\"";
+    assert!(error.to_string().starts_with(text), "{error}");
+    wrong(link("limt%20=5"), "limt ", "it has at, paused, do, limit,");
+    wrong(link("seed=%zz"), "%zz", "write a whole number");
+    wrong(link("seed=%ff"), "\u{fffd}", "write a whole number");
+    wrong(link("limit=10/10x"), "x", "not a unit");
     wrong(link("lanes=gcra;gcra+exm"), "exm", "not a limiter");
-    wrong(link("limit=10"), "limit", "it has at, paused, do, budget,");
+    wrong(link("decay=10"), "decay", "it has at, paused, do, limit,");
     wrong(link("do=1:lanes=gcra,2:lanes=gcr"), "gcr", "not a limiter");
     wrong(link("do=5:events,1:events"), "1:events", "before the one before it");
     wrong(link("at=soon"), "soon", "not a time");
@@ -252,6 +291,9 @@ fn nearly() -> impl Strategy<Value = String> {
         "day-and-night",
         "&",
         "+",
+        "%26",
+        "%2C",
+        "%",
         ";",
         ",",
         "=",
@@ -260,7 +302,7 @@ fn nearly() -> impl Strategy<Value = String> {
         "do",
         "paused",
         "lanes=",
-        "budget=",
+        "limit=",
         "script=",
         "events",
         "é",
@@ -311,4 +353,13 @@ proptest! {
             }
         }
     }
+}
+
+/// The limit of all lanes was once called the budget.
+#[test]
+fn links_of_old_name_the_budget() {
+    let link = |text: &str| text.parse::<Link>().unwrap();
+    let old = link("budget=20/20s&lanes=gcra&do=1:events*10,5:budget=5/1s");
+    assert_eq!(old, link("limit=20/20s&lanes=gcra&do=1:events*10,5:limit=5/1s"));
+    assert!(old.to_string().starts_with("limit=20/20s&"), "{old}");
 }

@@ -16,11 +16,12 @@ fn flood(keyed: &Keyed<AnyLimiter>, now: Time) {
 /// A key is refused, and the clock goes back by a thousand periods, which is further than any of
 /// these takes to forget. From the first who needs room on, it takes two periods at most: one from
 /// where the state follows the clock, and the wait that was due. So it is whenever that first one
-/// comes, and by whatever limiter.
+/// comes, and by whatever limiter; but nginx, whose clock is never set back, would refuse until it
+/// has caught up.
 #[test]
 fn protection_ends_within_a_period_or_so() {
     let period = 60;
-    for kind in KINDS {
+    for kind in KINDS.into_iter().filter(|kind| !kind.starts_with("nginx")) {
         for later in [0, 10 * period] {
             let keyed = Keyed::new(case(kind, 5.0, Span::seconds(period as u32), 5.0).limiter, 7);
             let (before, after) = (seconds(2000 * period), 1000 * period + later);

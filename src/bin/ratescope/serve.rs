@@ -46,14 +46,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve(args))
 }
 
-/// The pages cannot work without their modules, so the absence of one is said here and not in the
-/// browser.
+/// The page cannot work without its module, so its absence is said here and not in the browser.
 fn check_built(dir: &Path) -> Result<(), String> {
-    let modules = ["pkg/scope_bg.wasm", "pkg/compare_bg.wasm"].map(|module| dir.join(module));
-    match modules.iter().find(|module| !module.is_file()) {
-        None => Ok(()),
-        Some(module) => {
-            Err(format!("{} is missing: build the pages with ./scripts/build", module.display()))
+    let module = dir.join("pkg/ratescope_bg.wasm");
+    match module.is_file() {
+        true => Ok(()),
+        false => {
+            Err(format!("{} is missing: build the page with ./scripts/build", module.display()))
         }
     }
 }

@@ -1,41 +1,68 @@
 //! `ratescope simulate`: events from standard input through any policies.
 
+#[path = "simulate/lane.rs"]
+mod lane;
 #[path = "simulate/report.rs"]
 mod report;
 
-use clap::ValueEnum;
-use ratescope::log::csv;
-use ratescope::policy::Defaults;
-use ratescope::{Event, ParseError, Policy, Retry, Store};
-use report::{Decided, Report};
-use std::error::Error;
-use std::io::{self, BufRead, ErrorKind, Write};
-use std::num::NonZeroUsize;
-use std::str::FromStr;
+#[path = "simulate/summary.rs"]
+mod summary;
 
-/// Put events from standard input to limiters, and print what each decides
+use crate::rules;
+use crate::source::Source;
+use clap::ValueEnum;
+use lane::Lane;
+use ratescope::log::{Format as LogFormat, Log, Order, Record, Row, unpack};
+use ratescope::policy::{Defaults, Per};
+use ratescope::rules::Rules;
+use ratescope::{Event, Policy};
+use report::Report;
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::io::{self, ErrorKind, Read, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Put the events of a log on standard input to limiters, and print what each decides
 ///
-/// The events are CSV with a header: time in seconds since any origin, with up to six decimals;
-/// the cost of the event, which is 1 unless it is said; and any other columns that a limit may be
-/// for. A limit without "per" is for the column key, or for all where there is none. For example:
+/// The log may be an access log of Apache or nginx, JSON lines, Exim's main log, sshd's failed
+/// logins in syslog, or CSV; it may be packed with gzip or zstd:
+///
+///     ratescope simulate "exim 10/1m strict" < access.log
+///     ratescope simulate "6/10s per ip & 100/1h per user" --path /login < access.log.gz
+///
+/// CSV has a header: time in seconds since any origin, with up to six decimals; the cost of the
+/// event, which is 1 unless it is said; and any other columns that a limit may be for:
 ///
 ///     time,key,ip,cost
 ///     0.5,alice,192.0.2.7,1
 ///     0.75,bob,192.0.2.7,2
 ///
-///     ratescope simulate "exim 10/1m strict" "6/10s per key & 10/10s per ip"
+/// There is one line for each event and limiter, in the order of their times, and a summary on
+/// standard error. In csv and jsonl, times are in seconds, of a log since 1970, and retry_after is
+/// "never" where waiting does not help. The key is that of --key. The level is what the limiter
+/// held against its limit. Of several limits, level and limit are those of the one that decided:
+/// decided_by, and decided_key is whom it counted.
 ///
-/// There is one line for each event and limiter, in the order of the input, and a summary on
-/// standard error. In csv and jsonl, times are in seconds, and retry_after is "never" where waiting
-/// does not help. The level is what the limiter held against its limit. Of several limits, level
-/// and limit are those of the one that decided: decided_by, and decided_key is whom it counted.
+/// With --rules, the rules of a file decide, beside the limiters if there are any, and each decision
+/// has a remark: "softly", and which shadows would refuse. The columns are the fields of the rules;
+/// one called load, as in 42%, is the load of the service.
+///
+/// CSV is taken as it comes, and a line that can't be read is an error. Other logs are put in order,
+/// and such lines are counted and passed over.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// A limiter in quotes, such as "exim 10/1m strict", or several limits joined by "&", each for
     /// a key, as in "gcra 5/1s per user & gcra 9/1s per ip"; `ratescope limiters` lists them
-    #[arg(required = true, value_name = "LIMITER")]
+    #[arg(required_unless_present = "rules", value_name = "LIMITER")]
     limiters: Vec<Written>,
+
+    /// A rule file, as `ratescope check` explains it
+    #[arg(long, value_name = "RULES")]
+    rules: Vec<PathBuf>,
 
     /// How to print the decisions
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -45,6 +72,9 @@ pub(crate) struct Args {
     /// forgotten
     #[arg(long, value_name = "N", default_value = "1000000")]
     keys: NonZeroUsize,
+
+    #[command(flatten)]
+    source: Source,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -73,86 +103,124 @@ impl FromStr for Written {
     }
 }
 
-/// A policy at work.
-struct Lane {
-    text: String,
-    store: Store,
-    allowed: u64,
-    refused: u64,
-}
-
-impl Lane {
-    fn new(text: String, defaults: &Defaults, keys: usize) -> Result<Self, ParseError> {
-        let store = Store::new(Policy::read(&text, defaults)?, keys);
-        Ok(Lane { text, store, allowed: 0, refused: 0 })
-    }
-
-    fn check(&mut self, event: &Event<'_>) -> Decided<'_> {
-        let verdict = self.store.check(event);
-        let allowed = verdict.is_allowed();
-        *(if allowed { &mut self.allowed } else { &mut self.refused }) += 1;
-        let retry_after = match allowed {
-            true => Retry::NOW,
-            false => self.store.retry_after(event),
-        };
-        Decided { text: &self.text, policy: self.store.policy(), verdict, retry_after }
-    }
-}
-
 /// Reads all events and prints every decision.
 pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
-    let rows = csv::read(io::stdin().lock())?;
-    let fields = rows.fields().to_vec();
-    let key = if fields.iter().any(|name| name == "key") { "key" } else { "all" };
-    let defaults = Defaults { rate: None, per: key.parse()?, fields: Some(fields) };
-    let lane = |Written(text)| Lane::new(text, &defaults, args.keys.get());
+    let read = |path: &PathBuf| rules::read(path);
+    let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let options = args.source.options();
+    let mut log = Log::open(unpack(io::stdin().lock())?, &options)?;
+    let is_csv = log.shape().format() == LogFormat::Csv;
+    if is_csv {
+        log.be_strict();
+    }
+    let per = args.source.key(log.shape());
+    let fields = log.shape().fields().map(<[String]>::to_vec);
+    if let Some(fields) = &fields {
+        files.iter().for_each(|rules| warn_of_fields(rules, fields));
+    }
+    let defaults = Defaults { rate: None, per: per.clone(), fields };
+    let keys = args.keys.get();
+    let lane = |Written(text)| Lane::policy(text, &defaults, keys);
     let mut lanes = args.limiters.into_iter().map(lane).collect::<Result<Vec<_>, _>>()?;
+    lanes.extend(files.into_iter().map(|rules| Lane::rules(rules, keys)));
     let texts: Vec<&str> = lanes.iter().map(|lane| lane.text.as_str()).collect();
     let out = io::BufWriter::new(io::stdout().lock());
-    let report = Report::new(args.format, out, &texts);
-    until_closed(simulate(rows, &mut lanes, report))
-}
-
-fn simulate(
-    rows: csv::Rows<impl BufRead>,
-    lanes: &mut [Lane],
-    mut report: Report<impl Write>,
-) -> io::Result<()> {
-    report.begin()?;
-    for row in rows {
-        let row = match row {
-            Ok(row) => row,
-            Err(error) => {
-                // What was decided before the mistake is still printed.
-                report.end()?;
-                return Err(io::Error::new(ErrorKind::InvalidData, error));
-            }
+    let remarks = lanes.iter().any(Lane::is_rules);
+    let report = Report::new(args.format, out, &texts, remarks, !is_csv);
+    let mut run = Run { lanes, per, report, keyed: 0, result: Ok(()) };
+    run.result = run.report.begin();
+    let slack = args.source.slack(log.shape());
+    let mut order = slack.map(|slack| Order::new(slack, HELD, args.source.spread()));
+    let read = run.events(&mut log, order.as_mut());
+    // What was decided before a mistake is still printed.
+    match run.result.and_then(|()| run.report.end()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+        ended => ended?,
+    }
+    read?;
+    summary::of_log(&log, order.as_ref(), &run.per, run.keyed, &mut io::stderr().lock())?;
+    let counts = log.counts();
+    if !is_csv && counts.events + counts.filtered == 0 {
+        let help = match log.shape().format() {
+            LogFormat::Syslog => "; these are the failed logins, unless --message says otherwise",
+            _ => "",
         };
-        let event = row.event();
-        for lane in &mut *lanes {
-            report.decision(&event, &lane.check(&event))?;
-        }
+        return Err(format!("no line of the log is an event{help}").into());
     }
-    report.end()?;
-    summary(lanes, &mut io::stderr().lock())
+    let mut out = io::stderr().lock();
+    until_closed(run.lanes.iter().try_for_each(|lane| lane.summary(&mut out)))
 }
 
-fn summary(lanes: &[Lane], out: &mut impl Write) -> io::Result<()> {
-    for Lane { text, store, allowed, refused } in lanes {
-        let all = allowed + refused;
-        if all == 0 {
-            writeln!(out, "{text}: no events")?;
-            continue;
+/// How many events are held until those before them have come.
+const HELD: usize = 1 << 18;
+
+/// Events on their way through the lanes to the report.
+struct Run<W: Write> {
+    lanes: Vec<Lane>,
+    /// The key that is printed.
+    per: Per,
+    report: Report<W>,
+    /// How many events have a key.
+    keyed: u64,
+    /// How printing went so far.
+    result: io::Result<()>,
+}
+
+impl<W: Write> Run<W> {
+    /// Reads the log to its end, or until nobody reads what is printed.
+    fn events(
+        &mut self,
+        log: &mut Log<impl Read>,
+        order: Option<&mut Order<Row>>,
+    ) -> Result<(), ratescope::log::Error> {
+        let Some(order) = order else {
+            while self.result.is_ok() && log.read(&mut |record| self.decide(&record.event()))? {}
+            return Ok(());
+        };
+        let names = self.lanes.iter().flat_map(Lane::fields);
+        let names: BTreeSet<String> = names.chain(self.per.fields().iter().cloned()).collect();
+        let names: Arc<[String]> = names.into_iter().collect();
+        let mut push = |record: &Record<'_>, run: &mut Self| {
+            let row = Row::new(record, &names);
+            order.push(record.time(), record.is_coarse(), row, &mut |time, row| {
+                run.decide(&Event { time, ..row.event() });
+            });
+        };
+        let mut read = Ok(true);
+        while self.result.is_ok() && matches!(read, Ok(true)) {
+            read = log.read(&mut |record| push(record, self));
         }
-        let share = *allowed as f64 / all as f64 * 100.0;
-        write!(out, "{text}: {allowed} of {all} allowed ({share:.1}%), {refused} refused")?;
-        write!(out, ", keys: {}", store.len() as u64 + store.forgotten())?;
-        match store.forgotten() {
-            0 => writeln!(out)?,
-            n => writeln!(out, " ({n} forgotten: more than --keys {})", store.capacity())?,
+        order.finish(&mut |time, row| self.decide(&Event { time, ..row.event() }));
+        read.map(drop)
+    }
+
+    fn decide(&mut self, event: &Event<'_>) {
+        if self.result.is_err() {
+            return;
+        }
+        let key = match self.per.fields() {
+            [name] => event.field(name).to_owned(),
+            _ => self.per.key(event),
+        };
+        self.keyed += u64::from(self.per.fields().iter().any(|name| !event.field(name).is_empty()));
+        for lane in &mut self.lanes {
+            let decided = lane.check(event);
+            self.result = decided.and_then(|decided| self.report.decision(event, &key, &decided));
+            if self.result.is_err() {
+                return;
+            }
         }
     }
-    Ok(())
+}
+
+/// Says which fields of the rules there are not, so that nobody wonders why a rule never applies.
+fn warn_of_fields(rules: &Rules, known: &[String]) {
+    let mut missing: Vec<&str> = rules.fields();
+    missing.retain(|field| !known.iter().any(|known| known == field));
+    if !missing.is_empty() {
+        let (file, missing) = (rules.file(), missing.join(", "));
+        eprintln!("note: {file} has rules for fields that are no columns here: {missing}");
+    }
 }
 
 /// A reader that has seen enough, such as `head`, closes the pipe, and that is no error.

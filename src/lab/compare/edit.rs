@@ -27,17 +27,17 @@ impl Replay {
 
     /// Takes lane `i` out, but not the last one there is.
     pub fn remove_lane(&mut self, i: usize) {
-        let mut rules = self.settings.lanes.clone();
+        let mut rules = self.settings().lanes.clone();
         if i < rules.len() && rules.len() > 1 {
             rules.remove(i);
-            // They were all read before, under this budget.
+            // They were all read before, under this limit.
             let _ = self.put(&rules);
         }
     }
 
     /// Puts lane `from` at the place `to`, or at the end when that is further.
     pub fn move_lane(&mut self, from: usize, to: usize) {
-        let mut rules = self.settings.lanes.clone();
+        let mut rules = self.settings().lanes.clone();
         if from < rules.len() {
             let rule = rules.remove(from);
             rules.insert(to.min(rules.len()), rule);
@@ -50,8 +50,8 @@ impl Replay {
         text: &str,
         change: impl FnOnce(&mut Vec<Rule>, Rule),
     ) -> Result<(), ParseError> {
-        let (rule, _) = Rule::read(text, self.settings.budget)?;
-        let mut rules = self.settings.lanes.clone();
+        let (rule, _) = Rule::read(text, self.settings().limit)?;
+        let mut rules = self.settings().lanes.clone();
         change(&mut rules, rule);
         if rules.len() > settings::LANES {
             let help = format!("there are {} lanes already", settings::LANES);

@@ -79,9 +79,10 @@ impl Lane {
     pub fn unit(&self) -> &'static str {
         let [limit] = self.policy().limits() else { return "of the tightest" };
         match &limit.limiter {
-            AnyLimiter::Exim(_) | AnyLimiter::Adaptive(_) => "rate",
+            AnyLimiter::Exim(_) | AnyLimiter::Adaptive(_) | AnyLimiter::ByHour(_) => "rate",
             AnyLimiter::Earrrl(_) => "estimate",
             AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_) => "tokens used",
+            AnyLimiter::Nginx(_) | AnyLimiter::Envoy(_) => "tokens used",
             AnyLimiter::LeakyBucket(_) => "queue",
             _ => "in window",
         }
@@ -126,6 +127,7 @@ impl Lane {
     pub fn doubling_time(&self) -> Option<Span> {
         self.policy().limits().iter().find_map(|limit| match &limit.limiter {
             AnyLimiter::Adaptive(adaptive) => Some(adaptive.doubling_time()),
+            AnyLimiter::ByHour(by_hour) => Some(by_hour.doubling_time()),
             _ => None,
         })
     }

@@ -5,16 +5,18 @@
 //! 2/1s poisson from 10s to 1m cost 5 user alice
 //! ```
 //!
-//! Events come in phases, separated by commas (or by `+`, as in a link): so many at an instant, or
-//! a rate with a [pattern](Pattern), steady unless said, from an instant on and up to another, at
-//! which nothing comes any more. A phase of a rate is a stream of [`Traffic`], seeded by the seed
-//! of the settings plus the number of the phase. So a steady one begins one interval after its
-//! `from`; for an event at that instant itself, write one, as in the first line above.
+//! Events come in phases, separated by commas (or by `+`, as in older links): so many at an
+//! instant, or a rate with a [pattern](Pattern), steady unless said, from an instant on and up to
+//! another, at which nothing comes any more. A phase of a rate is a stream of
+//! [`Traffic`](crate::traffic::Traffic), seeded by the seed of the settings plus the number of the
+//! phase. So a steady one begins one interval after its `from`; for an event at that instant itself,
+//! write one, as in the first line above.
 
+use crate::lab::run::Source;
 use crate::rate::Rate;
-use crate::text::{Decimal, ParseError, Word, Words, number};
+use crate::text::{ParseError, Word, Words, number, parts};
 use crate::time::{Span, Time};
-use crate::traffic::{Pattern, Traffic};
+use crate::traffic::Pattern;
 use core::fmt;
 use core::str::FromStr;
 
@@ -97,14 +99,12 @@ impl FromStr for Script {
         if text.trim().is_empty() {
             return Ok(script);
         }
-        let mut from = 0;
-        for part in text.split([',', '+']) {
+        for (from, part) in parts(&text.replace('+', ","), ',') {
             script.phase(part).map_err(|e| e.inside(text, from))?;
             if script.phases.len() > PHASES {
                 let help = format!("more than {PHASES} phases");
                 return Err(ParseError::new(text, from..from + part.len(), help));
             }
-            from += part.len() + 1;
         }
         Ok(script)
     }
@@ -217,7 +217,7 @@ impl fmt::Display for Script {
                 }
             }
             if phase.cost != 1.0 {
-                write!(f, " cost {}", Decimal(phase.cost))?;
+                write!(f, " cost {}", phase.cost)?;
             }
             match self.users.get(phase.user as usize) {
                 Some(name) if phase.user > 0 => write!(f, " user {name}")?,
@@ -228,76 +228,21 @@ impl fmt::Display for Script {
     }
 }
 
-/// The events of one phase or of the automatic traffic that are still to come.
-#[derive(Clone, Debug)]
-pub(super) struct Source {
-    stream: Stream,
-    /// In the mean, for as long as there are any.
-    pub(super) per_second: f64,
-    /// What an event costs; `None` when the settings say.
-    pub(super) cost: Option<f64>,
-    pub(super) user: u32,
-}
-
-#[derive(Clone, Debug)]
-enum Stream {
-    /// So many at an instant.
-    Burst { left: u32, at: Time },
-    /// Endless traffic, of which what comes from an instant on is left out.
-    Flow { traffic: Traffic, to: Time },
-}
-
-impl Source {
-    /// Endless traffic by the first user, whose cost the settings say.
-    pub(super) fn endless(traffic: Traffic, per_second: f64) -> Self {
-        let stream = Stream::Flow { traffic, to: Time::LAST };
-        Source { stream, per_second, cost: None, user: 0 }
-    }
-
-    /// What comes of a phase from `now` on; a stream that would be under way begins anew there.
-    /// `None` when that is nothing.
-    pub(super) fn new(phase: &Phase, seed: u64, now: Time) -> Option<Self> {
-        let (stream, per_second) = match phase.when {
+impl Phase {
+    /// What comes of it from `now` on; a stream that would be under way begins anew there. `None`
+    /// when that is nothing.
+    pub(super) fn source(&self, seed: u64, now: Time) -> Option<Source> {
+        let source = match self.when {
             When::Burst { count, at } => {
                 let at = Time::ZERO.after(at);
-                ((at >= now).then_some(Stream::Burst { left: count, at })?, 0.0)
+                (at >= now).then(|| Source::burst(count, at))
             }
             When::Flow { rate, pattern, from, to } => {
                 let from = Time::ZERO.after(from).max(now);
                 let to = to.map_or(Time::LAST, |to| Time::ZERO.after(to));
-                let traffic = Traffic::new(pattern, rate.per_second(), seed, from).ok()?;
-                (Stream::Flow { traffic, to }, rate.per_second())
+                Source::flow(pattern, rate.per_second(), seed, from, to).ok()
             }
         };
-        Some(Source { stream, per_second, cost: Some(phase.cost), user: phase.user })
-    }
-
-    /// When the next event comes; the last instant means never.
-    #[inline(always)]
-    pub(super) fn next(&self) -> Time {
-        match &self.stream {
-            Stream::Burst { left, at } => {
-                if *left > 0 {
-                    *at
-                } else {
-                    Time::LAST
-                }
-            }
-            Stream::Flow { traffic, to } => {
-                let next = traffic.peek();
-                if next < *to { next } else { Time::LAST }
-            }
-        }
-    }
-
-    /// Takes the next event out.
-    #[inline(always)]
-    pub(super) fn take(&mut self) {
-        match &mut self.stream {
-            Stream::Burst { left, .. } => *left = left.saturating_sub(1),
-            Stream::Flow { traffic, to } => {
-                let _ = traffic.next_before(*to);
-            }
-        }
+        source.map(|source| source.sent_by(self.user, self.cost))
     }
 }

@@ -2,42 +2,28 @@
 
 use super::rule::Rule;
 use super::script::Script;
-use crate::lab::run::{
-    Named,
-    read::{WINDOW, decimal, listed, on_off, seed, span, switch},
-};
+use crate::lab::run::{Named, RunSettings, Source, decimal};
 use crate::limit::sliding_log::MAX_ENTRIES;
 use crate::policy::{Limit, Policy};
 use crate::rate::Rate;
-use crate::text::{Decimal, ParseError, parts};
-use crate::time::Span;
-use crate::traffic::Pattern;
+use crate::text::{ParseError, parts};
+use crate::time::Time;
 
 /// All settings of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The limit of every lane that has none of its own: from 0.001 to 100,000 events in 100 ms to
     /// 1 week.
-    pub budget: Rate,
-    /// What is compared: from 1 to [`LANES`] rules, in a text with `;` between them. Another budget
+    pub limit: Rate,
+    /// What is compared: from 1 to [`LANES`] rules, in a text with `;` between them. Another limit
     /// under which one of them could not be read is refused.
     pub lanes: Vec<Rule>,
-    /// Whether events are generated.
-    pub auto: bool,
-    /// How they are spaced.
-    pub pattern: Pattern,
-    /// How many a second, on average, from 0.1 to 10,000.
-    pub auto_rate: f64,
-    /// What all randomness starts from.
-    pub seed: u64,
     /// The cost of a click and of a generated event, from 0 to 10^6.
     pub cost: f64,
     /// Events besides those.
     pub script: Script,
-    /// Seconds of the run in a second of the viewer, from 0.1 to 100.
-    pub speed: f64,
-    /// The length of time on the screen, from 10 s to 1 h.
-    pub window: Span,
+    /// What every run has.
+    pub run: RunSettings,
 }
 
 /// The most limits in all lanes, where one that is per user is one for each user.
@@ -51,25 +37,20 @@ const DEFAULT_LANES: &str = "exim strict;earrrl;token-bucket;leaky-bucket;\
 
 impl Default for Settings {
     fn default() -> Self {
-        let budget = Rate::TEN_IN_TEN_SECONDS;
+        let limit = Rate::TEN_IN_TEN_SECONDS;
         Settings {
-            budget,
-            lanes: lanes(DEFAULT_LANES, budget).unwrap_or_default(),
-            auto: true,
-            pattern: Pattern::Poisson,
-            auto_rate: 1.3,
-            seed: 1,
+            limit,
+            lanes: lanes(DEFAULT_LANES, limit).unwrap_or_default(),
             cost: 1.0,
             script: Script::default(),
-            speed: 1.0,
-            window: Span::minutes(1),
+            run: RunSettings { auto_rate: 1.3, ..RunSettings::default() },
         }
     }
 }
 
 impl Named for Settings {
     const NAMES: &'static [&'static str] = &[
-        "budget",
+        "limit",
         "lanes",
         "auto",
         "pattern",
@@ -80,68 +61,73 @@ impl Named for Settings {
         "speed",
         "window",
     ];
+    const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
+    const VIEW: &'static [&'static str] = &["speed", "window"];
+    const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed", "script"];
+    const JUDGING: &'static [&'static str] = &["cost"];
+    const MOST_AUTO_RATE: f64 = 1e4;
+    const MOST_SPEED: f64 = 100.0;
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
         match name {
-            "budget" => {
-                let budget = rate(value)?;
-                self.resolve(budget).map_err(|e| ParseError::whole(value, e.to_string()))?;
-                self.budget = budget;
+            "limit" => {
+                let limit = rate(value)?;
+                self.resolve(limit).map_err(|e| ParseError::whole(value, e.to_string()))?;
+                self.limit = limit;
             }
             "lanes" => {
-                let lanes = lanes(value, self.budget)?;
-                few(&lanes, self.budget, self.script.users().len())
+                let lanes = lanes(value, self.limit)?;
+                few(&lanes, self.limit, self.script.users().len())
                     .map_err(|help| ParseError::whole(value, help))?;
                 self.lanes = lanes;
             }
-            "auto" => self.auto = switch(value)?,
-            "pattern" => self.pattern = value.parse()?,
-            "auto-rate" => self.auto_rate = decimal(value, 0.1..=1e4, "from 0.1 to 10000")?,
-            "seed" => self.seed = seed(value)?,
-            "cost" => self.cost = decimal(value, 0.0..=1e6, "from 0 to 1000000")?,
+            "cost" => self.cost = decimal(value, 0.0..=1e6)?,
             "script" => {
                 let script: Script = value.parse()?;
-                few(&self.lanes, self.budget, script.users().len())
+                few(&self.lanes, self.limit, script.users().len())
                     .map_err(|help| ParseError::whole(value, help))?;
                 self.script = script;
             }
-            "speed" => self.speed = decimal(value, 0.1..=100.0, "from 0.1 to 100")?,
-            "window" => self.window = span(value, WINDOW.0, WINDOW.1)?,
-            _ => {
-                let help = format!("not a setting; there are {}", listed(Self::NAMES));
-                return Err(ParseError::whole(name, help));
-            }
+            _ => self.run.set::<Self>(name, value)?,
         }
         Ok(())
     }
 
     fn get(&self, name: &str) -> String {
         match name {
-            "budget" => self.budget.to_string(),
+            "limit" => self.limit.to_string(),
             "lanes" => joined(&self.lanes),
-            "auto" => on_off(self.auto),
-            "pattern" => self.pattern.to_string(),
-            "auto-rate" => Decimal(self.auto_rate).to_string(),
-            "seed" => self.seed.to_string(),
-            "cost" => Decimal(self.cost).to_string(),
+            "cost" => self.cost.to_string(),
             "script" => self.script.to_string(),
-            "speed" => Decimal(self.speed).to_string(),
-            "window" => self.window.to_string(),
-            _ => String::new(),
+            _ => self.run.get(name),
         }
+    }
+
+    fn run(&self) -> &RunSettings {
+        &self.run
+    }
+
+    fn cost(&self) -> f64 {
+        self.cost
+    }
+
+    /// Each phase of the script has a seed of its own.
+    fn streams(&self, now: Time) -> Vec<Source> {
+        let phases = self.script.phases().iter().zip(1..);
+        phases.filter_map(|(phase, i)| phase.source(self.run.seed.wrapping_add(i), now)).collect()
     }
 }
 
 impl Settings {
-    /// The policy of every lane under `budget`.
-    pub(super) fn resolve(&self, budget: Rate) -> Result<Vec<Policy>, ParseError> {
-        self.lanes.iter().map(|rule| rule.resolve(budget)).collect()
+    /// The policy of every lane, if the limit is `rate`.
+    pub(super) fn resolve(&self, rate: Rate) -> Result<Vec<Policy>, ParseError> {
+        self.lanes.iter().map(|rule| rule.resolve(rate)).collect()
     }
 
     /// How many states the lanes hold when all users have sent something.
     pub(super) fn states(&self) -> usize {
-        states(&self.lanes, self.budget, self.script.users().len())
+        states(&self.lanes, self.limit, self.script.users().len())
     }
 }
 
@@ -155,7 +141,7 @@ pub(super) fn joined(rules: &[Rule]) -> String {
     text
 }
 
-fn lanes(text: &str, budget: Rate) -> Result<Vec<Rule>, ParseError> {
+fn lanes(text: &str, rate: Rate) -> Result<Vec<Rule>, ParseError> {
     let mut rules = Vec::new();
     for (from, lane) in parts(text, ';') {
         if rules.len() == LANES {
@@ -165,15 +151,15 @@ fn lanes(text: &str, budget: Rate) -> Result<Vec<Rule>, ParseError> {
                 format!("more than {LANES} lanes"),
             ));
         }
-        let (rule, _) = Rule::read(lane, budget).map_err(|e| e.inside(text, from))?;
+        let (rule, _) = Rule::read(lane, rate).map_err(|e| e.inside(text, from))?;
         rules.push(rule);
     }
     Ok(rules)
 }
 
 /// How many states the lanes of `rules` hold: a limit that is per user has one for each.
-fn states(rules: &[Rule], budget: Rate, users: usize) -> usize {
-    let policies = rules.iter().flat_map(|rule| rule.resolve(budget));
+fn states(rules: &[Rule], rate: Rate, users: usize) -> usize {
+    let policies = rules.iter().flat_map(|rule| rule.resolve(rate));
     let states = |policy: Policy| {
         let per_user = |limit: &Limit| limit.per.fields().iter().any(|name| name == "user");
         let states = |limit| if per_user(limit) { users } else { 1 };
@@ -183,8 +169,8 @@ fn states(rules: &[Rule], budget: Rate, users: usize) -> usize {
 }
 
 /// Refuses so many limits that a single instant would take seconds.
-fn few(rules: &[Rule], budget: Rate, users: usize) -> Result<(), String> {
-    match states(rules, budget, users) {
+fn few(rules: &[Rule], rate: Rate, users: usize) -> Result<(), String> {
+    match states(rules, rate, users) {
         ..=STATES => Ok(()),
         n => {
             Err(format!("{n} limits in all, one per user counted for each; {STATES} are the most"))
@@ -192,7 +178,7 @@ fn few(rules: &[Rule], budget: Rate, users: usize) -> Result<(), String> {
     }
 }
 
-/// A budget under which every kind of limiter can be made.
+/// A rate with which every kind of limiter can be made.
 fn rate(text: &str) -> Result<Rate, ParseError> {
     let rate: Rate = text.parse()?;
     let counts = (0.001..=MAX_ENTRIES as f64).contains(&rate.count());

@@ -5,10 +5,10 @@
 //! ```
 //!
 //! Each command has its time in seconds: `events*10` is ten events at once, anything else gives a
-//! setting a value. What separates the parts of a link can't stand in a value, so `&` and `,` are
-//! written as `+` there; settings that know them read `+` as well.
+//! setting a value, in which `,` is percent-encoded too.
 
-use super::read::listed;
+use super::Named;
+use super::escape::{LISTED, decoded, encoded, inside};
 use crate::text::{ParseError, parts};
 use crate::time::Time;
 use core::fmt;
@@ -29,14 +29,15 @@ pub enum Command {
 }
 
 impl Command {
-    /// How many events it makes.
-    pub(crate) fn events(&self) -> u32 {
-        if let Command::Events(n) = self { *n } else { 0 }
+    /// About how many events are as much work. A change reads text and may make lanes.
+    pub(super) fn work(&self) -> usize {
+        if let Command::Events(n) = self { *n as usize } else { 20 }
     }
 }
 
-/// Commands remembered for a link. A run with more of them can't be replayed from one.
-pub const MEMORY: usize = 1000;
+/// Commands remembered for a link: some minutes of dragging while events come in each frame. A run
+/// with more of them can't be replayed from one.
+pub const MEMORY: usize = 10_000;
 
 /// The most events that one command makes.
 const BURST: u32 = 100_000;
@@ -47,12 +48,47 @@ pub(crate) struct Recording {
     coming: VecDeque<(Time, Command)>,
     /// `None` once it was too much.
     done: Option<Vec<(Time, Command)>>,
+    /// If the last command was one.
+    step: Option<Step>,
+}
+
+/// A change of a setting that leaves nothing behind which another value of it would not change:
+/// one of [`Named::TRAFFIC`] and [`Named::JUDGING`]. The next one takes its place if no event came
+/// in between, nor would have come without it. So a drag is no more commands than events came
+/// meanwhile.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    name: String,
+    /// The value before it, and when the next event would have come.
+    from: (String, Time),
+    /// The value after it, and when the next event comes.
+    to: (String, Time),
+}
+
+impl Step {
+    /// A change of `name`, if that is a setting whose changes are steps.
+    pub(super) fn new<S: Named>(
+        name: &str,
+        from: (String, Time),
+        to: (String, Time),
+    ) -> Option<Self> {
+        let is_step = S::TRAFFIC.contains(&name) || S::JUDGING.contains(&name);
+        is_step.then(|| Step { name: name.to_owned(), from, to })
+    }
+
+    /// Both in one, if the second comes next, at `now`. A change back takes no place: nothing would
+    /// change, and what the first one began anew would not be.
+    fn then(&self, second: &Step, now: Time) -> Option<Step> {
+        let one = Step { to: second.to.clone(), ..self.clone() };
+        let unseen = now <= self.from.1.min(self.to.1);
+        (self.name == second.name && unseen && one.from.0 != one.to.0).then_some(one)
+    }
 }
 
 impl Recording {
     /// Nothing was done yet, and `coming` is to be.
     pub(crate) fn new(coming: &[(Time, Command)]) -> Self {
-        Recording { coming: coming.iter().cloned().collect(), done: Some(Vec::new()) }
+        Recording { coming: coming.iter().cloned().collect(), done: Some(Vec::new()), step: None }
     }
 
     /// When the next command is due, if that is by `until`.
@@ -76,13 +112,19 @@ impl Recording {
         Some(done.iter().chain(&self.coming).cloned().collect())
     }
 
-    /// Keeps a command for the link; of events, how many there were in one instant is enough. All
-    /// changes are kept: a lane that was taken out and put back, or a stream that was stopped and
-    /// started, has begun anew, even in one instant.
-    pub(crate) fn remember(&mut self, now: Time, command: Command) {
+    /// Keeps a command for the link; with `step` if it is one. Of events, how many there were in one
+    /// instant is enough.
+    pub(super) fn remember(&mut self, now: Time, command: Command, step: Option<Step>) {
+        let one = match (&self.step, &step) {
+            (Some(first), Some(second)) => first.then(second, now),
+            _ => None,
+        };
+        let replaces = one.is_some();
+        self.step = one.or(step);
         let Some(done) = &mut self.done else { return };
         let full = done.len() + self.coming.len() >= MEMORY;
         match (done.last_mut(), &command) {
+            (Some(last), _) if replaces => *last = (now, command),
             (Some((at, Command::Events(n))), Command::Events(m))
                 if *at == now && n.saturating_add(*m) <= BURST =>
             {
@@ -94,62 +136,57 @@ impl Recording {
     }
 }
 
-/// A value as it stands in a link.
-pub(crate) fn escaped(value: &str) -> String {
-    value.replace(['&', ','], "+")
-}
-
 /// Writes the part of a link that lists commands, if there are any.
-pub(crate) fn write(f: &mut fmt::Formatter<'_>, script: &[(Time, Command)]) -> fmt::Result {
-    for (i, (at, command)) in script.iter().enumerate() {
+pub(crate) fn write(f: &mut fmt::Formatter<'_>, commands: &[(Time, Command)]) -> fmt::Result {
+    for (i, (at, command)) in commands.iter().enumerate() {
         f.write_str(if i == 0 { "&do=" } else { "," })?;
         match command {
             Command::Events(n) => write!(f, "{at}:events*{n}")?,
-            Command::Set { name, value } => write!(f, "{at}:{name}={}", escaped(value))?,
+            Command::Set { name, value } => write!(f, "{at}:{name}={}", encoded(value, &LISTED))?,
         }
     }
     Ok(())
 }
 
-/// Reads the part of a link that lists commands; `set` tries each setting as it would be then,
-/// and `names` are all that there are.
-pub(crate) fn read(
-    text: &str,
-    names: &[&str],
-    set: &mut dyn FnMut(&str, &str) -> Result<(), ParseError>,
+/// Reads the part of a link that lists commands, in which `settings` are those at the start.
+pub(super) fn read<S: Named>(
+    raw: &str,
+    mut settings: S,
 ) -> Result<Vec<(Time, Command)>, ParseError> {
     const HELP: &str = "write a time, a colon and what is done, such as 1:events*10 or 5:limit=20";
-    let mut script = Vec::new();
-    for (offset, part) in parts(text, ',') {
-        let wrong = |help: &str| ParseError::new(text, offset..offset + part.len(), help);
-        let (time, what) = part.split_once(':').ok_or_else(|| wrong(HELP))?;
-        let at: Time = time.parse().map_err(|e: ParseError| e.inside(text, offset))?;
-        if at < script.last().map_or(Time::ZERO, |&(last, _)| last) {
-            return Err(wrong("a time before zero or before the one before it"));
+    let mut commands = Vec::new();
+    for (offset, part) in parts(raw, ',') {
+        let wrong = |part: &str, at: usize, help: &str| {
+            inside(ParseError::whole(&decoded(part), help), raw, offset + at)
+        };
+        let (time, what) = part.split_once(':').ok_or_else(|| wrong(part, 0, HELP))?;
+        let at: Time = time.parse().map_err(|e| inside(e, raw, offset))?;
+        if at < commands.last().map_or(Time::ZERO, |&(last, _)| last) {
+            return Err(wrong(part, 0, "a time before zero or before the one before it"));
         }
-        let command = match what.split_once(['=', '*']) {
+        let done = what.split_once(['=', '*']).map(|(name, value)| (S::name_now(name), value));
+        let command = match done {
             Some(("events", n)) => {
                 let n = n.parse().ok().filter(|n| (1..=BURST).contains(n));
-                Command::Events(n.ok_or_else(|| wrong("write from 1 to 100000 events"))?)
+                Command::Events(n.ok_or_else(|| wrong(part, 0, "write from 1 to 100000 events"))?)
             }
-            Some((name, value)) if names.contains(&name) => {
-                let at = offset + part.len() - value.len();
-                set(name, value).map_err(|e| e.inside(text, at))?;
-                Command::Set { name: name.to_owned(), value: value.to_owned() }
+            Some((name, coded)) if S::NAMES.contains(&name) => {
+                let at = offset + part.len() - coded.len();
+                settings.set(name, &decoded(coded)).map_err(|e| inside(e, raw, at))?;
+                Command::Set { name: name.to_owned(), value: settings.get(name) }
             }
             None if what == "events" => Command::Events(1),
             Some((name, _)) => {
-                let at = offset + time.len() + 1;
-                let names = listed(names);
+                let names = S::NAMES.join(", ");
                 let help = format!("nothing that can be done; write events or one of {names}");
-                return Err(ParseError::new(text, at..at + name.len(), help));
+                return Err(wrong(name, time.len() + 1, &help));
             }
-            None => return Err(wrong(HELP)),
+            None => return Err(wrong(part, 0, HELP)),
         };
-        script.push((at, command));
+        commands.push((at, command));
     }
-    match script.len() <= MEMORY {
-        true => Ok(script),
-        false => Err(ParseError::whole(text, "more than 1000 commands")),
+    match commands.len() <= MEMORY {
+        true => Ok(commands),
+        false => Err(ParseError::whole(&decoded(raw), format!("more than {MEMORY} commands"))),
     }
 }

@@ -5,33 +5,18 @@
 //! ```
 //!
 //! What is not said has its default, and what is said twice has its last value. `do` lists
-//! [commands](super::commands), each with its time in seconds of the run. `at` is the time at
-//! which the viewer enters, `paused` keeps it there. A value has no `&` in a link: it is written
-//! as `+` there.
+//! [commands], each with its time in seconds of the run. `at` is the time at
+//! which the viewer enters, `paused` keeps it there.
+//!
+//! Text is what follows `#` in an address, as the address has it: `&`, `%` and `+` in a value are
+//! percent-encoded, and whatever else may be.
 
-use super::Command;
-use super::commands::{read, write};
-use super::read::listed;
+use super::escape::{VALUE, decoded, encoded, inside};
+use super::{Command, Named, commands};
 use crate::text::{ParseError, parts};
 use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
-
-/// Settings that a link can hold: each has a name, and its value a text form.
-pub trait Named: Clone + Default {
-    /// The names, in the order in which a link has them; one comes after those on which its
-    /// reading depends.
-    const NAMES: &'static [&'static str];
-
-    /// Sets `name` to what `value` says.
-    ///
-    /// # Errors
-    /// When there is no such setting, or the value is not one of its; nothing changes then.
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
-
-    /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
-    fn get(&self, name: &str) -> String;
-}
 
 /// What a link says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,18 +24,28 @@ pub struct Link<S> {
     /// The settings at the start.
     pub settings: S,
     /// What is done, in the order of time.
-    pub script: Vec<(Time, Command)>,
+    pub commands: Vec<(Time, Command)>,
     /// The time to show first.
     pub at: Time,
     /// Whether to stay there.
     pub paused: bool,
+    /// Whether it was made of a run in which too much was done to replay it, and has but the
+    /// settings. It has no text form: what such a link says is what it does.
+    pub settings_only: bool,
+}
+
+impl<S> Link<S> {
+    /// Whether it replays the run that it was made of.
+    pub fn is_replay(&self) -> bool {
+        !self.settings_only
+    }
 }
 
 impl<S: Named> fmt::Display for Link<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, name) in S::NAMES.iter().enumerate() {
-            let value = self.settings.get(name).replace('&', "+");
-            write!(f, "{}{name}={value}", if i == 0 { "" } else { "&" })?;
+            f.write_str(if i == 0 { "" } else { "&" })?;
+            write!(f, "{name}={}", encoded(&self.settings.get(name), &VALUE))?;
         }
         if self.at != Time::ZERO {
             write!(f, "&at={}", self.at)?;
@@ -58,7 +53,7 @@ impl<S: Named> fmt::Display for Link<S> {
         if self.paused {
             f.write_str("&paused")?;
         }
-        write(f, &self.script)
+        commands::write(f, &self.commands)
     }
 }
 
@@ -67,10 +62,18 @@ impl<S: Named> FromStr for Link<S> {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
+        // What wrote the address down may have encoded the separators too.
+        let all_decoded = |error| Self::read(&decoded(text)).map_err(|_| error);
+        Self::read(text).or_else(all_decoded)
+    }
+}
+
+impl<S: Named> Link<S> {
+    fn read(text: &str) -> Result<Self, ParseError> {
         let given = || {
             parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {
                 let (name, value) = part.split_once('=').unwrap_or((part, ""));
-                (offset, name, offset + part.len() - value.len(), value)
+                (offset, S::name_now(name), offset + part.len() - value.len(), value)
             })
         };
         // What is done is done to the settings, so they are read before it.
@@ -78,30 +81,25 @@ impl<S: Named> FromStr for Link<S> {
         for (offset, name, ..) in given() {
             if !names().any(|known| known == name) {
                 let help =
-                    format!("not part of a link; it has at, paused, do, {}", listed(S::NAMES));
-                return Err(ParseError::new(text, offset..offset + name.len(), help));
+                    format!("not part of a link; it has at, paused, do, {}", S::NAMES.join(", "));
+                return Err(inside(ParseError::whole(&decoded(name), help), text, offset));
             }
         }
         let mut link = Self::default();
         for known in names() {
             for (_, name, at, value) in given().filter(|&(_, name, ..)| name == known) {
-                link.part(name, value).map_err(|e| e.inside(text, at))?;
+                link.part(name, value).map_err(|e| inside(e, text, at))?;
             }
         }
         Ok(link)
     }
-}
 
-impl<S: Named> Link<S> {
-    fn part(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+    fn part(&mut self, name: &str, raw: &str) -> Result<(), ParseError> {
         match name {
-            "at" => self.at = value.parse()?,
+            "at" => self.at = decoded(raw).parse()?,
             "paused" => self.paused = true,
-            "do" => {
-                let mut then = self.settings.clone();
-                self.script = read(value, S::NAMES, &mut |name, value| then.set(name, value))?;
-            }
-            _ => self.settings.set(name, value)?,
+            "do" => self.commands = commands::read(raw, self.settings.clone())?,
+            _ => self.settings.set(name, &decoded(raw))?,
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! How the viewer's time becomes the run's: speed, pause, and what happened unseen.
 
-use super::Run;
+use super::{Experiment, Named, Run};
 use crate::time::{Span, Time};
 
 /// Without a frame for longer than this, in milliseconds, nobody was looking: the page was
-/// hidden or the machine asleep.
+/// hidden, or it did not run, as on a machine that was asleep or busy.
 const ABSENCE: f64 = 1000.0;
 
 /// Events generated for one absence at most: a few seconds of work.
@@ -22,6 +22,8 @@ pub struct Gap {
     pub to: Time,
     /// How long the run stood still besides, because events were too many to generate.
     pub skipped: Span,
+    /// Whether the page was hidden; otherwise it did not run.
+    pub hidden: bool,
 }
 
 /// Drives a run by the viewer's clock.
@@ -34,6 +36,8 @@ pub struct Pace {
     rest: f64,
     gaps: Vec<Gap>,
     slowed: bool,
+    /// Whether the page was hidden since the last frame.
+    hidden: bool,
 }
 
 impl Pace {
@@ -41,16 +45,17 @@ impl Pace {
     ///
     /// Time that passed since the last call counts at the run's speed; the first call, and the
     /// first after [`stop`](Self::stop), only sets the clock.
-    pub fn run(&mut self, run: &mut dyn Run, wall: f64) {
+    pub fn run<E: Experiment>(&mut self, run: &mut Run<E>, wall: f64) {
         let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
         self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
         self.target = self.target.max(run.now());
-        let seconds = passed / 1e3 * run.speed();
+        let seconds = passed / 1e3 * run.settings().run().speed;
         match passed > ABSENCE {
-            true => self.catch_up(run, seconds),
+            true => self.catch_up(run.load(), seconds),
             false => self.move_target(seconds),
         }
-        run.advance(self.target, run.per_frame());
+        self.hidden = false;
+        run.advance(self.target, E::PER_FRAME);
         // What one frame can't do of an absence, the next ones do. Otherwise the machine is too
         // slow for the rate and the speed, and the run's time slows down instead.
         let catching_up = self.gaps.last().is_some_and(|gap| run.now() < gap.to);
@@ -60,16 +65,21 @@ impl Pace {
         }
     }
 
+    /// The page is hidden until the next [`run`](Self::run): if that is long, it is why.
+    pub fn hide(&mut self) {
+        self.hidden = true;
+    }
+
     /// Stops the clock; the run stays where it is.
     pub fn stop(&mut self) {
         self.wall = None;
     }
 
     /// Lets `span` pass in the run with the clock stopped.
-    pub fn step(&mut self, run: &mut dyn Run, span: Span) {
+    pub fn step<E: Experiment>(&mut self, run: &mut Run<E>, span: Span) {
         self.stop();
         self.target = run.now().after(span);
-        run.advance(self.target, run.per_frame());
+        run.advance(self.target, E::PER_FRAME);
     }
 
     /// Stretches that nobody saw, oldest first.
@@ -82,15 +92,15 @@ impl Pace {
         self.slowed
     }
 
-    fn catch_up(&mut self, run: &dyn Run, seconds: f64) {
-        let most = CATCH_UP / run.load();
+    fn catch_up(&mut self, load: f64, seconds: f64) {
+        let most = CATCH_UP / load;
         let from = self.target;
         self.move_target(seconds.min(most));
         if self.gaps.len() == GAPS {
             self.gaps.remove(0);
         }
         let skipped = Span::from_secs((seconds - most).max(0.0)).unwrap_or(Span::ZERO);
-        self.gaps.push(Gap { from, to: self.target, skipped });
+        self.gaps.push(Gap { from, to: self.target, skipped, hidden: self.hidden });
     }
 
     fn move_target(&mut self, seconds: f64) {

@@ -1,11 +1,14 @@
 //! The measuring instrument: a limiter under test, both lines, and what they have shown.
 
+use super::Settings;
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
+use crate::lab::run::{Arrival, Experiment};
 use crate::lab::trace::{Point, Trace};
 use crate::limit::Limiter;
 use crate::limit::exim::Exim;
 use crate::outcome::{Outcome, Retry};
+use crate::text::ParseError;
 use crate::time::{Span, Time};
 
 /// Exim's limiter with a smoothed line beside its rate, and the history of both.
@@ -23,13 +26,13 @@ pub struct Instrument {
     /// What was allowed and refused.
     allowed: u64,
     refused: u64,
-    last: Option<Event>,
+    last: Option<LastEvent>,
     trace: Trace,
 }
 
 /// What one event did, for the formulas beside the graph. Rates are per decay interval of then.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Event {
+pub struct LastEvent {
     /// When.
     pub at: Time,
     /// What judged it; its limit and its interval may since have changed.
@@ -42,12 +45,16 @@ pub struct Event {
     pub outcome: Outcome,
 }
 
-impl Instrument {
-    /// An instrument that has seen nothing.
-    pub fn new(limiter: Exim, increase: Span) -> Self {
-        Instrument {
+impl Experiment for Instrument {
+    type Settings = Settings;
+
+    const PER_FRAME: usize = 400_000;
+
+    fn new(settings: &Settings) -> Result<Self, ParseError> {
+        let limiter = settings.limiter()?;
+        Ok(Instrument {
             limiter,
-            increase,
+            increase: settings.increase,
             per_second: limiter.limit.per().secs().recip(),
             state: None,
             smoothed: 0.0,
@@ -56,39 +63,42 @@ impl Instrument {
             refused: 0,
             last: None,
             trace: Trace::new(),
-        }
+        })
     }
 
-    /// One event of cost 1 at `now`.
-    pub fn event(&mut self, now: Time) {
-        let smoothed = self.smoothed_at(now);
+    #[inline]
+    fn event(&mut self, arrival: &Arrival) {
+        let Arrival { at, cost, .. } = *arrival;
+        let smoothed = self.smoothed_at(at);
         let before = self.state;
         let initial = self.limiter.initial();
         let mut state = before.unwrap_or(initial);
-        let outcome = self.limiter.check(&mut state, now, 1.0);
+        let outcome = self.limiter.check(&mut state, at, cost);
         self.state = (state != initial).then_some(state);
         // A refused event that is not stored leaves both lines where they were.
         let rate = if self.state == before {
-            self.rate_at(now)
+            self.rate_at(at)
         } else {
-            (self.smoothed, self.since) = (smoothed, now);
+            (self.smoothed, self.since) = (smoothed, at);
             outcome.level
         };
         let refused = !outcome.is_allowed();
         self.allowed += u64::from(!refused);
         self.refused += u64::from(refused);
-        let gap = before.map(|last| now.since(last.at));
+        let gap = before.map(|last| at.since(last.at));
         let before = before.map_or(0.0, |last| last.rate);
-        self.last = Some(Event { at: now, limiter: self.limiter, gap, before, outcome });
-        self.record(now, rate, smoothed, u32::from(!refused), u32::from(refused));
+        let limiter = self.limiter;
+        self.last = Some(LastEvent { at, limiter, gap, before, outcome });
+        self.record(at, rate, smoothed, u32::from(!refused), u32::from(refused));
     }
 
-    /// Puts other settings in force at `now`. Events per second stay what they are, and the
-    /// limit is as many events in whatever the decay interval is.
+    /// Events per second stay what they are, and the limit is as many events in whatever the decay
+    /// interval is.
     ///
     /// Only another decay interval touches the red line: the rate goes on from now. Otherwise the
     /// gap to the next event is still that since the last one.
-    pub fn set(&mut self, now: Time, limiter: Exim, increase: Span) {
+    fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
+        let (limiter, increase) = (settings.limiter()?, settings.increase);
         let period = limiter.limit.per();
         let rescaled = period != self.period();
         let changed = rescaled || increase != self.increase;
@@ -108,8 +118,11 @@ impl Instrument {
         if changed && self.state.is_some() {
             self.record(now, self.rate_at(now), self.smoothed, 0, 0);
         }
+        Ok(())
     }
+}
 
+impl Instrument {
     /// The limiter under test.
     pub fn limiter(&self) -> Exim {
         self.limiter
@@ -158,7 +171,7 @@ impl Instrument {
     }
 
     /// The last event.
-    pub fn last(&self) -> Option<Event> {
+    pub fn last(&self) -> Option<LastEvent> {
         self.last
     }
 
@@ -181,6 +194,7 @@ impl Instrument {
             increase: self.increase,
             judged: self.last.map_or(0.0, |event| event.outcome.level),
             limit: self.limiter.limit.count(),
+            stored: self.state.unwrap_or(self.limiter.initial()),
             allowed,
             refused,
         });

@@ -1,15 +1,11 @@
 //! What can be set on the scope, by the names that its controls and links use.
 
-use crate::lab::run::{
-    Named,
-    read::{WINDOW, decimal, listed, on_off, seed, span, switch},
-};
+use super::Outlook;
+use crate::lab::run::{Named, RunSettings, decimal, on_off, span, switch};
 use crate::limit::exim::{Exim, Mode};
 use crate::rate::Rate;
-use crate::text::{BadNumber, Decimal, ParseError};
+use crate::text::ParseError;
 use crate::time::Span;
-use crate::traffic::Pattern;
-use core::ops::RangeInclusive;
 
 /// All settings of the scope.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,20 +18,12 @@ pub struct Settings {
     pub limit: f64,
     /// Which events Exim counts.
     pub mode: Mode,
-    /// Whether events are generated.
-    pub auto: bool,
-    /// How they are spaced.
-    pub pattern: Pattern,
-    /// How many a second, on average, from 0.1 to 1,000,000.
-    pub auto_rate: f64,
-    /// What their randomness starts from.
-    pub seed: u64,
-    /// Seconds of the scope in a second of the viewer, from 0.1 to 10.
-    pub speed: f64,
-    /// The length of time on the screen, from 10 s to 1 h.
-    pub window: Span,
     /// Whether the exact count of the last decay interval is drawn as well.
     pub exact: bool,
+    /// Whether a burst that the limit lets through is drawn as well.
+    pub ghost: bool,
+    /// What every run has.
+    pub run: RunSettings,
 }
 
 impl Default for Settings {
@@ -45,18 +33,12 @@ impl Default for Settings {
             increase: Span::minutes(1),
             limit: 10.0,
             mode: Mode::Strict,
-            auto: true,
-            pattern: Pattern::Poisson,
-            auto_rate: 0.7,
-            seed: 1,
-            speed: 1.0,
-            window: Span::minutes(1),
             exact: false,
+            ghost: false,
+            run: RunSettings::default(),
         }
     }
 }
-
-const INTERVAL: RangeInclusive<f64> = 0.1..=604_800.0;
 
 impl Named for Settings {
     const NAMES: &'static [&'static str] = &[
@@ -71,14 +53,21 @@ impl Named for Settings {
         "speed",
         "window",
         "exact",
+        "ghost",
     ];
+    const VIEW: &'static [&'static str] = &["speed", "window", "exact", "ghost"];
+    const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed"];
+    const JUDGING: &'static [&'static str] = &["limit", "mode"];
+    const MOST_AUTO_RATE: f64 = 1e6;
+    const MOST_SPEED: f64 = 10.0;
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
+        let interval = Span::micros(100_000)..=Span::hours(7 * 24);
         match name {
-            "decay" => self.decay = span(value, INTERVAL, "from 100ms to 1w")?,
-            "increase" => self.increase = span(value, INTERVAL, "from 100ms to 1w")?,
-            "limit" => self.limit = decimal(value, 0.0..=1e9, "from 0 to 1000000000")?,
+            "decay" => self.decay = span(value, interval)?,
+            "increase" => self.increase = span(value, interval)?,
+            "limit" => self.limit = decimal(value, 0.0..=1e9)?,
             "mode" => {
                 self.mode = match value {
                     "strict" => Mode::Strict,
@@ -86,17 +75,9 @@ impl Named for Settings {
                     _ => return Err(ParseError::whole(value, "write strict or leaky")),
                 }
             }
-            "auto" => self.auto = switch(value)?,
-            "pattern" => self.pattern = value.parse()?,
-            "auto-rate" => self.auto_rate = decimal(value, 0.1..=1e6, "from 0.1 to 1000000")?,
-            "seed" => self.seed = seed(value)?,
-            "speed" => self.speed = decimal(value, 0.1..=10.0, "from 0.1 to 10")?,
-            "window" => self.window = span(value, WINDOW.0, WINDOW.1)?,
             "exact" => self.exact = switch(value)?,
-            _ => {
-                let help = format!("not a setting; there are {}", listed(Self::NAMES));
-                return Err(ParseError::whole(name, help));
-            }
+            "ghost" => self.ghost = switch(value)?,
+            _ => self.run.set::<Self>(name, value)?,
         }
         Ok(())
     }
@@ -105,17 +86,16 @@ impl Named for Settings {
         match name {
             "decay" => self.decay.to_string(),
             "increase" => self.increase.to_string(),
-            "limit" => Decimal(self.limit).to_string(),
-            "mode" => if self.mode == Mode::Leaky { "leaky" } else { "strict" }.to_owned(),
-            "auto" => on_off(self.auto),
-            "pattern" => self.pattern.to_string(),
-            "auto-rate" => Decimal(self.auto_rate).to_string(),
-            "seed" => self.seed.to_string(),
-            "speed" => Decimal(self.speed).to_string(),
-            "window" => self.window.to_string(),
+            "limit" => self.limit.to_string(),
+            "mode" => self.mode.to_string(),
             "exact" => on_off(self.exact),
-            _ => String::new(),
+            "ghost" => on_off(self.ghost),
+            _ => self.run.get(name),
         }
+    }
+
+    fn run(&self) -> &RunSettings {
+        &self.run
     }
 }
 
@@ -124,7 +104,16 @@ impl Settings {
     ///
     /// # Errors
     /// When a field was given a value that [`set`](Self::set) would have refused.
-    pub fn limiter(&self) -> Result<Exim, BadNumber> {
+    pub fn limiter(&self) -> Result<Exim, ParseError> {
         Ok(Exim { limit: Rate::new(self.limit, self.decay)?, mode: self.mode })
+    }
+
+    /// What the limit lets through, at once and at the rate of the automatic events, whether they
+    /// are on or not.
+    ///
+    /// # Errors
+    /// As for [`limiter`](Self::limiter).
+    pub fn outlook(&self) -> Result<Outlook, ParseError> {
+        Ok(Outlook::new(&self.limiter()?, self.run.auto_rate))
     }
 }

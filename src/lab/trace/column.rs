@@ -22,6 +22,9 @@ pub struct Point {
     pub judged: f64,
     /// The limit that it was held against, in events per decay interval.
     pub limit: f64,
+    /// What the limiter has stored, in events per decay interval: the red line goes on from there,
+    /// and so do the verdicts. An event that is not counted leaves it as it was.
+    pub stored: Measured,
     /// Events that were allowed here.
     pub allowed: u32,
     /// Events that were refused here.
@@ -74,8 +77,6 @@ impl Extent {
 pub struct Column {
     /// When the first of them happened.
     pub first: Time,
-    /// When the last one happened, equal to `end.at`.
-    pub last: Time,
     /// The last point, with the counts of all; the lines go on from here.
     pub end: Point,
     /// The range of the red line from just after the first point to just after the last.
@@ -90,12 +91,16 @@ impl Column {
     pub(super) fn new(point: &Point, total: u64) -> Self {
         Column {
             first: point.at,
-            last: point.at,
             end: *point,
             rate: Extent { low: point.rate, high: point.rate },
             smoothed: Extent { low: point.smoothed, high: point.smoothed },
             total,
         }
+    }
+
+    /// When the last of them happened.
+    pub fn last(&self) -> Time {
+        self.end.at
     }
 
     /// Events in this column.
@@ -109,7 +114,7 @@ impl Column {
     pub(super) fn add(&mut self, point: &Point, total: u64) {
         self.rate.include(point.rate);
         self.smoothed.include(point.smoothed);
-        self.extend(point, point.at, total);
+        self.extend(point, total);
     }
 
     /// Appends a later column.
@@ -122,15 +127,14 @@ impl Column {
         for value in [peak, later.smoothed.low, later.smoothed.high] {
             self.smoothed.include(value);
         }
-        self.extend(&later.end, later.last, later.total);
+        self.extend(&later.end, later.total);
     }
 
     #[inline(always)]
-    fn extend(&mut self, end: &Point, last: Time, total: u64) {
+    fn extend(&mut self, end: &Point, total: u64) {
         let allowed = self.end.allowed.saturating_add(end.allowed);
         let refused = self.end.refused.saturating_add(end.refused);
         self.end = Point { allowed, refused, ..*end };
-        self.last = last;
         self.total = total;
     }
 }

@@ -1,8 +1,8 @@
 //! What every lane said and decided at the instant under the crosshair.
 
-use super::Look;
-use super::frame::Frame;
+use super::Viewport;
 use super::lanes::ink;
+use super::layout::Layout;
 use super::level::Scale;
 use super::numbers;
 use super::totals::{Count, chip, elder};
@@ -28,10 +28,10 @@ const BESIDE: f64 = 9.0;
 
 /// What is said about the instant `at`, or the event that is shown next to it, for a screen
 /// reader: one line a lane, with its number and rule, its level and what it decided, and why.
-pub fn words(replay: &Replay, look: &Look, at: Time) -> Vec<String> {
-    let frame = Frame::new(replay.lanes().len(), look);
-    let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &frame)).collect();
-    let at = snap(&frame, replay, &all, at);
+pub fn words(replay: &Replay, view: &Viewport, at: Time) -> Vec<String> {
+    let layout = Layout::new(replay.lanes().len(), view);
+    let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
+    let at = snap(&layout, replay, &all, at);
     let line = |(i, lane): (usize, &Lane)| {
         let Some(column) = numbers::column(replay, lane, at) else {
             return format!("{}, {}: nothing known", i + 1, lane.rule());
@@ -45,40 +45,42 @@ pub fn words(replay: &Replay, look: &Look, at: Time) -> Vec<String> {
 
 pub(super) fn draw(
     marks: &mut Vec<Mark>,
-    frame: &Frame,
+    layout: &Layout,
     replay: &Replay,
     columns: &[Columns<'_>],
-    look: &Look,
+    view: &Viewport,
 ) {
-    let Some(x) = look.crosshair.filter(|x| (frame.left..=frame.right).contains(x)) else { return };
+    let Some(x) = view.crosshair.filter(|x| (layout.left..=layout.right).contains(x)) else {
+        return;
+    };
     let line = |plot: Rect| (Point::new(x, plot.y), Point::new(x, plot.bottom()));
-    let pairs = frame.plots().map(line).collect();
+    let pairs = layout.plots().map(line).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
-    let at = snap(frame, replay, columns, frame.time.time_at(x));
+    let at = snap(layout, replay, columns, layout.time.time_at(x));
     let remembered: Vec<_> =
         replay.lanes().iter().map(|lane| numbers::column(replay, lane, at)).collect();
     let said: Vec<_> = remembered.iter().map(|column| column.map(Said::of)).collect();
     let widest = said.iter().flatten().map(|said| said.width()).fold(0.0, f64::max);
-    let left = beside(frame, x, widest + 2.0 * PAD);
+    let left = beside(layout, x, widest + 2.0 * PAD);
     for (i, (said, lane)) in said.iter().zip(replay.lanes()).enumerate() {
         if let Some(said) = said {
-            let parts = frame.lane(i);
+            let parts = layout.lane(i);
             let top =
-                look.tops.get(i).copied().unwrap_or_else(|| top(lane, look.right, look.window));
+                view.tops.get(i).copied().unwrap_or_else(|| top(lane, view.right, view.window));
             let y = Scale { plot: parts.level, top }.y(said.level);
             dot(marks, x, y.max(parts.level.y), ink(i));
             said.draw(marks, left, widest + 2.0 * PAD, parts.plot);
         }
     }
-    counts(marks, frame, x, replay, &remembered);
+    counts(marks, layout, x, replay, &remembered);
     let ago = replay.now().since(at).max(0.0);
     let text = format!("{} ago", axis::seconds(ago));
     let wide = width(&text, SMALL) * 1.05 + 2.0 * PAD;
-    let left = (x - wide / 2.0).min(frame.width - wide - 2.0).max(2.0);
-    let rect = Rect { x: left, y: frame.axis, width: wide, height: TAG };
+    let left = (x - wide / 2.0).min(layout.width - wide - 2.0).max(2.0);
+    let rect = Rect { x: left, y: layout.axis, width: wide, height: TAG };
     // The tag takes the place of the labels of the axis that it would touch.
     marks.retain(|mark| match mark {
-        Mark::Text(text) if text.at.y == frame.axis => {
+        Mark::Text(text) if text.at.y == layout.axis => {
             let apart = (text.at.x - left - wide / 2.0).abs();
             apart > (wide + width(&text.text, text.size)) / 2.0 + 4.0
         }
@@ -88,10 +90,10 @@ pub(super) fn draw(
 }
 
 /// The instant of the event next to `at`, where one is near enough to be meant.
-fn snap(frame: &Frame, replay: &Replay, columns: &[Columns<'_>], at: Time) -> Time {
+fn snap(layout: &Layout, replay: &Replay, columns: &[Columns<'_>], at: Time) -> Time {
     let at = at.min(replay.now());
     let Some(columns) = elder(replay).and_then(|(i, _)| columns.get(i)) else { return at };
-    let near = NEAR / frame.time.pace;
+    let near = NEAR / layout.time.pace;
     let (mut nearest, mut distance) = (at, near);
     for judged in columns.iter().filter_map(|column| column.judged.as_ref()) {
         let away = judged.at.since(at).abs();
@@ -103,10 +105,10 @@ fn snap(frame: &Frame, replay: &Replay, columns: &[Columns<'_>], at: Time) -> Ti
 }
 
 /// Where a box of that width is, next to the crosshair: to the right of it if it fits there.
-fn beside(frame: &Frame, x: f64, width: f64) -> f64 {
+fn beside(layout: &Layout, x: f64, width: f64) -> f64 {
     let right = x + BESIDE;
-    let left = if right + width < frame.right { right } else { x - BESIDE - width };
-    left.min(frame.width - width - 2.0).max(2.0)
+    let left = if right + width < layout.right { right } else { x - BESIDE - width };
+    left.min(layout.width - width - 2.0).max(2.0)
 }
 
 fn dot(marks: &mut Vec<Mark>, x: f64, y: f64, ink: Ink) {
@@ -157,20 +159,20 @@ impl Said {
 /// four.
 fn counts(
     marks: &mut Vec<Mark>,
-    frame: &Frame,
+    layout: &Layout,
     x: f64,
     replay: &Replay,
     remembered: &[Option<&Column>],
 ) {
     const ROWS: usize = 4;
-    let from = frame.time.from;
+    let from = layout.time.from;
     let Some((i, elder)) = elder(replay) else { return };
     let Some(Some(column)) = remembered.get(i) else { return };
     let sent = Count::of_sent(elder, from).at(column);
     let wide = 66.0 * remembered.len().div_ceil(ROWS) as f64 + PAD;
     let rows = remembered.len().min(ROWS) + 1;
     let height = rows as f64 * LINE + 8.0;
-    let (left, plot) = (beside(frame, x, wide), frame.totals);
+    let (left, plot) = (beside(layout, x, wide), layout.totals);
     let y = plot.y + ((plot.height - height) / 2.0).max(0.0);
     panel(marks, Rect { x: left, y, width: wide, height }, 5.0);
     let row = |i: usize| y + 4.0 + (i as f64 + 0.5) * LINE;

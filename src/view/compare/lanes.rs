@@ -1,7 +1,7 @@
 //! A lane: its scale, its level, its strips of events and the tag that says where it stands.
 
-use super::Look;
-use super::frame::{Frame, Parts};
+use super::Viewport;
+use super::layout::{Layout, Parts};
 use super::level::{self, Scale, places};
 use super::numbers;
 use crate::lab::compare::history::{Column, Columns};
@@ -20,61 +20,61 @@ pub(super) fn ink(i: usize) -> Ink {
 }
 
 /// The time axis with its grid through all plots, and the stretches nobody saw.
-pub(super) fn axis(marks: &mut Vec<Mark>, frame: &Frame, look: &Look) {
-    for plot in frame.plots() {
-        frame.time.gaps(marks, plot, look.gaps, plot == frame.totals);
+pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
+    for plot in layout.plots() {
+        layout.time.gaps(marks, plot, view.gaps, plot == layout.totals);
     }
-    let lines = frame.time.scale(marks, frame.axis);
+    let lines = layout.time.scale(marks, layout.axis);
     let mut pairs = Vec::with_capacity(lines.len() * 9);
-    for plot in frame.plots() {
+    for plot in layout.plots() {
         let line = |x: &f64| (Point::new(*x, plot.y), Point::new(*x, plot.bottom()));
         pairs.extend(lines.iter().map(line));
     }
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
-    frame.time.end(marks, frame.axis, look.live);
+    layout.time.end(marks, layout.axis, view.live);
 }
 
 #[allow(clippy::too_many_arguments)] // All of them are what one lane is.
 pub(super) fn draw(
     marks: &mut Vec<Mark>,
-    frame: &Frame,
+    layout: &Layout,
     i: usize,
     replay: &Replay,
     lane: &Lane,
     columns: &Columns<'_>,
     top: f64,
-    look: &Look,
+    view: &Viewport,
 ) {
-    let parts = frame.lane(i);
+    let parts = layout.lane(i);
     let top = if top.is_finite() && top > 0.0 { top } else { 1.0 };
     let scale = Scale { plot: parts.level, top };
-    values(marks, frame, scale, &parts);
-    level::draw(marks, frame, scale, lane, columns, replay.now(), ink(i));
-    events(marks, frame, &parts, columns);
+    values(marks, layout, scale, &parts);
+    level::draw(marks, layout, scale, lane, columns, replay.now(), ink(i));
+    events(marks, layout, &parts, columns);
     // What the lane says now, or said at the end of what is seen.
-    let stands = match look.live {
+    let stands = match view.live {
         true => Some(lane.level(replay.now())),
-        false => numbers::column(replay, lane, look.right).map(|c| (c.end, c.limit)),
+        false => numbers::column(replay, lane, view.right).map(|c| (c.end, c.limit)),
     };
     if let Some((level, limit)) = stands {
-        stand(marks, frame, scale, ink(i), level, limit);
+        stand(marks, layout, scale, ink(i), level, limit);
     }
 }
 
 /// The scale of the level, its grid, and the names of the strips.
-fn values(marks: &mut Vec<Mark>, frame: &Frame, scale: Scale, parts: &Parts) {
-    let line = |y: f64| (Point::new(frame.left, y), Point::new(frame.right, y));
+fn values(marks: &mut Vec<Mark>, layout: &Layout, scale: Scale, parts: &Parts) {
+    let line = |y: f64| (Point::new(layout.left, y), Point::new(layout.right, y));
     let ticks = axis::ticks(0.0, scale.top, 3);
     let mut pairs: Vec<_> = ticks.iter().map(|tick| line(scale.y(tick.value))).collect();
     pairs.push(line(parts.allowed.top + parts.allowed.height - 1.5));
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
-    let room = if frame.narrow { 1e4 } else { 1e6 };
+    let room = if layout.narrow { 1e4 } else { 1e6 };
     for tick in &ticks {
         let compact = axis::compact(tick.value);
         let text = if scale.top < room { &tick.label } else { &compact };
-        marks.push(small(frame.left - 8.0, scale.y(tick.value), text, Ink::Muted, Anchor::End));
+        marks.push(small(layout.left - 8.0, scale.y(tick.value), text, Ink::Muted, Anchor::End));
     }
-    let x = frame.right + 8.0;
+    let x = layout.right + 8.0;
     for (strip, name) in [(parts.refused, "× refused"), (parts.allowed, "allowed")] {
         let y = strip.top + strip.height / 2.0;
         marks.push(small(x, y, name, Ink::Muted, Anchor::Start));
@@ -82,16 +82,16 @@ fn values(marks: &mut Vec<Mark>, frame: &Frame, scale: Scale, parts: &Parts) {
 }
 
 /// Refused events above the level and allowed ones below it.
-fn events(marks: &mut Vec<Mark>, frame: &Frame, parts: &Parts, columns: &Columns<'_>) {
+fn events(marks: &mut Vec<Mark>, layout: &Layout, parts: &Parts, columns: &Columns<'_>) {
     let (mut allowed, mut refused) = (Vec::new(), Vec::new());
-    for (column, edges) in places(frame, columns) {
+    for (column, edges) in places(layout, columns) {
         for (groups, events, passed) in
             [(&mut allowed, column.allowed, true), (&mut refused, column.refused, false)]
         {
             if events > 0 {
-                let [first, last] = place(frame, column, edges, events, passed);
-                if last >= frame.left && first <= frame.right {
-                    groups.push(Group { first, last: last.min(frame.right), events });
+                let [first, last] = place(layout, column, edges, events, passed);
+                if last >= layout.left && first <= layout.right {
+                    groups.push(Group { first, last: last.min(layout.right), events });
                 }
             }
         }
@@ -102,7 +102,7 @@ fn events(marks: &mut Vec<Mark>, frame: &Frame, parts: &Parts, columns: &Columns
 
 /// Where the events of one verdict are: the last event of a column is known exactly.
 fn place(
-    frame: &Frame,
+    layout: &Layout,
     column: &Column,
     [start, end]: [f64; 2],
     events: u32,
@@ -110,17 +110,17 @@ fn place(
 ) -> [f64; 2] {
     match &column.judged {
         Some(judged) if events == 1 && judged.wait.is_some() == passed => {
-            [frame.time.x(judged.at); 2]
+            [layout.time.x(judged.at); 2]
         }
         // Never later than the last event, so that nothing is drawn in the future.
-        Some(judged) => [start, frame.time.x(judged.at).max(start).min(end)],
+        Some(judged) => [start, layout.time.x(judged.at).max(start).min(end)],
         None => [start, end],
     }
 }
 
 /// The tag beside the end of the line: the level and the limit.
-fn stand(marks: &mut Vec<Mark>, frame: &Frame, scale: Scale, ink: Ink, level: f64, limit: f64) {
-    let room = if frame.narrow { 76.0 } else { 104.0 };
+fn stand(marks: &mut Vec<Mark>, layout: &Layout, scale: Scale, ink: Ink, level: f64, limit: f64) {
+    let room = if layout.narrow { 76.0 } else { 104.0 };
     let mut text = numbers::level(level, limit);
     if width(&text, SMALL) * 1.05 > room - 6.0 {
         text = numbers::short(level);
@@ -128,6 +128,6 @@ fn stand(marks: &mut Vec<Mark>, frame: &Frame, scale: Scale, ink: Ink, level: f6
     let plot = scale.plot;
     // Clear of the names of the strips.
     let y = scale.y(level).max(plot.y + TAG / 2.0 + 1.0).min(plot.bottom() - TAG / 2.0 - 1.0);
-    let rect = Rect { x: frame.right + 2.0, y, width: room, height: TAG };
+    let rect = Rect { x: layout.right + 2.0, y, width: room, height: TAG };
     tag(marks, rect, text, ink, SMALL);
 }

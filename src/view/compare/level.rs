@@ -1,6 +1,6 @@
 //! The level of a lane and its limit, as lines.
 
-use super::frame::Frame;
+use super::layout::Layout;
 use super::trail::Trail;
 use crate::lab::compare::Lane;
 use crate::lab::compare::history::{Column, Columns};
@@ -29,14 +29,14 @@ impl Scale {
 /// Draws both lines up to `now`, when the level is what the lane says.
 pub(super) fn draw(
     marks: &mut Vec<Mark>,
-    frame: &Frame,
+    layout: &Layout,
     scale: Scale,
     lane: &Lane,
     columns: &Columns<'_>,
     now: Time,
     ink: Ink,
 ) {
-    let (level, limit) = lines(frame, scale, lane, columns, now);
+    let (level, limit) = lines(layout, scale, lane, columns, now);
     marks.push(Mark::Clip(Rect {
         y: scale.plot.y - 1.0,
         height: scale.plot.height + 2.0,
@@ -56,23 +56,23 @@ pub(super) fn draw(
 
 /// The line of the level, and that of the limit.
 fn lines(
-    frame: &Frame,
+    layout: &Layout,
     scale: Scale,
     lane: &Lane,
     columns: &Columns<'_>,
     now: Time,
 ) -> (Vec<Point>, Vec<Point>) {
     let (mut level, mut limit) = (Trail::with_capacity(columns.len()), Trail::default());
-    let end_of_run = frame.time.x(now);
-    let begun = frame.time.x(lane.history().oldest());
-    for (column, [start, end]) in places(frame, columns) {
+    let end_of_run = layout.time.x(now);
+    let begun = layout.time.x(lane.history().oldest());
+    for (column, [start, end]) in places(layout, columns) {
         if level.points.is_empty() {
             // The lowest or the highest of the first column is where the line enters.
             let entering = if column.allowed > 0 { column.low } else { column.high };
             level.to(start.max(begun), scale.y(entering));
             limit.to(start.max(begun), scale.y(column.limit));
         }
-        jump(&mut level, frame, scale, column, [start, end]);
+        jump(&mut level, layout, scale, column, [start, end]);
         if end > end_of_run {
             // The column is filling: its end is yet to come.
             break;
@@ -89,11 +89,11 @@ fn lines(
 }
 
 /// The events of a column: up or down at the last of them, over all of the column's range.
-fn jump(level: &mut Trail, frame: &Frame, scale: Scale, column: &Column, [start, end]: [f64; 2]) {
+fn jump(level: &mut Trail, layout: &Layout, scale: Scale, column: &Column, [start, end]: [f64; 2]) {
     let Some(judged) = &column.judged else { return };
     let (low, high) = (scale.y(column.low), scale.y(column.high));
     if low - high > VISIBLE {
-        let x = frame.time.x(judged.at).max(start).min(end);
+        let x = layout.time.x(judged.at).max(start).min(end);
         let at_end = scale.y(column.end);
         let ends_high = at_end - high < low - at_end;
         let [first, last] = if ends_high { [low, high] } else { [high, low] };
@@ -104,11 +104,11 @@ fn jump(level: &mut Trail, frame: &Frame, scale: Scale, column: &Column, [start,
 
 /// Every column with its left and right edges.
 pub(super) fn places<'a>(
-    frame: &Frame,
+    layout: &Layout,
     columns: &'a Columns<'a>,
 ) -> impl Iterator<Item = (&'a Column, [f64; 2])> {
-    let first = frame.time.x(columns.first);
-    let width = columns.width.secs() * frame.time.pace;
+    let first = layout.time.x(columns.first);
+    let width = columns.width.secs() * layout.time.pace;
     let place = move |i: usize| first + i as f64 * width;
     columns.iter().enumerate().map(move |(i, column)| (column, [place(i), place(i + 1)]))
 }

@@ -1,8 +1,8 @@
 //! The cumulative picture: requests sent, and what each lane allowed of them.
 
-use super::Look;
-use super::frame::{Frame, ROW};
+use super::Viewport;
 use super::lanes::ink;
+use super::layout::{Layout, ROW};
 use super::level::places;
 use super::numbers;
 use super::trail::Trail;
@@ -56,73 +56,73 @@ pub(super) fn elder(replay: &Replay) -> Option<(usize, &Lane)> {
 
 pub(super) fn draw(
     marks: &mut Vec<Mark>,
-    frame: &Frame,
+    layout: &Layout,
     replay: &Replay,
     columns: &[Columns<'_>],
-    look: &Look,
+    view: &Viewport,
 ) {
-    let plot = frame.totals;
-    let top = if look.total.is_finite() && look.total > 0.0 { look.total } else { 1.0 };
+    let plot = layout.totals;
+    let top = if view.total.is_finite() && view.total > 0.0 { view.total } else { 1.0 };
     let y = |count: u64| plot.bottom() - (count as f64 / top).min(1.1) * plot.height;
-    scale(marks, frame, top);
+    scale(marks, layout, top);
     marks.push(Mark::Clip(Rect { y: plot.y - 2.0, height: plot.height + 4.0, ..plot }));
-    let end = frame.time.x(replay.now()).min(frame.right);
+    let end = layout.time.x(replay.now()).min(layout.right);
     let mut rows = Vec::with_capacity(columns.len() + 1);
-    let from = frame.time.from;
+    let from = layout.time.from;
     if let Some((i, lane)) = elder(replay)
         && let Some(columns) = columns.get(i)
     {
         let sent = Count::of_sent(lane, from);
-        let points = steps(frame, columns, end, |c| y(sent.at(c)));
+        let points = steps(layout, columns, end, |c| y(sent.at(c)));
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(Ink::Exact, 3.5) });
-        let count = sent.until(replay, lane, look.right);
+        let count = sent.until(replay, lane, view.right);
         insert(&mut rows, Row { y: y(count), lane: None, count });
     }
     for (i, (lane, columns)) in replay.lanes().iter().zip(columns).enumerate() {
         let allowed = Count::of_allowed(lane, from);
-        let points = steps(frame, columns, end, |c| y(allowed.at(c)));
+        let points = steps(layout, columns, end, |c| y(allowed.at(c)));
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink(i), 1.75) });
-        let count = allowed.until(replay, lane, look.right);
+        let count = allowed.until(replay, lane, view.right);
         insert(&mut rows, Row { y: y(count), lane: Some(i), count });
     }
     marks.push(Mark::Unclip);
-    names(marks, frame, &mut rows);
+    names(marks, layout, &mut rows);
 }
 
 /// The scale of counts and the title.
-fn scale(marks: &mut Vec<Mark>, frame: &Frame, top: f64) {
-    let plot = frame.totals;
+fn scale(marks: &mut Vec<Mark>, layout: &Layout, top: f64) {
+    let plot = layout.totals;
     let ticks = axis::ticks(0.0, top, (plot.height / 36.0).max(2.0) as usize);
     let y = |value: f64| plot.bottom() - value / top * plot.height;
     let line = |value: f64| (Point::new(plot.x, y(value)), Point::new(plot.right(), y(value)));
     let pairs = ticks.iter().map(|tick| line(tick.value)).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
-    let room = if frame.narrow { 1e4 } else { 1e6 };
+    let room = if layout.narrow { 1e4 } else { 1e6 };
     for tick in &ticks {
         let compact = axis::compact(tick.value);
         let text = if top < room { &tick.label } else { &compact };
         marks.push(small(plot.x - 8.0, y(tick.value), text, Ink::Muted, Anchor::End));
     }
     let title = "since the left edge: sent, and allowed by each lane";
-    marks.push(label(8.0, frame.title, title, Anchor::Start, Baseline::Middle));
+    marks.push(label(8.0, layout.title, title, Anchor::Start, Baseline::Middle));
 }
 
 /// The line of a count: up at an event, and sloping where a column has several.
 fn steps(
-    frame: &Frame,
+    layout: &Layout,
     columns: &Columns<'_>,
     until: f64,
     y: impl Fn(&Column) -> f64,
 ) -> Vec<Point> {
     let mut line = Trail::with_capacity(columns.len());
-    let mut last = frame.totals.bottom();
-    for (column, [start, end]) in places(frame, columns) {
+    let mut last = layout.totals.bottom();
+    for (column, [start, end]) in places(layout, columns) {
         let next = y(column);
         if line.points.is_empty() {
-            line.to(start.max(frame.left), last);
+            line.to(start.max(layout.left), last);
         }
         if next != last {
-            let x = column.judged.as_ref().map_or(start, |judged| frame.time.x(judged.at));
+            let x = column.judged.as_ref().map_or(start, |judged| layout.time.x(judged.at));
             let one = u64::from(column.allowed) + u64::from(column.refused) == 1;
             line.to(if one { x } else { start }, last);
             line.to(if one { x } else { x.max(start).min(end) }, next);
@@ -151,8 +151,8 @@ fn insert(rows: &mut Vec<Row>, row: Row) {
 
 /// The names and counts of all lines where they end, each as near to its line as the others let
 /// it be.
-fn names(marks: &mut Vec<Mark>, frame: &Frame, rows: &mut [Row]) {
-    let plot = frame.totals;
+fn names(marks: &mut Vec<Mark>, layout: &Layout, rows: &mut [Row]) {
+    let plot = layout.totals;
     let (above, below) = (plot.y - 4.0, plot.bottom() + 4.0);
     let pitch = ((below - above) / rows.len().max(1) as f64).min(ROW);
     let ends: Vec<f64> = rows.iter().map(|row| row.y).collect();

@@ -1,7 +1,7 @@
 //! The grid, both vertical scales, the time scale, and the names of the strips.
 
-use super::Look;
-use super::frame::{Frame, LANE};
+use super::Viewport;
+use super::layout::{LANE, Layout};
 use super::tags::Tag;
 use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Stroke};
@@ -11,57 +11,57 @@ use crate::view::label::{SIZE, TAG, label};
 /// The distance that two horizontal grid lines should have, in CSS pixels.
 const ROW: f64 = 56.0;
 
-pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, look: &Look, tags: &[Tag; 2]) {
-    frame.time.gaps(marks, frame.plot, look.gaps, true);
-    times(marks, frame, look);
-    rates(marks, frame, tags);
-    lanes(marks, frame);
+pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport, tags: &[Tag; 2]) {
+    layout.time.gaps(marks, layout.plot, view.gaps, true);
+    times(marks, layout, view);
+    rates(marks, layout, tags);
+    lanes(marks, layout);
 }
 
 /// Both vertical scales; the grid belongs to the left one.
-fn rates(marks: &mut Vec<Mark>, frame: &Frame, tags: &[Tag; 2]) {
-    let plot = frame.plot;
+fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag; 2]) {
+    let plot = layout.plot;
     let rows = (plot.height / ROW).max(2.0) as usize;
-    let (per_decay, per_second) = (frame.per_decay(frame.top()), frame.top());
+    let (per_decay, per_second) = (layout.per_decay(layout.top()), layout.top());
     let ticks = axis::ticks(0.0, per_decay, rows);
     let line = |tick: &Tick| {
-        let y = height(frame, tick, per_decay);
+        let y = height(layout, tick, per_decay);
         (Point::new(plot.x, y), Point::new(plot.right(), y))
     };
     let pairs = ticks.iter().map(line).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
-    let limit = if frame.has_limit() { frame.limit_y() } else { f64::NEG_INFINITY };
-    numbers(marks, frame, &ticks, per_decay, (plot.x - 8.0, Anchor::End), [limit; 2]);
+    let limit = if layout.has_limit() { layout.limit_y() } else { f64::NEG_INFINITY };
+    numbers(marks, layout, &ticks, per_decay, (plot.x - 8.0, Anchor::End), [limit; 2]);
     // The two zeros are one, and on the right there is a lane's name beside it.
     let ticks = axis::ticks(0.0, per_second, rows);
     let ticks = ticks.get(1..).unwrap_or_default();
     let covered = [tags[0].0, tags[1].0];
-    numbers(marks, frame, ticks, per_second, (plot.right() + 8.0, Anchor::Start), covered);
-    let interval = Span::from_secs(frame.per_decay(1.0)).unwrap_or_default();
+    numbers(marks, layout, ticks, per_second, (plot.right() + 8.0, Anchor::Start), covered);
+    let interval = Span::from_secs(layout.per_decay(1.0)).unwrap_or_default();
     let left = format!("events per {interval}");
     marks.push(label(8.0, 15.0, &left, Anchor::Start, Baseline::Middle));
-    let end = plot.right() + if frame.narrow { 74.0 } else { 100.0 };
+    let end = plot.right() + if layout.narrow { 74.0 } else { 100.0 };
     marks.push(label(end, 15.0, "per second", Anchor::End, Baseline::Middle));
 }
 
 /// Where a tick is on a scale up to `top`.
-fn height(frame: &Frame, tick: &Tick, top: f64) -> f64 {
-    frame.plot.bottom() - tick.value / top * frame.plot.height
+fn height(layout: &Layout, tick: &Tick, top: f64) -> f64 {
+    layout.plot.bottom() - tick.value / top * layout.plot.height
 }
 
 /// The numbers of a scale up to `top`, in full where there is room for all of them, and without
 /// those that a tag would cover in part.
 fn numbers(
     marks: &mut Vec<Mark>,
-    frame: &Frame,
+    layout: &Layout,
     ticks: &[Tick],
     top: f64,
     (x, anchor): (f64, Anchor),
     tags: [f64; 2],
 ) {
-    let room = if frame.narrow { 1e4 } else { 1e6 };
+    let room = if layout.narrow { 1e4 } else { 1e6 };
     for tick in ticks {
-        let y = height(frame, tick, top);
+        let y = height(layout, tick, top);
         if tags.iter().all(|tag| (y - tag).abs() >= (TAG + SIZE) / 2.0) {
             let text = if top < room { tick.label.clone() } else { axis::compact(tick.value) };
             marks.push(label(x, y, &text, anchor, Baseline::Middle));
@@ -70,18 +70,18 @@ fn numbers(
 }
 
 /// The time scale, backwards from the right edge.
-fn times(marks: &mut Vec<Mark>, frame: &Frame, look: &Look) {
-    let plot = frame.plot;
+fn times(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
+    let plot = layout.plot;
     let y = plot.bottom() + 2.0 * LANE + 14.0;
-    let lines = frame.time.scale(marks, y);
+    let lines = layout.time.scale(marks, y);
     let line = |x: f64| (Point::new(x, plot.y), Point::new(x, plot.bottom()));
     let pairs = lines.into_iter().map(line).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
-    frame.time.end(marks, y, look.live);
+    layout.time.end(marks, y, view.live);
 }
 
-fn lanes(marks: &mut Vec<Mark>, frame: &Frame) {
-    let plot = frame.plot;
+fn lanes(marks: &mut Vec<Mark>, layout: &Layout) {
+    let plot = layout.plot;
     let top = plot.bottom() + 4.0;
     let base = |y: f64| (Point::new(plot.x, y), Point::new(plot.right(), y));
     let pairs = vec![base(top + LANE - 1.5), base(top + 2.0 * LANE - 1.5)];

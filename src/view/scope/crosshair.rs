@@ -1,8 +1,7 @@
 //! What was measured and decided at the instant under the crosshair.
 
-use super::frame::Frame;
-use super::{Look, lines};
-use crate::estimate::exim::Measured;
+use super::layout::Layout;
+use super::{Viewport, lines};
 use crate::lab::scope::Scope;
 use crate::lab::trace::Column;
 use crate::limit::Limiter;
@@ -19,22 +18,22 @@ use crate::view::label::{LINE, PAD, SIZE, panel, width};
 const NEAR: f64 = 4.0;
 
 /// What is said about an instant: for the box on the graph, and for a screen reader.
-pub fn words(scope: &Scope, look: &Look) -> Vec<String> {
-    let frame = Frame::new(scope, look);
-    look.crosshair.map_or_else(Vec::new, |x| describe(scope, &frame, x).1)
+pub fn words(scope: &Scope, view: &Viewport) -> Vec<String> {
+    let layout = Layout::new(scope, view);
+    view.crosshair.map_or_else(Vec::new, |x| describe(scope, &layout, x).1)
 }
 
-pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &Look) {
-    let plot = frame.plot;
-    let Some(x) = look.crosshair.filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
-    let ((rate, smoothed), words) = describe(scope, frame, x);
+pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: &Viewport) {
+    let plot = layout.plot;
+    let Some(x) = view.crosshair.filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
+    let ((rate, smoothed), words) = describe(scope, layout, x);
     marks.push(Mark::Line {
         from: Point::new(x, plot.y),
         to: Point::new(x, plot.bottom()),
         stroke: Stroke::solid(Ink::Crosshair, 1.0),
     });
     for (value, ink) in [(rate, Ink::Rate), (smoothed, Ink::Smoothed)] {
-        let (x, y) = (x - 3.5, frame.y(value) - 3.5);
+        let (x, y) = (x - 3.5, layout.y(value) - 3.5);
         let rect = Rect { x, y, width: 7.0, height: 7.0 };
         // A disc on the red line and a square on the blue one.
         let radius = if ink == Ink::Rate { 3.5 } else { 0.0 };
@@ -44,10 +43,10 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
     let width = longest + 2.0 * PAD;
     let height = words.len() as f64 * LINE + 2.0 * PAD - 4.0;
     let left = if x + 12.0 + width < plot.right() { x + 12.0 } else { x - 12.0 - width };
-    let left = left.min(look.size[0] - width - 2.0).max(2.0);
+    let left = left.min(view.size[0] - width - 2.0).max(2.0);
     let above = plot.y + 8.0;
     // On a narrow screen the box lies over the crosshair: not over the red line there.
-    let covered = frame.narrow && frame.y(rate) < above + height;
+    let covered = layout.narrow && layout.y(rate) < above + height;
     let y = if covered { plot.bottom() - 8.0 - height } else { above };
     let rect = Rect { x: left, y, width, height };
     panel(marks, rect, 6.0);
@@ -60,17 +59,17 @@ pub(super) fn draw(marks: &mut Vec<Mark>, frame: &Frame, scope: &Scope, look: &L
 }
 
 /// Both lines in events per second at `x`, and what there is to say.
-fn describe(scope: &Scope, frame: &Frame, x: f64) -> ((f64, f64), Vec<String>) {
+fn describe(scope: &Scope, layout: &Layout, x: f64) -> ((f64, f64), Vec<String>) {
     let trace = scope.instrument().trace();
-    let pointed = frame.time_at(x);
-    let near = Span::from_secs(NEAR / frame.time.pace).unwrap_or_default();
+    let pointed = layout.time_at(x);
+    let near = Span::from_secs(NEAR / layout.time.pace).unwrap_or_default();
     let reach = pointed.after(near).min(scope.now());
-    let column = trace.column_at(reach).filter(|c| c.last.since(pointed).abs() <= near.secs());
-    let at = column.map_or(pointed, |c| c.last).min(scope.now());
+    let column = trace.column_at(reach).filter(|c| c.last().since(pointed).abs() <= near.secs());
+    let at = column.map_or(pointed, |c| c.last()).min(scope.now());
     let values = lines::at(scope, at);
-    let interval = Span::from_secs(frame.per_decay(1.0)).unwrap_or_default();
+    let interval = Span::from_secs(layout.per_decay(1.0)).unwrap_or_default();
     let line = |name: &str, value: f64| {
-        let per_decay = axis::readout(frame.per_decay(value));
+        let per_decay = axis::readout(layout.per_decay(value));
         format!("{name} {per_decay} per {interval}, {} per second", axis::readout(value))
     };
     let ago = scope.now().since(at);
@@ -104,10 +103,8 @@ fn verdict(column: &Column) -> Vec<String> {
         return vec![format!("allowed: {reason}")];
     }
     let again = match Rate::new(end.limit, end.decay) {
-        Ok(limit) => {
-            let state = Measured { rate: end.rate * end.decay.secs(), at: end.at };
-            Exim { limit, mode: Mode::Strict }.retry_after(&state, end.at, 1.0)
-        }
+        // Both modes say the same of what is stored; they differ in what that is.
+        Ok(limit) => Exim { limit, mode: Mode::Strict }.retry_after(&end.stored, end.at, 1.0),
         Err(_) => Retry::Never,
     };
     let again = match again {

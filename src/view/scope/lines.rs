@@ -1,7 +1,7 @@
 //! The red and the blue line, the exact count and the limit.
 
-use super::Look;
-use super::frame::Frame;
+use super::Viewport;
+use super::layout::Layout;
 use crate::lab::scope::Scope;
 use crate::lab::trace::{self, Column, Extent};
 use crate::plot::{Fill, Ink, Mark, Point, Stroke};
@@ -46,32 +46,32 @@ pub(super) fn at(scope: &Scope, at: Time) -> (f64, f64) {
 
 pub(super) fn draw(
     marks: &mut Vec<Mark>,
-    frame: &Frame,
+    layout: &Layout,
     columns: &[&Column],
     scope: &Scope,
-    look: &Look,
+    view: &Viewport,
 ) {
-    let now = scope.now().min(frame.time.to);
-    let red = path(frame, columns, now, Line::Red);
-    let blue = path(frame, columns, now, Line::Blue);
-    marks.push(Mark::Clip(frame.plot));
-    if look.exact {
-        let exact = count(frame, scope, now);
+    let now = scope.now().min(layout.time.to);
+    let red = path(layout, columns, now, Line::Red);
+    let blue = path(layout, columns, now, Line::Blue);
+    marks.push(Mark::Clip(layout.plot));
+    if view.exact {
+        let exact = count(layout, scope, now);
         marks.push(Mark::Polyline { points: exact, stroke: Stroke::solid(Ink::Exact, 1.5) });
     }
-    if frame.has_limit() {
-        let y = frame.limit_y();
-        let width = if look.on_limit { 3.0 } else { 1.5 };
+    if layout.has_limit() {
+        let y = layout.limit_y();
+        let width = if view.on_limit { 3.0 } else { 1.5 };
         marks.push(Mark::Line {
-            from: Point::new(frame.plot.x, y),
-            to: Point::new(frame.plot.right(), y),
+            from: Point::new(layout.plot.x, y),
+            to: Point::new(layout.plot.right(), y),
             stroke: Stroke::dashed(Ink::Limit, width),
         });
     }
     if let (Some(first), Some(last)) = (red.first(), red.last()) {
         let mut area = red.clone();
-        area.push(Point::new(last.x, frame.plot.bottom()));
-        area.push(Point::new(first.x, frame.plot.bottom()));
+        area.push(Point::new(last.x, layout.plot.bottom()));
+        area.push(Point::new(first.x, layout.plot.bottom()));
         marks.push(Mark::Area { points: area, fill: Fill::new(Ink::Rate, 0.09) });
     }
     marks.push(Mark::Polyline { points: blue, stroke: Stroke::solid(Ink::Smoothed, 3.0) });
@@ -80,64 +80,64 @@ pub(super) fn draw(
 }
 
 /// One line through all columns, in closed form where nothing happened.
-fn path(frame: &Frame, columns: &[&Column], now: Time, line: Line) -> Vec<Point> {
+fn path(layout: &Layout, columns: &[&Column], now: Time, line: Line) -> Vec<Point> {
     let mut points = Vec::with_capacity(columns.len() + 64);
     // Before the first event both lines are at zero.
-    if columns.first().is_none_or(|first| first.first >= frame.time.from) {
+    if columns.first().is_none_or(|first| first.first >= layout.time.from) {
         let until = columns.first().map_or(now, |c| c.first);
-        points.push(Point::new(frame.x(Time::ZERO.min(until)).max(frame.plot.x), frame.y(0.0)));
-        points.push(Point::new(frame.x(until), frame.y(0.0)));
+        points.push(Point::new(layout.x(Time::ZERO.min(until)).max(layout.plot.x), layout.y(0.0)));
+        points.push(Point::new(layout.x(until), layout.y(0.0)));
     }
     let mut last: Option<&Column> = None;
     for column in columns {
         if let Some(last) = last {
-            curve(&mut points, frame, last, column.first, line);
+            curve(&mut points, layout, last, column.first, line);
         }
         let (end, Extent { low, high }) = line.of(column);
-        let x = (frame.x(column.first) + frame.x(column.last)) / 2.0;
-        if frame.y(low) - frame.y(high) > VISIBLE {
-            points.push(Point::new(x, frame.y(high)));
-            points.push(Point::new(x, frame.y(low)));
+        let x = (layout.x(column.first) + layout.x(column.last())) / 2.0;
+        if layout.y(low) - layout.y(high) > VISIBLE {
+            points.push(Point::new(x, layout.y(high)));
+            points.push(Point::new(x, layout.y(low)));
         }
-        points.push(Point::new(frame.x(column.last), frame.y(end)));
+        points.push(Point::new(layout.x(column.last()), layout.y(end)));
         last = Some(column);
     }
     if let Some(last) = last {
-        curve(&mut points, frame, last, now, line);
+        curve(&mut points, layout, last, now, line);
     }
     points
 }
 
 /// The line from the end of a column until something happens again.
-fn curve(points: &mut Vec<Point>, frame: &Frame, last: &Column, until: Time, line: Line) {
-    let (from, to) = (frame.x(last.last), frame.x(until));
+fn curve(points: &mut Vec<Point>, layout: &Layout, last: &Column, until: Time, line: Line) {
+    let (from, to) = (layout.x(last.last()), layout.x(until));
     // Next to each other, two columns need nothing between.
     if to - from < 1.0 {
         return;
     }
     // At steps from the event, not from the edge: the points move with the line and don't shimmer.
-    let first = libm::ceil((frame.plot.x - from).max(0.0) / STEP).max(1.0);
+    let first = libm::ceil((layout.plot.x - from).max(0.0) / STEP).max(1.0);
     let end = libm::ceil((to - from) / STEP);
     for i in first as i64..end as i64 {
         let x = from + i as f64 * STEP;
-        points.push(Point::new(x, frame.y(line.at(&last.end, frame.time_at(x)))));
+        points.push(Point::new(x, layout.y(line.at(&last.end, layout.time_at(x)))));
     }
-    points.push(Point::new(to, frame.y(line.at(&last.end, until))));
+    points.push(Point::new(to, layout.y(line.at(&last.end, until))));
 }
 
 /// How many events the last decay interval had, where that is remembered.
-fn count(frame: &Frame, scope: &Scope, now: Time) -> Vec<Point> {
+fn count(layout: &Layout, scope: &Scope, now: Time) -> Vec<Point> {
     let instrument = scope.instrument();
     let (trace, period) = (instrument.trace(), instrument.period());
-    let start = frame.x(Time::ZERO).max(frame.plot.x);
-    let steps = libm::floor((frame.x(now) - start) / STEP).max(0.0) as usize;
+    let start = layout.x(Time::ZERO).max(layout.plot.x);
+    let steps = libm::floor((layout.x(now) - start) / STEP).max(0.0) as usize;
     let mut points: Vec<Point> = Vec::with_capacity(2 * steps);
     for i in 0..=steps {
         let x = start + i as f64 * STEP;
-        let at = frame.time_at(x);
+        let at = layout.time_at(x);
         let Some(before) = trace.total_at(at.before(period)) else { continue };
         let events = trace.total_at(at).unwrap_or(before) - before;
-        let y = frame.y(events as f64 / period.secs());
+        let y = layout.y(events as f64 / period.secs());
         // A count changes in steps.
         if let Some(last) = points.last().filter(|last| last.y != y) {
             points.push(Point::new(x, last.y));

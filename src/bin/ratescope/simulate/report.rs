@@ -1,8 +1,9 @@
 //! Printing decisions, in the three formats.
 
 use super::Format;
-use ratescope::policy::Verdict;
-use ratescope::{Decision, Event, Outcome, Policy, Retry, Span};
+use super::lane::Decided;
+use ratescope::civil::Civil;
+use ratescope::{Decision, Event, Retry, Span};
 use std::io::{self, Write};
 
 /// The fields of a decision, as csv and jsonl name them.
@@ -20,128 +21,133 @@ const FIELDS: [&str; 11] = [
     "decided_key",
 ];
 
-/// What a policy decided about an event.
-pub(crate) struct Decided<'a> {
-    /// The policy as it was written, and as it was read.
-    pub(crate) text: &'a str,
-    pub(crate) policy: &'a Policy,
-    pub(crate) verdict: Verdict,
-    /// When to come back, where it was refused.
-    pub(crate) retry_after: Retry,
-}
+/// The name of the field that comes after them where rules decide.
+const REMARK: &str = "remark";
 
 impl Decided<'_> {
-    /// The limit that decided, and the key that it counted for.
-    fn by(&self, event: &Event<'_>) -> (String, String) {
-        let limit = self.policy.limits().get(self.verdict.by);
-        limit.map_or_else(Default::default, |l| (l.to_string(), l.per.key(event)))
-    }
-
     /// The seconds in the queue of an allowed event, and the time to come back of a refused one.
     fn waits(&self) -> (Option<f64>, Option<Retry>) {
-        match self.verdict.outcome.decision {
+        match self.decision {
             Decision::Allowed { wait } => (Some(wait.secs()), None),
             Decision::Refused => (None, Some(self.retry_after)),
         }
     }
 
     /// In words, with the limit that decided where there are several.
-    fn words(&self, event: &Event<'_>) -> String {
-        let decision = match (self.verdict.outcome.decision, self.retry_after) {
+    fn words(&self) -> String {
+        let decision = match (self.decision, self.retry_after) {
             (Decision::Allowed { wait }, _) if wait.secs() == 0.0 => "allowed".to_owned(),
             (Decision::Allowed { wait }, _) => format!("allowed in {}", rounded(wait)),
             (_, Retry::After(wait)) => format!("refused, again in {}", rounded(wait)),
             (_, Retry::Never) => "refused, and would always be".to_owned(),
         };
-        match (self.verdict.is_allowed(), self.policy.limits()) {
-            (false, [_, _, ..]) => match self.by(event) {
-                (by, key) if key.is_empty() => format!("{decision} ({by})"),
-                (by, key) => format!("{decision} ({by}: {key})"),
-            },
+        let decision = match (self.decision, &self.by) {
+            (Decision::Refused, Some((by, key))) if self.is_chosen && key.is_empty() => {
+                format!("{decision} ({by})")
+            }
+            (Decision::Refused, Some((by, key))) if self.is_chosen => {
+                format!("{decision} ({by}: {key})")
+            }
             _ => decision,
-        }
+        };
+        if self.remark.is_empty() { decision } else { format!("{decision} ({})", self.remark) }
     }
 }
 
 /// Prints decisions to `out`.
 pub(crate) enum Report<W: Write> {
-    Table { out: W, limiter: usize },
-    Csv(Box<csv::Writer<W>>),
-    Jsonl(W),
+    Table { out: W, limiter: usize, dates: bool },
+    Csv { out: Box<csv::Writer<W>>, remarks: bool },
+    Jsonl { out: W, remarks: bool },
 }
 
 impl<W: Write> Report<W> {
-    /// A report in the given format, on limiters written as `texts`.
-    pub(crate) fn new(format: Format, out: W, texts: &[&str]) -> Self {
+    /// A report in the given format, on limiters written as `texts`, perhaps with remarks. For
+    /// reading, times are dates where the log has some.
+    pub(crate) fn new(format: Format, out: W, texts: &[&str], remarks: bool, dates: bool) -> Self {
         let limiter = texts.iter().map(|text| text.len()).max().unwrap_or(0);
         match format {
-            Format::Table => Report::Table { out, limiter },
-            Format::Csv => Report::Csv(Box::new(csv::Writer::from_writer(out))),
-            Format::Jsonl => Report::Jsonl(out),
+            Format::Table => Report::Table { out, limiter, dates },
+            Format::Csv => Report::Csv { out: Box::new(csv::Writer::from_writer(out)), remarks },
+            Format::Jsonl => Report::Jsonl { out, remarks },
         }
     }
 
     /// What comes before the first decision.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         match self {
-            Report::Table { out, limiter } => {
-                row(out, *limiter, ["time", "key", "cost", "limiter", "level", "limit", "decision"])
+            Report::Table { out, limiter, dates } => {
+                let cells = ["time", "key", "cost", "limiter", "level", "limit", "decision"];
+                row(out, widths(*limiter, *dates), cells)
             }
-            Report::Csv(out) => out.write_record(FIELDS).map_err(io_error),
-            Report::Jsonl(_) => Ok(()),
+            Report::Csv { out, remarks } => {
+                let remark = remarks.then_some(REMARK);
+                out.write_record(FIELDS.into_iter().chain(remark)).map_err(io_error)
+            }
+            Report::Jsonl { .. } => Ok(()),
         }
     }
 
     /// One line.
-    pub(crate) fn decision(&mut self, event: &Event<'_>, decided: &Decided<'_>) -> io::Result<()> {
-        let (time, key, cost) = (event.time, event.field("key"), event.cost);
-        let Decided { text, verdict, .. } = decided;
-        let Outcome { level, limit, .. } = verdict.outcome;
-        let allowed = verdict.is_allowed();
+    pub(crate) fn decision(
+        &mut self,
+        event: &Event<'_>,
+        key: &str,
+        decided: &Decided<'_>,
+    ) -> io::Result<()> {
+        let (time, cost) = (event.time, event.cost);
+        let Decided { text, outcome, .. } = decided;
+        let allowed = matches!(decided.decision, Decision::Allowed { .. });
+        let (level, limit) = (outcome.map(|o| o.level), outcome.map(|o| o.limit));
+        let (by, by_key) = decided.by.clone().unwrap_or_default();
+        let (wait, retry) = decided.waits();
         match self {
-            Report::Table { out, limiter: width } => {
-                let (cost, level, limit) = (short(cost), short(level), short(limit));
-                let words = decided.words(event);
-                row(out, *width, [&time.to_string(), key, &cost, text, &level, &limit, &words])
+            Report::Table { out, limiter, dates } => {
+                let [level, limit] = [level, limit].map(|n| n.map_or(String::new(), short));
+                let time = if *dates { Civil(time).to_string() } else { time.to_string() };
+                let cells = [&time, key, &short(cost), text, &level, &limit, &decided.words()];
+                row(out, widths(*limiter, *dates), cells)
             }
-            Report::Csv(out) => {
-                let (wait, retry) = decided.waits();
-                let wait = wait.map_or(String::new(), |wait| wait.to_string());
+            Report::Csv { out, remarks } => {
+                let number = |n: Option<f64>| n.map_or(String::new(), |n| n.to_string());
                 let retry = retry.map_or(String::new(), |retry| match retry {
                     Retry::After(wait) => wait.secs().to_string(),
                     Retry::Never => "never".to_owned(),
                 });
-                let (by, by_key) = decided.by(event);
                 let fields = [
                     &time.to_string(),
                     key,
                     &cost.to_string(),
                     text,
                     &allowed.to_string(),
-                    &wait,
+                    &number(wait),
                     &retry,
-                    &level.to_string(),
-                    &limit.to_string(),
+                    &number(level),
+                    &number(limit),
                     &by,
                     &by_key,
                 ];
-                out.write_record(fields).map_err(io_error)
+                let remark = remarks.then_some(decided.remark.as_str());
+                out.write_record(fields.into_iter().chain(remark)).map_err(io_error)
             }
-            Report::Jsonl(out) => {
-                let (wait, retry) = decided.waits();
-                let wait = wait.map_or("null".to_owned(), |wait| wait.to_string());
+            Report::Jsonl { out, remarks } => {
+                let number = |n: Option<f64>| n.map_or("null".to_owned(), |n| n.to_string());
                 let retry = retry.map_or("null".to_owned(), |retry| match retry {
                     Retry::After(wait) => wait.secs().to_string(),
                     Retry::Never => "\"never\"".to_owned(),
                 });
-                let (by, by_key) = decided.by(event);
+                let (wait, level, limit) = (number(wait), number(level), number(limit));
                 let [key, text, by, by_key] = [key, text, &by, &by_key].map(json);
+                let remark = match remarks {
+                    true => format!(",\"{REMARK}\":{}", json(&decided.remark)),
+                    false => String::new(),
+                };
                 writeln!(
                     out,
                     "{{\"time\":{time},\"key\":{key},\"cost\":{cost},\"limiter\":{text},\
                      \"allowed\":{allowed},\"wait\":{wait},\"retry_after\":{retry},\
                      \"level\":{level},\"limit\":{limit},\
-                     \"decided_by\":{by},\"decided_key\":{by_key}}}"
+                     \"decided_by\":{by},\"decided_key\":{by_key}{remark}}}"
                 )
             }
         }
@@ -150,15 +156,21 @@ impl<W: Write> Report<W> {
     /// Hands on what is still held back.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         match self {
-            Report::Table { out, .. } | Report::Jsonl(out) => out.flush(),
-            Report::Csv(out) => out.flush(),
+            Report::Table { out, .. } | Report::Jsonl { out, .. } => out.flush(),
+            Report::Csv { out, .. } => out.flush(),
         }
     }
 }
 
-fn row(out: &mut impl Write, width: usize, cells: [&str; 7]) -> io::Result<()> {
+/// The widths of the time, the key and the limiter.
+fn widths(limiter: usize, dates: bool) -> [usize; 3] {
+    if dates { [26, 15, limiter] } else { [12, 12, limiter] }
+}
+
+fn row(out: &mut impl Write, widths: [usize; 3], cells: [&str; 7]) -> io::Result<()> {
     let [time, key, cost, limiter, level, limit, decision] = cells;
-    write!(out, "{time:>12}  {key:<12}  {cost:>5}  {limiter:width$}  ")?;
+    let [times, keys, limiters] = widths;
+    write!(out, "{time:>times$}  {key:<keys$}  {cost:>5}  {limiter:limiters$}  ")?;
     writeln!(out, "{level:>10}  {limit:>8}  {decision}")
 }
 

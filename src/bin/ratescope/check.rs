@@ -1,0 +1,35 @@
+//! `ratescope check`: what the rules of a file mean.
+
+use crate::rules;
+use crate::simulate::until_closed;
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Say in words what each rule of a file means, or what is wrong with it
+///
+/// For each rule: its name, the line in which it begins, which events it is for, and how much it lets
+/// through, at once and in longer times. The exit status is 1 when there is any mistake.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Rule files
+    #[arg(required = true, value_name = "RULES")]
+    files: Vec<PathBuf>,
+
+    /// Refuse limits that Redis cannot compute exactly, too
+    #[arg(long)]
+    redis: bool,
+}
+
+/// Prints every rule of every file.
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    for (i, path) in args.files.iter().enumerate() {
+        let rules = rules::read(path)?;
+        if args.redis {
+            rules.exact_in_f64().map_err(rules::told)?;
+        }
+        let end = if i == 0 { "" } else { "\n" };
+        until_closed(write!(io::stdout().lock(), "{end}{rules}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! `ratescope explain`: which rules are for an event.
+
+use crate::rules;
+use crate::simulate::until_closed;
+use ratescope::rules::{Rule, Rules, Why};
+use ratescope::{Event, Time};
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Say which rules of a file are for an event, in which order and with which keys, and why the
+/// others are not
+///
+/// An event has to pass all that apply; it counts in all of them or in none. For example:
+///
+///     ratescope explain rules.yaml user=ann ip=192.0.2.7 path=/login
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// A rule file
+    #[arg(value_name = "RULES")]
+    file: PathBuf,
+
+    /// The fields of the event, each as NAME=VALUE
+    #[arg(value_name = "NAME=VALUE", value_parser = field)]
+    fields: Vec<(String, String)>,
+}
+
+fn field(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write a field as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Prints the rules that apply, and the others.
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let rules = rules::read(&args.file)?;
+    let fields: Vec<&str> = args.fields.iter().map(|(name, _)| name.as_str()).collect();
+    rules::note_unknown(&rules, "the event", &fields);
+    until_closed(print(&rules, args, &mut io::stdout().lock()))
+}
+
+fn print(rules: &Rules, args: &Args, out: &mut impl Write) -> io::Result<()> {
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &args.fields };
+    let (apply, others): (Vec<_>, Vec<_>) =
+        rules.explain(&args.fields).into_iter().partition(|(_, why)| matches!(why, Why::Applies));
+    match apply.len() {
+        0 => writeln!(out, "no rule applies: the event is not limited")?,
+        n => writeln!(out, "{n} of {} rules apply:", rules.rules().len())?,
+    }
+    for (i, (rule, _)) in apply.iter().enumerate() {
+        writeln!(out, "{}. {} (line {}){}", i + 1, rule.name(), rule.line(), remark(rule))?;
+        for limit in rule.limits() {
+            let key = limit.per.key(&event);
+            let key = if key.is_empty() { "all together" } else { &key };
+            writeln!(out, "   {limit}: counts for {key}")?;
+        }
+        if let [_, ..] = rule.stretched() {
+            writeln!(out, "   throttle: {}", rule.throttle())?;
+        }
+    }
+    if let [_, ..] = others.as_slice() {
+        writeln!(out, "not for it:")?;
+    }
+    for (rule, why) in others {
+        writeln!(out, "   {} (line {}): {why}", rule.name(), rule.line())?;
+    }
+    Ok(())
+}
+
+fn remark(rule: &Rule) -> &'static str {
+    match (rule.limits(), rule.is_shadow()) {
+        ([], _) => ": not limited",
+        (_, true) => ": a shadow, which refuses nothing",
+        _ => "",
+    }
+}

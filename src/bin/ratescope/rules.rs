@@ -1,0 +1,39 @@
+//! Reading rule files, for the commands that take one.
+
+use ratescope::rules::{LONGEST, Rules, RulesError};
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The text of a file, by which errors call it.
+pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {
+    let reason = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut text = String::new();
+    let file = File::open(path).map_err(reason)?;
+    file.take(LONGEST as u64 + 1).read_to_string(&mut text).map_err(reason)?;
+    Ok(text)
+}
+
+/// The rules in a file.
+pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
+    let text = text(path)?;
+    Rules::read(&path.display().to_string(), &text).map_err(told)
+}
+
+/// Says which fields no rule is about, since they may be misspelled.
+pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
+    let known = rules.fields();
+    let unknown: Vec<&str> = fields.iter().copied().filter(|name| !known.contains(name)).collect();
+    if !unknown.is_empty() {
+        let (file, unknown) = (rules.file(), unknown.join(", "));
+        eprintln!("note: {place} has fields that no rule of {file} is about: {unknown}");
+    }
+}
+
+/// An error with all its lines, of which the first stands after "error: ".
+pub(crate) fn told(error: RulesError) -> Box<dyn Error> {
+    let n = error.mistakes().len();
+    let mistakes = if n == 1 { "a mistake" } else { "mistakes" };
+    format!("{mistakes} in {}\n{error}", error.file()).into()
+}

@@ -1,0 +1,62 @@
+//! What is told of the log in the end.
+
+use ratescope::log::{Format, Log, Order};
+use ratescope::policy::Per;
+use std::io::{self, Read, Write};
+
+/// What became of the lines. Of CSV only what is worth a word.
+pub(crate) fn of_log<T>(
+    log: &Log<impl Read>,
+    order: Option<&Order<T>>,
+    per: &Per,
+    keyed: u64,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let counts = log.counts();
+    if log.shape().format() != Format::Csv || counts.filtered > 0 {
+        write!(out, "{}: {} lines, {} events", log.shape(), counts.lines, counts.events)?;
+        for (count, what) in [
+            (counts.filtered, "filtered out"),
+            (counts.others, "of other things"),
+            (counts.unread, "could not be read"),
+        ] {
+            if count > 0 {
+                write!(out, ", {count} {what}")?;
+            }
+        }
+        writeln!(out)?;
+    }
+    for unread in &counts.problems {
+        writeln!(out, "  {unread}")?;
+    }
+    let more = counts.unread - counts.problems.len() as u64;
+    if more > 0 {
+        writeln!(out, "  and {more} more")?;
+    }
+    if let Some(order) = order {
+        of_order(order, out)?;
+    }
+    if keyed == 0 && counts.events > 0 && !per.fields().is_empty() {
+        writeln!(out, "no event has the field {per}, so they are counted together; say --key")?;
+    }
+    Ok(())
+}
+
+fn of_order<T>(order: &Order<T>, out: &mut impl Write) -> io::Result<()> {
+    match order.spread_out() {
+        0 => {}
+        moved => {
+            writeln!(out, "spread over their seconds: {moved} events; --no-spread leaves them")?
+        }
+    }
+    match order.late() {
+        0 => {}
+        late => writeln!(out, "too late to be put in order: {late} lines; see --slack")?,
+    }
+    match order.steps_back() {
+        0 => Ok(()),
+        steps => {
+            writeln!(out, "the clock was set back: {steps} times; it was taken to go on there")
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `ratescope test`: rules against what is expected of them.
+
+use crate::rules;
+use ratescope::rules::cases::Cases;
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Test the rules of a file: events with their times, and what is expected of each
+///
+/// Time is virtual, and each test begins with nothing remembered. For example, with this cases.yaml:
+///
+///     tests:
+///       - name: five marketing messages a day to a number
+///         events:
+///           - at: 0
+///             fields: {message_type: marketing, to_number: 2061234567}
+///             times: 5
+///             every: 1s
+///             expect: allowed
+///           - at: 1m
+///             fields: {message_type: marketing, to_number: 2061234567}
+///             expect: refused
+///             retry_after: 23h59m
+///
+/// and this rules.yaml:
+///
+///     domain: messaging
+///     descriptors:
+///       - key: message_type
+///         value: marketing
+///         descriptors:
+///           - key: to_number
+///             rate_limit: {unit: day, requests_per_unit: 5}
+///
+///     ratescope test rules.yaml cases.yaml
+///
+/// An event has a time (at: seconds, or a span such as 1m30s; the time of the one before it unless it
+/// is said), fields, a cost, and may come several times, every so often. What may be expected:
+///
+///     expect: allowed, softly or refused
+///     by: the name of the rule that decided, or none
+///     wait: how long the event stands in a queue
+///     retry_after: a span, or never
+///     shadow: the names of the shadows that would refuse, as a list, or none
+///
+/// A load such as 80% is that of the service, for the test or from one event on. A test ends with
+/// the first event that fails. The exit status is 1 when any test fails or a file is wrong.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// A rule file
+    #[arg(value_name = "RULES")]
+    rules: PathBuf,
+
+    /// A file of tests
+    #[arg(value_name = "CASES")]
+    cases: PathBuf,
+}
+
+/// Prints a line for each test, and what failed.
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let rules = rules::read(&args.rules)?;
+    let text = rules::text(&args.cases)?;
+    let cases = Cases::read(&args.cases.display().to_string(), &text).map_err(rules::told)?;
+    rules::note_unknown(&rules, cases.file(), &cases.fields());
+    let results = cases.run(&rules);
+    let mut out = io::stdout().lock();
+    for (name, failures) in cases.names().zip(&results) {
+        let word = if failures.is_empty() { "ok" } else { "FAILED" };
+        writeln!(out, "{word:6}  {name}")?;
+        for failure in failures {
+            writeln!(out, "        {}:{failure}", cases.file())?;
+        }
+    }
+    match results.iter().filter(|failures| !failures.is_empty()).count() {
+        0 => Ok(()),
+        failed => Err(format!("{failed} of {} tests failed", results.len()).into()),
+    }
+}

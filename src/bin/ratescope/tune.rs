@@ -1,0 +1,152 @@
+//! `ratescope tune`: a log in, the limit to choose out.
+
+#[path = "tune/answer.rs"]
+mod answer;
+#[path = "tune/batch.rs"]
+mod batch;
+#[path = "tune/json.rs"]
+mod json;
+#[path = "tune/read.rs"]
+mod read;
+#[path = "tune/table.rs"]
+mod table;
+
+use crate::simulate::until_closed;
+use crate::source::Source;
+use answer::{Answer, By};
+use ratescope::lab::tune::{Aim, Room};
+use ratescope::{ParseError, Policy, Span};
+use std::error::Error;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Choose a limit from a log of your own traffic
+///
+/// For every limit, over several periods, it says which clients it would ever have refused
+/// something, and proposes the smallest one that leaves nearly all of them alone. It is learned from
+/// the first two thirds of the log and checked on the rest.
+///
+///     ratescope tune access.log
+///     ratescope tune access.log --period 5m --limit "exim 100/1h strict"
+///     ratescope tune --summary a.tune access-a.log
+///     ratescope tune --merge a.tune b.tune
+///
+/// A summary holds the key and the times of every client, a few bytes a request, so that summaries
+/// add up to what one reading of all logs would have been, by whatever they were split. Keep it as
+/// you keep the log.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The logs, in any order; - is standard input, as is none
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// A period to look at, beside 1s, 10s, 1m, 10m and 1h; the curve is that of the first
+    #[arg(long, value_name = "SPAN")]
+    period: Vec<Span>,
+
+    /// Look at the periods given, and at no others
+    #[arg(long, requires = "period")]
+    only: bool,
+
+    /// What is limited, in the curve and the recommendation
+    #[arg(long, value_enum, default_value_t = By::Exim)]
+    by: By,
+
+    /// A limit to try, exactly, such as "exim 10/1m strict" or "5/1s per user & 9/1s per ip"
+    #[arg(long = "limit", value_name = "LIMITS", value_parser = written)]
+    limits: Vec<String>,
+
+    /// How many clients of a hundred to leave alone
+    #[arg(long, value_name = "PERCENT", default_value_t = 99.9)]
+    untouched: f64,
+
+    /// A file with the keys of clients that are to be left alone, one a line
+    #[arg(long, value_name = "FILE")]
+    marks: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Write a summary, to be added to others by --merge
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+
+    /// The files are summaries
+    #[arg(long)]
+    merge: bool,
+
+    /// How many clients are kept
+    #[arg(long, value_name = "N", default_value_t = Room::default().clients)]
+    clients: usize,
+
+    /// How much memory clients and events may take, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = Room::default().bytes >> 20)]
+    memory: usize,
+
+    #[command(flatten)]
+    source: Source,
+}
+
+/// A policy as it is written. Which fields there are is known only when a log is read.
+fn written(text: &str) -> Result<String, ParseError> {
+    text.parse::<Policy>().map(|_| text.trim().to_owned())
+}
+
+impl Args {
+    fn room(&self) -> Room {
+        Room { clients: self.clients, bytes: self.memory.saturating_mul(1 << 20) }
+    }
+
+    fn aim(&self) -> Result<Aim, String> {
+        match (0.0..=100.0).contains(&self.untouched) {
+            true => Ok(Aim { untouched: self.untouched / 100.0 }),
+            false => Err("--untouched is a percentage, from 0 to 100".to_owned()),
+        }
+    }
+}
+
+/// Reads the logs, answers, and prints the answer.
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let aim = args.aim()?;
+    let read = if args.merge { read::summaries(args) } else { read::logs(args) };
+    let read = read.map_err(|error| -> Box<dyn Error> { error })?;
+    if read.summary.clients.is_empty() {
+        let unread = read.summary.unread;
+        return Err(match unread {
+            0 => "there are no events".into(),
+            _ => format!("there are no events; {unread} lines could not be read").into(),
+        });
+    }
+    if let Some(path) = &args.summary {
+        let mut file = io::BufWriter::new(fs::File::create(path)?);
+        read.summary.write(&mut file)?;
+        file.flush()?;
+    }
+    let marks = match &args.marks {
+        Some(path) => fs::read_to_string(path)?.parse()?,
+        None => Default::default(),
+    };
+    let answer = Answer::new(&read, &args.periods(), args.by, &aim, &marks);
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    until_closed(match args.json {
+        true => json::write(&answer, &mut out).and_then(|()| out.flush()),
+        false => table::write(&answer, &mut out).and_then(|()| out.flush()),
+    })
+}
+
+impl Args {
+    /// The periods, the one of the curve first.
+    fn periods(&self) -> Vec<Span> {
+        let usual = ["1m", "1s", "10s", "10m", "1h"].iter().filter_map(|text| text.parse().ok());
+        let mut periods: Vec<Span> = Vec::new();
+        for period in self.period.iter().copied().chain(usual.filter(|_| !self.only)) {
+            if period > Span::ZERO && !periods.contains(&period) {
+                periods.push(period);
+            }
+        }
+        periods
+    }
+}

@@ -1,0 +1,205 @@
+//! What is found out about a log, before it is printed.
+
+use super::read::{Read, Tried};
+use ratescope::lab::tune::{
+    Advice, Aim, Burst, Clients, Curve, Cut, Frontier, Marks, Measure, Part, Replay, Summary,
+    advise, scale,
+};
+use ratescope::{Span, Time};
+use std::num::NonZero;
+use std::thread;
+
+/// What is limited in a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum By {
+    /// Exim's rate
+    Exim,
+    /// EARRRL, with a half-life of the period
+    Earrrl,
+    /// The count of a window of the clock
+    FixedWindow,
+    /// The count of the last sixty blocks of a sixtieth
+    SlidingWindow,
+    /// The count of this window and a share of the last
+    SlidingCounter,
+    /// The count of the last period
+    SlidingLog,
+}
+
+impl By {
+    fn measure(self, per: Span) -> Measure {
+        let block = Span::from_secs(per.secs() / 60.0).unwrap_or(per);
+        match self {
+            By::Exim => Measure::Exim(per),
+            By::Earrrl => Measure::Earrrl(per, per),
+            By::FixedWindow => Measure::FixedWindow(per),
+            By::SlidingWindow => Measure::SlidingWindow(per, block),
+            By::SlidingCounter => Measure::SlidingCounter(per),
+            By::SlidingLog => Measure::SlidingLog(per),
+        }
+    }
+}
+
+/// The whole answer.
+pub(crate) struct Answer<'a> {
+    pub(crate) summary: &'a Summary,
+    pub(crate) tried: &'a [Tried],
+    pub(crate) problems: &'a [String],
+    /// One curve a period, and what it recommends; the first is the one that is shown.
+    pub(crate) periods: Vec<(Span, Curve, Advice)>,
+    pub(crate) frontier: Frontier,
+    /// The recommended one of these.
+    pub(crate) tightest: Option<Burst>,
+    /// The limits of the shown curve: whom each touches, and how many requests it refuses.
+    pub(crate) rows: Vec<Row>,
+    /// The recommended limit of the shown curve over all events, and the recommended bucket.
+    pub(crate) replay: Option<Replay>,
+    pub(crate) bucket: Option<Replay>,
+    pub(crate) busiest: Vec<Busy>,
+}
+
+/// A limit of the curve.
+pub(crate) struct Row {
+    pub(crate) limit: f64,
+    pub(crate) touched: u64,
+    /// Of them, those that are marked as legitimate.
+    pub(crate) marked: u64,
+    pub(crate) refused: u64,
+}
+
+/// A busy client.
+pub(crate) struct Busy {
+    pub(crate) key: String,
+    pub(crate) marked: bool,
+    pub(crate) requests: u64,
+    pub(crate) peak: Option<(f64, Time)>,
+    pub(crate) refused: u64,
+    pub(crate) first: Option<Time>,
+}
+
+/// How many busy clients are shown.
+const BUSIEST: usize = 10;
+
+/// The share of a log from which a limit is learned.
+const LEARNED: f64 = 2.0 / 3.0;
+
+impl<'a> Answer<'a> {
+    pub(crate) fn new(read: &'a Read, periods: &[Span], by: By, aim: &Aim, marks: &Marks) -> Self {
+        let clients = &read.summary.clients;
+        let cut = Cut { at: clients.times().map(learned_until), marked: marks.places(clients) };
+        let of_periods = periods.iter().map(|per| by.measure(*per));
+        let measures: Vec<Measure> = of_periods.chain(Frontier::measures()).collect();
+        let mut curves = curves(clients, &measures, &cut);
+        let backlogs = curves.split_off(periods.len());
+        let part = match backlogs.first() {
+            Some(curve) if curve.all.clients(Part::Checked) > 0 => Part::Learned,
+            _ => Part::Whole,
+        };
+        let frontier = Frontier::new(&backlogs, aim, part);
+        let periods: Vec<_> = periods.iter().copied().zip(curves).collect();
+        let advised = |(per, curve): (Span, Curve)| {
+            let advice = advise(&curve, aim);
+            (per, curve, advice)
+        };
+        let periods: Vec<_> = periods.into_iter().map(advised).collect();
+        let run = |limiter| Replay::run(clients, limiter, Span::ZERO);
+        let shown = periods.first();
+        let replay = shown.and_then(|(_, _, advice)| advice.limiter.clone()).map(run);
+        let tightest = shown.and_then(|(per, ..)| frontier.tightest(*per));
+        let bucket =
+            tightest.and_then(|at| Measure::Bucket(at.rate).limiter(at.burst).ok()).map(run);
+        let rows = shown.map(|(_, curve, advice)| rows(clients, curve, advice)).unwrap_or_default();
+        let measure = shown.map(|(_, curve, _)| curve.measure);
+        let busiest = busiest(clients, measure, replay.as_ref(), &cut.marked);
+        Answer {
+            summary: &read.summary,
+            tried: &read.tried,
+            problems: &read.problems,
+            periods,
+            frontier,
+            tightest,
+            rows,
+            replay,
+            bucket,
+            busiest,
+        }
+    }
+}
+
+/// The time after two thirds of the log.
+fn learned_until((first, last): (Time, Time)) -> Time {
+    let length = Span::from_secs(first.until(last).secs() * LEARNED).unwrap_or(Span::ZERO);
+    first.after(length)
+}
+
+/// All curves, by all processors: each takes a part of the clients.
+fn curves(clients: &Clients, measures: &[Measure], cut: &Cut) -> Vec<Curve> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = clients.len().div_ceil(threads).max(1);
+    let empty = || -> Vec<Curve> { measures.iter().copied().map(Curve::new).collect() };
+    let part = |from: usize| {
+        let mut curves = empty();
+        clients.measure(&mut curves, cut, from..from + share);
+        curves
+    };
+    let parts = thread::scope(|scope| {
+        let starts = (0..clients.len()).step_by(share);
+        let running: Vec<_> = starts.map(|from| scope.spawn(move || part(from))).collect();
+        running.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+    });
+    let mut all = empty();
+    for part in parts.into_iter().flatten() {
+        all.iter_mut().zip(&part).for_each(|(all, part)| all.add(part));
+    }
+    all
+}
+
+/// Usual limits around the recommended one: from where nearly all are touched to where none is.
+fn rows(clients: &Clients, curve: &Curve, advice: &Advice) -> Vec<Row> {
+    let all = clients.clients();
+    let wanted = |limit: &f64| Some(*limit) == advice.limit || is_round(*limit);
+    let from = scale::nice().take_while(|limit| curve.touched(*limit) == all).last();
+    let limits = scale::nice().filter(wanted).skip_while(|limit| Some(*limit) < from);
+    let mut rows = Vec::new();
+    for limit in limits {
+        let touched = curve.touched(limit);
+        let refused = curve.refused(limit).or_else(|| {
+            let limiter = curve.measure.limiter(limit).ok()?;
+            Some(Replay::run(clients, limiter, Span::ZERO).refused())
+        });
+        let marked = curve.marked.touched(Part::Whole, limit);
+        rows.push(Row { limit, touched, marked, refused: refused.unwrap_or(0) });
+        if touched == 0 || rows.len() == 24 {
+            break;
+        }
+    }
+    rows
+}
+
+/// 1, 2 or 5 times a power of ten.
+fn is_round(limit: f64) -> bool {
+    let digits = format!("{limit:e}");
+    matches!(digits.split('e').next(), Some("1" | "2" | "5"))
+}
+
+fn busiest(
+    clients: &Clients,
+    measure: Option<Measure>,
+    replay: Option<&Replay>,
+    marked: &[bool],
+) -> Vec<Busy> {
+    let places = clients.busiest().into_iter().take(BUSIEST);
+    let busy = |place| {
+        let struck = replay.and_then(|replay| replay.struck().iter().find(|s| s.place == place));
+        let peak = measure.and_then(|measure| measure.peak(clients.moments(place)));
+        Busy {
+            key: clients.key(place).to_owned(),
+            marked: marked.get(place) == Some(&true),
+            requests: clients.requests_of(place),
+            peak: peak.map(|peak| (peak.level, peak.at)),
+            refused: struck.map_or(0, |struck| struck.refused),
+            first: struck.map(|struck| struck.first),
+        }
+    };
+    places.map(busy).collect()
+}

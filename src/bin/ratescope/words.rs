@@ -1,0 +1,33 @@
+//! Numbers and times for people to read.
+
+use ratescope::Time;
+use ratescope::civil::Civil;
+
+/// With a comma at each thousand, as in `9,812`.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A share from 0 to 1, as in `2.1 %`; something is never shown as nothing.
+pub(crate) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        tiny if tiny < 0.01 => "<0.01 %".to_owned(),
+        small if small < 1.0 => format!("{small:.2} %"),
+        more => format!("{more:.1} %"),
+    }
+}
+
+/// The date and the time of day in UTC of a time since the epoch, in whole seconds.
+pub(crate) fn when(time: Time) -> String {
+    let seconds = time.as_micros().div_euclid(1_000_000);
+    Civil(Time::from_micros(seconds * 1_000_000)).to_string()
+}

@@ -1,0 +1,138 @@
+//! Dates: the days of the calendar as numbers, and instants as people write them.
+//!
+//! An instant here is [`Time`] since the Unix epoch, in UTC without leap seconds, as POSIX counts.
+//!
+//! ```
+//! use ratescope::civil::{Civil, Date};
+//! use ratescope::Time;
+//!
+//! let day = Date::new(2000, 10, 10)?;
+//! assert_eq!(day.since_epoch(), 11_240);
+//! assert_eq!(Date::at(11_240), day);
+//! let noon = Time::from_micros((day.since_epoch() * 24 + 12) * 3_600_000_000);
+//! assert_eq!(Civil(noon).to_string(), "2000-10-10 12:00:00");
+//! assert!(Date::new(2001, 2, 29).is_err());
+//! # Ok::<(), ratescope::BadNumber>(())
+//! ```
+//!
+//! Source: the calendar repeats every 400 years of 146,097 days (Gregory XIII, "Inter gravissimas",
+//! 1582). A year that begins in March ends with its leap day, so that the days before a month need
+//! no exceptions: they are the whole part of `(153 m + 2) / 5`, as five months from March or from
+//! August have 153 days.
+
+use crate::text::BadNumber;
+use crate::time::Time;
+use core::fmt;
+
+/// Days in 400 years, and before 1970 from 1 March of the year 0.
+const ERA: i64 = 146_097;
+const EPOCH: i64 = 719_468;
+
+/// Microseconds in a second and in a day.
+pub(crate) const SECOND: i64 = 1_000_000;
+pub(crate) const DAY: i64 = 86_400 * SECOND;
+
+/// A day of the Gregorian calendar, which is carried on to before it was in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Date {
+    year: i32,
+    month: u8,
+    day: u8,
+}
+
+impl Date {
+    /// A day by its numbers; the month and the day begin at 1.
+    ///
+    /// # Errors
+    /// When there is no such day.
+    pub fn new(year: i32, month: u8, day: u8) -> Result<Self, BadNumber> {
+        let date = Date { year, month, day };
+        // A day that there is comes back from its number.
+        match (1..=12).contains(&month) && Date::at(date.since_epoch()) == date {
+            true => Ok(date),
+            false => {
+                let given = f64::from(day);
+                Err(BadNumber { what: "the day of a date", given, want: "a day of its month" })
+            }
+        }
+    }
+
+    /// The day that is `days` after 1 January 1970.
+    pub fn at(days: i64) -> Self {
+        let day = days.saturating_add(EPOCH);
+        let (era, day) = (day.div_euclid(ERA), day.rem_euclid(ERA));
+        // Of 1460 days, 36,524 and 146,096 one more is a leap day, the last of four years, of a
+        // century (there is none, but in the 400th year), and of the era.
+        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let of_month = day - (153 * month + 2) / 5 + 1;
+        let (later, month) = if month < 10 { (0, month + 3) } else { (1, month - 9) };
+        let year = (era * 400 + year + later).clamp(i32::MIN.into(), i32::MAX.into());
+        Date { year: year as i32, month: month as u8, day: of_month as u8 }
+    }
+
+    /// How many days it is after 1 January 1970; negative before.
+    pub fn since_epoch(self) -> i64 {
+        let (month, day) = (i64::from(self.month), i64::from(self.day));
+        let (year, month) = match month > 2 {
+            true => (i64::from(self.year), month - 3),
+            false => (i64::from(self.year) - 1, month + 9),
+        };
+        let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+        let of_year = (153 * month + 2) / 5 + day - 1;
+        era * ERA + 365 * year + year / 4 - year / 100 + of_year - EPOCH
+    }
+
+    /// The year; 0 is the one before 1.
+    pub fn year(self) -> i32 {
+        self.year
+    }
+
+    /// The month, from 1 to 12.
+    pub fn month(self) -> u8 {
+        self.month
+    }
+
+    /// The day of the month, from 1.
+    pub fn day(self) -> u8 {
+        self.day
+    }
+}
+
+/// As in `2000-10-10`.
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
+/// An instant to be written as a date and a time of day in UTC, with the decimals that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil(pub Time);
+
+impl Civil {
+    /// The date.
+    pub fn date(self) -> Date {
+        Date::at(self.0.as_micros().div_euclid(DAY))
+    }
+
+    /// Microseconds since midnight.
+    pub fn of_day(self) -> i64 {
+        self.0.as_micros().rem_euclid(DAY)
+    }
+}
+
+/// As in `2000-10-10 13:55:36.25`.
+impl fmt::Display for Civil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, part) = (self.of_day() / SECOND, self.of_day() % SECOND);
+        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        write!(f, "{} {hours:02}:{minutes:02}:{seconds:02}", self.date())?;
+        if part == 0 {
+            return Ok(());
+        }
+        let digits = format!("{part:06}");
+        write!(f, ".{}", digits.trim_end_matches('0'))
+    }
+}

@@ -1,0 +1,202 @@
+//! Which limit, then: the smallest one that leaves nearly all clients alone, and how sure that is.
+
+use super::curve::{Curve, Part};
+use super::measure::Measure;
+use super::scale;
+use crate::limit::any::AnyLimiter;
+use crate::time::Span;
+use core::fmt;
+
+/// What a limit should do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Aim {
+    /// The least share of the clients that is never refused anything, from 0 to 1. Of those marked as
+    /// legitimate it is always all.
+    pub untouched: f64,
+}
+
+/// Of 1000 clients, 999.
+impl Default for Aim {
+    fn default() -> Self {
+        Aim { untouched: 0.999 }
+    }
+}
+
+/// How many clients of how many a limit touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Those that are refused something.
+    pub touched: u64,
+    /// All.
+    pub clients: u64,
+}
+
+/// A limit, and what speaks against it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// The limit: the smallest usual number that does; none if none does.
+    pub limit: Option<f64>,
+    /// The limiter with it.
+    pub limiter: Option<AnyLimiter>,
+    /// What it does to those from whom it was learned.
+    pub learned: Share,
+    /// What it does in the rest of the log, where that was set apart and has events.
+    pub checked: Option<Share>,
+    /// Where the curve bends: from there on, a higher limit spares few more clients.
+    pub knee: Option<f64>,
+    /// Why to think twice; empty if nothing is known against it.
+    pub doubts: Vec<Doubt>,
+}
+
+/// Why not to believe in a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// There are no events.
+    NoEvents,
+    /// No limit of the scale does, or the limiter does not take it.
+    NoLimit,
+    /// So few clients that the share which may be touched is less than one of them.
+    FewClients(u64),
+    /// A log that is shorter than ten periods.
+    ShortLog(Span),
+    /// In the rest of the log it touches more than twice the share that it may.
+    Drifts(Share),
+    /// Nobody ever came faster than everybody does.
+    AllAlike,
+}
+
+/// The limit for what `aim` wants: learned from the first part of the log where the curve has a
+/// second one to check it on, otherwise from all.
+pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
+    let checked = curve.all.clients(Part::Checked) > 0;
+    let part = if checked { Part::Learned } else { Part::Whole };
+    let limit = least_limit(curve, aim, part);
+    let share = |part| Share {
+        touched: limit.map_or(0, |limit| curve.all.touched(part, limit)),
+        clients: curve.all.clients(part),
+    };
+    let mut advice = Advice {
+        limit,
+        limiter: limit.and_then(|limit| curve.measure.limiter(limit).ok()),
+        learned: share(part),
+        checked: checked.then(|| share(Part::Checked)),
+        knee: knee(curve, part),
+        doubts: Vec::new(),
+    };
+    advice.doubts = doubts(curve, aim, &advice, part);
+    advice
+}
+
+/// The smallest usual limit that touches no more clients of a part than it may, and none of the
+/// marked.
+pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
+    let may = may_touch(aim, curve.all.clients(part));
+    let does = |limit: &f64| {
+        curve.all.touched(part, *limit) <= may && curve.marked.touched(Part::Whole, *limit) == 0
+    };
+    scale::nice().find(does).filter(|_| curve.all.clients(part) > 0)
+}
+
+/// How many of so many clients may be touched.
+fn may_touch(aim: &Aim, clients: u64) -> u64 {
+    // Less by a hair, so that 99.9 % of 1000 is 999 whatever the rounding.
+    let untouched = libm::ceil(aim.untouched * clients as f64 - 1e-6);
+    clients.saturating_sub(untouched as u64)
+}
+
+/// The bend of the curve of untouched clients over the logarithm of the limit: where it lies
+/// highest above the straight line between its ends. (Source: V. Satopaa and others, "Finding a
+/// 'kneedle' in a haystack", 2011, whose definition this is.)
+fn knee(curve: &Curve, part: Part) -> Option<f64> {
+    let touched = |limit: &f64| curve.all.touched(part, *limit);
+    let all = curve.all.clients(part);
+    let first = scale::nice().take_while(|limit| touched(limit) == all).last()?;
+    let last = scale::nice().find(|limit| touched(limit) == 0)?;
+    let (from, to) = (libm::log(first), libm::log(last));
+    let above = |limit: f64| {
+        let along = (libm::log(limit) - from) / (to - from);
+        (all - touched(&limit)) as f64 / all as f64 - along
+    };
+    let between = scale::nice().filter(|limit| (first..=last).contains(limit));
+    let higher = |a: (f64, f64), b: (f64, f64)| if b.1 >= a.1 { b } else { a };
+    between.map(|limit| (limit, above(limit))).reduce(higher).map(|(limit, _)| limit)
+}
+
+fn doubts(curve: &Curve, aim: &Aim, advice: &Advice, part: Part) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    let clients = curve.all.clients(part);
+    let Some((first, last)) = curve.times else { return vec![Doubt::NoEvents] };
+    if advice.limiter.is_none() {
+        doubts.push(Doubt::NoLimit);
+    }
+    if may_touch(aim, clients) == 0 && aim.untouched < 1.0 {
+        doubts.push(Doubt::FewClients(clients));
+    }
+    let log = first.until(last);
+    if log.secs() < 10.0 * period(curve.measure).secs() {
+        doubts.push(Doubt::ShortLog(log));
+    }
+    let alike = |limit: f64| matches!(curve.touched(limit), 0) || curve.touched(limit) == clients;
+    if clients > 1 && scale::nice().all(alike) {
+        doubts.push(Doubt::AllAlike);
+    }
+    if let Some(share) = advice.checked
+        && share.touched > 2 * may_touch(aim, share.clients).max(1)
+    {
+        doubts.push(Doubt::Drifts(share));
+    }
+    doubts
+}
+
+/// How far back a level looks.
+fn period(measure: Measure) -> Span {
+    match measure {
+        Measure::Exim(per)
+        | Measure::Earrrl(per, _)
+        | Measure::FixedWindow(per)
+        | Measure::SlidingWindow(per, _)
+        | Measure::SlidingCounter(per)
+        | Measure::SlidingLog(per) => per,
+        Measure::Bucket(rate) => rate.per(),
+    }
+}
+
+/// As in `14 of 9812 clients (0.14 %)`.
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Share { touched, clients } = self;
+        write!(f, "{touched} of {clients} clients")?;
+        match clients {
+            0 => Ok(()),
+            _ => write!(f, " ({:.2} %)", *touched as f64 / *clients as f64 * 100.0),
+        }
+    }
+}
+
+/// In words that say what to do.
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doubt::NoEvents => f.write_str("there are no events to learn from"),
+            Doubt::NoLimit => f.write_str("no limit leaves so many alone; choose a smaller share"),
+            Doubt::FewClients(clients) => write!(
+                f,
+                "with {clients} clients the share that may be touched is less than one of them, so \
+                 the limit is above what the fastest did; take a longer log or a smaller share"
+            ),
+            Doubt::ShortLog(log) => write!(
+                f,
+                "the log is of {log}, less than ten periods; what is rare was hardly seen"
+            ),
+            Doubt::Drifts(share) => write!(
+                f,
+                "in the rest of the log it touches {share}, more than twice what it may; \
+                 the traffic changes, so look at whom it is"
+            ),
+            Doubt::AllAlike => {
+                f.write_str("all clients came equally fast, so nothing tells good from bad")
+            }
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Who came when: the events of every client, kept within a room.
+//!
+//! # Speed
+//! This is where each line of a log ends, so an event costs one look-up, and writes to one entry of
+//! 64 bytes: the newest events of a client wait there until a few are moved to the rest at once.
+//! The hash is seeded by chance, as whoever writes the log chooses the keys. Nothing depends on it:
+//! clients are numbered as they come.
+
+use super::entry::Client;
+use super::stream::{Moment, Moments, Written, first, is_near};
+use crate::event::{Event, Fields};
+use crate::limit::is_cost;
+use crate::policy::Per;
+use crate::time::Time;
+use core::hash::BuildHasher;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::borrow::Cow;
+
+/// How much may be kept. What happens beyond it: [`Clients::share_kept`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Clients; at least 64, and at most 4 billion.
+    pub clients: usize,
+    /// Bytes of everything: 64 for a client, its key, the table to find it, and its events.
+    pub bytes: usize,
+}
+
+/// Four million clients, and half a gigabyte, which is some 150 million requests.
+impl Default for Room {
+    fn default() -> Self {
+        Room { clients: 4_000_000, bytes: 512 << 20 }
+    }
+}
+
+/// The bytes of a client beside its key and the events that left its entry: the entry, and its share
+/// of the table.
+const ENTRY: usize = size_of::<Client>() + 8;
+
+/// The events of many clients.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    pub(super) room: Room,
+    hasher: RandomState,
+    table: HashTable<u32>,
+    pub(super) list: Vec<Client>,
+    keys: String,
+    /// The bytes of events outside the entries, with the room that was made for more.
+    outside: usize,
+    /// How often the clients were halved.
+    pub(super) sieve: u8,
+    /// Where those clients are now that were there before they were halved last, and how often they
+    /// had been halved before that.
+    moved: (u8, Vec<u32>),
+    pub(super) counts: Counts,
+    first: Time,
+    last: Time,
+    highest_cost: f64,
+}
+
+/// A client to whom events may be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    place: u32,
+    /// How often the clients had been halved by then.
+    era: u8,
+}
+
+/// The place of a client that is not kept.
+const NOBODY: u32 = u32::MAX;
+
+/// Whose event it is: the text of the field where `per` is one, otherwise the key as policies write
+/// it.
+pub fn key<'a>(fields: &'a dyn Fields, per: &Per) -> Cow<'a, str> {
+    match per.fields() {
+        [field] => Cow::Borrowed(fields.value(field).unwrap_or("")),
+        _ => Cow::Owned(per.key(&Event { time: Time::ZERO, cost: 1.0, fields })),
+    }
+}
+
+/// What became of the requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) requests: u64,
+    pub(super) late: u64,
+    pub(super) unusable: u64,
+    pub(super) left_out: u64,
+}
+
+impl Clients {
+    /// None, with room for so many.
+    pub fn new(room: Room) -> Self {
+        let most = u32::MAX as usize;
+        let room = Room { clients: room.clients.clamp(64, most), bytes: room.bytes.max(1 << 16) };
+        Clients {
+            room,
+            hasher: RandomState::default(),
+            table: HashTable::new(),
+            list: Vec::new(),
+            keys: String::new(),
+            outside: 0,
+            sieve: 0,
+            moved: (0, Vec::new()),
+            counts: Counts::default(),
+            first: Time::LAST,
+            last: Time::from_micros(i64::MIN),
+            highest_cost: 0.0,
+        }
+    }
+
+    /// Adds an event of the client that `per` makes of its fields: see [`key`].
+    pub fn observe(&mut self, event: &Event<'_>, per: &Per) {
+        self.add(&key(event.fields, per), event.time, event.cost);
+    }
+
+    /// Adds an event of the client called `key`: a [`ticket`](Self::ticket) and what it is
+    /// [`put`](Self::put) for.
+    #[inline]
+    pub fn add(&mut self, key: &str, time: Time, cost: f64) {
+        let ticket = self.ticket(key);
+        self.put(ticket, time, cost);
+    }
+
+    /// The client called `key`, for an event that may be added later: so that it can be waited for
+    /// earlier ones, and nothing be held of it but its time.
+    #[inline]
+    pub fn ticket(&mut self, key: &str) -> Ticket {
+        let place = self.place(key, None).and_then(|place| u32::try_from(place).ok());
+        let ticket = Ticket { place: place.unwrap_or(NOBODY), era: self.sieve };
+        if self.is_over() {
+            self.thin();
+        }
+        ticket
+    }
+
+    /// Adds an event.
+    ///
+    /// Events of one client are to come in the order of time. One that is before the last is taken
+    /// to have come with it, and counted as [`late`](Self::late). One that no limiter counts, as its
+    /// cost is not from 0 to [`MAX_COST`](crate::limit::MAX_COST), or that is 18,000 years away, is
+    /// [`unusable`](Self::unusable).
+    #[inline]
+    pub fn put(&mut self, ticket: Ticket, time: Time, cost: f64) {
+        self.counts.requests += 1;
+        if !is_cost(cost) || !is_near(time) {
+            self.counts.unusable += 1;
+            return;
+        }
+        let Some(place) = self.current(ticket) else {
+            self.counts.left_out += 1;
+            return;
+        };
+        if self.push(place, Moment { time, cost }) && self.is_over() {
+            self.thin();
+        }
+    }
+
+    /// The place of a client, which is a new one if it was not seen; none if there is no room. A
+    /// new one has the weight of those that are `doubled` so often, or else of what is kept by now.
+    pub(super) fn place(&mut self, key: &str, doubled: Option<u8>) -> Option<usize> {
+        let hash = self.hasher.hash_one(key.as_bytes());
+        let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
+        if let Some(&place) = found {
+            return Some(place as usize);
+        }
+        let stays = doubled.is_some() || self.stays(key);
+        let place = u32::try_from(self.list.len()).ok().filter(|_| stays)?;
+        let key_at = u32::try_from(self.keys.len()).ok()?;
+        let key_len = u32::try_from(key.len()).ok()?;
+        self.keys.push_str(key);
+        self.list.push(Client::new(key_at, key_len, doubled.unwrap_or(self.sieve)));
+        let (keys, list, hasher) = (&self.keys, &self.list, &self.hasher);
+        let rehash = |&place: &u32| hasher.hash_one(text(keys, list, place).as_bytes());
+        self.table.insert_unique(hash, place, rehash);
+        Some(place as usize)
+    }
+
+    /// Appends an event. Whether what is kept may have grown beyond the entries.
+    #[inline]
+    pub(super) fn push(&mut self, place: usize, moment: Moment) -> bool {
+        let Some(client) = self.list.get_mut(place) else { return false };
+        let micros = moment.time.as_micros();
+        let begins = client.requests == 0;
+        let step = match begins {
+            true => first(moment.time),
+            false => {
+                self.counts.late += u64::from(micros < client.last);
+                micros.saturating_sub(client.last).max(0).unsigned_abs()
+            }
+        };
+        let Some(requests) = client.requests.checked_add(1) else {
+            self.counts.left_out += 1;
+            return false;
+        };
+        client.requests = requests;
+        client.last = client.last.max(micros);
+        self.first = self.first.min(moment.time);
+        self.last = self.last.max(moment.time);
+        self.highest_cost = crate::order::larger(self.highest_cost, moment.cost);
+        let written = Written::new(step, moment.cost);
+        client.write(written.bytes(), &mut self.outside) || begins
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.list.len() > self.room.clients || self.bytes() > self.room.bytes
+    }
+
+    /// The bytes in use, as [`Room`] counts them.
+    pub fn bytes(&self) -> usize {
+        self.list.len() * ENTRY + self.keys.len() + self.outside
+    }
+
+    /// How much may be kept.
+    pub fn room(&self) -> Room {
+        self.room
+    }
+
+    /// How many clients are kept.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether no client is kept.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many clients there were; an estimate where not all were kept.
+    pub fn clients(&self) -> u64 {
+        let has_events = |place: &usize| self.requests_of(*place) > 0;
+        (0..self.len()).filter(has_events).map(|place| self.weight(place)).sum()
+    }
+
+    /// The events that were added.
+    pub fn requests(&self) -> u64 {
+        self.counts.requests
+    }
+
+    /// Those of them that came before the last of their client, and count as with it.
+    pub fn late(&self) -> u64 {
+        self.counts.late
+    }
+
+    /// Those of them that no limiter counts.
+    pub fn unusable(&self) -> u64 {
+        self.counts.unusable
+    }
+
+    /// Those of them that were not kept for want of room.
+    pub fn left_out(&self) -> u64 {
+        self.counts.left_out
+    }
+
+    /// The times of the first and the last event, where there is any.
+    pub fn times(&self) -> Option<(Time, Time)> {
+        (self.first <= self.last).then_some((self.first, self.last))
+    }
+
+    /// The highest cost of an event.
+    pub fn highest_cost(&self) -> f64 {
+        self.highest_cost
+    }
+
+    /// The key of the client at `place`, counted from 0 in the order in which they came; empty
+    /// beyond the last.
+    pub fn key(&self, place: usize) -> &str {
+        u32::try_from(place).map_or("", |place| text(&self.keys, &self.list, place))
+    }
+
+    /// The place of the client called `key`.
+    pub fn find(&self, key: &str) -> Option<usize> {
+        let hash = self.hasher.hash_one(key.as_bytes());
+        let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
+        found.map(|&place| place as usize)
+    }
+
+    /// How many events the client at `place` has.
+    pub fn requests_of(&self, place: usize) -> u64 {
+        self.list.get(place).map_or(0, |client| client.requests.into())
+    }
+
+    /// How many clients the one at `place` stands for.
+    pub fn weight(&self, place: usize) -> u64 {
+        self.list.get(place).map_or(0, |client| 1 << client.doubled.min(62))
+    }
+
+    /// The events of the client at `place`, in order.
+    pub fn moments(&self, place: usize) -> impl Iterator<Item = Moment> + Clone + '_ {
+        self.list.get(place).map_or(Moments::new([&[], &[]]), Client::moments)
+    }
+
+    /// The places of all clients, the busiest first; of two that are as busy, the one that came
+    /// first.
+    pub fn busiest(&self) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..self.len()).collect();
+        places.sort_by_key(|&place| core::cmp::Reverse(self.requests_of(place)));
+        places
+    }
+
+    /// Keeps the clients that `stays` says, by their places, and forgets the others; the new places.
+    pub(super) fn retain(&mut self, stays: impl Fn(usize) -> bool) -> Vec<u32> {
+        let list = core::mem::take(&mut self.list);
+        let keys = core::mem::take(&mut self.keys);
+        (self.table, self.outside) = (HashTable::new(), 0);
+        let mut moved = vec![NOBODY; list.len()];
+        for (place, mut client) in list.into_iter().enumerate() {
+            if !stays(place) {
+                self.counts.left_out += u64::from(client.requests);
+                continue;
+            }
+            let from = client.key_at as usize;
+            let key = keys.get(from..from + client.key_len as usize).unwrap_or("");
+            let new = self.place(key, Some(client.doubled));
+            if let Some(new) = new.and_then(|new| self.list.get_mut(new)) {
+                self.outside += client.outside();
+                client.key_at = new.key_at;
+                *new = client;
+            }
+            if let (Some(moved), Some(new)) = (moved.get_mut(place), new) {
+                *moved = u32::try_from(new).unwrap_or(NOBODY);
+            }
+        }
+        moved
+    }
+
+    /// The place of a client now. Tickets from before the last thinning are good, older ones not.
+    #[inline]
+    fn current(&self, ticket: Ticket) -> Option<usize> {
+        let place = match ticket.era == self.sieve {
+            true => Some(ticket.place),
+            false if ticket.era == self.moved.0 => self.moved.1.get(ticket.place as usize).copied(),
+            false => None,
+        };
+        place.filter(|place| *place != NOBODY).map(|place| place as usize)
+    }
+
+    /// Makes room: halves the clients until what is left fits.
+    #[cold]
+    pub(super) fn thin(&mut self) {
+        let era = self.sieve;
+        let mut moved: Vec<u32> = (0..self.list.len() as u32).collect();
+        while self.is_over() && self.sieve < 62 && !self.is_empty() {
+            let next = self.halve();
+            for place in &mut moved {
+                *place = next.get(*place as usize).copied().unwrap_or(NOBODY);
+            }
+        }
+        self.moved = (era, moved);
+    }
+}
+
+/// The key of the client at `place`.
+#[inline]
+fn text<'a>(keys: &'a str, list: &[Client], place: u32) -> &'a str {
+    let key = list.get(place as usize).and_then(|client| {
+        keys.get(client.key_at as usize..(client.key_at + client.key_len) as usize)
+    });
+    key.unwrap_or("")
+}

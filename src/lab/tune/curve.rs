@@ -1,0 +1,197 @@
+//! The curve: for every limit, whom it would have touched and, where that can be said for all
+//! limits at once, what it would have refused.
+
+use super::Clients;
+use super::histogram::Histogram;
+use super::measure::{Events, Measure};
+use super::scale::{Marks, Over, mark, place};
+use crate::time::Time;
+use core::ops::Range;
+
+/// Which part of a log is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// What came before the [`Cut`]: limits are learned from it.
+    Learned,
+    /// What came after: limits are checked on it. Levels are what they are at the end of a whole
+    /// log, so that what was counted before the cut is.
+    Checked,
+}
+
+/// How a log is divided.
+#[derive(Clone, Debug, Default)]
+pub struct Cut {
+    /// The first time of the part on which limits are checked.
+    pub at: Option<Time>,
+    /// By place, which clients are marked as legitimate; those beyond the end are not.
+    pub marked: Vec<bool>,
+}
+
+/// What a measure says about some clients.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    clients: [Histogram; 3],
+    requests: [Histogram; 2],
+}
+
+/// What a measure says about all clients, for all limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Curve {
+    /// What is measured.
+    pub measure: Measure,
+    /// All clients.
+    pub all: Tally,
+    /// Those that are marked as legitimate: to refuse them is a mistake.
+    pub marked: Tally,
+    /// The times of the first and the last event, where there is any.
+    pub times: Option<(Time, Time)>,
+}
+
+impl Tally {
+    /// How many clients have an event in a part.
+    pub fn clients(&self, part: Part) -> u64 {
+        self.clients[part as usize].total()
+    }
+
+    /// How many of them a limit would have touched there. The limit is one on the
+    /// [scale](super::scale); in between, that of the mark below is told, which is no less.
+    pub fn touched(&self, part: Part, limit: f64) -> u64 {
+        match place(limit) {
+            Some(place) => self.clients[part as usize].over(place),
+            None => self.clients(part),
+        }
+    }
+
+    /// How many events of a part were measured; 0 where requests can't be told for all limits.
+    pub fn requests(&self, part: Part) -> u64 {
+        self.sum(part, Histogram::total)
+    }
+
+    /// How many of them a limit would have refused; as [`touched`](Self::touched) in between.
+    pub fn refused(&self, part: Part, limit: f64) -> u64 {
+        match place(limit) {
+            Some(place) => self.sum(part, |requests| requests.over(place)),
+            None => self.requests(part),
+        }
+    }
+
+    fn sum(&self, part: Part, of: impl Fn(&Histogram) -> u64) -> u64 {
+        let [learned, checked] = &self.requests;
+        match part {
+            Part::Whole => of(learned) + of(checked),
+            Part::Learned => of(learned),
+            Part::Checked => of(checked),
+        }
+    }
+
+    fn add(&mut self, other: &Tally) {
+        let clients = self.clients.iter_mut().zip(&other.clients);
+        let requests = self.requests.iter_mut().zip(&other.requests);
+        clients.chain(requests).for_each(|(mine, its)| mine.add(its));
+    }
+
+    /// The highest levels of a client that stands for `weight`.
+    fn put(&mut self, over: Over, peaks: [Option<(f64, usize)>; 2], weight: u64) {
+        let scale = Marks::new();
+        let marks = peaks.map(|peak| peak.map(|(level, _)| scale.over(over, level)));
+        let whole = marks.into_iter().flatten().max();
+        for (histogram, marks) in self.clients.iter_mut().zip([whole, marks[0], marks[1]]) {
+            if let Some(marks) = marks {
+                histogram.put(marks, weight);
+            }
+        }
+    }
+}
+
+impl Curve {
+    /// The curve of no clients.
+    pub fn new(measure: Measure) -> Self {
+        Curve { measure, all: Tally::default(), marked: Tally::default(), times: None }
+    }
+
+    /// How many clients a limit would have touched, as [`Tally::touched`].
+    pub fn touched(&self, limit: f64) -> u64 {
+        self.all.touched(Part::Whole, limit)
+    }
+
+    /// How many requests a limit would have refused, where that can be told for all limits at
+    /// once, as [`Tally::refused`].
+    pub fn refused(&self, limit: f64) -> Option<u64> {
+        self.measure.counts_all().then(|| self.all.refused(Part::Whole, limit))
+    }
+
+    /// The limit for which a curve answers when it is asked about `limit`: the mark below.
+    pub fn answers_for(limit: f64) -> f64 {
+        place(limit).map_or(0.0, mark)
+    }
+
+    /// Adds the curve of other clients, of the same measure.
+    pub fn add(&mut self, other: &Curve) {
+        self.all.add(&other.all);
+        self.marked.add(&other.marked);
+        self.times = span(self.times, other.times);
+    }
+
+    fn client(&mut self, events: &Events, split: usize, weight: u64, marked: bool) {
+        let (measure, over) = (self.measure, self.measure.over());
+        let mut tally = Tally::default();
+        let into = if marked { &mut tally } else { &mut self.all };
+        let (first, last) = (events.moments.first(), events.moments.last());
+        self.times = span(self.times, first.zip(last).map(|(first, last)| (first.time, last.time)));
+        let peaks = match measure.counts_all() {
+            false => measure.peaks(events, split),
+            true => {
+                let (scale, mut peaks) = (Marks::new(), [None, None]);
+                measure.levels(events, |at, level| {
+                    let part = usize::from(at >= split);
+                    into.requests[part].put(scale.over(over, level), weight);
+                    if peaks[part].is_none_or(|(highest, _)| level > highest) {
+                        peaks[part] = Some((level, at));
+                    }
+                });
+                peaks
+            }
+        };
+        into.put(over, peaks, weight);
+        if marked {
+            self.all.add(&tally);
+            self.marked.add(&tally);
+        }
+    }
+}
+
+/// From the first to the last of two spans of time.
+fn span(a: Option<(Time, Time)>, b: Option<(Time, Time)>) -> Option<(Time, Time)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
+    }
+}
+
+impl Clients {
+    /// The curve of one measure, learned from what came before `cut`.
+    pub fn curve(&self, measure: Measure, cut: Option<Time>) -> Curve {
+        let cut = Cut { at: cut, marked: Vec::new() };
+        let mut curve = [Curve::new(measure)];
+        self.measure(&mut curve, &cut, 0..self.len());
+        let [curve] = curve;
+        curve
+    }
+
+    /// Adds the clients at some places to curves. Each client's events are read once for all; the
+    /// curves of all places, in whatever steps, and added up in whatever order, are the same.
+    pub fn measure(&self, curves: &mut [Curve], cut: &Cut, places: Range<usize>) {
+        let mut events = Events::default();
+        for at in places.start..places.end.min(self.len()) {
+            events.fill(self.moments(at));
+            let before = |at| events.moments.partition_point(|moment| moment.time < at);
+            let split = cut.at.map_or(events.moments.len(), before);
+            let marked = cut.marked.get(at) == Some(&true);
+            for curve in &mut *curves {
+                curve.client(&events, split, self.weight(at), marked);
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What is kept of one client.
+
+use super::stream::Moments;
+
+/// How many bytes of events wait in an entry.
+const WAITING: usize = 18;
+
+/// A client. On 64 bits these are 64 bytes: one line of a cache.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    /// The time of the newest event, in microseconds.
+    pub(super) last: i64,
+    /// The older events.
+    events: Vec<u8>,
+    /// Where its key is.
+    pub(super) key_at: u32,
+    pub(super) key_len: u32,
+    /// How many events it has.
+    pub(super) requests: u32,
+    /// How often it was in the half that stayed: it stands for two to the power of that.
+    pub(super) doubled: u8,
+    waits: u8,
+    waiting: [u8; WAITING],
+}
+
+impl Client {
+    pub(super) fn new(key_at: u32, key_len: u32, doubled: u8) -> Self {
+        Client {
+            last: i64::MIN,
+            events: Vec::new(),
+            key_at,
+            key_len,
+            requests: 0,
+            doubled,
+            waits: 0,
+            waiting: [0; WAITING],
+        }
+    }
+
+    /// Forgets the events.
+    pub(super) fn clear(&mut self) {
+        self.events.clear();
+        (self.requests, self.waits, self.last) = (0, 0, i64::MIN);
+    }
+
+    /// Its events, in order.
+    pub(super) fn moments(&self) -> Moments<'_> {
+        Moments::new(self.bytes())
+    }
+
+    /// Its events as they are kept, in two parts.
+    pub(super) fn bytes(&self) -> [&[u8]; 2] {
+        [&self.events, self.waiting.get(..self.waits as usize).unwrap_or(&[])]
+    }
+
+    /// Bytes that the client takes beyond its entry and key.
+    pub(super) fn outside(&self) -> usize {
+        self.events.capacity()
+    }
+
+    /// Adds the bytes of an event; whether that took memory.
+    #[inline]
+    pub(super) fn write(&mut self, bytes: &[u8], outside: &mut usize) -> bool {
+        let waits = self.waits as usize;
+        if let Some(free) = self.waiting.get_mut(waits..waits + bytes.len()) {
+            free.copy_from_slice(bytes);
+            self.waits += bytes.len() as u8;
+            return false;
+        }
+        *outside -= self.events.capacity();
+        let more = waits + bytes.len();
+        if self.events.capacity() - self.events.len() < more {
+            // A quarter more each time: less is wasted than by doubling.
+            self.events.reserve_exact(more + self.events.len() / 4);
+        }
+        self.events.extend_from_slice(self.waiting.get(..waits).unwrap_or(&[]));
+        self.waits = 0;
+        match self.waiting.get_mut(..bytes.len()) {
+            Some(free) => {
+                free.copy_from_slice(bytes);
+                self.waits = bytes.len() as u8;
+            }
+            None => self.events.extend_from_slice(bytes),
+        }
+        *outside += self.events.capacity();
+        true
+    }
+}
+
+const _: () = assert!(size_of::<Client>() <= 64);

@@ -1,0 +1,72 @@
+//! Rate against burst: which buckets leave nearly all clients alone.
+
+use super::advice::{Aim, least_limit};
+use super::curve::{Curve, Part};
+use super::measure::Measure;
+use crate::rate::Rate;
+use crate::time::Span;
+
+/// A bucket that does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Burst {
+    /// What may come at once: the number that people miss, so it is first.
+    pub burst: f64,
+    /// How fast it comes back.
+    pub rate: Rate,
+    /// How many clients it touches all the same.
+    pub touched: u64,
+}
+
+/// The smallest burst for each rate, which falls as the rate rises.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frontier {
+    /// From the lowest rate to the highest.
+    pub bursts: Vec<Burst>,
+}
+
+/// The rates that are tried: as people write them, from six an hour to a hundred a second.
+const RATES: [(f64, Span); 16] = [
+    (6.0, Span::hours(1)),
+    (30.0, Span::hours(1)),
+    (1.0, Span::minutes(1)),
+    (2.0, Span::minutes(1)),
+    (5.0, Span::minutes(1)),
+    (10.0, Span::minutes(1)),
+    (20.0, Span::minutes(1)),
+    (30.0, Span::minutes(1)),
+    (1.0, Span::seconds(1)),
+    (2.0, Span::seconds(1)),
+    (3.0, Span::seconds(1)),
+    (5.0, Span::seconds(1)),
+    (10.0, Span::seconds(1)),
+    (20.0, Span::seconds(1)),
+    (50.0, Span::seconds(1)),
+    (100.0, Span::seconds(1)),
+];
+
+impl Frontier {
+    /// What is to be measured for it: the backlogs at a row of rates.
+    pub fn measures() -> Vec<Measure> {
+        let rates = RATES.iter().filter_map(|&(count, per)| Rate::new(count, per).ok());
+        rates.map(Measure::Bucket).collect()
+    }
+
+    /// The frontier of curves of backlogs; others among them are passed over. Rates for which no
+    /// burst of the scale is enough are left out.
+    pub fn new(curves: &[Curve], aim: &Aim, part: Part) -> Self {
+        let burst = |curve: &Curve| {
+            let Measure::Bucket(rate) = curve.measure else { return None };
+            let burst = least_limit(curve, aim, part)?;
+            Some(Burst { burst, rate, touched: curve.all.touched(part, burst) })
+        };
+        Frontier { bursts: curves.iter().filter_map(burst).collect() }
+    }
+
+    /// Where to stand on it: the bucket that lets the least through in any time of `period`, its
+    /// burst and what comes back meanwhile.
+    pub fn tightest(&self, period: Span) -> Option<Burst> {
+        let most = |at: &Burst| at.burst + at.rate.per_second() * period.secs();
+        let less = |a: Burst, b: Burst| if most(&b) <= most(&a) { b } else { a };
+        self.bursts.iter().copied().reduce(less)
+    }
+}

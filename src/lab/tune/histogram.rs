@@ -1,0 +1,83 @@
+//! How many levels are over each mark of the scale.
+
+use super::scale::MARKS;
+
+/// How many marks a level is over.
+pub(super) type Places = usize;
+
+/// Counts of levels by how many marks they are over. Room is made for the marks in use only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Histogram {
+    /// How many levels are over just so many marks as the first place here has, and the next.
+    counts: Vec<u64>,
+    from: Places,
+    total: u64,
+}
+
+impl Histogram {
+    /// Counts `n` levels that are over the first `marks` marks.
+    #[inline]
+    pub(super) fn put(&mut self, marks: Places, n: u64) {
+        self.total += n;
+        match marks.checked_sub(self.from).and_then(|at| self.counts.get_mut(at)) {
+            Some(count) => *count += n,
+            None => self.widen(marks, n),
+        }
+    }
+
+    #[cold]
+    fn widen(&mut self, marks: Places, n: u64) {
+        let marks = marks.min(MARKS);
+        if self.counts.is_empty() {
+            self.from = marks;
+        } else if marks < self.from {
+            self.counts.splice(0..0, core::iter::repeat_n(0, self.from - marks));
+            self.from = marks;
+        }
+        if marks - self.from >= self.counts.len() {
+            self.counts.resize(marks - self.from + 1, 0);
+        }
+        if let Some(count) = self.counts.get_mut(marks - self.from) {
+            *count += n;
+        }
+    }
+
+    /// How many levels are over the mark at `place`.
+    pub(super) fn over(&self, place: usize) -> u64 {
+        self.counts.iter().skip((place + 1).saturating_sub(self.from)).sum()
+    }
+
+    /// How many levels there are.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Adds the counts of another.
+    pub(super) fn add(&mut self, other: &Histogram) {
+        for (i, &n) in other.counts.iter().enumerate() {
+            if n > 0 {
+                self.put(other.from + i, n);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_from_a_mark_on() {
+        let mut all = Histogram::default();
+        for (marks, n) in [(7, 2), (3, 1), (7, 1), (12, 5), (0, 4), (MARKS, 1)] {
+            all.put(marks, n);
+        }
+        let over: Vec<u64> = [0, 2, 3, 6, 7, 11, 12, MARKS - 1, MARKS].map(|i| all.over(i)).into();
+        assert_eq!(over, [10, 10, 9, 9, 6, 6, 1, 1, 0]);
+        assert_eq!(all.total(), 14);
+        let mut twice = Histogram::default();
+        twice.add(&all);
+        twice.add(&all);
+        assert_eq!((twice.over(3), twice.total()), (18, 28));
+    }
+}

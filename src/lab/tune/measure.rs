@@ -1,0 +1,256 @@
+//! What a limiter holds against its limit when everything is counted.
+
+use super::scale::Over;
+use super::stream::Moment;
+use super::windows::{Backlog, Blocks, Counter, Fixed, Found, Narrow, highest};
+use crate::estimate::exim::Measured;
+use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
+use crate::limit::earrrl::Earrrl;
+use crate::limit::exim::{Exim, Mode};
+use crate::limit::fixed_window::FixedWindow;
+use crate::limit::gcra::Gcra;
+use crate::limit::sliding_counter::SlidingCounter;
+use crate::limit::sliding_log::SlidingLog;
+use crate::limit::sliding_window::SlidingWindow;
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// A limiter without its limit: what is measured of a client, for all limits at once.
+///
+/// | measure | level | over the limit |
+/// |---|---|---|
+/// | `Exim` | the decaying rate, with the event | at it or above; one that is strict or leaky |
+/// | `Earrrl` | the estimate before the event | above it |
+/// | `FixedWindow` | the count of the window of the clock, with the event | above it |
+/// | `SlidingWindow` | the count of the last blocks, with the event | above it |
+/// | `SlidingCounter` | this window and the fading share of the last | above it |
+/// | `SlidingLog` | the count of the last period, with the event | above it |
+/// | `Bucket` | the backlog at the rate, with the event: the limit is the burst | above it |
+///
+/// `Bucket` is token bucket, GCRA and leaky bucket, which decide alike. Counts are in whole
+/// millionths, as in the limiters; a level that is none is rounded up to the next, which is over
+/// the same limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// Exim's rate over a period.
+    Exim(Span),
+    /// The recent average in a period, whose half-life is the second.
+    Earrrl(Span, Span),
+    /// Windows of the clock of one period.
+    FixedWindow(Span),
+    /// The last period in blocks of the second, as
+    /// [`sliding_window`](crate::limit::sliding_window).
+    SlidingWindow(Span, Span),
+    /// Two windows of the clock of one period.
+    SlidingCounter(Span),
+    /// The last period, exactly.
+    SlidingLog(Span),
+    /// A bucket that drains at a rate.
+    Bucket(Rate),
+}
+
+/// A highest level, and the first time at which it was reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peak {
+    /// The level.
+    pub level: f64,
+    /// When.
+    pub at: Time,
+}
+
+/// The events of a client, ready to be measured.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    pub(super) moments: Vec<Moment>,
+    /// Their costs in millionths.
+    pub(super) amounts: Vec<u64>,
+    /// The sum of these.
+    pub(super) total: u128,
+}
+
+impl Events {
+    pub(super) fn fill(&mut self, moments: impl Iterator<Item = Moment>) {
+        self.moments.clear();
+        self.moments.extend(moments);
+        self.amounts.clear();
+        self.amounts.extend(self.moments.iter().map(|moment| amount(moment.cost)));
+        self.total = self.amounts.iter().copied().map(u128::from).sum();
+    }
+}
+
+/// A cost as limiters count it.
+fn amount(cost: f64) -> u64 {
+    match cost {
+        1.0 => 1_000_000,
+        _ => crate::time::millionths_up(cost).unsigned_abs(),
+    }
+}
+
+impl Measure {
+    /// The limiter with this limit: the count of its rate, or the burst.
+    ///
+    /// # Errors
+    /// When the limiter does not take such a limit.
+    pub fn limiter(self, limit: f64) -> Result<AnyLimiter, BadNumber> {
+        let rate = |per| Rate::new(limit, per);
+        Ok(match self {
+            Measure::Exim(per) => AnyLimiter::Exim(Exim { limit: rate(per)?, mode: Mode::Strict }),
+            Measure::Earrrl(per, half_life) => {
+                AnyLimiter::Earrrl(Earrrl::new(rate(per)?, half_life)?)
+            }
+            Measure::FixedWindow(per) => AnyLimiter::FixedWindow(FixedWindow::new(rate(per)?)?),
+            Measure::SlidingWindow(per, precision) => {
+                AnyLimiter::SlidingWindow(SlidingWindow::new(rate(per)?, precision)?)
+            }
+            Measure::SlidingCounter(per) => {
+                AnyLimiter::SlidingCounter(SlidingCounter::new(rate(per)?)?)
+            }
+            Measure::SlidingLog(per) => AnyLimiter::SlidingLog(SlidingLog::new(rate(per)?)?),
+            Measure::Bucket(rate) => AnyLimiter::Gcra(Gcra::new(rate, limit)?),
+        })
+    }
+
+    /// The measure of a limiter and its limit; none where a level depends on the limit, or nothing
+    /// is counted.
+    pub fn of(limiter: &AnyLimiter) -> Option<(Measure, f64)> {
+        let rated = |of: fn(Span) -> Measure, rate: Rate| Some((of(rate.per()), rate.count()));
+        match limiter {
+            AnyLimiter::Exim(l) if l.mode == Mode::Readonly || l.measures_only() => None,
+            AnyLimiter::Exim(l) => rated(Measure::Exim, l.limit),
+            AnyLimiter::Earrrl(l) => {
+                let half_life = l.estimator().half_life;
+                Some((Measure::Earrrl(l.limit().per(), half_life), l.limit().count()))
+            }
+            AnyLimiter::TokenBucket(l) => Some((Measure::Bucket(l.rate()), l.burst())),
+            AnyLimiter::Gcra(l) => Some((Measure::Bucket(l.rate()), l.burst())),
+            AnyLimiter::LeakyBucket(l) => Some((Measure::Bucket(l.rate()), l.queue())),
+            AnyLimiter::FixedWindow(l) => rated(Measure::FixedWindow, l.limit()),
+            AnyLimiter::SlidingWindow(l) => {
+                let measure = Measure::SlidingWindow(l.limit().per(), l.precision());
+                Some((measure, l.limit().count()))
+            }
+            AnyLimiter::SlidingCounter(l) => rated(Measure::SlidingCounter, l.limit()),
+            AnyLimiter::SlidingLog(l) => rated(Measure::SlidingLog, l.limit()),
+            _ => None,
+        }
+    }
+
+    /// Which levels are over a limit.
+    pub fn over(self) -> Over {
+        if matches!(self, Measure::Exim(_)) { Over::AtLimit } else { Over::AboveLimit }
+    }
+
+    /// Whether the limiter counts what it refuses, so that no level depends on the limit.
+    pub fn counts_all(self) -> bool {
+        matches!(self, Measure::Exim(_) | Measure::Earrrl(..))
+    }
+
+    /// The highest level of `moments`, which are in the order of time; none without any.
+    pub fn peak(self, moments: impl Iterator<Item = Moment>) -> Option<Peak> {
+        let mut events = Events::default();
+        events.fill(moments);
+        let [found, _] = self.peaks(&events, events.moments.len());
+        let (level, place) = found?;
+        events.moments.get(place).map(|moment| Peak { level, at: moment.time })
+    }
+
+    /// The highest levels of the events before the one at `split` and of the others, and where.
+    pub(super) fn peaks(self, events: &Events, split: usize) -> [Option<(f64, usize)>; 2] {
+        let millionths = |found: Found<u64>| found.map(|level| level as f64 / 1e6).0;
+        match self {
+            Measure::Exim(_) | Measure::Earrrl(..) => {
+                let mut found = Found::<f64>::default();
+                self.levels(events, |place, level| {
+                    found.see(usize::from(place >= split), level, place)
+                });
+                found.0
+            }
+            Measure::FixedWindow(per) => millionths(highest(events, split, Fixed::new(per))),
+            Measure::SlidingWindow(per, width) => {
+                millionths(highest(events, split, Blocks::new(per, width)))
+            }
+            Measure::SlidingLog(per) => {
+                millionths(highest(events, split, Blocks::new(per, Span::micros(1))))
+            }
+            Measure::SlidingCounter(per) => millionths(highest(events, split, Counter::new(per))),
+            Measure::Bucket(rate) => {
+                let backlog = Backlog::new(rate);
+                if backlog.is_narrow(events) {
+                    let parts = highest(events, split, Narrow::new(&backlog, events));
+                    return millionths(parts.map(|parts| backlog.millionths(parts.into())));
+                }
+                highest(events, split, backlog)
+                    .map(|parts| backlog.millionths(parts) as f64 / 1e6)
+                    .0
+            }
+        }
+    }
+
+    /// The level of every event, where none depends on the limit.
+    #[inline]
+    pub(super) fn levels(self, events: &Events, each: impl FnMut(usize, f64)) {
+        match self {
+            Measure::Exim(per) => {
+                let Ok(limit) = Rate::new(1.0, per) else { return };
+                levels_of_exim(&Exim { limit, mode: Mode::Strict }, events, each);
+            }
+            Measure::Earrrl(per, half_life) => {
+                let Ok(rate) = Rate::new(1.0, per) else { return };
+                let Ok(limiter) = Earrrl::new(rate, half_life) else { return };
+                levels_of(&limiter, events, each);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// As [`levels_of`], without an exponential where it would not be seen.
+///
+/// With x = d/p, the rate becomes the larger of w and `w mean(x) + r e^-x`. For x >= 2 the mean is
+/// below 0.44, and e^-x is at most 1/(1 + x + x²/2); so where r is at most half of w (1 + x + x²/2)
+/// the sum is below 0.94 w, and the rate is w. That is so for most events of a log over a short
+/// period.
+#[inline(always)]
+fn levels_of_exim(limiter: &Exim, events: &Events, mut each: impl FnMut(usize, f64)) {
+    let mut state = limiter.initial();
+    let per_second = 1.0 / limiter.limit.per().secs();
+    for (place, &Moment { time, cost }) in events.moments.iter().enumerate() {
+        let x = time.since(state.at) * per_second;
+        let level = if x >= 2.0 && state.rate <= cost * (0.5 + x * (0.5 + x * 0.25)) {
+            state = Measured { rate: cost, at: time };
+            cost
+        } else {
+            limiter.check(&mut state, time, cost).level
+        };
+        each(place, level);
+    }
+}
+
+/// What a limiter that counts everything measures; its limit does not matter.
+#[inline(always)]
+fn levels_of(limiter: &impl Limiter, events: &Events, mut each: impl FnMut(usize, f64)) {
+    let mut state = limiter.initial();
+    for (place, moment) in events.moments.iter().enumerate() {
+        each(place, limiter.check(&mut state, moment.time, moment.cost).level);
+    }
+}
+
+/// As in `exim N/1m` or `gcra 10/1s burst N`.
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Measure::Exim(per) => write!(f, "exim N/{per} strict"),
+            Measure::Earrrl(per, half_life) => write!(f, "earrrl N/{per} half-life {half_life}"),
+            Measure::FixedWindow(per) => write!(f, "fixed-window N/{per}"),
+            Measure::SlidingWindow(per, precision) => {
+                write!(f, "sliding-window N/{per} precision {precision}")
+            }
+            Measure::SlidingCounter(per) => write!(f, "sliding-counter N/{per}"),
+            Measure::SlidingLog(per) => write!(f, "sliding-log N/{per}"),
+            Measure::Bucket(rate) => write!(f, "gcra {rate} burst N"),
+        }
+    }
+}

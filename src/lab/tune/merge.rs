@@ -1,0 +1,79 @@
+//! Adding up what was read apart.
+
+use super::stream::{Moment, is_near};
+use super::{BadSummary, Clients};
+use crate::limit::is_cost;
+use crate::time::Time;
+
+impl Clients {
+    /// Adds the clients and events of another reading, in the order of their times.
+    ///
+    /// It is as if both had been read as one, whether the log was split by key, by time, or by
+    /// chance, as long as all that was read was also kept; otherwise counts of clients are
+    /// estimates, as they were before.
+    pub fn absorb(&mut self, other: &Clients) {
+        while self.sieve < other.sieve {
+            self.halve();
+        }
+        let mut merged = Vec::new();
+        for (at, client) in other.list.iter().enumerate() {
+            let doubled = (client.doubled > 0).then_some(client.doubled);
+            let Some(place) = self.place(other.key(at), doubled) else {
+                self.counts.left_out += u64::from(client.requests);
+                continue;
+            };
+            let late = self.counts.late;
+            if other.moments(at).next().is_some_and(|m| self.is_past(place, m.time)) {
+                merged.clear();
+                merged.extend(self.moments(place).chain(other.moments(at)));
+                merged.sort_by_key(|moment| moment.time);
+                if let Some(client) = self.list.get_mut(place) {
+                    client.clear();
+                }
+                for &moment in &merged {
+                    self.push(place, moment);
+                }
+            } else {
+                for moment in other.moments(at) {
+                    self.push(place, moment);
+                }
+            }
+            self.counts.late = late;
+            if self.is_over() {
+                self.thin();
+            }
+        }
+        let (mine, its) = (&mut self.counts, &other.counts);
+        mine.requests += its.requests;
+        mine.late += its.late;
+        mine.unusable += its.unusable;
+        mine.left_out += its.left_out;
+    }
+
+    /// Adds a client as it was kept.
+    ///
+    /// # Errors
+    /// When it is here already, or has an event that can't be kept.
+    pub(super) fn restore(
+        &mut self,
+        key: &str,
+        doubled: u8,
+        moments: &[Moment],
+    ) -> Result<(), BadSummary> {
+        let twice = self.find(key).is_some();
+        let place = self.place(key, Some(doubled)).filter(|_| !twice);
+        let place = place.ok_or(BadSummary::Damaged("a client"))?;
+        for &moment in moments {
+            if !is_cost(moment.cost) || !is_near(moment.time) {
+                return Err(BadSummary::Damaged("an event"));
+            }
+            self.push(place, moment);
+        }
+        Ok(())
+    }
+
+    /// Whether `time` is before the last event of the client at `place`.
+    fn is_past(&self, place: usize, time: Time) -> bool {
+        self.list.get(place).is_some_and(|client| time.as_micros() < client.last)
+    }
+}

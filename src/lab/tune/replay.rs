@@ -1,0 +1,167 @@
+//! A limiter over the kept events: what it refuses, to whom and when.
+
+use super::{Clients, Hours, Measure, Share};
+use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
+use crate::time::{Span, Time};
+
+/// A client that was refused something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Struck {
+    /// Its place among the clients.
+    pub place: usize,
+    /// Its requests.
+    pub requests: u64,
+    /// Those of them that were refused.
+    pub refused: u64,
+    /// When the first was.
+    pub first: Time,
+    /// When the last was.
+    pub last: Time,
+}
+
+/// A limiter on its way through the clients, the busiest first. It can stop after any of them, so
+/// that a page stays quick: what is known by then is a lower bound, and mostly nearly all.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    limiter: AnyLimiter,
+    /// The places still to be visited, the next one last.
+    ahead: Vec<usize>,
+    struck: Vec<Struck>,
+    touched: u64,
+    refused: u64,
+    hours: Hours,
+    east: Span,
+}
+
+impl Replay {
+    /// The beginning of a replay. Days and hours are those of a clock that is `east` ahead of UTC.
+    ///
+    /// Clients whose requests could not be refused if they had come all at once are left out.
+    pub fn new(clients: &Clients, limiter: AnyLimiter, east: Span) -> Self {
+        let most = clients.highest_cost();
+        let within = |place: &usize| is_within(&limiter, clients.requests_of(*place) as f64 * most);
+        let mut ahead = clients.busiest();
+        ahead.truncate(ahead.partition_point(|place| !within(place)));
+        ahead.reverse();
+        let hours = Hours::default();
+        Replay { limiter, ahead, struck: Vec::new(), touched: 0, refused: 0, hours, east }
+    }
+
+    /// Goes on for about `budget` events, and at least one client; whether it is done.
+    pub fn advance(&mut self, clients: &Clients, budget: u64) -> bool {
+        let mut events = 0;
+        while events < budget.max(1) {
+            let Some(place) = self.ahead.pop() else { break };
+            self.client(clients, place);
+            events += clients.requests_of(place);
+        }
+        self.ahead.is_empty()
+    }
+
+    /// The whole of it.
+    pub fn run(clients: &Clients, limiter: AnyLimiter, east: Span) -> Self {
+        let mut replay = Replay::new(clients, limiter, east);
+        replay.advance(clients, u64::MAX);
+        replay
+    }
+
+    fn client(&mut self, clients: &Clients, place: usize) {
+        let weight = clients.weight(place);
+        let mut state = self.limiter.initial();
+        let mut struck: Option<Struck> = None;
+        for moment in clients.moments(place) {
+            if self.limiter.check(&mut state, moment.time, moment.cost).is_allowed() {
+                continue;
+            }
+            self.hours.add(moment.time, self.east, weight);
+            let time = moment.time;
+            let requests = clients.requests_of(place);
+            let first = Struck { place, requests, refused: 0, first: time, last: time };
+            let struck = struck.get_or_insert(first);
+            struck.refused += 1;
+            struck.last = time;
+        }
+        if let Some(struck) = struck {
+            self.touched += weight;
+            self.refused += struck.refused * weight;
+            self.struck.push(struck);
+        }
+    }
+
+    /// The limiter.
+    pub fn limiter(&self) -> &AnyLimiter {
+        &self.limiter
+    }
+
+    /// Whether all clients were visited.
+    pub fn is_done(&self) -> bool {
+        self.ahead.is_empty()
+    }
+
+    /// How many clients were refused something, and of how many.
+    pub fn touched(&self, clients: &Clients) -> Share {
+        Share { touched: self.touched, clients: clients.clients() }
+    }
+
+    /// How many requests were refused.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The clients that were refused something, the busiest first.
+    pub fn struck(&self) -> &[Struck] {
+        &self.struck
+    }
+
+    /// When requests were refused.
+    pub fn hours(&self) -> &Hours {
+        &self.hours
+    }
+
+    /// In words, as in "gcra 10/1m burst 10 would have refused 2.1 % of requests, from 14 of 9812
+    /// clients", and from when on the busiest of them.
+    pub fn sentence(&self, clients: &Clients) -> String {
+        let requests = clients.requests() - clients.left_out();
+        let percent = self.refused as f64 / (requests.max(1)) as f64 * 100.0;
+        let limiter = &self.limiter;
+        let Share { touched, clients: all } = self.touched(clients);
+        let said = format!("{limiter} would have refused");
+        match self.struck.first() {
+            None => format!("{said} nothing to any of {all} clients."),
+            Some(first) => format!(
+                "{said} {} of requests, from {touched} of {all} clients; the busiest, {}, from {} on.",
+                share(percent),
+                clients.key(first.place),
+                clock(first.first.after(self.east)),
+            ),
+        }
+    }
+}
+
+/// A percentage, of which something is always seen.
+fn share(percent: f64) -> String {
+    match percent {
+        tiny if tiny < 0.01 => "less than 0.01 %".to_owned(),
+        small if small < 1.0 => format!("{small:.2} %"),
+        more => format!("{more:.1} %"),
+    }
+}
+
+/// The time of day, as in `12:03`.
+fn clock(time: Time) -> String {
+    let minutes = time.as_micros().div_euclid(60_000_000).rem_euclid(24 * 60);
+    format!("{:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+/// Whether a limiter lets so much pass when it comes all at once, and so in any order. No level is
+/// above the sum of all costs, but for the estimate of EARRRL, which is above it by ln 2 times the
+/// period in half-lives. A little less is taken, for the roundings on the way.
+fn is_within(limiter: &AnyLimiter, total: f64) -> bool {
+    let Some((measure, limit)) = Measure::of(limiter) else { return false };
+    let times = match measure {
+        Measure::Earrrl(per, half_life) => core::f64::consts::LN_2 * per.secs() / half_life.secs(),
+        _ => 1.0,
+    };
+    total * times * 1.000_001 < limit
+}

@@ -1,0 +1,218 @@
+//! The events of one client in a few bytes each.
+//!
+//! Of an event its time is kept, as the time since the one before, and its cost where it is another
+//! than 1: the time as a whole number of seconds, milliseconds or microseconds, the coarsest that is
+//! exact, as logs have no finer one for most events. Number, unit and whether a cost follows share
+//! a number of seven bits a byte: an event up to 15 whole seconds after the last takes one byte,
+//! one up to half an hour two, one at any microsecond of the next half minute four.
+
+use crate::time::Time;
+
+/// An event: when, and what it counted for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// When.
+    pub time: Time,
+    /// Its cost, from 0 to [`MAX_COST`](crate::limit::MAX_COST).
+    pub cost: f64,
+}
+
+/// The furthest time from the origin that is kept, in microseconds: 18,000 years.
+pub(super) const FURTHEST: u64 = 1 << 59;
+
+/// The most bytes of an event: ten of a time, nine of a cost.
+pub(super) const LONGEST: usize = 19;
+
+/// Microseconds in the units, the finest first.
+const UNITS: [u64; 3] = [1, 1_000, 1_000_000];
+
+/// What may stand where a cost is: bits of an f64, beside the whole numbers below 2^52.
+const WHOLE: f64 = (1u64 << 52) as f64;
+
+/// An event on its way into a stream.
+pub(super) struct Written {
+    bytes: [u8; LONGEST],
+    len: usize,
+}
+
+impl Written {
+    /// An event of cost `cost`, `step` microseconds after the one before. The first of a stream has
+    /// [`first`] of its time instead.
+    #[inline]
+    pub(super) fn new(step: u64, cost: f64) -> Self {
+        let unit = match step {
+            _ if step.is_multiple_of(UNITS[2]) => 2,
+            _ if step.is_multiple_of(UNITS[1]) => 1,
+            _ => 0,
+        };
+        let costs = cost != 1.0;
+        let mut written = Written { bytes: [0; LONGEST], len: 0 };
+        written.number((step / UNITS[unit]) << 3 | (unit as u64) << 1 | u64::from(costs));
+        if costs {
+            written.cost(cost);
+        }
+        written
+    }
+
+    /// The bytes.
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&[])
+    }
+
+    /// A whole cost as a number, with room below for the mark of another, which follows as it is.
+    fn cost(&mut self, cost: f64) {
+        if cost < WHOLE && cost == libm::trunc(cost) {
+            return self.number((cost as u64) << 1);
+        }
+        self.number(1);
+        cost.to_bits().to_le_bytes().into_iter().for_each(|byte| self.byte(byte));
+    }
+
+    #[inline]
+    fn number(&mut self, mut n: u64) {
+        while n >= 0x80 {
+            self.byte(n as u8 | 0x80);
+            n >>= 7;
+        }
+        self.byte(n as u8);
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.len) {
+            *place = byte;
+            self.len += 1;
+        }
+    }
+}
+
+/// What stands for the time of the first event: the distance from the origin, and which way.
+pub(super) fn first(time: Time) -> u64 {
+    let micros = time.as_micros();
+    micros.unsigned_abs() << 1 | u64::from(micros < 0)
+}
+
+/// Whether a time can be kept.
+#[inline]
+pub(super) fn is_near(time: Time) -> bool {
+    time.as_micros().unsigned_abs() < FURTHEST
+}
+
+/// Reads the events of a stream, in order. Bytes that no one wrote here end it.
+#[derive(Clone, Debug)]
+pub(super) struct Moments<'a> {
+    parts: [&'a [u8]; 2],
+    last: Option<i64>,
+}
+
+impl<'a> Moments<'a> {
+    /// The events of a stream in two parts; no event lies in both.
+    pub(super) fn new(parts: [&'a [u8]; 2]) -> Self {
+        Moments { parts, last: None }
+    }
+
+    /// Whether all bytes were read.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.parts.iter().all(|part| part.is_empty())
+    }
+
+    #[inline]
+    fn byte(&mut self) -> Option<u8> {
+        if self.parts[0].is_empty() {
+            self.parts.swap(0, 1);
+        }
+        let (byte, rest) = self.parts[0].split_first()?;
+        self.parts[0] = rest;
+        Some(*byte)
+    }
+
+    #[inline]
+    fn number(&mut self) -> Option<u64> {
+        let (mut n, mut shift) = (0, 0);
+        loop {
+            let byte = self.byte()?;
+            n |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(n);
+            }
+            shift += 7;
+            if shift > 63 {
+                return None;
+            }
+        }
+    }
+
+    fn cost(&mut self) -> Option<f64> {
+        let n = self.number()?;
+        if n & 1 == 0 {
+            return Some((n >> 1) as f64);
+        }
+        let mut bits = [0; 8];
+        for byte in &mut bits {
+            *byte = self.byte()?;
+        }
+        Some(f64::from_bits(u64::from_le_bytes(bits)))
+    }
+}
+
+impl Iterator for Moments<'_> {
+    type Item = Moment;
+
+    #[inline]
+    fn next(&mut self) -> Option<Moment> {
+        let head = self.number()?;
+        let step = (head >> 3).checked_mul(*UNITS.get((head >> 1 & 3) as usize)?)?;
+        let micros = match self.last {
+            Some(last) => last.checked_add_unsigned(step)?,
+            None if step & 1 == 0 => (step >> 1).cast_signed(),
+            None => -(step >> 1).cast_signed(),
+        };
+        self.last = Some(micros);
+        let cost = if head & 1 == 0 { 1.0 } else { self.cost()? };
+        Some(Moment { time: Time::from_micros(micros), cost })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let costs = [1.0, 0.0, 2.0, 0.1, 1e12, 1e12 + 0.5, 4096.0, f64::MIN_POSITIVE];
+        for begin in [0, 1, -1, -1_431_857_100_000_000, FURTHEST.cast_signed() - 1] {
+            let (mut bytes, mut wanted, mut micros) = (Vec::new(), Vec::new(), begin);
+            let mut step = first(Time::from_micros(begin));
+            for (cost, next) in costs.iter().zip([0u64, 1, 999, 1_000, 15_000_000, 7 << 40, 3, 0]) {
+                bytes.extend(Written::new(step, *cost).bytes());
+                wanted.push(Moment { time: Time::from_micros(micros), cost: *cost });
+                (step, micros) = (next, micros + next.cast_signed());
+            }
+            for cut in 0..=bytes.len() {
+                let (a, b) = bytes.split_at(cut);
+                assert_eq!(Moments::new([a, b]).collect::<Vec<_>>(), wanted);
+                // Half a stream is as much of it as is whole.
+                assert_eq!(
+                    wanted[..Moments::new([a, &[]]).count()],
+                    Moments::new([a, &[]]).collect::<Vec<_>>()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_few_bytes_each() {
+        for (step, bytes) in [
+            (0, 1),
+            (15_000_000, 1),
+            (16_000_000, 2),
+            (1_800_000_000, 2),
+            (134_217_727, 5),
+            (33_000_001, 4),
+        ] {
+            assert_eq!(Written::new(step, 1.0).bytes().len(), bytes, "{step}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Clients as bytes, to be added up elsewhere.
+//!
+//! A summary is all that is kept of a log: for each client its key and its events, a few bytes each.
+//! So nothing is lost by merging, whether a fleet's logs were split by key or by time: the sum says
+//! what one reading of all would have. What is lost is what did not fit the room when a summary was
+//! made: then numbers of clients are estimates, before and after. It holds the keys, which may be
+//! addresses of people: it is to be kept as the log is.
+//!
+//! # The form
+//! The label, a version, then numbers of seven bits a byte, the lowest first: lines, lines that could
+//! not be read, requests, late, unusable and left out ones, how often the clients were halved, the
+//! length of the text that says what a client is, and that text. Then each client: the length of its
+//! key and the key, how often it was in the half that stayed, and its events, as their number, the
+//! length of their bytes, and these.
+
+use super::clients::{Clients, Counts, Room};
+use super::stream::{Moment, Moments};
+use crate::policy::Per;
+use core::fmt;
+use std::io::{self, Write};
+
+/// What a summary begins with.
+const LABEL: &[u8] = b"ratescope clients\n";
+
+/// The version that is written, and the only one that is read.
+pub const VERSION: u8 = 1;
+
+/// What is kept of a log.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Whose events are whose.
+    pub per: Per,
+    /// The lines of the log.
+    pub lines: u64,
+    /// Those of them that could not be read.
+    pub unread: u64,
+    /// The clients.
+    pub clients: Clients,
+}
+
+/// Why bytes are no summary, or two of them can't be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadSummary {
+    /// They begin with something else.
+    NoLabel,
+    /// They are of a version that is not read here.
+    Version(u8),
+    /// They end early.
+    Short,
+    /// A part is not what it can be: its name.
+    Damaged(&'static str),
+    /// Clients are something else in the other.
+    Per(Per, Per),
+}
+
+impl Summary {
+    /// Of nothing, where `per` makes clients of events.
+    pub fn new(per: Per, room: Room) -> Self {
+        Summary { per, lines: 0, unread: 0, clients: Clients::new(room) }
+    }
+
+    /// Adds another.
+    ///
+    /// # Errors
+    /// When clients are something else there.
+    pub fn add(&mut self, other: &Summary) -> Result<(), BadSummary> {
+        if self.per != other.per {
+            return Err(BadSummary::Per(self.per.clone(), other.per.clone()));
+        }
+        self.lines += other.lines;
+        self.unread += other.unread;
+        self.clients.absorb(&other.clients);
+        Ok(())
+    }
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let Clients { counts, sieve, list, .. } = &self.clients;
+        out.write_all(LABEL)?;
+        out.write_all(&[VERSION])?;
+        for n in [self.lines, self.unread, counts.requests, counts.late, counts.unusable] {
+            number(n, out)?;
+        }
+        number(counts.left_out, out)?;
+        number((*sieve).into(), out)?;
+        text(&self.per.to_string(), out)?;
+        for (place, client) in list.iter().enumerate() {
+            text(self.clients.key(place), out)?;
+            number(client.doubled.into(), out)?;
+            number(client.requests.into(), out)?;
+            let [a, b] = client.bytes();
+            number((a.len() + b.len()) as u64, out)?;
+            out.write_all(a)?;
+            out.write_all(b)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what was written, into so much room.
+    ///
+    /// # Errors
+    /// When the bytes are not those of a summary. What is damaged may still be read, as something
+    /// else; it never takes more than its length in memory.
+    pub fn read(bytes: &[u8], room: Room) -> Result<Self, BadSummary> {
+        let rest = bytes.strip_prefix(LABEL).ok_or(BadSummary::NoLabel)?;
+        let (&version, rest) = rest.split_first().ok_or(BadSummary::Short)?;
+        if version != VERSION {
+            return Err(BadSummary::Version(version));
+        }
+        let mut rest = Rest(rest);
+        let [lines, unread, requests, late, unusable, left_out, sieve] = rest.numbers()?;
+        let per: Per = rest.text()?.parse().map_err(|_| BadSummary::Damaged("the key"))?;
+        let mut clients = Clients::new(room);
+        clients.sieve = halvings(sieve)?;
+        while !rest.0.is_empty() {
+            let key = rest.text()?;
+            let [doubled, count, length] = rest.numbers()?;
+            let mut moments = Moments::new([rest.take(length)?, &[]]);
+            let all: Vec<Moment> = moments.by_ref().collect();
+            if all.len() as u64 != count || !moments.is_at_end() {
+                return Err(BadSummary::Damaged("the events of a client"));
+            }
+            clients.restore(key, halvings(doubled)?, &all)?;
+        }
+        clients.counts = Counts { requests, late, unusable, left_out };
+        if clients.is_over() {
+            clients.thin();
+        }
+        Ok(Summary { per, lines, unread, clients })
+    }
+}
+
+fn halvings(n: u64) -> Result<u8, BadSummary> {
+    u8::try_from(n).ok().filter(|n| *n <= 62).ok_or(BadSummary::Damaged("a number of halvings"))
+}
+
+fn number(mut n: u64, out: &mut impl Write) -> io::Result<()> {
+    while n >= 0x80 {
+        out.write_all(&[n as u8 | 0x80])?;
+        n >>= 7;
+    }
+    out.write_all(&[n as u8])
+}
+
+fn text(text: &str, out: &mut impl Write) -> io::Result<()> {
+    number(text.len() as u64, out)?;
+    out.write_all(text.as_bytes())
+}
+
+/// The bytes still to be read.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, n: u64) -> Result<&'a [u8], BadSummary> {
+        let n = usize::try_from(n).map_err(|_| BadSummary::Short)?;
+        let (taken, rest) = self.0.split_at_checked(n).ok_or(BadSummary::Short)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn number(&mut self) -> Result<u64, BadSummary> {
+        let mut n = 0;
+        for shift in (0..63).step_by(7) {
+            let byte = *self.take(1)?.first().ok_or(BadSummary::Short)?;
+            n |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(n);
+            }
+        }
+        Err(BadSummary::Damaged("a number"))
+    }
+
+    fn numbers<const N: usize>(&mut self) -> Result<[u64; N], BadSummary> {
+        let mut all = [0; N];
+        for n in &mut all {
+            *n = self.number()?;
+        }
+        Ok(all)
+    }
+
+    fn text(&mut self) -> Result<&'a str, BadSummary> {
+        let length = self.number()?;
+        str::from_utf8(self.take(length)?).map_err(|_| BadSummary::Damaged("a text"))
+    }
+}
+
+impl fmt::Display for BadSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadSummary::NoLabel => f.write_str("not a summary; --summary writes one"),
+            BadSummary::Version(version) => {
+                write!(f, "a summary of version {version}, but only {VERSION} is read here")
+            }
+            BadSummary::Short => f.write_str("the summary ends early"),
+            BadSummary::Damaged(part) => write!(f, "the summary is damaged: {part} can't be read"),
+            BadSummary::Per(a, b) => {
+                write!(f, "one summary is of clients per {a}, another per {b}; they don't add up")
+            }
+        }
+    }
+}
+
+impl core::error::Error for BadSummary {}

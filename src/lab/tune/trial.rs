@@ -1,0 +1,54 @@
+//! A policy as it is enforced, on every event as it comes: what it would have refused.
+
+use crate::event::Event;
+use crate::policy::{Per, Policy};
+use crate::store::Store;
+use std::collections::HashSet;
+
+/// A policy, decided by a [`Store`], and whom it touched. Unlike a [`Replay`](super::Replay) it
+/// serves policies of several limits with keys of their own, and must be there when events are read.
+#[derive(Debug)]
+pub struct Trial {
+    store: Store,
+    touched: HashSet<String>,
+    refused: u64,
+}
+
+impl Trial {
+    /// `policy` for at most `keys` keys of each limit.
+    pub fn new(policy: Policy, keys: usize) -> Self {
+        Trial { store: Store::new(policy, keys), touched: HashSet::new(), refused: 0 }
+    }
+
+    /// Decides about an event of the client that `per` makes of it.
+    pub fn see(&mut self, event: &Event<'_>, per: &Per) {
+        if self.store.check(event).is_allowed() {
+            return;
+        }
+        self.refused += 1;
+        let key = super::key(event.fields, per);
+        if !self.touched.contains(&*key) {
+            self.touched.insert(key.into_owned());
+        }
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        self.store.policy()
+    }
+
+    /// How many clients were refused something.
+    pub fn touched(&self) -> u64 {
+        self.touched.len() as u64
+    }
+
+    /// How many events were refused.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// How many keys were forgotten for want of room; if any, the numbers are too low or too high.
+    pub fn forgotten(&self) -> u64 {
+        self.store.forgotten()
+    }
+}

@@ -1,0 +1,247 @@
+//! Envoy's local rate limit: a token bucket that drips, in doubles.
+//!
+//! Source: Envoy 1.32 to 1.40, `AtomicTokenBucketImpl` in `source/common/common/token_bucket_impl.h`
+//! and `local_ratelimit_impl.cc`, and what a real Envoy decided (`tests/vectors/envoy_*.json`).
+//! `token_bucket: { max_tokens: 10, tokens_per_fill: 5, fill_interval: 1s }` is `envoy 5/1s burst
+//! 10` here.
+//!
+//! For each descriptor Envoy keeps the instant t, in seconds, at which the bucket was empty, or
+//! would have been. A request takes its tokens by moving it:
+//!
+//! ```text
+//! rate = tokens_per_fill/fill_interval
+//! tokens = min(max_tokens, (now - t) × rate)         t is now - max_tokens/rate at first
+//! refused when tokens < cost, and then nothing is stored; or else t = now - (tokens - cost)/rate
+//! ```
+//!
+//! So it is a [token bucket](super::token_bucket), with its promise of `max_tokens + rate × window`.
+//! It surprises by the fill interval, which is none: 100 tokens each minute come as one each 0.6 s,
+//! and the minute's end brings nothing. And by its rounding: a full bucket of seven, at three a
+//! second, refuses seven at once on a host that has been up for 18 to 36 hours; up for 36 to 73, it
+//! takes those, but of seven one by one only six.
+//!
+//! The level is the tokens that would be missing after the event; the limit is the size of the
+//! bucket.
+//!
+//! # Doubles
+//! Envoy's clock is the time since the host's start, as a double of seconds, so that what it rounds
+//! depends on how long that is: to 1.5e-11 s after a day. A log does not say how long, so here the
+//! clock stands at [`UPTIME`] at the beginning of the day of the key's first event, as it did in the
+//! recordings. An event that comes exactly when its token does passes here whenever it did there.
+//!
+//! # The edges
+//! * **Equality:** an event that takes the last token passes, if it is there to the last bit.
+//! * **First event:** begins the bucket, even when it is refused.
+//! * **A long silence:** the bucket is full.
+//! * **Costs** are `hits_addend`, whole numbers; parts of one are rounded up. Cost 0 takes nothing,
+//!   and is *refused*: Envoy takes none for not enough.
+//! * **Time runs backwards:** what dripped since is back in the air. When that is more than a full
+//!   bucket, the clock was set back, and the bucket is empty. Envoy's own clock never goes back.
+//! * **What is left out:** a request that matches several descriptors has paid the first ones when
+//!   a later one refuses it, where a policy of ours counts in all or in none. And of a wildcard
+//!   descriptor Envoy keeps only the last 20 buckets, unless `max_dynamic_descriptors` says more.
+
+use super::Limiter;
+use super::amount::amount;
+use super::kept::{Algorithm, Content, Keep, Shape};
+use super::retry::wait_until;
+use super::server::{period, whole};
+use crate::outcome::{Outcome, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// How long the host has been up at the beginning of the day of a key's first event, in seconds.
+pub const UPTIME: f64 = 100_000.0;
+
+/// A day in microseconds.
+const DAY: i64 = 86_400_000_000;
+
+/// The slowest that a bucket is filled: one token a year of 365 days.
+const SLOWEST: f64 = 1.0 / 31_536_000.0;
+
+/// Half of the last bit of a clock that has been running for up to 97 days, in seconds.
+const ROUNDING: f64 = 1.0 / (1u64 << 30) as f64;
+
+/// Envoy's token bucket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Envoy {
+    fill: Rate,
+    burst: u64,
+    /// Tokens a second.
+    rate: f64,
+}
+
+/// When the bucket was empty: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct State {
+    /// When the clock stood at [`UPTIME`].
+    day: Time,
+    /// Seconds of that clock; endlessly long ago while the bucket has not begun.
+    empty: f64,
+}
+
+impl Envoy {
+    /// `fill` tokens in an interval, and at most `burst` are kept.
+    ///
+    /// # Errors
+    /// When the count of the rate or the burst is not a whole number from 1 to 2^32 - 1, or its
+    /// period not a whole number of milliseconds from 50.
+    pub fn new(fill: Rate, burst: u64) -> Result<Self, BadNumber> {
+        let (most, want) = (u32::MAX.into(), "a whole number from 1 to 4294967295");
+        let tokens = whole("the count of a rate", fill.count(), 1..=most, want)?;
+        whole("the burst", burst as f64, 1..=most, want)?;
+        let want = "whole milliseconds, and at least 50ms";
+        let interval = period(fill.per(), 50..=i64::MAX, want)?;
+        let rate = (tokens as f64 / (interval as f64 / 1e3)).max(SLOWEST);
+        Ok(Envoy { fill, burst, rate })
+    }
+
+    /// How many tokens come in an interval: `tokens_per_fill` and `fill_interval`.
+    pub fn fill(&self) -> Rate {
+        self.fill
+    }
+
+    /// How many tokens the bucket holds: `max_tokens`.
+    pub fn burst(&self) -> u64 {
+        self.burst
+    }
+
+    fn size(&self) -> f64 {
+        self.burst as f64
+    }
+
+    /// The state with a bucket in it: a new one is full.
+    fn begun(&self, state: &State, now: Time) -> State {
+        if state.empty > f64::NEG_INFINITY {
+            return *state;
+        }
+        let day = now.as_micros().div_euclid(DAY).saturating_mul(DAY);
+        let new = State { day: Time::from_micros(day), ..*state };
+        State { empty: new.clock(now) - self.size() / self.rate, ..new }
+    }
+
+    /// The tokens in a bucket that has begun; less than none when time ran backwards.
+    fn tokens(&self, state: &State, now: Time) -> f64 {
+        if self.is_set_back(state, now) {
+            return 0.0;
+        }
+        ((state.clock(now) - state.empty) * self.rate).min(self.size())
+    }
+
+    /// Whether the bucket is empty for longer than a full one drips, by more than the clock rounds.
+    fn is_set_back(&self, state: &State, now: Time) -> bool {
+        state.empty - state.clock(now) > self.size() / self.rate + 1e-6
+    }
+
+    /// The first instant at which there are `tokens`, in a bucket that has begun.
+    fn has(&self, state: &State, now: Time, tokens: f64) -> Span {
+        let seconds = state.empty + tokens / self.rate - UPTIME;
+        let guess = state.day.as_micros().saturating_add(libm::ceil(seconds * 1e6) as i64);
+        wait_until(Time::from_micros(guess), now, &|at| self.tokens(state, at) >= tokens)
+    }
+}
+
+impl State {
+    /// Seconds since the host's start, rounded as Envoy does: from whole nanoseconds.
+    fn clock(&self, at: Time) -> f64 {
+        let micros = i128::from(at.as_micros()) - i128::from(self.day.as_micros());
+        let nanos = (micros + i128::from(UPTIME as i64) * 1_000_000) * 1000;
+        nanos as f64 / 1e9
+    }
+}
+
+/// A cost in tokens, rounded up; `None` when it cannot be counted.
+fn tokens(cost: f64) -> Option<f64> {
+    amount(cost).map(|millionths| millionths.div_ceil(1_000_000) as f64)
+}
+
+impl Limiter for Envoy {
+    type State = State;
+
+    fn initial(&self) -> State {
+        State { day: Time::ZERO, empty: f64::NEG_INFINITY }
+    }
+
+    fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
+        let Some(cost) = tokens(cost) else { return Outcome::new(false, cost, self.size()) };
+        let there = self.tokens(&self.begun(state, now), now);
+        let passes = there >= cost && cost > 0.0;
+        Outcome::new(passes, self.size() - there + cost, self.size())
+    }
+
+    fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        let Some(cost) = tokens(cost) else { return };
+        *state = self.begun(state, now);
+        let (there, clock) = (self.tokens(state, now), state.clock(now));
+        if allowed && cost > 0.0 {
+            // Another limit or a charge may take more than there is. Less than a full bucket below
+            // none would be read as a clock that was set back.
+            state.empty = clock - (there - cost).max(-self.size()) / self.rate;
+        } else if self.is_set_back(state, now) {
+            state.empty = clock;
+        }
+    }
+
+    fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
+        match tokens(cost) {
+            Some(cost) if cost > 0.0 && cost <= self.size() => {
+                Retry::After(self.has(&self.begun(state, now), now, cost))
+            }
+            _ => Retry::Never,
+        }
+    }
+
+    /// The whole tokens in the bucket.
+    fn remaining(&self, state: &State, now: Time) -> f64 {
+        libm::floor(self.tokens(&self.begun(state, now), now)).max(0.0)
+    }
+
+    /// Until the bucket is full.
+    fn reset_after(&self, state: &State, now: Time) -> Span {
+        match state.empty > f64::NEG_INFINITY {
+            true => self.has(state, now, self.size()),
+            false => Span::ZERO,
+        }
+    }
+
+    /// The whole bucket at once, what drips from then to the end of the window, and what is gained
+    /// by rounding: at each event up to half of the last bit of the clock, and some last bits of the
+    /// tokens. Where that is a token or more, nothing is promised.
+    fn max_admitted(&self, window: Span, cost: f64) -> f64 {
+        let gaps = window.micros_up().saturating_sub(1).max(0);
+        let exact = self.size() + gaps as f64 / 1e6 * self.rate;
+        let gained = 2.0 * ROUNDING * self.rate + 4.0 * f64::EPSILON * self.size();
+        let gained = gained / libm::ceil(cost).max(1.0);
+        if gained < 1.0 { exact / (1.0 - gained) } else { f64::INFINITY }
+    }
+}
+
+impl Keep for Envoy {
+    fn shape(&self) -> Shape {
+        let token = Span::from_secs(self.rate.recip()).unwrap_or(Span::ZERO);
+        Shape::new(Algorithm::Envoy, [token])
+    }
+
+    fn keep(&self, state: &State, _now: Time) -> Content {
+        Content::Empty { day: state.day, seconds: state.empty }
+    }
+
+    fn restore(&self, content: &Content) -> Option<State> {
+        let Content::Empty { day, seconds } = *content else { return None };
+        Some(State { day, empty: seconds })
+    }
+
+    /// It is in f64 as it is.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        Ok(())
+    }
+}
+
+/// As in `envoy 5/1s burst 10`.
+impl fmt::Display for Envoy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "envoy {} burst {}", self.fill, self.burst)
+    }
+}

@@ -1,0 +1,104 @@
+//! Where the same decisions can be computed with f64 alone, as in Lua on Redis.
+//!
+//! An f64 holds every whole number up to 2^53. The limiters that count do so in whole millionths
+//! of an event and whole microseconds, in integers of up to 128 bits. As long as no number that is
+//! compared exceeds 2^53, the same arithmetic in f64 decides exactly alike, to the last
+//! microsecond and millionth. [`AnyLimiter::exact_in_f64`](super::any::AnyLimiter::exact_in_f64)
+//! says whether a limiter is within that domain:
+//!
+//! | what | domain |
+//! |---|---|
+//! | counts, bursts, queues | below 2^51 millionths: 2.25 · 10^9 events |
+//! | periods of windows | below 2^51 microseconds: 71 years |
+//! | rates of buckets | a · b below 2^53, where a/b is millionths per microseconds in lowest terms. A whole number of events in whole seconds is within it up to 9 · 10^15 event-seconds, as 10^9 events in 100 days |
+//! | times | from 0 to 2^52 microseconds: from 1970 to 2112 for a clock of the epoch |
+//! | costs | all; they are handed over in whole millionths |
+//! | waits | to the microsecond up to 2^53 of them, 285 years |
+//! | what is charged afterwards | for the sliding counter, less than 2^52 millionths in a period; else all |
+//!
+//! The limiters that measure a rate (exim, earrrl, adaptive) use f64 anyway; there the `exp` of
+//! the platform decides, and levels agree to 1e-12.
+//!
+//! `tests/f64` has each limiter that counts once more, with `+ - * / floor` on f64 and nothing
+//! else, held against the ones here. That is what the Lua is written from.
+//!
+//! # Why that is enough
+//! Rounding to f64 keeps order, and a whole number up to 2^53 stays itself. So a number may be
+//! rounded that is only compared with one below 2^53, if it is beyond that itself: the comparison
+//! comes out alike. That covers costs and sums that are over a limit anyway.
+//!
+//! A quotient of whole numbers up to 2^53 is rounded down exactly: q - 1/w would be rounded to q
+//! only if q w were more than 2^53.
+//!
+//! **Windows** add amounts and compare the sum with the limit. A sum that is within it has no part
+//! that exceeds it, so all of them are exact. The number of a block is `floor(t/width)`.
+//!
+//! **Buckets** drain d a/b millionths in d microseconds. The product d a can be of any size, so
+//! what is in the bucket is kept as whole millionths and a rest in b-ths of one, and the time is
+//! divided first: with `k = floor(d/b)` and `x = (d - k b) a`, which is below a b,
+//!
+//! ```text
+//! d a/b = k a + floor(x/b), rest x mod b
+//! ```
+//!
+//! Where time runs backwards, k b goes beyond d, but by less than b and not beyond 2^53, as times
+//! end at 2^52. Only k a can be more, and then the bucket is empty or the clock was set back by
+//! more than two full ones; neither is in doubt, as content, size and cost are below 2^52. How
+//! long w millionths and a rest r take to drain, (w b + r)/a, is found in the same way with a and
+//! b exchanged: `floor(w/a) b + ceil(((w mod a) b + r)/a)`, where what is divided is below a b.
+//!
+//! **The sliding counter** compares `previous · left` with `room · period`, products of two
+//! numbers below 2^52. Each factor is put into two limbs of 26 bits, a = a1 2^26 + a0, so that
+//!
+//! ```text
+//! a b = a1 b1 2^52 + (a1 b0 + a0 b1) 2^26 + a0 b0
+//! ```
+//!
+//! has no term of more than 53 bits; after carrying, the high and the low 52 bits are compared.
+//! Quotients of such products (what remains, the wait) are estimated as `a (b/c)`, which is off by
+//! two at most, and settled by the same comparison.
+
+use super::amount::events;
+use crate::text::BadNumber;
+
+/// The bound on amounts, in millionths, and on periods, in microseconds.
+const NUMBERS: u64 = 1 << 51;
+
+/// The bound on what is compared.
+const WHOLE: u128 = 1 << 53;
+
+pub(super) fn amount(what: &'static str, amount: u64) -> Result<(), BadNumber> {
+    if amount < NUMBERS {
+        return Ok(());
+    }
+    Err(BadNumber { what, given: events(amount), want: "below 2.25e9 to be exact in f64" })
+}
+
+/// The limit and the period of a window.
+pub(super) fn window(most: u64, micros: i64) -> Result<(), BadNumber> {
+    amount("the count of a rate", most)?;
+    period(micros)
+}
+
+fn period(micros: i64) -> Result<(), BadNumber> {
+    if micros.unsigned_abs() < NUMBERS {
+        return Ok(());
+    }
+    let want = "below 71 years to be exact in f64";
+    Err(BadNumber { what: "the period of a rate in seconds", given: micros as f64 / 1e6, want })
+}
+
+/// `per_micro` millionths of an event drain in `per_millionth` microseconds.
+pub(super) fn rate(per_micro: u64, per_millionth: u64) -> Result<(), BadNumber> {
+    let what = "the product of a rate's millionths and microseconds in lowest terms";
+    product(what, per_micro, per_millionth)
+}
+
+/// A product that is compared.
+pub(super) fn product(what: &'static str, a: u64, b: u64) -> Result<(), BadNumber> {
+    let product = u128::from(a) * u128::from(b);
+    if product < WHOLE {
+        return Ok(());
+    }
+    Err(BadNumber { what, given: product as f64, want: "below 2^53 to be exact in f64" })
+}

@@ -1,0 +1,273 @@
+//! nginx's `limit_req`: a token bucket of one more than its burst, in thousandths of a request.
+//!
+//! Source: nginx 1.22 to 1.29, `src/http/modules/ngx_http_limit_req_module.c`, and what a real
+//! nginx decided (`tests/vectors/nginx_*.json`). `limit_req_zone ... rate=10r/s` and `limit_req ...
+//! burst=20 nodelay` are `nginx 10/1s burst 20 nodelay` here.
+//!
+//! For each key nginx keeps the *excess*: how many thousandths of a request it is ahead of the
+//! rate. Time is in whole milliseconds, the rate in whole thousandths of a request a second.
+//!
+//! ```text
+//! r = floor(1000 × count/period)                     1r/m is 16, which is 0.96 a minute
+//! x = max(0, excess - floor(r × ms/1000) + 1000)     0 for a key that was never seen
+//! refused when x > 1000 burst, and then nothing is stored; or else excess = x, last = now
+//! wait = floor((x - 1000 delay) × 1000/r) ms where x > 1000 delay; 0 with nodelay
+//! ```
+//!
+//! So it promises at most `burst + 1 + rate × window` in any window. It surprises in three ways.
+//! Rates per minute are cut: an event each 60 s is refused at 1r/m. Without a burst, a key may not
+//! be ahead at all: two events within one gap of the rate are one too many, so ten a second come
+//! through only 100 ms apart. And without `nodelay` what is ahead waits, as in a queue.
+//!
+//! The level is the excess plus one, which is the number of events in the bucket with this one; the
+//! limit is the burst plus one. nginx's log prints the excess.
+//!
+//! # The edges
+//! * **Equality:** an event that fills the burst passes.
+//! * **First event, a long silence:** the excess is 0 after it.
+//! * **Time between milliseconds** is cut: 12.9999 s is 12.999 s.
+//! * **Fractions of a thousandth** that drained are lost at each event that passes.
+//! * **Costs:** nginx counts requests. A cost of n counts as n requests in one millisecond, all or
+//!   none of them; parts of a thousandth are rounded up. Cost 0 counts nothing.
+//! * **Time runs backwards:** as if it stood still, up to a minute. From further back, one
+//!   millisecond counts as passed, and the next event that passes takes the state along. So a key
+//!   without any room left is refused until the clock has caught up. nginx itself reads a clock
+//!   that is never set back.
+//! * **What is left out:** when a new key comes, nginx may forget one or two that were not used for
+//!   a minute and whose excess would have drained. For such a key the next event is then the first
+//!   one again, and one too early passes.
+
+use super::amount::amount;
+use super::in_f64;
+use super::kept::{Algorithm, Content, Keep, Shape};
+use super::server::{instant, millis, whole};
+use super::{LONG_AGO, Limiter, MAX_COST};
+use crate::outcome::{Decision, Outcome, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// How far ahead a key that was never seen is, in thousandths of a request: its first event brings
+/// it to 0.
+const IDLE: i64 = -1000;
+
+/// From further back than this many milliseconds, the clock was set back.
+const SET_BACK: i64 = -60_000;
+
+/// nginx's `limit_req`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nginx {
+    rate: Rate,
+    burst: u64,
+    delay: Delay,
+    /// Thousandths of a request that drain in a second.
+    thousandths: u64,
+}
+
+/// Which of the events that are ahead of the rate wait until they are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// Those beyond the first so many: `delay=8`. With 0 all of them, as nginx does when nothing
+    /// is said.
+    Beyond(u64),
+    /// None: `nodelay`.
+    Never,
+}
+
+/// How far ahead the key was at its last event, and when that was: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Thousandths of a request, from [`IDLE`].
+    excess: i64,
+    /// Milliseconds.
+    last: i64,
+}
+
+impl Nginx {
+    /// A whole number of events a second or a minute, and `burst` events ahead of that.
+    ///
+    /// # Errors
+    /// When the period of the rate is neither 1s nor 1m, its count is not a whole number from 1 to
+    /// 10^12, or the burst or the delay is more than 10^12.
+    pub fn new(rate: Rate, burst: u64, delay: Delay) -> Result<Self, BadNumber> {
+        let most = MAX_COST as u64;
+        let want = "a whole number from 1 to 1e12";
+        let count = whole("the count of a rate", rate.count(), 1..=most, want)?;
+        let scale = match rate.per() {
+            per if per == Span::seconds(1) => 1,
+            per if per == Span::minutes(1) => 60,
+            per => {
+                let want = "1s or 1m, as nginx has no other";
+                return Err(BadNumber { what: "the period of a rate", given: per.secs(), want });
+            }
+        };
+        let beyond = match delay {
+            Delay::Beyond(first) => first,
+            Delay::Never => 0,
+        };
+        whole("the burst", burst as f64, 0..=most, want)?;
+        whole("the delay", beyond as f64, 0..=most, want)?;
+        Ok(Nginx { rate, burst, delay, thousandths: count * 1000 / scale })
+    }
+
+    /// The rate as it is written.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The rate in force, in events a second: cut to whole thousandths, as nginx keeps it.
+    pub fn per_second(&self) -> f64 {
+        self.thousandths as f64 / 1000.0
+    }
+
+    /// How many events may be ahead of the rate.
+    pub fn burst(&self) -> u64 {
+        self.burst
+    }
+
+    /// Which of them wait.
+    pub fn delay(&self) -> Delay {
+        self.delay
+    }
+
+    /// The highest excess that passes.
+    fn most(&self) -> i64 {
+        self.burst as i64 * 1000
+    }
+
+    /// How far ahead the key is at `now`.
+    fn excess(&self, state: &State, now: Time) -> i64 {
+        let drained = u128::from(self.thousandths) * u128::from(elapsed(state, now)) / 1000;
+        let drained = i64::try_from(drained).unwrap_or(i64::MAX);
+        state.excess.saturating_sub(drained).max(IDLE)
+    }
+
+    /// The excess with an event of cost `cost`; `None` when it cannot be counted.
+    fn with(&self, state: &State, now: Time, cost: f64) -> Option<i64> {
+        Some(self.excess(state, now) + thousandths(cost)?)
+    }
+
+    fn wait(&self, excess: i64) -> Span {
+        let Delay::Beyond(first) = self.delay else { return Span::ZERO };
+        let ahead = excess.saturating_sub(first as i64 * 1000).max(0).unsigned_abs();
+        Span::micros((ahead * 1000 / self.thousandths).saturating_mul(1000))
+    }
+
+    /// The first instant at which the key, at rest since its last event, is no further ahead than
+    /// `excess`.
+    fn drained_to(&self, state: &State, excess: i64) -> Time {
+        let ahead = state.excess.saturating_sub(excess).max(0).unsigned_abs();
+        let ms = (ahead * 1000).div_ceil(self.thousandths);
+        instant(state.last.saturating_add_unsigned(ms))
+    }
+}
+
+/// The milliseconds that count as passed since the last event.
+fn elapsed(state: &State, now: Time) -> u64 {
+    match millis(now) - state.last {
+        ms if ms < SET_BACK => 1,
+        ms => ms.max(0).unsigned_abs(),
+    }
+}
+
+/// A cost in thousandths of a request, rounded up: at most 10^15.
+fn thousandths(cost: f64) -> Option<i64> {
+    amount(cost).map(|millionths| millionths.div_ceil(1000) as i64)
+}
+
+impl Limiter for Nginx {
+    type State = State;
+
+    fn initial(&self) -> State {
+        State { excess: IDLE, last: millis(LONG_AGO) }
+    }
+
+    fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
+        let limit = self.burst as f64 + 1.0;
+        let Some(excess) = self.with(state, now, cost) else {
+            return Outcome::new(false, cost, limit);
+        };
+        let decision = match excess <= self.most() {
+            true => Decision::Allowed { wait: self.wait(excess) },
+            false => Decision::Refused,
+        };
+        Outcome { decision, level: (excess - IDLE) as f64 / 1000.0, limit }
+    }
+
+    fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        let counted = self.with(state, now, cost).filter(|_| allowed && cost > 0.0);
+        let Some(excess) = counted else { return };
+        if elapsed(state, now) > 0 {
+            state.last = millis(now);
+        }
+        // Another limit or a charge may overfill it: at most once more, as other buckets.
+        state.excess = excess.min(2 * self.most() - IDLE);
+    }
+
+    fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
+        let Some(cost) = thousandths(cost).filter(|cost| IDLE + cost <= self.most()) else {
+            return Retry::Never;
+        };
+        if self.excess(state, now) + cost <= self.most() {
+            return Retry::NOW;
+        }
+        Retry::After(now.until(self.drained_to(state, self.most() - cost)))
+    }
+
+    /// The room in the bucket.
+    fn remaining(&self, state: &State, now: Time) -> f64 {
+        (self.most() - self.excess(state, now)).max(0) as f64 / 1000.0
+    }
+
+    /// Until the bucket is empty.
+    fn reset_after(&self, state: &State, now: Time) -> Span {
+        now.until(self.drained_to(state, IDLE))
+    }
+
+    /// The whole bucket at once, and what drains from then to the end of the window: a window of
+    /// that many microseconds sees as many milliseconds begin. A sum of cut numbers is no more than
+    /// the cut sum.
+    fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
+        let gaps = window.micros_up().saturating_sub(1).max(0).unsigned_abs();
+        let drained = u128::from(self.thousandths) * u128::from(gaps.div_ceil(1000)) / 1000;
+        self.burst as f64 + 1.0 + drained as f64 / 1000.0
+    }
+}
+
+impl Keep for Nginx {
+    fn shape(&self) -> Shape {
+        Shape::new(Algorithm::Nginx, [])
+    }
+
+    fn keep(&self, state: &State, _now: Time) -> Content {
+        Content::Excess { thousandths: state.excess, last: state.last }
+    }
+
+    /// No further ahead than an event may bring it.
+    fn restore(&self, content: &Content) -> Option<State> {
+        let Content::Excess { thousandths, last } = *content else { return None };
+        Some(State { excess: thousandths.min(2 * self.most() - IDLE), last })
+    }
+
+    /// Beyond 2^53 what has drained is rounded, and is then more than there was.
+    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        in_f64::amount("the burst", self.burst.saturating_mul(1_000_000))
+    }
+}
+
+/// As in `nginx 10/1s burst 20 nodelay`. Without a burst nothing is said of it, as nginx refuses
+/// one of 0.
+impl fmt::Display for Nginx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nginx {}", self.rate)?;
+        if self.burst > 0 {
+            write!(f, " burst {}", self.burst)?;
+        }
+        match self.delay {
+            Delay::Beyond(0) => Ok(()),
+            Delay::Beyond(first) => write!(f, " delay {first}"),
+            Delay::Never => f.write_str(" nodelay"),
+        }
+    }
+}

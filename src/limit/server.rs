@@ -1,0 +1,47 @@
+//! What the limiters of real servers share: whole numbers and milliseconds.
+
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::ops::RangeInclusive;
+
+/// A whole number within `range`.
+///
+/// # Errors
+/// When it is none; `want` says what would be right.
+pub(super) fn whole(
+    what: &'static str,
+    given: f64,
+    range: RangeInclusive<u64>,
+    want: &'static str,
+) -> Result<u64, BadNumber> {
+    // Casts saturate, so that what comes back the same was whole and not negative.
+    let number = given as u64;
+    let is_whole = number as f64 == given;
+    let right = is_whole && range.contains(&number);
+    right.then_some(number).ok_or(BadNumber { what, given, want })
+}
+
+/// The period of a rate in whole milliseconds within `range`.
+///
+/// # Errors
+/// When it is none; `want` says what would be right.
+pub(super) fn period(
+    period: Span,
+    range: RangeInclusive<i64>,
+    want: &'static str,
+) -> Result<i64, BadNumber> {
+    let micros = period.micros_up();
+    let right = micros % 1000 == 0 && range.contains(&(micros / 1000));
+    let wrong = BadNumber { what: "the period of a rate", given: period.secs(), want };
+    right.then_some(micros / 1000).ok_or(wrong)
+}
+
+/// The millisecond that an instant lies in: what is less is cut.
+pub(super) const fn millis(at: Time) -> i64 {
+    at.as_micros().div_euclid(1000)
+}
+
+/// The instant at which a millisecond begins.
+pub(super) const fn instant(millis: i64) -> Time {
+    Time::from_micros(millis.saturating_mul(1000))
+}

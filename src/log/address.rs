@@ -1,0 +1,139 @@
+//! Addresses of clients, each in one form.
+//!
+//! IPv6 writes one address in many ways, an IPv4 address may be mapped into it, and who has one
+//! IPv6 address has at least a /64 of them (RFC 6177, RFC 4941). So a limit for each address would
+//! be a limit for none. Here the mapped ones become IPv4 first, and the others are grouped:
+//!
+//! | read | taken as |
+//! |---|---|
+//! | `192.0.2.7`, `192.0.2.7:4567` | `192.0.2.7` |
+//! | `::ffff:192.0.2.7`, `[::ffff:c000:207]:443` | `192.0.2.7` |
+//! | `2001:DB8:0:1:aaaa::1`, `[2001:db8:0:1::2]:443` | `2001:db8:0:1::/64` |
+//! | `2001:db8::1`, with a prefix of 128 | `2001:db8::1` |
+//! | `mail.example.org` and whatever else is no address | as it is |
+
+use core::fmt::{self, Write};
+use core::net::{IpAddr, Ipv6Addr};
+
+/// The prefix in bits by which IPv6 addresses are grouped, unless another is said.
+pub const IPV6_PREFIX: u8 = 64;
+
+/// Whether a text has dots and digits alone: an IPv4 address without a port has one spelling.
+#[inline]
+pub(super) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+/// The form that an address shares with its other spellings; `None` where it is no address.
+pub(super) fn canonical(text: &str, prefix: u8) -> Option<Made> {
+    parse(text).map(|address| Made::of(address, prefix))
+}
+
+/// The address that `text` is; also with a port, in brackets, or with a zone (`%eth0`).
+pub(super) fn parse(text: &str) -> Option<IpAddr> {
+    let begin = text.bytes().next()?;
+    if !(begin.is_ascii_hexdigit() || matches!(begin, b':' | b'[')) {
+        return None;
+    }
+    let v6 = |text: &str| {
+        let address: Ipv6Addr = text.split('%').next()?.parse().ok()?;
+        Some(address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4))
+    };
+    if let Some(rest) = text.strip_prefix('[') {
+        let (inside, port) = rest.split_once(']')?;
+        return v6(inside).filter(|_| port.is_empty() || port.starts_with(':'));
+    }
+    match text.split_once(':') {
+        None => text.parse().ok().map(IpAddr::V4),
+        // Of an IPv6 address the first colon is followed by another one.
+        Some((ip, port)) if !port.contains(':') => {
+            let is_port = port.bytes().all(|b| b.is_ascii_digit()) && port.len() < 6;
+            ip.parse().ok().map(IpAddr::V4).filter(|_| is_port)
+        }
+        Some(_) => v6(text),
+    }
+}
+
+/// Whether an address says nothing about who sent a request: that of a proxy of one's own.
+fn is_internal(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_unspecified()
+        }
+        IpAddr::V6(v6) => {
+            v6.is_unique_local()
+                || v6.is_loopback()
+                || v6.is_unicast_link_local()
+                || v6.is_unspecified()
+        }
+    }
+}
+
+/// The client that a list of X-Forwarded-For names: the last address that is not of a private
+/// network, as whatever stands before it may have been sent by anybody. Where all are private, the
+/// first of them: a client inside.
+pub(super) fn forwarded(list: &str) -> Option<&str> {
+    let each = || list.split(',').map(str::trim).filter(|text| parse(text).is_some());
+    each().rev().find(|text| parse(text).is_some_and(|a| !is_internal(a))).or_else(|| each().next())
+}
+
+/// An address that was made, in place of the text in the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Made {
+    // The longest is 2001:0db8:... with eight groups of four and a prefix, 43 bytes.
+    bytes: [u8; 48],
+    length: usize,
+}
+
+impl Made {
+    fn of(address: IpAddr, prefix: u8) -> Self {
+        let mut made = Made { bytes: [0; 48], length: 0 };
+        // It has room for every address.
+        let _ = match address {
+            IpAddr::V6(v6) if prefix < 128 => {
+                let bits = v6.to_bits();
+                let kept = if prefix == 0 { 0 } else { bits >> (128 - prefix) << (128 - prefix) };
+                match prefix {
+                    ..=64 => made.write_network(kept, prefix),
+                    _ => write!(made, "{}/{prefix}", Ipv6Addr::from_bits(kept)),
+                }
+            }
+            other => write!(made, "{other}"),
+        };
+        made
+    }
+
+    /// An IPv6 address of which the second half is zero, by hand: it is a fifth of the time. The
+    /// zeros at the end are the longest row of them, and so the one that `::` stands for (RFC 5952).
+    fn write_network(&mut self, bits: u128, prefix: u8) -> fmt::Result {
+        let groups = Ipv6Addr::from_bits(bits).segments();
+        let end = groups.iter().rposition(|group| *group != 0).map_or(0, |last| last + 1);
+        for (i, group) in groups.iter().take(end).enumerate() {
+            self.write_str(if i == 0 { "" } else { ":" })?;
+            let digits =
+                [12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(group >> shift & 15)]);
+            let zeros = (group.leading_zeros() / 4).min(3) as usize;
+            self.write_str(
+                digits.get(zeros..).and_then(|text| str::from_utf8(text).ok()).unwrap_or(""),
+            )?;
+        }
+        self.write_str("::/")?;
+        if prefix >= 10 {
+            self.write_char(char::from(b'0' + prefix / 10))?;
+        }
+        self.write_char(char::from(b'0' + prefix % 10))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        self.bytes.get(..self.length).and_then(|text| str::from_utf8(text).ok()).unwrap_or("")
+    }
+}
+
+impl Write for Made {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}

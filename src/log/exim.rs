@@ -1,0 +1,171 @@
+//! Exim's main log: a mail that arrives is an event.
+//!
+//! ```text
+//! 2024-05-01 12:00:00 1s2abc-0003xY-Az <= ann@example.org H=mx.example.org (helo) [192.0.2.7]:4567 P=esmtpsa A=plain:ann S=1234 T="Hello" for bob@example.com
+//! ```
+//!
+//! The other lines (deliveries, connections, rejections) are no events. Decimals, a zone and the
+//! number of the process may follow the time. The fields are `ip`, `host` (a name that was verified),
+//! `helo`, `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or who sent from
+//! this machine), `bytes`, `protocol` and `id`. What the sender chose, such as the subject, comes
+//! after all of these or in parentheses, and is never read as one of them.
+//!
+//! Source: the Exim specification, chapter "Log files".
+
+use super::format::{Guess, Problem, Shape};
+use super::names::Standard;
+use super::stamp::{Instant, Stamps};
+
+/// An arrival.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Exim<'a> {
+    id: &'a str,
+    sender: &'a str,
+    host: &'a str,
+    helo: &'a str,
+    ip: &'a str,
+    auth: &'a str,
+    local: &'a str,
+    protocol: &'a str,
+    bytes: &'a str,
+}
+
+const FIELDS: [&str; 9] =
+    ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id"];
+
+/// A mail that arrives or is delivered decides; times alone begin the lines of many programs.
+pub(super) fn guess(line: &str) -> Guess {
+    let Some((_, rest)) = time_of(line, &mut Stamps::default()) else {
+        return Guess::Perhaps("no line begins with a date and a time".into());
+    };
+    match message(rest) {
+        Some(_) => {
+            let fields = FIELDS.iter().map(|field| (*field).to_owned()).collect();
+            Guess::Yes(Shape::new("Exim's main log".to_owned(), Some(fields)))
+        }
+        None => Guess::Perhaps("no line has the id of a message after its time".into()),
+    }
+}
+
+/// The arrival in a line, if it is one.
+pub(super) fn read<'a>(
+    line: &'a str,
+    stamps: &mut Stamps,
+) -> Result<Option<(Instant, Exim<'a>)>, Problem> {
+    let Some((instant, rest)) = time_of(line, stamps) else {
+        return Err("no date and time at the beginning".into());
+    };
+    let Some((id, "<=", rest)) = message(rest) else { return Ok(None) };
+    match arrival(id, rest) {
+        Some(exim) => Ok(Some((instant, exim))),
+        None => Err("no sender after <=".into()),
+    }
+}
+
+/// `2024-05-01 12:00:00.123 +0200 [4567] `, of which the last three parts may be missing.
+fn time_of<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, &'a str)> {
+    let word = |from: usize| {
+        let rest = line.get(from..)?;
+        Some(from + rest.find(' ').unwrap_or(rest.len()))
+    };
+    let mut end = word(word(0)? + 1)?;
+    if line.get(end..).is_some_and(|rest| rest.starts_with(" +") || rest.starts_with(" -")) {
+        end = word(end + 1)?;
+    }
+    let instant = stamps.read(line.get(..end)?)?;
+    let rest = line.get(end..)?.trim_start_matches(' ');
+    let process = rest.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    Some((instant, process.map_or(rest, |(_, rest)| rest)))
+}
+
+/// The id of a message, the arrow after it, and what follows that.
+fn message(text: &str) -> Option<(&str, &str, &str)> {
+    let (id, rest) = text.split_once(' ')?;
+    let (arrow, rest) = rest.split_once(' ')?;
+    // As in 1s2abc-0003xY-Az, or longer since Exim 4.97.
+    let parts = || id.split('-');
+    let is_part = |part: &str| part.len() >= 2 && part.bytes().all(|b| b.is_ascii_alphanumeric());
+    let is_id = parts().count() == 3 && parts().all(is_part) && (16..=24).contains(&id.len());
+    let is_arrow = matches!(arrow, "<=" | "=>" | "->" | "**" | "==" | ">>" | "*>");
+    (is_id && is_arrow).then_some((id, arrow, rest))
+}
+
+/// What a mail came with. Its subject ends the reading: all of that was chosen by the sender.
+fn arrival<'a>(id: &'a str, text: &'a str) -> Option<Exim<'a>> {
+    let (sender, mut rest) = text.split_at_checked(end_of_sender(text))?;
+    let sender = if sender == "<>" { "" } else { sender };
+    let mut exim = Exim { id, sender, ..Exim::default() };
+    while !rest.is_empty() {
+        rest = rest.trim_start_matches(' ');
+        let (word, after) = rest.split_once(' ').unwrap_or((rest, ""));
+        rest = after;
+        match word.split_once('=') {
+            Some(("H", name)) if exim.ip.is_empty() => rest = exim.host(name, after),
+            Some(("A", login)) => exim.auth = login.split_once(':').map_or("", |(_, id)| id),
+            Some(("U", user)) => exim.local = user,
+            Some(("P", protocol)) => exim.protocol = protocol,
+            Some(("S", bytes)) => exim.bytes = bytes,
+            Some(("T", _)) => break,
+            None if word == "for" || word == "from" => break,
+            _ => {}
+        }
+    }
+    (!text.is_empty()).then_some(exim)
+}
+
+/// Where the sender ends: at a space outside of quotes, as in `"ann b"@example.org`.
+fn end_of_sender(text: &str) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    let end = text.bytes().position(|b| {
+        quoted ^= b == b'"' && !escaped;
+        escaped = b == b'\\' && !escaped;
+        b == b' ' && !quoted
+    });
+    end.unwrap_or(text.len())
+}
+
+impl<'a> Exim<'a> {
+    /// `mx.example.org (helo) [192.0.2.7]:4567`, where the name and the helo may be missing. Says
+    /// what follows.
+    fn host(&mut self, first: &'a str, rest: &'a str) -> &'a str {
+        let (mut word, mut rest) = (first, rest);
+        if !word.starts_with(['(', '[']) {
+            self.host = word;
+            (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        }
+        if let Some(helo) = word.strip_prefix('(') {
+            self.helo = helo.strip_suffix(')').unwrap_or(helo);
+            // Where Exim is told to accept any, it may have spaces.
+            while !word.ends_with(')') && !rest.is_empty() {
+                (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+            }
+            (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        }
+        if let Some((ip, _)) = word.strip_prefix('[').and_then(|word| word.split_once(']')) {
+            self.ip = ip;
+        }
+        rest
+    }
+
+    pub(super) fn value(&self, name: &str) -> Option<&'a str> {
+        let value = match name {
+            "ip" => self.ip,
+            "host" => self.host,
+            "helo" => self.helo,
+            "sender" => self.sender,
+            "auth" => self.auth,
+            "user" if !self.auth.is_empty() => self.auth,
+            // Of a mail from elsewhere it is what that machine says.
+            "user" if self.ip.is_empty() => self.local,
+            "bytes" => self.bytes,
+            "protocol" => self.protocol,
+            "id" => self.id,
+            _ => "",
+        };
+        (!value.is_empty()).then_some(value)
+    }
+
+    pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
+        self.value(standard.name())
+    }
+}

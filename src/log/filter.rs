@@ -1,0 +1,96 @@
+//! Which events of a log are wanted.
+
+use super::names::Standard;
+use super::record::Record;
+use super::request;
+use crate::text::ParseError;
+use core::fmt;
+use core::ops::RangeInclusive;
+use core::str::FromStr;
+
+/// Which events are wanted: of each list that is not empty, one must fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// What the path begins with.
+    pub paths: Vec<String>,
+    /// Methods, in capitals.
+    pub methods: Vec<String>,
+    /// Answers.
+    pub statuses: Vec<Statuses>,
+    /// What the message of a line of syslog has somewhere. Where none is given, failed logins are
+    /// wanted.
+    pub messages: Vec<String>,
+}
+
+impl Filter {
+    /// The fields that it looks at.
+    pub(super) fn fields(&self) -> impl Iterator<Item = &'static str> {
+        let each = [
+            (self.paths.is_empty(), "path"),
+            (self.methods.is_empty(), "method"),
+            (self.statuses.is_empty(), "status"),
+            (self.messages.is_empty(), "message"),
+        ];
+        each.into_iter().filter(|(unused, _)| !unused).map(|(_, name)| name)
+    }
+
+    /// Whether an event is wanted; its message has been looked at before.
+    #[inline]
+    pub(super) fn wants(&self, record: &Record<'_>) -> bool {
+        let fits =
+            |standard, fits: &dyn Fn(&str) -> bool| record.standard(standard).is_some_and(fits);
+        (self.paths.is_empty()
+            || fits(Standard::Path, &|target| {
+                let path = request::path(target);
+                self.paths.iter().any(|begin| path.starts_with(begin.as_str()))
+            }))
+            && (self.methods.is_empty()
+                || fits(Standard::Method, &|method| {
+                    self.methods.iter().any(|known| known.eq_ignore_ascii_case(method))
+                }))
+            && (self.statuses.is_empty()
+                || fits(Standard::Status, &|status| {
+                    status.parse().is_ok_and(|code| self.statuses.iter().any(|s| s.has(code)))
+                }))
+    }
+}
+
+/// Answers of a server: `404`, all of a class as in `4xx`, or `400-403`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statuses(RangeInclusive<u16>);
+
+impl Statuses {
+    /// Whether `status` is one of them.
+    pub fn has(&self, status: u16) -> bool {
+        self.0.contains(&status)
+    }
+}
+
+impl FromStr for Statuses {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let code = |text: &str| text.parse().ok().filter(|code| (100..1000).contains(code));
+        let class = |digit: u16| digit * 100..=digit * 100 + 99;
+        let range = match (text.strip_suffix("xx"), text.split_once('-')) {
+            (Some(digit), _) => digit.parse().ok().filter(|d| (1..10).contains(d)).map(class),
+            (_, Some((from, to))) => code(from).zip(code(to)).map(|(from, to)| from..=to),
+            _ => code(text).map(|code| code..=code),
+        };
+        range
+            .filter(|range| !range.is_empty())
+            .map(Statuses)
+            .ok_or_else(|| ParseError::whole(text, "not a status; write 404, 4xx or 400-403"))
+    }
+}
+
+impl fmt::Display for Statuses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, to) = (self.0.start(), self.0.end());
+        match from == to {
+            true => write!(f, "{from}"),
+            false if from % 100 == 0 && to - from == 99 => write!(f, "{}xx", from / 100),
+            false => write!(f, "{from}-{to}"),
+        }
+    }
+}

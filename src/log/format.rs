@@ -1,0 +1,225 @@
+//! The formats of logs, and how one is recognized.
+//!
+//! Each format is shown the first lines, one after the other, and answers yes, no or not yet. The
+//! first that says yes has the log. So a log may begin in the middle of a line, or with lines of
+//! another kind; and it does not matter in which pieces its beginning arrives.
+
+use super::csv::Columns;
+use super::options::Options;
+use super::{clf, csv, exim, json, syslog};
+use crate::text::ParseError;
+use core::fmt;
+use core::str::FromStr;
+use std::borrow::Cow;
+
+/// A format of logs. Its text form is its name on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Common and Combined Log Format, `combined`.
+    Combined,
+    /// JSON lines, `json`.
+    Json,
+    /// Exim's main log, `exim`.
+    Exim,
+    /// `syslog`.
+    Syslog,
+    /// Comma-separated values, `csv`.
+    Csv,
+}
+
+impl Format {
+    /// All of them, in the order in which they are tried.
+    pub const ALL: [Format; 5] =
+        [Format::Json, Format::Combined, Format::Exim, Format::Syslog, Format::Csv];
+
+    fn name(self) -> &'static str {
+        match self {
+            Format::Combined => "combined",
+            Format::Json => "json",
+            Format::Exim => "exim",
+            Format::Syslog => "syslog",
+            Format::Csv => "csv",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let known = Format::ALL.into_iter().find(|format| format.name() == text);
+        known.ok_or_else(|| {
+            let names = Format::ALL.map(Format::name).join(", ");
+            ParseError::whole(text, format!("not a format of logs; they are {names}"))
+        })
+    }
+}
+
+/// Why a line can't be read.
+pub(super) type Problem = Cow<'static, str>;
+
+/// What a format says to a line at the beginning of a log.
+#[derive(Debug)]
+pub(super) enum Guess {
+    Yes(Shape),
+    /// Not yet, and why.
+    Perhaps(Problem),
+    /// Never, and why.
+    No(Problem),
+}
+
+/// A format, and what the first lines told about this log.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    format: Format,
+    about: String,
+    fields: Option<Vec<String>>,
+    columns: Columns,
+}
+
+impl Shape {
+    pub(super) fn new(about: String, fields: Option<Vec<String>>) -> Self {
+        Shape { format: Format::Combined, about, fields, columns: Columns::default() }
+    }
+
+    pub(super) fn with_columns(self, columns: Columns) -> Self {
+        Shape { columns, ..self }
+    }
+
+    pub(super) fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// The format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The fields that its lines may have; `None` where each line may have others, as in JSON.
+    pub fn fields(&self) -> Option<&[String]> {
+        self.fields.as_deref()
+    }
+}
+
+/// For a person: `Combined Log Format, after a column with the host`.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.about)
+    }
+}
+
+/// How much of a log is looked at, at most, to recognize it.
+pub const HEAD: usize = 1 << 16;
+
+/// Recognizes a log by its beginning. `None` means that it takes more of it: then ask again with a
+/// longer `head`, until that is [`HEAD`] bytes or all there is, which `complete` says.
+///
+/// # Errors
+/// When it is none of the formats, empty, or no text.
+pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Option<Shape>, Unknown> {
+    let complete = complete && head.len() <= HEAD;
+    let head = head.get(..HEAD).unwrap_or(head);
+    // Without its end a line may be half of one.
+    let whole = memchr::memrchr(b'\n', head).map_or(0, |at| at + 1);
+    let end = if complete { head.len() } else { whole };
+    let complete = complete || head.len() == HEAD;
+    let text = String::from_utf8_lossy(head.get(..end).unwrap_or(head));
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let formats = Format::ALL.into_iter().filter(|f| options.format.is_none_or(|said| said == *f));
+    let mut tried: Vec<(Format, Option<Guess>)> = formats.map(|format| (format, None)).collect();
+    let lines = text.split_inclusive('\n').map(|line| line.trim_end_matches(['\r', '\n']));
+    for line in lines.filter(|line| !line.trim().is_empty()) {
+        for (format, answer) in &mut tried {
+            if matches!(answer, Some(Guess::No(_))) {
+                continue;
+            }
+            match guess(*format, line, options) {
+                Guess::Yes(shape) => return Ok(Some(Shape { format: *format, ..shape })),
+                // What is told in the end is about the first line, which is shown.
+                Guess::Perhaps(_) if answer.is_some() => {}
+                other => *answer = Some(other),
+            }
+        }
+    }
+    if !complete && !tried.iter().all(|(_, answer)| matches!(answer, Some(Guess::No(_)))) {
+        return Ok(None);
+    }
+    Err(Unknown::new(head, tried))
+}
+
+fn guess(format: Format, line: &str, options: &Options) -> Guess {
+    match format {
+        Format::Combined => clf::guess(line),
+        Format::Json => json::guess(line, &options.aliases, options.unit),
+        Format::Exim => exim::guess(line),
+        Format::Syslog => syslog::guess(line),
+        Format::Csv => csv::guess(line, &options.aliases),
+    }
+}
+
+/// An input that is none of the known formats: what it begins with, and why each is not it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown(String);
+
+/// What other files begin with, and what to do about it.
+const OTHERS: [(&[u8], &str); 9] = [
+    (b"\x1f\x8b", "it is packed with gzip; unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "it is packed with zstd; unpack it first"),
+    (b"BZh", "it is packed with bzip2; unpack it first"),
+    (b"\xfd7zXZ", "it is packed with xz; unpack it first"),
+    (b"PK\x03\x04", "it is a zip archive; unpack it first"),
+    (b"\xff\xfe", "its text is UTF-16; write it as UTF-8"),
+    (b"\xfe\xff", "its text is UTF-16; write it as UTF-8"),
+    (b"SQLite format 3", "it is a database"),
+    (b"LPKSHHRH", "it is a journal of systemd; write it with journalctl -o short-iso"),
+];
+
+impl Unknown {
+    fn new(head: &[u8], tried: Vec<(Format, Option<Guess>)>) -> Self {
+        const SHOWN: usize = 60;
+        let text = String::from_utf8_lossy(head);
+        let Some(line) = text.lines().find(|line| !line.trim().is_empty()) else {
+            return Unknown("the input is empty: there is no line in it".to_owned());
+        };
+        if let Some((_, what)) = OTHERS.iter().find(|(magic, _)| head.starts_with(magic)) {
+            return Unknown(format!("the input is no log: {what}"));
+        }
+        let shown = shown(line, SHOWN);
+        if head.contains(&0) {
+            return Unknown(format!("the input is no log but binary; it begins with\n  {shown}"));
+        }
+        let mut says = format!("the format of the log is unknown; its first line is\n  {shown}\n");
+        says += "What was tried, and why it is not that:";
+        for (format, answer) in tried {
+            let Some(Guess::No(why) | Guess::Perhaps(why)) = answer else { continue };
+            let why = self::shown(&why, 2 * SHOWN);
+            says += &format!("\n  {format}: {why}");
+        }
+        Unknown(says)
+    }
+}
+
+/// The beginning of a text, for a person: a terminal does what control characters tell it.
+pub(super) fn shown(text: &str, most: usize) -> String {
+    let visible = |c: char| if c.is_control() { '\u{b7}' } else { c };
+    let mut shown: String = text.chars().take(most).map(visible).collect();
+    if text.chars().nth(most).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for Unknown {}

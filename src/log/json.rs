@@ -1,0 +1,111 @@
+//! JSON lines: an object a line, as nginx, Caddy, Traefik and Envoy write them when asked to.
+//!
+//! ```text
+//! {"time_iso8601":"2000-10-10T13:55:36-07:00","remote_addr":"192.0.2.7","request_uri":"/a","status":200}
+//! {"ts":971211336.25,"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/a"},"status":200}
+//! ```
+//!
+//! Fields may have any names: [`names`](super::names) has those that are known. A value in an object
+//! is called as in `request.remote_ip`; of a list the first value counts, as in Caddy's headers. A
+//! time may be a number or a text. An object without a time is no event, as a server may write of
+//! other things to the same log.
+//!
+//! Source: RFC 8259.
+
+mod escape;
+mod scan;
+
+use super::format::{Guess, Problem, Shape};
+use super::names::{Alias, Class, Standard, classify};
+use super::number::{self, Unit};
+use super::stamp::{Instant, Stamps};
+use super::table::{Names, Places, Span, Table};
+
+/// Reads lines, again and again in the same memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Json {
+    names: Vec<Span>,
+    values: Vec<Span>,
+    /// Texts that do not stand in the line as they are: with escapes, or made of several names.
+    made: String,
+    places: Places,
+    aliases: Vec<Alias>,
+    /// What the names of the line before are taken for. Lines of one log are mostly alike.
+    known: Vec<(String, Option<Class>)>,
+}
+
+/// The first line that has a time decides.
+pub(super) fn guess(line: &str, aliases: &[Alias], unit: Option<Unit>) -> Guess {
+    if !line.trim_start().starts_with('{') {
+        return Guess::Perhaps("not an object in braces".into());
+    }
+    let mut json = Json::new(aliases.to_vec());
+    match json.read(line, &mut Stamps::default(), unit) {
+        Ok(Some((_, table))) => Guess::Yes(Shape::new(about(&table), None)),
+        Ok(None) => {
+            Guess::Perhaps("an object without a time; say which field it is: time=FIELD".into())
+        }
+        Err(problem) => Guess::Perhaps(problem),
+    }
+}
+
+/// Which fields were taken for what.
+fn about(table: &Table<'_>) -> String {
+    let named = |standard: Standard| {
+        let field = table.name_of(standard).filter(|field| *field != standard.name())?;
+        Some(format!("{} from {field}", standard.name()))
+    };
+    use Standard::{Ip, Method, Path, Status, Time, User};
+    let parts: Vec<String> =
+        [Time, Ip, User, Method, Path, Status].into_iter().filter_map(named).collect();
+    match parts.is_empty() {
+        true => "JSON lines".to_owned(),
+        false => format!("JSON lines: {}", parts.join(", ")),
+    }
+}
+
+impl Json {
+    pub(super) fn new(aliases: Vec<Alias>) -> Self {
+        Json { aliases, ..Json::default() }
+    }
+
+    /// The event of a line; none where there is no time.
+    pub(super) fn read<'a>(
+        &'a mut self,
+        line: &'a str,
+        stamps: &mut Stamps,
+        unit: Option<Unit>,
+    ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
+        scan::members(line, &mut self.names, &mut self.values, &mut self.made)?;
+        self.place(line);
+        let Json { names, values, made, places, .. } = self;
+        let names = Names::OfLine(names);
+        let table = Table { line, made, names, values, places };
+        let Some(time) = table.standard(Standard::Time) else { return Ok(None) };
+        match stamps.read(time).or_else(|| number::read(time, unit)) {
+            Some(instant) => Ok(Some((instant, table))),
+            None => Err(format!("not a time: {time}").into()),
+        }
+    }
+
+    /// Finds out which member is which standard field.
+    fn place(&mut self, line: &str) {
+        let mut ranks = Places::default();
+        self.places = Places::default();
+        self.known.resize(self.known.len().max(self.names.len()), (String::new(), None));
+        let members = self.names.iter().zip(&self.values).zip(&mut self.known);
+        for (i, ((name, value), known)) in members.enumerate() {
+            let name = name.text(line, &self.made);
+            if known.0 != name {
+                *known = (name.to_owned(), classify(name, &self.aliases));
+            }
+            let Some((standard, rank)) = known.1 else { continue };
+            // What is null or a dash is as if it was not there, so that the next best is taken.
+            let is_there = !matches!(value.text(line, &self.made), "" | "-");
+            if is_there && ranks.get(standard).is_none_or(|best| u16::from(rank) < best) {
+                ranks.set(standard, rank.into());
+                self.places.set(standard, i as u16);
+            }
+        }
+    }
+}

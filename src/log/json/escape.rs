@@ -1,0 +1,72 @@
+//! Texts with escapes.
+
+use core::iter::Peekable;
+use core::str::Chars;
+
+/// Writes a text up to the quote that closes it to `out`, and says how many bytes it has, with that
+/// quote; `None` where it is not closed. An escape that JSON does not have stays as it is: nginx
+/// writes `\x22` unless it is told `escape=json`.
+pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
+    let mut chars = text.chars().peekable();
+    let mut length = 0;
+    loop {
+        let c = chars.next()?;
+        length += c.len_utf8();
+        match c {
+            '"' => return Some(length),
+            '\\' => length += escaped(&mut chars, out)?,
+            c => out.push(c),
+        }
+    }
+}
+
+/// What follows a backslash, and how many bytes it has.
+fn escaped(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Option<usize> {
+    let c = chars.next()?;
+    let plain = match c {
+        '"' | '\\' | '/' => c,
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'u' => return Some(1 + hexadecimal(chars, out)),
+        other => {
+            out.push('\\');
+            other
+        }
+    };
+    out.push(plain);
+    Some(c.len_utf8())
+}
+
+/// `00e9`, or `d83d\ude00` where one of them is only half a character; half of one alone is
+/// replaced. Says how many bytes were read.
+fn hexadecimal(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> usize {
+    let Some(first) = four(chars.clone()) else {
+        out.push_str("\\u");
+        return 0;
+    };
+    pass(chars, 4);
+    let mut ahead = chars.clone();
+    let low = match (0xd800..0xdc00).contains(&first) && ahead.by_ref().take(2).eq(['\\', 'u']) {
+        true => four(ahead).filter(|low| (0xdc00..0xe000).contains(low)),
+        false => None,
+    };
+    let (code, read) = match low {
+        Some(low) => (0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00), 10),
+        None => (first, 4),
+    };
+    pass(chars, read - 4);
+    out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+    read
+}
+
+/// The value of the four digits that come next.
+fn four(mut chars: Peekable<Chars<'_>>) -> Option<u32> {
+    (0..4).try_fold(0, |code, _| Some(code << 4 | chars.next()?.to_digit(16)?))
+}
+
+fn pass(chars: &mut Peekable<Chars<'_>>, count: usize) {
+    chars.by_ref().take(count).for_each(drop);
+}

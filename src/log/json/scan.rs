@@ -1,0 +1,217 @@
+//! Finds the members of an object in one pass. What it does not keep it still reads to the end, so
+//! that a line that is cut off is no event.
+
+use super::escape;
+use crate::log::format::Problem;
+use crate::log::table::Span;
+use memchr::memchr2;
+
+/// How deep objects and lists may be in each other.
+const DEEPEST: usize = 32;
+
+/// How many members are kept, those of objects within included, and how long their names may be.
+const MOST: usize = 256;
+const LONGEST_NAME: usize = 256;
+
+/// Finds the names and the values of all members of the object that `line` is; of `null` the value
+/// is empty. Those of an object within are called `outer.inner`, and of a list only the first value
+/// counts. `made` takes the texts that do not stand in the line as they are.
+pub(super) fn members(
+    line: &str,
+    names: &mut Vec<Span>,
+    values: &mut Vec<Span>,
+    made: &mut String,
+) -> Result<(), Problem> {
+    names.clear();
+    values.clear();
+    made.clear();
+    let mut scan = Scan { line, bytes: line.as_bytes(), at: 0, names, values, made };
+    scan.space();
+    scan.object(Outer::None, 0)?;
+    scan.space();
+    if scan.at < line.len() { scan.wrong("something after the object") } else { Ok(()) }
+}
+
+struct Scan<'a> {
+    line: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    names: &'a mut Vec<Span>,
+    values: &'a mut Vec<Span>,
+    made: &'a mut String,
+}
+
+/// In what an object is.
+#[derive(Clone, Copy)]
+enum Outer {
+    /// It is the line.
+    None,
+    /// The member of that name.
+    Member(Span),
+    /// In a list, or in something that is not kept.
+    Dropped,
+}
+
+impl Scan<'_> {
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    #[inline]
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// Passes over `byte` and the space around it, if that is next.
+    #[inline]
+    fn take(&mut self, byte: u8) -> bool {
+        self.space();
+        let there = self.peek() == Some(byte);
+        if there {
+            self.at += 1;
+            self.space();
+        }
+        there
+    }
+
+    fn wrong<T>(&self, problem: &str) -> Result<T, Problem> {
+        match self.at < self.line.len() {
+            true => Err(format!("column {}: {problem}", self.at + 1).into()),
+            false => Err(format!("the line ends too early: {problem}").into()),
+        }
+    }
+
+    fn object(&mut self, outer: Outer, depth: usize) -> Result<(), Problem> {
+        if depth == DEEPEST {
+            return self.wrong("more than 32 objects and lists in each other");
+        }
+        if !self.take(b'{') {
+            return self.wrong("an object in braces is missing");
+        }
+        if self.take(b'}') {
+            return Ok(());
+        }
+        loop {
+            let name = self.text("a name in quotes is missing")?;
+            let name = match outer {
+                _ if self.names.len() == MOST => None,
+                Outer::None => Some(name).filter(|name| name.len() <= LONGEST_NAME),
+                Outer::Member(outer) => self.join(outer, name),
+                Outer::Dropped => None,
+            };
+            if !self.take(b':') {
+                return self.wrong("a colon is missing");
+            }
+            self.value(name, depth + 1)?;
+            if self.take(b'}') {
+                return Ok(());
+            }
+            if !self.take(b',') {
+                return self.wrong("a comma or a brace is missing");
+            }
+        }
+    }
+
+    /// A list, of which the first value is kept, unless that is an object or a list itself.
+    fn list(&mut self, mut name: Option<Span>, depth: usize) -> Result<(), Problem> {
+        if depth == DEEPEST {
+            return self.wrong("more than 32 objects and lists in each other");
+        }
+        if !self.take(b'[') || self.take(b']') {
+            return Ok(());
+        }
+        loop {
+            let name = name.take().filter(|_| !matches!(self.peek(), Some(b'{' | b'[')));
+            self.value(name, depth + 1)?;
+            if self.take(b']') {
+                return Ok(());
+            }
+            if !self.take(b',') {
+                return self.wrong("a comma or a bracket is missing");
+            }
+        }
+    }
+
+    /// A value, which is kept if it has a name.
+    fn value(&mut self, name: Option<Span>, depth: usize) -> Result<(), Problem> {
+        let value = match self.peek() {
+            Some(b'"') => self.text("")?,
+            Some(b'{') => return self.object(name.map_or(Outer::Dropped, Outer::Member), depth),
+            Some(b'[') => return self.list(name, depth),
+            _ => self.plain()?,
+        };
+        if let Some(name) = name {
+            self.names.push(name);
+            self.values.push(value);
+        }
+        Ok(())
+    }
+
+    /// A number, `true`, `false` or `null`. Some servers write `-` for nothing.
+    fn plain(&mut self) -> Result<Span, Problem> {
+        let ends = |b: &u8| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.'));
+        let rest = self.bytes.get(self.at..).unwrap_or(&[]);
+        let end = self.at + rest.iter().position(ends).unwrap_or(rest.len());
+        match self.bytes.get(self.at..end).unwrap_or(&[]) {
+            b"null" => {
+                self.at = end;
+                Ok(Span::EMPTY)
+            }
+            b"true" | b"false" | [b'-' | b'0'..=b'9', ..] => {
+                let span = Span::of_line(self.at, end);
+                self.at = end;
+                Ok(span)
+            }
+            _ => self.wrong("a value is missing"),
+        }
+    }
+
+    /// A text in quotes.
+    fn text(&mut self, missing: &str) -> Result<Span, Problem> {
+        if self.peek() != Some(b'"') {
+            return self.wrong(missing);
+        }
+        let from = self.at + 1;
+        let rest = self.bytes.get(from..).unwrap_or(&[]);
+        let Some(length) = memchr2(b'"', b'\\', rest) else {
+            self.at = self.line.len();
+            return self.wrong("a quote is not closed");
+        };
+        self.at = from + length;
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(Span::of_line(from, from + length));
+        }
+        let made = self.made.len();
+        self.made.push_str(self.line.get(from..self.at).unwrap_or(""));
+        match escape::unescape(&self.line[self.at..], self.made) {
+            Some(length) => {
+                self.at += length;
+                Ok(Span::of_made(made, self.made.len()))
+            }
+            None => {
+                self.at = self.line.len();
+                self.wrong("a quote is not closed")
+            }
+        }
+    }
+
+    /// The name of a member of a member; none where it is too long to be kept.
+    fn join(&mut self, outer: Span, name: Span) -> Option<Span> {
+        if outer.len() + 1 + name.len() > LONGEST_NAME {
+            return None;
+        }
+        let from = self.made.len();
+        for (i, span) in [outer, name].into_iter().enumerate() {
+            self.made.push_str(if i == 0 { "" } else { "." });
+            match span.of_made_range() {
+                Some(range) => self.made.extend_from_within(range),
+                None => self.made.push_str(span.text(self.line, "")),
+            }
+        }
+        Some(Span::of_made(from, self.made.len()))
+    }
+}

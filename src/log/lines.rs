@@ -1,0 +1,122 @@
+//! The lines of an input that comes in chunks: borrowed from the chunk, but for the one that two
+//! chunks share.
+
+use core::str;
+use memchr::{memchr_iter, memrchr};
+
+/// The longest line in bytes. Nothing longer is an event, and it would have to be kept in memory.
+pub const LONGEST: usize = 1 << 20;
+
+/// Splits chunks into lines.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// The beginning of a line that the next chunk goes on with; at most [`LONGEST`] bytes.
+    begun: Vec<u8>,
+    /// The line is too long, and passed over up to its end.
+    too_long: bool,
+    /// How many lines have ended.
+    number: u64,
+    /// A line that is not UTF-8, as it is shown.
+    shown: String,
+}
+
+/// A line, or `None` for one that is too long.
+pub(super) type Line<'a> = Option<&'a str>;
+
+impl Lines {
+    /// How many lines have begun.
+    pub(super) fn number(&self) -> u64 {
+        self.number + u64::from(self.too_long || !self.begun.is_empty())
+    }
+
+    /// Hands out every line that ends in `chunk`, with its number from 1; an error ends it.
+    pub(super) fn feed<E>(
+        &mut self,
+        chunk: &[u8],
+        on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(last) = memrchr(b'\n', chunk) else {
+            self.keep(chunk);
+            return Ok(());
+        };
+        let (mut whole, rest) = (&chunk[..=last], &chunk[last + 1..]);
+        if self.number() > self.number
+            && let Some(end) = memchr::memchr(b'\n', whole)
+        {
+            self.keep(&whole[..end]);
+            self.end(on)?;
+            whole = &whole[end + 1..];
+        }
+        let told = self.split(whole, on);
+        self.keep(rest);
+        told
+    }
+
+    /// Hands out the last line, where nothing ends it.
+    pub(super) fn finish<E>(
+        &mut self,
+        on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.number() > self.number { self.end(on) } else { Ok(()) }
+    }
+
+    /// Whole lines. All of them are looked at for UTF-8 at once, which costs less than each.
+    fn split<E>(
+        &mut self,
+        whole: &[u8],
+        on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (text, mut from) = (str::from_utf8(whole).ok(), 0);
+        for end in memchr_iter(b'\n', whole) {
+            self.number += 1;
+            let line = match text {
+                Some(text) => text.get(from..end),
+                None => Some(text_of(&whole[from..end], &mut self.shown)),
+            };
+            from = end + 1;
+            on(self.number, line.filter(|line| line.len() <= LONGEST).map(bare))?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, part: &[u8]) {
+        self.too_long |= self.begun.len() + part.len() > LONGEST;
+        if self.too_long {
+            self.begun = Vec::new();
+        } else {
+            self.begun.extend_from_slice(part);
+        }
+    }
+
+    /// The end of the line that was kept.
+    fn end<E>(&mut self, on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.number += 1;
+        let line = (!self.too_long).then(|| bare(text_of(&self.begun, &mut self.shown)));
+        let told = on(self.number, line);
+        self.begun.clear();
+        self.too_long = false;
+        told
+    }
+}
+
+/// A line without the mark of its encoding and the other half of its end.
+fn bare(line: &str) -> &str {
+    let line = line.strip_prefix('\u{feff}').unwrap_or(line);
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+/// The text of a line. Bytes that are no UTF-8 are written as `\xE9`, as servers write them
+/// themselves: so different values stay different.
+fn text_of<'a>(line: &'a [u8], shown: &'a mut String) -> &'a str {
+    if let Ok(text) = str::from_utf8(line) {
+        return text;
+    }
+    shown.clear();
+    for chunk in line.utf8_chunks() {
+        shown.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            shown.push_str(&format!("\\x{byte:02X}"));
+        }
+    }
+    shown
+}

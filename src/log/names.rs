@@ -1,0 +1,247 @@
+//! The names of fields: ours, and what others call the same.
+//!
+//! In JSON and CSV a field has whatever name it was given. The standard fields below are found under
+//! the names that servers use; of several in one line the first in the list counts. Each can be
+//! said: `ip=client.address` looks for the address there. A dot leads into an object, as in Caddy's
+//! `request.remote_ip`.
+
+use crate::text::ParseError;
+use core::str::FromStr;
+
+/// A field that has the same name in every format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Standard {
+    Time,
+    Ip,
+    User,
+    Method,
+    Path,
+    Status,
+    Bytes,
+    Host,
+    Agent,
+    Referer,
+    Forwarded,
+    /// `GET /path HTTP/1.1`, for the method and the path where they do not stand alone.
+    Request,
+}
+
+/// How many of them there are.
+pub(super) const STANDARDS: usize = 12;
+
+/// Each with its name, and then the names that it has elsewhere, the best first.
+const NAMES: [(Standard, &[&str]); STANDARDS] = [
+    (
+        Standard::Time,
+        &[
+            "time",
+            "ts",
+            "timestamp",
+            "@timestamp",
+            "time_iso8601",
+            "msec",
+            "start_time",
+            "StartUTC",
+            "StartLocal",
+            "time_local",
+            "datetime",
+            "date",
+        ],
+    ),
+    (
+        Standard::Ip,
+        &[
+            "ip",
+            "client_ip",
+            "request.client_ip",
+            "remote_ip",
+            "request.remote_ip",
+            "remote_addr",
+            "request.remote_addr",
+            "ClientHost",
+            "ClientAddr",
+            "downstream_remote_address_without_port",
+            "downstream_remote_address",
+            "clientip",
+            "clientIp",
+            "client",
+            "client.ip",
+            "remote_address",
+            "remoteIp",
+            "source.ip",
+            "src_ip",
+            "address",
+        ],
+    ),
+    (
+        Standard::User,
+        &[
+            "user",
+            "remote_user",
+            "user_id",
+            "ClientUsername",
+            "username",
+            "user_name",
+            "userId",
+            "user.name",
+            "user.id",
+        ],
+    ),
+    (
+        Standard::Method,
+        &[
+            "method",
+            "request_method",
+            "request.method",
+            "RequestMethod",
+            "http_method",
+            "http.request.method",
+            "requestMethod",
+            "verb",
+        ],
+    ),
+    (
+        Standard::Path,
+        &[
+            "path",
+            "uri",
+            "request_uri",
+            "request.uri",
+            "RequestPath",
+            "x_envoy_original_path",
+            "url",
+            "request.path",
+            "url.path",
+            "requestUrl",
+        ],
+    ),
+    (
+        Standard::Status,
+        &[
+            "status",
+            "DownstreamStatus",
+            "response_code",
+            "status_code",
+            "response.status",
+            "http.response.status_code",
+            "statusCode",
+            "code",
+        ],
+    ),
+    (
+        Standard::Bytes,
+        &[
+            "bytes",
+            "body_bytes_sent",
+            "bytes_sent",
+            "DownstreamContentSize",
+            "size",
+            "response_size",
+            "responseSize",
+            "http.response.bytes",
+        ],
+    ),
+    (
+        Standard::Host,
+        &[
+            "host",
+            "http_host",
+            "request.host",
+            "RequestHost",
+            "authority",
+            "server_name",
+            "vhost",
+            "virtual_host",
+        ],
+    ),
+    (
+        Standard::Agent,
+        &[
+            "agent",
+            "user_agent",
+            "http_user_agent",
+            "request.headers.User-Agent",
+            "request_User-Agent",
+            "userAgent",
+            "user_agent.original",
+            "useragent",
+        ],
+    ),
+    (
+        Standard::Referer,
+        &["referer", "http_referer", "referrer", "request.headers.Referer", "request_Referer"],
+    ),
+    (
+        Standard::Forwarded,
+        &[
+            "forwarded",
+            "x_forwarded_for",
+            "http_x_forwarded_for",
+            "xff",
+            "X-Forwarded-For",
+            "request.headers.X-Forwarded-For",
+            "request_X-Forwarded-For",
+        ],
+    ),
+    (Standard::Request, &["request"]),
+];
+
+impl Standard {
+    /// The standard field of that name.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let known = NAMES.iter().find(|(_, names)| names.first() == Some(&name));
+        known.map(|(standard, _)| *standard)
+    }
+
+    /// Its own name.
+    pub(super) fn name(self) -> &'static str {
+        NAMES.iter().find(|(known, _)| *known == self).map_or("", |(_, names)| names[0])
+    }
+}
+
+/// All of them.
+pub(super) fn standards() -> impl Iterator<Item = Standard> {
+    NAMES.iter().map(|(standard, _)| *standard)
+}
+
+/// Which field is meant by which name, where it is not the usual one: `time=when`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    standard: Standard,
+    field: String,
+}
+
+impl FromStr for Alias {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let wrong = |problem| Err(ParseError::whole(text, problem));
+        let Some((name, field)) = text.split_once('=') else {
+            return wrong("write the name and the field that has it, as in time=when");
+        };
+        match Standard::of(name) {
+            _ if field.is_empty() => wrong("a field is missing after the =, as in time=when"),
+            Some(standard) => Ok(Alias { standard, field: field.to_owned() }),
+            None => wrong(
+                "not a name that is known; time, ip, user, method, path, status, bytes, host, \
+                 agent, referer and forwarded are",
+            ),
+        }
+    }
+}
+
+/// A standard field, and how good a name for it this is: the lower the better.
+pub(super) type Class = (Standard, u8);
+
+/// What a field of this name is taken for.
+pub(super) fn classify(field: &str, aliases: &[Alias]) -> Option<Class> {
+    if let Some(alias) = aliases.iter().find(|alias| alias.field == field) {
+        return Some((alias.standard, 0));
+    }
+    NAMES.iter().find_map(|(standard, names)| {
+        let place = names.iter().position(|name| *name == field)?;
+        // Where another field was said to be this one, none is guessed.
+        let said = aliases.iter().any(|alias| alias.standard == *standard);
+        (!said).then_some((*standard, place as u8 + 1))
+    })
+}

@@ -1,0 +1,103 @@
+//! Times in numbers: seconds, milliseconds, microseconds or nanoseconds since the epoch.
+
+use super::stamp::Instant;
+use crate::text::ParseError;
+use crate::time::Time;
+use core::fmt;
+use core::str::FromStr;
+
+/// What a time in a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// `s`.
+    Seconds,
+    /// `ms`.
+    Millis,
+    /// `us`.
+    Micros,
+    /// `ns`.
+    Nanos,
+}
+
+const UNITS: [(Unit, &str); 4] =
+    [(Unit::Seconds, "s"), (Unit::Millis, "ms"), (Unit::Micros, "us"), (Unit::Nanos, "ns")];
+
+impl Unit {
+    /// What a number most likely counts, by its size.
+    ///
+    /// Below 10¹¹ seconds, which reach to the year 5138 and include small numbers since any other
+    /// origin; below 10¹⁴ milliseconds, which begin with March 1973; below 10¹⁷ microseconds, which
+    /// begin then too; and nanoseconds. So each is right for the times of the epoch since 1973.
+    pub fn guess(number: f64) -> Self {
+        match number.abs() {
+            size if size < 1e11 => Unit::Seconds,
+            size if size < 1e14 => Unit::Millis,
+            size if size < 1e17 => Unit::Micros,
+            _ => Unit::Nanos,
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = UNITS.iter().find(|(unit, _)| unit == self);
+        f.write_str(name.map_or("", |(_, name)| name))
+    }
+}
+
+impl FromStr for Unit {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let known = UNITS.iter().find(|(_, name)| *name == text);
+        known.map(|(unit, _)| *unit).ok_or_else(|| {
+            ParseError::whole(text, "not a unit of times in numbers; write s, ms, us or ns")
+        })
+    }
+}
+
+/// Reads a number as a time, in the unit that is given or guessed. What is finer than a microsecond
+/// is cut. `None` where it is no number, or too far away.
+pub(super) fn read(text: &str, unit: Option<Unit>) -> Option<Instant> {
+    plain(text, unit).map(|(instant, _)| instant).or_else(|| exponential(text, unit))
+}
+
+/// As [`read`], of a number that is written without an exponent; and how many decimals it has.
+pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !is_digits(whole) || !is_digits(part) {
+        return None;
+    }
+    let whole: i64 = whole.parse().ok()?;
+    // Of how many decimals microseconds are made, and how many of the whole's own are cut.
+    let (shift, cut) = match unit.unwrap_or_else(|| Unit::guess(whole as f64)) {
+        Unit::Seconds => (6, 1),
+        Unit::Millis => (3, 1),
+        Unit::Micros => (0, 1),
+        Unit::Nanos => (0, 1000),
+    };
+    let decimals = part.bytes().chain([b'0'; 6]).take(shift);
+    let part_micros = decimals.fold(0, |n, digit| n * 10 + i64::from(digit - b'0'));
+    let micros = (whole / cut).checked_mul(10i64.pow(shift as u32))?.checked_add(part_micros)?;
+    let time = Time::from_micros(if negative { -micros } else { micros });
+    Some((Instant { time, coarse: shift == 6 && part.is_empty() }, part.len()))
+}
+
+/// A number such as `1.7e9`, which is read as the nearest f64.
+fn exponential(text: &str, unit: Option<Unit>) -> Option<Instant> {
+    let first = text.bytes().next()?;
+    let number: f64 = text.parse().ok().filter(|_| first.is_ascii_digit() || first == b'-')?;
+    let per_second = match unit.unwrap_or_else(|| Unit::guess(number)) {
+        Unit::Seconds => 1.0,
+        Unit::Millis => 1e3,
+        Unit::Micros => 1e6,
+        Unit::Nanos => 1e9,
+    };
+    let time = Time::from_secs(number / per_second).ok()?;
+    Some(Instant { time, coarse: false })
+}

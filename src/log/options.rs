@@ -1,0 +1,86 @@
+//! What may be said about a log, and about what is wanted of it.
+
+use super::address::IPV6_PREFIX;
+use super::filter::Filter;
+use super::format::Format;
+use super::names::Alias;
+use super::number::Unit;
+use super::stamp::Year;
+use crate::text::ParseError;
+use core::convert::Infallible;
+use core::fmt;
+use core::num::NonZeroU8;
+use core::str::FromStr;
+
+/// How a log is read. The default guesses the format, takes every event, and counts each as 1.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The format, where it is not to be guessed.
+    pub format: Option<Format>,
+    /// Fields of JSON and CSV whose names are not the usual ones.
+    pub aliases: Vec<Alias>,
+    /// What times in numbers count, where it is not to be guessed by their size.
+    pub unit: Option<Unit>,
+    /// The year of the first line, where lines have none.
+    pub year: Year,
+    /// Which events are wanted.
+    pub filter: Filter,
+    /// What an event counts for; where it is not said, the column `cost` of CSV, and 1 otherwise.
+    pub cost: Option<Cost>,
+    /// The prefix in bits by which IPv6 addresses are grouped in `ip`; 128 or more keeps each apart.
+    pub ipv6_prefix: u8,
+    /// How many segments of the path are kept in `path`; without it, all.
+    pub path_depth: Option<NonZeroU8>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            format: None,
+            aliases: Vec::new(),
+            unit: None,
+            year: Year::default(),
+            filter: Filter::default(),
+            cost: None,
+            ipv6_prefix: IPV6_PREFIX,
+            path_depth: None,
+        }
+    }
+}
+
+/// What an event counts for. Its text form is `1`, or the name of a field, such as `bytes`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// 1, whatever it was.
+    One,
+    /// The number in a field; 0 where the field is missing, as where no bytes were sent.
+    Field(String),
+}
+
+impl FromStr for Cost {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(if text == "1" { Cost::One } else { Cost::Field(text.to_owned()) })
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cost::One => "1",
+            Cost::Field(name) => name,
+        })
+    }
+}
+
+/// Refuses what names a field that the lines of a log do not have.
+pub(super) fn check_field(name: &str, fields: Option<&[String]>) -> Result<(), ParseError> {
+    match fields {
+        Some(fields) if !fields.iter().any(|field| field == name) => {
+            let known = fields.join(", ");
+            Err(ParseError::whole(name, format!("not a field of this log; they are {known}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,290 @@
+//! Reading: chunks of a log in, events out.
+
+use super::clf;
+use super::csv::{self, Csv};
+use super::exim;
+use super::filter::Filter;
+use super::format::{Format, Problem, Shape, shown};
+use super::json::Json;
+use super::lines::{Line, Lines};
+use super::number::Unit;
+use super::options::{Cost, Options, check_field};
+use super::record::{Found, Normal, Record};
+use super::stamp::Stamps;
+use super::syslog;
+use crate::limit::MAX_COST;
+use crate::text::ParseError;
+use core::fmt;
+
+/// Reads a log that comes in chunks of any size, such as those of a file or of a stream in a page.
+///
+/// Each event is handed out as soon as its line has ended, and borrows from it. Of the log only a
+/// line that two chunks share is kept, at most [`LONGEST`](super::LONGEST) bytes.
+#[derive(Debug)]
+pub struct Reader {
+    lines: Lines,
+    work: Work,
+}
+
+/// What is done with a line.
+#[derive(Debug)]
+struct Work {
+    parser: Parser,
+    stamps: Stamps,
+    unit: Option<Unit>,
+    filter: Filter,
+    /// The field that is the cost, and the cost where it is missing.
+    cost: Option<(String, f64)>,
+    normal: Normal,
+    strict: bool,
+    counts: Counts,
+}
+
+#[derive(Debug)]
+enum Parser {
+    Clf,
+    Json(Box<Json>),
+    Exim,
+    Syslog { messages: Vec<String> },
+    Csv { csv: Box<Csv>, header: bool },
+}
+
+/// How many problems are kept in words.
+pub const PROBLEMS: usize = 5;
+
+/// How much is shown of what is wrong, in characters: it may quote the line.
+const MOST_SHOWN: usize = 300;
+
+/// What became of the lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All lines, the empty ones too.
+    pub lines: u64,
+    /// Events that were handed out.
+    pub events: u64,
+    /// Events that the filter kept back.
+    pub filtered: u64,
+    /// Lines that are no events, as a delivery in a log of mails is not, or the header of CSV.
+    pub others: u64,
+    /// Lines that could not be read.
+    pub unread: u64,
+    /// The first [`PROBLEMS`] of them.
+    pub problems: Vec<Unread>,
+}
+
+/// A line that could not be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.problem)
+    }
+}
+
+impl core::error::Error for Unread {}
+
+impl Counts {
+    /// Adds the counts of what follows in the same log, or of another one.
+    pub fn add(&mut self, next: &Counts) {
+        for unread in next.problems.iter().take(PROBLEMS - self.problems.len().min(PROBLEMS)) {
+            let Unread { line, problem } = unread.clone();
+            self.problems.push(Unread { line: line + self.lines, problem });
+        }
+        self.lines += next.lines;
+        self.events += next.events;
+        self.filtered += next.filtered;
+        self.others += next.others;
+        self.unread += next.unread;
+    }
+}
+
+impl Reader {
+    /// Reads a log of this shape from its beginning.
+    ///
+    /// # Errors
+    /// When the filter or the cost is about a field that such a log does not have.
+    pub fn new(shape: &Shape, options: &Options) -> Result<Self, ParseError> {
+        let cost = match &options.cost {
+            Some(Cost::Field(name)) => Some((name.clone(), 0.0)),
+            Some(Cost::One) => None,
+            None => shape.columns().has(csv::COST).then(|| (csv::COST.to_owned(), 1.0)),
+        };
+        for name in options.filter.fields() {
+            check_field(name, shape.fields())?;
+        }
+        if let Some((name, _)) = cost.as_ref().filter(|(name, _)| !shape.columns().has(name)) {
+            check_field(name, shape.fields())?;
+        }
+        let parser = match shape.format() {
+            Format::Combined => Parser::Clf,
+            Format::Json => Parser::Json(Box::new(Json::new(options.aliases.clone()))),
+            Format::Exim => Parser::Exim,
+            Format::Syslog => Parser::Syslog { messages: options.filter.messages.clone() },
+            Format::Csv => {
+                Parser::Csv { csv: Box::new(Csv::new(shape.columns().clone())), header: true }
+            }
+        };
+        let work = Work {
+            parser,
+            stamps: Stamps::new(options.year),
+            unit: options.unit,
+            filter: options.filter.clone(),
+            cost,
+            normal: Normal { ipv6_prefix: options.ipv6_prefix, path_depth: options.path_depth },
+            strict: false,
+            counts: Counts::default(),
+        };
+        Ok(Reader { lines: Lines::default(), work })
+    }
+
+    /// Reads a later part of such a log, which begins with a line: several readers share the work.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn of_part(shape: &Shape, options: &Options) -> Result<Self, ParseError> {
+        let mut reader = Reader::new(shape, options)?;
+        if let Parser::Csv { header, .. } = &mut reader.work.parser {
+            *header = false;
+        }
+        Ok(reader)
+    }
+
+    /// From here on, a line that can't be read is an error, and not only counted.
+    pub fn be_strict(&mut self) {
+        self.work.strict = true;
+    }
+
+    /// Hands out the events of all lines that end in `chunk`.
+    ///
+    /// # Errors
+    /// When a line can't be read and the reader is strict. Then nothing more comes.
+    pub fn feed(
+        &mut self,
+        chunk: &[u8],
+        on_event: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<(), Unread> {
+        let work = &mut self.work;
+        self.lines.feed(chunk, &mut |number, line| work.line(number, line, on_event))
+    }
+
+    /// Hands out the event of a last line that nothing ends.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed).
+    pub fn finish(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread> {
+        let work = &mut self.work;
+        self.lines.finish(&mut |number, line| work.line(number, line, on_event))
+    }
+
+    /// What became of the lines so far.
+    pub fn counts(&self) -> &Counts {
+        &self.work.counts
+    }
+}
+
+impl Work {
+    #[inline]
+    fn line(
+        &mut self,
+        number: u64,
+        line: Line<'_>,
+        on_event: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<(), Unread> {
+        self.counts.lines = number;
+        let Some(line) = line else {
+            return self.unread(number, "more than 1 MiB long; no event is".into());
+        };
+        match self.event(number, line, on_event) {
+            Ok(()) => Ok(()),
+            Err(_) if line.trim().is_empty() => Ok(()),
+            Err(problem) => self.unread(number, problem),
+        }
+    }
+
+    /// Hands out the event of a line, if it is one that is wanted.
+    #[inline]
+    fn event(
+        &mut self,
+        number: u64,
+        line: &str,
+        on_event: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<(), Problem> {
+        let (stamps, counts) = (&mut self.stamps, &mut self.counts);
+        let mut times = 1;
+        let read = match &mut self.parser {
+            Parser::Clf => {
+                let Some((instant, clf)) = clf::read(line, stamps) else {
+                    return Err(clf::problem(line));
+                };
+                Some((instant, Found::Clf(clf)))
+            }
+            Parser::Json(json) => json
+                .read(line, stamps, self.unit)?
+                .map(|(instant, table)| (instant, Found::Table(table))),
+            Parser::Exim => {
+                exim::read(line, stamps)?.map(|(instant, exim)| (instant, Found::Exim(exim)))
+            }
+            Parser::Syslog { messages } => {
+                syslog::read(line, stamps, messages)?.map(|(instant, syslog)| {
+                    times = syslog.times;
+                    (instant, Found::Syslog(syslog))
+                })
+            }
+            Parser::Csv { header: header @ true, .. } => {
+                *header = line.trim().is_empty();
+                None
+            }
+            Parser::Csv { csv, .. } => {
+                if line.trim().is_empty() {
+                    return Ok(());
+                }
+                csv.read(line, stamps, self.unit)?
+                    .map(|(instant, table)| (instant, Found::Table(table)))
+            }
+        };
+        let Some((instant, found)) = read else {
+            counts.others += u64::from(!line.trim().is_empty());
+            return Ok(());
+        };
+        let mut record = Record::new(number, instant, found, self.normal);
+        if !self.filter.wants(&record) {
+            counts.filtered += u64::from(times);
+            return Ok(());
+        }
+        if let Some((name, missing)) = &self.cost {
+            record.cost = cost(record.raw(name), *missing)?;
+        }
+        counts.events += u64::from(times);
+        for _ in 0..times {
+            on_event(&record);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn unread(&mut self, line: u64, problem: Problem) -> Result<(), Unread> {
+        self.counts.unread += 1;
+        if self.strict {
+            return Err(Unread { line, problem: shown(&problem, MOST_SHOWN) });
+        }
+        if self.counts.problems.len() < PROBLEMS {
+            self.counts.problems.push(Unread { line, problem: shown(&problem, MOST_SHOWN) });
+        }
+        Ok(())
+    }
+}
+
+/// The cost in a field. An empty one is as one that is missing.
+fn cost(text: Option<&str>, missing: f64) -> Result<f64, Problem> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(missing) };
+    let number: Option<f64> = text.parse().ok().filter(|cost| (0.0..=MAX_COST).contains(cost));
+    // Adding zero turns -0 into 0.
+    let wrong = || format!("cost \"{text}\": not a number from 0 to 1e12").into();
+    number.map(|cost| cost + 0.0).ok_or_else(wrong)
+}

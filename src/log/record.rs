@@ -1,0 +1,138 @@
+//! A line that was read: an event that borrows from its line.
+
+use super::address::{self, Made};
+use super::clf::Clf;
+use super::exim::Exim;
+use super::names::Standard;
+use super::request;
+use super::stamp::Instant;
+use super::syslog::Syslog;
+use super::table::Table;
+use crate::event::{Event, Fields};
+use crate::time::Time;
+use core::cell::OnceCell;
+use core::fmt;
+use core::num::NonZeroU8;
+
+/// An event of a log. Its fields are looked for when they are asked for, and nothing is allocated.
+///
+/// In `ip` and `forwarded` an address has one form, whatever the log has (see [`log`](super)); the
+/// `path` is without the query. Every other field is as the log has it.
+pub struct Record<'a> {
+    pub(super) line: u64,
+    pub(super) instant: Instant,
+    pub(super) cost: f64,
+    found: Found<'a>,
+    normal: Normal,
+    ip: OnceCell<Option<Made>>,
+    forwarded: OnceCell<Option<Made>>,
+}
+
+/// What was found in a line, by its format.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found<'a> {
+    Clf(Clf<'a>),
+    Exim(Exim<'a>),
+    Syslog(Syslog<'a>),
+    Table(Table<'a>),
+}
+
+/// How addresses and paths are grouped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Normal {
+    pub(super) ipv6_prefix: u8,
+    pub(super) path_depth: Option<NonZeroU8>,
+}
+
+impl<'a> Record<'a> {
+    #[inline]
+    pub(super) fn new(line: u64, instant: Instant, found: Found<'a>, normal: Normal) -> Self {
+        let (ip, forwarded) = (OnceCell::new(), OnceCell::new());
+        Record { line, instant, cost: 1.0, found, normal, ip, forwarded }
+    }
+
+    /// The number of its line, from 1.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// When: since the Unix epoch, or since whatever origin numbers in a log have.
+    #[inline]
+    pub fn time(&self) -> Time {
+        self.instant.time
+    }
+
+    /// Whether the log has whole seconds here, so that it may have been at any time in its second.
+    #[inline]
+    pub fn is_coarse(&self) -> bool {
+        self.instant.coarse
+    }
+
+    /// What it counts for.
+    #[inline]
+    pub fn cost(&self) -> f64 {
+        self.cost
+    }
+
+    /// The event.
+    pub fn event(&self) -> Event<'_> {
+        Event { time: self.instant.time, cost: self.cost, fields: self }
+    }
+
+    /// A standard field, as the log has it.
+    pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
+        match &self.found {
+            Found::Clf(clf) => clf.standard(standard),
+            Found::Exim(exim) => exim.standard(standard),
+            Found::Syslog(syslog) => syslog.standard(standard),
+            Found::Table(table) => table.standard(standard),
+        }
+    }
+
+    /// A field, as the log has it.
+    #[inline]
+    pub(super) fn raw(&self, name: &str) -> Option<&'a str> {
+        match &self.found {
+            Found::Clf(clf) => clf.value(name),
+            Found::Exim(exim) => exim.value(name),
+            Found::Syslog(syslog) => syslog.value(name),
+            Found::Table(table) => table.value(name),
+        }
+    }
+
+    #[inline]
+    fn address<'b>(&self, text: &'b str, made: &'b OnceCell<Option<Made>>) -> &'b str {
+        if address::is_plain(text) {
+            return text;
+        }
+        let made = made.get_or_init(|| address::canonical(text, self.normal.ipv6_prefix));
+        made.as_ref().map_or(text, Made::as_str)
+    }
+}
+
+impl Fields for Record<'_> {
+    #[inline]
+    fn value(&self, name: &str) -> Option<&str> {
+        let raw = self.raw(name)?;
+        Some(match name {
+            "ip" => self.address(raw, &self.ip),
+            "forwarded" => self.address(address::forwarded(raw)?, &self.forwarded),
+            "path" => {
+                let path = request::path(raw);
+                self.normal.path_depth.map_or(path, |depth| request::segments(path, depth))
+            }
+            _ => raw,
+        })
+    }
+}
+
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record")
+            .field("line", &self.line)
+            .field("instant", &self.instant)
+            .field("cost", &self.cost)
+            .field("found", &self.found)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,34 @@
+//! The first line of a request, and what a path is.
+
+use core::num::NonZeroU8;
+use memchr::memchr2;
+
+/// `GET` from `GET /path HTTP/1.1`; none where there is no target.
+pub(super) fn method(request: &str) -> Option<&str> {
+    request.split_once(' ').map(|(method, _)| method)
+}
+
+/// `/path?query` from `GET /path?query HTTP/1.1`. A target may have spaces, though it should not.
+pub(super) fn target(request: &str) -> Option<&str> {
+    let (_, rest) = request.split_once(' ')?;
+    Some(rest.rsplit_once(" HTTP/").map_or(rest, |(target, _)| target))
+}
+
+/// The path of a target: without the query, and without the scheme and the host that a request to a
+/// proxy has.
+pub(super) fn path(target: &str) -> &str {
+    let end = memchr2(b'?', b'#', target.as_bytes()).unwrap_or(target.len());
+    let path = target.get(..end).unwrap_or(target);
+    match path.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains('/') => {
+            rest.find('/').and_then(|slash| rest.get(slash..)).unwrap_or("/")
+        }
+        _ => path,
+    }
+}
+
+/// The first `depth` segments of a path: of `/a/b/c` and 2, `/a/b`.
+pub(super) fn segments(path: &str, depth: NonZeroU8) -> &str {
+    let mut ends = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
+    ends.nth(usize::from(depth.get()) - 1).and_then(|end| path.get(..end)).unwrap_or(path)
+}

@@ -1,0 +1,38 @@
+//! Events that own their fields, to be kept after their line is gone.
+
+use super::record::Record;
+use crate::event::{Event, Fields};
+use crate::time::Time;
+use std::sync::Arc;
+
+/// An event that was kept: its time and cost, and those of its fields that were wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// When.
+    pub time: Time,
+    /// What it counts for.
+    pub cost: f64,
+    /// The names of the fields, which the rows of a log share, and their values in the same order.
+    names: Arc<[String]>,
+    values: Box<[Option<Box<str>>]>,
+}
+
+impl Row {
+    /// Keeps the fields called `names` of an event.
+    pub fn new(record: &Record<'_>, names: &Arc<[String]>) -> Self {
+        let values = names.iter().map(|name| record.value(name).map(Box::from)).collect();
+        Row { time: record.time(), cost: record.cost(), names: Arc::clone(names), values }
+    }
+
+    /// The event.
+    pub fn event(&self) -> Event<'_> {
+        Event { time: self.time, cost: self.cost, fields: self }
+    }
+}
+
+impl Fields for Row {
+    fn value(&self, name: &str) -> Option<&str> {
+        let place = self.names.iter().position(|known| known == name)?;
+        self.values.get(place)?.as_deref()
+    }
+}

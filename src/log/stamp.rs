@@ -1,0 +1,222 @@
+//! Times of the calendar, as logs write them.
+//!
+//! | as in | written by |
+//! |---|---|
+//! | `10/Oct/2000:13:55:36 -0700` | Apache, nginx; also with decimals |
+//! | `2000-10-10T13:55:36.25-07:00` | RFC 3339, RFC 5424; also with `Z`, a comma, a space or slashes |
+//! | `2000-10-10 13:55:36.250 +0200` | Exim, with and without the decimals and the zone |
+//! | `Oct 10 13:55:36` | syslog by RFC 3164: without a year |
+//!
+//! A time without a zone is taken as UTC: what counts are differences. Decimals beyond a microsecond
+//! are cut, and a second 60 is the one after 59.
+//!
+//! Lines of one minute begin their times alike. So the date, the minute and the zone are compared
+//! with those of the line before, and where they are the same only the seconds are computed.
+
+use crate::civil::{Civil, Date, SECOND};
+use crate::time::Time;
+
+/// An instant that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Instant {
+    pub(super) time: Time,
+    /// It is written in whole seconds, so it may have been anywhere in its second.
+    pub(super) coarse: bool,
+}
+
+/// Reads times, and remembers the minute of the last one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stamps {
+    /// What the last time began with, up to the colon before its seconds, and its zone.
+    begin: Text<18>,
+    zone: Text<10>,
+    /// The beginning of that minute, in microseconds of UTC since the epoch.
+    minute: i64,
+    /// The year and the month of the last time that had no year.
+    of_year: Option<(i32, u8)>,
+    year: Year,
+}
+
+/// In which year a log begins whose times have none, as those of syslog by RFC 3164.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Year {
+    /// Some year with a 29 February: only differences count.
+    #[default]
+    Any,
+    /// In this one, from 0 to 9999; in another, no line has a time.
+    First(i32),
+    /// In the last one in which its first line is no more than a day later than this: than the
+    /// clock, or than the log's last change.
+    Before(Time),
+}
+
+impl Year {
+    /// The year of the first line.
+    fn of(self, month: u8, day: u8) -> i32 {
+        match self {
+            Year::Any => SOME_LEAP_YEAR,
+            Year::First(year) => year,
+            Year::Before(time) => {
+                let last = Date::at(Civil(time).date().since_epoch() + 1);
+                // A 29 February may be up to eight years ago, as from 1904 to 1896.
+                let mut years = (0..=8).map(|ago| last.year().saturating_sub(ago));
+                let fits = |year: &i32| Date::new(*year, month, day).is_ok_and(|date| date <= last);
+                years.find(fits).unwrap_or(last.year())
+            }
+        }
+    }
+}
+
+impl Stamps {
+    /// Nothing read so far; the first time without a year is of `year`.
+    pub(super) fn new(year: Year) -> Self {
+        Stamps { year, ..Stamps::default() }
+    }
+
+    /// Reads a time with a year.
+    #[inline]
+    pub(super) fn read(&mut self, text: &str) -> Option<Instant> {
+        let text = text.as_bytes();
+        let length = if text.get(2) == Some(&b'/') { 18 } else { 17 };
+        let (begin, rest) = text.split_at_checked(length)?;
+        let (seconds, rest) = rest.split_at_checked(2)?;
+        let seconds = two(seconds)?;
+        let (part, zone) = decimals(rest);
+        if !(self.begin.is(begin) && self.zone.is(zone)) {
+            self.minute = minute_of(begin)? - offset_of(zone)?;
+            (self.begin, self.zone) = (Text::of(begin)?, Text::of(zone)?);
+        }
+        let micros = part.unwrap_or(0);
+        let time = Time::from_micros(self.minute + seconds * SECOND + micros);
+        (seconds <= 60).then_some(Instant { time, coarse: part.is_none() })
+    }
+
+    /// Reads `Oct 10 13:55:36`, the time at the beginning of `text`, and what follows it.
+    ///
+    /// The year goes up by one where the month falls by more than one, as from December to January.
+    /// A line of the month before is only out of order, and so is a December in January.
+    pub(super) fn read_of_year<'a>(&mut self, text: &'a str) -> Option<(Instant, &'a str)> {
+        let (stamp, rest) = text.split_at_checked(15)?;
+        let stamp = stamp.as_bytes();
+        let (begin, seconds) = stamp.split_at_checked(13)?;
+        let seconds = two(seconds).filter(|seconds| *seconds <= 60)?;
+        if !self.begin.is(begin) {
+            let month = month_of(begin.get(..3)?)?;
+            let tens = if begin[4] == b' ' { b'0' } else { begin[4] };
+            let day = two(&[tens, begin[5]])? as u8;
+            let (year, last) = self.of_year.unwrap_or_else(|| (self.year.of(month, day), month));
+            let year = match i32::from(month) - i32::from(last) {
+                ..-1 => year + 1,
+                11.. => year - 1,
+                _ => year,
+            };
+            let date = Date::new(year, month, day).ok().filter(|_| (0..10_000).contains(&year))?;
+            self.minute = (date.since_epoch() * 1440 + minutes(&begin[6..])?) * 60 * SECOND;
+            (self.begin, self.of_year) = (Text::of(begin)?, Some((year, month)));
+        }
+        let time = Time::from_micros(self.minute + seconds * SECOND);
+        Some((Instant { time, coarse: true }, rest))
+    }
+}
+
+/// The year of times that have none and of which none is known: it has a 29 February.
+const SOME_LEAP_YEAR: i32 = 2000;
+
+/// The beginning of a minute in microseconds, from `10/Oct/2000:13:55:` or `2000-10-10T13:55:`.
+fn minute_of(begin: &[u8]) -> Option<i64> {
+    let (date, time) = match begin {
+        [d0, d1, b'/', m0, m1, m2, b'/', year @ .., b':', _, _, b':', _, _, b':'] => {
+            let day = two(&[*d0, *d1])?;
+            (Date::new(four(year)?, month_of(&[*m0, *m1, *m2])?, day as u8), &begin[11..])
+        }
+        [y0, y1, y2, y3, b'-' | b'/', m0, m1, b'-' | b'/', d0, d1, b'T' | b't' | b' ', ..] => {
+            let (month, day) = (two(&[*m0, *m1])?, two(&[*d0, *d1])?);
+            (Date::new(four(&[*y0, *y1, *y2, *y3])?, month as u8, day as u8), &begin[10..])
+        }
+        _ => return None,
+    };
+    Some((date.ok()?.since_epoch() * 1440 + minutes(time)?) * 60 * SECOND)
+}
+
+/// Minutes since midnight, from `?13:55:`.
+fn minutes(time: &[u8]) -> Option<i64> {
+    let [_, h0, h1, b':', m0, m1, b':'] = time else { return None };
+    let (hours, minutes) = (two(&[*h0, *h1])?, two(&[*m0, *m1])?);
+    (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
+}
+
+/// How far a zone is ahead of UTC, in microseconds: `Z`, `+0200`, `-07:00`, ` +0200` or nothing.
+fn offset_of(zone: &[u8]) -> Option<i64> {
+    let zone = zone.strip_prefix(b" ").unwrap_or(zone);
+    let (sign, digits) = match zone {
+        b"" | b"Z" | b"z" | b"UTC" | b"GMT" => return Some(0),
+        [b'+', digits @ ..] => (1, digits),
+        [b'-', digits @ ..] => (-1, digits),
+        _ => return None,
+    };
+    let (hours, minutes) = match digits {
+        [h0, h1] => (two(&[*h0, *h1])?, 0),
+        [h0, h1, m0, m1] | [h0, h1, b':', m0, m1] => (two(&[*h0, *h1])?, two(&[*m0, *m1])?),
+        _ => return None,
+    };
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60 * SECOND)
+}
+
+/// Microseconds from `.25` at the beginning of `text`, if it is there, and what follows.
+fn decimals(text: &[u8]) -> (Option<i64>, &[u8]) {
+    let Some((b'.' | b',', digits)) = text.split_first() else { return (None, text) };
+    let end = digits.iter().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
+    let (digits, rest) = digits.split_at(end);
+    if digits.is_empty() {
+        return (None, text);
+    }
+    let six = digits.iter().chain(&[b'0'; 6]).take(6);
+    (Some(six.fold(0, |n, digit| n * 10 + i64::from(digit - b'0'))), rest)
+}
+
+fn month_of(name: &[u8]) -> Option<u8> {
+    const MONTHS: [&[u8; 3]; 12] = [
+        b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov",
+        b"Dec",
+    ];
+    let place = MONTHS.iter().position(|month| month.as_slice() == name)?;
+    Some(place as u8 + 1)
+}
+
+#[inline]
+fn two(digits: &[u8]) -> Option<i64> {
+    let [tens, ones] = digits else { return None };
+    let both = tens.is_ascii_digit() && ones.is_ascii_digit();
+    both.then(|| i64::from(tens - b'0') * 10 + i64::from(ones - b'0'))
+}
+
+fn four(digits: &[u8]) -> Option<i32> {
+    let (century, years) = digits.split_at_checked(2)?;
+    Some((two(century)? * 100 + two(years)?) as i32)
+}
+
+/// A short text, kept where it is.
+#[derive(Clone, Copy, Debug)]
+struct Text<const MOST: usize> {
+    bytes: [u8; MOST],
+    length: usize,
+}
+
+impl<const MOST: usize> Text<MOST> {
+    fn of(text: &[u8]) -> Option<Self> {
+        let mut bytes = [0; MOST];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Text { bytes, length: text.len() })
+    }
+
+    #[inline]
+    fn is(&self, text: &[u8]) -> bool {
+        self.bytes.get(..self.length) == Some(text)
+    }
+}
+
+impl<const MOST: usize> Default for Text<MOST> {
+    fn default() -> Self {
+        Text { bytes: [0; MOST], length: 0 }
+    }
+}

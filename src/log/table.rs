@@ -1,0 +1,123 @@
+//! Lines of named values: those of JSON and CSV.
+
+use super::names::{STANDARDS, Standard};
+use core::ops::Range;
+
+/// Where a text is: in the line, or in what was made of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    from: u32,
+    to: u32,
+    made: bool,
+}
+
+impl Span {
+    pub(super) const EMPTY: Span = Span { from: 0, to: 0, made: false };
+
+    // Lines are far shorter than 4 GiB, and what is made of them too.
+    pub(super) fn of_line(from: usize, to: usize) -> Self {
+        Span { from: from as u32, to: to as u32, made: false }
+    }
+
+    pub(super) fn of_made(from: usize, to: usize) -> Self {
+        Span { from: from as u32, to: to as u32, made: true }
+    }
+
+    pub(super) fn len(self) -> usize {
+        (self.to - self.from) as usize
+    }
+
+    /// Where it is in what was made, if it is there.
+    pub(super) fn of_made_range(self) -> Option<Range<usize>> {
+        self.made.then_some(self.from as usize..self.to as usize)
+    }
+
+    #[inline]
+    pub(super) fn text<'a>(self, line: &'a str, made: &'a str) -> &'a str {
+        let text = if self.made { made } else { line };
+        text.get(self.from as usize..self.to as usize).unwrap_or("")
+    }
+}
+
+/// A number for each standard field, such as which value it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places([u16; STANDARDS]);
+
+impl Places {
+    #[inline]
+    pub(super) fn get(&self, standard: Standard) -> Option<u16> {
+        self.0.get(standard as usize).copied().filter(|place| *place != u16::MAX)
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, standard: Standard, place: u16) {
+        if let Some(known) = self.0.get_mut(standard as usize) {
+            *known = place;
+        }
+    }
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Places([u16::MAX; STANDARDS])
+    }
+}
+
+/// A line: values and their names.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Table<'a> {
+    pub(super) line: &'a str,
+    pub(super) made: &'a str,
+    pub(super) names: Names<'a>,
+    pub(super) values: &'a [Span],
+    /// Which value is which standard field.
+    pub(super) places: &'a Places,
+}
+
+/// Names in the order of their values.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Names<'a> {
+    OfLine(&'a [Span]),
+    Header(&'a [String]),
+}
+
+impl<'a> Table<'a> {
+    /// The text of a field. Of a name that comes twice, the first counts.
+    pub(super) fn value(&self, name: &str) -> Option<&'a str> {
+        match Standard::of(name) {
+            Some(standard) => self.standard(standard),
+            None => {
+                let named = |i: &usize| self.name(*i) == Some(name);
+                (0..self.values.len()).find(named).and_then(|i| self.at(i))
+            }
+        }
+    }
+
+    pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
+        if let Some(place) = self.places.get(standard) {
+            return self.at(place.into()).filter(|text| *text != "-");
+        }
+        let request = self.places.get(Standard::Request).and_then(|place| self.at(place.into()))?;
+        match standard {
+            Standard::Method => super::request::method(request),
+            Standard::Path => super::request::target(request),
+            _ => None,
+        }
+    }
+
+    /// The name that a standard field has in this line.
+    pub(super) fn name_of(&self, standard: Standard) -> Option<&'a str> {
+        self.name(self.places.get(standard)?.into())
+    }
+
+    fn name(&self, at: usize) -> Option<&'a str> {
+        match self.names {
+            Names::OfLine(names) => names.get(at).map(|name| name.text(self.line, self.made)),
+            Names::Header(names) => names.get(at).map(String::as_str),
+        }
+    }
+
+    fn at(&self, at: usize) -> Option<&'a str> {
+        self.values.get(at).map(|value| value.text(self.line, self.made))
+    }
+}

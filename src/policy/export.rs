@@ -1,0 +1,218 @@
+//! Configuration to paste: a policy in the words of a server.
+//!
+//! ```
+//! use ratescope::Policy;
+//! use ratescope::policy::export::Target;
+//!
+//! let policy: Policy = "nginx 1/1m burst 5 nodelay per ip".parse()?;
+//! let written = Target::Nginx.configure(&policy)?;
+//! assert!(written.text.contains("limit_req zone=limit1 burst=5 nodelay;"));
+//! assert_eq!(written.warnings, [
+//!     "nginx keeps 1r/m in whole thousandths a second, and so as 0.96 a minute",
+//! ]);
+//!
+//! // What a server cannot say is an error.
+//! let error = Target::Haproxy.configure(&policy).unwrap_err();
+//! assert_eq!(error.to_string(), "HAProxy cannot say \"nginx 1/1m burst 5 nodelay per ip\": \
+//!     it counts in windows of its own; write a limit such as haproxy 20/10s");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A limit is written for a server when the server decides as the limiter does; where it does so
+//! only nearly, or surprises, a warning says how. Nothing is approximated in silence.
+//!
+//! # Keys
+//! | field | what it is |
+//! |---|---|
+//! | `ip`, `address` | the whole address of the client, as the server sees it |
+//! | `host`, `path`, `method` | of the request |
+//! | `user` | the name that a client gives or has proved, where the server knows it |
+//! | `agent`, `referer` | the request headers `User-Agent` and `Referer` |
+//! | any other | the request header of that name |
+//!
+//! In Exim `ip`, `host`, `helo`, `sender` and `user` (or `auth`) are those of the message.
+
+mod caddy;
+mod cloudflare;
+mod descriptors;
+mod envoy;
+mod exim;
+mod field;
+mod haproxy;
+mod nginx;
+mod rust;
+mod traefik;
+
+use super::{Limit, Policy};
+use crate::text::ParseError;
+use core::fmt;
+use core::str::FromStr;
+
+/// What a configuration is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Target {
+    /// Exim: conditions of an ACL.
+    Exim,
+    /// nginx: `limit_req`.
+    Nginx,
+    /// HAProxy: stick tables and rules of a frontend.
+    Haproxy,
+    /// Envoy: the filter `local_ratelimit`.
+    Envoy,
+    /// The rate limit service of Lyft, which Envoy asks: its descriptors.
+    Descriptors,
+    /// Caddy with the plugin `mholt/caddy-ratelimit`.
+    Caddy,
+    /// Traefik: a middleware.
+    Traefik,
+    /// Cloudflare: a rule with its expression, as its API takes it.
+    Cloudflare,
+    /// Rust code with this crate.
+    Rust,
+}
+
+/// A configuration, and what is to be known about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Configuration {
+    /// The text to paste; its comments say where.
+    pub text: String,
+    /// Where the server differs from the policy or surprises, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Why a target cannot say a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CannotSay {
+    target: Target,
+    limit: Option<String>,
+    problem: String,
+}
+
+impl Target {
+    /// Every target.
+    pub const ALL: [Target; 9] = [
+        Target::Exim,
+        Target::Nginx,
+        Target::Haproxy,
+        Target::Envoy,
+        Target::Descriptors,
+        Target::Caddy,
+        Target::Traefik,
+        Target::Cloudflare,
+        Target::Rust,
+    ];
+
+    /// Writes `policy` in the words of the target.
+    ///
+    /// # Errors
+    /// When the target has no words for it.
+    pub fn configure(self, policy: &Policy) -> Result<Configuration, CannotSay> {
+        let limits = policy.limits();
+        let mut notes = Notes::default();
+        let text = match self {
+            Target::Exim => exim::write(limits, &mut notes),
+            Target::Nginx => nginx::write(limits, &mut notes),
+            Target::Haproxy => haproxy::write(limits, &mut notes),
+            Target::Envoy => envoy::write(limits, &mut notes),
+            Target::Descriptors => descriptors::write(limits, &mut notes),
+            Target::Caddy => caddy::write(limits, &mut notes),
+            Target::Traefik => traefik::write(limits, &mut notes),
+            Target::Cloudflare => cloudflare::write(limits, &mut notes),
+            Target::Rust => Ok(rust::write(policy)),
+        };
+        let cannot = |(limit, problem)| CannotSay { target: self, limit, problem };
+        text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
+    }
+
+    /// The word for it, and its name.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Target::Exim => ("exim", "Exim"),
+            Target::Nginx => ("nginx", "nginx"),
+            Target::Haproxy => ("haproxy", "HAProxy"),
+            Target::Envoy => ("envoy", "Envoy"),
+            Target::Descriptors => ("descriptors", "the rate limit service"),
+            Target::Caddy => ("caddy", "Caddy"),
+            Target::Traefik => ("traefik", "Traefik"),
+            Target::Cloudflare => ("cloudflare", "Cloudflare"),
+            Target::Rust => ("rust", "Rust"),
+        }
+    }
+}
+
+/// The text, or the limit that cannot be said, if it is one, and why.
+type Written = Result<String, (Option<String>, String)>;
+
+/// The warnings so far. What was said is not said again.
+#[derive(Debug, Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn add(&mut self, warning: impl Into<String>) {
+        let warning = warning.into();
+        if !self.0.contains(&warning) {
+            self.0.push(warning);
+        }
+    }
+
+    /// That a limiter is written as a server's own, which is nearly the same.
+    fn instead(&mut self, limit: &Limit, own: &impl fmt::Display, difference: &str) {
+        self.add(format!("{} is written as \"{own}\", {difference}", limit.limiter));
+    }
+}
+
+/// Each limit with its number from 1, written by `write`.
+fn each(
+    limits: &[Limit],
+    mut write: impl FnMut(usize, &Limit) -> Result<String, String>,
+) -> Written {
+    let numbered = (1..).zip(limits);
+    let written = numbered
+        .map(|(n, limit)| write(n, limit).map_err(|problem| (Some(limit.to_string()), problem)));
+    written.collect()
+}
+
+/// As in `nginx`.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.names().0)
+    }
+}
+
+impl FromStr for Target {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let known = Target::ALL.iter().find(|target| target.names().0 == text);
+        known.copied().ok_or_else(|| {
+            let names = Target::ALL.map(|target| target.names().0).join(", ");
+            ParseError::whole(text, format!("not a target; write one of {names}"))
+        })
+    }
+}
+
+impl CannotSay {
+    /// What cannot say it.
+    pub const fn target(&self) -> Target {
+        self.target
+    }
+
+    /// What the target lacks, and what would be right.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+}
+
+impl fmt::Display for CannotSay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot say ", self.target.names().1)?;
+        match &self.limit {
+            Some(limit) => write!(f, "\"{limit}\": {}", self.problem),
+            None => write!(f, "these limits together: {}", self.problem),
+        }
+    }
+}
+
+impl core::error::Error for CannotSay {}

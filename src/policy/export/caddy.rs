@@ -1,0 +1,78 @@
+//! Caddy, with the plugin `mholt/caddy-ratelimit`: a log of each key's last events.
+//!
+//! Source: its `caddyfile.go`, `handler.go` and `ringbuffer.go`.
+
+use super::field::{Field, fields, joined};
+use super::{Notes, Written, each};
+use crate::limit::any::AnyLimiter;
+use crate::policy::{Limit, Per};
+use crate::text::Decimal;
+use crate::time::Span;
+
+pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+    let zones = each(limits, |n, limit| {
+        let AnyLimiter::SlidingLog(log) = &limit.limiter else {
+            let problem = "its plugin keeps a log only; write a limit such as sliding-log 10/1m";
+            return Err(problem.to_owned());
+        };
+        let count = log.limit().count();
+        if count < 1.0 || count != libm::floor(count) {
+            return Err("its events are a whole number from 1".to_owned());
+        }
+        let (key, count) = (key(&limit.per, notes)?, Decimal(count));
+        let window = duration(log.limit().per())?;
+        Ok(format!(
+            "\tzone limit{n} {{\n\t\tkey {key}\n\t\twindow {window}\n\t\tevents {count}\n\t}}\n"
+        ))
+    })?;
+    if limits.len() > 1 {
+        notes.add(
+            "Caddy asks one zone after the other: a request that a later one refuses has \
+                   counted in those before",
+        );
+    }
+    Ok(format!(
+        "# In a site, with the plugin github.com/mholt/caddy-ratelimit and, in the global options,\n\
+         # order rate_limit before basic_auth:\nrate_limit {{\n{zones}}}\n"
+    ))
+}
+
+/// A span as Go reads it.
+///
+/// # Errors
+/// When it is not a whole number of microseconds.
+pub(super) fn duration(span: Span) -> Result<String, String> {
+    for (unit, per_second) in [("s", 1.0), ("ms", 1e3), ("us", 1e6)] {
+        let number = libm::round(span.secs() * per_second);
+        if number / per_second == span.secs() {
+            return Ok(format!("{}{unit}", Decimal(number)));
+        }
+    }
+    Err("its periods are whole microseconds".to_owned())
+}
+
+fn key(per: &Per, notes: &mut Notes) -> Result<String, String> {
+    let fields = fields(per)?;
+    joined(&fields).into_iter().for_each(|note| notes.add(note));
+    let names: Vec<String> = fields.iter().map(|field| name(field, notes)).collect();
+    Ok(match names.as_slice() {
+        [] => "all".to_owned(),
+        [one] => one.clone(),
+        _ => format!("\"{}\"", names.join(" ")),
+    })
+}
+
+fn name(field: &Field, notes: &mut Notes) -> String {
+    let name = match field {
+        Field::Ip => "remote.host",
+        Field::Host => "host",
+        Field::Path => "uri.path",
+        Field::Method => "method",
+        Field::User => {
+            notes.add("Caddy knows the user only after basic_auth: order rate_limit after it");
+            return "{http.auth.user.id}".to_owned();
+        }
+        Field::Header(header) => return format!("{{http.request.header.{header}}}"),
+    };
+    format!("{{http.request.{name}}}")
+}

@@ -1,0 +1,67 @@
+//! The rate limit service that Envoy asks: descriptors, and the actions that make them.
+//!
+//! Source: `envoyproxy/ratelimit`, README, "The rate limit service configuration": a fixed window of
+//! a unit of the clock, in UTC.
+
+use super::envoy::{actions, entries};
+use super::{Notes, Written, each};
+use crate::limit::any::AnyLimiter;
+use crate::policy::Limit;
+use crate::rate::Rate;
+use crate::text::Decimal;
+
+/// The units, in seconds.
+const UNITS: [(&str, f64); 4] =
+    [("second", 1.0), ("minute", 60.0), ("hour", 3600.0), ("day", 86_400.0)];
+
+pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+    let mut rate_limits = String::new();
+    let descriptors = each(limits, |n, limit| {
+        let AnyLimiter::FixedWindow(window) = &limit.limiter else {
+            let problem = "it has fixed windows only; write a limit such as 10/1m";
+            return Err(problem.to_owned());
+        };
+        let unit = unit(window.limit())?;
+        let entries = entries(&limit.per, (limits.len() > 1).then_some(n), notes)?;
+        rate_limits += &actions(&entries, "# ");
+        let mut text = String::new();
+        for (depth, entry) in entries.iter().enumerate() {
+            let indent = "  ".repeat(depth);
+            if depth > 0 {
+                text += &format!("{indent}descriptors:\n");
+            }
+            text += &format!("{indent}- key: {}\n", entry.key());
+            if let Some(value) = entry.value() {
+                text += &format!("{indent}  value: {value}\n");
+            }
+        }
+        if entries.iter().filter(|entry| entry.value().is_none()).count() > 1 {
+            notes.add(
+                "the service joins the values of a key by _ and does not escape it: values with _ \
+                 in them may make the same key",
+            );
+        }
+        let indent = "  ".repeat(entries.len());
+        let count = Decimal(window.limit().count());
+        Ok(format!("{text}{indent}rate_limit: {{ unit: {unit}, requests_per_unit: {count} }}\n"))
+    })?;
+    if limits.len() > 1 {
+        notes.add("the service counts a request in every limit, also when another refuses it");
+    }
+    Ok(format!(
+        "domain: ratescope\ndescriptors:\n{descriptors}\
+         \n# In the route of Envoy, whose filter has the domain ratescope:\n# rate_limits:\n\
+         {rate_limits}"
+    ))
+}
+
+fn unit(limit: Rate) -> Result<&'static str, String> {
+    let (count, secs) = (limit.count(), limit.per().secs());
+    let whole = count == libm::floor(count) && count <= f64::from(u32::MAX);
+    let unit = UNITS.iter().find(|(_, length)| *length == secs);
+    match unit {
+        Some((name, _)) if whole => Ok(name),
+        Some(_) => Err("its limits are whole numbers below 2^32".to_owned()),
+        None => Err("its windows are 1s, 1m, 1h or 1d".to_owned()),
+    }
+}

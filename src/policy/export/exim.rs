@@ -1,0 +1,58 @@
+//! Exim: `ratelimit` conditions of an ACL.
+//!
+//! Source: Exim specification, chapter "Access control lists", section "Rate limiting incoming
+//! messages", and `acl_ratelimit` in its source. There the condition is split at `/` after it was
+//! expanded, and a part that is the name of an option is one: so what a sender chose goes into the
+//! key as a digest.
+
+use super::{Notes, Written, each};
+use crate::limit::any::AnyLimiter;
+use crate::policy::{Limit, Per};
+use crate::text::Decimal;
+
+pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+    let statements = each(limits, |n, limit| {
+        let AnyLimiter::Exim(exim) = &limit.limiter else {
+            let problem = "it measures a rate of its own; write a limit such as exim 10/1m strict";
+            return Err(problem.to_owned());
+        };
+        let per = exim.limit.per();
+        if per.secs() != libm::floor(per.secs()) {
+            return Err("its periods are whole seconds".to_owned());
+        }
+        let number = (limits.len() > 1).then(|| format!("limit{n}"));
+        let parts = number.into_iter().map(Ok).chain(parts(&limit.per));
+        let key = parts.collect::<Result<Vec<String>, String>>()?.join(" / ");
+        let (count, mode) = (Decimal(exim.limit.count()), exim.mode);
+        Ok(format!(
+            "deny\n  message   = $sender_rate in $sender_rate_period is over the limit of \
+             $sender_rate_limit\n  ratelimit = {count} / {per} / per_mail / {mode} / {key}\n"
+        ))
+    })?;
+    if limits.len() > 1 {
+        notes.add(
+            "Exim reads one statement after the other: a message that a later limit refuses has \
+             counted in the earlier ones, and one that an earlier limit refuses does not count in \
+             the later",
+        );
+    }
+    Ok(format!("# In the ACL of acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data:\n{statements}"))
+}
+
+/// The parts of the key.
+fn parts(per: &Per) -> impl Iterator<Item = Result<String, String>> {
+    let all = per.fields().is_empty().then(|| Ok("all".to_owned()));
+    all.into_iter().chain(per.fields().iter().map(|name| part(name)))
+}
+
+fn part(name: &str) -> Result<String, String> {
+    let digest = |variable: &str| Ok(format!("${{md5:${variable}}}"));
+    match name {
+        "ip" | "address" => Ok("$sender_host_address".to_owned()),
+        "user" | "auth" => digest("authenticated_id"),
+        "sender" => digest("sender_address"),
+        "host" => digest("sender_host_name"),
+        "helo" => digest("sender_helo_name"),
+        _ => Err(format!("it knows no {name}; the fields are ip, user, sender, host and helo")),
+    }
+}

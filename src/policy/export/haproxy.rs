@@ -1,0 +1,119 @@
+//! HAProxy: a stick table for each limit, and the rules that count and read.
+//!
+//! Source: HAProxy configuration manual, "stick-table", "http-request track-sc" and "sc-inc-gpc0".
+//! Every limit is asked before any counts that counts the allowed, so that these count in all or in
+//! none; those that count all do so first.
+
+use super::field::{Field, fields, joined, no_user};
+use super::{Notes, Written, each};
+use crate::limit::any::AnyLimiter;
+use crate::limit::haproxy::{Counts, Haproxy};
+use crate::policy::{Limit, Per};
+use crate::text::Decimal;
+
+/// How many counters follow a request, unless HAProxy is built or told to have more.
+const COUNTERS: usize = 3;
+
+/// The longest that a table keeps an entry, in milliseconds.
+const LONGEST: f64 = i32::MAX as f64;
+
+pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+    if limits.len() > COUNTERS {
+        let problem = "it follows three keys of a request at most, unless it is told otherwise";
+        return Err((None, problem.to_owned()));
+    }
+    let (mut tracks, mut denies, mut counts) = (String::new(), String::new(), String::new());
+    let tables = each(limits, |n, limit| {
+        let AnyLimiter::Haproxy(own) = &limit.limiter else {
+            let problem = "it counts in windows of its own; write a limit such as haproxy 20/10s";
+            return Err(problem.to_owned());
+        };
+        let key = Key::new(&limit.per, n, notes)?;
+        let (sc, most) = (n - 1, Decimal(own.limit().count()));
+        let rule = |text: &str| format!("  http-request {text}\n");
+        if let Some(set) = &key.set {
+            tracks += &rule(set);
+        }
+        tracks += &rule(&format!("track-sc{sc} {} table limit{n}", key.track));
+        let condition = match own.counts() {
+            Counts::All => format!("sc_http_req_rate({sc}) gt {most}"),
+            Counts::Allowed => format!("sc_gpc0_rate({sc}) ge {most}"),
+        };
+        denies += &rule(&format!("deny deny_status 429 if {{ {condition} }}"));
+        if own.counts() == Counts::Allowed {
+            counts += &rule(&format!("sc-inc-gpc0({sc})"));
+        }
+        warn(own, notes);
+        table(n, own, key.kind)
+    })?;
+    Ok(format!("{tables}# In the frontend:\n{tracks}{denies}{counts}"))
+}
+
+fn table(n: usize, own: &Haproxy, kind: &str) -> Result<String, String> {
+    let millis = libm::round(own.limit().per().secs() * 1e3);
+    if 2.0 * millis + 1000.0 > LONGEST {
+        return Err(
+            "it keeps an entry for 24.8 days at most, and two periods are longer".to_owned()
+        );
+    }
+    // A count is read as it was for up to a millisecond beyond two periods.
+    let (period, expire) = (Decimal(millis), Decimal(2.0 * millis + 1000.0));
+    let store = match own.counts() {
+        Counts::All => format!("http_req_rate({period}ms)"),
+        Counts::Allowed => format!("gpc0,gpc0_rate({period}ms)"),
+    };
+    Ok(format!(
+        "backend limit{n}\n  stick-table type {kind} size 100k expire {expire}ms store {store}\n\n"
+    ))
+}
+
+fn warn(own: &Haproxy, notes: &mut Notes) {
+    let limit = own.limit();
+    if own.counts() == Counts::Allowed && limit.count() == 1.0 {
+        let secs = limit.per().secs();
+        notes.add(format!(
+            "HAProxy does not let a count of 1 fade: 1 in {}s lets one through each {}s",
+            Decimal(secs),
+            Decimal(2.0 * secs)
+        ));
+    }
+}
+
+/// What a table is keyed by: its type, what to follow, and what to set before that.
+struct Key {
+    kind: &'static str,
+    track: String,
+    set: Option<String>,
+}
+
+impl Key {
+    fn new(per: &Per, n: usize, notes: &mut Notes) -> Result<Self, String> {
+        let fields = fields(per)?;
+        joined(&fields).into_iter().for_each(|note| notes.add(note));
+        if fields == [Field::Ip] {
+            return Ok(Key { kind: "ipv6", track: "src".to_owned(), set: None });
+        }
+        if fields.is_empty() {
+            return Ok(Key { kind: "integer", track: "int(0)".to_owned(), set: None });
+        }
+        let names = fields.iter().map(name).collect::<Result<Vec<_>, _>>()?;
+        // By a digest, as a text would be cut at the length of the table, and one that is missing
+        // would not be counted.
+        Ok(Key {
+            kind: "binary len 20",
+            track: format!("var(txn.limit{n}),sha1"),
+            set: Some(format!("set-var-fmt(txn.limit{n}) \"{}\"", names.join(" "))),
+        })
+    }
+}
+
+fn name(field: &Field) -> Result<String, String> {
+    Ok(match field {
+        Field::Ip => "%[src]".to_owned(),
+        Field::Host => "%[req.fhdr(host)]".to_owned(),
+        Field::Path => "%[path]".to_owned(),
+        Field::Method => "%[method]".to_owned(),
+        Field::User => return Err(no_user()),
+        Field::Header(header) => format!("%[req.fhdr({header})]"),
+    })
+}

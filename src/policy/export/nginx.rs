@@ -1,0 +1,131 @@
+//! nginx: `limit_req_zone` and `limit_req`.
+//!
+//! Source: nginx, "Module ngx_http_limit_req_module", and its source. Several `limit_req` in one
+//! place are asked first and counted then, all or none, as a policy is.
+
+use super::field::{Field, fields, joined};
+use super::{Notes, Written, each};
+use crate::limit::any::AnyLimiter;
+use crate::limit::nginx::{Delay, Nginx};
+use crate::policy::{Limit, Per};
+use crate::rate::Rate;
+use crate::text::Decimal;
+use crate::time::Span;
+
+pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+    let mut uses = String::new();
+    let zones = each(limits, |n, limit| {
+        let nginx = own(limit, notes)?;
+        let key = key(&limit.per, notes)?;
+        warn(&nginx, notes);
+        uses += &format!("limit_req zone=limit{n}{};\n", words(&nginx));
+        let unit = unit(&nginx);
+        let count = Decimal(nginx.rate().count());
+        Ok(format!("limit_req_zone {key} zone=limit{n}:10m rate={count}r/{unit};\n"))
+    })?;
+    Ok(format!(
+        "# In the http block:\n{zones}\n# In a server or location block:\n{uses}limit_req_status 429;\n"
+    ))
+}
+
+/// The limiter of nginx that decides as the limit does.
+fn own(limit: &Limit, notes: &mut Notes) -> Result<Nginx, String> {
+    let (rate, size, delay) = match &limit.limiter {
+        AnyLimiter::Nginx(nginx) => return Ok(*nginx),
+        AnyLimiter::TokenBucket(bucket) => (bucket.rate(), bucket.burst(), Delay::Never),
+        AnyLimiter::Gcra(bucket) => (bucket.rate(), bucket.burst(), Delay::Never),
+        AnyLimiter::LeakyBucket(bucket) => (bucket.rate(), bucket.queue(), Delay::Beyond(0)),
+        _ => {
+            let problem =
+                "it has a bucket only; write a limit such as nginx 10/1s burst 20 nodelay";
+            return Err(problem.to_owned());
+        }
+    };
+    if size < 1.0 || size != libm::floor(size) {
+        return Err("its burst is a whole number of events".to_owned());
+    }
+    let nginx = Nginx::new(whole_rate(rate)?, size as u64 - 1, delay).map_err(|e| e.to_string())?;
+    notes.instead(limit, &nginx, "which counts in whole milliseconds and thousandths");
+    Ok(nginx)
+}
+
+/// The rate as a whole number a second or else a minute.
+fn whole_rate(rate: Rate) -> Result<Rate, String> {
+    for per in [Span::seconds(1), Span::minutes(1)] {
+        let count = rate.count() * (per.secs() / rate.per().secs());
+        let whole = libm::round(count);
+        if whole >= 1.0 && (count - whole).abs() < count * 1e-12 {
+            return Rate::new(whole, per).map_err(|e| e.to_string());
+        }
+    }
+    let minute = Decimal(libm::round(rate.per_second() * 60e6) / 1e6);
+    Err(format!("its rates are whole numbers a second or a minute, and this is {minute} a minute"))
+}
+
+fn unit(nginx: &Nginx) -> &'static str {
+    if nginx.rate().per() == Span::seconds(1) { "s" } else { "m" }
+}
+
+/// The words after the zone.
+fn words(nginx: &Nginx) -> String {
+    let burst = match nginx.burst() {
+        0 => String::new(),
+        burst => format!(" burst={burst}"),
+    };
+    match nginx.delay() {
+        Delay::Beyond(0) => burst,
+        Delay::Beyond(first) => format!("{burst} delay={first}"),
+        Delay::Never => burst + " nodelay",
+    }
+}
+
+fn warn(nginx: &Nginx, notes: &mut Notes) {
+    let (count, per) = (nginx.rate().count(), nginx.rate().per().secs());
+    let kept = libm::round(nginx.per_second() * per * 1e3) / 1e3;
+    if kept != count {
+        notes.add(format!(
+            "nginx keeps {}r/m in whole thousandths a second, and so as {} a minute",
+            Decimal(count),
+            Decimal(kept)
+        ));
+    }
+    if nginx.burst() == 0 {
+        let gap = libm::ceil(1e3 / nginx.per_second());
+        notes.add(format!(
+            "without a burst, the second of two requests within {}ms is refused, whatever came \
+             before",
+            Decimal(gap)
+        ));
+    }
+}
+
+/// What the requests are told apart by. An empty key would not be limited at all.
+fn key(per: &Per, notes: &mut Notes) -> Result<String, String> {
+    let fields = fields(per)?;
+    joined(&fields).into_iter().for_each(|note| notes.add(note));
+    if fields.contains(&Field::User) {
+        notes.add(
+            "nginx limits before it checks passwords: $remote_user is the name that a client \
+             gives, and a client that gives others evades the limit",
+        );
+    }
+    let names: Vec<String> = fields.iter().map(name).collect();
+    Ok(match fields.as_slice() {
+        [] => "all".to_owned(),
+        [Field::Ip] => "$binary_remote_addr".to_owned(),
+        [Field::Host | Field::Path | Field::Method] => names.concat(),
+        [_] => format!("\"={}\"", names.concat()),
+        _ => format!("\"{}\"", names.join(" ")),
+    })
+}
+
+fn name(field: &Field) -> String {
+    match field {
+        Field::Ip => "$remote_addr".to_owned(),
+        Field::Host => "$host".to_owned(),
+        Field::Path => "$uri".to_owned(),
+        Field::Method => "$request_method".to_owned(),
+        Field::User => "$remote_user".to_owned(),
+        Field::Header(header) => format!("$http_{}", header.replace('-', "_")),
+    }
+}

@@ -1,0 +1,83 @@
+//! Traefik: the middleware `rateLimit`, a token bucket that lets a request wait a little.
+//!
+//! Source: Traefik 2 and 3, "RateLimit", and `pkg/middlewares/ratelimiter/rate_limiter.go`.
+
+use super::caddy::duration;
+use super::field::{Field, fields, no_user};
+use super::{Notes, Written, each};
+use crate::limit::any::AnyLimiter;
+use crate::policy::{Limit, Per};
+use crate::rate::Rate;
+use crate::text::Decimal;
+
+pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+    let middlewares = each(limits, |n, limit| {
+        let (rate, burst) = match &limit.limiter {
+            AnyLimiter::TokenBucket(bucket) => (bucket.rate(), bucket.burst()),
+            AnyLimiter::Gcra(bucket) => (bucket.rate(), bucket.burst()),
+            _ => {
+                let problem =
+                    "it has a token bucket only; write a limit such as token-bucket 10/1s burst 20";
+                return Err(problem.to_owned());
+            }
+        };
+        let whole = |number: f64| number >= 1.0 && number == libm::floor(number);
+        if !whole(rate.count()) || !whole(burst) {
+            return Err("its average and burst are whole numbers from 1".to_owned());
+        }
+        check_memory(rate, burst)?;
+        let wait = longest_wait(rate);
+        notes.add(format!(
+            "Traefik lets a request that comes up to {}ms before its token wait for it, and pass",
+            Decimal(wait * 1e3)
+        ));
+        let (average, period, burst) =
+            (Decimal(rate.count()), duration(rate.per())?, Decimal(burst));
+        let source = source(&limit.per)?;
+        Ok(format!(
+            "    limit{n}:\n      rateLimit:\n        average: {average}\n        period: {period}\n\
+             \x20       burst: {burst}\n        sourceCriterion:\n          {source}\n"
+        ))
+    })?;
+    if limits.len() > 1 {
+        notes.add(
+            "each middleware counts for itself: a request that a later one refuses has \
+                   counted in those before",
+        );
+    }
+    notes.add("Traefik keeps 65,536 senders, and forgets one for another");
+    Ok(format!("http:\n  middlewares:\n{middlewares}"))
+}
+
+/// A sender that is silent for some seconds is forgotten, and what it took with it: for so long as
+/// one token takes at a rate below one a second, and one second more; or for two.
+fn check_memory(rate: Rate, burst: f64) -> Result<(), String> {
+    let a_second = rate.per_second();
+    let kept = if a_second >= 1.0 { 2.0 } else { 1.0 + libm::floor(1.0 / a_second) };
+    let most = libm::floor(kept * a_second);
+    if burst <= most {
+        return Ok(());
+    }
+    Err(format!(
+        "it forgets a sender that is silent for {}s, and lets the whole burst through again, which \
+         takes longer to come back; at this rate the burst is {} at most",
+        Decimal(kept),
+        Decimal(most)
+    ))
+}
+
+/// How long a request may wait for its token, in seconds.
+fn longest_wait(rate: Rate) -> f64 {
+    let a_second = rate.per_second();
+    if a_second < 1.0 { 0.5 } else { libm::floor(1e9 / (libm::floor(a_second) * 2.0)) / 1e9 }
+}
+
+fn source(per: &Per) -> Result<String, String> {
+    match fields(per)?.as_slice() {
+        [Field::Ip] => Ok("ipStrategy: {}".to_owned()),
+        [Field::Host] => Ok("requestHost: true".to_owned()),
+        [Field::Header(header)] => Ok(format!("requestHeaderName: {header}")),
+        [Field::User] => Err(no_user()),
+        _ => Err("its keys are the address, the host or a header, and one of them only".to_owned()),
+    }
+}

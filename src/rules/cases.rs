@@ -1,0 +1,297 @@
+//! Tests of rules: events with their times, and what is expected of each.
+//!
+//! ```yaml
+//! tests:
+//!   - name: five marketing messages a day to a number
+//!     events:
+//!       - at: 0
+//!         fields: {message_type: marketing, to_number: 2061234567}
+//!         times: 5
+//!         every: 1s
+//!         expect: allowed
+//!       - at: 10s
+//!         fields: {message_type: marketing, to_number: 2061234567}
+//!         expect: refused
+//!         by: messaging:message_type=marketing,to_number
+//! ```
+//!
+//! | key | meaning |
+//! |---|---|
+//! | `at` | the time, in seconds or as a span such as `1m30s`; that of the event before it, unless it says |
+//! | `fields` | names and texts; a number is a text, too |
+//! | `cost` | 1, unless it says |
+//! | `times`, `every` | so many of them, so far apart |
+//! | `load` | that of the service from then on, as in `80%`; a test has one, too, to begin with |
+//! | `expect` | `allowed` within the limit, `softly` beyond it, or `refused` |
+//! | `by` | the name of the rule that decided, its own or that which the file gives it, or `none` |
+//! | `wait` | how long it stands in a queue |
+//! | `retry_after` | when it would pass: a span, or `never` |
+//! | `shadow` | which shadows would refuse it, as a list of the names of all of them, or `none` |
+//!
+//! Source: the unit tests of rules in Prometheus (`promtool test rules`): time is virtual, keys are
+//! strict, and a failure says what was expected and what came. Each test begins with nothing
+//! remembered.
+
+mod run;
+
+pub use run::Failure;
+
+use super::error::At;
+use super::reader::{Form, Map, Reader};
+use super::yaml::{self, Node};
+use super::{Load, RulesError};
+use crate::limit::MAX_COST;
+use crate::text::{ParseError, number};
+use crate::time::{Span, Time};
+
+const FILE: Form = Form { what: "a file of tests", keys: &["tests"] };
+
+const TEST: Form = Form { what: "a test", keys: &["name", "load", "events"] };
+
+const EVENT: Form = Form {
+    what: "an event",
+    keys: &[
+        "at",
+        "fields",
+        "cost",
+        "load",
+        "times",
+        "every",
+        "expect",
+        "by",
+        "wait",
+        "retry_after",
+        "shadow",
+    ],
+};
+
+/// The most events in a file of tests.
+const MOST: u32 = 10_000_000;
+
+/// The tests of a file.
+#[derive(Clone, Debug)]
+pub struct Cases {
+    pub(super) file: String,
+    pub(super) tests: Vec<Test>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Test {
+    pub(super) name: String,
+    pub(super) load: Option<Load>,
+    pub(super) events: Vec<Step>,
+}
+
+/// An event, perhaps several times, and what is expected of each.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) at: Time,
+    pub(super) fields: Vec<(String, String)>,
+    pub(super) cost: f64,
+    pub(super) load: Option<Load>,
+    pub(super) times: u32,
+    pub(super) every: Span,
+    pub(super) expected: Vec<Expected>,
+}
+
+/// Something that is expected, with its place in the file.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    pub(super) at: At,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum What {
+    Decision(&'static str),
+    /// The rule; none, where no limit may apply.
+    By(Option<String>),
+    Wait(Span),
+    Retry(Option<Span>),
+    Shadow(Vec<String>),
+}
+
+impl Cases {
+    /// Reads the tests that stand in `text`; `file` is its name, for errors.
+    ///
+    /// # Errors
+    /// When anything in it is wrong, or not known; all mistakes at once.
+    pub fn read(file: &str, text: &str) -> Result<Self, RulesError> {
+        let root = yaml::read(text).map_err(|mistake| RulesError::new(file, vec![mistake]))?;
+        let mut reading = Reading { reader: Reader::default(), events: 0 };
+        let tests = reading.tests(&root);
+        let cases = tests.map(|tests| Cases { file: file.to_owned(), tests });
+        reading.reader.finish(file, cases)
+    }
+
+    /// The name of the file, as it was given.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The names of the tests.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tests.iter().map(|test| test.name.as_str())
+    }
+
+    /// The names of the fields of all events, each once. One that no rule is about is perhaps
+    /// misspelled.
+    pub fn fields(&self) -> Vec<&str> {
+        let mut fields: Vec<&str> = Vec::new();
+        let events = self.tests.iter().flat_map(|test| &test.events);
+        for (name, _) in events.flat_map(|event| &event.fields) {
+            if !fields.contains(&name.as_str()) {
+                fields.push(name);
+            }
+        }
+        fields
+    }
+}
+
+struct Reading {
+    reader: Reader,
+    events: u32,
+}
+
+impl Reading {
+    fn tests(&mut self, root: &Node) -> Option<Vec<Test>> {
+        let map = self.reader.map(root, &FILE)?;
+        let Some(node) = map.get("tests") else {
+            self.reader.missing(&map, "there are no tests; write tests: and a list");
+            return None;
+        };
+        let mut tests: Vec<Test> = Vec::new();
+        for item in self.reader.list(node, "tests")? {
+            let Some(test) = self.test(item) else { continue };
+            if tests.iter().any(|other| other.name == test.name) {
+                self.reader.wrong(item.get("name").unwrap_or(item), "another test has this name");
+            }
+            tests.push(test);
+        }
+        Some(tests)
+    }
+
+    fn test(&mut self, node: &Node) -> Option<Test> {
+        let map = self.reader.map(node, &TEST)?;
+        let (Some(name), Some(events)) = (map.get("name"), map.get("events")) else {
+            self.reader.missing(&map, "a test has a name and events");
+            return None;
+        };
+        let name = self.reader.text(name, "a name").unwrap_or("").to_owned();
+        let load = map.get("load").and_then(|node| self.reader.parse(node, "a load"));
+        let (mut steps, mut at): (Vec<Step>, _) = (Vec::new(), Time::ZERO);
+        for item in self.reader.list(events, "events")? {
+            let Some(step) = self.step(item, at) else { continue };
+            at = step.last();
+            steps.push(step);
+        }
+        if steps.iter().all(|step| step.expected.is_empty()) && self.reader.mistakes.is_empty() {
+            self.reader.missing(&map, "nothing is expected; write expect: allowed, for example");
+        }
+        Some(Test { name, load, events: steps })
+    }
+
+    /// An event; one that does not say when comes when the last one did.
+    fn step(&mut self, node: &Node, last: Time) -> Option<Step> {
+        let map = self.reader.map(node, &EVENT)?;
+        let at = map.get("at").and_then(|node| self.time(node)).unwrap_or(last);
+        let load = map.get("load").and_then(|node| self.reader.parse(node, "a load"));
+        let every = map.get("every").and_then(|node| self.reader.parse(node, "a span"));
+        let times = map.get("times").and_then(|node| self.times(node)).unwrap_or(1);
+        self.events = self.events.saturating_add(times);
+        if self.events > MOST {
+            self.reader.missing(&map, format!("more than {MOST} events in this file"));
+            return None;
+        }
+        let cost = map.get("cost").and_then(|node| self.cost(node)).unwrap_or(1.0);
+        let fields = map.get("fields").map(|node| self.fields(node)).unwrap_or_default();
+        let expected = self.expected(&map);
+        Some(Step { at, fields, cost, load, times, every: every.unwrap_or_default(), expected })
+    }
+
+    fn time(&mut self, node: &Node) -> Option<Time> {
+        let text = self.reader.text(node, "a time")?;
+        let span = || text.parse::<Span>().map(|span| Time::ZERO.after(span));
+        let time = text.parse::<Time>().or_else(|_| span());
+        let help = "not a time; write seconds, or a span such as 1m30s";
+        time.map_err(|_: ParseError| self.reader.wrong(node, help)).ok()
+    }
+
+    fn times(&mut self, node: &Node) -> Option<u32> {
+        let times = self.reader.text(node, "a number")?.parse().ok().filter(|n| *n > 0);
+        if times.is_none() {
+            self.reader.wrong(node, "not a whole number from 1");
+        }
+        times
+    }
+
+    fn cost(&mut self, node: &Node) -> Option<f64> {
+        let cost = number(self.reader.text(node, "a cost")?).filter(|cost| *cost <= MAX_COST);
+        if cost.is_none() {
+            self.reader.wrong(node, "not a cost; write a number from 0 to 1e12, without exponent");
+        }
+        cost
+    }
+
+    /// Any names, with texts that may be empty.
+    fn fields(&mut self, node: &Node) -> Vec<(String, String)> {
+        let Some(map) = self.reader.any_map(node, "fields") else { return Vec::new() };
+        let mut fields = Vec::new();
+        for (key, value) in map.pairs() {
+            let empty = value.is_nothing() || value.word().is_empty() && value.what() == "a text";
+            let text = if empty { Some("") } else { self.reader.text(value, "a field") };
+            fields.extend(text.map(|text| (key.word().to_owned(), text.to_owned())));
+        }
+        fields
+    }
+
+    fn expected(&mut self, map: &Map<'_>) -> Vec<Expected> {
+        const DECISIONS: [(&str, &str); 3] =
+            [("allowed", "allowed"), ("softly", "allowed softly"), ("refused", "refused")];
+        let mut expected = Vec::new();
+        let mut expect = |node: &Node, what: Option<What>| {
+            expected.extend(what.map(|what| Expected { at: node.at, what }));
+        };
+        if let Some(node) = map.get("expect") {
+            let decision = self.reader.one_of(node, "a decision", &DECISIONS);
+            expect(node, decision.map(What::Decision));
+        }
+        if let Some(node) = map.get("by") {
+            let by = self.reader.text(node, "a rule");
+            expect(node, by.map(|by| What::By((by != "none").then(|| by.to_owned()))));
+        }
+        if let Some(node) = map.get("wait") {
+            expect(node, self.reader.parse(node, "a wait").map(What::Wait));
+        }
+        if let Some(node) = map.get("retry_after") {
+            let what = match node.word() {
+                "never" => Some(What::Retry(None)),
+                _ => self.reader.parse(node, "a wait").map(|span| What::Retry(Some(span))),
+            };
+            expect(node, what);
+        }
+        if let Some(node) = map.get("shadow") {
+            let names = match node.word() {
+                "none" => Some(Vec::new()),
+                _ => self.reader.list(node, "shadow").map(|items| {
+                    let text = |item| self.reader.text(item, "a rule").map(str::to_owned);
+                    items.iter().filter_map(text).collect()
+                }),
+            };
+            expect(node, names.map(What::Shadow));
+        }
+        expected
+    }
+}
+
+impl Step {
+    /// When the `n`th of them comes, from 0.
+    pub(super) fn time(&self, n: u32) -> Time {
+        let span = Span::from_secs(self.every.secs() * f64::from(n));
+        self.at.after(span.unwrap_or(self.every))
+    }
+
+    fn last(&self) -> Time {
+        self.time(self.times - 1)
+    }
+}

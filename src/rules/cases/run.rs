@@ -1,0 +1,164 @@
+//! Running tests of rules.
+
+use super::{Cases, Expected, Step, Test, What};
+use crate::event::Event;
+use crate::outcome::{Decision, Retry};
+use crate::rules::{Opinion, Ruled, Rules, Ruling};
+use crate::time::Time;
+use core::fmt;
+
+/// How many keys of each limit are remembered in a test.
+const KEYS: usize = 100_000;
+
+/// What came instead of what a test expected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The name of the test.
+    pub test: String,
+    /// The line of the file in which it is expected.
+    pub line: usize,
+    /// The place in that line, in characters from 1.
+    pub column: usize,
+    /// The number of the event in the test, from 1, repeated ones counted.
+    pub event: u64,
+    /// When it came.
+    pub time: Time,
+    /// What was expected.
+    pub expected: String,
+    /// What came.
+    pub got: String,
+}
+
+/// As in `12:9: five a day: event 6 at 10: expected refused, got allowed ...`
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { test, line, column, event, time, expected, got } = self;
+        write!(f, "{line}:{column}: {test}: event {event} at {time}: ")?;
+        write!(f, "expected {expected}, got {got}")
+    }
+}
+
+impl Cases {
+    /// Runs the tests: the failures of each, in the order of [`names`](Self::names). A test ends
+    /// with the first event that fails, since all that follows depends on it.
+    pub fn run(&self, rules: &Rules) -> Vec<Vec<Failure>> {
+        self.tests.iter().map(|test| test.run(rules)).collect()
+    }
+}
+
+impl Test {
+    fn run(&self, rules: &Rules) -> Vec<Failure> {
+        let ruled = Ruled::new(rules.clone(), KEYS);
+        ruled.set_load(self.load);
+        let mut number = 0;
+        for step in &self.events {
+            if step.load.is_some() {
+                ruled.set_load(step.load);
+            }
+            for n in 0..step.times {
+                number += 1;
+                let (time, cost) = (step.time(n), step.cost);
+                let event = Event { time, cost, fields: &step.fields };
+                let ruling = ruled.check(&event);
+                let got = Got { ruling: &ruling, ruled: &ruled, event: &event };
+                let failures = step.failures(&got, &self.name, number);
+                if !failures.is_empty() {
+                    return failures;
+                }
+            }
+        }
+        Vec::new()
+    }
+}
+
+impl Step {
+    fn failures(&self, got: &Got<'_>, test: &str, event: u64) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        for Expected { at, what } in &self.expected {
+            let Some(got_instead) = got.instead_of(what) else { continue };
+            failures.push(Failure {
+                test: test.to_owned(),
+                line: at.line,
+                column: at.column,
+                event,
+                time: got.event.time,
+                expected: what.to_string(),
+                got: got_instead,
+            });
+        }
+        failures
+    }
+}
+
+/// What came of an event.
+struct Got<'a> {
+    ruling: &'a Ruling,
+    ruled: &'a Ruled,
+    event: &'a Event<'a>,
+}
+
+impl Got<'_> {
+    /// What came instead; `None` where it is what was expected.
+    fn instead_of(&self, what: &What) -> Option<String> {
+        match what {
+            What::Decision(expected) => {
+                let soft = if self.ruling.is_soft() { "allowed softly" } else { "allowed" };
+                let got = if self.ruling.is_allowed() { soft } else { "refused" };
+                (got != *expected).then(|| self.ruling.to_string())
+            }
+            What::By(expected) => {
+                let is = |name: &str, by: &Opinion<'_>| {
+                    by.rule.name() == name || by.rule.label() == Some(name)
+                };
+                let same = match (expected, self.ruling.decided_by()) {
+                    (Some(name), Some(by)) => is(name, &by),
+                    (None, None) => true,
+                    _ => false,
+                };
+                (!same).then(|| self.ruling.to_string())
+            }
+            What::Wait(expected) => {
+                let got = self.ruling.decision();
+                (got != Decision::Allowed { wait: *expected }).then(|| self.ruling.to_string())
+            }
+            What::Retry(expected) => {
+                let got = match self.ruling.is_allowed() {
+                    true => Retry::NOW,
+                    false => self.ruled.retry_after(self.event),
+                };
+                (got.wait() != *expected).then(|| got.to_string())
+            }
+            What::Shadow(expected) => {
+                let refuse = self.ruling.shadow_refusals();
+                let mut got: Vec<&str> = refuse.map(|by| by.rule.name()).collect();
+                got.dedup();
+                let same = got.len() == expected.len()
+                    && expected.iter().all(|name| got.contains(&name.as_str()));
+                (!same).then(|| shadows(&got))
+            }
+        }
+    }
+}
+
+fn shadows<T: AsRef<str>>(names: &[T]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.as_slice() {
+        [] => "no shadow that refuses".to_owned(),
+        names => format!("a refusal of the shadow {}", names.join(" and ")),
+    }
+}
+
+/// As it stands after "expected".
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Decision(decision) => f.write_str(decision),
+            What::By(Some(rule)) => write!(f, "a decision by {rule}"),
+            What::By(None) => f.write_str("no limit that applies"),
+            What::Wait(span) => write!(f, "a wait of {span}"),
+            What::Retry(Some(span)) => write!(f, "again in {span}"),
+            What::Retry(None) => f.write_str("never"),
+            What::Shadow(names) => f.write_str(&shadows(names)),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What is wrong with a file, and where.
+
+use core::fmt;
+
+/// One thing that is wrong: where, the word, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    at: At,
+    word: String,
+    problem: String,
+}
+
+/// A place in a text: line and column, both from 1; columns are characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct At {
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+impl Mistake {
+    pub(super) fn new(at: At, word: &str, problem: impl Into<String>) -> Self {
+        Mistake { at, word: word.to_owned(), problem: problem.into() }
+    }
+
+    /// The number of the line, from 1.
+    pub fn line(&self) -> usize {
+        self.at.line
+    }
+
+    /// The place in the line, in characters from 1.
+    pub fn column(&self) -> usize {
+        self.at.column
+    }
+
+    /// What stands there; empty where something is missing.
+    pub fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// What is wrong and what would be right.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+}
+
+/// As in `4:5: "Value": not a key of a descriptor; did you mean value?`
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let At { line, column } = self.at;
+        write!(f, "{line}:{column}: ")?;
+        if !self.word.is_empty() {
+            let shown: String = self.word.chars().take(LONGEST_WORD).collect();
+            let more = if shown.len() < self.word.len() { "..." } else { "" };
+            write!(f, "{shown:?}{more}: ")?;
+        }
+        f.write_str(&self.problem)
+    }
+}
+
+/// How much of a word is printed, in characters.
+const LONGEST_WORD: usize = 80;
+
+/// Why a file was refused: every mistake that was found in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulesError {
+    file: String,
+    mistakes: Vec<Mistake>,
+}
+
+/// How many mistakes are told. A file with more is not one of ours.
+pub(super) const MOST: usize = 50;
+
+impl RulesError {
+    pub(super) fn new(file: &str, mut mistakes: Vec<Mistake>) -> Self {
+        mistakes.sort_by_key(|mistake| (mistake.at.line, mistake.at.column));
+        mistakes.truncate(MOST);
+        RulesError { file: file.to_owned(), mistakes }
+    }
+
+    /// The name of the file, as it was given.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The mistakes, in the order of the file: at least one, and the first 50 of more.
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.mistakes
+    }
+}
+
+/// A line for each mistake, as compilers print them: `rules.yaml:4:5: ...`
+impl fmt::Display for RulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, mistake) in self.mistakes.iter().enumerate() {
+            let end = if i == 0 { "" } else { "\n" };
+            write!(f, "{end}{}:{mistake}", self.file)?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for RulesError {}

@@ -1,0 +1,95 @@
+//! Why a rule is for an event, or is not.
+
+use super::value::{Step, Value};
+use super::{Rule, Rules};
+use crate::event::Fields;
+use core::fmt;
+
+/// Why a rule is for an event, or is not.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Why<'a> {
+    /// The event has to pass it.
+    Applies,
+    /// The event has no such field, or it is empty.
+    Missing(&'a Step),
+    /// The field has another value.
+    Other(&'a Step),
+    /// Another descriptor of the same list says more about the value.
+    Nearer(&'a Step),
+    /// A rule within its descriptor is for the event.
+    Deeper(&'a Rule),
+    /// A rule that replaces it is for the event.
+    Replaced(&'a Rule),
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Applies => f.write_str("applies"),
+            Why::Missing(step) => write!(f, "the event has no {}", step.key),
+            Why::Other(step) => write!(f, "the event has another {}", step.key),
+            Why::Nearer(step) => write!(f, "{step} says more about it"),
+            Why::Deeper(rule) => write!(f, "{} lies within it", rule.name()),
+            Why::Replaced(rule) => write!(f, "{} replaces it", rule.name()),
+        }
+    }
+}
+
+impl Rules {
+    /// Of each rule, in the order of the file, why it is for an event with these fields, or is not.
+    ///
+    /// It looks at all rules, one after the other, and finds the same as
+    /// [`matching`](Self::matching) does by its tables.
+    pub fn explain<'a>(&'a self, fields: &dyn Fields) -> Vec<(&'a Rule, Why<'a>)> {
+        let lead = |rule: &'a Rule| (rule, self.leads_astray(rule, fields));
+        let all: Vec<(&Rule, Option<Why<'_>>)> = self.rules.iter().map(lead).collect();
+        let reached = || all.iter().filter(|(_, why)| why.is_none()).map(|(rule, _)| *rule);
+        let deeper = |rule: &Rule| reached().find(|other| other.is_within(rule));
+        let found: Vec<&Rule> = reached().filter(|rule| deeper(rule).is_none()).collect();
+        let replaced = |rule: &Rule| found.iter().find(|other| other.does_replace(rule));
+        let why = |(rule, why): &(&'a Rule, Option<Why<'a>>)| {
+            let why = why.or_else(|| deeper(rule).map(Why::Deeper));
+            let why = why.or_else(|| replaced(rule).map(|rule| Why::Replaced(rule)));
+            (*rule, why.unwrap_or(Why::Applies))
+        };
+        all.iter().map(why).collect()
+    }
+
+    /// Where the way to a rule ends for the event; `None` where it leads there.
+    fn leads_astray<'a>(&'a self, rule: &'a Rule, fields: &dyn Fields) -> Option<Why<'a>> {
+        rule.path.iter().enumerate().find_map(|(i, step)| {
+            let value = fields.value(&step.key).filter(|value| !value.is_empty());
+            let Some(value) = value else { return Some(Why::Missing(step)) };
+            if !step.value.matches(value) {
+                return Some(Why::Other(step));
+            }
+            let beside = |other: &'a Rule| {
+                let step = other.path.get(i)?;
+                (other.path.get(..i) == rule.path.get(..i)).then_some(step)
+            };
+            let all = self.rules.iter().filter_map(beside).filter(|other| other.key == step.key);
+            let first =
+                all.filter(|other| other.value.matches(value)).min_by_key(|other| rank(other))?;
+            (first != step).then_some(Why::Nearer(first))
+        })
+    }
+}
+
+/// What says more comes first; of two wildcards, the one that comes first in the file.
+fn rank(step: &Step) -> u8 {
+    match step.value {
+        Value::Is(_) => 0,
+        Value::Like(_) => 1,
+        Value::Any => 2,
+    }
+}
+
+impl Rule {
+    /// Whether it lies in a descriptor within that of `outer`. All lie within the top, but the rule
+    /// there holds beside them.
+    pub(super) fn is_within(&self, outer: &Rule) -> bool {
+        let (path, outer) = (&self.path, &outer.path);
+        !outer.is_empty() && path.len() > outer.len() && path.starts_with(outer)
+    }
+}

@@ -1,0 +1,271 @@
+//! Reading a rule file.
+
+use super::error::MOST;
+use super::matching::{Branch, Level};
+use super::reader::{Form, Map, Reader, meant};
+use super::settings::{self, Settings};
+use super::value::{Step, Value};
+use super::yaml::{self, Node};
+use super::{Rule, Rules, RulesError};
+use crate::policy::{Per, escaped};
+use std::collections::HashSet;
+
+const TOP: Form = Form {
+    what: "a rule file",
+    keys: &[
+        "domain",
+        "descriptors",
+        "rate_limit",
+        "limit",
+        "throttle",
+        "shadow",
+        "shadow_mode",
+        "cost",
+        "on_store_failure",
+        "name",
+        "replaces",
+    ],
+};
+
+const DESCRIPTOR: Form = Form {
+    what: "a descriptor",
+    keys: &[
+        "key",
+        "value",
+        "descriptors",
+        "rate_limit",
+        "limit",
+        "throttle",
+        "shadow",
+        "shadow_mode",
+        "cost",
+        "on_store_failure",
+        "name",
+        "replaces",
+        "share_threshold",
+        "quota_mode",
+        // They shape the metrics of envoyproxy/ratelimit, and decide nothing.
+        "detailed_metric",
+        "value_to_metric",
+        "metadata",
+    ],
+};
+
+/// The most bytes of the keys and values on the way to a rule, of which its name is made.
+const LONGEST_PATH: usize = 4096;
+
+/// The most bytes of a domain.
+const LONGEST_DOMAIN: usize = 256;
+
+/// The most rules of a file.
+const MOST_RULES: usize = 10_000;
+
+/// Reads a file, and gathers all its mistakes.
+pub(super) fn read(name: &str, text: &str) -> Result<Rules, RulesError> {
+    let root = yaml::read(text).map_err(|mistake| RulesError::new(name, vec![mistake]))?;
+    let mut file = File::default();
+    let rules = file.root(name, &root);
+    file.reader.finish(name, rules)
+}
+
+/// A file that is being read.
+#[derive(Default)]
+struct File<'a> {
+    reader: Reader,
+    domain: &'a str,
+    rules: Vec<Rule>,
+    /// Where the rules say what they replace.
+    replaces: Vec<(usize, &'a Node)>,
+}
+
+/// A step on the way to a descriptor, and whether the values that it admits share their limits.
+#[derive(Clone)]
+struct Passed {
+    step: Step,
+    shared: bool,
+}
+
+impl<'a> File<'a> {
+    fn root(&mut self, name: &str, root: &'a Node) -> Option<Rules> {
+        let map = self.reader.map(root, &TOP)?;
+        match map.get("domain") {
+            Some(node) => {
+                self.domain = self.reader.text(node, "the domain").unwrap_or("");
+                if self.domain.len() > LONGEST_DOMAIN {
+                    let problem = format!("more than {LONGEST_DOMAIN} bytes long");
+                    self.reader.wrong(node, problem);
+                    return None;
+                }
+            }
+            None => self.reader.missing(&map, "the domain is missing; write it as in domain: web"),
+        }
+        let always = self.rule(&map, &[]);
+        let descriptors = map.get("descriptors");
+        if always.is_none() && descriptors.is_none() && self.reader.mistakes.is_empty() {
+            let problem = "neither descriptors nor a limit, so that nothing would be limited";
+            self.reader.missing(&map, problem);
+        }
+        let top = descriptors.map(|node| self.descriptors(node, &[])).unwrap_or_default();
+        self.check_replaces();
+        let rules = core::mem::take(&mut self.rules);
+        let (file, domain) = (name.to_owned(), self.domain.to_owned());
+        let replaces = !self.replaces.is_empty();
+        Some(Rules { file, domain, rules, always, top, replaces })
+    }
+
+    fn descriptors(&mut self, node: &'a Node, path: &[Passed]) -> Level {
+        let mut level = Level::default();
+        for item in self.reader.list(node, "descriptors").unwrap_or_default() {
+            if self.rules.len() > MOST_RULES {
+                self.reader.wrong(item, format!("more than {MOST_RULES} rules"));
+                break;
+            }
+            self.descriptor(item, path, &mut level);
+        }
+        level
+    }
+
+    /// Adds a descriptor to the list in which it stands. There is nothing to be told of one whose
+    /// key can't be read.
+    fn descriptor(&mut self, node: &'a Node, path: &[Passed], level: &mut Level) -> Option<()> {
+        let map = self.reader.map(node, &DESCRIPTOR)?;
+        let Some(key) = map.get("key") else {
+            self.reader.missing(&map, "its key is missing: the field that it is about");
+            return None;
+        };
+        let name = self.field(key)?;
+        if path.iter().any(|passed| passed.step.key == name) {
+            let problem = "an outer descriptor has this key already, and a field has one value";
+            self.reader.wrong(key, problem);
+        }
+        let value = match map.get("value") {
+            None => Value::Any,
+            Some(node) => Value::new(self.reader.text(node, "a value that is written")?),
+        };
+        let shared = self.shared(&map, &value);
+        let mut path = path.to_vec();
+        path.push(Passed { step: Step { key: name.clone(), value: value.clone() }, shared });
+        if path.iter().map(|passed| passed.step.len()).sum::<usize>() > LONGEST_PATH {
+            let problem = format!("with those around it, more than {LONGEST_PATH} bytes long");
+            self.reader.wrong(key, problem);
+            return None;
+        }
+        let rule = self.rule(&map, &path);
+        let below = map.get("descriptors").map(|node| self.descriptors(node, &path));
+        let branch = Branch { line: map.at.line, rule, below: below.unwrap_or_default() };
+        if let Err(line) = level.add(&name, &value, branch) {
+            let problem = format!(
+                "the descriptor in line {line} is for the same values; one of the two could never \
+                 apply"
+            );
+            self.reader.wrong(map.get("value").unwrap_or(key), problem);
+        }
+        Some(())
+    }
+
+    /// What else stands in a descriptor of envoyproxy/ratelimit; whether its values share a limit.
+    fn shared(&mut self, map: &Map<'a>, value: &Value) -> bool {
+        for unread in ["detailed_metric", "value_to_metric"] {
+            map.get(unread).and_then(|node| self.reader.flag(node));
+        }
+        if let Some((key, _)) = map.pair("quota_mode") {
+            let help = "not read here: such limits refuse only when all of them do; see shadow";
+            self.reader.wrong(key, help);
+        }
+        let Some((key, node)) = map.pair("share_threshold") else { return false };
+        let shared = self.reader.flag(node) == Some(true);
+        if shared && !matches!(value, Value::Like(_)) {
+            self.reader.wrong(key, "only a value with a * admits several that could share a limit");
+        }
+        shared
+    }
+
+    /// The name of a field.
+    fn field(&mut self, node: &Node) -> Option<String> {
+        let per = self.reader.text(node, "a key")?.parse::<Per>();
+        let problem = match per.as_ref().map(Per::fields) {
+            Ok([name]) => return Some(name.clone()),
+            Ok([]) => "everybody together is not a field; a limit at the top is for all",
+            Ok(_) => "a key is one field; nest descriptors for several",
+            Err(_) => "not the name of a field; write letters, digits, -, _ and .",
+        };
+        self.reader.wrong(node, problem);
+        None
+    }
+
+    /// The place of the rule of a descriptor, or at the top of the one for all events; none where
+    /// there is only a way to others.
+    fn rule(&mut self, map: &Map<'a>, path: &[Passed]) -> Option<usize> {
+        let own = path.iter().filter(|passed| !passed.shared);
+        let own: Vec<&str> = own.map(|passed| passed.step.key.as_str()).collect();
+        // Of no field it is all, and the others were read as fields.
+        let per = own.join("+").parse().unwrap_or(Per::ALL);
+        let settings = settings::read(&mut self.reader, map, &per);
+        let is_end = !path.is_empty() && map.get("descriptors").is_none();
+        // Where a way ends without a limit, what comes there is not limited.
+        let settings = settings.or_else(|| is_end.then(Settings::default))?;
+        let inner = map.get("rate_limit").and_then(|node| node.get("replaces"));
+        if let Some(node) = map.get("replaces").or(inner) {
+            self.replaces.push((self.rules.len(), node));
+        }
+        let path: Vec<Step> = path.iter().map(|passed| passed.step.clone()).collect();
+        let name = name(self.domain, &path);
+        let limits = map.get("limit").or(map.get("rate_limit"));
+        let limits_at = limits.map_or(map.at, |node| node.at);
+        self.rules.push(Rule { name, path, line: map.at.line, limits_at, settings });
+        Some(self.rules.len() - 1)
+    }
+
+    /// What is replaced must be there, and something must be left of what replaces each other.
+    fn check_replaces(&mut self) {
+        let labels: Vec<&str> = self.rules.iter().filter_map(Rule::label).collect();
+        let known: HashSet<&str> = labels.iter().copied().collect();
+        let circles = circles(&self.rules);
+        for &(rule, node) in &self.replaces {
+            let Some(rule) = self.rules.get(rule) else { continue };
+            let in_circle = |name: &str| circles.contains(name);
+            if rule.label().is_some_and(in_circle) && rule.replaces().iter().any(|n| in_circle(n)) {
+                let problem = "it replaces what replaces it, so that neither would be left";
+                self.reader.wrong(node, problem);
+            }
+            for item in node.items() {
+                let name = item.get("name").unwrap_or(item);
+                let is_read = rule.replaces().iter().any(|known| known == name.word());
+                if is_read && !known.contains(name.word()) && self.reader.mistakes.len() < MOST {
+                    let help = match labels.as_slice() {
+                        [] => "none has any".to_owned(),
+                        labels => meant(name.word(), labels),
+                    };
+                    self.reader.wrong(name, format!("no rule of this file has this name; {help}"));
+                }
+            }
+        }
+    }
+}
+
+/// The names of rules that replace each other in a circle: those that are left when, again and again,
+/// each is taken away that replaces none of the others, or is replaced by none.
+fn circles(rules: &[Rule]) -> HashSet<&str> {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for rule in rules {
+        let Some(label) = rule.label() else { continue };
+        pairs.extend(rule.replaces().iter().map(|name| (label, name.as_str())));
+    }
+    loop {
+        let from: HashSet<&str> = pairs.iter().map(|(from, _)| *from).collect();
+        let to: HashSet<&str> = pairs.iter().map(|(_, to)| *to).collect();
+        let before = pairs.len();
+        pairs.retain(|(a, b)| to.contains(a) && from.contains(b));
+        if pairs.len() == before {
+            return from;
+        }
+    }
+}
+
+/// As in `messaging:message_type=marketing,to_number`.
+fn name(domain: &str, path: &[Step]) -> String {
+    let domain = escaped(domain).to_string();
+    path.iter()
+        .enumerate()
+        .fold(domain, |name, (i, step)| format!("{name}{}{step}", if i == 0 { ":" } else { "," }))
+}

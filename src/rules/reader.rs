@@ -1,0 +1,199 @@
+//! Reading a tree strictly: whatever is not known is a mistake, and all mistakes are gathered.
+
+use super::error::{At, MOST, Mistake};
+use super::yaml::{Kind, Node};
+use crate::text::ParseError;
+use core::str::FromStr;
+use std::collections::HashMap;
+
+/// What was found to be wrong so far.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    pub(super) mistakes: Vec<Mistake>,
+}
+
+/// A kind of map: what it is called in an error, and its keys.
+pub(super) struct Form {
+    pub(super) what: &'static str,
+    pub(super) keys: &'static [&'static str],
+}
+
+/// A map whose keys were checked.
+#[derive(Clone, Copy)]
+pub(super) struct Map<'a> {
+    pub(super) at: At,
+    pairs: &'a [(Node, Node)],
+    /// Whether it has a key that is not known: it may be one that is missing.
+    is_strange: bool,
+}
+
+impl<'a> Map<'a> {
+    /// The value of a key; the first, where it stands there twice.
+    pub(super) fn get(&self, key: &str) -> Option<&'a Node> {
+        self.pair(key).map(|(_, value)| value)
+    }
+
+    /// A key and its value.
+    pub(super) fn pair(&self, key: &str) -> Option<&'a (Node, Node)> {
+        self.pairs.iter().find(|(known, _)| known.word() == key)
+    }
+
+    /// All keys and values.
+    pub(super) fn pairs(&self) -> &'a [(Node, Node)] {
+        self.pairs
+    }
+}
+
+impl Reader {
+    /// A mistake at a node.
+    pub(super) fn wrong(&mut self, node: &Node, problem: impl Into<String>) {
+        self.mistakes.push(Mistake::new(node.at, node.word(), problem));
+    }
+
+    /// A mistake about what is missing from a map, unless one of its keys is misspelled.
+    pub(super) fn missing(&mut self, map: &Map<'_>, problem: impl Into<String>) {
+        if !map.is_strange {
+            self.mistakes.push(Mistake::new(map.at, "", problem));
+        }
+    }
+
+    /// A mistake within the text of a node.
+    pub(super) fn wrong_within(&mut self, node: &Node, error: &ParseError) {
+        let part = node.word().get(error.at()).filter(|part| !part.is_empty());
+        let at = node.at_byte(error.at().start);
+        let word = part.unwrap_or(node.word());
+        self.mistakes.push(Mistake::new(at, word, error.problem()));
+    }
+
+    /// A map with the keys of `form` and no others, each once.
+    pub(super) fn map<'a>(&mut self, node: &'a Node, form: &Form) -> Option<Map<'a>> {
+        let mut map = self.any_map(node, form.what)?;
+        for (key, _) in map.pairs {
+            if self.mistakes.len() >= MOST {
+                break;
+            }
+            if !form.keys.contains(&key.word()) && matches!(key.kind, Kind::Text { .. }) {
+                let Form { what, keys } = form;
+                self.wrong(key, format!("not a key of {what}; {}", meant(key.word(), keys)));
+                map.is_strange = true;
+            }
+        }
+        Some(map)
+    }
+
+    /// A map with any keys, each once.
+    pub(super) fn any_map<'a>(&mut self, node: &'a Node, what: &str) -> Option<Map<'a>> {
+        let Kind::Map(pairs) = &node.kind else {
+            self.wrong(
+                node,
+                format!("{what} is a map of keys and values, and this is {}", node.what()),
+            );
+            return None;
+        };
+        let mut lines = HashMap::new();
+        for (key, _) in pairs {
+            if !matches!(key.kind, Kind::Text { .. }) {
+                self.wrong(key, format!("a key is a text, and this is {}", key.what()));
+            } else if let Some(line) = lines.insert(key.word(), key.at.line) {
+                self.wrong(key, format!("a key that is there already, in line {line}"));
+            }
+        }
+        Some(Map { at: node.at, pairs, is_strange: false })
+    }
+
+    /// The items of a list, of which there is at least one.
+    pub(super) fn list<'a>(&mut self, node: &'a Node, what: &str) -> Option<&'a [Node]> {
+        match &node.kind {
+            Kind::List(items) if !items.is_empty() => Some(items),
+            Kind::List(_) => {
+                self.wrong(node, format!("{what} is an empty list"));
+                None
+            }
+            _ => {
+                self.wrong(node, format!("{what} is a list, and this is {}", node.what()));
+                None
+            }
+        }
+    }
+
+    /// A text that says something. A number is one, as it is written.
+    pub(super) fn text<'a>(&mut self, node: &'a Node, what: &str) -> Option<&'a str> {
+        match &node.kind {
+            Kind::Text { text, .. } if !text.is_empty() && !node.is_nothing() => Some(text),
+            Kind::Text { .. } => {
+                self.wrong(node, format!("{what} is empty"));
+                None
+            }
+            _ => {
+                self.wrong(node, format!("{what} is a text, and this is {}", node.what()));
+                None
+            }
+        }
+    }
+
+    /// Whatever has a text form.
+    pub(super) fn parse<T: FromStr<Err = ParseError>>(
+        &mut self,
+        node: &Node,
+        what: &str,
+    ) -> Option<T> {
+        let read = self.text(node, what)?.parse();
+        read.map_err(|error| self.wrong_within(node, &error)).ok()
+    }
+
+    /// Yes or no, as in YAML 1.1, which is what envoyproxy/ratelimit reads.
+    pub(super) fn flag(&mut self, node: &Node) -> Option<bool> {
+        const YES: [&str; 9] = ["true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"];
+        const NO: [&str; 9] = ["false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"];
+        match &node.kind {
+            Kind::Text { text, plain: true, .. } if YES.contains(&text.as_str()) => Some(true),
+            Kind::Text { text, plain: true, .. } if NO.contains(&text.as_str()) => Some(false),
+            _ => {
+                self.wrong(node, "write true or false");
+                None
+            }
+        }
+    }
+
+    /// One of `known`, whose names are listed when it is none.
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        known: &[(&str, T)],
+    ) -> Option<T> {
+        let text = self.text(node, what)?;
+        if let Some((_, found)) = known.iter().find(|(name, _)| *name == text) {
+            return Some(*found);
+        }
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        self.wrong(node, format!("not {what}; {}", meant(text, &names)));
+        None
+    }
+
+    /// What was read, unless there was a mistake.
+    pub(super) fn finish<T>(self, file: &str, read: Option<T>) -> Result<T, super::RulesError> {
+        match read {
+            Some(read) if self.mistakes.is_empty() => Ok(read),
+            _ => Err(super::RulesError::new(file, self.mistakes)),
+        }
+    }
+}
+
+/// What would be right instead of `word`.
+pub(super) fn meant(word: &str, known: &[&str]) -> String {
+    match nearest(word, known) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("write one of {}", known.join(", ")),
+    }
+}
+
+/// The name that was probably meant, if any is near enough: a third of its letters may be wrong.
+fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let far = |name: &str| strsim::damerau_levenshtein(&word, name);
+    // No key is nearly as long as this, and the comparison takes time in proportion to both.
+    let near = known.iter().filter(|_| word.len() <= 64).map(|name| (far(name), *name));
+    let (distance, name) = near.min_by_key(|(distance, _)| *distance)?;
+    (distance <= name.chars().count().div_ceil(3)).then_some(name)
+}

@@ -1,0 +1,202 @@
+//! New rules in place of the old ones, while events come in.
+//!
+//! The rules are exchanged at once: each event is decided by the old ones or by the new ones. Rules
+//! that are wrong change nothing. What is remembered of each key is carried over, limit by limit:
+//!
+//! * A limit that is in the new rule as it was in the old one of the same name goes on with the same
+//!   states, whatever else changes in the rule, and wherever in the file it stands.
+//! * One whose numbers have changed, but not what its states are made by (see
+//!   [`kept`](crate::limit::kept)), goes on with these states under the new numbers: what was counted
+//!   stays counted. They are copied for it, and what other threads decide meanwhile may count in the
+//!   old ones only.
+//! * Where a rule's name changes (its domain, its keys and values), or the limit's key, or what its
+//!   states are made by, the limit starts anew, and [`Changes`] says so.
+
+use super::ruled::{Generation, Home, Ruled, places};
+use super::{Rule, Rules, RulesError};
+use crate::policy::Limit;
+use crate::store::Store;
+use crate::time::Time;
+use core::fmt;
+use std::sync::{Arc, PoisonError};
+
+/// What came of a reload.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "rules that were rejected are not in force"]
+pub enum Reloaded {
+    /// The rules say what they said before; nothing was done.
+    Unchanged,
+    /// The new rules are in force.
+    Applied(Changes),
+    /// The new rules are wrong, for these reasons; the old ones stay in force, all of them.
+    Rejected(RulesError),
+}
+
+/// What became of the limits, each written as its rule's name and the limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Those that go on as they were.
+    pub kept: Vec<String>,
+    /// Those that go on with other numbers.
+    pub changed: Vec<String>,
+    /// Those that know no key yet: new ones, and those whose states mean something else now.
+    pub anew: Vec<String>,
+    /// Those that are there no longer, and whose states are forgotten.
+    pub gone: Vec<String>,
+}
+
+impl Reloaded {
+    /// A word for a counter: `unchanged`, `applied` or `rejected`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Reloaded::Unchanged => "unchanged",
+            Reloaded::Applied(_) => "applied",
+            Reloaded::Rejected(_) => "rejected",
+        }
+    }
+}
+
+/// As in `applied: 3 go on, 1 start anew (web:user: gcra 5/1s burst 5 per user)`.
+impl fmt::Display for Reloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Reloaded::Unchanged => Ok(()),
+            Reloaded::Applied(Changes { kept, changed, anew, gone }) => {
+                write!(f, ": {} go on", kept.len())?;
+                let told = [
+                    ("go on with other numbers", changed),
+                    ("start anew", anew),
+                    ("are gone", gone),
+                ];
+                for (what, limits) in told.into_iter().filter(|(_, limits)| !limits.is_empty()) {
+                    write!(f, ", {} {what} ({})", limits.len(), limits.join("; "))?;
+                }
+                Ok(())
+            }
+            Reloaded::Rejected(error) => write!(f, ", and the old rules stay:\n{error}"),
+        }
+    }
+}
+
+impl Ruled {
+    /// Reads rules, and puts them in force if nothing is wrong with them. `file` is their name, for
+    /// errors. It is `now` for the states of limits that change, by the clock of the events.
+    pub fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
+        match Rules::read(file, text) {
+            Ok(rules) => self.replace(rules, now),
+            Err(error) => Reloaded::Rejected(error),
+        }
+    }
+
+    /// Puts rules in force that were read before.
+    pub fn replace(&self, rules: Rules, now: Time) -> Reloaded {
+        let _alone = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.current.load_full();
+        if old.rules.say_the_same_as(&rules) {
+            return Reloaded::Unchanged;
+        }
+        let (taken, changes) = (Vec::new(), Changes::default());
+        let mut carried = Carried { old: &old, taken, changes, now, capacity: self.capacity() };
+        let homes = rules.rules().iter().map(|rule| carried.homes(rule)).collect();
+        let changes = carried.finish();
+        self.current.store(Arc::new(Generation { rules: Arc::new(rules), homes }));
+        Reloaded::Applied(changes)
+    }
+}
+
+/// What is carried over from the old rules.
+struct Carried<'a> {
+    old: &'a Generation,
+    /// The stores whose states go on.
+    taken: Vec<&'a Arc<Store>>,
+    changes: Changes,
+    now: Time,
+    capacity: usize,
+}
+
+impl<'a> Carried<'a> {
+    /// The states for the limits of a rule: first for those that are as they were, and then, out of
+    /// what is left, for those that have changed.
+    fn homes(&mut self, rule: &Rule) -> Vec<Home> {
+        let old = self.old.named(rule.name()).unwrap_or_default();
+        let same = |limit| old.iter().map(|home| &home.own).find(|store| has(store, limit));
+        let own: Vec<_> = rule.limits().iter().map(same).collect();
+        self.taken.extend(own.iter().flatten());
+        let each = places(rule).zip(own);
+        each.map(|(place, own)| self.home(rule.name(), place, own, old)).collect()
+    }
+
+    fn home(
+        &mut self,
+        rule: &str,
+        (limit, stretched): (&Limit, Option<&Limit>),
+        own: Option<&Arc<Store>>,
+        old: &'a [Home],
+    ) -> Home {
+        let text = format!("{rule}: {limit}");
+        let own = if let Some(store) = own {
+            self.changes.kept.push(text);
+            Arc::clone(store)
+        } else if let Some(store) = self.changed(limit, old) {
+            self.changes.changed.push(text);
+            store
+        } else {
+            self.changes.anew.push(text);
+            self.new_store(limit)
+        };
+        let stretched = stretched.map(|limit| self.stretched(limit, &own, old));
+        Home { own, stretched }
+    }
+
+    /// The states of a limit that has other numbers now.
+    fn changed(&mut self, limit: &Limit, old: &'a [Home]) -> Option<Arc<Store>> {
+        let left = old.iter().map(|home| &home.own);
+        let mut left =
+            left.filter(|store| !self.taken.iter().any(|taken| Arc::ptr_eq(taken, store)));
+        let (from, store) =
+            left.find_map(|store| Some((store, store.carried(limit, self.now)?)))?;
+        self.taken.push(from);
+        Some(Arc::new(store))
+    }
+
+    /// The states of a stretched limit. Where it was not stretched before, it begins with what the
+    /// limit itself has counted, so that nobody gains a burst by the change.
+    fn stretched(&self, limit: &Limit, own: &Store, old: &[Home]) -> Arc<Store> {
+        let before = || old.iter().filter_map(|home| home.stretched.as_ref());
+        if let Some(store) = before().find(|store| has(store, limit)) {
+            return Arc::clone(store);
+        }
+        let changed = before().find_map(|store| store.carried(limit, self.now));
+        let changed = changed.or_else(|| own.carried(limit, self.now));
+        changed.map_or_else(|| self.new_store(limit), Arc::new)
+    }
+
+    fn new_store(&self, limit: &Limit) -> Arc<Store> {
+        Arc::new(Store::new(limit.clone().into(), self.capacity))
+    }
+
+    fn finish(mut self) -> Changes {
+        for (rule, homes) in self.old.rules.rules().iter().zip(&self.old.homes) {
+            for (limit, home) in rule.limits().iter().zip(homes) {
+                if !self.taken.iter().any(|taken| Arc::ptr_eq(taken, &home.own)) {
+                    self.changes.gone.push(format!("{}: {limit}", rule.name()));
+                }
+            }
+        }
+        self.changes
+    }
+}
+
+/// Whether a store holds the states of this very limit.
+fn has(store: &Store, limit: &Limit) -> bool {
+    store.policy().limits() == core::slice::from_ref(limit)
+}
+
+impl Generation {
+    /// The states of the rule of this name.
+    fn named(&self, name: &str) -> Option<&[Home]> {
+        let place = self.rules.rules().iter().position(|rule| rule.name() == name)?;
+        self.homes.get(place).map(Vec::as_slice)
+    }
+}

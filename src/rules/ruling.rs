@@ -1,0 +1,116 @@
+//! What rules make of an event.
+
+use super::{Rule, Rules};
+use crate::event::Event;
+use crate::outcome::{Decision, Outcome};
+use crate::policy::{Limit, strictest};
+use crate::time::Span;
+use core::fmt;
+use std::sync::Arc;
+
+/// The answer to one event, and what each rule that applies says of it.
+#[derive(Clone, Debug)]
+#[must_use = "an event may pass only if it was allowed"]
+pub struct Ruling {
+    rules: Arc<Rules>,
+    answers: Vec<Answer>,
+    /// Whether the event may pass, and the place in `answers` of the one that decided. None, where
+    /// no rule could refuse it.
+    decided: Option<(Decision, usize)>,
+}
+
+/// What one limit of one rule answered, by their places.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) rule: usize,
+    pub(super) limit: usize,
+    pub(super) outcome: Outcome,
+    pub(super) is_stretched: bool,
+    pub(super) is_shadow: bool,
+    pub(super) exceeds: bool,
+}
+
+/// What one limit of one rule says of an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Opinion<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// The limit that was asked: the stretched one, where the rule is stretched.
+    pub limit: &'a Limit,
+    /// What it answered. In a shadow, a refusal changes nothing.
+    pub outcome: Outcome,
+    /// Whether it lets the event pass only because it is stretched: softly.
+    pub exceeds: bool,
+}
+
+impl Opinion<'_> {
+    /// The key that it counts for, as in `user=ann,path=/login`.
+    pub fn key(&self, event: &Event<'_>) -> String {
+        self.limit.per.key(event)
+    }
+}
+
+impl Ruling {
+    pub(super) fn new(rules: Arc<Rules>, answers: Vec<Answer>) -> Self {
+        let firm = || answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
+        let verdict = strictest(firm().map(|(_, answer)| answer.outcome));
+        let decided = firm().nth(verdict.by).map(|(i, _)| (verdict.outcome.decision, i));
+        Ruling { rules, answers, decided }
+    }
+
+    /// Whether the event may pass, at once or after the longest wait of any limit.
+    pub fn decision(&self) -> Decision {
+        let free = Decision::Allowed { wait: Span::ZERO };
+        self.decided.map_or(free, |(decision, _)| decision)
+    }
+
+    /// Whether the event may pass, at once or after a wait.
+    pub fn is_allowed(&self) -> bool {
+        matches!(self.decision(), Decision::Allowed { .. })
+    }
+
+    /// The limit that decided: of those that refuse, or else of all, the one whose level is the
+    /// highest in terms of its limit. None where no rule could refuse the event: nothing applies,
+    /// or only what is unlimited or a shadow.
+    pub fn decided_by(&self) -> Option<Opinion<'_>> {
+        let (_, by) = self.decided?;
+        self.opinion(self.answers.get(by)?)
+    }
+
+    /// Whether the event passes softly: a hard limit would have refused it.
+    pub fn is_soft(&self) -> bool {
+        self.is_allowed() && self.answers.iter().any(|answer| answer.exceeds && !answer.is_shadow)
+    }
+
+    /// What each limit of each rule that applies says, in the order of the file, shadows among them.
+    pub fn opinions(&self) -> impl Iterator<Item = Opinion<'_>> {
+        self.answers.iter().filter_map(|answer| self.opinion(answer))
+    }
+
+    /// What shadows would have refused, while all others let it pass.
+    pub fn shadow_refusals(&self) -> impl Iterator<Item = Opinion<'_>> {
+        let refuse =
+            |opinion: &Opinion<'_>| opinion.rule.is_shadow() && !opinion.outcome.is_allowed();
+        self.opinions().filter(move |opinion| self.is_allowed() && refuse(opinion))
+    }
+
+    fn opinion(&self, answer: &Answer) -> Option<Opinion<'_>> {
+        let rule = self.rules.rules().get(answer.rule)?;
+        let limit = rule.limit(answer.limit, answer.is_stretched)?;
+        Some(Opinion { rule, limit, outcome: answer.outcome, exceeds: answer.exceeds })
+    }
+}
+
+/// The reason in numbers, as in `refused by web:user: level 6, limit 5`.
+impl fmt::Display for Ruling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Opinion { rule, outcome, .. }) = self.decided_by() else {
+            return f.write_str("allowed: no limit applies");
+        };
+        let softly = if self.is_soft() { " softly" } else { "" };
+        let outcome = Outcome { decision: self.decision(), ..outcome };
+        let text = outcome.to_string();
+        let (decision, numbers) = text.split_once(':').unwrap_or((&text, ""));
+        write!(f, "{decision}{softly} by {}:{numbers}", rule.name())
+    }
+}

@@ -1,0 +1,284 @@
+//! What a descriptor, or the top of a file, says about its limits.
+
+use super::reader::{Form, Map, Reader, meant};
+use super::throttle::{Throttle, stretched};
+use super::yaml::{Kind, Node};
+use crate::limit::any::AnyLimiter;
+use crate::limit::fixed_window::FixedWindow;
+use crate::limit::{Limiter, MAX_COST};
+use crate::outcome::Retry;
+use crate::policy::{Defaults, LIMITS, Limit, Per, Policy};
+use crate::rate::Rate;
+use crate::text::number;
+use crate::time::{Span, Time};
+
+/// What happens to an event when the store of its state can't be asked. In memory that never is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnStoreFailure {
+    /// It passes.
+    Allow,
+    /// It is refused.
+    Refuse,
+    /// This process decides by what it has seen itself.
+    #[default]
+    Local,
+}
+
+impl OnStoreFailure {
+    const ALL: [(&str, OnStoreFailure); 3] = [
+        ("allow", OnStoreFailure::Allow),
+        ("refuse", OnStoreFailure::Refuse),
+        ("local", OnStoreFailure::Local),
+    ];
+}
+
+/// As in a file: `allow`, `refuse` or `local`.
+impl core::fmt::Display for OnStoreFailure {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let name = Self::ALL.iter().find(|(_, each)| each == self);
+        f.write_str(name.map_or("", |(name, _)| name))
+    }
+}
+
+/// The limits of a rule, and how they are held. Without limits, its events are not limited.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Settings {
+    pub(super) limits: Vec<Limit>,
+    /// Those limits when they are stretched; none, where they never are.
+    pub(super) stretched: Vec<Limit>,
+    pub(super) throttle: Throttle,
+    pub(super) shadow: bool,
+    pub(super) cost: Option<f64>,
+    pub(super) on_store_failure: OnStoreFailure,
+    pub(super) label: Option<String>,
+    pub(super) replaces: Vec<String>,
+}
+
+/// The keys of a descriptor that are about its limit.
+const ABOUT_LIMITS: [&str; 7] =
+    ["throttle", "shadow", "shadow_mode", "cost", "on_store_failure", "name", "replaces"];
+
+/// What makes no sense where there is no limit.
+const WITH_LIMITS: [&str; 5] = ["throttle", "shadow", "shadow_mode", "cost", "on_store_failure"];
+
+const RATE_LIMIT: Form = Form {
+    what: "a rate_limit",
+    keys: &["unit", "requests_per_unit", "unlimited", "name", "replaces"],
+};
+
+const REPLACES: Form = Form { what: "what is replaced", keys: &["name"] };
+
+/// The units of envoyproxy/ratelimit, with their lengths there (`UnitToDivider`).
+const UNITS: [(&str, Span); 7] = [
+    ("second", Span::seconds(1)),
+    ("minute", Span::minutes(1)),
+    ("hour", Span::hours(1)),
+    ("day", Span::hours(24)),
+    ("week", Span::hours(24 * 7)),
+    ("month", Span::hours(24 * 30)),
+    ("year", Span::hours(24 * 365)),
+];
+
+/// Reads the settings of a map, where there are any. A limit that says nothing else is for `per`.
+pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Settings> {
+    let mut settings = Settings::default();
+    let mistakes = reader.mistakes.len();
+    let (lyft, ours) = (map.pair("rate_limit"), map.pair("limit"));
+    match (lyft, ours) {
+        (None, None) => {
+            for (key, _) in ABOUT_LIMITS.iter().filter_map(|name| map.pair(name)) {
+                reader.wrong(key, "it is about a limit of this very descriptor, which has none");
+            }
+            return None;
+        }
+        (Some(_), Some((key, _))) => {
+            reader.wrong(
+                key,
+                "there is a rate_limit beside it; write all of them as a list under limit",
+            );
+        }
+        (Some((_, node)), None) => rate_limit(reader, map, node, per, &mut settings),
+        (None, Some((_, node))) => settings.limits = limits(reader, node, per),
+    }
+    names(reader, map, &mut settings);
+    // Where there is none for a mistake, the rest is read all the same.
+    if settings.limits.is_empty() && reader.mistakes.len() == mistakes {
+        for (key, _) in WITH_LIMITS.iter().filter_map(|name| map.pair(name)) {
+            reader.wrong(key, "it is about a limit, and this is unlimited");
+        }
+        return Some(settings);
+    }
+    settings.shadow = shadow(reader, map);
+    if let Some(node) = map.get("on_store_failure") {
+        let read = reader.one_of(node, "what to do when the store fails", &OnStoreFailure::ALL);
+        settings.on_store_failure = read.unwrap_or_default();
+    }
+    if let Some(node) = map.get("throttle") {
+        settings.throttle = reader.parse(node, "a throttle").unwrap_or_default();
+        settings.stretched = stretch(reader, node, &settings);
+    }
+    settings.cost = map.get("cost").and_then(|node| cost(reader, node, &settings.limits));
+    Some(settings)
+}
+
+/// A limit as envoyproxy/ratelimit has it: so many in each window of the clock.
+fn rate_limit(
+    reader: &mut Reader,
+    outer: &Map<'_>,
+    node: &Node,
+    per: &Per,
+    settings: &mut Settings,
+) {
+    let Some(map) = reader.map(node, &RATE_LIMIT) else { return };
+    for both in ["name", "replaces"] {
+        if let (Some(_), Some((key, _))) = (map.get(both), outer.pair(both)) {
+            reader.wrong(key, "it stands in the rate_limit, too");
+        }
+    }
+    names(reader, &map, settings);
+    let unlimited = match map.get("unlimited") {
+        Some(node) => match reader.flag(node) {
+            Some(unlimited) => unlimited,
+            None => return,
+        },
+        None => false,
+    };
+    let (unit, count) = (map.pair("unit"), map.pair("requests_per_unit"));
+    if unlimited {
+        for (key, _) in [unit, count].into_iter().flatten() {
+            reader.wrong(key, "unlimited, and yet so many; only one can be meant");
+        }
+        return;
+    }
+    let unit = match unit {
+        Some((_, node)) => {
+            let text = reader.text(node, "a unit").map(str::to_lowercase);
+            text.and_then(|text| known_unit(reader, node, &text))
+        }
+        None => {
+            reader.missing(&map, "the unit is missing; write it as in unit: day");
+            None
+        }
+    };
+    let count = match count {
+        Some((_, node)) => reader.text(node, "requests_per_unit").and_then(|text| {
+            let whole = text.parse::<u32>().ok().filter(|_| !text.starts_with('+'));
+            if whole.is_none() {
+                reader.wrong(node, "not a whole number from 0 to 4294967295");
+            }
+            whole
+        }),
+        None => {
+            reader
+                .missing(&map, "requests_per_unit is missing; write it as in requests_per_unit: 5");
+            None
+        }
+    };
+    let (Some(unit), Some(count)) = (unit, count) else { return };
+    let window = Rate::new(f64::from(count), unit).and_then(FixedWindow::new);
+    match window {
+        Ok(window) => {
+            let limiter = AnyLimiter::FixedWindow(window);
+            settings.limits.push(Limit { limiter, per: per.clone() });
+        }
+        Err(error) => reader.wrong(node, error.to_string()),
+    }
+}
+
+fn known_unit(reader: &mut Reader, node: &Node, text: &str) -> Option<Span> {
+    let known = UNITS.iter().find(|(name, _)| *name == text).map(|(_, span)| *span);
+    if known.is_none() {
+        reader.wrong(node, format!("not a unit; {}", meant(text, &UNITS.map(|(name, _)| name))));
+    }
+    known
+}
+
+/// One limit in our text form, several of them, or none at all.
+fn limits(reader: &mut Reader, node: &Node, per: &Per) -> Vec<Limit> {
+    if node.word() == "unlimited" {
+        return Vec::new();
+    }
+    let defaults = Defaults { rate: None, per: per.clone(), fields: None };
+    let items = match &node.kind {
+        Kind::List(_) => reader.list(node, "limit").unwrap_or_default(),
+        _ => core::slice::from_ref(node),
+    };
+    let mut limits: Vec<Limit> = Vec::new();
+    for item in items {
+        let Some(text) = reader.text(item, "a limit") else { continue };
+        let policy = Policy::read(text, &defaults);
+        let Ok(policy) = policy.map_err(|error| reader.wrong_within(item, &error)) else {
+            continue;
+        };
+        for limit in policy.limits() {
+            if limits.contains(limit) {
+                reader.wrong(item, "a limit that is there already");
+            }
+            limits.push(limit.clone());
+        }
+    }
+    if limits.len() > LIMITS {
+        reader.wrong(node, format!("more than {LIMITS} limits; spread them over descriptors"));
+    }
+    limits
+}
+
+/// What a rule is called, and what it replaces.
+fn names(reader: &mut Reader, map: &Map<'_>, settings: &mut Settings) {
+    if let Some(node) = map.get("name") {
+        settings.label = reader.text(node, "a name").map(str::to_owned);
+    }
+    let Some(node) = map.get("replaces") else { return };
+    for item in reader.list(node, "replaces").unwrap_or_default() {
+        let name = match &item.kind {
+            Kind::Map(_) => {
+                let Some(map) = reader.map(item, &REPLACES) else { continue };
+                let Some(node) = map.get("name") else {
+                    reader.missing(&map, "the name of what is replaced is missing");
+                    continue;
+                };
+                node
+            }
+            _ => item,
+        };
+        settings.replaces.extend(reader.text(name, "a name").map(str::to_owned));
+    }
+}
+
+fn shadow(reader: &mut Reader, map: &Map<'_>) -> bool {
+    let (ours, lyft) = (map.pair("shadow"), map.pair("shadow_mode"));
+    if let (Some(_), Some((key, _))) = (ours, lyft) {
+        reader.wrong(key, "it means the same as shadow, which stands here, too");
+    }
+    ours.or(lyft).and_then(|(_, node)| reader.flag(node)) == Some(true)
+}
+
+fn stretch(reader: &mut Reader, node: &Node, settings: &Settings) -> Vec<Limit> {
+    let Some(percent) = settings.throttle.percent() else { return Vec::new() };
+    let mut all = Vec::new();
+    for Limit { limiter, per } in &settings.limits {
+        match stretched(limiter, percent) {
+            Ok(limiter) => all.push(Limit { limiter, per: per.clone() }),
+            Err(error) => reader.wrong(node, format!("{limiter}: {error}")),
+        }
+    }
+    all
+}
+
+fn cost(reader: &mut Reader, node: &Node, limits: &[Limit]) -> Option<f64> {
+    let text = reader.text(node, "a cost")?;
+    let Some(cost) = number(text).filter(|cost| *cost > 0.0 && *cost <= MAX_COST) else {
+        reader.wrong(node, "not a cost; write a number above 0, as in cost: 5");
+        return None;
+    };
+    let admits = |limit: &Limit, cost: f64| {
+        let Limit { limiter, .. } = limit;
+        limiter.retry_after(&limiter.initial(), Time::ZERO, cost) != Retry::Never
+    };
+    // A limit that admits nothing at all is meant so.
+    let tiny = 1e-6;
+    if let Some(limit) = limits.iter().find(|limit| !admits(limit, cost) && admits(limit, tiny)) {
+        reader.wrong(node, format!("more than {} ever admits", limit.limiter));
+    }
+    Some(cost)
+}

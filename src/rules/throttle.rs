@@ -1,0 +1,246 @@
+//! Throttles: how firmly a rule holds its limits.
+//!
+//! Source: the three kinds of throttling in "What is a rate limiter?" (system design notes on rate
+//! limiters, 2023). *Hard*: the limit is not exceeded. *Soft*: it may be exceeded by a share; with
+//! 100 a second and 10 %, 110 pass. *Elastic*: it may be exceeded while the system has resources
+//! left.
+//!
+//! A rule that is not hard has two limiters: its own, and one that admits more (its *stretched* one),
+//! with the same periods but larger counts, bursts and queues. Each keeps a state of its own. The
+//! stretched one counts all that passes, and the own one what of it passes within the limit. So
+//! "softly" is said of what a hard rule would have refused, and when an elastic rule is no longer
+//! stretched, its senders are at their limit and not in debt.
+//!
+//! While a rule is stretched, the stretched limiter alone decides, so that its bound holds. In all it
+//! lets more pass; but an event that passed softly may take the place of one that comes a moment
+//! later, which a hard rule would have let pass.
+
+use crate::limit::any::AnyLimiter;
+use crate::limit::earrrl::Earrrl;
+use crate::limit::exim::Exim;
+use crate::limit::fixed_window::FixedWindow;
+use crate::limit::gcra::Gcra;
+use crate::limit::leaky_bucket::LeakyBucket;
+use crate::limit::sliding_counter::SlidingCounter;
+use crate::limit::sliding_log::SlidingLog;
+use crate::limit::sliding_window::SlidingWindow;
+use crate::limit::token_bucket::TokenBucket;
+use crate::rate::Rate;
+use crate::text::{BadNumber, Decimal, ParseError, Words, number};
+use core::fmt;
+use core::str::FromStr;
+
+/// How firmly a rule holds its limits. Its text form is `hard`, `soft 10%` or
+/// `elastic up to 2x while load < 70%`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Throttle {
+    /// They are not exceeded.
+    #[default]
+    Hard,
+    /// They may be exceeded by a share, and the ruling says so.
+    Soft {
+        /// The share in percent, above 0 and at most 1000.
+        percent: f64,
+    },
+    /// They may be exceeded up to a multiple, while the load of the service is low.
+    Elastic {
+        /// The multiple, above 1 and at most 1000.
+        factor: f64,
+        /// The load below which it is low.
+        below: Load,
+    },
+}
+
+impl Throttle {
+    /// How much of each limit there is when the rule is stretched, in percent; `None` when it never
+    /// is.
+    pub(super) fn percent(self) -> Option<f64> {
+        match self {
+            Throttle::Hard => None,
+            Throttle::Soft { percent } => Some(100.0 + percent),
+            Throttle::Elastic { factor, .. } => Some(factor * 100.0),
+        }
+    }
+
+    /// Whether a rule is stretched at a load. One that nobody told is not low.
+    pub(super) fn is_stretched(self, load: Option<Load>) -> bool {
+        match self {
+            Throttle::Hard => false,
+            Throttle::Soft { .. } => true,
+            Throttle::Elastic { below, .. } => load.is_some_and(|load| load < below),
+        }
+    }
+}
+
+/// How busy a service is, as a share of what it can do. Its text form is `42%`.
+///
+/// What it is a share of, the service decides: processors, connections, workers. It may be above
+/// 100 %, as a load average is when more wants to run than there are processors.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Load(f64);
+
+impl Load {
+    /// A load in percent.
+    ///
+    /// # Errors
+    /// When it is negative, infinite or not a number.
+    pub fn from_percent(percent: f64) -> Result<Self, BadNumber> {
+        if percent >= 0.0 && percent.is_finite() {
+            return Ok(Load(percent + 0.0));
+        }
+        let want = "finite and not negative";
+        Err(BadNumber { what: "a load in percent", given: percent, want })
+    }
+
+    /// The load in percent.
+    pub fn percent(self) -> f64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", Decimal(self.0))
+    }
+}
+
+impl FromStr for Load {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let percent = text.strip_suffix('%').and_then(number);
+        let help = "not a load; write it as in 42%";
+        percent.map(Load).ok_or_else(|| ParseError::whole(text, help))
+    }
+}
+
+/// The limiter that admits `percent` of what `limiter` does.
+///
+/// # Errors
+/// When a number gets too large, or the limiter has none to multiply.
+pub(super) fn stretched(limiter: &AnyLimiter, percent: f64) -> Result<AnyLimiter, Unstretched> {
+    // First the product, so that 10 % more than 100 is 110 and not a rounding error above.
+    let times = |count: f64| count * percent / 100.0;
+    let rate = |rate: Rate| Rate::new(times(rate.count()), rate.per());
+    Ok(match limiter {
+        AnyLimiter::Exim(l) => AnyLimiter::Exim(Exim { limit: rate(l.limit)?, mode: l.mode }),
+        AnyLimiter::Earrrl(l) => {
+            AnyLimiter::Earrrl(Earrrl::new(rate(l.limit())?, l.estimator().half_life)?)
+        }
+        AnyLimiter::TokenBucket(l) => {
+            AnyLimiter::TokenBucket(TokenBucket::new(rate(l.rate())?, times(l.burst()))?)
+        }
+        AnyLimiter::Gcra(l) => AnyLimiter::Gcra(Gcra::new(rate(l.rate())?, times(l.burst()))?),
+        AnyLimiter::LeakyBucket(l) => {
+            AnyLimiter::LeakyBucket(LeakyBucket::new(rate(l.rate())?, times(l.queue()))?)
+        }
+        AnyLimiter::FixedWindow(l) => AnyLimiter::FixedWindow(FixedWindow::new(rate(l.limit())?)?),
+        AnyLimiter::SlidingWindow(l) => {
+            AnyLimiter::SlidingWindow(SlidingWindow::new(rate(l.limit())?, l.precision())?)
+        }
+        AnyLimiter::SlidingCounter(l) => {
+            AnyLimiter::SlidingCounter(SlidingCounter::new(rate(l.limit())?)?)
+        }
+        AnyLimiter::SlidingLog(l) => AnyLimiter::SlidingLog(SlidingLog::new(rate(l.limit())?)?),
+        AnyLimiter::Adaptive(_) | AnyLimiter::ByHour(_) => return Err(Unstretched::Learned),
+        AnyLimiter::Nginx(_) | AnyLimiter::Haproxy(_) | AnyLimiter::Envoy(_) => {
+            return Err(Unstretched::Server);
+        }
+    })
+}
+
+/// Why a limiter can't be stretched.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unstretched {
+    Learned,
+    Server,
+    Number(BadNumber),
+}
+
+impl From<BadNumber> for Unstretched {
+    fn from(error: BadNumber) -> Self {
+        Unstretched::Number(error)
+    }
+}
+
+impl fmt::Display for Unstretched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unstretched::Learned => {
+                f.write_str("an adaptive limiter finds its limit itself, and can only be hard")
+            }
+            Unstretched::Server => {
+                f.write_str("a server's limiter is as that server has it, and can only be hard")
+            }
+            Unstretched::Number(error) => write!(f, "when stretched, {error}"),
+        }
+    }
+}
+
+const FORMS: &str = "write hard, soft 10% or elastic up to 2x while load < 70%";
+
+impl FromStr for Throttle {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let mut words = Words::new(text);
+        let Some(kind) = words.next() else {
+            return Err(ParseError::whole(text, format!("a throttle is missing; {FORMS}")));
+        };
+        let throttle = match kind.text {
+            "hard" => Throttle::Hard,
+            "soft" => Throttle::Soft { percent: percent(&mut words)? },
+            "elastic" => {
+                literal(&mut words, &["up", "to"])?;
+                let word = words.next().ok_or_else(|| missing(&words))?;
+                let factor = word.text.strip_suffix('x').and_then(number);
+                let fits = |factor: &f64| *factor > 1.0 && *factor <= 1000.0;
+                let help = "not a multiple above 1x and up to 1000x; write it as in 2x";
+                let factor = factor.filter(fits).ok_or_else(|| words.wrong(word, help))?;
+                literal(&mut words, &["while", "load", "<"])?;
+                Throttle::Elastic { factor, below: Load(percent(&mut words)?) }
+            }
+            _ => return Err(words.wrong(kind, format!("not a throttle; {FORMS}"))),
+        };
+        match words.next() {
+            None => Ok(throttle),
+            Some(word) => Err(words.wrong(word, format!("not read; {FORMS}"))),
+        }
+    }
+}
+
+fn missing(words: &Words<'_>) -> ParseError {
+    words.missing(format!("something is missing; {FORMS}"))
+}
+
+fn literal(words: &mut Words<'_>, literals: &[&str]) -> Result<(), ParseError> {
+    for literal in literals {
+        match words.next() {
+            Some(word) if word.text == *literal => {}
+            Some(word) => return Err(words.wrong(word, format!("not {literal}; {FORMS}"))),
+            None => return Err(missing(words)),
+        }
+    }
+    Ok(())
+}
+
+/// A share such as `10%`, above 0 and at most 1000.
+fn percent(words: &mut Words<'_>) -> Result<f64, ParseError> {
+    let word = words.next().ok_or_else(|| missing(words))?;
+    let percent = word.text.strip_suffix('%').and_then(number);
+    let fits = |percent: &f64| *percent > 0.0 && *percent <= 1000.0;
+    let help = "not a share above 0% and up to 1000%; write it as in 10%";
+    percent.filter(fits).ok_or_else(|| words.wrong(word, help))
+}
+
+impl fmt::Display for Throttle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Throttle::Hard => f.write_str("hard"),
+            Throttle::Soft { percent } => write!(f, "soft {}%", Decimal(*percent)),
+            Throttle::Elastic { factor, below } => {
+                write!(f, "elastic up to {}x while load < {below}", Decimal(*factor))
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! YAML, as a tree in which everything knows its place.
+//!
+//! The text is split into events by [`granit_parser`], the parser beneath serde-saphyr: it forbids
+//! unsafe code, is fuzzed, gives each event its place, and bounds nesting. Deserializing into types
+//! would stop at the first mistake and know no neighbouring names, so the events are made a tree
+//! here, and [`Reader`](super::reader::Reader) reads that.
+//!
+//! # A budget against bombs
+//! A text has at most [`LONGEST`] bytes, nests at most [`DEEPEST`] levels deep, and has at most
+//! [`LARGEST`] nodes, of which a long text counts as several. An alias counts as all the nodes that it
+//! stands for, before they are copied: ten lines of `&b [*a, *a, *a]` are refused, and not written out.
+
+use super::error::{At, Mistake};
+use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
+use std::collections::HashMap;
+
+/// The longest text, in bytes.
+pub const LONGEST: usize = 1 << 20;
+
+/// How deep lists and maps lie in each other, aliases written out.
+const DEEPEST: usize = 64;
+
+/// The most texts, lists and maps, aliases written out.
+const LARGEST: usize = 100_000;
+
+/// So many bytes of a text count as one more.
+const LONG: usize = 64;
+
+/// A text, a list or a map.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) at: At,
+    pub(super) kind: Kind,
+    /// How many nodes there are in it, with itself.
+    size: usize,
+    /// How many levels there are in it, with itself.
+    depth: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Text {
+        text: String,
+        /// Without quotes, so that it may mean nothing, yes or no.
+        plain: bool,
+        /// Where it stands there word for word: how many characters come before it, which is its quote.
+        quote: Option<usize>,
+    },
+    List(Vec<Node>),
+    Map(Vec<(Node, Node)>),
+}
+
+impl Node {
+    /// A word for it, in an error.
+    pub(super) fn word(&self) -> &str {
+        match &self.kind {
+            Kind::Text { text, .. } => text,
+            Kind::List(_) | Kind::Map(_) => "",
+        }
+    }
+
+    /// What it is, in an error.
+    pub(super) fn what(&self) -> &'static str {
+        match &self.kind {
+            _ if self.is_nothing() => "nothing",
+            Kind::Text { .. } => "a text",
+            Kind::List(_) => "a list",
+            Kind::Map(_) => "a map",
+        }
+    }
+
+    /// The value of a key, where it is a map.
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+        let Kind::Map(pairs) = &self.kind else { return None };
+        pairs.iter().find(|(known, _)| known.word() == key).map(|(_, value)| value)
+    }
+
+    /// What is in it, where it is a list.
+    pub(super) fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// Whether it says nothing, as in `key:` or `key: null`.
+    pub(super) fn is_nothing(&self) -> bool {
+        const NOTHING: [&str; 5] = ["", "~", "null", "Null", "NULL"];
+        matches!(&self.kind, Kind::Text { text, plain: true, .. } if NOTHING.contains(&text.as_str()))
+    }
+
+    /// The place of byte `byte` of its text.
+    pub(super) fn at_byte(&self, byte: usize) -> At {
+        match &self.kind {
+            Kind::Text { text, quote: Some(quote), .. } => {
+                let before = text.get(..byte).map_or(0, |before| before.chars().count());
+                At { column: self.at.column + quote + before, ..self.at }
+            }
+            _ => self.at,
+        }
+    }
+}
+
+/// Reads a text of one document. What is read of one that is wrong is not to be used.
+///
+/// # Errors
+/// The first mistake, after which nothing can be told of the rest.
+pub(super) fn read(text: &str) -> Result<Node, Mistake> {
+    let whole = |problem: &str| Mistake::new(At { line: 1, column: 1 }, "", problem);
+    if text.len() > LONGEST {
+        return Err(whole("more than 1 MiB long"));
+    }
+    let options = options! { flow_nesting_limit: DEEPEST, block_nesting_limit: DEEPEST };
+    let mut tree =
+        Tree { source: text, open: Vec::new(), anchors: HashMap::new(), nodes: 0, root: None };
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, span) = event.map_err(|error| unread(&error))?;
+        tree.take(event, span)?;
+    }
+    tree.root.ok_or_else(|| whole("there is nothing in it"))
+}
+
+fn unread(error: &ScanError) -> Mistake {
+    match error.kind() {
+        ErrorKind::RecursionLimitExceeded => too_deep(at(error.marker())),
+        _ => Mistake::new(at(error.marker()), "", error.info()),
+    }
+}
+
+fn at(marker: &Marker) -> At {
+    At { line: marker.line(), column: marker.col() + 1 }
+}
+
+/// A tree that grows with each event.
+struct Tree<'a> {
+    source: &'a str,
+    /// The lists and maps that have not ended, from outside.
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    nodes: usize,
+    root: Option<Node>,
+}
+
+/// A list, or a map with the key whose value comes next, and the name by which it is known.
+struct Open {
+    at: At,
+    anchor: usize,
+    kind: Kind,
+    key: Option<Node>,
+}
+
+impl Tree<'_> {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Mistake> {
+        let at = at(&span.start);
+        let wrong = |problem: &str| Err(Mistake::new(at, "", problem));
+        if event.tag().is_some_and(|tag| !tag.is_yaml_core_schema()) {
+            return wrong("tags such as !this mean nothing here");
+        }
+        match event {
+            Event::DocumentStart(..) if self.root.is_some() => {
+                wrong("a second document begins here; a file is one")
+            }
+            Event::Scalar(text, style, anchor, _) => {
+                let written = span.slice(self.source).unwrap_or("");
+                let unquoted = written.get(1..written.len().max(2) - 1);
+                let quote = match *text == *written {
+                    true => Some(0),
+                    false => (unquoted == Some(&*text)).then_some(1),
+                };
+                let plain = style == ScalarStyle::Plain;
+                // Where nothing stands, the parser says "~".
+                let text = if written.is_empty() { String::new() } else { text.into_owned() };
+                let kind = Kind::Text { text, plain, quote };
+                let node = Node::new(at, kind);
+                let new = node.size;
+                self.add(node, new, anchor)
+            }
+            Event::SequenceStart(_, anchor, _) => self.begin(at, anchor, Kind::List(Vec::new())),
+            Event::MappingStart(_, anchor, _) => self.begin(at, anchor, Kind::Map(Vec::new())),
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                // What is in it was counted when it was put there.
+                Some(Open { at, anchor, kind, .. }) => self.add(Node::new(at, kind), 1, anchor),
+                None => Ok(()),
+            },
+            Event::Alias(anchor) => match self.anchors.get(&anchor) {
+                Some(node) if self.nodes + node.size > LARGEST => Err(too_large(at)),
+                Some(node) => self.add(node.clone(), node.size, 0),
+                None => wrong("an alias within what it stands for"),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, at: At, anchor: usize, kind: Kind) -> Result<(), Mistake> {
+        self.open.push(Open { at, anchor, kind, key: None });
+        Ok(())
+    }
+
+    /// Puts a node where it belongs, which makes `new` more of them.
+    fn add(&mut self, node: Node, new: usize, anchor: usize) -> Result<(), Mistake> {
+        let kept = if anchor == 0 { 0 } else { node.size };
+        self.nodes += new + kept;
+        if self.nodes > LARGEST {
+            return Err(too_large(node.at));
+        }
+        if self.open.len() + node.depth > DEEPEST {
+            return Err(too_deep(node.at));
+        }
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        match self.open.last_mut() {
+            None => self.root = Some(node),
+            Some(Open { kind: Kind::List(items), .. }) => items.push(node),
+            Some(Open { kind: Kind::Map(pairs), key, .. }) => match key.take() {
+                None => *key = Some(node),
+                Some(key) => pairs.push((key, node)),
+            },
+            Some(Open { kind: Kind::Text { .. }, .. }) => {}
+        }
+        Ok(())
+    }
+}
+
+fn too_deep(at: At) -> Mistake {
+    Mistake::new(at, "", format!("more than {DEEPEST} levels deep"))
+}
+
+fn too_large(at: At) -> Mistake {
+    Mistake::new(
+        at,
+        "",
+        format!("more than {LARGEST} texts, lists and maps, with aliases written out"),
+    )
+}
+
+impl Node {
+    fn new(at: At, kind: Kind) -> Self {
+        let (mut size, mut depth) = (1, 0);
+        let mut count = |node: &Node| {
+            size += node.size;
+            depth = depth.max(node.depth);
+        };
+        match &kind {
+            Kind::Text { text, .. } => size += text.len() / LONG,
+            Kind::List(items) => items.iter().for_each(count),
+            Kind::Map(pairs) => pairs.iter().for_each(|(key, value)| {
+                count(key);
+                count(value);
+            }),
+        }
+        Node { at, kind, size, depth: depth + 1 }
+    }
+}

@@ -1,0 +1,48 @@
+//! The hash of keys: SipHash-1-3, with a secret of the process.
+//!
+//! Source: Jean-Philippe Aumasson and Daniel J. Bernstein, "SipHash: a fast short-input PRF".
+
+use core::fmt;
+use siphasher::sip::SipHasher13;
+use std::hash::{BuildHasher, RandomState};
+
+/// A secret of 128 bits, with which keys are hashed: SipHash-1-3.
+///
+/// [`RandomState`] of std is the same hash, but keeps the kind of it for itself to change.
+#[derive(Clone, Copy)]
+pub struct Secret([u64; 2]);
+
+impl Secret {
+    /// A new one, from where std gets its own. Loom runs the same program again and again, and
+    /// needs the same hashes.
+    pub fn new() -> Self {
+        if cfg!(all(test, loom)) {
+            return Secret([1, 2]);
+        }
+        let random = RandomState::new();
+        Secret([0, 1].map(|half: u64| random.hash_one(half)))
+    }
+}
+
+impl Default for Secret {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Says nothing of the secret.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secret").finish_non_exhaustive()
+    }
+}
+
+impl BuildHasher for Secret {
+    type Hasher = SipHasher13;
+
+    #[inline(always)]
+    fn build_hasher(&self) -> SipHasher13 {
+        let [a, b] = self.0;
+        SipHasher13::new_with_keys(a, b)
+    }
+}

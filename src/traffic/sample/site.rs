@@ -1,0 +1,98 @@
+//! The site: its pages, and what it answers.
+
+use super::Random;
+use core::fmt;
+
+/// Another page follows with this probability: three pages a visit, in the mean.
+pub(super) const GO_ON: f64 = 2.0 / 3.0;
+
+/// Requests in a visit, in the mean: three pages, each with two pictures.
+pub(super) const PER_VISIT: f64 = 9.0;
+
+/// How many articles there are, and each has as many pictures as its number says, from 0 to 4.
+const ARTICLES: u32 = 2000;
+
+/// A page or a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Page {
+    place: Place,
+    number: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Home,
+    Article,
+    Search,
+    Picture,
+    Login,
+    Feed,
+    Health,
+}
+
+/// One of the pages that people read. Old ones are read less than new ones.
+pub(super) fn page(random: &mut Random) -> Page {
+    match random.uniform() {
+        x if x < 0.15 => Page { place: Place::Home, number: 2 },
+        x if x < 0.25 => Page { place: Place::Search, number: below(random, 300) },
+        _ => {
+            let age = random.uniform() * random.uniform();
+            Page { place: Place::Article, number: (age * f64::from(ARTICLES)) as u32 }
+        }
+    }
+}
+
+/// A whole number from 0 to `count` - 1.
+pub(super) fn below(random: &mut Random, count: u32) -> u32 {
+    ((1.0 - random.uniform()) * f64::from(count)) as u32
+}
+
+impl Page {
+    pub(super) const LOGIN: Page = Page { place: Place::Login, number: 0 };
+    pub(super) const FEED: Page = Page { place: Place::Feed, number: 0 };
+    pub(super) const HEALTH: Page = Page { place: Place::Health, number: 0 };
+
+    /// How many pictures it has.
+    pub(super) fn pictures(self) -> u8 {
+        match self.place {
+            Place::Home | Place::Article => (self.number % 5) as u8,
+            _ => 2,
+        }
+    }
+
+    /// Its picture of that number, from 1.
+    pub(super) fn picture(self, number: u8) -> Page {
+        let number = self.number * 8 + u32::from(number);
+        Page { place: Place::Picture, number }
+    }
+
+    /// A status and how many bytes there are.
+    pub(super) fn answer(self, random: &mut Random) -> (u16, u32) {
+        let about = |mean: f64, random: &mut Random| (mean * (0.5 + random.exponential())) as u32;
+        match (self.place, random.uniform()) {
+            (Place::Health, _) => (200, 2),
+            (_, x) if x < 0.002 => (500, 170),
+            (Place::Article | Place::Picture, x) if x < 0.015 => (404, 153),
+            (Place::Picture | Place::Feed, x) if x < 0.3 => (304, 0),
+            (Place::Picture, _) => (200, about(48_000.0, random)),
+            (Place::Feed, _) => (200, 61_344),
+            _ => (200, about(9_000.0, random)),
+        }
+    }
+}
+
+/// As the path of a request.
+impl fmt::Display for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number;
+        match self.place {
+            Place::Home => f.write_str("/"),
+            Place::Article => write!(f, "/articles/{number}"),
+            Place::Search => write!(f, "/search?q=word{number}"),
+            Place::Picture => write!(f, "/static/img/{number}.webp"),
+            Place::Login => f.write_str("/login"),
+            Place::Feed => f.write_str("/feed.xml"),
+            Place::Health => f.write_str("/health"),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Where things are: the lanes, the time axis below them and the cumulative picture.
+
+use super::{HEAD, PITCH, Viewport};
+use crate::plot::Rect;
+use crate::view::strip::Strip;
+use crate::view::timebase::{Timebase, edges, is_narrow};
+
+/// The height of each of the two strips of events.
+const STRIP: f64 = 11.0;
+
+/// The height of the time axis.
+const AXIS: f64 = 26.0;
+
+/// The height of the cumulative picture's title.
+const TITLE: f64 = 22.0;
+
+/// Below the cumulative picture.
+const FOOT: f64 = 12.0;
+
+/// The distance that the numbers of the lanes have in the cumulative picture, at most.
+pub(super) const ROW: f64 = 15.0;
+
+/// The height that a canvas of so many lanes should have.
+pub(super) fn height(lanes: usize) -> f64 {
+    let lanes = lanes as f64;
+    lanes * PITCH + AXIS + TITLE + (ROW * (lanes + 1.0)).max(120.0) + FOOT
+}
+
+/// The geometry of one picture.
+pub(super) struct Layout {
+    pub(super) time: Timebase,
+    pub(super) left: f64,
+    pub(super) right: f64,
+    /// The width of the canvas.
+    pub(super) width: f64,
+    /// The middle of the time axis.
+    pub(super) axis: f64,
+    /// The middle of the title.
+    pub(super) title: f64,
+    /// The cumulative picture.
+    pub(super) totals: Rect,
+    pub(super) narrow: bool,
+    lanes: usize,
+}
+
+/// The parts of one lane, from top to bottom.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    /// All of them.
+    pub(super) plot: Rect,
+    pub(super) refused: Strip,
+    pub(super) level: Rect,
+    pub(super) allowed: Strip,
+}
+
+impl Layout {
+    pub(super) fn new(lanes: usize, view: &Viewport) -> Self {
+        let [left, right] = edges(view.size[0]);
+        let below = lanes as f64 * PITCH;
+        let y = below + AXIS + TITLE;
+        let (width, height) = (right - left, view.size[1] - FOOT - y);
+        Layout {
+            time: Timebase::new([left, right], view.right, view.window),
+            left,
+            right,
+            width: view.size[0],
+            axis: below + 13.0,
+            title: below + AXIS + 8.0,
+            totals: Rect { x: left, y, width, height },
+            narrow: is_narrow(view.size[0]),
+            lanes,
+        }
+    }
+
+    /// Whether there is a plot to draw in.
+    pub(super) fn has_room(&self) -> bool {
+        self.right > self.left && self.totals.height > 0.0 && self.time.pace.is_finite()
+    }
+
+    /// Lane `i`, from 0.
+    pub(super) fn lane(&self, i: usize) -> Parts {
+        let (x, width) = (self.left, self.right - self.left);
+        let y = i as f64 * PITCH + HEAD;
+        let height = PITCH - HEAD - 1.0;
+        let strip = |top: f64| Strip { left: x, top, height: STRIP };
+        Parts {
+            plot: Rect { x, y, width, height },
+            refused: strip(y),
+            level: Rect { x, y: y + STRIP + 1.0, width, height: height - 2.0 * STRIP - 2.0 },
+            allowed: strip(y + height - STRIP),
+        }
+    }
+
+    /// Every plot, the cumulative picture last.
+    pub(super) fn plots(&self) -> impl Iterator<Item = Rect> {
+        (0..self.lanes).map(|i| self.lane(i).plot).chain([self.totals])
+    }
+}

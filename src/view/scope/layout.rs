@@ -1,0 +1,86 @@
+//! Where things are: the plot within the canvas, and the two scales.
+
+use super::Viewport;
+use crate::lab::scope::Scope;
+use crate::plot::Rect;
+use crate::time::Time;
+use crate::view::timebase::{Timebase, edges, is_narrow};
+
+/// The height of each of the two lanes of events.
+pub(super) const LANE: f64 = 14.0;
+
+/// The geometry of one picture.
+pub(super) struct Layout {
+    pub(super) plot: Rect,
+    pub(super) time: Timebase,
+    /// Events per second at the upper edge.
+    top: f64,
+    /// The decay interval in seconds.
+    period: f64,
+    /// The limit in events per decay interval.
+    pub(super) limit: f64,
+    pub(super) narrow: bool,
+}
+
+/// The plot within a canvas of the given size.
+pub(super) fn plot([width, height]: [f64; 2]) -> Rect {
+    let [left, right] = edges(width);
+    let (above, below) = (30.0, 2.0 * LANE + 34.0);
+    Rect { x: left, y: above, width: right - left, height: height - above - below }
+}
+
+impl Layout {
+    pub(super) fn new(scope: &Scope, view: &Viewport) -> Self {
+        let plot = plot(view.size);
+        let limiter = scope.instrument().limiter();
+        Layout {
+            plot,
+            time: Timebase::new([plot.x, plot.right()], view.right, view.window),
+            top: view.top,
+            period: limiter.limit.per().secs(),
+            limit: limiter.limit.count(),
+            narrow: is_narrow(view.size[0]),
+        }
+    }
+
+    /// Where an instant is.
+    pub(super) fn x(&self, at: Time) -> f64 {
+        self.time.x(at)
+    }
+
+    /// Which instant is where, within the plot.
+    pub(super) fn time_at(&self, x: f64) -> Time {
+        self.time.time_at(x)
+    }
+
+    /// Where a rate in events per second is; what is above the upper edge stays just above it.
+    pub(super) fn y(&self, rate: f64) -> f64 {
+        let share = (rate / self.top).min(1.05);
+        self.plot.bottom() - share * self.plot.height
+    }
+
+    /// The rate in events per second that is at `y`.
+    pub(super) fn rate_at(&self, y: f64) -> f64 {
+        self.top * ((self.plot.bottom() - y) / self.plot.height).max(0.0)
+    }
+
+    /// Events per second at the upper edge.
+    pub(super) fn top(&self) -> f64 {
+        self.top
+    }
+
+    /// Events per second as events per decay interval.
+    pub(super) fn per_decay(&self, rate: f64) -> f64 {
+        rate * self.period
+    }
+
+    /// Whether there is a limit to draw.
+    pub(super) fn has_limit(&self) -> bool {
+        self.limit > 0.0
+    }
+
+    /// Where the limit is.
+    pub(super) fn limit_y(&self) -> f64 {
+        self.y(self.limit / self.period)
+    }
+}

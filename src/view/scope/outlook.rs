@@ -1,0 +1,47 @@
+//! What the limit lets through, in words.
+
+use crate::lab::scope::Settings;
+use crate::lab::scope::outlook::{Fate, Outlook};
+use crate::plot::axis;
+use crate::text::Decimal;
+
+/// Three sentences: on a burst, on even events, and on the silence after them.
+pub fn outlook(settings: &Settings, outlook: &Outlook) -> [String; 3] {
+    let once = match outlook.at_once {
+        f64::INFINITY => "all events".to_owned(),
+        0.0 => "none".to_owned(),
+        1.0 => "1 event".to_owned(),
+        n => format!("{} events", plain(n)),
+    };
+    let (even, after) = match outlook.fate {
+        Fate::Passes => {
+            let settles = axis::readout(outlook.steady.max(1.0));
+            (format!("all; the rate settles at {settles}"), "Nothing has to wait.".to_owned())
+        }
+        Fate::Barred => {
+            let why = "Never free: one event alone reads 1.";
+            ("none".to_owned(), why.to_owned())
+        }
+        Fate::Over(over) => {
+            let [pace, again] = [over.pace, over.again].map(axis::seconds);
+            (
+                format!(
+                    "{}, then one each {pace} at best (leaky) or none (strict)",
+                    plain(over.events)
+                ),
+                format!("After that, free again in at most {pace} (leaky) or {again} (strict)."),
+            )
+        }
+    };
+    let rate = plain(settings.run.auto_rate);
+    [format!("At once: {once}."), format!("At an even {rate} a second: {even}."), after]
+}
+
+/// A whole number as it is, or one as short as it was set, or else three digits of it.
+fn plain(value: f64) -> String {
+    if (0.0..1e15).contains(&value) && value == libm::floor(value) {
+        return axis::readout_count(value as u64);
+    }
+    let exact = Decimal(value).to_string();
+    if exact.len() < 6 { exact } else { axis::readout(value) }
+}

@@ -1,0 +1,28 @@
+//! The next value of a setting, up or down, whatever it is.
+
+use crate::plot::axis;
+use crate::rate::Rate;
+use crate::text::{Decimal, number};
+use crate::time::Span;
+
+/// The value after `text` (`by` is 1) or before it (`by` is -1): the next round span; in a rate one
+/// event more or less; the next whole number, or for the generated events, which have a slider, the
+/// next round one. `None` where the text is none of these.
+pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
+    let step = |value: f64| libm::round(value) + by;
+    if name == "auto-rate" {
+        return Some(Decimal(axis::next_round(number(text)?, by)).to_string());
+    }
+    // A seed may have more digits than a float.
+    if let Ok(whole) = text.parse::<u64>() {
+        return Some(whole.saturating_add_signed(by as i64).to_string());
+    }
+    if let Ok(span) = text.parse::<Span>() {
+        let next = Span::from_secs(axis::next_round_time(span.secs(), by)).ok()?;
+        return Some(next.to_string());
+    }
+    if let Ok(rate) = text.parse::<Rate>() {
+        return Some(format!("{}/{}", Decimal(step(rate.count()).max(1.0)), rate.per()));
+    }
+    Some(Decimal(step(number(text)?).max(0.0)).to_string())
+}

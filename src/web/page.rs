@@ -1,0 +1,129 @@
+//! The one class that the script knows: a view on a canvas, and what every view does alike.
+
+mod input;
+mod settings;
+mod time;
+
+use super::canvas::Canvas;
+use super::texts::Texts;
+use super::view::{View, named};
+use super::viewer::Viewer;
+use crate::plot::palette::Theme;
+use crate::text::ParseError;
+use wasm_bindgen::prelude::*;
+use web_sys::HtmlCanvasElement;
+
+/// With reduced motion, the picture is drawn anew only this often, in milliseconds.
+const STILL: f64 = 1000.0;
+
+/// A view on a canvas, and who looks at it.
+#[wasm_bindgen]
+pub struct Page {
+    view: Box<dyn View>,
+    canvas: Canvas,
+    viewer: Viewer,
+    texts: Texts,
+    /// What is wrong with the last link, opened or made, until something is done.
+    problem: String,
+    /// When the last picture was drawn, in milliseconds.
+    drawn: f64,
+    /// Whether something changed that has to be seen at once.
+    dirty: bool,
+}
+
+/// What is shown.
+#[wasm_bindgen]
+impl Page {
+    /// A page that draws the view of that name on `canvas`.
+    #[wasm_bindgen(constructor)]
+    pub fn new(canvas: HtmlCanvasElement, view: &str) -> Result<Page, JsValue> {
+        console_error_panic_hook::set_once();
+        Ok(Page {
+            view: named(view).map_err(said)?,
+            canvas: Canvas::new(canvas)?,
+            viewer: Viewer::default(),
+            texts: Texts::default(),
+            problem: String::new(),
+            drawn: f64::NEG_INFINITY,
+            dirty: true,
+        })
+    }
+
+    /// Lets time pass until `wall` and draws what is seen then; a paused picture, eased to its
+    /// scales, stays what it is. Returns what is said beside it, mostly nothing: for each text the
+    /// id of its element, the text, and the number it was made of, or nothing.
+    pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
+        self.pass(wall);
+        let seen = self.viewer.sees(self.view.run().now());
+        let moved = self.view.ease(&seen, wall, self.viewer.still) || !self.viewer.paused;
+        let urgent = core::mem::take(&mut self.dirty);
+        if urgent || moved && (!self.viewer.still || wall - self.drawn >= STILL) {
+            self.drawn = wall;
+            self.paint()?;
+        }
+        if self.texts.are_due(wall, urgent) {
+            self.say(wall);
+        }
+        Ok(self.texts.take())
+    }
+
+    /// The canvas has another size, in CSS pixels and, if the browser tells, in those of the
+    /// screen: it is drawn at once, within the same frame.
+    pub fn resize(
+        &mut self,
+        width: f64,
+        height: f64,
+        ratio: f64,
+        device: Option<Box<[f64]>>,
+    ) -> Result<(), JsValue> {
+        self.viewer.size = [width, height];
+        self.canvas.resize([width, height], ratio, device.as_deref());
+        self.paint()
+    }
+
+    /// Light or dark.
+    pub fn theme(&mut self, dark: bool) {
+        self.canvas.set_theme(if dark { Theme::Dark } else { Theme::Light });
+        self.dirty = true;
+    }
+
+    /// Whether the viewer asked for less motion.
+    pub fn reduce_motion(&mut self, still: bool) {
+        self.viewer.still = still;
+        self.dirty = true;
+    }
+
+    /// The height that the canvas should have in CSS pixels, if the style sheet does not say.
+    pub fn height(&self) -> Option<f64> {
+        self.view.height()
+    }
+
+    fn paint(&mut self) -> Result<(), JsValue> {
+        let seen = self.viewer.sees(self.view.run().now());
+        self.canvas.paint(&self.view.draw(&seen))
+    }
+
+    fn say(&mut self, wall: f64) {
+        let seen = self.viewer.sees(self.view.run().now());
+        self.view.say(&mut self.texts);
+        let note = match self.view.note() {
+            _ if !self.problem.is_empty() => &self.problem,
+            _ if self.viewer.paused => "paused",
+            "" if self.viewer.pace.slowed() => "slowed: too many events for this machine",
+            note => note,
+        };
+        self.texts.say("note", note);
+        self.texts.sum_up(wall, || self.view.summary(&seen));
+    }
+
+    /// Something is done that has to be seen and heard of at once.
+    fn act(&mut self) {
+        self.dirty = true;
+        self.problem.clear();
+        self.texts.sum_up_soon();
+    }
+}
+
+fn said(error: ParseError) -> JsValue {
+    JsValue::from_str(&error.to_string())
+}

@@ -1,0 +1,92 @@
+//! Links and settings.
+
+use super::Page;
+use crate::plot::axis;
+use crate::text::{Decimal, number};
+use crate::web::nudge;
+use wasm_bindgen::prelude::*;
+
+/// What is wrong with a link whose run would take too long.
+const STOPS_EARLY: &str = "This recording is too long to replay; it stops early.";
+
+/// What is wrong with a link to a run in which too much was done.
+const SETTINGS_ONLY: &str = "Too much was done to replay it: the link has the settings only.";
+
+#[wasm_bindgen]
+impl Page {
+    /// Begins the run that a link's fragment describes and shows the instant it names, or says what
+    /// is wrong with it.
+    pub fn open(&mut self, fragment: &str) {
+        self.act();
+        match self.view.run_mut().open(fragment) {
+            Ok(entry) => {
+                self.begin();
+                self.viewer.paused = entry.paused;
+                if !entry.arrived {
+                    STOPS_EARLY.clone_into(&mut self.problem);
+                }
+            }
+            Err(error) => self.problem = error.to_string(),
+        }
+    }
+
+    /// The fragment for the address: the settings in force.
+    pub fn fragment(&self) -> String {
+        self.view.run().fragment()
+    }
+
+    /// The fragment that replays this run, or has the settings only, and the page says so then.
+    pub fn recording(&mut self) -> String {
+        if !self.view.run().is_recorded() {
+            self.act();
+            SETTINGS_ONLY.clone_into(&mut self.problem);
+        }
+        self.view.run().recording(self.viewer.paused)
+    }
+
+    /// Gives a setting a value; returns what is wrong with it, if so.
+    pub fn set(&mut self, name: &str, value: &str) -> String {
+        self.act();
+        let Err(error) = self.view.set(name, value) else { return String::new() };
+        // Of several words it matters which of them is wrong.
+        let problem = match value.trim().contains(' ') {
+            true => error.to_string(),
+            false => error.problem().to_owned(),
+        };
+        match self.view.get(name).as_str() {
+            "" => problem,
+            known => format!("{problem}. Still {known}."),
+        }
+    }
+
+    /// The value of a setting, as text.
+    pub fn get(&self, name: &str) -> String {
+        self.view.get(name)
+    }
+
+    /// More on the value of a setting, if there is more to say.
+    pub fn about(&self, name: &str) -> String {
+        self.view.about(name)
+    }
+
+    /// Moves a setting to its next value up or down.
+    pub fn nudge(&mut self, name: &str, by: f64) {
+        self.act();
+        if let Some(value) = nudge::next(name, &self.view.get(name), by) {
+            // At the end of the range nothing changes.
+            let _ = self.view.set(name, &value);
+        }
+    }
+
+    /// The position of a setting's slider: its power of ten.
+    pub fn slider(&self, name: &str) -> f64 {
+        number(&self.view.get(name)).map_or(0.0, libm::log10)
+    }
+
+    /// Gives a setting the value of two digits that is at a position of its slider.
+    pub fn slide(&mut self, name: &str, position: f64) {
+        self.act();
+        let value = axis::two_digits(libm::exp(position * core::f64::consts::LN_10));
+        let _ = self.view.set(name, &Decimal(value).to_string());
+    }
+}

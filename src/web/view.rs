@@ -1,0 +1,85 @@
+//! What differs from view to view. What is alike is in the [page](super::page).
+
+use super::run::AnyRun;
+use super::texts::Texts;
+use super::viewer::Seen;
+use super::{compare, scope};
+use crate::plot::Mark;
+use crate::text::ParseError;
+use crate::time::Time;
+use crate::view::{Hit, edges};
+
+/// The view that an HTML file names.
+pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
+    match name {
+        "scope" => Ok(Box::new(scope::View::new()?)),
+        "compare" => Ok(Box::new(compare::View::new()?)),
+        _ => Err(ParseError::whole(name, "not a view")),
+    }
+}
+
+/// A run, and how it is shown.
+pub(super) trait View {
+    /// The run.
+    fn run(&self) -> &dyn AnyRun;
+
+    /// The run, to change it.
+    fn run_mut(&mut self) -> &mut dyn AnyRun;
+
+    /// The oldest instant that can be looked back at.
+    fn oldest(&self) -> Time;
+
+    /// Gives a setting a value, as text.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        self.run_mut().set(name, value)
+    }
+
+    /// The value of a setting, as text; empty where there is none.
+    fn get(&self, name: &str) -> String {
+        self.run().get(name)
+    }
+
+    /// More on the value of a setting, where there is more to say.
+    fn about(&self, _name: &str) -> String {
+        String::new()
+    }
+
+    /// The height of the picture in CSS pixels, where the view and not the style sheet decides it.
+    fn height(&self) -> Option<f64> {
+        None
+    }
+
+    /// Lets the scales come nearer to what they should be; whether they moved.
+    fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool;
+
+    /// Lets the scales be what they should be at the next call of [`ease`](Self::ease).
+    fn jump(&mut self);
+
+    /// The picture.
+    fn draw(&self, seen: &Seen) -> Vec<Mark>;
+
+    /// What is at a point of the picture; `touch` is less precise.
+    fn hit(&self, seen: &Seen, [x, _]: [f64; 2], _touch: bool) -> Hit {
+        let [left, right] = edges(seen.size[0]);
+        if (left..=right).contains(&x) { Hit::Graph } else { Hit::None }
+    }
+
+    /// The setting that is [`Hit::Limit`] in the picture: a drag moves it, and so do keys.
+    fn limit(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Moves the limit to a height in the picture.
+    fn drag(&mut self, _seen: &Seen, _y: f64) {}
+
+    /// What is said beside the picture.
+    fn say(&self, texts: &mut Texts);
+
+    /// What the crosshair shows, or else where things stand: a few sentences for a screen reader.
+    fn summary(&self, seen: &Seen) -> String;
+
+    /// What is unusual about the run at the moment; mostly nothing.
+    fn note(&self) -> &'static str {
+        ""
+    }
+}

@@ -1,0 +1,163 @@
+//! A policy in the words of each server: the text as it was committed, and accepted by the server's
+//! own checker where that is installed.
+#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "export/accepted.rs"]
+mod accepted;
+/// What is written as Rust compiles. Without this file, write it by hand first.
+#[allow(unreachable_pub)]
+mod exported {
+    include!("export/rust.txt");
+}
+
+use ratescope::Policy;
+use ratescope::policy::export::{Configuration, Target};
+use ratescope::{Store, Time};
+use std::path::PathBuf;
+use std::{env, fs};
+
+/// Policies that have a text: the file's name, the target and the policy.
+const WRITTEN: [(&str, Target, &str); 20] = [
+    ("exim.acl", Target::Exim, "exim 10/1m strict per ip"),
+    (
+        "exim-two.acl",
+        Target::Exim,
+        "exim 100/1h leaky per user & exim 0.5/90s strict per sender+ip",
+    ),
+    ("nginx.conf", Target::Nginx, "nginx 10/1s burst 20 nodelay per ip"),
+    ("nginx-cut.conf", Target::Nginx, "nginx 1/1m per all"),
+    (
+        "nginx-three.conf",
+        Target::Nginx,
+        "nginx 30/1m burst 12 delay 8 per user & nginx 5/1s burst 5 per api-key & nginx 9/1s burst 1 per ip+path",
+    ),
+    ("nginx-bucket.conf", Target::Nginx, "token-bucket 100/10s burst 20 per ip+host+agent"),
+    ("nginx-queue.conf", Target::Nginx, "leaky-bucket 30/1m queue 5 per path"),
+    ("haproxy.cfg", Target::Haproxy, "haproxy 20/10s per ip"),
+    ("haproxy-allowed.cfg", Target::Haproxy, "haproxy 1/10s allowed per api-key"),
+    (
+        "haproxy-three.cfg",
+        Target::Haproxy,
+        "haproxy 20/10s per ip & haproxy 100/1h allowed per path+agent & haproxy 9/500ms allowed per all",
+    ),
+    ("envoy.yaml", Target::Envoy, "envoy 5/1s burst 10 per ip"),
+    ("envoy-all.yaml", Target::Envoy, "envoy 1/50ms per all"),
+    (
+        "envoy-three.yaml",
+        Target::Envoy,
+        "envoy 100/1m per ip+path & gcra 5/500ms burst 10 per api-key & envoy 1/2s per all",
+    ),
+    ("descriptors.yaml", Target::Descriptors, "10/1m per ip"),
+    (
+        "descriptors-three.yaml",
+        Target::Descriptors,
+        "10/1s per ip+path & 1000/1d per api-key & 9/60m per all",
+    ),
+    (
+        "caddy.caddyfile",
+        Target::Caddy,
+        "sliding-log 10/1m per ip & sliding-log 99/1500ms per host+path",
+    ),
+    ("traefik.yaml", Target::Traefik, "token-bucket 10/1s burst 20 per ip"),
+    ("traefik-header.yaml", Target::Traefik, "gcra 6/1m burst 1 per x-user"),
+    (
+        "cloudflare.json",
+        Target::Cloudflare,
+        "sliding-counter 500/1m per ip & sliding-counter 9/10s per x-user",
+    ),
+    (
+        "rust.txt",
+        Target::Rust,
+        "gcra 5/1s burst 10 per user+ip & 100/1m per ip & exim 9/1h per all",
+    ),
+];
+
+fn configure(target: Target, policy: &str) -> Configuration {
+    let policy: Policy = policy.parse().unwrap_or_else(|e| panic!("{e}"));
+    target.configure(&policy).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/export").join(name)
+}
+
+/// How a comment begins in a file, and the warnings as such.
+fn warnings(name: &str, written: &Configuration) -> String {
+    let mark = if name.ends_with(".txt") || name.ends_with(".json") { "//" } else { "#" };
+    written.warnings.iter().map(|warning| format!("{mark} Warning: {warning}\n")).collect()
+}
+
+/// Every text with its warnings, against the committed one; written where it is missing.
+#[test]
+fn the_texts_are_the_committed_ones() {
+    for (name, target, policy) in WRITTEN {
+        let written = configure(target, policy);
+        let text = warnings(name, &written) + &written.text;
+        if !path(name).exists() && env::var_os("CI").is_none() {
+            fs::write(path(name), &text).unwrap();
+        }
+        let committed = fs::read_to_string(path(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(text, committed, "{name}");
+    }
+}
+
+#[test]
+fn what_is_written_as_rust_decides() {
+    let limits: Store = exported::limits().unwrap();
+    let passed = (0..12).filter(|_| exported::passes(&limits, Time::ZERO, ["ann", "192.0.2.7"]));
+    assert_eq!(passed.count(), 9);
+}
+
+/// What a target cannot say, and why.
+#[test]
+fn what_cannot_be_said_is_an_error() {
+    for (target, policy, problem) in [
+        (Target::Nginx, "sliding-log 10/1m per ip", "it has a bucket only"),
+        (Target::Nginx, "haproxy 10/1m per ip", "it has a bucket only"),
+        (Target::Nginx, "gcra 100/1h burst 5", "this is 1.666667 a minute"),
+        (Target::Nginx, "gcra 10/1s burst 2.5", "its burst is a whole number"),
+        (Target::Nginx, "nginx 10/1s per x_key", "x_key is no field of a request"),
+        (Target::Haproxy, "token-bucket 10/1s", "it counts in windows of its own"),
+        (Target::Haproxy, "haproxy 10/1s per user", "it knows no users"),
+        (Target::Haproxy, "haproxy 10/20d", "it keeps an entry for 24.8 days at most"),
+        (Target::Envoy, "leaky-bucket 10/1s", "it has a bucket only"),
+        (Target::Envoy, "token-bucket 0.5/1s burst 5", "must be a whole number from 1"),
+        (Target::Envoy, "token-bucket 5/10ms burst 5", "and at least 50ms"),
+        (Target::Envoy, "envoy 5/1s per user", "it knows no users"),
+        (Target::Descriptors, "gcra 10/1m per ip", "it has fixed windows only"),
+        (Target::Descriptors, "10/10m per ip", "its windows are 1s, 1m, 1h or 1d"),
+        (Target::Descriptors, "0.5/1m per ip", "its limits are whole numbers"),
+        (Target::Exim, "adaptive x3 decay 1m floor 5 per ip", "it measures a rate of its own"),
+        (Target::Exim, "exim 10/500ms per ip", "its periods are whole seconds"),
+        (Target::Exim, "exim 10/1m per path", "it knows no path"),
+        (Target::Caddy, "10/1m per ip", "its plugin keeps a log only"),
+        (Target::Caddy, "sliding-log 0.5/1m per ip", "a whole number from 1"),
+        // The whole burst would come back after 7 s, where it takes a minute.
+        (Target::Traefik, "token-bucket 10/1m burst 10 per ip", "the burst is 1 at most"),
+        (Target::Traefik, "token-bucket 10/1s burst 20 per ip+host", "one of them only"),
+        (Target::Traefik, "token-bucket 10/1s burst 20 per all", "one of them only"),
+        (Target::Cloudflare, "sliding-counter 10/5s per ip", "its periods are 10s, 1m"),
+        (Target::Cloudflare, "sliding-counter 10/1m per method", "by their method"),
+        (Target::Cloudflare, "sliding-log 10/1m per ip", "it has a counter only"),
+    ] {
+        let policy: Policy = policy.parse().unwrap_or_else(|e| panic!("{e}"));
+        let error = target.configure(&policy).unwrap_err();
+        assert!(error.problem().contains(problem), "{error}");
+        assert!(error.to_string().contains(&format!("cannot say \"{policy}\": ")), "{error}");
+        assert_eq!(error.target(), target);
+    }
+    let four = ["haproxy 9/1s per ip"; 4].join(" & ");
+    let error = Target::Haproxy.configure(&four.parse().unwrap()).unwrap_err();
+    assert!(error.to_string().starts_with("HAProxy cannot say these limits together: it follows"));
+}
+
+/// The words for the targets.
+#[test]
+fn targets_have_words() {
+    for target in Target::ALL {
+        assert_eq!(target.to_string().parse::<Target>().unwrap(), target);
+    }
+    let error = "apache".parse::<Target>().unwrap_err();
+    assert!(error.problem().starts_with("not a target; write one of exim, nginx, haproxy, envoy"));
+}

@@ -1,0 +1,44 @@
+//! What the fuzzer begins with and what it found, as an ordinary test.
+
+use super::invariants;
+use std::fs;
+use std::path::Path;
+
+/// The inputs of a fuzz target, each with its name.
+fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let mut files: Vec<_> =
+        files.map(|path| (path.display().to_string(), fs::read(path).unwrap())).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_corpus_holds() {
+    let files = corpus("log");
+    assert!(files.len() >= invariants::LINES.len(), "it has a seed for each kind of line");
+    for (name, data) in files {
+        // The name is printed if it fails.
+        println!("{name}");
+        invariants::hold(&data);
+    }
+}
+
+/// The seeds: each kind of line in its format, all in each, and cut in the middle. Run it with
+/// `--ignored` to write them anew.
+#[test]
+#[ignore = "writes the seeds of the corpus"]
+fn write_the_seeds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/log");
+    fs::create_dir_all(&folder).unwrap();
+    let write = |name: String, data: Vec<u8>| fs::write(folder.join(name), data).unwrap();
+    for (i, line) in invariants::LINES.iter().enumerate() {
+        let text = format!("{line}\n{line}\n{}", &line[..line.len() / 2]);
+        write(format!("line-{i:02}"), [&[9], text.as_bytes()].concat());
+    }
+    for format in 0u8..6 {
+        let text = invariants::LINES.join("\n");
+        write(format!("all-{format}"), [&[format], text.as_bytes()].concat());
+    }
+}

@@ -1,0 +1,108 @@
+//! What holds of any input, however broken: for the tests and for the fuzzer.
+
+use ratescope::event::Fields;
+use ratescope::log::{Counts, Format, Log, Options, Reader, Record, recognize};
+use std::io::Read;
+
+/// A line of each kind, to begin with.
+pub(crate) const LINES: &[&str] = &[
+    "192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"GET /a?b HTTP/1.1\" 200 2326 \"-\" \"Fox/5.0 (X11)\"",
+    "www.example.org:80 ::ffff:192.0.2.7 - ann [10/Oct/2000:13:55:36 -0700] \"-\" 408 -",
+    "203.0.113.9, 10.1.2.3 10.0.0.5 - - [10/Oct/2000:13:55:36.5 +0000] \"POST / HTTP/1.1\" 200 1 \"-\" \"-\"",
+    r#"{"ts":1646861401.52,"request":{"remote_ip":"::1","uri":"/a","headers":{"A":["b\u00e9"]}},"status":200}"#,
+    r#"{"time":"2000-10-10T13:55:36.25-07:00","client_ip":null,"remote_addr":"192.0.2.7","x":[1,{}]}"#,
+    "2024-05-01 12:00:00 1s2abc-0003xY-Az <= \"a b\"@c H=mx (helo) [192.0.2.7]:1 A=p:ann S=9 T=\"x\"",
+    "2024-05-01 12:00:00.123 +0200 [45] 1s2abc-00000003xyz-0abc => ann",
+    "Oct 10 13:55:36 web1 sshd[1]: Failed password for invalid user x from 192.0.2.7 port 5 ssh2",
+    "Feb 29 23:59:60 web1 sshd[1]: message repeated 2 times: [ Failed password for x from ::1 port 5]",
+    "<38>1 2000-10-10T13:55:36Z web1 sshd 4567 ID [a b=\"\\]\"] Failed password for x from ::1 port 5",
+    "time,key,cost,remote_addr",
+    "0.5,\"a\"\"b\",2,192.0.2.7",
+];
+
+/// What is asked of each event.
+const NAMES: [&str; 16] = [
+    "ip",
+    "user",
+    "method",
+    "path",
+    "status",
+    "bytes",
+    "host",
+    "agent",
+    "referer",
+    "forwarded",
+    "peer",
+    "sender",
+    "message",
+    "request.uri",
+    "key",
+    "x",
+];
+
+type Seen = (u64, i64, u64, Vec<Option<String>>);
+
+/// Panics unless it holds that the beginning tells the same whether it is there at once or not; that
+/// reading in any pieces gives the same events and counts; that every line is counted as one thing;
+/// and that an address that was made stays what it is. The first byte chooses the format.
+pub(crate) fn hold(data: &[u8]) {
+    let Some((format, log)) = data.split_first() else { return };
+    let format = Format::ALL.get(usize::from(*format)).copied();
+    let options =
+        Options { format, ipv6_prefix: 56, path_depth: 2.try_into().ok(), ..Options::default() };
+    let shape = match recognize(log, true, &options) {
+        Ok(shape) => shape.expect("all of it decides"),
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    if let Ok(Some(early)) = recognize(&log[..log.len() / 2], false, &options) {
+        assert_eq!(early.to_string(), shape.to_string());
+    }
+    let whole = read(log, log.len().max(1), &options);
+    for length in [1, 7, 100] {
+        assert_eq!(whole, read(log, length, &options), "in pieces of {length}");
+    }
+    let (events, counts) = whole;
+    let lines =
+        log.split(|b| *b == b'\n').count() - usize::from(log.ends_with(b"\n") || log.is_empty());
+    assert_eq!(counts.lines, lines as u64);
+    assert_eq!(counts.events, events.len() as u64);
+    let mut numbers: Vec<u64> = events.iter().map(|(line, ..)| *line).collect();
+    assert!(numbers.is_sorted());
+    numbers.dedup();
+    let told = numbers.len() as u64 + counts.filtered + counts.others + counts.unread;
+    assert!(told <= counts.lines, "{told} of {}", counts.lines);
+    assert_eq!(counts.problems.len() as u64, counts.unread.min(5));
+
+    let mut opened = Log::open(Slow(log), &options).expect("it was recognized");
+    let mut count = 0;
+    while opened.read(&mut |_| count += 1).expect("a slice can be read") {}
+    assert_eq!((count, opened.bytes()), (events.len(), log.len() as u64));
+}
+
+fn read(log: &[u8], length: usize, options: &Options) -> (Vec<Seen>, Counts) {
+    let shape = recognize(log, true, options).ok().flatten().expect("it was recognized");
+    let mut reader = Reader::new(&shape, options).expect("nothing special is asked for");
+    let mut events = Vec::new();
+    let mut see = |record: &Record<'_>| {
+        let values = NAMES.map(|name| record.value(name).map(str::to_owned)).to_vec();
+        // The second time it is what it was.
+        assert_eq!(record.value("ip"), values[0].as_deref());
+        assert!((0.0..=1e12).contains(&record.cost()));
+        events.push((record.line(), record.time().as_micros(), record.cost().to_bits(), values));
+    };
+    for piece in log.chunks(length) {
+        reader.feed(piece, &mut see).expect("it is not strict");
+    }
+    reader.finish(&mut see).expect("it is not strict");
+    (events, reader.counts().clone())
+}
+
+/// A few bytes at a time.
+struct Slow<'a>(&'a [u8]);
+
+impl Read for Slow<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let most = into.len().min(13);
+        self.0.read(&mut into[..most])
+    }
+}

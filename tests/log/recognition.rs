@@ -1,0 +1,100 @@
+//! Which format a log is, and what is said of what is none.
+
+use super::of;
+use ratescope::log::{Format, HEAD, Options, recognize};
+
+const COMBINED: &str =
+    "192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"";
+const LINES: [(Format, &str); 5] = [
+    (Format::Combined, COMBINED),
+    (Format::Json, "{\"ts\":1}"),
+    (Format::Exim, "2024-05-01 12:00:00 1s2abc-0003xY-Az => a@b R=x T=y"),
+    (Format::Syslog, "Oct 10 13:55:36 web1 CRON[1]: x"),
+    (Format::Csv, "time,key"),
+];
+
+fn format(log: &str) -> Option<Format> {
+    let shape = recognize(log.as_bytes(), true, &Options::default());
+    shape.ok().flatten().map(|shape| shape.format())
+}
+
+fn unknown(log: &[u8], options: &Options) -> String {
+    recognize(log, true, options).unwrap_err().to_string()
+}
+
+#[test]
+fn formats_are_recognized() {
+    for (want, line) in LINES {
+        for begin in ["", "\n \r\n", "\u{feff}"] {
+            assert_eq!(format(&format!("{begin}{line}")), Some(want), "{line}");
+            assert_eq!(format(&format!("{begin}{line}\r\nnothing else\n")), Some(want), "{line}");
+        }
+        // It may begin within a line, or with others; a header is the first of its lines.
+        let later = format(&format!("ond half of a line\nand another\n{line}\n"));
+        assert_eq!(later, (want != Format::Csv).then_some(want), "{line}");
+        assert_eq!(want.to_string().parse(), Ok(want));
+    }
+    let error = "apache".parse::<Format>().unwrap_err();
+    assert_eq!(error.problem(), "not a format of logs; they are json, combined, exim, syslog, csv");
+}
+
+/// It does not matter in which pieces the beginning comes.
+#[test]
+fn more_is_asked_for() {
+    for (want, line) in LINES {
+        let log = format!("\n{line}\nmore");
+        for length in 0..log.len() {
+            let shape = recognize(&log.as_bytes()[..length], false, &Options::default()).unwrap();
+            let is_whole = length >= line.len() + 2;
+            assert_eq!(shape.map(|shape| shape.format()), is_whole.then_some(want), "{length}");
+        }
+    }
+    // But not for ever.
+    let long = "no log\n".repeat(HEAD / 7);
+    assert!(recognize(long.as_bytes(), false, &Options::default()).unwrap().is_none());
+    let long = "no log\n".repeat(HEAD / 7 + 1);
+    assert!(recognize(long.as_bytes(), false, &Options::default()).is_err());
+    // A line that goes beyond is not taken for a shorter one.
+    let header = format!("time,{}", "k,".repeat(HEAD));
+    assert!(recognize(header.as_bytes(), false, &Options::default()).is_err());
+}
+
+#[test]
+fn what_is_none_is_told() {
+    let line = "2024-05-01 something that \u{1b}[31mno format has, and that goes on and on and on";
+    assert_eq!(
+        unknown(line.as_bytes(), &Options::default()),
+        "the format of the log is unknown; its first line is\n  \
+         2024-05-01 something that ·[31mno format has, and that goes …\n\
+         What was tried, and why it is not that:\n  \
+         json: not an object in braces\n  \
+         combined: no address and [time] before a \"request\"\n  \
+         exim: no line begins with a date and a time\n  \
+         syslog: no time, host and program at the beginning\n  \
+         csv: the header has no time; it is such as time,key,cost"
+    );
+    assert_eq!(
+        unknown(b"{\"msg\":1}\n", &of(Format::Json)),
+        "the format of the log is unknown; its first line is\n  {\"msg\":1}\n\
+         What was tried, and why it is not that:\n  \
+         json: an object without a time; say which field it is: time=FIELD"
+    );
+    // What was said is not guessed anew.
+    let says = unknown(COMBINED.as_bytes(), &of(Format::Exim));
+    assert!(says.ends_with("\n  exim: no line begins with a date and a time"), "{says}");
+}
+
+#[test]
+fn other_files_are_told() {
+    for (bytes, says) in [
+        (&b""[..], "the input is empty: there is no line in it"),
+        (b"\n\n  \n", "the input is empty: there is no line in it"),
+        (b"\x1f\x8b\x08\x00", "the input is no log: it is packed with gzip; unpack it first"),
+        (b"\x28\xb5\x2f\xfd\x04", "the input is no log: it is packed with zstd; unpack it first"),
+        (b"PK\x03\x04abc", "the input is no log: it is a zip archive; unpack it first"),
+        (b"\xff\xfet\x00i\x00", "the input is no log: its text is UTF-16; write it as UTF-8"),
+        (b"\x7fELF\x02\x00\x00", "the input is no log but binary; it begins with\n  ·ELF···"),
+    ] {
+        assert_eq!(unknown(bytes, &Options::default()), says);
+    }
+}

@@ -1,0 +1,50 @@
+//! Rule files: good ones with what is expected of them, bad ones with what is said of them, and rules
+//! at work.
+#![cfg(all(feature = "rules", not(target_arch = "wasm32")))]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "rules/corpus.rs"]
+mod corpus;
+#[path = "rules/deciding.rs"]
+mod deciding;
+#[path = "rules/files.rs"]
+mod files;
+#[path = "rules/invariants.rs"]
+mod invariants;
+#[path = "rules/matching.rs"]
+mod matching;
+#[path = "common/random.rs"]
+mod random;
+#[path = "rules/reload.rs"]
+mod reload;
+#[path = "rules/threads.rs"]
+mod threads;
+#[path = "rules/throttle.rs"]
+mod throttle;
+#[cfg(feature = "watch")]
+#[path = "rules/watch.rs"]
+mod watch;
+
+use ratescope::rules::{Ruled, Rules, Ruling};
+use ratescope::{Event, Time};
+
+/// Rules that must be right.
+#[track_caller]
+fn read(text: &str) -> Rules {
+    Rules::read("rules.yaml", text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ruled(text: &str) -> Ruled {
+    Ruled::new(read(text), 1000)
+}
+
+/// What rules make of an event of cost 1 at a time in seconds.
+fn check(ruled: &Ruled, seconds: f64, fields: &[(&str, &str)]) -> Ruling {
+    let fields = fields.to_vec();
+    ruled.check(&Event { time: Time::from_secs(seconds).unwrap(), cost: 1.0, fields: &fields })
+}
+
+/// How many of `n` events at one time pass.
+fn passed(ruled: &Ruled, n: usize, seconds: f64, fields: &[(&str, &str)]) -> usize {
+    (0..n).filter(|_| check(ruled, seconds, fields).is_allowed()).count()
+}

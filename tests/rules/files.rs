@@ -1,0 +1,77 @@
+//! Every file in `good` and `bad`.
+
+use ratescope::rules::Rules;
+use ratescope::rules::cases::Cases;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn folder(name: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules").join(name);
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap()
+}
+
+/// Each good file has cases beside it, and does what they expect.
+#[test]
+fn good_files_do_what_is_expected() {
+    let mut tests = 0;
+    for path in folder("good") {
+        let Some(stem) = name(&path).strip_suffix(".cases.yaml") else {
+            let cases = path.with_extension("cases.yaml");
+            assert!(cases.exists(), "{} has no cases", path.display());
+            continue;
+        };
+        let rules = path.with_file_name(format!("{stem}.yaml"));
+        let rules = Rules::read(name(&rules), &fs::read_to_string(&rules).unwrap());
+        let rules = rules.unwrap_or_else(|error| panic!("{error}"));
+        let cases = Cases::read(name(&path), &fs::read_to_string(&path).unwrap());
+        let cases = cases.unwrap_or_else(|error| panic!("{error}"));
+        let failures: Vec<String> =
+            cases.run(&rules).into_iter().flatten().map(|failure| failure.to_string()).collect();
+        assert!(failures.is_empty(), "{}:\n{}", name(&path), failures.join("\n"));
+        tests += cases.names().count();
+    }
+    assert!(tests >= 30, "{tests} tests");
+}
+
+/// Each bad file ends with comments that begin with `#!`: the mistakes that are told of it, each with
+/// its place. A file of cases is known by its name.
+#[test]
+fn bad_files_are_told_what_is_wrong() {
+    let paths = folder("bad");
+    assert!(paths.len() >= 50, "{} files", paths.len());
+    for path in paths {
+        let text = fs::read_to_string(&path).unwrap();
+        let want: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("#! ")).collect();
+        let wrong = match name(&path).starts_with("cases_") {
+            true => Cases::read("f", &text).map(drop),
+            false => Rules::read("f", &text).map(drop),
+        };
+        let error = wrong.expect_err(name(&path)).to_string();
+        let want = want.iter().map(|line| format!("f:{line}")).collect::<Vec<_>>().join("\n");
+        assert_eq!(error, want, "{}", name(&path));
+    }
+}
+
+/// What `check` says of a file.
+#[test]
+fn rules_in_words() {
+    let words = |name: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules");
+        let rules = fs::read_to_string(folder.join(format!("good/{name}.yaml"))).unwrap();
+        let want = fs::read_to_string(folder.join(format!("words/{name}.txt"))).unwrap();
+        let got = Rules::read(name, &rules).unwrap().to_string();
+        assert_eq!(got, want, "{name}:\n{got}");
+    };
+    words("settings");
+    words("throttle");
+    words("wildcards");
+    words("replaces");
+    words("shadow");
+    words("blocked");
+}

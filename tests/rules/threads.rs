@@ -1,0 +1,101 @@
+//! Rules shared between threads, while they are exchanged.
+
+use super::ruled;
+use ratescope::rules::{Reloaded, Rules};
+use ratescope::{Event, Time};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+/// Three limits on the same events, in an order and the other way round.
+const FORWARDS: &str = "
+domain: d
+descriptors:
+  - {key: a, limit: gcra 500/1h}
+  - {key: b, limit: gcra 900/1h}
+  - {key: c, limit: gcra 700/1h}
+";
+const BACKWARDS: &str = "
+domain: d
+descriptors:
+  - {key: c, limit: gcra 700/1h}
+  - {key: b, limit: gcra 900/1h}
+  - {key: a, limit: gcra 500/1h}
+";
+
+/// Whatever the order in which rules ask, none waits for another, and exactly the limit passes: a
+/// reload that keeps the limits loses no count.
+#[test]
+fn exactly_the_limit_passes_while_rules_change_places() {
+    let ruled = ruled(FORWARDS);
+    let (passed, done) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let events: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..1000 {
+                        let fields = [("a", "x"), ("b", "x"), ("c", "x")];
+                        let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
+                        let ruling = ruled.check(&event);
+                        assert_eq!(ruling.opinions().count(), 3);
+                        passed.fetch_add(usize::from(ruling.is_allowed()), Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            let mut applied = 0;
+            while !done.load(Ordering::Relaxed) {
+                for text in [BACKWARDS, FORWARDS] {
+                    let reloaded = ruled.reload("rules.yaml", text, Time::ZERO);
+                    let Reloaded::Applied(changes) = reloaded else { panic!("{reloaded}") };
+                    assert_eq!((changes.kept.len(), changes.anew.len()), (3, 0));
+                    applied += 1;
+                }
+            }
+            assert!(applied > 0);
+        });
+        events.into_iter().for_each(|thread| thread.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(passed.into_inner(), 500);
+}
+
+/// An event is decided by the old rules or by the new ones, never by some of both.
+#[test]
+fn rules_change_at_once() {
+    let file = |name: &str| {
+        let text = format!(
+            "domain: {name}\ndescriptors:\n  - {{key: a, limit: 1/1s}}\n  - {{key: b, limit: 1/1s}}"
+        );
+        Rules::read(name, &text).unwrap()
+    };
+    let ruled = ratescope::rules::Ruled::new(file("old"), 10);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..500 {
+                for name in ["new", "old"] {
+                    let _ = ruled.replace(file(name), Time::ZERO);
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        let mut seen = 0;
+        while !done.load(Ordering::Relaxed) || seen == 0 {
+            let fields = [("a", "x"), ("b", "x")];
+            let ruling = ruled.check(&Event { time: Time::ZERO, cost: 1.0, fields: &fields });
+            let names: Vec<&str> = ruling.opinions().map(|o| o.rule.name()).collect();
+            assert!(names == ["old:a", "old:b"] || names == ["new:a", "new:b"], "{names:?}");
+            seen += 1;
+        }
+    });
+}
+
+/// What threads share.
+#[test]
+fn it_is_shared() {
+    fn shared<T: Send + Sync>() {}
+    shared::<ratescope::rules::Ruled>();
+    shared::<ratescope::rules::Ruling>();
+    shared::<Rules>();
+}

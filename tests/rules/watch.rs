@@ -1,0 +1,186 @@
+//! Rules that follow their file, looked at without waiting.
+
+use ratescope::middleware::watch::{OpenError, Seen, Watch, open};
+use ratescope::rules::{Reloaded, Ruled};
+use ratescope::{Event, Time};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// A folder of its own, gone at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("ratescope-watch-{}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn rules(limit: &str) -> String {
+    format!("domain: web\ndescriptors:\n  - {{key: user, limit: '{limit}'}}\n")
+}
+
+fn opened(path: &Path) -> (Arc<Ruled>, Watch) {
+    open(path, 100).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What is seen of a change: nothing at first, and then what came of it.
+#[track_caller]
+fn settled(watch: &mut Watch) -> Seen {
+    assert_eq!(watch.look(Time::ZERO), None, "seen once");
+    let seen = watch.look(Time::ZERO).expect("seen twice");
+    assert_eq!(watch.look(Time::ZERO), None, "told once");
+    seen
+}
+
+#[track_caller]
+fn assert_limit(ruled: &Ruled, limit: usize) {
+    let fields = [("user", "ann")];
+    let event = Event { time: Time::ZERO, cost: 0.0, fields: &fields };
+    let ruling = ruled.peek(&event);
+    assert_eq!(ruling.decided_by().unwrap().outcome.limit, limit as f64);
+}
+
+#[test]
+fn a_file_that_is_written_anew() {
+    let folder = Folder::new("written");
+    let path = folder.path("rules.yaml");
+    fs::write(&path, rules("2/1h")).unwrap();
+    let (ruled, mut watch) = opened(&path);
+    assert_eq!(watch.look(Time::ZERO), None);
+    fs::write(&path, rules("3/1h")).unwrap();
+    assert_eq!(settled(&mut watch).name(), "applied");
+    assert_limit(&ruled, 3);
+    // Of the same length and perhaps within one tick of the file system's clock.
+    fs::write(&path, rules("4/1h")).unwrap();
+    assert_eq!(settled(&mut watch).name(), "applied");
+    assert_limit(&ruled, 4);
+    fs::write(&path, format!("# told\n{}", rules("4/1h"))).unwrap();
+    assert_eq!(settled(&mut watch), Seen::Read(Reloaded::Unchanged));
+}
+
+/// As editors and deployments do it.
+#[test]
+fn a_file_that_is_replaced_by_a_rename() {
+    let folder = Folder::new("renamed");
+    let path = folder.path("rules.yaml");
+    fs::write(&path, rules("2/1h")).unwrap();
+    let (ruled, mut watch) = opened(&path);
+    for limit in 3..6 {
+        fs::write(folder.path("new"), rules(&format!("{limit}/1h"))).unwrap();
+        fs::rename(folder.path("new"), &path).unwrap();
+        assert_eq!(settled(&mut watch).name(), "applied");
+        assert_limit(&ruled, limit);
+    }
+}
+
+/// As Kubernetes exchanges a ConfigMap: the file is a link into a folder that is a link itself.
+#[cfg(unix)]
+#[test]
+fn a_file_behind_two_symlinks() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new("linked");
+    for (version, limit) in [("one", "2/1h"), ("two", "3/1h")] {
+        fs::create_dir_all(folder.path(version)).unwrap();
+        fs::write(folder.path(version).join("rules.yaml"), rules(limit)).unwrap();
+    }
+    symlink("one", folder.path("data")).unwrap();
+    symlink("data/rules.yaml", folder.path("rules.yaml")).unwrap();
+    let (ruled, mut watch) = opened(&folder.path("rules.yaml"));
+    assert_limit(&ruled, 2);
+    symlink("two", folder.path("data.new")).unwrap();
+    fs::rename(folder.path("data.new"), folder.path("data")).unwrap();
+    assert_eq!(settled(&mut watch).name(), "applied");
+    assert_limit(&ruled, 3);
+}
+
+/// A file is not read by halves: while it changes from look to look, nothing is done.
+#[test]
+fn a_file_that_is_being_written() {
+    let folder = Folder::new("halves");
+    let path = folder.path("rules.yaml");
+    fs::write(&path, rules("2/1h")).unwrap();
+    let (ruled, mut watch) = opened(&path);
+    // Each of these is a file of rules by itself.
+    let text = format!("{}  - {{key: ip, limit: 5/1h}}\n", rules("3/1h"));
+    for end in [rules("3/1h").len(), text.len()] {
+        fs::write(&path, &text[..end]).unwrap();
+        assert_eq!(watch.look(Time::ZERO), None);
+    }
+    assert_limit(&ruled, 2);
+    assert!(matches!(watch.look(Time::ZERO), Some(Seen::Read(Reloaded::Applied(_)))));
+    assert_eq!(ruled.rules().rules().len(), 2);
+}
+
+/// What can't be used is told once, and the old rules stay.
+#[test]
+fn a_file_that_is_wrong_or_gone() {
+    let folder = Folder::new("gone");
+    let path = folder.path("rules.yaml");
+    fs::write(&path, rules("2/1h")).unwrap();
+    let (ruled, mut watch) = opened(&path);
+    fs::write(&path, rules("2/1y")).unwrap();
+    let seen = settled(&mut watch);
+    assert_eq!(seen.name(), "rejected");
+    let place = format!("{}:3:", path.display());
+    assert!(seen.to_string().contains(&place), "{seen}");
+    fs::remove_file(&path).unwrap();
+    let seen = settled(&mut watch);
+    assert_eq!(seen.name(), "unreadable");
+    assert!(seen.to_string().starts_with("rules unreadable, and the old ones stay: "), "{seen}");
+    fs::write(&path, [0xff, 0xfe]).unwrap();
+    assert_eq!(settled(&mut watch).name(), "unreadable");
+    fs::write(&path, "x".repeat(2 << 20)).unwrap();
+    assert_eq!(settled(&mut watch).name(), "rejected");
+    assert_limit(&ruled, 2);
+    fs::write(&path, rules("7/1h")).unwrap();
+    assert_eq!(settled(&mut watch).name(), "applied");
+    assert_limit(&ruled, 7);
+}
+
+#[test]
+fn there_must_be_rules_to_begin_with() {
+    let folder = Folder::new("begin");
+    let path = folder.path("rules.yaml");
+    assert!(matches!(open(&path, 100), Err(OpenError::Unreadable(_))));
+    fs::write(&path, "domain: web\n").unwrap();
+    let Err(OpenError::Wrong(error)) = open(&path, 100) else { panic!() };
+    assert_eq!(error.file(), path.display().to_string());
+}
+
+/// The thread: it looks, it reports, and it ends with what holds it.
+#[test]
+fn a_thread_that_looks() {
+    let folder = Folder::new("thread");
+    let path = folder.path("rules.yaml");
+    fs::write(&path, rules("2/1h")).unwrap();
+    let (ruled, watch) = opened(&path);
+    let (send, seen) = mpsc::channel();
+    let report = move |what: Seen| send.send(what).unwrap();
+    let watching = watch.every(Duration::from_millis(1), || Time::ZERO, report).unwrap();
+    fs::write(folder.path("new"), rules("3/1h")).unwrap();
+    fs::rename(folder.path("new"), &path).unwrap();
+    assert_eq!(seen.recv_timeout(Duration::from_secs(60)).unwrap().name(), "applied");
+    assert_limit(&ruled, 3);
+    drop(watching);
+    // The channel closes when the thread lets go of it.
+    assert_eq!(
+        seen.recv_timeout(Duration::from_secs(60)),
+        Err(mpsc::RecvTimeoutError::Disconnected)
+    );
+}

@@ -1,0 +1,291 @@
+//! `ratescope check`, `explain`, `test` and `simulate --rules` as a shell meets them.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Runs `ratescope` in the folder of good rule files.
+fn ratescope(args: &[&str], input: &str) -> Output {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
+    command.args(args).current_dir(folder);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It may not read at all.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// What a run that must succeed prints.
+#[track_caller]
+fn printed(args: &[&str], input: &str) -> String {
+    let output = ratescope(args, input);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
+/// What is said of a mistake, with the exit status that scripts look at.
+#[track_caller]
+fn said(args: &[&str]) -> String {
+    let output = ratescope(args, "");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    text(&output.stderr).to_owned()
+}
+
+#[test]
+fn check_says_what_rules_mean() {
+    let words = |name: &str| fs::read_to_string(format!("tests/rules/words/{name}.txt")).unwrap();
+    assert_eq!(printed(&["check", "good/shadow.yaml"], ""), words("shadow"));
+    assert_eq!(
+        printed(&["check", "good/shadow.yaml", "good/blocked.yaml"], ""),
+        format!("{}\n{}", words("shadow"), words("blocked"))
+    );
+}
+
+#[test]
+fn check_says_what_is_wrong() {
+    assert_eq!(
+        said(&["check", "bad/capital_value.yaml"]),
+        "error: a mistake in bad/capital_value.yaml\n\
+         bad/capital_value.yaml:4:5: \"Value\": not a key of a descriptor; did you mean value?\n"
+    );
+    let said = said(&["check", "good/shadow.yaml", "bad/misspelled_keys.yaml"]);
+    assert_eq!(said.lines().count(), 3);
+    assert!(said.starts_with("error: mistakes in bad/misspelled_keys.yaml\n"), "{said}");
+}
+
+/// Redis has f64 only.
+#[test]
+fn check_says_what_redis_cannot_compute() {
+    let folder = std::env::temp_dir().join(format!("ratescope-redis-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("rules.yaml");
+    fs::write(&path, "domain: d\nlimit: 5/1s\ndescriptors:\n  - {key: a, limit: 9000000000/1s}\n")
+        .unwrap();
+    let name = path.display().to_string();
+    assert!(printed(&["check", &name], "").contains("9000000000/1s per a: for each a, at most"));
+    let said = said(&["check", "--redis", &name]);
+    fs::remove_dir_all(folder).unwrap();
+    let place =
+        format!("{name}:4:21: \"fixed-window 9000000000/1s per a\": not exact where only f64");
+    assert!(said.contains(&place), "{said}");
+    printed(&["check", "--redis", "good/throttle.yaml"], "");
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    for command in ["check", "explain"] {
+        let said = said(&[command, "nowhere.yaml"]);
+        assert!(said.starts_with("error: nowhere.yaml: "), "{said}");
+    }
+}
+
+#[test]
+fn explain_says_which_limits_apply_and_why_others_do_not() {
+    let fields = ["action=order", "customer=ann", "ip=192.0.2.7"];
+    assert_eq!(
+        printed(&[&["explain", "good/nested.yaml"], &fields[..]].concat(), ""),
+        "2 of 4 rules apply:
+1. shop:action=order,customer (line 8)
+   fixed-window 2/1m per action+customer: counts for action=order,customer=ann
+2. shop:ip (line 13)
+   fixed-window 5/1h per ip: counts for ip=192.0.2.7
+not for it:
+   shop:action=order (line 4): shop:action=order,customer lies within it
+   shop:action=order,customer=wholesale (line 10): the event has another customer
+"
+    );
+    assert_eq!(
+        printed(&["explain", "good/throttle.yaml", "elastic=a b,c=d"], ""),
+        "1 of 4 rules apply:
+1. api:elastic (line 10)
+   fixed-window 100/1s per elastic: counts for elastic=a%20b%2Cc%3Dd
+   throttle: elastic up to 2x while load < 70%
+not for it:
+   api:hard (line 4): the event has no hard
+   api:soft (line 7): the event has no soft
+   api:bucket (line 13): the event has no bucket
+"
+    );
+    let shadow = printed(&["explain", "good/shadow.yaml", "user=ann"], "");
+    assert!(
+        shadow.contains("1. mail:user (line 4): a shadow, which refuses nothing\n"),
+        "{shadow}"
+    );
+    let none = printed(&["explain", "good/shadow.yaml"], "");
+    assert!(none.starts_with("no rule applies: the event is not limited\nnot for it:\n"), "{none}");
+    let output = ratescope(&["explain", "good/shadow.yaml", "usr=ann"], "");
+    let note = "note: the event has fields that no rule of good/shadow.yaml is about: usr\n";
+    assert_eq!(text(&output.stderr), note);
+    let output = ratescope(&["explain", "good/shadow.yaml", "ann"], "");
+    assert!(text(&output.stderr).contains("write a field as NAME=VALUE"));
+}
+
+#[test]
+fn test_says_what_was_expected_and_what_came() {
+    let cases = "good/nested.cases.yaml";
+    assert_eq!(
+        printed(&["test", "good/nested.yaml", cases], ""),
+        "ok      the deepest rule counts, and not the one around it
+ok      the very value before none
+ok      what one rule refuses counts in no other
+ok      an empty field is none
+"
+    );
+    let folder = std::env::temp_dir().join(format!("ratescope-cases-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let cases = folder.join("cases.yaml");
+    fs::write(
+        &cases,
+        "
+tests:
+  - name: too many
+    events:
+      - {fields: {ip: a}, times: 4, every: 1m, expect: allowed}
+      - {at: 10m, fields: {ip: a}, times: 2, expect: allowed, by: shop:ip}
+      - {fields: {ip: a}, expect: allowed}
+  - name: all that may be expected
+    events:
+      - fields: {ip: a}
+        expect: softly
+        by: shop:user
+        wait: 1s
+        retry_after: never
+        shadow: [mail:ip]
+  - name: right
+    events:
+      - {fields: {ip: a}, expect: allowed, by: shop:ip, wait: 0s, retry_after: 0s, shadow: none}
+",
+    )
+    .unwrap();
+    let name = cases.display().to_string();
+    let output = ratescope(&["test", "good/nested.yaml", &name], "");
+    fs::remove_dir_all(folder).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr), "error: 2 of 3 tests failed\n");
+    let got = "allowed by shop:ip: level 1, limit 5";
+    assert_eq!(
+        text(&output.stdout),
+        format!(
+            "FAILED  too many
+        {name}:6:54: too many: event 6 at 600: expected allowed, got refused by shop:ip: level 6, limit 5
+FAILED  all that may be expected
+        {name}:11:17: all that may be expected: event 1 at 0: expected allowed softly, got {got}
+        {name}:12:13: all that may be expected: event 1 at 0: expected a decision by shop:user, got {got}
+        {name}:13:15: all that may be expected: event 1 at 0: expected a wait of 1s, got {got}
+        {name}:14:22: all that may be expected: event 1 at 0: expected never, got now
+        {name}:15:17: all that may be expected: event 1 at 0: expected a refusal of the shadow mail:ip, got no shadow that refuses
+ok      right
+"
+        )
+    );
+    let output = ratescope(&["test", "good/shadow.yaml", "good/nested.cases.yaml"], "");
+    let note = "note: good/nested.cases.yaml has fields that no rule of good/shadow.yaml is about: \
+                action, customer\n";
+    assert!(text(&output.stderr).starts_with(note), "{}", text(&output.stderr));
+    let said = said(&["test", "good/nested.yaml", "bad/cases_unknown_key.yaml"]);
+    assert!(said.contains("cases_unknown_key.yaml:3:5: \"evnets\""), "{said}");
+}
+
+/// The example in `ratescope test --help` is one that works.
+#[test]
+fn the_example_of_the_help_works() {
+    let help = printed(&["test", "--help"], "");
+    let block = |begin: &str| -> String {
+        let lines = help.lines().skip_while(|line| line.trim() != begin);
+        let block = lines.take_while(|line| !line.trim().is_empty());
+        block.map(|line| format!("{}\n", line.strip_prefix("    ").unwrap())).collect()
+    };
+    let folder: PathBuf =
+        std::env::temp_dir().join(format!("ratescope-help-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let [rules, cases] = ["rules.yaml", "cases.yaml"].map(|name| folder.join(name));
+    fs::write(&rules, block("domain: messaging")).unwrap();
+    fs::write(&cases, block("tests:")).unwrap();
+    let [rules, cases] = [rules, cases].map(|path| path.display().to_string());
+    let printed = printed(&["test", &rules, &cases], "");
+    fs::remove_dir_all(folder).unwrap();
+    assert_eq!(printed, "ok      five marketing messages a day to a number\n");
+}
+
+const EVENTS: &str = "\
+time,user,ip,path,cost
+0,ann,a,/x,1
+0,ann,a,/x,1
+0,bob,a,,1
+1,,,,1
+";
+
+#[test]
+fn simulate_takes_rules_beside_limiters() {
+    let args = ["simulate", "--format", "jsonl", "--rules", "good/shadow.yaml", "1/1m per user"];
+    let lines: Vec<Value> =
+        printed(&args, EVENTS).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 8);
+    assert_eq!(lines[0]["limiter"], json!("1/1m per user"));
+    assert_eq!(
+        lines[3],
+        json!({
+            "time": 0, "key": "", "cost": 1, "limiter": "good/shadow.yaml",
+            "allowed": true, "wait": 0, "retry_after": null, "level": 2, "limit": 6,
+            "decided_by": "mail:ip: fixed-window 6/1m per ip", "decided_key": "ip=a",
+            "remark": "mail:path would refuse",
+        })
+    );
+    assert_eq!(
+        lines[7],
+        json!({
+            "time": 1, "key": "", "cost": 1, "limiter": "good/shadow.yaml",
+            "allowed": true, "wait": 0, "retry_after": null, "level": null, "limit": null,
+            "decided_by": "", "decided_key": "", "remark": "",
+        })
+    );
+}
+
+#[test]
+fn simulate_prints_rules_in_every_format() {
+    let events = "time,hard,soft,elastic,load\n0,x,,,\n0,,,x,30%\n";
+    let csv = printed(&["simulate", "--rules", "good/throttle.yaml", "--format", "csv"], events);
+    assert_eq!(
+        csv,
+        "\
+time,key,cost,limiter,allowed,wait,retry_after,level,limit,decided_by,decided_key,remark
+0,,1,good/throttle.yaml,true,0,,1,100,api:hard: fixed-window 100/1s per hard,hard=x,
+0,,1,good/throttle.yaml,true,0,,1,200,api:elastic: fixed-window 200/1s per elastic,elastic=x,
+"
+    );
+    let events = format!("time,soft\n{}", "0,x\n".repeat(111));
+    let output = ratescope(&["simulate", "--rules", "good/throttle.yaml"], &events);
+    let table = text(&output.stdout);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[100].ends_with(" 100       110  allowed"), "{}", lines[100]);
+    assert!(lines[101].ends_with(" 101       110  allowed (softly)"), "{}", lines[101]);
+    let refused =
+        "111       110  refused, again in 1s (api:soft: fixed-window 110/1s per soft: soft=x)";
+    assert!(lines[111].ends_with(refused), "{}", lines[111]);
+    assert_eq!(
+        text(&output.stderr),
+        "note: good/throttle.yaml has rules for fields that are no columns here: hard, elastic, bucket\n\
+         good/throttle.yaml: 110 of 111 allowed (99.1%), 1 refused, 10 softly, keys: 2\n"
+    );
+}
+
+#[test]
+fn simulate_refuses_wrong_rules_and_loads() {
+    let said = said(&["simulate", "--rules", "bad/capital_value.yaml"]);
+    assert!(said.starts_with("error: a mistake in bad/capital_value.yaml\n"), "{said}");
+    let output =
+        ratescope(&["simulate", "--rules", "good/throttle.yaml"], "time,load\n1,50%\n2,half\n");
+    assert_eq!(output.status.code(), Some(1));
+    let error = "error: at 2: \"half\": not a load; write it as in 42%\n";
+    assert!(text(&output.stderr).ends_with(error), "{}", text(&output.stderr));
+    let output = ratescope(&["simulate"], "time\n1\n");
+    assert!(!output.status.success());
+}

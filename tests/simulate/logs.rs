@@ -1,0 +1,184 @@
+//! `ratescope simulate` over logs of all kinds, and `ratescope sample`.
+
+use super::{decisions, ratescope, simulate, text};
+use serde_json::{Value, json};
+
+const LOG: &str = "\
+192.0.2.7 - ann [10/Oct/2000:13:55:36 -0700] \"POST /login?a HTTP/1.1\" 401 20
+192.0.2.9 - - [10/Oct/2000:13:55:38 -0700] \"GET /a/b HTTP/1.1\" 200 10
+half a line
+::ffff:192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"POST /login HTTP/1.1\" 401 20
+192.0.2.7 - - [10/Oct/2000:13:55:37 -0700] \"GET /a/c HTTP/1.1\" 200 30
+";
+
+fn sample(args: &[&str]) -> String {
+    let output = ratescope(&[&["sample"], args].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Whether each event was allowed, and its time and key.
+fn decided(args: &[&str]) -> Vec<(Value, Value, bool)> {
+    let lines = decisions(args, LOG);
+    lines
+        .iter()
+        .map(|l| (l["time"].clone(), l["key"].clone(), l["allowed"] == json!(true)))
+        .collect()
+}
+
+/// In order, spread over their seconds, by address, and with what could not be read.
+#[test]
+fn an_access_log_is_for_reading() {
+    let output = simulate(&["gcra 1/1s burst 1"], LOG);
+    let want = "\
+\x20                     time  key               cost  limiter                 level     limit  decision
+       2000-10-10 20:55:36  192.0.2.7            1  gcra 1/1s burst 1           1         1  allowed
+     2000-10-10 20:55:36.5  192.0.2.7            1  gcra 1/1s burst 1         1.5         1  refused, again in 0.5s
+       2000-10-10 20:55:37  192.0.2.7            1  gcra 1/1s burst 1           1         1  allowed
+       2000-10-10 20:55:38  192.0.2.9            1  gcra 1/1s burst 1           1         1  allowed
+";
+    assert_eq!(text(&output.stdout), want);
+    assert_eq!(
+        text(&output.stderr),
+        "Common Log Format: 5 lines, 4 events, 1 could not be read\n  \
+         line 3: no address and [time] before a \"request\"\n\
+         spread over their seconds: 1 events; --no-spread leaves them\n\
+         gcra 1/1s burst 1: 3 of 4 allowed (75.0%), 1 refused, keys: 2\n"
+    );
+    assert!(output.status.success());
+}
+
+#[test]
+fn times_may_be_left_as_they_are() {
+    let times = |args: &[&str]| -> Vec<f64> {
+        decided(args).iter().map(|(time, ..)| time.as_f64().unwrap() - 971_211_336.0).collect()
+    };
+    assert_eq!(times(&["1/1s"]), [0.0, 0.5, 1.0, 2.0]);
+    assert_eq!(times(&["1/1s", "--no-spread"]), [0.0, 0.0, 1.0, 2.0]);
+    // Without any slack, the third line is late, and so is the fourth.
+    assert_eq!(times(&["1/1s", "--no-spread", "--slack", "0s"]), [0.0, 2.0, 2.0, 2.0]);
+    let late = simulate(&["1/1s", "--slack", "0s"], LOG);
+    assert!(text(&late.stderr).contains("\ntoo late to be put in order: 2 lines; see --slack\n"));
+    // CSV is taken as it comes, unless it is said.
+    let csv = "time,key\n1,a\n1,a\n0,a\n";
+    let times = |args: &[&str]| -> Vec<Value> {
+        decisions(args, csv).iter().map(|line| line["time"].clone()).collect()
+    };
+    assert_eq!(times(&["1/1s"]), [json!(1), json!(1), json!(0)]);
+    assert_eq!(times(&["1/1s", "--slack", "1s"]), [json!(0), json!(1), json!(1)]);
+    assert_eq!(times(&["1/1s", "--spread"]), [json!(0), json!(1), json!(1.5)]);
+}
+
+#[test]
+fn keys_are_chosen() {
+    let keys = |args: &[&str]| -> Vec<String> {
+        decided(args).iter().map(|(_, key, _)| key.as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(keys(&["1/1s"]), ["192.0.2.7", "192.0.2.7", "192.0.2.7", "192.0.2.9"]);
+    assert_eq!(keys(&["1/1s", "--key", "user"]), ["ann", "", "", ""]);
+    assert_eq!(keys(&["1/1s", "--key", "path"]), ["/login", "/login", "/a/c", "/a/b"]);
+    assert_eq!(
+        keys(&["1/1s", "--key", "path", "--path-depth", "1"]),
+        ["/login", "/login", "/a", "/a"]
+    );
+    assert_eq!(keys(&["1/1s", "--key", "all"]), [""; 4]);
+    let both = keys(&["1/1s", "--key", "method+ip"]);
+    assert_eq!(both[0], "method=POST,ip=192.0.2.7");
+    // A limit may be for whatever else there is, and one that says nothing is for the key.
+    let lines = decisions(&["5/1m & 1/1m per path", "--key", "ip", "--path-depth", "1"], LOG);
+    let by: Vec<&Value> = lines.iter().map(|line| &line["decided_key"]).collect();
+    assert_eq!(
+        by,
+        [&json!("path=/login"), &json!("path=/login"), &json!("path=/a"), &json!("path=/a")]
+    );
+    let wrong = simulate(&["1/1s per agent"], LOG);
+    let says = "agent is not a field here; write per ip, per user, per method, per path,";
+    assert!(text(&wrong.stderr).contains(says), "{}", text(&wrong.stderr));
+    let nobody = simulate(&["1/1s", "--key", "who"], "{\"ts\":1}\n");
+    assert!(
+        text(&nobody.stderr).contains("no event has the field who, so they are counted together")
+    );
+}
+
+#[test]
+fn costs_and_filters_are_chosen() {
+    let costs = |args: &[&str]| -> Vec<Value> {
+        decisions(args, LOG).iter().map(|line| line["cost"].clone()).collect()
+    };
+    assert_eq!(costs(&["100/1s", "--cost", "bytes"]), [20, 20, 30, 10].map(Value::from));
+    assert_eq!(costs(&["100/1s", "--cost", "bytes", "--path", "/a"]), [30, 10].map(Value::from));
+    assert_eq!(costs(&["100/1s", "--cost", "bytes", "--path", "/a/b,/x"]), [10].map(Value::from));
+    assert_eq!(
+        costs(&["100/1s", "--cost", "bytes", "--method", "post"]),
+        [20, 20].map(Value::from)
+    );
+    assert_eq!(costs(&["100/1s", "--cost", "bytes", "--status", "2xx"]), [30, 10].map(Value::from));
+    let filtered = simulate(&["1/1s", "--status", "5xx"], LOG);
+    assert!(filtered.status.success());
+    assert!(
+        text(&filtered.stderr).starts_with("Common Log Format: 5 lines, 0 events, 4 filtered out,")
+    );
+    let wrong = simulate(&["1/1s", "--cost", "size"], LOG);
+    assert!(
+        text(&wrong.stderr).starts_with("error: \"size\": not a field of this log; they are ip, ")
+    );
+    assert_eq!(wrong.status.code(), Some(1));
+}
+
+/// What is no log, or has no event, is an error and not an empty success.
+#[test]
+fn no_events_are_an_error() {
+    let error = |args: &[&str], input: &str| {
+        let output = simulate(&[&["1/1s"], args].concat(), input);
+        assert_eq!(output.status.code(), Some(1));
+        text(&output.stderr).lines().last().unwrap().to_owned()
+    };
+    assert_eq!(
+        error(&[], "what is this\n"),
+        "  csv: the header has no time; it is such as time,key,cost"
+    );
+    assert_eq!(error(&["--log", "exim"], LOG), "  exim: no line begins with a date and a time");
+    let cron = "Oct 10 13:55:36 web1 CRON[1]: (root) CMD (true)\n";
+    assert_eq!(
+        error(&[], cron),
+        "error: no line of the log is an event; these are the failed logins, unless --message says otherwise"
+    );
+    assert!(simulate(&["1/1s", "--message", "CMD"], cron).status.success());
+    assert_eq!(simulate(&["1/1s", "--log", "apache"], LOG).status.code(), Some(2));
+    assert_eq!(simulate(&["1/1s", "--spread", "--no-spread"], LOG).status.code(), Some(2));
+}
+
+#[test]
+fn made_up_logs_are_read() {
+    for (format, about) in [
+        ("combined", "Combined Log Format: 2000 lines, 2000 events\n"),
+        ("exim", "Exim's main log: 2000 lines, 2000 events\n"),
+        ("syslog", "syslog: 2000 lines, 2000 events\n"),
+        ("csv", "gcra 10/1m burst 10 per ip: "),
+    ] {
+        let log = sample(&["--format", format, "--lines", "2000", "--seed", "3"]);
+        let output = simulate(&["gcra 10/1m burst 10 per ip"], &log);
+        assert!(text(&output.stderr).starts_with(about), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout).lines().count(), 2001);
+    }
+    assert_eq!(
+        sample(&["--lines", "10"]),
+        sample(&["--lines", "10", "--seed", "1", "--over", "2d"])
+    );
+    assert_ne!(sample(&["--lines", "10"]), sample(&["--lines", "10", "--seed", "2"]));
+    assert_eq!(sample(&["--lines", "5", "--format", "csv"]).lines().count(), 6);
+}
+
+/// The rules of a file see the fields of a log.
+#[test]
+fn rules_see_the_fields_of_a_log() {
+    let folder = std::env::temp_dir().join(format!("ratescope-logs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("rules.yaml");
+    let rules = "domain: web\ndescriptors:\n  - key: path\n    value: /login\n    rate_limit:\n      unit: minute\n      requests_per_unit: 1\n";
+    std::fs::write(&file, rules).unwrap();
+    let output = simulate(&["--rules", file.to_str().unwrap(), "--format", "jsonl"], LOG);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let refused = text(&output.stdout).lines().filter(|line| line.contains("\"allowed\":false"));
+    assert_eq!(refused.count(), 1, "{}{}", text(&output.stdout), text(&output.stderr));
+}

@@ -1,0 +1,81 @@
+//! What is kept of the events, and what when there is no room.
+
+use super::*;
+
+#[test]
+fn events_come_back_as_they_were() {
+    let mut runner = proptest::test_runner::TestRunner::default();
+    let kept = |traffic: Traffic| {
+        let clients = clients(&traffic);
+        for (key, moments) in &traffic {
+            let place = clients.find(key).unwrap();
+            assert_eq!(
+                (clients.key(place), &clients.moments(place).collect::<Vec<_>>()),
+                (&**key, moments)
+            );
+            assert_eq!(clients.requests_of(place), moments.len() as u64);
+        }
+        assert_eq!((clients.late(), clients.left_out(), clients.share_kept()), (0, 0, 1.0));
+        Ok(())
+    };
+    runner.run(&traffic(), kept).unwrap();
+}
+
+#[test]
+fn late_and_unusable_events() {
+    let mut clients = Clients::new(Room::default());
+    for (secs, cost) in [(5.0, 1.0), (3.0, 1.0), (6.0, -1.0), (6.0, f64::NAN), (6.0, 2e12)] {
+        clients.add("a", Time::from_secs(secs).unwrap(), cost);
+    }
+    clients.add("a", Time::LAST, 1.0);
+    clients.add("b", Time::from_secs(1.0).unwrap(), 1.0);
+    assert_eq!((clients.requests(), clients.late(), clients.unusable()), (7, 1, 4));
+    let times: Vec<f64> = clients.moments(0).map(|m| m.time.as_secs()).collect();
+    assert_eq!(times, [5.0, 5.0]);
+    assert_eq!((clients.find("b"), clients.find("c"), clients.key(2)), (Some(1), None, ""));
+}
+
+/// A hundred thousand clients in room for a thousand: few bytes, and the busiest are there.
+#[test]
+fn beyond_the_room_there_are_estimates() {
+    let room = Room { clients: 1000, bytes: 1 << 20 };
+    let mut clients = Clients::new(room);
+    let second = |s: i64| Time::from_micros(s * 1_000_000);
+    for i in 0..200_000i64 {
+        // Of three requests two are of one client, and the one between of another.
+        let key = format!("quiet {}", i / 3 * 2 + i % 3 % 2);
+        clients.add(&key, second(i), 1.0);
+        if i % 4 == 0 {
+            clients.add(&format!("busy {}", i / 4 % 20), second(i), 1.0);
+        }
+    }
+    assert!(clients.len() <= room.clients && clients.bytes() <= room.bytes);
+    assert!((0..20).all(|i| clients.find(&format!("busy {i}")).is_some()));
+    let near = |what: u64, is: f64| (what as f64 / is - 1.0).abs() < 0.15;
+    let curve = clients.curve(Measure::SlidingLog(Span::minutes(1)), None);
+    let all = clients.clients();
+    assert!(near(all, 133_354.0), "{all}");
+    assert!(near(curve.touched(1.0), 66_667.0), "{}", curve.touched(1.0));
+    assert!(clients.share_kept() < 0.3 && clients.one_in() >= 64, "{}", clients.share_kept());
+    // And it does not depend on the seed of the table.
+    assert_eq!(
+        clients.requests() - clients.left_out(),
+        (0..clients.len()).map(|i| clients.requests_of(i)).sum::<u64>()
+    );
+}
+
+/// At most 64 bytes a client, with the table but without its key and its events.
+#[test]
+fn few_bytes_a_client() {
+    let of = |n: i64| {
+        let measured = allocation_counter::measure(|| {
+            let mut clients = Clients::new(Room::default());
+            (0..n).for_each(|i| clients.add(&format!("{i:08}"), Time::from_micros(i), 1.0));
+            std::mem::forget(clients);
+        });
+        measured.bytes_current as i64
+    };
+    // Where lists are just full. Of an entry 18 bytes are events.
+    let beyond = of(1 << 16) / (1 << 16) - 8 - 18;
+    assert!(beyond <= 64, "{beyond}");
+}

@@ -1,0 +1,120 @@
+//! Summaries: what is read apart and added up is what is read together.
+
+use super::*;
+use ratescope::lab::tune::{BadSummary, Summary};
+
+fn summary(traffic: &[(String, Moment)]) -> Summary {
+    let mut summary = Summary::new("ip".parse().unwrap(), Room::default());
+    for (key, moment) in traffic {
+        summary.clients.add(key, moment.time, moment.cost);
+    }
+    summary.lines = traffic.len() as u64;
+    summary
+}
+
+fn bytes(summary: &Summary) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    summary.write(&mut bytes).unwrap();
+    bytes
+}
+
+fn log(traffic: Traffic) -> Vec<(String, Moment)> {
+    let each =
+        |(key, moments): (String, Vec<Moment>)| moments.into_iter().map(move |m| (key.clone(), m));
+    let mut log: Vec<_> = traffic.into_iter().flat_map(each).collect();
+    log.sort_by_key(|(_, moment)| moment.time);
+    log
+}
+
+/// By client, in the order of the keys.
+fn contents(summary: &Summary) -> Vec<(String, Vec<Moment>)> {
+    let clients = &summary.clients;
+    let each = |place| (clients.key(place).to_owned(), clients.moments(place).collect());
+    let mut all: Vec<_> = (0..clients.len()).map(each).collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
+}
+
+proptest! {
+    /// However a log is split, by key, by time or by chance, and in whatever order it is added up.
+    #[test]
+    fn parts_add_up(traffic in traffic(), parts in 1usize..4, how in 0..3, measure in measure()) {
+        let log = log(traffic);
+        let whole = summary(&log);
+        let mut split = vec![Vec::new(); parts];
+        for (i, line) in log.iter().enumerate() {
+            let part = match how {
+                0 => line.0.len() + line.0.as_bytes()[line.0.len() - 1] as usize,
+                1 => i * parts / log.len(),
+                _ => i,
+            };
+            split[part % parts].push(line.clone());
+        }
+        let mut sum = Summary::new("ip".parse().unwrap(), Room::default());
+        for part in split.iter().rev() {
+            sum.add(&Summary::read(&bytes(&summary(part)), Room::default()).unwrap()).unwrap();
+        }
+        // Events of one instant have no order of their own, so costs may change places in it.
+        let sums = |s: &Summary| -> Vec<_> {
+            contents(s).into_iter().map(|(key, moments)| {
+                let mut all: Vec<_> = moments.iter().map(|m| (m.time, m.cost.to_bits())).collect();
+                all.sort();
+                (key, all)
+            }).collect()
+        };
+        prop_assert_eq!(sums(&sum), sums(&whole));
+        prop_assert_eq!((sum.lines, sum.clients.requests(), sum.clients.late()), (whole.lines, whole.clients.requests(), 0));
+        if how == 0 {
+            prop_assert_eq!(sum.clients.curve(measure, None), whole.clients.curve(measure, None));
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read(traffic in traffic()) {
+        let summary = summary(&log(traffic));
+        let bytes = bytes(&summary);
+        let read = Summary::read(&bytes, Room::default()).unwrap();
+        prop_assert_eq!(contents(&read), contents(&summary));
+        prop_assert_eq!(self::bytes(&read), bytes.clone());
+        // Whatever is cut off or changed is an error or something else, and never a panic.
+        for end in 0..bytes.len() {
+            let _ = Summary::read(&bytes[..end], Room::default());
+            let mut bytes = bytes.clone();
+            bytes[end] ^= 0x55;
+            let _ = Summary::read(&bytes, Room::default());
+        }
+    }
+}
+
+#[test]
+fn what_is_no_summary() {
+    let summary = summary(&[("a".to_owned(), Moment { time: Time::ZERO, cost: 1.0 })]);
+    let good = bytes(&summary);
+    let error = |bytes: &[u8]| Summary::read(bytes, Room::default()).unwrap_err();
+    assert_eq!(error(b"time,key\n"), BadSummary::NoLabel);
+    assert_eq!(error(&good[..good.len() - 1]), BadSummary::Short);
+    let mut newer = good.clone();
+    newer[18] = 2;
+    assert_eq!(error(&newer), BadSummary::Version(2));
+    let mut other = Summary::new("user".parse().unwrap(), Room::default());
+    let says = "one summary is of clients per user, another per ip; they don't add up";
+    assert_eq!(other.add(&summary).unwrap_err().to_string(), says);
+}
+
+/// Thinned out alike, however it was split.
+#[test]
+fn those_that_did_not_fit() {
+    let room = Room { clients: 100, bytes: 1 << 20 };
+    let summary = |from: i64, to: i64| {
+        let mut summary = Summary::new("ip".parse().unwrap(), room);
+        for i in from..to {
+            summary.clients.add(&i.to_string(), Time::from_micros(i), 1.0);
+        }
+        summary
+    };
+    let mut sum = summary(0, 5_000);
+    sum.add(&summary(5_000, 20_000)).unwrap();
+    let (all, kept) = (sum.clients.clients(), sum.clients.len());
+    assert!(kept <= 100 && (all as f64 / 20_000.0 - 1.0).abs() < 0.5, "{all}");
+    assert_eq!(sum.clients.requests(), 20_000);
+}

@@ -1,0 +1,201 @@
+//! `ratescope tune` as a shell meets it.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn run(args: &[&str], input: &[u8]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
+    let command = command.args(args).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Apart, as it answers before it has read all.
+    let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// The JSON of a run that must succeed.
+fn tune(args: &[&str], input: &[u8]) -> Value {
+    let output = run(&[&["tune", "--json"], args].concat(), input);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[track_caller]
+fn assert_wrong(args: &[&str], input: &[u8], says: &str) {
+    let output = run(&[&["tune"], args].concat(), input);
+    let error = text(&output.stderr);
+    assert!(!output.status.success() && error.contains(says), "{error}");
+    assert_eq!(text(&output.stdout), "");
+}
+
+/// A log in the Common format: busy and quiet clients, several in a second, lines out of order, and
+/// one that can't be read.
+fn log() -> String {
+    let mut lines = Vec::new();
+    let mut random = 1u64;
+    for i in 0..3000u64 {
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (a, b) = (random >> 33, random >> 51);
+        let client = if b % 3 == 0 { b % 7 } else { 10 + a % 200 };
+        let at = (i * 3 + a % 5) % 86_400;
+        lines.push(format!(
+            "192.0.2.{client} - - [10/Oct/2000:{:02}:{:02}:{:02} +0000] \"GET /{b} HTTP/1.1\" 200 {a}",
+            at / 3600, at / 60 % 60, at % 60
+        ));
+    }
+    lines.insert(1000, "192.0.2.1 - - [10/Oct/2000:13:5".to_owned());
+    lines.join("\n") + "\n"
+}
+
+const LIMITS: [&str; 6] = [
+    "exim 10/1m strict",
+    "exim 3/10s leaky",
+    "gcra 5/1m burst 8",
+    "fixed-window 7/1m",
+    "sliding-log 20/10m",
+    "gcra 2/1s burst 3 per ip & sliding-window 300/1h per all",
+];
+
+/// What `simulate` refuses of the same log is what `tune --limit` counts.
+#[test]
+fn limits_are_tried_as_simulate_does() {
+    for spread in [&[][..], &["--no-spread"]] {
+        let limits = LIMITS.map(|limit| ["--limit", limit]);
+        let answer = tune(&[&limits.concat(), spread].concat(), log().as_bytes());
+        assert_eq!((&answer["lines"], &answer["unread"]), (&json!(3001), &json!(1)));
+        assert_eq!(answer["requests"], json!(3000));
+        let args = [&["simulate", "--format", "jsonl"][..], spread, &LIMITS].concat();
+        let simulated = run(&args, log().as_bytes());
+        let lines = text(&simulated.stdout).lines().map(|line| serde_json::from_str(line).unwrap());
+        let lines: Vec<Value> = lines.collect();
+        for (i, limit) in LIMITS.iter().enumerate() {
+            let of = lines.iter().filter(|line| line["limiter"] == *limit);
+            let refused: Vec<_> = of.filter(|line| line["allowed"] == false).collect();
+            let keys: BTreeSet<_> = refused.iter().map(|line| line["key"].to_string()).collect();
+            let told = &answer["limits"][i];
+            assert_eq!(told["limit"], json!(limit));
+            assert_eq!(told["requests_refused"], json!(refused.len()), "{limit}");
+            assert_eq!(told["clients_touched"], json!(keys.len()), "{limit}");
+        }
+        let clients: BTreeSet<_> = lines.iter().map(|line| line["key"].to_string()).collect();
+        assert_eq!(answer["clients"], json!(clients.len()));
+    }
+}
+
+/// The curve, the recommendation and the replay tell the same of a limit.
+#[test]
+fn the_parts_of_the_answer_agree() {
+    for by in ["exim", "earrrl", "fixed-window", "sliding-window", "sliding-counter", "sliding-log"]
+    {
+        let answer = tune(&["--by", by, "--untouched", "97"], log().as_bytes());
+        let recommended = &answer["recommended"][0];
+        let limit = recommended["limit"].as_str().unwrap();
+        assert_eq!(answer["periods"][0]["limit"], json!(limit));
+        let tried = tune(&["--limit", limit], log().as_bytes());
+        for what in ["clients_touched", "requests_refused"] {
+            assert_eq!(recommended[what], tried["limits"][0][what], "{limit}: {what}");
+        }
+        let points = answer["curve"]["points"].as_array().unwrap();
+        let same = |point: &&Value| point["clients_touched"] == recommended["clients_touched"];
+        let point = points.iter().find(same).unwrap();
+        assert_eq!(point["requests_refused"], recommended["requests_refused"], "{limit}");
+        let refusals = answer["refusals"].as_array().unwrap().iter();
+        let refusals =
+            refusals.flat_map(|day| day.as_array().unwrap()).map(|n| n.as_u64().unwrap());
+        assert_eq!(json!(refusals.sum::<u64>()), recommended["requests_refused"]);
+    }
+}
+
+#[test]
+fn summaries_add_up() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let log = log();
+    let half = log[..log.len() / 2].rfind('\n').unwrap() + 1;
+    for (name, part) in [("a.tune", &log[..half]), ("b.tune", &log[half..])] {
+        tune(&["--no-spread", "--summary", &path(name)], part.as_bytes());
+    }
+    let args = ["--limit", "gcra 5/1m burst 8"];
+    let whole = tune(&[&["--no-spread"], &args[..]].concat(), log.as_bytes());
+    let (a, b) = (path("a.tune"), path("b.tune"));
+    let merged = tune(&[&["--merge", &b, &a], &args[..]].concat(), b"");
+    for what in
+        ["lines", "unread", "requests", "clients", "from", "to", "curve", "periods", "limits"]
+    {
+        assert_eq!(merged[what], whole[what], "{what}");
+    }
+    assert_wrong(&["--merge", "Cargo.toml"], b"", "Cargo.toml: not a summary");
+    assert_wrong(&["--merge", &a, "--limit", "9/1m per user"], b"", "only one limit per ip");
+}
+
+/// Several files, in any order, are one log.
+#[test]
+fn files_in_any_order() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let log = log();
+    let half = log[..log.len() / 2].rfind('\n').unwrap() + 1;
+    let parts = [("1.log", &log[..half]), ("2.log", &log[half..])];
+    let paths = parts.map(|(name, part)| {
+        let path = folder.join(name);
+        std::fs::write(&path, part).unwrap();
+        path.to_string_lossy().into_owned()
+    });
+    let ask = |a: &str, b: &str| tune(&["--no-spread", a, b], b"");
+    assert_eq!(ask(&paths[0], &paths[1])["curve"], ask(&paths[1], &paths[0])["curve"]);
+}
+
+#[test]
+fn marks_are_heeded() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("marks");
+    std::fs::write(&path, "192.0.2.1 # the office\n").unwrap();
+    let path = path.to_string_lossy().into_owned();
+    let of = |args: &[&str]| tune(&[&["--untouched", "90"], args].concat(), log().as_bytes());
+    let (with, without) = (of(&["--marks", &path]), of(&[]));
+    assert_ne!(with["recommended"][0]["limit"], without["recommended"][0]["limit"]);
+    let marked = with["busiest"].as_array().unwrap().iter().find(|c| c["key"] == "192.0.2.1");
+    assert_eq!(
+        (&marked.unwrap()["marked"], &marked.unwrap()["refused"]),
+        (&json!(true), &json!(0))
+    );
+}
+
+#[test]
+fn what_is_no_log_is_an_error() {
+    assert_wrong(&[], b"", "-: ");
+    assert_wrong(&[], b"hello\nworld\n", "-: ");
+    assert_wrong(&[], b"time,key\n", "there are no events");
+    assert_wrong(&["nowhere.log"], b"", "nowhere.log: ");
+    assert_wrong(&["--key", "colour"], b"time,key\n0,a\n", "colour is not a field of the log");
+    assert_wrong(&["--limit", "gcra 1/1m brust 2"], b"time,key\n0,a\n", "\"brust\" in");
+    assert_wrong(&["--limit", "1/1m per ip"], b"time,key\n0,a\n", "ip is not a field here");
+    assert_wrong(&["--untouched", "101"], b"time,key\n0,a\n", "a percentage");
+}
+
+/// The report for people has its parts, and ends with sentences.
+#[test]
+fn a_report() {
+    let output = run(&["tune", "--untouched", "97"], log().as_bytes());
+    let report = text(&output.stdout);
+    for part in [
+        "3,000 requests from ",
+        "1 of 3,001 lines could not be read:\n  line 1001: ",
+        "<- recommended",
+        "the burst that a rate needs",
+        "The busiest",
+        "When it would have refused",
+        "would have refused ",
+    ] {
+        assert!(report.contains(part), "{part}:\n{report}");
+    }
+}

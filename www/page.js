@@ -1,0 +1,288 @@
+// The page: loads the module, tells it what happens, and shows what it says. What is measured, drawn
+// and said is decided by the view, which the canvas names with data-view.
+//
+// An input or select with a name is the setting of that name; [data-step] moves one by [data-by], and
+// [data-does] is one of the page's methods. What is wrong with a setting stands in the .error beside it.
+import load, { Page } from "./pkg/ratescope.js";
+
+export const $ = (id) => document.getElementById(id);
+const graph = $("graph");
+
+/** The view; there once it is loaded. */
+export let page;
+
+/** What a view has of its own: what it wires once it is loaded, and shows when a setting changed. */
+let own;
+
+/** Starts the page. */
+export function start({ wire = () => {}, shown = () => {} } = {}) {
+  own = { wire, shown };
+  guard(async () => {
+    $("restart").addEventListener("click", () => location.reload());
+    await load();
+    page = new Page(graph, graph.dataset.view);
+    wireSettings();
+    own.wire();
+    wireGraph();
+    wireTheme();
+    wireLinks();
+    open();
+    animate();
+  });
+}
+
+let failed = false;
+
+/** Runs a step; what goes wrong in it, now or later, stops the page. */
+function guard(step) {
+  if (failed) return;
+  try {
+    const done = step();
+    if (done instanceof Promise) done.catch(stop);
+  } catch (error) {
+    stop(error);
+  }
+}
+
+/** Stops the page with a message, and a trace in the console. */
+function stop(error) {
+  if (failed) return;
+  failed = true;
+  console.error(error);
+  $("failed-why").textContent = String(error);
+  $("failed").hidden = false;
+  $("restart").focus();
+}
+
+export const on = (target, type, step, options) =>
+  target.addEventListener(type, (event) => guard(() => step(event)), options);
+
+const settings = ":is(input, select)[name]";
+const isBox = (it) => it.matches("input[name]") && !["checkbox", "range"].includes(it.type);
+
+/** The value in force when a box last had to do with it. */
+let known = new WeakMap();
+
+/** The settings that the controls show. */
+let synced;
+
+/** Shows the settings in force in the controls. */
+function sync() {
+  synced = page.fragment();
+  const height = page.height();
+  if (height) graph.style.height = `${height}px`;
+  own.shown();
+  for (const it of document.querySelectorAll(settings)) show(it);
+  const pause = $("pause");
+  pause.classList.toggle("on", page.paused());
+  pause.textContent = page.paused() ? "Run" : "Pause";
+}
+
+/**
+ * Shows a setting in its control. A box that is being typed in, or is wrong, stays as it is, unless
+ * its setting was changed elsewhere.
+ */
+function show(it) {
+  const value = page.get(it.name);
+  if (isBox(it)) {
+    const busy = it === document.activeElement || it.ariaInvalid === "true";
+    if (!busy || known.get(it) !== value) put(it);
+  } else if (it.type === "checkbox") {
+    it.checked = value === "on";
+  } else if (it.type === "range") {
+    it.value = page.slider(it.name);
+    it.ariaValueText = `${value} ${it.dataset.unit}`;
+  } else {
+    // A link may have chosen from outside the list.
+    if (![...it.options].some((option) => option.value === value)) it.add(new Option(value));
+    it.value = value;
+  }
+}
+
+/** Puts the value in force in a box, whatever it has. */
+function put(box) {
+  box.value = page.get(box.name);
+  wrong(box, "");
+}
+
+/** Says what is wrong with a box; nothing, mostly. */
+export function wrong(box, error) {
+  known.set(box, page.get(box.name));
+  box.ariaInvalid = String(error !== "");
+  box.closest(".field, .lane, .add").querySelector(".error").textContent = error;
+}
+
+/** The controls show what was done, and the address keeps it. */
+export function changed() {
+  sync();
+  // Not too often: browsers refuse that.
+  clearTimeout(due);
+  due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment()}`)), 300);
+}
+
+/** When to write the address next. */
+let due;
+
+/** Begins the run that the address describes, or has a minute to look at. */
+function open() {
+  clearTimeout(due);
+  page.open(location.hash.slice(1) || "at=60");
+  known = new WeakMap();
+  for (const box of document.querySelectorAll('[aria-invalid="true"]')) wrong(box, "");
+  sync();
+}
+
+function wireSettings() {
+  const boxes = (name) => [...document.getElementsByName(name)].filter(isBox);
+  const nudge = (name, by) => { page.nudge(name, by); boxes(name).forEach(put); changed(); };
+  on(document, "input", ({ target: it }) => {
+    if (!it.matches(settings)) return;
+    if (isBox(it)) {
+      wrong(it, page.set(it.name, it.value));
+    } else if (it.type === "range") {
+      page.slide(it.name, it.valueAsNumber);
+      boxes(it.name).forEach(put);
+    } else {
+      page.set(it.name, it.type !== "checkbox" ? it.value : it.checked ? "on" : "off");
+    }
+    changed();
+  });
+  on(document, "focusout", ({ target: it }) => { if (isBox(it) && it.ariaInvalid !== "true") put(it); });
+  on(document, "keydown", (event) => {
+    const by = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!by || !isBox(event.target) || event.target.hasAttribute("data-text")) return;
+    event.preventDefault();
+    nudge(event.target.name, by);
+  });
+  on(document, "click", ({ target: { dataset: { step, by, does } } }) => {
+    if (step) nudge(step, Number(by));
+    if (does) { page[does](); changed(); }
+  });
+  on(document, "submit", (event) => event.preventDefault());
+}
+
+function wireGraph() {
+  const at = (event) => [event.offsetX, event.offsetY];
+  const touch = (event) => event.pointerType !== "mouse";
+  on(graph, "pointerdown", (event) => {
+    if (event.button !== 0) return;
+    graph.setPointerCapture(event.pointerId);
+    page.press(...at(event), touch(event));
+  });
+  // A finger that moves upwards scrolls the page, but not when it holds the limit.
+  on(graph, "touchstart", (event) => { if (page.holds_limit()) event.preventDefault(); }, { passive: false });
+  on(graph, "pointermove", (event) => {
+    graph.style.cursor = page.move_to(...at(event), (event.buttons & 1) === 1);
+  });
+  on(graph, "pointerup", (event) => {
+    if (event.button !== 0) return;
+    const done = page.release(event.timeStamp);
+    if (touch(event)) page.leave();
+    if (done) changed();
+  });
+  for (const type of ["pointercancel", "pointerleave", "blur"]) on(graph, type, () => page.leave());
+  on(document, "keydown", (event) => {
+    const here = event.target === graph || (event.target === document.body && event.key === " ");
+    if (!here || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
+  });
+  on($("live"), "click", () => { page.live(); graph.focus(); });
+
+  const resize = ({ contentRect: { width, height }, devicePixelContentBoxSize: boxes }) =>
+    page.resize(width, height, devicePixelRatio, boxes && [boxes[0].inlineSize, boxes[0].blockSize]);
+  const observer = new ResizeObserver(([entry]) => guard(() => resize(entry)));
+  try {
+    observer.observe(graph, { box: "device-pixel-content-box" });
+  } catch {
+    observer.observe(graph);
+  }
+  resize({ contentRect: { width: graph.clientWidth, height: graph.clientHeight } });
+}
+
+/** Uses the browser's store, if it grants one. */
+function stored(use) {
+  try {
+    return use(localStorage);
+  } catch {
+    return null;
+  }
+}
+
+function wireTheme() {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const { dataset } = document.documentElement;
+  const apply = () => {
+    const dark = dataset.theme ? dataset.theme === "dark" : system.matches;
+    $("theme").ariaPressed = String(dark);
+    page.theme(dark);
+  };
+  const saved = stored((store) => store.getItem("theme"));
+  if (saved) dataset.theme = saved;
+  on(system, "change", apply);
+  on($("theme"), "click", () => {
+    const next = $("theme").ariaPressed === "true" ? "light" : "dark";
+    dataset.theme = next;
+    stored((store) => store.setItem("theme", next));
+    apply();
+  });
+  apply();
+
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const motion = () => page.reduce_motion(still.matches);
+  on(still, "change", motion);
+  motion();
+}
+
+function wireLinks() {
+  const follow = () => { open(); graph.scrollIntoView({ block: "nearest" }); };
+  on(window, "hashchange", follow);
+  // What is in the address already begins again too.
+  for (const link of document.querySelectorAll(".try a")) {
+    on(link, "click", () => { if (link.hash === location.hash) follow(); });
+  }
+  on($("copy"), "click", async () => {
+    const url = new URL(location.href);
+    url.hash = page.recording();
+    let said = "Copied";
+    try {
+      await navigator.clipboard.writeText(url.href);
+    } catch {
+      clearTimeout(due);
+      history.replaceState(null, "", url);
+      said = "It is in the address";
+    }
+    $("copy").textContent = said;
+    setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000);
+  });
+}
+
+/** Shows what the view says beside its picture: of each text the id, the text, and its number or nothing. */
+function tell(said) {
+  for (let i = 0; i < said.length; i += 3) {
+    const [it, text, value] = [$(said[i]), said[i + 1], said[i + 2]];
+    if (it.textContent !== text) it.textContent = text;
+    if (value) it.dataset.value = value;
+  }
+  $("live").hidden = page.is_live();
+}
+
+/** Runs a frame whenever the browser draws. */
+function animate() {
+  let next;
+  const frame = (now) => {
+    next = requestAnimationFrame(frame);
+    guard(() => {
+      const said = page.frame(now);
+      if (said.length === 0) return;
+      if (page.fragment() !== synced) sync();
+      tell(said);
+    });
+    if (failed) cancelAnimationFrame(next);
+  };
+  on(document, "visibilitychange", () => {
+    cancelAnimationFrame(next);
+    if (document.visibilityState === "hidden") page.hide();
+    else next = requestAnimationFrame(frame);
+  });
+  next = requestAnimationFrame(frame);
+}
