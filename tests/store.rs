@@ -22,6 +22,7 @@ use ratescope::policy::Verdict;
 use ratescope::store::Keyed;
 use ratescope::{Event, Limiter, Retry, Span, Store, Time};
 use std::collections::BTreeMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 fn seconds(seconds: i64) -> Time {
     Time::from_micros(seconds * 1_000_000)
@@ -65,6 +66,18 @@ fn each_key_has_its_own_state() {
     assert_eq!(keyed.retry_after("c", Time::ZERO, 1.0), Retry::NOW);
     // Whatever gives a hasher the same is the same key.
     assert_eq!(keyed.state(&"a".to_owned()), keyed.state("a"));
+}
+
+/// With another hash it remembers the same of each key.
+#[test]
+fn any_hash_will_do() {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    let (ours, other) = (Keyed::new(gcra(), 100), Keyed::with_hasher(gcra(), 100, hasher));
+    for key in 0..300 {
+        let (key, now) = (key % 70, seconds(key));
+        assert_eq!(ours.check(&key, now, 1.0), other.check(&key, now, 1.0));
+        assert_eq!(ours.state(&key), other.state(&key));
+    }
 }
 
 /// What was not known before is counted afterwards, and a new key need not have been asked.

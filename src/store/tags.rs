@@ -5,53 +5,61 @@
 //! upper half a 32-bit target does not have.
 //!
 //! ```text
-//! bits   63 ........ 40 | 39 .. 32 | 31 ......... 8 | 7 ... 0
+//! bits   63 ........ 37 | 36 .. 32 | 31 ......... 8 | 7 ... 0
 //!        the first set  |  shard   | the second set |   tag
 //! ```
 //!
 //! A set is found by *multiply and shift*: of n sets, a number x of 32 bits chooses the set
-//! ⌊x n / 2³²⌋. It needs no power of two, so a table can grow by a quarter, and it is decided by the
+//! ⌊x n / 2³²⌋. It needs no power of two, so a table can grow by a quarter; and it is decided by the
 //! upper bits of x. So the upper half of the hash chooses the first set and the lower half the
-//! second, and the last byte of each half, which moves neither by more than one, is free for the
+//! second, and the last bits of each half, which move neither by more than one, are free for the
 //! shard and for the tag.
 //!
-//! Within a shard eight bits of the first choice are the same for all keys. What is left are 2²⁴
-//! values, so that of n sets some are chosen more often than others by one part in 2²⁴/n: by 1 %
-//! with 160,000 sets, which is a shard of 1.3 million keys. As many keys as memory holds are spread
-//! evenly; more would be found all the same.
+//! Within a shard, five bits of the first choice are the same for all keys. What is left are 2²⁷
+//! values, so that of n sets some are chosen more often than others by one part in 2²⁷/n: by 1 %
+//! with 1.3 million sets, which is a store of 300 million keys. More are found all the same.
 //!
-//! The secret makes a hash as good as random to those who choose the keys, so nobody can aim at a
+//! With a secret the hash is as good as random to those who choose the keys, so nobody can aim at a
 //! set, a shard or a tag.
 
 /// How many entries a set has.
 pub(super) const WAYS: usize = 8;
 
-/// The most shards that [`shard`] can tell apart.
+/// The most shards of a store. Each costs a cache line that is wanted again and again; with these,
+/// two threads that do nothing else meet in a shard once in 32 times.
 pub(super) const SHARDS: usize = 32;
 
-/// The shard of a key, of `shards`, a power of two.
-pub(super) fn shard(hash: u64, shards: usize) -> usize {
-    (hash >> 32 & 0xff) as usize & (shards - 1)
+/// The shard of a key, of `count`, a power of two of at most [`SHARDS`].
+#[inline(always)]
+pub(super) fn shard(hash: u64, count: usize) -> usize {
+    (hash >> 32) as u32 as usize & (count - 1)
 }
 
-/// The two sets in which a key may lie, of `count`: the one that it prefers, and the other. They
-/// differ unless there is only one.
-#[inline(always)]
+/// The two sets in which a key may lie, of `count`: the one that it prefers, and the other.
 pub(super) fn sets(hash: u64, count: usize) -> [usize; 2] {
     [first_set(hash, count), second_set(hash, count)]
 }
+
+/// The set that a key prefers, of `count`.
 #[inline(always)]
 pub(super) fn first_set(hash: u64, count: usize) -> usize {
-    ((hash >> 32) * count as u64 >> 32) as usize
+    choose(hash >> 32, count)
 }
-#[inline(always)]
+
+/// The other set in which a key may lie, of `count`; the same if there is only one.
 pub(super) fn second_set(hash: u64, count: usize) -> usize {
-    let first = first_set(hash, count);
-    let second = ((hash & 0xffff_ffff) * count as u64 >> 32) as usize;
-    if first != second {
-        return second;
+    let (first, second) = (first_set(hash, count), choose(hash & 0xffff_ffff, count));
+    match second {
+        _ if second != first => second,
+        _ if first + 1 < count => first + 1,
+        _ => 0,
     }
-    if first + 1 < count { first + 1 } else { 0 }
+}
+
+/// Multiplies and shifts a number of 32 bits.
+#[inline(always)]
+fn choose(x: u64, count: usize) -> usize {
+    ((x * count as u64) >> 32) as usize
 }
 
 /// The tag of a key: a byte of its hash, but never 0.

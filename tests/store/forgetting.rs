@@ -46,7 +46,7 @@ fn there_is_room_for_as_many_as_were_asked_for() {
         }
         let share = lost as f64 / (capacity * times) as f64;
         assert!(share < 0.001, "{share} of {capacity}");
-        assert!(places <= capacity * 9 / 8 + 8 * 64, "{places} for {capacity}");
+        assert!(places <= capacity * 9 / 8 + 8 * 32, "{places} for {capacity}");
     }
 }
 
