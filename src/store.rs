@@ -27,12 +27,14 @@
 //!
 //! With one exception: a key that is *being refused* is not forgotten before one that is not.
 //! Otherwise a sender that is held back would only have to wait until enough others have passed, or
-//! to send under enough other names. A key is being refused when
+//! to send under enough other names. A key is being refused when an event of it was refused, the
+//! dearest if there were several, and
 //!
-//! * its last event that was refused, if it were sent now, would be refused again,
-//! * and would pass if the key were a new one: what is refused from anybody is no offence of the
+//! * the same event, sent now, would be refused again;
+//! * it would pass if the key were a new one: what is refused from anybody is no offence of the
 //!   key, and to forget the key would not help it;
-//! * and none that costs as much has passed since. A smaller one, or one of cost 0, sheds nothing.
+//! * and none that costs as much has passed since. A smaller one, or one of cost 0, sheds nothing,
+//!   whether it passes or not.
 //!
 //! This is asked when it matters, which is when something must be forgotten, with the time of the
 //! event that needs the room. So a refusal protects for exactly as long as it lasts.

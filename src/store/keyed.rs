@@ -275,8 +275,9 @@ where
         result
     }
 
-    /// Remembers the cost of an event that the limiter refused for what came before it, until one
-    /// that costs as much passes. One that is refused whatever came before says nothing of the key.
+    /// Remembers the cost of an event that the limiter refused for what came before it, the largest
+    /// if there are several, until one that costs as much passes. One that is refused whatever came
+    /// before says nothing of the key.
     ///
     /// Senders at their limit pass and are refused by turns, and no processor foresees which. So it
     /// is only the sign that turns, without a branch, as long as events cost the same.
@@ -284,15 +285,13 @@ where
     fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
         let Some(place) = self.place else { return };
         let refused = &mut self.kept.table.at_mut(place).refused;
-        let known = f64::from(refused.abs());
-        if !passed & (cost != known) {
-            if self.limiter.peek(self.initial, now, cost).is_allowed() {
-                *refused = round_down(cost);
-            }
-            return;
+        let (known, is_on) = (f64::from(refused.abs()), *refused > 0.0);
+        if passed | (cost == known) | (is_on & (cost < known)) {
+            let is_on = !passed | (is_on & !(allowed & (cost >= known)));
+            *refused = refused.copysign(if is_on { 1.0 } else { -1.0 });
+        } else if self.limiter.peek(self.initial, now, cost).is_allowed() {
+            *refused = round_down(cost);
         }
-        let is_refused = !passed | ((*refused > 0.0) & !(allowed & (cost >= known)));
-        *refused = refused.copysign(if is_refused { 1.0 } else { -1.0 });
     }
 }
 

@@ -20,8 +20,8 @@
 //! 3. or, when all of these, up to 144 entries, are being refused, the least recently used of the
 //!    sixteen.
 //!
-//! Whether an entry is being refused is asked only here, and only of those whose last refusal is
-//! still remembered. So what others do to a new key costs 144 questions at most.
+//! Whether an entry is being refused is asked only here, and only of those of which a refusal is
+//! remembered. So room for a new key costs 144 questions at most, whatever others have sent.
 
 use super::tags::{Tags, WAYS, first_set, second_set, sets, tag};
 
@@ -33,8 +33,8 @@ pub(super) struct Entry<S> {
     /// The number of its last use. The numbers begin anew after 2³² uses of the table, so what was
     /// not used for so long may seem to have been used since: it then stays a while longer.
     used: u32,
-    /// The cost of the last event that was refused for what came before it, negative when one that
-    /// costs as much has passed since; 0 when there is none.
+    /// The largest cost that was refused for what came before it, negative when one that costs as
+    /// much has passed since; 0 when there is none.
     pub(super) refused: f32,
     pub(super) state: S,
 }

@@ -1,10 +1,11 @@
 //! A key that is being refused is not forgotten before one that is not.
 
+use crate::random::{KINDS, case};
 use crate::{gcra, is_held_back, mail, remembered, seconds, sends};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::exim::{Exim, Mode};
 use ratescope::store::Keyed;
-use ratescope::{Store, Time};
+use ratescope::{Span, Store, Time};
 
 /// Room for eight.
 fn eight() -> Keyed<ratescope::limit::gcra::Gcra> {
@@ -85,7 +86,7 @@ fn protection_is_not_shed() {
     }
 }
 
-/// One that costs as much as the refused one did ends it, and a smaller refusal is one as well.
+/// One that costs as much as the refused one did ends it.
 #[test]
 fn protection_ends_when_as_much_passes() {
     let keyed = eight();
@@ -93,13 +94,52 @@ fn protection_ends_when_as_much_passes() {
     assert!(sends(&keyed, 0, seconds(60)));
     assert!((1..=8).all(|key| sends(&keyed, key, seconds(60))));
     assert!(!remembered(&keyed).contains(&0));
+}
 
-    let keyed = eight();
-    is_held_back(&keyed, 0, Time::ZERO);
-    assert!(!keyed.check(&0, Time::ZERO, 0.25).is_allowed());
-    assert!((1..=8).all(|key| sends(&keyed, key, seconds(14))));
+/// The dearest of several refusals counts, in whichever order they came; one that passes at a
+/// smaller cost leaves it.
+#[test]
+fn the_dearest_refusal_protects() {
+    for costs in [[1.0, 0.25, 0.125], [0.25, 1.0, 0.125], [0.125, 0.25, 1.0]] {
+        let keyed = eight();
+        assert!(keyed.check(&0, Time::ZERO, 2.0).is_allowed());
+        assert!(costs.into_iter().all(|cost| !keyed.check(&0, Time::ZERO, cost).is_allowed()));
+        assert!(keyed.check(&0, seconds(30), 0.0625).is_allowed());
+        assert!((1..=8).all(|key| sends(&keyed, key, seconds(59))));
+        assert!(remembered(&keyed).contains(&0), "{costs:?}");
+        assert!((11..=18).all(|key| sends(&keyed, key, seconds(64))));
+        assert!(!remembered(&keyed).contains(&0), "{costs:?}");
+    }
+}
+
+/// By no limiter is it shed by what costs little or nothing, or too much.
+#[test]
+fn protection_is_not_shed_whatever_the_limiter() {
+    for kind in KINDS {
+        for cost in [0.0, 1e-30, 1e-6, 0.001, 0.9, 1e9, 1e13, f64::NAN] {
+            let keyed = Keyed::new(case(kind, 5.0, Span::seconds(60), 5.0).limiter, 7);
+            is_held_back(&keyed, 0, Time::ZERO);
+            for _ in 0..3 {
+                let _ = keyed.check(&0, Time::ZERO, cost);
+            }
+            (1..40).for_each(|key| assert!(sends(&keyed, key, Time::from_micros(1000))));
+            assert!(remembered(&keyed).contains(&0), "{kind}, {cost}");
+        }
+    }
+}
+
+/// Of a cost there is room for 24 bits. What is remembered of one that has more is less than it
+/// was, so that it ends no later.
+#[test]
+fn a_cost_of_many_digits_protects_no_longer() {
+    let most = 16_777_219.0;
+    let gcra: AnyLimiter = "gcra 16777219/1m burst 16777219".parse().unwrap();
+    let keyed = Keyed::new(gcra, 7);
+    assert!(keyed.check(&0, Time::ZERO, most).is_allowed());
+    assert!(!keyed.check(&0, Time::ZERO, most).is_allowed());
+    assert!((1..=8).all(|key| sends(&keyed, key, seconds(59))));
     assert!(remembered(&keyed).contains(&0));
-    assert!((1..=8).all(|key| sends(&keyed, key + 8, seconds(16))));
+    assert!((11..=18).all(|key| sends(&keyed, key, seconds(60))));
     assert!(!remembered(&keyed).contains(&0));
 }
 
