@@ -1,6 +1,6 @@
 //! Algorithms that are two forms of one, and how far apart the others are.
 
-use crate::{Case, cases, limiter, steps};
+use crate::{Case, cases, limiter, micros_later, steps};
 use proptest::prelude::*;
 use ratescope::estimate::exact::ExactWindow;
 use ratescope::limit::sliding_window::SlidingWindow;
@@ -100,22 +100,31 @@ proptest! {
     }
 }
 
-/// What comes out of the queue is steady, whatever goes in: never closer together than the rate
-/// says, and without a gap while anything waits.
+/// What comes out of the queue is steady, whatever goes in: each event when it comes or when the one
+/// before has been out for its share of the rate, whichever is later; and one is refused exactly when
+/// it would have to wait for more than there is room for.
 #[test]
 fn the_output_of_a_leaky_bucket_is_steady() {
     let queue = limiter("leaky-bucket 10/1s queue 20");
-    let (mut state, mut out) = (queue.initial(), Vec::new());
-    for i in 0..1000i64 {
-        let at = Time::from_micros(i * i * 7_919 % 3_000_000 + i * 50_000);
-        let at = at.max(Time::from_micros(i * 50_000));
-        if let Decision::Allowed { wait } = queue.check(&mut state, at, 1.0).decision {
-            out.push((at, at.after(wait)));
+    let (mut state, mut at, mut free) = (queue.initial(), Time::ZERO, Time::ZERO);
+    let (mut at_once, mut queued, mut refused) = (0, 0, 0);
+    for i in 0..3000i64 {
+        // A little faster than the rate, with a pause now and then that empties the queue.
+        let gap = if i % 100 == 0 { 3_000_000 } else { i * i * 7_919 % 160_000 };
+        at = micros_later(at, gap);
+        let full = free.since(at) > 1.9;
+        match queue.check(&mut state, at, 1.0).decision {
+            Decision::Allowed { wait } => {
+                assert!(!full, "{at}");
+                assert_eq!(at.after(wait), at.max(free));
+                *(if free > at { &mut queued } else { &mut at_once }) += 1;
+                free = micros_later(at.max(free), 100_000);
+            }
+            Decision::Refused => {
+                assert!(full, "{at}");
+                refused += 1;
+            }
         }
     }
-    out.sort();
-    for pair in out.windows(2) {
-        let [(_, a), (came, b)] = pair else { unreachable!() };
-        assert!(*b >= Time::from_micros(a.as_micros() + 100_000) || came < a, "{a} and {b}");
-    }
+    assert!(at_once > 20 && queued > 1000 && refused > 20, "{at_once} {queued} {refused}");
 }
