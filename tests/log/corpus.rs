@@ -1,6 +1,7 @@
 //! What the fuzzer begins with and what it found, as an ordinary test.
 
-use super::invariants;
+use super::{invariants, of, read};
+use ratescope::log::Format;
 use std::fs;
 use std::path::Path;
 
@@ -22,6 +23,16 @@ fn the_corpus_holds() {
         // The name is printed if it fails.
         println!("{name}");
         invariants::hold(&data);
+    }
+}
+
+#[test]
+fn the_objects_of_the_corpus_are_read() {
+    for (name, data) in corpus("json") {
+        println!("{name}");
+        let line = String::from_utf8(data).unwrap();
+        let log = format!("{{\"ts\":0}}\n{line}\n");
+        assert_eq!(read(log.as_bytes(), &of(Format::Json), []).counts.unread, 0);
     }
 }
 
