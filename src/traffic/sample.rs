@@ -17,7 +17,7 @@
 //!     Style::Combined.write(&entry, &mut log);
 //! }
 //! assert_eq!(log.lines().count(), 1000);
-//! assert!(log.starts_with("100.") && log.contains("\"POST /login HTTP/1.1\" 401"));
+//! assert!(log.starts_with("203.0.113.200 - - [") && log.contains("\"POST /login HTTP/1.1\" 401"));
 //! # Ok::<(), ratescope::BadNumber>(())
 //! ```
 
