@@ -61,7 +61,7 @@
 //! second reading of a log, and two summaries of one fleet make the same as one reading of all.
 //!
 //! # Exact on a scale
-//! A [`Curve`] counts levels between the marks of a [scale](self::scale) of three decimal digits.
+//! A [`Curve`] counts levels between the marks of a [`scale`] of three decimal digits.
 //! At those it is exact, and every limit that a person would write is one of them.
 
 mod advice;
