@@ -10,6 +10,8 @@ pub(crate) struct Lane {
     /// As it was written: the limits, or the name of the file.
     pub(crate) text: String,
     decider: Decider,
+    /// How many keys of a limit were to be remembered; there is room for as many and some more.
+    keys: usize,
     allowed: u64,
     refused: u64,
     softly: u64,
@@ -48,16 +50,16 @@ impl Lane {
         keys: usize,
     ) -> Result<Self, ParseError> {
         let store = Store::new(Policy::read(&text, defaults)?, keys);
-        Ok(Lane::new(text, Decider::Policy(store)))
+        Ok(Lane::new(text, Decider::Policy(store), keys))
     }
 
     /// The rules of a file.
     pub(crate) fn rules(rules: Rules, keys: usize) -> Self {
-        Lane::new(rules.file().to_owned(), Decider::Rules(Ruled::new(rules, keys)))
+        Lane::new(rules.file().to_owned(), Decider::Rules(Ruled::new(rules, keys)), keys)
     }
 
-    fn new(text: String, decider: Decider) -> Self {
-        Lane { text, decider, allowed: 0, refused: 0, softly: 0, shadowed: 0 }
+    fn new(text: String, decider: Decider, keys: usize) -> Self {
+        Lane { text, decider, keys, allowed: 0, refused: 0, softly: 0, shadowed: 0 }
     }
 
     pub(crate) fn is_rules(&self) -> bool {
@@ -119,7 +121,7 @@ impl Lane {
 
     /// How it went.
     pub(crate) fn summary(&self, out: &mut impl Write) -> io::Result<()> {
-        let Lane { text, allowed, refused, softly, shadowed, .. } = self;
+        let Lane { text, keys, allowed, refused, softly, shadowed, .. } = self;
         let all = allowed + refused;
         if all == 0 {
             return writeln!(out, "{text}: no events");
@@ -132,14 +134,14 @@ impl Lane {
         if *shadowed > 0 {
             write!(out, ", shadows would refuse {shadowed} more")?;
         }
-        let (len, forgotten, capacity) = match &self.decider {
-            Decider::Policy(store) => (store.len(), store.forgotten(), store.capacity()),
-            Decider::Rules(ruled) => (ruled.len(), ruled.forgotten(), ruled.capacity()),
+        let (len, forgotten) = match &self.decider {
+            Decider::Policy(store) => (store.len(), store.forgotten()),
+            Decider::Rules(ruled) => (ruled.len(), ruled.forgotten()),
         };
         write!(out, ", keys: {}", len as u64 + forgotten)?;
         match forgotten {
             0 => writeln!(out),
-            n => writeln!(out, " ({n} forgotten: more than --keys {capacity})"),
+            n => writeln!(out, " ({n} forgotten: more than --keys {keys})"),
         }
     }
 }
