@@ -119,6 +119,8 @@ pub mod outcome;
 pub mod plot;
 pub mod policy;
 pub mod rate;
+#[cfg(all(feature = "redis", not(target_arch = "wasm32")))]
+pub mod redis_store;
 #[cfg(feature = "rules")]
 pub mod rules;
 pub mod store;

@@ -43,6 +43,7 @@
 //!   pass a little later and never after that.
 
 use super::exim::Mode;
+use super::in_f64::{Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
@@ -297,6 +298,12 @@ impl Keep for Adaptive {
     /// It is of f64 anyway.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         Ok(())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        let (decay, increase) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
+        let numbers = [self.factor, decay, increase, self.floor, self.mode.number()];
+        InF64::new(Form::Adaptive, numbers)
     }
 }
 

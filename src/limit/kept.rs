@@ -113,6 +113,7 @@ pub use shape::Shape;
 
 use super::Limiter;
 use super::any::{AnyLimiter, AnyState};
+use super::in_f64::InF64;
 use crate::text::{BadNumber, ParseError};
 use crate::time::Time;
 use bytes::{Reader, put_whole};
@@ -141,6 +142,11 @@ pub(super) trait Keep: Limiter {
 
     /// See [`AnyLimiter::exact_in_f64`].
     fn exact_in_f64(&self) -> Result<(), BadNumber>;
+
+    /// See [`AnyLimiter::in_f64`].
+    fn in_f64(&self) -> Option<InF64> {
+        None
+    }
 }
 
 impl AnyLimiter {

@@ -1,0 +1,31 @@
+-- Exim's rate, in events per `period` seconds, held against `limit`; 0 only measures. `mode` is 0
+-- for strict, 1 for leaky, 2 for readonly. Two events of one instant are `least` periods apart.
+-- Source: src/estimate/exim.rs and src/limit/exim.rs; the specification of Exim, "ratelimit".
+local EXIM = string.rep('\0', 16)
+
+local function look_exim(s, i, now, w, period, limit, mode, least)
+  local rate, at
+  rate, at, i = unpack('<di8', s, i)
+  local gap = (now - at) / 1000000
+  local left, mean = decay(gap > 0 and gap / period or least)
+  local cost = mode == 2 and 0 or w
+  local measured = cost * mean + rate * left
+  if not (measured > cost) then measured = cost end
+  if not (measured < MOST) then measured = MOST end
+  local passes = w == w and (measured < limit or limit == 0)
+  return i, passes, measured, 0, measured, rate, at
+end
+
+local function keep_exim(now, w, counted, measured, rate, at, _, _, period, limit, mode)
+  local bytes
+  if mode == 0 or mode == 1 and counted then
+    if w == w then
+      bytes, rate = pack('<di8', measured, now), measured
+    end
+  elseif mode == 1 and (at - now) / 1000000 > period then
+    -- The clock was set back.
+    bytes = pack('<di8', rate, now)
+  end
+  -- Then less than 1e-12 of an event is left.
+  return bytes, (log(rate > 1 and rate or 1) + 28) * period * 1000000
+end
