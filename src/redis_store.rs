@@ -22,8 +22,7 @@
 //! in all of them or in none. The scripts compute what the limiters do natively, with the numbers
 //! of f64 alone: those that count are exact within the domain of [`in_f64`](crate::limit::in_f64),
 //! and those that measure a rate give the same bits, since they bring their own exponential. Rules
-//! beyond that domain are refused when they are read, as are the limiters by hour and those of real
-//! servers, which Redis does not have.
+//! beyond that domain are refused when they are read, as are the limiters by hour, which Redis does not have.
 //!
 //! # What stands there
 //! All limits of a rule for the same fields share a key, `rs:{user=ann}AbCd0123`: a prefix, the

@@ -9,6 +9,8 @@ mod equal;
 mod random;
 #[path = "redis/server.rs"]
 mod server;
+#[path = "redis/together.rs"]
+mod together;
 
 use core::future::Future;
 use ratescope::redis_store::{Clock, Options, RedisStore};

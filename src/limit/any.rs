@@ -201,8 +201,7 @@ impl AnyLimiter {
         each!(self, |l| l.exact_in_f64())
     }
 
-    /// The limiter as f64 alone can compute it, within that domain; `None` for those by hour and those
-    /// of real servers.
+    /// The limiter as f64 alone can compute it, within that domain; `None` for those by hour.
     pub fn in_f64(&self) -> Option<InF64> {
         each!(self, |l| l.in_f64())
     }

@@ -92,6 +92,13 @@ pub enum Form {
     Earrrl,
     /// Adaptive: the factor, the decay, the increase, the floor, and the mode.
     Adaptive,
+    /// nginx: the thousandths that drain in a second, the most and the first that don't wait in
+    /// thousandths; below 0, none waits.
+    Nginx,
+    /// HAProxy: the most, the period in milliseconds, and 1 where the allowed are counted.
+    Haproxy,
+    /// Envoy: the tokens a second, and the most of them.
+    Envoy,
 }
 
 impl InF64 {

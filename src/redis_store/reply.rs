@@ -86,7 +86,7 @@ impl Item {
             return Outcome::new(false, ask.cost, limit);
         }
         match (&self.limiter, passes) {
-            (AnyLimiter::LeakyBucket(_), true) => {
+            (AnyLimiter::LeakyBucket(_) | AnyLimiter::Nginx(_), true) => {
                 let wait = Span::micros(extra as u64);
                 Outcome { decision: Decision::Allowed { wait }, level, limit }
             }

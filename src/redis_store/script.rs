@@ -17,7 +17,7 @@ const ONE: &str = include_str!("lua/one.lua");
 const ALL: &str = include_str!("lua/all.lua");
 
 /// All algorithms, in the order of their numbers in `all.lua`.
-pub(super) const FORMS: [Form; 7] = [
+pub(super) const FORMS: [Form; 10] = [
     Form::Bucket,
     Form::Window,
     Form::Counter,
@@ -25,6 +25,9 @@ pub(super) const FORMS: [Form; 7] = [
     Form::Exim,
     Form::Earrrl,
     Form::Adaptive,
+    Form::Nginx,
+    Form::Haproxy,
+    Form::Envoy,
 ];
 
 /// What an algorithm is called in its file, what the file says, and what it needs before it.
@@ -37,6 +40,9 @@ fn file(form: Form) -> (&'static str, &'static str, Option<&'static str>) {
         Form::Exim => ("exim", include_str!("lua/exim.lua"), Some(DECAY)),
         Form::Earrrl => ("earrrl", include_str!("lua/earrrl.lua"), Some(DECAY)),
         Form::Adaptive => ("adaptive", include_str!("lua/adaptive.lua"), Some(DECAY)),
+        Form::Nginx => ("nginx", include_str!("lua/nginx.lua"), None),
+        Form::Haproxy => ("haproxy", include_str!("lua/haproxy.lua"), None),
+        Form::Envoy => ("envoy", include_str!("lua/envoy.lua"), None),
     }
 }
 

@@ -48,7 +48,7 @@ fn rounded(retry: Retry) -> Option<String> {
 }
 
 /// Puts events to both, with everything asked, and now and then a look or a charge between.
-async fn both(text: &str, store: &RedisStore, events: &[(Time, f64)]) {
+pub(crate) async fn both(text: &str, store: &RedisStore, events: &[(Time, f64)]) {
     let memory = Ruled::new(rules(text), 1000);
     for (i, (time, cost)) in events.iter().copied().enumerate() {
         let fields = [("user", "ann"), ("ip", if i % 3 == 0 { "192.0.2.7" } else { "192.0.2.8" })];
@@ -149,4 +149,11 @@ fn adaptive_limiters_decide_alike() {
 fn earrrl_decides_alike() {
     assert_alike(14);
     assert_alike(15);
+}
+
+#[test]
+fn what_servers_decide_is_decided_alike() {
+    [7, 8, 20].into_iter().for_each(assert_alike);
+    [9, 18].into_iter().for_each(assert_alike);
+    assert_alike(19);
 }

@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long to wait for what should be there in a moment.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A redis-server of this test.
-pub struct Server {
+pub(crate) struct Server {
     process: Child,
-    pub port: u16,
+    pub(crate) port: u16,
     folder: PathBuf,
 }
 
 impl Server {
     /// `None`, with a word why, where there is no redis-server; in CI there must be one.
-    pub fn start(arguments: &[&str]) -> Option<Server> {
+    pub(crate) fn start(arguments: &[&str]) -> Option<Server> {
         if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
             assert!(
                 std::env::var_os("CI").is_none(),
@@ -34,7 +34,7 @@ impl Server {
     }
 
     /// On a port, where it is still free.
-    pub fn try_start(port: u16, arguments: &[&str]) -> Option<Server> {
+    pub(crate) fn try_start(port: u16, arguments: &[&str]) -> Option<Server> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("ratescope-redis-{}-{number}", std::process::id());
@@ -62,22 +62,22 @@ impl Server {
         None
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.process.id()
     }
 
     /// Ends it at once, as a crash does.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 
     /// Sends it a signal, as in `STOP` or `CONT`.
-    pub fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let pid = self.pid().to_string();
         assert!(
             Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success()
@@ -85,11 +85,11 @@ impl Server {
     }
 
     /// What it answers to a command, as it stands on the wire.
-    pub fn command(&self, words: &[&str]) -> String {
+    pub(crate) fn command(&self, words: &[&str]) -> String {
         self.try_command(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
-    pub fn try_command(&self, words: &[&str]) -> std::io::Result<String> {
+    pub(crate) fn try_command(&self, words: &[&str]) -> std::io::Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let mut text = format!("*{}\r\n", words.len());
@@ -116,7 +116,7 @@ impl Server {
     }
 
     /// How many keys there are.
-    pub fn keys(&self) -> usize {
+    pub(crate) fn keys(&self) -> usize {
         self.command(&["DBSIZE"]).trim_start_matches(':').trim().parse().unwrap()
     }
 }
@@ -128,6 +128,6 @@ impl Drop for Server {
     }
 }
 
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

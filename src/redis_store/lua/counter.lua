@@ -7,7 +7,7 @@ local function look_counter(s, i, now, w, most, period)
   local previous, current
   previous, i = amount(s, i + 8)
   current, i = amount(s, i)
-  local before = at
+  local before, any = at, previous > 0 or current > 0
   if at - now > period then
     -- The clock was set back, and the level moves with it.
     local left = period - (at - floor(at / period) * period)
@@ -26,15 +26,20 @@ local function look_counter(s, i, now, w, most, period)
   local room = most - current - w
   local passes = room >= 0 and not less(room, period, previous, left)
   local level = (previous * (left / period) + current + w) / 1000000
-  return i, passes, level, 0, at, previous, current, before
+  return i, passes, level, 0, at, previous, current, any and at ~= before
 end
 
-local function keep_counter(now, w, allowed, at, previous, current, before, _, most, period)
+local function keep_counter(now, w, allowed, at, previous, current, moved, _, most, period)
   local bytes
   local counts = allowed and w > 0
   if counts then current = current + w end
-  if (counts or at ~= before) and (previous > 0 or current > 0) then
-    bytes = pack('<i8', at) .. put_amount(previous) .. put_amount(current)
+  if previous > 0 or current > 0 then
+    -- The latest time that was seen counts, as time may run backwards.
+    if counts or moved then
+      bytes = pack('<i8', at) .. put_amount(previous) .. put_amount(current)
+    end
+  elseif moved then
+    bytes = COUNTER
   end
   return bytes, (floor(at / period) + 2) * period - now
 end
