@@ -10,6 +10,8 @@ mod json;
 mod read;
 #[path = "tune/table.rs"]
 mod table;
+#[path = "tune/threads.rs"]
+mod threads;
 
 use crate::simulate::until_closed;
 use crate::source::Source;
