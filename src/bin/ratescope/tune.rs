@@ -6,6 +6,8 @@ mod answer;
 mod batch;
 #[path = "tune/json.rs"]
 mod json;
+#[path = "tune/progress.rs"]
+mod progress;
 #[path = "tune/read.rs"]
 mod read;
 #[path = "tune/table.rs"]

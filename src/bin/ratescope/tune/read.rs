@@ -2,14 +2,14 @@
 
 use super::Args;
 use super::batch::{Batch, Held};
-use super::threads;
+use super::{progress, threads};
 use ratescope::lab::tune::{Replay, Summary, Trial};
 use ratescope::log::{Counts, Error, HELD, Order, Pieces, Record, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Policy, Span};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -60,10 +60,7 @@ impl Reading<'_> {
     /// Reads a log.
     fn log(&mut self, path: &Path) -> Result<(), Failure> {
         let options = self.args.source.options();
-        let input: Box<dyn io::Read + Send> = match path.as_os_str() == "-" {
-            true => Box::new(io::stdin()),
-            false => Box::new(fs::File::open(path)?),
-        };
+        let (input, progress) = progress::open(path)?;
         let pieces = Pieces::open(unpack(input)?, &options)?;
         let shape = pieces.shape().clone();
         let mut next = self.begin(&shape)?;
@@ -71,7 +68,9 @@ impl Reading<'_> {
         let find =
             |record: &Record<'_>, batch: &mut Batch| batch.add(record, &per, fields.as_ref());
         let counts =
-            self.take(&mut next, &shape, |take| threads::read(pieces, &options, find, take))?;
+            self.take(&mut next, &shape, |take| threads::read(pieces, &options, find, take));
+        progress.finish_and_clear();
+        let counts = counts?;
         next.lines += counts.lines;
         next.unread += counts.unread;
         self.problems.extend(counts.problems.iter().map(ToString::to_string));
@@ -113,14 +112,14 @@ impl Reading<'_> {
         &mut self,
         into: &mut Summary,
         shape: &Shape,
-        read: impl FnOnce(&mut dyn FnMut(&mut Batch, usize)) -> Result<Counts, Error>,
+        read: impl FnOnce(&mut dyn FnMut(&mut Batch)) -> Result<Counts, Error>,
     ) -> Result<Counts, Error> {
         let Summary { per, clients, .. } = into;
         let trials = &mut self.trials;
         let source = &self.args.source;
         let mut order =
             source.slack(shape).map(|slack| Order::<Held>::new(slack, HELD, source.spread()));
-        let counts = read(&mut |batch, _| {
+        let counts = read(&mut |batch| {
             batch.drain(|key, time, coarse, cost, row| {
                 let held = Held { ticket: clients.ticket(key), cost, row };
                 let mut put = |time, held: Held| held.put(time, clients, trials, per);

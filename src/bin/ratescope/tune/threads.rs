@@ -39,12 +39,12 @@ struct Rest<R> {
 }
 
 /// Finds the events of a log by `find`, in as many threads as there are processors, and has them
-/// taken in their order by `take`, with the bytes of the log that they were found in.
+/// taken in their order by `take`.
 pub(super) fn read<R: Read + Send>(
     pieces: Pieces<R>,
     options: &Options,
     find: impl Fn(&Record<'_>, &mut Batch) + Sync,
-    take: impl FnMut(&mut Batch, usize),
+    take: impl FnMut(&mut Batch),
 ) -> Result<Counts, Error> {
     let shape = pieces.shape().clone();
     let threads = match shape.is_divisible() {
@@ -117,7 +117,7 @@ fn in_order(
     count: usize,
     found: &Receiver<Piece>,
     refill: &Sender<Piece>,
-    mut take: impl FnMut(&mut Batch, usize),
+    mut take: impl FnMut(&mut Batch),
 ) -> Result<Counts, Error> {
     let mut early: Vec<Option<Piece>> = (0..count).map(|_| None).collect();
     let (mut all, mut number) = (Counts::default(), 0);
@@ -133,7 +133,7 @@ fn in_order(
                 }
                 Err(error) => return Err(error),
             }
-            take(&mut piece.batch, piece.text.len());
+            take(&mut piece.batch);
             // Where all has been read, nobody wants it any more.
             let _ = refill.send(piece);
         }
