@@ -153,7 +153,8 @@ impl RedisStore {
     /// # Errors
     /// What Redis says, or the connection to it.
     pub async fn clear(&self) -> Result<u64, Fault> {
-        self.0.clear().await.map_err(|error| Fault::Failed(error.to_string()))
+        let Inner { link, options, .. } = &*self.0;
+        clear_by(link, &options.prefix).await
     }
 
     fn ask(
@@ -166,12 +167,16 @@ impl RedisStore {
         let plan = inner.plan.load_full();
         let asked = plan.ask(event, inner.local.load(), deed);
         let tell = details.standings || details.retry;
-        let call = plan.call(event, &asked, deed, tell, &inner.options);
+        let call = inner.call(&plan, event, &asked, deed, tell);
         // What is decided here if it must be: an event may not be kept while one waits.
         let event = Owned::new(event, &plan);
         async move {
             let Some(call) = call else {
                 return answered(&plan, &asked, Reply::nothing(), details);
+            };
+            let call = match call {
+                Ok(call) => call,
+                Err(fault) => return inner.instead(&event, deed, details, fault),
             };
             match inner.run(&plan, &call, &asked, tell).await {
                 Ok(reply) => answered(&plan, &asked, reply, details),
@@ -182,6 +187,21 @@ impl RedisStore {
 }
 
 impl Inner {
+    /// What is to be asked of Redis, if anything; an error where that has no such time.
+    fn call(
+        &self,
+        plan: &Plan,
+        event: &Event<'_>,
+        asked: &[Ask],
+        deed: Deed,
+        tell: bool,
+    ) -> Option<Result<Call, Fault>> {
+        let call = plan.call(event, asked, deed, tell, &self.options)?;
+        let is_known = self.options.clock == Clock::Redis || options::is_time(event.time);
+        let help = "on Redis, times are from 0 to 2^52 microseconds, which is 1970 to 2112";
+        Some(if is_known { Ok(call) } else { Err(Fault::Failed(help.to_owned())) })
+    }
+
     async fn run(
         &self,
         plan: &Plan,
@@ -204,26 +224,38 @@ impl Inner {
         let standings = (details.standings && is_local).then(|| self.local.standings(event));
         Answered { ruling, standings, retry, fault: Some(fault) }
     }
+}
 
-    async fn clear(&self) -> redis::RedisResult<u64> {
+/// Removes all keys that begin with `prefix` from the Redis at `url`, and returns how many there were.
+///
+/// # Errors
+/// When the address is none; what Redis says, or the connection to it.
+pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
+    let link = Link::new(url, &Options::default());
+    clear_by(&link.map_err(|error| Fault::Failed(error.to_string()))?, prefix).await
+}
+
+async fn clear_by(link: &Link, prefix: &str) -> Result<u64, Fault> {
+    let removed = async {
         let (mut cursor, mut removed) = (0u64, 0);
-        let pattern = format!("{}*", escaped(&self.options.prefix));
+        let pattern = format!("{}*", escaped(prefix));
         loop {
             let mut scan = redis::cmd("SCAN");
             scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1000);
-            let found = self.link.command(&scan).await?;
+            let found = link.command(&scan).await?;
             let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(found)?;
             if !keys.is_empty() {
                 let mut unlink = redis::cmd("UNLINK");
                 unlink.arg(keys);
-                removed += redis::from_redis_value::<u64>(self.link.command(&unlink).await?)?;
+                removed += redis::from_redis_value::<u64>(link.command(&unlink).await?)?;
             }
             cursor = next;
             if cursor == 0 {
                 return Ok(removed);
             }
         }
-    }
+    };
+    removed.await.map_err(|error: redis::RedisError| Fault::Failed(error.to_string()))
 }
 
 /// A text as a pattern of Redis that only it matches.
@@ -310,12 +342,15 @@ impl AsyncStore for RedisStore {
         let inner = Arc::clone(&self.0);
         let plan = inner.plan.load_full();
         let asked = plan.ask(event, inner.local.load(), Deed::Charge);
-        let call = plan.call(event, &asked, Deed::Charge, false, &inner.options);
+        let call = inner.call(&plan, event, &asked, Deed::Charge, false);
         let event = Owned::new(event, &plan);
         async move {
             let Some(call) = call else { return Ok(()) };
-            let done = inner.run(&plan, &call, &asked, false).await;
-            done.map(drop).inspect_err(|_| inner.local.charge_instead(&event.event()))
+            let done = match &call {
+                Ok(call) => inner.run(&plan, call, &asked, false).await.map(drop),
+                Err(fault) => Err(fault.clone()),
+            };
+            done.inspect_err(|_| inner.local.charge_instead(&event.event()))
         }
     }
 }

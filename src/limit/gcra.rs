@@ -17,7 +17,7 @@ use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
-use crate::text::{BadNumber, Decimal};
+use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
@@ -115,6 +115,6 @@ impl Keep for Gcra {
 /// As in `gcra 10/1s burst 20`.
 impl fmt::Display for Gcra {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "gcra {} burst {}", self.rate(), Decimal(self.burst()))
+        write!(f, "gcra {} burst {}", self.rate(), self.burst())
     }
 }

@@ -1,6 +1,6 @@
 //! How Redis is asked.
 
-use crate::time::Span;
+use crate::time::{Span, Time};
 use core::time::Duration;
 
 /// How Redis is asked.
@@ -56,4 +56,9 @@ pub enum Clock {
         /// How long a key is kept at least, since these events come at a speed of their own.
         keep: Span,
     },
+}
+
+/// Whether it is a time that f64 alone computes with exactly.
+pub(super) fn is_time(time: Time) -> bool {
+    (0..1 << 52).contains(&time.as_micros())
 }

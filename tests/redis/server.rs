@@ -1,5 +1,7 @@
 //! Real servers as values that end with the test.
 
+#![allow(dead_code)] // Each test file uses its part.
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

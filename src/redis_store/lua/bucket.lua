@@ -39,7 +39,7 @@ local function look_bucket(s, i, now, w, a, b, size, queue)
   local passes = filled < size or filled == size and part == 0
   local wait = 0
   if queue == 1 then wait = drains(content, part, a, b) end
-  return i, passes, (filled + part / b) / 1000000, wait, content, part, back
+  return i, passes, (filled * b + part) / (b * 1000000), wait, content, part, back
 end
 
 local function keep_bucket(now, w, counted, content, part, back, _, _, a, b, size)

@@ -25,7 +25,7 @@ local function look_counter(s, i, now, w, most, period)
   local left = period - (at - floor(at / period) * period)
   local room = most - current - w
   local passes = room >= 0 and not less(room, period, previous, left)
-  local level = (previous * (left / period) + current + w) / 1000000
+  local level = (previous * left + (current + w) * period) / (period * 1000000)
   return i, passes, level, 0, at, previous, current, any and at ~= before
 end
 
