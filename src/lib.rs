@@ -41,7 +41,8 @@
 //! 5. [`store`]: a policy and events in, verdicts out, for many keys and many threads;
 //!    [`store::Keyed`]: one limiter for keys of any type. [`rules`]: a file that says which limits
 //!    are for which events, and which [`middleware::watch`] reads anew when it changes (features
-//!    `rules` and `watch`).
+//!    `rules` and `watch`). [`redis_store`]: the same decisions on Redis, shared by many processes
+//!    (feature `redis`).
 //! 6. [`log`]: events out of files.
 //! 7. [`traffic`]: where events come from when nobody sends any.
 //! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] is one limiter, measured,
@@ -88,12 +89,13 @@
 //! grow has a cap that the caller can see.
 //!
 //! # The map
-//! Imports run downwards only. `tests/tidy.rs` holds that, and that only floor 4 knows a clock, a
-//! file or the browser.
+//! Imports run downwards only. `tests/tidy.rs` holds that, and that only the floors 4 and 5 know a clock, a
+//! file, the browser or another machine.
 //!
 //! | floor | modules | imports from |
 //! |---|---|---|
-//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; the programs | all |
+//! | 5 | the programs | all |
+//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`redis_store`] | 0, 1, 2, 3, p |
 //! | 3 | [`view`] | 0, 1, 2, p |
 //! | 2 | [`lab`], [`rules`] | 0, 1 |
 //! | 1 | [`event`], [`policy`], [`store`], [`log`], [`traffic`] | 0, and those before it |
