@@ -5,6 +5,8 @@
 
 #[path = "redis/equal.rs"]
 mod equal;
+#[path = "redis/faults.rs"]
+mod faults;
 #[path = "common/random.rs"]
 mod random;
 #[path = "redis/server.rs"]

@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -42,26 +42,30 @@ impl Server {
         let name = format!("ratescope-redis-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
-        let process = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--dir"])
-            .arg(&folder)
-            .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
-            .args(arguments)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let process = begin(port, &folder, arguments);
         let mut server = Server { process, port, folder };
+        server.answers().then_some(server)
+    }
+
+    /// Begins again where it was, with what it has in its folder.
+    pub(crate) fn restart(&mut self, arguments: &[&str]) {
+        self.process = begin(self.port, &self.folder, arguments);
+        assert!(self.answers(), "it starts again");
+    }
+
+    /// Waits until it does.
+    fn answers(&mut self) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            if server.try_command(&["PING"]).is_ok_and(|pong| pong.starts_with("+PONG")) {
-                return Some(server);
+            if self.try_command(&["PING"]).is_ok_and(|pong| pong.starts_with("+PONG")) {
+                return true;
             }
-            if server.process.try_wait().unwrap().is_some() {
-                return None;
+            if self.process.try_wait().unwrap().is_some() {
+                return false;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        None
+        false
     }
 
     pub(crate) fn url(&self) -> String {
@@ -111,7 +115,8 @@ impl Server {
                 answer.truncate(answer.len() - end.len());
                 return Ok(String::from_utf8_lossy(&answer).into_owned());
             }
-            if read == 0 {
+            // A busy server says so to the end as well.
+            if read == 0 || answer.windows(6).any(|some| some == b"-BUSY ") {
                 return Ok(String::from_utf8_lossy(&answer).into_owned());
             }
         }
@@ -121,6 +126,17 @@ impl Server {
     pub(crate) fn keys(&self) -> usize {
         self.command(&["DBSIZE"]).trim_start_matches(':').trim().parse().unwrap()
     }
+}
+
+fn begin(port: u16, folder: &Path, arguments: &[&str]) -> Child {
+    Command::new("redis-server")
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--dir"])
+        .arg(folder)
+        .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
+        .args(arguments)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 impl Drop for Server {
