@@ -3,6 +3,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod common;
 #[path = "redis/equal.rs"]
 mod equal;
 #[path = "redis/faults.rs"]
@@ -13,6 +14,8 @@ mod random;
 mod server;
 #[path = "redis/together.rs"]
 mod together;
+#[path = "redis/vectors.rs"]
+mod vectors;
 
 use core::future::Future;
 use ratescope::redis_store::{Clock, Options, RedisStore};
