@@ -25,7 +25,7 @@
 //! beyond that domain are refused when they are read, as are the limiters by hour, which Redis does not have.
 //!
 //! # What stands there
-//! All limits of a rule for the same fields share a key, `rs:{user=ann}AbCd0123`: a prefix, the
+//! All limits of a rule for the same fields share a key, `rs:{user=ann}AbCd01`: a prefix, the
 //! subject between braces, and a name for these limits: their rule and the shapes of their states.
 //! The value is their states one after the other, as they are [kept](crate::limit::kept). When a
 //! number of a limit changes, its states go on; when a limit is added, taken away or changes its
@@ -120,7 +120,7 @@ impl RedisStore {
         let link =
             Link::new(url, &options).map_err(|error| OpenError::Address(error.to_string()))?;
         let local = Ruled::new(rules, options.capacity);
-        let plan = ArcSwap::from_pointee(Plan::new(local.rules()));
+        let plan = ArcSwap::from_pointee(Plan::new(local.rules(), options.clock));
         Ok(RedisStore(Arc::new(Inner { link, plan, local, options })))
     }
 
@@ -132,7 +132,8 @@ impl RedisStore {
             Err(error) => Reloaded::Rejected(error),
             Ok(rules) => {
                 let reloaded = self.0.local.replace(rules, now);
-                self.0.plan.store(Arc::new(Plan::new(self.0.local.rules())));
+                let plan = Plan::new(self.0.local.rules(), self.0.options.clock);
+                self.0.plan.store(Arc::new(plan));
                 reloaded
             }
         }
@@ -146,6 +147,15 @@ impl RedisStore {
     /// Frees the memory of what this process has seen itself and no longer counts at `now`.
     pub fn forget(&self, now: Time) {
         self.0.local.forget(now);
+    }
+
+    /// What is sent to decide about an event, as it stands on the wire, to be looked at or measured;
+    /// `None` where no rule is for it.
+    pub fn wire(&self, event: &Event<'_>) -> Option<Vec<u8>> {
+        let plan = self.0.plan.load();
+        let asked = plan.ask(event, self.0.local.load(), Deed::Check);
+        let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
+        Some(call.command(true).get_packed_command())
     }
 
     /// Removes all keys that begin with the prefix, and returns how many there were.

@@ -79,7 +79,7 @@ impl Link {
             let connection = self.connection.load_full();
             *last = Fault::Late;
             let error = match ConnectionManager::clone(&connection)
-                .send_packed_command(&command(call, known))
+                .send_packed_command(&call.command(known))
                 .await
                 .and_then(Value::extract_error)
             {
@@ -124,16 +124,16 @@ fn connect(client: &Client) -> RedisResult<ConnectionManager> {
     ConnectionManager::new_lazy_with_config(client.clone(), config)
 }
 
-fn command(call: &Call, known: bool) -> Cmd {
-    let mut command = match known {
-        true => redis::cmd("EVALSHA"),
-        false => redis::cmd("EVAL"),
-    };
-    command.arg(if known { &call.script.sha } else { &call.script.text });
-    command.arg(call.keys.len());
-    call.keys.iter().for_each(|key| _ = command.arg(key));
-    call.args.iter().for_each(|arg| _ = command.arg(arg));
-    command
+impl Call {
+    /// The command, for a server to which the script is `known` or not.
+    pub(super) fn command(&self, known: bool) -> Cmd {
+        let mut command = redis::cmd(if known { "EVALSHA" } else { "EVAL" });
+        command.arg(if known { &self.script.sha } else { &self.script.text });
+        command.arg(self.keys.len());
+        self.keys.iter().for_each(|key| _ = command.arg(key));
+        self.args.iter().for_each(|arg| _ = command.arg(arg));
+        command
+    }
 }
 
 fn meaning(error: &RedisError) -> Meaning {

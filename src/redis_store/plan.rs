@@ -1,7 +1,7 @@
 //! What is asked of Redis about an event: which script, which keys, which numbers.
 
 use super::options::{Clock, Options};
-use super::script::{FORMS, Script, number};
+use super::script::{FORMS, Script, number, numbers};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
@@ -44,6 +44,8 @@ pub(super) struct Item {
     limit: usize,
     is_stretched: bool,
     in_f64: InF64,
+    /// How many numbers its form has.
+    numbers: usize,
     pub(super) limiter: AnyLimiter,
     /// What its level is held against, where that is always the same.
     pub(super) held_against: f64,
@@ -83,13 +85,14 @@ pub(super) fn in_f64(limiter: &AnyLimiter) -> Result<InF64, String> {
 
 impl Plan {
     /// `rules`, all of which [`in_f64`] knows.
-    pub(super) fn new(rules: Arc<Rules>) -> Self {
+    pub(super) fn new(rules: Arc<Rules>, clock: Clock) -> Self {
         let groups: Vec<Vec<Group>> = rules.rules().iter().map(groups).collect();
         let items = || groups.iter().flatten().flat_map(|group| &group.items);
         let used = |form| items().any(|item| item.in_f64.form == form);
         let used: Vec<_> = FORMS.into_iter().filter(|form| used(*form)).collect();
-        let all = Arc::new(Script::all(&used));
-        let one = FORMS.map(|form| Arc::new(Script::one(form))).to_vec();
+        let is_given = clock != Clock::Redis;
+        let all = Arc::new(Script::all(&used, is_given));
+        let one = FORMS.map(|form| Arc::new(Script::one(form, is_given))).to_vec();
         let fields = rules.fields().into_iter().map(str::to_owned).collect();
         Plan { rules, groups, fields, one, all }
     }
@@ -121,7 +124,7 @@ impl Plan {
         tell: bool,
         options: &Options,
     ) -> Option<Call> {
-        let (mut keys, mut args) = (Few::new(), Vec::new());
+        let (mut keys, mut numbers) = (Few::new(), Vec::new());
         let (mut order, mut at_key) = (Few::new(), Few::new());
         let mut last = None;
         for rule in asked.iter().map(|ask| ask.rule) {
@@ -129,18 +132,16 @@ impl Plan {
                 continue;
             }
             for (g, group) in self.groups.get(rule)?.iter().enumerate() {
-                let mut arg = Vec::new();
+                numbers.push(group.items.len() as u8);
                 for (i, item) in group.items.iter().enumerate() {
                     let place = asked.iter().position(|ask| item.is_asked(rule, ask))?;
-                    item.write(&asked[place], &mut arg);
+                    item.write(&asked[place], &mut numbers);
                     order.push((place, [rule, g, i]));
                 }
                 keys.push(key(&options.prefix, &group.per, &group.tag, event));
-                args.push(arg);
                 at_key.push(group.items.len());
             }
         }
-        let mut clock = clock(options.clock, event.time);
         let mode = match (deed, tell) {
             (Deed::Check, false) => "check",
             (Deed::Check, true) => "check+",
@@ -151,14 +152,14 @@ impl Plan {
         let script = match order.as_slice() {
             [] => return None,
             [(_, place)] => {
-                let form = self.item(*place)?.in_f64.form;
                 // Without what the other frame needs to know of each.
-                clock.extend(args.pop()?.split_off(4));
-                self.one.get(usize::from(number(form)) - 1)?
+                numbers = numbers.split_off(5);
+                self.one.get(usize::from(number(self.item(*place)?.in_f64.form)) - 1)?
             }
             _ => &self.all,
         };
-        let args = [clock, mode.into()].into_iter().chain(args).collect();
+        let mut args = vec![numbers, mode.into()];
+        args.extend(clock(options.clock, event.time));
         Some(Call { script: Arc::clone(script), keys, args, order, at_key })
     }
 }
@@ -168,7 +169,8 @@ impl Item {
         let in_f64 = limiter.in_f64()?;
         let limiter = limiter.clone();
         let held_against = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;
-        Some(Item { limit, is_stretched, in_f64, limiter, held_against })
+        let numbers = numbers(in_f64.form);
+        Some(Item { limit, is_stretched, in_f64, numbers, limiter, held_against })
     }
 
     fn is_asked(&self, rule: usize, ask: &Ask) -> bool {
@@ -182,7 +184,8 @@ impl Item {
         out.extend([number(form), flags]);
         out.extend((ask.rule as u16).to_le_bytes());
         out.extend(form.weight(ask.cost).to_le_bytes());
-        numbers.iter().for_each(|number| out.extend(number.to_le_bytes()));
+        let given = numbers.iter().take(self.numbers);
+        given.for_each(|number| out.extend(number.to_le_bytes()));
     }
 }
 
@@ -219,17 +222,17 @@ fn tag(rule: &Rule, group: &Group) -> String {
     base64(hasher.finish())
 }
 
-/// Eight characters for the first 48 bits.
+/// Six characters for the first 36 bits.
 fn base64(hash: u64) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let digit = |i: u32| char::from(DIGITS[(hash >> (58 - 6 * i)) as usize & 63]);
-    (0..8).map(digit).collect()
+    (0..6).map(digit).collect()
 }
 
 /// The most bytes of a subject that stand in a key as they are.
 const LONGEST_SUBJECT: usize = 160;
 
-/// As in `rs:{user=ann}AbCd0123`. What is longer than that is replaced by its hash, so that nobody
+/// As in `rs:{user=ann}AbCd01`. What is longer than that is replaced by its hash, so that nobody
 /// fills the memory with a long name; that is one that no two names can be found for.
 fn key(prefix: &str, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
     let mut subject = per.key(event);
@@ -242,13 +245,13 @@ fn key(prefix: &str, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
 }
 
 /// The time of the host, how far it may be off (below 0, whatever it is), and how many milliseconds
-/// a key is kept at least.
-fn clock(clock: Clock, now: Time) -> Vec<u8> {
+/// a key is kept at least; none, where the time is that of Redis.
+fn clock(clock: Clock, now: Time) -> Option<Vec<u8>> {
     let micros = now.as_micros() as f64;
     let numbers = match clock {
-        Clock::Redis => [0.0, 0.0, 0.0],
+        Clock::Redis => return None,
         Clock::Host { most_skew } => [micros, most_skew.secs() * 1e6, 0.0],
         Clock::Event { keep } => [micros, -1.0, keep.secs() * 1e3],
     };
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    Some(numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
 }

@@ -22,34 +22,31 @@ local function after(smoothed, rate, elapsed, p, q)
   return smoothed * forgotten + rate * slower * lifted
 end
 
-local function look_adaptive(s, i, now, w, factor, p, q, least, mode)
-  local rate, smoothed, at
-  rate, smoothed, at, i = unpack('<ddi8', s, i)
-  local gap = (now - at) / 1000000
-  -- What is learned from is no more than the limit of then.
-  local lesson = math.min(rate, math.max(least, factor * smoothed))
-  local habit = after(smoothed, lesson, gap, p, q)
-  local limit = math.max(least, factor * habit)
-  local shortest = 1e-9 / p
-  if not (shortest > 1e-15) then shortest = 1e-15 end
-  local left, mean = decay(gap > 0 and gap / p or shortest)
-  local cost = mode == 2 and 0 or w
-  local measured = cost * mean + rate * left
-  if not (measured > cost) then measured = cost end
-  if not (measured < MOST) then measured = MOST end
-  local passes = w == w and measured < limit
-  return i, passes, measured, limit, measured, habit, rate, smoothed, at
-end
+--- numbers: factor p q least mode
+local rate, smoothed, at
+rate, smoothed, at, i = unpack('<ddi8', s, i)
+local gap = (now - at) / 1000000
+-- What is learned from is no more than the limit of then.
+local lesson = math.min(rate, math.max(least, factor * smoothed))
+local habit = after(smoothed, lesson, gap, p, q)
+local limit = math.max(least, factor * habit)
+local shortest = 1e-9 / p
+if not (shortest > 1e-15) then shortest = 1e-15 end
+local left, mean = decay(gap > 0 and gap / p or shortest)
+local cost = mode == 2 and 0 or w
+local measured = cost * mean + rate * left
+if not (measured > cost) then measured = cost end
+if not (measured < MOST) then measured = MOST end
+local passes = w == w and measured < limit
+local level, extra = measured, limit
 
-local function keep_adaptive(now, w, counted, measured, habit, rate, smoothed, at, factor, p, q, least, mode)
-  local bytes
-  if mode == 0 or mode == 1 and counted then
-    if w == w then
-      bytes, rate, smoothed = pack('<ddi8', measured, habit, now), measured, habit
-    end
-  elseif mode == 1 and (at - now) / 1000000 > p then
-    bytes = pack('<ddi8', rate, smoothed, now)
+--- keep
+if mode == 0 or mode == 1 and counted then
+  if w == w then
+    bytes, rate, smoothed = pack('<ddi8', measured, habit, now), measured, habit
   end
-  -- Then the habit is less than 1e-12 of what lifts the limit.
-  return bytes, (log(1 + (rate + smoothed) * factor / least) + log(1 + rate) + 28) * q * 1000000
+elseif mode == 1 and (at - now) / 1000000 > p then
+  bytes = pack('<ddi8', rate, smoothed, now)
 end
+-- Then the habit is less than 1e-12 of what lifts the limit.
+life = (log(1 + (rate + smoothed) * factor / least) + log(1 + rate) + 28) * q * 1000000

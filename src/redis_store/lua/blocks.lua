@@ -4,69 +4,56 @@
 -- Source: tests/f64/blocks.rs.
 local BLOCKS = '\0'
 
--- What is found: how many blocks, their numbers and amounts, and where each ends in the bytes.
-local function look_blocks(s, i, now, w, most, width, blocks)
-  local count, latest
-  count, i = whole(s, i)
-  local numbers, amounts, ends = {}, {}, {}
+--- numbers: most width blocks capacity
+local count, begin = whole(s, i)
+local here = floor(now / width)
+local current = here
+-- Of the blocks in the window: how many, what is in them, the first and the last.
+local held, content, latest, first, first_amount, first_end, last_from, last_gap, last_amount
+repeat
+  local again = false
+  i, held, content = begin, 0, 0
   for n = 1, count do
-    local number
+    local from, gap, counted = i
     if n == 1 then
-      number, i = signed(s, i)
+      latest, i = signed(s, i)
     else
-      number, i = whole(s, i)
-      number = latest + number
+      gap, i = whole(s, i)
+      latest = latest + gap
     end
-    latest = number
-    numbers[n] = number
-    amounts[n], i = amount(s, i)
-    ends[n] = i
+    counted, i = amount(s, i)
+    if latest > current - blocks then
+      held, content = held + 1, content + counted
+      if held == 1 then first, first_amount, first_end = latest, counted, i end
+      last_from, last_gap, last_amount = from, gap, counted
+    end
   end
-  local here = floor(now / width)
-  local current, back = here, 0
-  if latest and latest > here then
-    current = latest
-    if latest - here > blocks then back = latest - here end
-  end
-  local first, counted = 1, 0
-  while first <= count and numbers[first] <= current - blocks do first = first + 1 end
-  for n = first, count do counted = counted + amounts[n] end
-  local level = counted + w
-  local found = {s = s, count = count, numbers = numbers, amounts = amounts, ends = ends,
-    first = first, current = back > 0 and here or current, back = back}
-  return i, level <= most, level / 1000000, 0, found
-end
+  -- Time runs backwards: the latest block is the current one.
+  if count > 0 and latest > current then current, again = latest, true end
+until not again
+local back = 0
+if current - here > blocks then current, back = here, current - here end
+local passes, level, extra = content + w <= most, (content + w) / 1000000, 0
 
-local function keep_blocks(now, w, allowed, f, _, _, _, _, most, width, blocks, capacity)
-  local count, first, current, back = f.count, f.first, f.current, f.back
-  local numbers, amounts, ends = f.numbers, f.amounts, f.ends
-  local counts = allowed and w > 0
-  local last = count >= first and numbers[count] - back or nil
-  local life = ((counts and current or last or current) + blocks) * width - now
-  if not counts and first == 1 and back == 0 then return nil, life end
-  -- What is left, in three parts: the first block, those between that stay as they are, the last.
-  local left = count - first + 1
-  local new = nil
-  if counts then
-    if left > 0 and (last == current or left >= capacity) then
-      amounts[count] = amounts[count] + w
-      numbers[count] = current + back
+--- keep
+local counts = counted and w > 0
+local last = held > 0 and latest - back or current
+life = ((counts and current or last) + blocks) * width - now
+if counts or held < count or back ~= 0 then
+  local more = ''
+  if counts and held > 0 and (last == current or held >= capacity) then
+    if held == 1 then
+      first, first_amount = current + back, first_amount + w
     else
-      left = left + 1
-      new = put_amount(w)
+      last_gap, last_amount = last_gap + current - last, last_amount + w
     end
+  elseif counts then
+    more = (held > 0 and put(current - last) or put_signed(current)) .. put_amount(w)
   end
-  if left == 0 then return '\0', life end
-  local bytes = put(left)
-  if count >= first then
-    bytes = bytes .. put_signed(numbers[first] - back) .. put_amount(amounts[first])
-    if count > first then
-      bytes = bytes .. sub(f.s, ends[first], ends[count - 1] - 1)
-        .. put(numbers[count] - numbers[count - 1]) .. put_amount(amounts[count])
-    end
-    if new then bytes = bytes .. put(current - last) .. new end
-  else
-    bytes = bytes .. put_signed(current) .. new
+  bytes = put(more == '' and held or held + 1)
+  if held > 0 then bytes = bytes .. put_signed(first - back) .. put_amount(first_amount) end
+  if held > 1 then
+    bytes = bytes .. sub(s, first_end, last_from - 1) .. put(last_gap) .. put_amount(last_amount)
   end
-  return bytes, life
+  bytes = bytes .. more
 end

@@ -10,45 +10,41 @@ local function drains(content, part, a, b)
   return times * b - floor(-rest / a)
 end
 
-local function look_bucket(s, i, now, w, a, b, size, queue)
-  local at = unpack('<i8', s, i)
-  local content, part
-  content, i = amount(s, i + 8)
-  part, i = whole(s, i)
-  if part > 0 then
-    local of
-    of, i = whole(s, i)
-    -- Another rule may have left a fraction in other units, and more than fits here.
-    if of ~= b then part = 0 end
-  end
-  if content >= 2 * size then content, part = 2 * size, 0 end
-  local since = now - at
-  local times = floor(since / b)
-  local rest = (since - times * b) * a
-  local more = floor(rest / b)
-  content = content - (times * a + more)
-  part = part - (rest - more * b)
-  if part < 0 then content, part = content - 1, part + b end
-  local back = content > 2 * size or content == 2 * size and part > 0
-  if back then
-    content, part = size, 0
-  elseif content < 0 then
-    content, part = 0, 0
-  end
-  local filled = content + w
-  local passes = filled < size or filled == size and part == 0
-  local wait = 0
-  if queue == 1 then wait = drains(content, part, a, b) end
-  return i, passes, (filled * b + part) / (b * 1000000), wait, content, part, back
+--- numbers: a b size queue
+local at = unpack('<i8', s, i)
+local content, part
+content, i = amount(s, i + 8)
+part, i = whole(s, i)
+if part > 0 then
+  local of
+  of, i = whole(s, i)
+  -- Another rule may have left a fraction in other units, and more than fits here.
+  if of ~= b then part = 0 end
 end
+if content >= 2 * size then content, part = 2 * size, 0 end
+local since = now - at
+local times = floor(since / b)
+local rest = (since - times * b) * a
+local more = floor(rest / b)
+content = content - (times * a + more)
+part = part - (rest - more * b)
+if part < 0 then content, part = content - 1, part + b end
+local back = content > 2 * size or content == 2 * size and part > 0
+if back then
+  content, part = size, 0
+elseif content < 0 then
+  content, part = 0, 0
+end
+local filled = content + w
+local passes = filled < size or filled == size and part == 0
+local level, extra = (filled * b + part) / (b * 1000000), 0
+if queue == 1 then extra = drains(content, part, a, b) end
 
-local function keep_bucket(now, w, counted, content, part, back, _, _, a, b, size)
-  local bytes
-  if counted and w > 0 or back then
-    if counted and w > 0 then content = content + w end
-    if content >= 2 * size then content, part = 2 * size, 0 end
-    bytes = pack('<i8', now) .. put_amount(content) .. put(part)
-    if part > 0 then bytes = bytes .. put(b) end
-  end
-  return bytes, (content + 1) / a * b
+--- keep
+if counted and w > 0 or back then
+  if counted and w > 0 then content = content + w end
+  if content >= 2 * size then content, part = 2 * size, 0 end
+  bytes = pack('<i8', now) .. put_amount(content) .. put(part)
+  if part > 0 then bytes = bytes .. put(b) end
 end
+life = (content + 1) / a * b

@@ -61,3 +61,6 @@ end
 
 -- The largest number that a state holds.
 local MOST = 1.7976931348623157e308
+
+-- How long a key is kept that is not to be forgiven by its age.
+local FOREVER = 1 / 0

@@ -3,29 +3,26 @@
 -- Source: src/estimate/exim.rs and src/limit/exim.rs; the specification of Exim, "ratelimit".
 local EXIM = string.rep('\0', 16)
 
-local function look_exim(s, i, now, w, period, limit, mode, least)
-  local rate, at
-  rate, at, i = unpack('<di8', s, i)
-  local gap = (now - at) / 1000000
-  local left, mean = decay(gap > 0 and gap / period or least)
-  local cost = mode == 2 and 0 or w
-  local measured = cost * mean + rate * left
-  if not (measured > cost) then measured = cost end
-  if not (measured < MOST) then measured = MOST end
-  local passes = w == w and (measured < limit or limit == 0)
-  return i, passes, measured, 0, measured, rate, at
-end
+--- numbers: period limit mode least
+local rate, at
+rate, at, i = unpack('<di8', s, i)
+local gap = (now - at) / 1000000
+local left, mean = decay(gap > 0 and gap / period or least)
+local cost = mode == 2 and 0 or w
+local measured = cost * mean + rate * left
+if not (measured > cost) then measured = cost end
+if not (measured < MOST) then measured = MOST end
+local passes = w == w and (measured < limit or limit == 0)
+local level, extra = measured, 0
 
-local function keep_exim(now, w, counted, measured, rate, at, _, _, period, limit, mode)
-  local bytes
-  if mode == 0 or mode == 1 and counted then
-    if w == w then
-      bytes, rate = pack('<di8', measured, now), measured
-    end
-  elseif mode == 1 and (at - now) / 1000000 > period then
-    -- The clock was set back.
-    bytes = pack('<di8', rate, now)
+--- keep
+if mode == 0 or mode == 1 and counted then
+  if w == w then
+    bytes, rate = pack('<di8', measured, now), measured
   end
-  -- Then less than 1e-12 of an event is left.
-  return bytes, (log(rate > 1 and rate or 1) + 28) * period * 1000000
+elseif mode == 1 and (at - now) / 1000000 > period then
+  -- The clock was set back.
+  bytes = pack('<di8', rate, now)
 end
+-- Then less than 1e-12 of an event is left. In the strict mode, who goes on is used, and stays.
+life = mode == 0 and FOREVER or (log(rate > 1 and rate or 1) + 28) * period * 1000000

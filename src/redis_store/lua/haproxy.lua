@@ -26,39 +26,33 @@ local function rate_haproxy(began, current, previous, at, period)
   return floor((previous * left + current * period) / period)
 end
 
-local function look_haproxy(s, i, now, w, most, period, allowed)
-  local began, current, previous
-  began, i = signed(s, i)
-  current, i = whole(s, i)
-  previous, i = whole(s, i)
-  local at, moved = floor(now / 1000), false
-  if began - at > period then
-    began, moved = at - at % 2, true -- The clock was set back.
-  elseif at < began then
-    at = began
-  end
-  if w ~= w then return i, false, w, 0 end
-  local n = math.min(ceil(w / 1000000), 4294967295)
-  local after = {count_haproxy(began, current, previous, at, n, period)}
-  local rate, passes
-  if n > 0 and allowed == 0 then
-    rate = rate_haproxy(after[1], after[2], after[3], at, period)
-    passes = rate <= most
-  else
-    rate = rate_haproxy(began, current, previous, at, period)
-    passes = n == 0 or rate < most
-  end
-  return i, passes, rate, 0, after, n, moved and {began, current, previous}, began
+--- numbers: most period allowed
+local began, current, previous
+began, i = signed(s, i)
+current, i = whole(s, i)
+previous, i = whole(s, i)
+local at, moved = floor(now / 1000), false
+if began - at > period then
+  began, moved = at - at % 2, true -- The clock was set back.
+elseif at < began then
+  at = began
+end
+-- A cost that can't be counted is refused with that level.
+local passes, level, extra = false, w, 0
+local n = w == w and math.min(ceil(w / 1000000), 4294967295) or 0
+local after_began, after_current, after_previous =
+  count_haproxy(began, current, previous, at, n, period)
+if n > 0 and allowed == 0 then
+  level = rate_haproxy(after_began, after_current, after_previous, at, period)
+  passes = level <= most
+elseif w == w then
+  level = rate_haproxy(began, current, previous, at, period)
+  passes = n == 0 or level < most
 end
 
-local function keep_haproxy(now, w, counted, after, n, moved, began, _, _, period, allowed)
-  if w ~= w then return nil, 0 end
-  local state = moved
-  if n > 0 and (counted or allowed == 0) then state = after end
-  local bytes
-  if state then
-    began = state[1]
-    bytes = put_signed(began) .. put(state[2]) .. put(state[3])
-  end
-  return bytes, (began + 2 * period + 2) * 1000 - now
+--- keep
+if n > 0 and (counted or allowed == 0) then
+  began, current, previous, moved = after_began, after_current, after_previous, true
 end
+if moved and w == w then bytes = put_signed(began) .. put(current) .. put(previous) end
+life = (began + 2 * period + 2) * 1000 - now

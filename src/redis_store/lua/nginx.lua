@@ -3,32 +3,29 @@
 -- Source: src/limit/nginx.rs; nginx, ngx_http_limit_req_module.
 local NGINX = '\207\15\0' -- 1000 thousandths behind, which a new one is, at the origin of time
 
-local function look_nginx(s, i, now, w, rate, most, delay)
-  local excess, last
-  excess, i = signed(s, i)
-  last, i = signed(s, i)
-  if excess > 2 * most + 1000 then excess = 2 * most + 1000 end
-  local here = floor(now / 1000)
-  local passed = here - last
-  if passed < -60000 then
-    passed = 1 -- The clock was set back.
-  elseif passed < 0 then
-    passed = 0
-  end
-  excess = excess - floor(rate * passed / 1000)
-  if excess < -1000 then excess = -1000 end
-  local with = excess + ceil(w / 1000)
-  local wait = 0
-  if delay >= 0 and with > delay then wait = floor((with - delay) * 1000 / rate) * 1000 end
-  return i, with <= most, (with + 1000) / 1000, wait, with, passed > 0 and here or last
+--- numbers: rate most delay
+local excess, last
+excess, i = signed(s, i)
+last, i = signed(s, i)
+if excess > 2 * most + 1000 then excess = 2 * most + 1000 end
+local here = floor(now / 1000)
+local passed = here - last
+if passed < -60000 then
+  passed = 1 -- The clock was set back.
+elseif passed < 0 then
+  passed = 0
 end
+excess = excess - floor(rate * passed / 1000)
+if excess < -1000 then excess = -1000 end
+local with = excess + ceil(w / 1000)
+local passes, level, extra = with <= most, (with + 1000) / 1000, 0
+if delay >= 0 and with > delay then extra = floor((with - delay) * 1000 / rate) * 1000 end
+if passed > 0 then last = here end
 
-local function keep_nginx(now, w, allowed, with, last, _, _, _, rate, most)
-  local bytes
-  if allowed and w > 0 then
-    if with > 2 * most + 1000 then with = 2 * most + 1000 end
-    bytes = put_signed(with) .. put_signed(last)
-  end
-  if w ~= w then with = 2 * most + 1000 end
-  return bytes, (with + 1000) / rate * 1000000 + 61000000
+--- keep
+if counted and w > 0 then
+  if with > 2 * most + 1000 then with = 2 * most + 1000 end
+  bytes = put_signed(with) .. put_signed(last)
 end
+if w ~= w then with = 2 * most + 1000 end
+life = (with + 1000) / rate * 1000000 + 61000000

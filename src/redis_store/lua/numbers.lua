@@ -1,34 +1,34 @@
 -- The numbers of a kept state (ratescope::limit::kept). Whole numbers are seven bits a byte, the
 -- lowest first, the high bit set in all but the last. Each reader returns the number and the place
 -- after it; beyond the end of the bytes it fails, before anything was written.
-local call, byte, char, sub = redis.call, string.byte, string.char, string.sub
-local floor, ceil, log = math.floor, math.ceil, math.log
-local list = unpack
-local pack, unpack = struct.pack, struct.unpack
-
 local function whole(s, i)
-  local b = byte(s, i)
-  if b < 128 then return b, i + 1 end
-  local n, unit = b - 128, 128
+  local a, b, c, d = byte(s, i, i + 3)
+  if a < 128 then return a, i + 1 end
+  if b < 128 then return a - 128 + b * 128, i + 2 end
+  if c < 128 then return a + b * 128 + c * 16384 - 16512, i + 3 end
+  if d < 128 then return a + b * 128 + c * 16384 + d * 2097152 - 2113664, i + 4 end
+  local n, unit = a + b * 128 + c * 16384 + d * 2097152 - 270549120, 268435456
+  i = i + 3
   repeat
     i = i + 1
-    b = byte(s, i)
-    n = n + b % 128 * unit
+    a = byte(s, i)
+    n = n + a % 128 * unit
     unit = unit * 128
-  until b < 128
+  until a < 128
   return n, i + 1
 end
 
 local function put(n)
   if n < 128 then return char(n) end
-  local high = floor(n / 128)
-  if high < 128 then return char(n - high * 128 + 128, high) end
-  local bytes = char(n - high * 128 + 128)
+  if n < 16384 then return char(n % 128 + 128, floor(n / 128)) end
+  local high = floor(n / 16384)
+  if high < 128 then return char(n % 128 + 128, floor(n / 128) % 128 + 128, high) end
+  local low = char(n % 128 + 128, floor(n / 128) % 128 + 128, high % 128 + 128)
+  high = floor(high / 128)
   while high >= 128 do
-    n, high = high, floor(high / 128)
-    bytes = bytes .. char(n - high * 128 + 128)
+    low, high = low .. char(high % 128 + 128), floor(high / 128)
   end
-  return bytes .. char(high)
+  return low .. char(high)
 end
 
 -- An amount in millionths: twice the events, or else twice the millionths and one.
@@ -41,23 +41,7 @@ end
 
 -- Where the odd number would not be exact, the amount is rounded up to whole events.
 local function put_amount(n)
-  if n >= 2 ^ 52 then
-    if n > 9e18 then n = 9e18 end
-    return put(ceil(n / 1000000) * 2)
-  end
-  if n % 1000000 == 0 then return put(n / 500000) end
-  return put(n * 2 + 1)
-end
-
--- A number with its sign as the lowest bit.
-local function signed(s, i)
-  local n
-  n, i = whole(s, i)
-  if n % 2 == 0 then return n / 2, i end
-  return -(n + 1) / 2, i
-end
-
-local function put_signed(n)
-  if n < 0 then return put(-2 * n - 1) end
-  return put(2 * n)
+  if n % 1000000 == 0 and n < 9e18 then return put(n / 500000) end
+  if n < 4503599627370496 then return put(n * 2 + 1) end
+  return put(ceil((n < 9e18 and n or 9e18) / 1000000) * 2)
 end

@@ -2,26 +2,22 @@
 -- Source: tests/f64/window.rs.
 local WINDOW = '\0\0'
 
-local function look_window(s, i, now, w, most, period)
-  local before, counted
-  before, i = signed(s, i)
-  counted, i = amount(s, i)
-  local number = floor(now / period)
-  -- From further ahead, the clock was set back. What has moved is remembered there, as time may run
-  -- backwards.
-  if before == number + 1 then number = before end
-  local moved = before ~= number and counted > 0
-  if before < number then counted = 0 end
-  local level = counted + w
-  return i, level <= most, level / 1000000, 0, number, counted, moved
-end
+--- numbers: most period
+local before, content
+before, i = signed(s, i)
+content, i = amount(s, i)
+local number = floor(now / period)
+-- From further ahead, the clock was set back. What has moved is remembered there, as time may run
+-- backwards.
+if before == number + 1 then number = before end
+local moved = before ~= number and content > 0
+if before < number then content = 0 end
+local passes, level, extra = content + w <= most, (content + w) / 1000000, 0
 
-local function keep_window(now, w, allowed, number, counted, moved, _, _, most, period)
-  local bytes
-  local counts = allowed and w > 0
-  if counts then counted = counted + w end
-  if counts or moved then
-    bytes = counted > 0 and put_signed(number) .. put_amount(counted) or WINDOW
-  end
-  return bytes, (number + 1) * period - now
+--- keep
+local counts = counted and w > 0
+if counts then content = content + w end
+if counts or moved then
+  bytes = content > 0 and put_signed(number) .. put_amount(content) or WINDOW
 end
+life = (number + 1) * period - now
