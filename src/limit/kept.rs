@@ -175,6 +175,15 @@ impl AnyLimiter {
 }
 
 impl Kept {
+    /// What is in a bucket, for a place that keeps it in a form of its own: `millionths` and the
+    /// fraction `part / of` of one more, as of `at`. `None` where that is no fraction.
+    #[cfg(feature = "redis")]
+    pub(crate) fn filled(at: Time, millionths: u64, part: u64, of: u64) -> Option<Self> {
+        let shape = Shape::new(Algorithm::Bucket, []);
+        let content = Content::Filled(Filled { at, millionths, part, of });
+        (part < of).then_some(Kept { shape, content })
+    }
+
     /// What the state is made by.
     pub fn shape(&self) -> Shape {
         self.shape

@@ -26,6 +26,7 @@ pub(super) struct Plan {
     /// The fields that rules are about.
     pub(super) fields: Vec<String>,
     one: Vec<Arc<Script>>,
+    several: Arc<Script>,
     all: Arc<Script>,
 }
 
@@ -91,10 +92,11 @@ impl Plan {
         let used = |form| items().any(|item| item.in_f64.form == form);
         let used: Vec<_> = FORMS.into_iter().filter(|form| used(*form)).collect();
         let is_given = clock != Clock::Redis;
+        let several = Arc::new(Script::several(&used, is_given));
         let all = Arc::new(Script::all(&used, is_given));
         let one = FORMS.map(|form| Arc::new(Script::one(form, is_given))).to_vec();
         let fields = rules.fields().into_iter().map(str::to_owned).collect();
-        Plan { rules, groups, fields, one, all }
+        Plan { rules, groups, fields, one, several, all }
     }
 
     pub(super) fn item(&self, [rule, group, item]: [usize; 3]) -> Option<&Item> {
@@ -156,10 +158,14 @@ impl Plan {
                 numbers = numbers.split_off(5);
                 self.one.get(usize::from(number(self.item(*place)?.in_f64.form)) - 1)?
             }
+            _ if at_key.len() == 1 && asked.iter().all(Ask::is_plain) => &self.several,
             _ => &self.all,
         };
-        let mut args = vec![numbers, mode.into()];
-        args.extend(clock(options.clock, event.time));
+        let clock = clock(options.clock, event.time);
+        // What is done mostly need not be said.
+        let is_said = mode != "check" || clock.is_some();
+        let mode = is_said.then(|| mode.as_bytes().to_vec());
+        let args = [Some(numbers), mode, clock].into_iter().flatten().collect();
         Some(Call { script: Arc::clone(script), keys, args, order, at_key })
     }
 }

@@ -72,9 +72,29 @@ fn states(
     Some((now, states?))
 }
 
+/// A state, from the beginning of a value.
 fn restore(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<AnyState> {
-    let kept = Kept::read_content(limiter.shape(), bytes).ok()?;
+    let kept = match limiter.in_f64()?.form {
+        Form::Bucket => bucket(bytes)?,
+        _ => Kept::read_content(limiter.shape(), bytes).ok()?,
+    };
     limiter.restore(&kept).ok()
+}
+
+/// What `bucket.lua` wrote.
+fn bucket(bytes: &mut &[u8]) -> Option<Kept> {
+    const LARGE: f64 = (1u64 << 52) as f64;
+    let (at, content) = (Time::from_micros(double(bytes)? as i64), double(bytes)?);
+    if content >= 0.0 {
+        return Kept::filled(at, content as u64, 0, 1);
+    }
+    let content = -1.0 - content;
+    if content < LARGE {
+        let [part, of] = [take(bytes)?, take(bytes)?].map(u32::from_le_bytes);
+        return Kept::filled(at, content as u64, part.into(), of.into());
+    }
+    let (part, of) = (double(bytes)?, double(bytes)?);
+    Kept::filled(at, (content - LARGE) as u64, part as u64, of as u64)
 }
 
 impl Item {

@@ -15,8 +15,8 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const COMMON: &str = include_str!("lua/common.lua");
 const NUMBERS: &str = include_str!("lua/numbers.lua");
+const AMOUNTS: &str = include_str!("lua/amounts.lua");
 const SIGNED: &str = include_str!("lua/signed.lua");
 const DECAY: &str = include_str!("lua/decay.lua");
 const PRODUCT: &str = include_str!("lua/product.lua");
@@ -24,6 +24,7 @@ const CLOCK: &str = include_str!("lua/clock.lua");
 const GIVEN: &str = include_str!("lua/given.lua");
 const STORE: &str = include_str!("lua/store.lua");
 const ONE: &str = include_str!("lua/one.lua");
+const SEVERAL: &str = include_str!("lua/several.lua");
 const ALL: &str = include_str!("lua/all.lua");
 
 /// All algorithms, in the order of their numbers in `all.lua`.
@@ -60,10 +61,12 @@ struct Algorithm {
 impl Algorithm {
     fn new(form: Form) -> Self {
         let (name, text, needs): (&str, &str, &[&str]) = match form {
-            Form::Bucket => ("bucket", include_str!("lua/bucket.lua"), &[NUMBERS]),
-            Form::Window => ("window", include_str!("lua/window.lua"), &[NUMBERS, SIGNED]),
-            Form::Counter => ("counter", include_str!("lua/counter.lua"), &[NUMBERS, PRODUCT]),
-            Form::Blocks => ("blocks", include_str!("lua/blocks.lua"), &[NUMBERS, SIGNED]),
+            Form::Bucket => ("bucket", include_str!("lua/bucket.lua"), &[]),
+            Form::Window => ("window", include_str!("lua/window.lua"), &[NUMBERS, AMOUNTS, SIGNED]),
+            Form::Counter => {
+                ("counter", include_str!("lua/counter.lua"), &[NUMBERS, AMOUNTS, PRODUCT])
+            }
+            Form::Blocks => ("blocks", include_str!("lua/blocks.lua"), &[NUMBERS, AMOUNTS, SIGNED]),
             Form::Exim => ("exim", include_str!("lua/exim.lua"), &[DECAY]),
             Form::Earrrl => ("earrrl", include_str!("lua/earrrl.lua"), &[DECAY]),
             Form::Adaptive => ("adaptive", include_str!("lua/adaptive.lua"), &[DECAY]),
@@ -91,8 +94,26 @@ pub(super) fn numbers(form: Form) -> usize {
     Algorithm::new(form).numbers.len()
 }
 
+/// What Redis and Lua have and scripts use, by short names: they are found faster.
+const LOCALS: [(&str, &str); 9] = [
+    ("call", "redis.call"),
+    ("pack", "struct.pack"),
+    ("unpack", "struct.unpack"),
+    ("byte", "string.byte"),
+    ("char", "string.char"),
+    ("sub", "string.sub"),
+    ("floor", "math.floor"),
+    ("ceil", "math.ceil"),
+    ("log", "math.log"),
+];
+
 impl Script {
-    fn new(text: String) -> Self {
+    fn new(body: &str) -> Self {
+        let used = |(name, _): &&(&str, &str)| body.contains(&format!("{name}("));
+        let used: Vec<_> = LOCALS.iter().filter(used).collect();
+        let names: Vec<_> = used.iter().map(|(name, _)| *name).collect();
+        let values: Vec<_> = used.iter().map(|(_, value)| *value).collect();
+        let text = format!("local {} = {}\n{body}", names.join(", "), values.join(", "));
         let sha = Sha1::from(&text).digest().to_string();
         Script { text, sha }
     }
@@ -103,32 +124,44 @@ impl Script {
         let frame = ONE
             .replace("INITIAL", &algorithm.initial)
             .replace("--- look\n", algorithm.look)
-            .replace("  --- keep\n", algorithm.keep);
+            .replace("  --- keep\n", algorithm.keep)
+            .replace("    --- store\n", STORE);
         let read = algorithm.read("ARGV[1]", "");
-        Script::new(parts(&[algorithm], is_given) + &read + &frame)
+        Script::new(&(parts(&[algorithm], is_given) + &read + &frame))
     }
 
-    /// For any number of limits by these algorithms.
+    /// For several limits by these algorithms, all of them in force and at one key.
+    pub(super) fn several(forms: &[Form], is_given: bool) -> Self {
+        Script::new(&(looks(forms, is_given) + SEVERAL))
+    }
+
+    /// For any limits by these algorithms.
     pub(super) fn all(forms: &[Form], is_given: bool) -> Self {
-        let algorithms: Vec<Algorithm> = forms.iter().map(|form| Algorithm::new(*form)).collect();
-        let mut text = parts(&algorithms, is_given) + "local look, initial = {}, {}\n";
-        for (form, algorithm) in forms.iter().zip(&algorithms) {
-            let Algorithm { initial, look, keep, .. } = algorithm;
-            let n = number(*form);
-            let read = algorithm.read("args_, at_", ", next_");
-            text += &format!(
-                "initial[{n}] = {initial}\nlook[{n}] = function(args_, at_, s, i)\n{read}{look}\
-                 return next_, i, passes, level, extra, function(counted)\nlocal bytes, life\n\
-                 {keep}return bytes, life\nend\nend\n"
-            );
-        }
-        Script::new(text + ALL)
+        Script::new(&(looks(forms, is_given) + ALL))
     }
 }
 
-/// What all scripts begin with and what these algorithms need, each once.
+/// Algorithms as functions, by their numbers.
+fn looks(forms: &[Form], is_given: bool) -> String {
+    let algorithms: Vec<Algorithm> = forms.iter().map(|form| Algorithm::new(*form)).collect();
+    let store = format!("local function store(key, bytes, life)\n{STORE}end\n");
+    let mut text = parts(&algorithms, is_given) + &store + "local look, initial = {}, {}\n";
+    for (form, algorithm) in forms.iter().zip(&algorithms) {
+        let Algorithm { initial, look, keep, .. } = algorithm;
+        let n = number(*form);
+        let read = algorithm.read("args_, at_", ", next_");
+        text += &format!(
+            "initial[{n}] = {initial}\nlook[{n}] = function(args_, at_, s, i)\n{read}{look}\
+                 return next_, i, passes, level, extra, function(counted)\nlocal bytes, life\n\
+                 {keep}return bytes, life\nend\nend\n"
+        );
+    }
+    text
+}
+
+/// What these algorithms need, each once, and the time.
 fn parts(algorithms: &[Algorithm], is_given: bool) -> String {
-    let mut parts = vec![COMMON];
+    let mut parts = Vec::new();
     for algorithm in algorithms {
         for part in algorithm.needs.iter().copied().chain([algorithm.before]) {
             if !parts.contains(&part) {
@@ -136,6 +169,6 @@ fn parts(algorithms: &[Algorithm], is_given: bool) -> String {
             }
         }
     }
-    parts.extend([if is_given { GIVEN } else { CLOCK }, STORE]);
+    parts.push(if is_given { GIVEN } else { CLOCK });
     parts.concat()
 }

@@ -18,6 +18,14 @@ pub(crate) struct Ask {
     pub(crate) in_force: bool,
 }
 
+impl Ask {
+    /// Whether it decides and counts as it is: in force, and neither a shadow nor stretched.
+    #[cfg(feature = "redis")]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.in_force && !self.is_shadow && !self.is_stretched
+    }
+}
+
 impl Rules {
     /// What is to be asked about an event: each limit of each rule that applies, and right after it
     /// the stretched one, if there is one.

@@ -30,13 +30,13 @@ local gap = (now - at) / 1000000
 local lesson = math.min(rate, math.max(least, factor * smoothed))
 local habit = after(smoothed, lesson, gap, p, q)
 local limit = math.max(least, factor * habit)
-local shortest = 1e-9 / p
-if not (shortest > 1e-15) then shortest = 1e-15 end
-local left, mean = decay(gap > 0 and gap / p or shortest)
+local gap_at_once = 1e-9 / p
+if not (gap_at_once > 1e-15) then gap_at_once = 1e-15 end
+local left, mean = decay(gap > 0 and gap / p or gap_at_once)
 local cost = mode == 2 and 0 or w
 local measured = cost * mean + rate * left
 if not (measured > cost) then measured = cost end
-if not (measured < MOST) then measured = MOST end
+if not (measured < 1.7976931348623157e308) then measured = 1.7976931348623157e308 end
 local passes = w == w and measured < limit
 local level, extra = measured, limit
 

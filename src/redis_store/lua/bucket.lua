@@ -1,26 +1,29 @@
 -- The token bucket, GCRA and the leaky bucket: `a` millionths of an event drain in `b` microseconds,
 -- in lowest terms; the bucket holds `size` millionths. With `queue` 1, events wait in it.
 -- Source: tests/f64/bucket.rs, and ratescope::limit::in_f64 for why that is exact.
-local BUCKET = string.rep('\0', 10)
-
--- How long that takes to drain, in microseconds, rounded up.
-local function drains(content, part, a, b)
-  local times = floor(content / a)
-  local rest = (content - times * a) * b + part
-  return times * b - floor(-rest / a)
-end
+--
+-- A state is the time and the content as doubles, which is faster than short numbers. Where there is a
+-- fraction of one more millionth, it follows as `part` and `of`; the content is then -1 - content,
+-- and 2^52 less where these don't fit into four bytes each.
+local BUCKET = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
 --- numbers: a b size queue
-local at = unpack('<i8', s, i)
-local content, part
-content, i = amount(s, i + 8)
-part, i = whole(s, i)
-if part > 0 then
+local at, content, part
+at, content, i = unpack('<dd', s, i)
+part = 0
+if content < 0 then
   local of
-  of, i = whole(s, i)
-  -- Another rule may have left a fraction in other units, and more than fits here.
+  content = -1 - content
+  if content < 4503599627370496 then
+    part, of, i = unpack('<I4I4', s, i)
+  else
+    content = content - 4503599627370496
+    part, of, i = unpack('<dd', s, i)
+  end
+  -- Another rule may have left it in other units.
   if of ~= b then part = 0 end
 end
+-- And it may have left more than fits here.
 if content >= 2 * size then content, part = 2 * size, 0 end
 local since = now - at
 local times = floor(since / b)
@@ -38,13 +41,22 @@ end
 local filled = content + w
 local passes = filled < size or filled == size and part == 0
 local level, extra = (filled * b + part) / (b * 1000000), 0
-if queue == 1 then extra = drains(content, part, a, b) end
+if queue == 1 then
+  -- How long what is in it takes to drain, in microseconds, rounded up.
+  local whole = floor(content / a)
+  extra = whole * b - floor(-((content - whole * a) * b + part) / a)
+end
 
 --- keep
 if counted and w > 0 or back then
   if counted and w > 0 then content = content + w end
   if content >= 2 * size then content, part = 2 * size, 0 end
-  bytes = pack('<i8', now) .. put_amount(content) .. put(part)
-  if part > 0 then bytes = bytes .. put(b) end
+  if part == 0 then
+    bytes = pack('<dd', now, content)
+  elseif b < 4294967296 then
+    bytes = pack('<ddI4I4', now, -1 - content, part, b)
+  else
+    bytes = pack('<dddd', now, -4503599627370497 - content, part, b)
+  end
 end
 life = (content + 1) / a * b

@@ -1,5 +1,6 @@
--- One limit at one key, the usual case. ARGV: its numbers, and what to do.
-local found = call('GET', KEYS[1])
+-- One limit at one key, the usual case. ARGV: its numbers, and what to do: `check`, if nothing.
+local key = KEYS[1]
+local found = call('GET', key)
 local s, i = found or INITIAL, 1
 --- look
 local deed = ARGV[2]
@@ -7,7 +8,9 @@ local bytes, life
 if deed ~= 'peek' and deed ~= 'peek+' then
   local counted = passes or deed == 'charge'
   --- keep
-  if bytes then store(KEYS[1], bytes, life) end
+  if bytes then
+    --- store
+  end
 end
 local reply = pack('<Bdd', passes and 1 or 0, level, extra)
 if deed == 'check+' or deed == 'peek+' then

@@ -1,12 +1,10 @@
 -- Writes the states of a key, which are of no more use after `life` microseconds.
-local function store(key, bytes, life)
-  life = ceil(life / 1000) + 1000
-  if life < least then life = least end
-  if life < 1e14 then
-    call('SET', key, bytes, 'PX', life)
-  elseif least > 0 then
-    call('SET', key, bytes, 'PX', least)
-  else
-    call('SET', key, bytes)
-  end
+if life == 1 / 0 and shortest == 0 then
+  call('SET', key, bytes)
+else
+  life = life / 1000 + 1001
+  life = life - life % 1
+  if not (life > shortest) then life = shortest end
+  if not (life < 1e14) then life = shortest > 0 and shortest or 1e14 end
+  call('SET', key, bytes, 'PX', life)
 end
