@@ -3,6 +3,8 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "redis/cluster.rs"]
+mod cluster;
 mod common;
 #[path = "redis/equal.rs"]
 mod equal;
