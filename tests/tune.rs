@@ -4,6 +4,8 @@
 
 #[path = "tune/advice.rs"]
 mod advice;
+#[path = "tune/invariants.rs"]
+mod invariants;
 #[path = "tune/kept.rs"]
 mod kept;
 #[path = "tune/summaries.rs"]
