@@ -5,21 +5,21 @@
 //! mathematical companion.
 //!
 //! # The formula
-//! The past is weighted by λ e^(-λ age), whose integral is 1, so that a constant rate reads as
-//! itself. All events so far are kept as if N of them had arrived at the time T of the last:
+//! Past events are weighted by λ e^(-λ age). The integral of that is 1, so a constant rate reads as
+//! itself. All events so far are stored as if N of them had arrived at T, the time of the last one:
 //!
 //! ```text
 //! estimate = λ N e^(-λ d)        λ = ln 2 / half-life,  d = now - T
 //! N' = w + N e^(-λ d),  T' = now
 //! ```
 //!
-//! The estimate *before* an event has had the whole gap to decay, so a steady rate r reads
-//! λ/(e^(λ/r) - 1), which is short of r by about λ/2; after the event it is as much above.
+//! The estimate *before* an event has decayed over the whole gap, so for a steady rate r it reads
+//! λ/(e^(λ/r) - 1), about λ/2 less than r. *After* the event it reads about λ/2 more than r.
 //!
 //! # The edges
 //! * **First event:** N = w.
-//! * **Time ran backwards:** d = 0, so nothing decays and nothing is minted.
-//! * **A long silence:** N decays to nothing and the next event starts again.
+//! * **Time ran backwards:** d = 0: N does not decay, and it does not grow.
+//! * **A long silence:** N decays to nothing, and the next event starts anew.
 //! * **More than f64 can hold:** N stays at the largest number, and decays from there.
 
 use super::decay::left;
@@ -29,7 +29,7 @@ use crate::time::{Span, Time};
 /// Estimates events per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecentAverage {
-    /// How long it takes the estimate to halve in silence; longer than zero.
+    /// The time in which the estimate halves without events; longer than zero.
     pub half_life: Span,
 }
 
@@ -43,8 +43,8 @@ pub struct Impulse {
 }
 
 impl Impulse {
-    /// With an event more at the same instant, of a cost up to [`MAX_COST`](crate::limit::MAX_COST).
-    /// That is too little to bring the largest number of f64 to the next, so the sum stays finite.
+    /// The impulse with one more event at the same instant. Its cost is at most
+    /// [`MAX_COST`](crate::limit::MAX_COST), too small to change `f64::MAX`, so the sum stays finite.
     #[inline(always)]
     pub(crate) fn plus(self, cost: f64) -> Self {
         Impulse { size: cost + self.size, ..self }
