@@ -3,16 +3,16 @@
 //! Source: as for the [token bucket](super::token_bucket); here the bucket is the queue itself.
 //!
 //! An event that finds the queue empty goes at once and occupies the outlet for its share of the
-//! rate; the next ones wait for what is before them, and one that no longer fits is refused. So
-//! it is allowed exactly when a token bucket with a burst of the queue's size would allow it,
-//! and what comes out is never closer together than the rate says.
+//! rate. Later events wait for those before them. An event that no longer fits is refused. So an
+//! event is allowed exactly when a token bucket with a burst of the queue's size would allow it, and
+//! events never come out faster than the rate.
 //!
-//! It promises a steady output, and `queue + rate × window` admitted in any window. It surprises
-//! by the wait: a sender a little above the rate has the queue always full, and every event of it
-//! waits `queue / rate`.
+//! It promises a steady output, and at most `queue + rate × window` admitted in any window. It
+//! surprises by the wait: a sender slightly above the rate always has a full queue, and each of its
+//! events waits `queue / rate`.
 //!
-//! The level is the queue with the event in it, the one that is on its way out included; the
-//! limit is the size of the queue. Waits are in whole microseconds, rounded up.
+//! The level is the queue including the event, and including the event that is leaving; the limit is
+//! the size of the queue. Waits are in whole microseconds, rounded up.
 
 use super::Limiter;
 use super::bucket::{Bucket, Parts};
