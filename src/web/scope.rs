@@ -220,7 +220,7 @@ impl View {
             texts.say(
                 small,
                 match model {
-                    Model::Bucket => format!("of {}", Decimal(settings.limit)),
+                    Model::Bucket => format!("of {}", settings.limit),
                     _ => axis::readout(*value) + "/s",
                 },
             );

@@ -33,7 +33,7 @@ pageTest('the scenarios', tall, async ({ page, open, test }) => {
   assert.deepEqual(listed, Object.keys(claims));
   for (const [name, claim] of Object.entries(claims)) {
     await test(name, async () => {
-      const link = page.getByRole('link', { name });
+      const link = page.getByRole('link', { name, exact: true });
       await link.click();
       await page.clock.runFor(50);
       const hash = await link.evaluate(({ hash }) => decodeURIComponent(hash));
