@@ -10,6 +10,7 @@ use ratescope::lab::scope::models::{Column, Model};
 use ratescope::lab::scope::{Link, Models, Scope, Settings};
 use ratescope::lab::trace::Trace;
 use ratescope::limit::leaky_bucket::LeakyBucket;
+use ratescope::plot::axis::{readout, readout_count};
 use ratescope::view::scope::models as words;
 use ratescope::{Limiter, Rate, Span, Time};
 
@@ -330,6 +331,33 @@ fn each_says_what_it_makes_of_even_events() {
         changes.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
         let found = words(&settings);
         assert_eq!(found.map(|text| text.replace('\u{202f}', " ")), said, "{changes:?}");
+    }
+}
+
+/// At any knobs they have the numbers of the closed forms, written out here once more.
+#[test]
+fn the_sentences_have_the_numbers_of_the_closed_forms() {
+    for (p, m, per_second) in
+        [(10.0, 10.0, 1.1), (60.0, 7.5, 0.3), (3600.0, 900.0, 5.0), (0.5, 2.5, 40.0)]
+    {
+        let mut settings = Settings::default();
+        for (name, value) in [
+            ("decay", format!("{p}s")),
+            ("limit", m.to_string()),
+            ("auto-rate", per_second.to_string()),
+        ] {
+            settings.set(name, &value).unwrap();
+        }
+        let r: f64 = p * per_second;
+        let full = 1.0 + ((m - 1.0) * r / (r - m)).floor();
+        let n = 1.0 / (1.0 - (-1.0 / r).exp());
+        let told = [
+            format!("full after {} events.", readout_count(full as u64)),
+            format!("{} from event 11 on.", readout(r)),
+            format!("{}, which is {} above the rate.", readout(n), readout(n - r)),
+        ];
+        let told = told.map(|said| format!("At an even {per_second} a second: {said}"));
+        assert_eq!(words(&settings), told);
     }
 }
 
