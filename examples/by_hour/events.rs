@@ -24,6 +24,9 @@ fn is_night(at: Time) -> bool {
     !(7.0..19.0).contains(&hour)
 }
 
+/// Whether an event counts in a column, when those from an instant on are judged.
+type Counts<K> = fn(Time, &Event<K>) -> bool;
+
 /// What each of the limiters, in turn, makes of the events from `judged` on, in Markdown. Columns
 /// without an event are left out.
 pub(super) fn table<K: Copy + Eq + Hash>(
@@ -31,7 +34,7 @@ pub(super) fn table<K: Copy + Eq + Hash>(
     events: &[Event<K>],
     judged: Time,
 ) -> Result<String, ParseError> {
-    let columns: [(&str, fn(Time, &Event<K>) -> bool); 4] = [
+    let columns: [(&str, Counts<K>); 4] = [
         ("refused while learning, of", |judged, e| !e.unwanted && e.at < judged),
         ("refused by day, of", |judged, e| !e.unwanted && e.at >= judged && !is_night(e.at)),
         ("by night, of", |judged, e| !e.unwanted && e.at >= judged && is_night(e.at)),

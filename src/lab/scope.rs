@@ -45,7 +45,7 @@ impl Scope {
     }
 
     /// Gives a setting another value, now, as [`set`](Run::set) does. Where lines of the
-    /// [models](models) are shown that lack their past, the run so far is gone through once more, if
+    /// [models] are shown that lack their past, the run so far is gone through once more, if
     /// that is not too much work, so that they have it.
     ///
     /// # Errors
