@@ -33,7 +33,7 @@ use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 
 /// The gap assumed between two events at the same instant, in seconds, as in Exim.
-const SHORTEST_GAP: f64 = 1e-9;
+pub(super) const SHORTEST_GAP: f64 = 1e-9;
 
 /// The least value of that gap in periods: with some margin, the smallest x for which 1 - x differs
 /// from 1 in f64.

@@ -75,7 +75,7 @@ pub struct Haproxy {
 }
 
 /// Which requests are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counts {
     /// Every request, before the decision: `http_req_rate` and `gt`.
     All,
