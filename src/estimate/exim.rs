@@ -32,8 +32,13 @@ use super::decay::{Decay, decay};
 use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 
+<<<<<<< HEAD
 /// The gap assumed between two events at the same instant, in seconds, as in Exim.
 const SHORTEST_GAP: f64 = 1e-9;
+=======
+/// The gap between two events at the same instant, in seconds, as in Exim.
+pub(super) const SHORTEST_GAP: f64 = 1e-9;
+>>>>>>> main
 
 /// The least value of that gap in periods: with some margin, the smallest x for which 1 - x differs
 /// from 1 in f64.

@@ -74,8 +74,13 @@ pub struct Haproxy {
     period: i64,
 }
 
+<<<<<<< HEAD
 /// Which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+=======
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+>>>>>>> main
 pub enum Counts {
     /// Every request, before the decision: `http_req_rate` and `gt`.
     All,
