@@ -35,11 +35,13 @@ fn view(scope: &Scope, size: [f64; 2]) -> Viewport<'static> {
         right,
         live: true,
         window: settings.run.window,
-        top: top(scope, right),
+        top: top(scope, right, settings.run.window),
         crosshair: None,
         on_limit: false,
         exact: settings.exact,
         gaps: &[],
+        own_time: false,
+        flags: &[],
     }
 }
 

@@ -72,8 +72,7 @@ fn describe(scope: &Scope, layout: &Layout, x: f64) -> ((f64, f64), Vec<String>)
         let per_decay = axis::readout(layout.per_decay(value));
         format!("{name} {per_decay} per {interval}, {} per second", axis::readout(value))
     };
-    let ago = scope.now().since(at);
-    let mut words = vec![format!("{} ago", axis::seconds(ago))];
+    let mut words = vec![layout.time.when(at, scope.now())];
     words.push(line("rate", values.0));
     words.push(line("smoothed", values.1));
     let before = trace.total_at(at.before(interval));

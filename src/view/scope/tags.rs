@@ -15,8 +15,7 @@ pub(super) type Tag = (f64, &'static str, f64, Ink);
 pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> [Tag; 2] {
     let plot = layout.plot;
     let (rate, smoothed) = lines::at(scope, scope.now().min(view.right));
-    let blue = if layout.narrow { "avg" } else { "smooth" };
-    let mut tags = [("rate", rate, Ink::Rate), (blue, smoothed, Ink::Smoothed)]
+    let mut tags = [("rate", rate, Ink::Rate), ("smoothed", smoothed, Ink::Smoothed)]
         .map(|(name, value, ink)| (layout.y(value), name, layout.per_decay(value), ink));
     // The upper one first; the lower one makes room.
     if tags[0].0 > tags[1].0 {
@@ -30,10 +29,12 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> [Tag; 2]
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: [Tag; 2]) {
     let plot = layout.plot;
-    // Wide enough for twelve, or ten, of the widest characters that browsers come with.
-    let (width, size) = if layout.narrow { (76.0, SMALL) } else { (104.0, SIZE) };
+    // Wide enough for the longer name and a number of four characters.
+    let (width, size) = if layout.narrow { (78.0, SMALL - 2.0) } else { (104.0, SIZE) };
     for (y, name, value, ink) in tags {
-        let text = format!("{name} {}", axis::compact(value));
+        let number = axis::compact(value);
+        let text =
+            if layout.narrow && number.len() > 4 { number } else { format!("{name} {number}") };
         tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, text, ink, size);
     }
     if layout.has_limit() {
