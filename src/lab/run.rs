@@ -22,7 +22,7 @@ pub use link::Link;
 pub use settings::{MOST_SPEED, Named, RunSettings};
 pub use source::{Arrival, Source};
 
-pub(crate) use settings::{decimal, on_off, span, switch};
+pub(crate) use settings::{decimal, on_off, span, switch, whole};
 
 use crate::text::ParseError;
 use crate::time::{Span, Time};
@@ -175,6 +175,15 @@ impl<E: Experiment> Run<E> {
     /// Whether what happens is written down: events or commands of a link, at times of their own.
     pub fn is_scripted(&self) -> bool {
         self.recording.is_scripted() || self.settings.is_scripted()
+    }
+
+    /// The same run, replayed from its start with what is [seen](Named::VIEW) of it now; `None` where
+    /// too much was done, or it is more work than `most` events.
+    pub fn again(&self, most: usize) -> Option<Self> {
+        let link = self.link();
+        let mut run = Self::open(&link).ok().filter(|_| link.is_replay())?;
+        run.advance(link.at, most);
+        (run.now == self.now).then_some(run)
     }
 
     /// How many events and columns come in a second of the run, in the mean.

@@ -11,6 +11,11 @@
 //! "softly" is said of what a hard rule would have refused, and when an elastic rule is no longer
 //! stretched, its senders are at their limit and not in debt.
 //!
+//! A limit that is learned can only be hard, flat or by hour: its multiple is the share by which a sender
+//! may exceed its habit, and a stretched one would learn from what it lets pass, so that its habit, and
+//! with it the limit, would grow away from the own one's by more than any share. A server's limiter is
+//! hard as well: it is as that server has it.
+//!
 //! While a rule is stretched, the stretched limiter alone decides, so that its bound holds. In all it
 //! lets more pass; but an event that passed softly may take the place of one that comes a moment
 //! later, which a hard rule would have let pass.
@@ -26,7 +31,7 @@ use crate::limit::sliding_log::SlidingLog;
 use crate::limit::sliding_window::SlidingWindow;
 use crate::limit::token_bucket::TokenBucket;
 use crate::rate::Rate;
-use crate::text::{BadNumber, Decimal, ParseError, Words, number};
+use crate::text::{BadNumber, ParseError, Words, number};
 use core::fmt;
 use core::str::FromStr;
 
@@ -100,7 +105,7 @@ impl Load {
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", Decimal(self.0))
+        write!(f, "{}%", self.0)
     }
 }
 
@@ -237,9 +242,9 @@ impl fmt::Display for Throttle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Throttle::Hard => f.write_str("hard"),
-            Throttle::Soft { percent } => write!(f, "soft {}%", Decimal(*percent)),
+            Throttle::Soft { percent } => write!(f, "soft {percent}%"),
             Throttle::Elastic { factor, below } => {
-                write!(f, "elastic up to {}x while load < {below}", Decimal(*factor))
+                write!(f, "elastic up to {factor}x while load < {below}")
             }
         }
     }

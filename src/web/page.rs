@@ -10,7 +10,7 @@ use super::view::{View, named};
 use super::viewer::Viewer;
 use crate::plot::palette::Theme;
 use crate::plot::{Fill, Ink, Mark, Rect, axis};
-use crate::text::{Decimal, ParseError};
+use crate::text::ParseError;
 use crate::view::edges;
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;
@@ -121,7 +121,7 @@ impl Page {
         let seen = self.viewer.sees(self.view.run());
         self.view.say(&mut self.texts);
         let playing = match self.viewer.play {
-            Some(play) => format!("playing at {}×", Decimal(axis::two_digits(play.speed))),
+            Some(play) => format!("playing at {}×", axis::two_digits(play.speed)),
             None => String::new(),
         };
         let note = match self.view.note() {
