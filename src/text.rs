@@ -13,6 +13,7 @@ pub(crate) use words::{Word, Words};
 
 use core::fmt;
 use core::ops::Range;
+use std::borrow::Cow;
 
 /// Why a text could not be read: the whole text, the part that is wrong, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,14 +52,28 @@ impl ParseError {
     }
 }
 
+/// What was read is repeated as far as its first [`ECHO`] characters, in which one knows it again.
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (input, problem) = (cut(&self.input), &self.problem);
         match self.input.get(self.at.clone()) {
             Some(part) if part != self.input && !part.is_empty() => {
-                write!(f, "\"{part}\" in \"{}\": {}", self.input, self.problem)
+                write!(f, "\"{}\" in \"{input}\": {problem}", cut(part))
             }
-            _ => write!(f, "\"{}\": {}", self.input, self.problem),
+            _ => write!(f, "\"{input}\": {problem}"),
         }
+    }
+}
+
+/// How much of what was read an error repeats, in characters: a few words more than any text of
+/// ours that is written by hand.
+const ECHO: usize = 60;
+
+/// The first [`ECHO`] characters, with a sign that there are more.
+pub(crate) fn cut(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(ECHO) {
+        Some((end, _)) => Cow::Owned(format!("{}…", split(text, end).0)),
+        None => Cow::Borrowed(text),
     }
 }
 

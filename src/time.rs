@@ -343,6 +343,7 @@ impl FromStr for Span {
                 "" if tail.is_empty() => {
                     let help =
                         format!("a unit is missing; write {digits}s, {digits}m or {digits}h");
+                    let help = if digits.len() > 20 { HELP.to_owned() } else { help };
                     return Err(ParseError::new(text, from..at, help));
                 }
                 "ms" => n / 1e3,

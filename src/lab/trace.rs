@@ -2,7 +2,7 @@
 //!
 //! A screen has some thousand columns of pixels, and a run may have a million events a second. So
 //! events are folded into columns as they arrive and never looked at again. Level k of the
-//! history has columns of 2^(12+k) microseconds, from 4 ms to 4 s. A column that is complete is
+//! history has columns of 2^(12+k) microseconds, from 4 ms to 34 s. A column that is complete is
 //! folded into the one above it, so an event costs the same whatever the number of levels.
 //!
 //! Only columns with events exist. Between two of them the lines follow from the first in closed
@@ -20,12 +20,12 @@ pub use fold::{Extent, Fold};
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// Columns remembered at each level. Level 0 then reaches 16 s into a dense past and the last
-/// level 4 h; a sparse past goes further.
+/// How many columns are remembered at each level. Level 0 reaches 16 s into a dense past, and the last
+/// level 37 h; a sparse past goes further.
 pub const COLUMNS: usize = 4096;
 
 /// The number of levels.
-pub const LEVELS: usize = 11;
+pub const LEVELS: usize = 14;
 
 /// log2 of the microseconds in a column of level 0.
 const FINEST: u32 = 12;

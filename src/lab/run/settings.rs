@@ -1,7 +1,7 @@
 //! Settings by name: their effects on a run, the common ones of every run, and how values are read.
 
-use super::Source;
-use crate::text::{ParseError, number};
+use super::{Source, lenient};
+use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::traffic::Pattern;
 use core::fmt;
@@ -25,11 +25,12 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
     /// The settings that only change how later events are judged.
     const JUDGING: &'static [&'static str];
 
+    /// The settings that people mean for the whole run and not from a moment on: what is compared.
+    /// They take effect [from the start](super::Run::set).
+    const FROM_START: &'static [&'static str] = &[];
+
     /// The most events a second that can be generated, on average.
     const MOST_AUTO_RATE: f64;
-
-    /// The most seconds of the run in a second of the viewer.
-    const MOST_SPEED: f64;
 
     /// Sets `name` to the value of the text `value`.
     ///
@@ -54,12 +55,20 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
         1.0
     }
 
+    /// Whether there are scripted events, at times of the run.
+    fn is_scripted(&self) -> bool {
+        false
+    }
+
     /// Events from `now` on, beside the generated ones. At one instant they come before those.
     fn streams(&self, now: Time) -> Vec<Source> {
         let _ = now;
         Vec::new()
     }
 }
+
+/// The most seconds of a run in a second of the viewer.
+pub const MOST_SPEED: f64 = 1000.0;
 
 /// The settings that every run has.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,13 +77,13 @@ pub struct RunSettings {
     pub auto: bool,
     /// How the events are spaced.
     pub pattern: Pattern,
-    /// How many a second, on average, from 0.1 to [`Named::MOST_AUTO_RATE`].
+    /// How many a second, on average, from 0.001 to [`Named::MOST_AUTO_RATE`].
     pub auto_rate: f64,
     /// The seed of all randomness.
     pub seed: u64,
-    /// Seconds of the run in a second of the viewer, from 0.1 to [`Named::MOST_SPEED`].
+    /// Seconds of the run in a second of the viewer, from 0.1 to [`MOST_SPEED`].
     pub speed: f64,
-    /// The length of time on the screen, from 10 s to 1 h.
+    /// The length of time on the screen, from 10 s to a day.
     pub window: Span,
 }
 
@@ -99,13 +108,16 @@ impl RunSettings {
         match name {
             "auto" => self.auto = switch(value)?,
             "pattern" => self.pattern = value.parse()?,
-            "auto-rate" => self.auto_rate = decimal(value, 0.1..=S::MOST_AUTO_RATE)?,
+            "auto-rate" => self.auto_rate = decimal(value, 0.001..=S::MOST_AUTO_RATE)?,
             "seed" => {
                 let help = "write a whole number from 0 up";
-                self.seed = value.parse().map_err(|_| ParseError::whole(value, help))?;
+                let whole =
+                    lenient::number(value).filter(|n| n.fract() == 0.0 && (0.0..1e15).contains(n));
+                let seed = value.parse().ok().or(whole.map(|n| n as u64));
+                self.seed = seed.ok_or_else(|| ParseError::whole(value, help))?;
             }
-            "speed" => self.speed = decimal(value, 0.1..=S::MOST_SPEED)?,
-            "window" => self.window = span(value, Span::seconds(10)..=Span::hours(1))?,
+            "speed" => self.speed = decimal(value, 0.1..=MOST_SPEED)?,
+            "window" => self.window = span(value, Span::seconds(10)..=Span::hours(24))?,
             _ => {
                 let help = format!("not a setting; there are {}", S::NAMES.join(", "));
                 return Err(ParseError::whole(name, help));
@@ -142,11 +154,11 @@ pub(crate) fn on_off(switch: bool) -> String {
 }
 
 pub(crate) fn span(text: &str, range: RangeInclusive<Span>) -> Result<Span, ParseError> {
-    within(text, text.parse()?, &range)
+    within(text, lenient::span(text)?, &range)
 }
 
 pub(crate) fn decimal(text: &str, range: RangeInclusive<f64>) -> Result<f64, ParseError> {
-    match number(text) {
+    match lenient::number(text) {
         Some(value) => within(text, value, &range),
         None => Err(ParseError::whole(text, format!("not a number; {}", choose(&range)))),
     }

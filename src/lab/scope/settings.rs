@@ -77,7 +77,6 @@ impl Named for Settings {
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed"];
     const JUDGING: &'static [&'static str] = &["limit", "mode"];
     const MOST_AUTO_RATE: f64 = 1e6;
-    const MOST_SPEED: f64 = 10.0;
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();

@@ -88,8 +88,7 @@ fn describe(scope: &Scope, layout: &Layout, x: f64) -> (Vec<(f64, Ink)>, Vec<Str
         let per_decay = axis::readout(layout.per_decay(value));
         format!("{name} {per_decay} per {interval}, {} per second", axis::readout(value))
     };
-    let ago = scope.now().since(at);
-    let mut words = vec![format!("{} ago", axis::seconds(ago))];
+    let mut words = vec![layout.time.when(at, scope.now())];
     words.push(line("rate", rate));
     words.push(line("smoothed", smoothed));
     for &(model, value) in &thin {
