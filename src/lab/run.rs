@@ -28,7 +28,7 @@ use crate::text::ParseError;
 use crate::time::{Span, Time};
 use commands::{Recording, Step};
 
-/// A run is done again for as much work as in so many frames: some tenths of a second.
+/// The most work of repeating a run, in frames: some tenths of a second.
 const AGAIN: usize = 12;
 
 /// A run of an experiment.
@@ -97,8 +97,8 @@ impl<E: Experiment> Run<E> {
         let _ = self.apply(Command::Events(1));
     }
 
-    /// Gives a setting another value, now. One of [`Named::FROM_START`] has it from the start of the
-    /// run, unless too much happened since to do it all again: then it has it from now on.
+    /// Gives a setting another value, now. A setting of [`Named::FROM_START`] gets it from the start
+    /// of the run, for which the run is repeated. If that is too much work, it gets it from now on.
     ///
     /// # Errors
     /// As for [`Named::set`]; nothing changes then.
@@ -147,8 +147,8 @@ impl<E: Experiment> Run<E> {
         Link { settings, commands, at: self.now, ..Link::default() }
     }
 
-    /// This run, up to now, as it would be if `name` had always had that value; `None` if that is too
-    /// much work, or the commands of the run would not be possible then.
+    /// This run, up to now, as if `name` had always had that value; `None` if that is too much work,
+    /// or if the commands of the run would then be impossible.
     fn with_from_start(&self, name: &str, value: &str) -> Result<Option<Self>, ParseError> {
         let mut wanted = self.settings.clone();
         wanted.set(name, value)?;
@@ -171,7 +171,7 @@ impl<E: Experiment> Run<E> {
         Ok(same.then_some(run))
     }
 
-    /// Whether what happens is written down: events or commands of a link, at times of their own.
+    /// Whether it has scripted events, or commands from a link, at fixed times.
     pub fn is_scripted(&self) -> bool {
         self.recording.is_scripted() || self.settings.is_scripted()
     }

@@ -50,7 +50,7 @@ pub(crate) struct Recording {
     done: Option<Vec<(Time, Command)>>,
     /// The last command, if it was a step.
     step: Option<Step>,
-    /// Whether there was something to come at first.
+    /// Whether commands came from a link.
     scripted: bool,
 }
 
@@ -96,8 +96,8 @@ impl Recording {
         Recording { coming, done: Some(Vec::new()), step: None, scripted }
     }
 
-    /// Everything is to be done again, but for what was done to the settings of these names; `None`
-    /// when it is too much to be known.
+    /// The recording with all commands still to come, except changes of these settings; `None` if
+    /// there were too many commands to remember.
     pub(crate) fn without(&self, names: &[&str]) -> Option<Self> {
         let is_other = |command: &Command| !matches!(command, Command::Set { name, .. } if names.contains(&name.as_str()));
         let done = self.done.as_ref()?.iter().filter(|(_, command)| is_other(command));

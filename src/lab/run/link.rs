@@ -58,7 +58,7 @@ impl<S: Named> fmt::Display for Link<S> {
 }
 
 /// Every part must be right: a link that is half read would show another run than the one meant.
-/// Who can say so beside it reads the [good parts](Link::good_parts).
+/// A caller that can show an error beside the run can use the [good parts](Link::good_parts).
 impl<S: Named> FromStr for Link<S> {
     type Err = ParseError;
 
@@ -70,8 +70,7 @@ impl<S: Named> FromStr for Link<S> {
 }
 
 impl<S: Named> Link<S> {
-    /// What is right of a link, and the first thing that is wrong with it, if something is; `None`
-    /// where nothing is right.
+    /// The valid parts of a link (`None` if no part is valid), and the first error, if there is one.
     pub fn good_parts(text: &str) -> (Option<Self>, Option<ParseError>) {
         let (link, good, wrong) = Self::gather(text);
         if wrong.is_none() {
@@ -89,7 +88,7 @@ impl<S: Named> Link<S> {
         wrong.map_or(Ok(link), Err)
     }
 
-    /// The link, how many of its parts are right, and the first error.
+    /// The link, how many of its parts are valid, and the first error.
     fn gather(text: &str) -> (Self, usize, Option<ParseError>) {
         let given = || {
             parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {

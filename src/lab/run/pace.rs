@@ -49,7 +49,7 @@ impl Pace {
         self.play(run, wall, run.settings().run().speed, Time::LAST);
     }
 
-    /// The same at another `speed`, and no further than to `end`.
+    /// As [`run`](Self::run), at another `speed` and only up to `end`.
     pub fn play<E: Experiment>(&mut self, run: &mut Run<E>, wall: f64, speed: f64, end: Time) {
         let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
         self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
