@@ -1,11 +1,11 @@
-//! One column of the history: everything that happened in a short while.
+//! One column of the history: everything that happened in a short interval.
 
+use super::{Extent, Fold};
 use crate::estimate::exim::{Exim, Measured};
 use crate::estimate::smoothed::Smoothed;
-use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 
-/// What an instrument shows at one instant, just after what happened there.
+/// The readings of an instrument just after what happened at an instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// When.
@@ -20,10 +20,10 @@ pub struct Point {
     pub increase: Span,
     /// The rate that the last event was judged by, in events per decay interval.
     pub judged: f64,
-    /// The limit that it was held against, in events per decay interval.
+    /// The limit that it was compared with, in events per decay interval.
     pub limit: f64,
-    /// What the limiter has stored, in events per decay interval: the red line goes on from there,
-    /// and so do the verdicts. An event that is not counted leaves it as it was.
+    /// The state of the limiter, in events per decay interval. The red line and later verdicts follow
+    /// from it. An event that is not counted does not change it.
     pub stored: Measured,
     /// Events that were allowed here.
     pub allowed: u32,
@@ -32,18 +32,18 @@ pub struct Point {
 }
 
 impl Point {
-    /// The red line at `at`, if nothing happens between here and there.
+    /// The red line at `at`, if nothing happens until then.
     pub fn rate_at(&self, at: Time) -> f64 {
         let last = Measured { rate: self.rate, at: self.at };
         Exim { period: self.decay }.rate_at(last, at)
     }
 
-    /// The blue line at `at`, if nothing happens between here and there.
+    /// The blue line at `at`, if nothing happens until then.
     pub fn smoothed_at(&self, at: Time) -> f64 {
         self.smoothing().after(self.smoothed, self.rate, at.since(self.at))
     }
 
-    /// The highest the blue line gets on the way to `until`.
+    /// The highest value of the blue line until `until`.
     fn smoothed_peak(&self, until: Time) -> f64 {
         let smoothing = self.smoothing();
         let peak = smoothing.peak_after(self.smoothed, self.rate).min(until.since(self.at));
@@ -55,79 +55,34 @@ impl Point {
     }
 }
 
-/// The lowest and the highest value of a line.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent {
-    /// The lowest.
-    pub low: f64,
-    /// The highest.
-    pub high: f64,
-}
-
-impl Extent {
-    #[inline(always)]
-    fn include(&mut self, value: f64) {
-        self.low = smaller(self.low, value);
-        self.high = larger(self.high, value);
-    }
-}
-
-/// A run of points that fell into one column.
+/// Successive points that fell into one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
-    /// When the first of them happened.
+    /// When the first point happened.
     pub first: Time,
-    /// The last point, with the counts of all; the lines go on from here.
+    /// The last point, with the counts of all points; the lines go on from here.
     pub end: Point,
     /// The range of the red line from just after the first point to just after the last.
     pub rate: Extent,
     /// The range of the blue line over the same time.
     pub smoothed: Extent,
-    /// All events since the start of the run, up to and with this column.
+    /// All events since the start of the run, including this column.
     pub total: u64,
 }
 
 impl Column {
-    pub(super) fn new(point: &Point, total: u64) -> Self {
-        Column {
-            first: point.at,
-            end: *point,
-            rate: Extent { low: point.rate, high: point.rate },
-            smoothed: Extent { low: point.smoothed, high: point.smoothed },
-            total,
-        }
-    }
-
-    /// When the last of them happened.
+    /// When the last point happened.
     pub fn last(&self) -> Time {
         self.end.at
     }
 
     /// Events in this column.
     pub fn events(&self) -> u64 {
-        u64::from(self.end.allowed) + u64::from(self.end.refused)
+        Self::events_of(&self.end)
     }
 
-    /// Adds a point of the finest level. Columns there are so short against any interval one can
-    /// set that what the lines do between two of its points would not show.
-    #[inline(always)]
-    pub(super) fn add(&mut self, point: &Point, total: u64) {
-        self.rate.include(point.rate);
-        self.smoothed.include(point.smoothed);
-        self.extend(point, total);
-    }
-
-    /// Appends a later column.
-    pub(super) fn merge(&mut self, later: &Column) {
-        let dip = self.end.rate_at(later.first);
-        let peak = self.end.smoothed_peak(later.first);
-        for value in [dip, later.rate.low, later.rate.high] {
-            self.rate.include(value);
-        }
-        for value in [peak, later.smoothed.low, later.smoothed.high] {
-            self.smoothed.include(value);
-        }
-        self.extend(&later.end, later.total);
+    fn events_of(point: &Point) -> u64 {
+        u64::from(point.allowed) + u64::from(point.refused)
     }
 
     #[inline(always)]
@@ -136,5 +91,55 @@ impl Column {
         let refused = self.end.refused.saturating_add(end.refused);
         self.end = Point { allowed, refused, ..*end };
         self.total = total;
+    }
+}
+
+impl Fold for Column {
+    type Point = Point;
+
+    #[inline(always)]
+    fn time(point: &Point) -> Time {
+        point.at
+    }
+
+    #[inline(always)]
+    fn events(point: &Point) -> u64 {
+        Self::events_of(point)
+    }
+
+    fn new(point: &Point, total: u64) -> Self {
+        Column {
+            first: point.at,
+            end: *point,
+            rate: Extent::of(point.rate),
+            smoothed: Extent::of(point.smoothed),
+            total,
+        }
+    }
+
+    #[inline(always)]
+    fn first(&self) -> Time {
+        self.first
+    }
+
+    fn last(&self) -> Time {
+        self.end.at
+    }
+
+    #[inline(always)]
+    fn add(&mut self, point: &Point, total: u64) {
+        self.rate.include(point.rate);
+        self.smoothed.include(point.smoothed);
+        self.extend(point, total);
+    }
+
+    fn merge(&mut self, later: &Column) {
+        let dip = self.end.rate_at(later.first);
+        let peak = self.end.smoothed_peak(later.first);
+        self.rate.include(dip);
+        self.rate.cover(later.rate);
+        self.smoothed.include(peak);
+        self.smoothed.cover(later.smoothed);
+        self.extend(&later.end, later.total);
     }
 }
