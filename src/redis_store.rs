@@ -27,15 +27,17 @@
 //! # What stands there
 //! All limits of a rule for the same fields share a key, `rs:{user=ann}AbCd01`: a prefix, the
 //! subject between braces, and a name for these limits: their rule and the shapes of their states.
-//! The value is their states one after the other, as they are [kept](crate::limit::kept). When a
+//! The value is their states one after the other, as they are [kept](crate::limit::kept); those of
+//! buckets are in doubles. When a
 //! number of a limit changes, its states go on; when a limit is added, taken away or changes its
 //! shape, the rule starts anew, and what it left expires.
 //!
 //! A key expires when it is of no more use: when a bucket has drained, a window is over, or less
-//! than 10^-12 of a rate is left, and one second later. So nobody is forgiven by it, and a store
-//! that is let go on forever holds no more than the senders of that time. Where memory is short,
-//! `maxmemory-policy` should be `allkeys-lru` or `volatile-lru`: who goes on offending is used, and
-//! so stays. With `noeviction`, the default, Redis refuses to count when it is full.
+//! than 10^-12 of a rate is left, and one second later. Those of EARRRL and of Exim's strict mode do
+//! not expire at all: past offences are not forgiven by the age of a key. So `maxmemory` should be set,
+//! with a `maxmemory-policy` of `allkeys-lru`: what was not used for longest goes, and who goes on
+//! offending is used, and so stays. (`volatile-lru` forgets only the keys that expire anyway.) With
+//! `noeviction`, the default, a full Redis refuses to count, which is a fault as others are.
 //!
 //! # On a cluster
 //! [`RedisStore::open_cluster`]: the subject chooses the node, and all limits of one subject are
