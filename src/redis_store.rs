@@ -46,6 +46,10 @@
 //! given back. So such rules are refused when they are read, unless [`Options::one_node`] puts all
 //! keys of these rules on one node, where they are decided all or none as on a single Redis.
 //!
+//! # Without a call for each event
+//! [`Leased`] takes a share of what a limit admits in one call and decides by it here, with an error
+//! that has a bound.
+//!
 //! # When Redis can't be asked
 //! Each rule [says](crate::rules::OnStoreFailure) what happens then: its events pass, are refused,
 //! or, unless it says so, are decided by what this process has seen itself meanwhile. That takes no
@@ -57,12 +61,14 @@
 //! have been counted there, and is decided here.
 
 mod breaker;
+mod lease;
 mod link;
 mod options;
 mod plan;
 mod reply;
 mod script;
 
+pub use lease::{Leased, Leases, Terms};
 pub use options::{Clock, Options};
 
 use crate::event::Event;
@@ -105,6 +111,8 @@ pub enum OpenError {
     Address(String),
     /// The rules can't be computed on Redis.
     Rules(RulesError),
+    /// A rule can't be leased.
+    Lease(String),
 }
 
 impl fmt::Display for OpenError {
@@ -114,6 +122,7 @@ impl fmt::Display for OpenError {
                 write!(f, "not the address of a Redis, as in redis://127.0.0.1:6379: {problem}")
             }
             OpenError::Rules(error) => error.fmt(f),
+            OpenError::Lease(problem) => write!(f, "not a rule that can be leased: {problem}"),
         }
     }
 }
@@ -193,6 +202,14 @@ impl RedisStore {
         Some(call.command(true).get_packed_command())
     }
 
+    /// All keys of an event, one after the other; `None` where no rule is for it.
+    fn subject(&self, event: &Event<'_>) -> Option<Vec<u8>> {
+        let plan = self.0.plan.load();
+        let asked = plan.ask(event, self.0.local.load(), Deed::Check);
+        let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
+        Some(call.keys.concat())
+    }
+
     /// Removes all keys that begin with the prefix, and returns how many there were.
     ///
     /// # Errors
@@ -209,24 +226,33 @@ impl RedisStore {
         details: Details,
     ) -> impl Future<Output = Answered> + Send + use<> {
         let inner = Arc::clone(&self.0);
+        // What is decided here if it must be: an event may not be kept while one waits.
+        let owned = Owned::new(event, &inner.plan.load());
+        let attempt = self.attempt(event, deed, details);
+        async move {
+            let answer = attempt.await;
+            answer.unwrap_or_else(|fault| inner.instead(&owned, deed, details, fault))
+        }
+    }
+
+    /// What Redis says.
+    fn attempt(
+        &self,
+        event: &Event<'_>,
+        deed: Deed,
+        details: Details,
+    ) -> impl Future<Output = Result<Answered, Fault>> + Send + use<> {
+        let inner = Arc::clone(&self.0);
         let plan = inner.plan.load_full();
         let asked = plan.ask(event, inner.local.load(), deed);
         let tell = details.standings || details.retry;
         let call = inner.call(&plan, event, &asked, deed, tell);
-        // What is decided here if it must be: an event may not be kept while one waits.
-        let event = Owned::new(event, &plan);
         async move {
-            let Some(call) = call else {
-                return answered(&plan, &asked, Reply::nothing(), details);
+            let reply = match call {
+                Some(call) => inner.run(&plan, &call?, &asked, tell).await?,
+                None => Reply::nothing(),
             };
-            let call = match call {
-                Ok(call) => call,
-                Err(fault) => return inner.instead(&event, deed, details, fault),
-            };
-            match inner.run(&plan, &call, &asked, tell).await {
-                Ok(reply) => answered(&plan, &asked, reply, details),
-                Err(fault) => inner.instead(&event, deed, details, fault),
-            }
+            Ok(answered(&plan, &asked, reply, details))
         }
     }
 }

@@ -10,6 +10,8 @@ mod common;
 mod equal;
 #[path = "redis/faults.rs"]
 mod faults;
+#[path = "redis/lease.rs"]
+mod lease;
 #[path = "redis/published.rs"]
 mod published;
 #[path = "common/random.rs"]

@@ -70,7 +70,7 @@ fn contestants(server: &Server) -> Vec<Contestant> {
         Contestant::new("PING", ping),
         Contestant::new("a script that only returns", script(server, "return 1", "n:", &[])),
     ];
-    let plain = script(server, include_str!("plain.lua"), "gcra:", &["6000000", "20"]);
+    let plain = script(server, include_str!("plain.lua"), "gcra:", &["6", "20"]);
     all.push(Contestant::new("GCRA in ten lines", plain));
     all.push(Contestant::new("gcra 10/1m burst 20", ours(server, "gcra 10/1m burst 20 per user")));
     let earrrl = script(server, include_str!("earrrl.lua"), "e:", &[]);
