@@ -61,13 +61,16 @@
 //! have been counted there, and is decided here.
 
 mod breaker;
+mod clear;
 mod lease;
 mod link;
 mod options;
+mod owned;
 mod plan;
 mod reply;
 mod script;
 
+pub use clear::clear;
 pub use lease::{Leased, Leases, Terms};
 pub use options::{Clock, Options};
 
@@ -84,6 +87,7 @@ use crate::time::Time;
 use arc_swap::ArcSwap;
 use core::fmt;
 use link::Link;
+use owned::Owned;
 use plan::{Call, Deed, Plan};
 use reply::Reply;
 use std::sync::Arc;
@@ -216,7 +220,7 @@ impl RedisStore {
     /// What Redis says, or the connection to it.
     pub async fn clear(&self) -> Result<u64, Fault> {
         let Inner { link, options, .. } = &*self.0;
-        clear_by(link, &options.prefix).await
+        clear::by(link, &options.prefix).await
     }
 
     fn ask(
@@ -297,44 +301,6 @@ impl Inner {
     }
 }
 
-/// Removes all keys that begin with `prefix` from the Redis at `url`, and returns how many there were.
-///
-/// # Errors
-/// When the address is none; what Redis says, or the connection to it.
-pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
-    let link = Link::new(url, &Options::default());
-    clear_by(&link.map_err(|error| Fault::Failed(error.to_string()))?, prefix).await
-}
-
-async fn clear_by(link: &Link, prefix: &str) -> Result<u64, Fault> {
-    let removed = async {
-        let (mut cursor, mut removed) = (0u64, 0);
-        let pattern = format!("{}*", escaped(prefix));
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1000);
-            let found = link.command(&scan).await?;
-            let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(found)?;
-            if !keys.is_empty() {
-                let mut unlink = redis::cmd("UNLINK");
-                unlink.arg(keys);
-                removed += redis::from_redis_value::<u64>(link.command(&unlink).await?)?;
-            }
-            cursor = next;
-            if cursor == 0 {
-                return Ok(removed);
-            }
-        }
-    };
-    removed.await.map_err(|error: redis::RedisError| Fault::Failed(error.to_string()))
-}
-
-/// A text as a pattern of Redis that only it matches.
-fn escaped(text: &str) -> String {
-    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '^');
-    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
-}
-
 /// Whether Redis can compute all limits; where subjects are `apart`, those of one event must be the
 /// same.
 fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
@@ -379,26 +345,6 @@ fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answe
         });
     }
     Answered { ruling, standings, retry, fault: None }
-}
-
-/// An event with fields of its own: those that rules are about.
-#[derive(Debug)]
-struct Owned {
-    time: Time,
-    cost: f64,
-    fields: Vec<(String, String)>,
-}
-
-impl Owned {
-    fn new(event: &Event<'_>, plan: &Plan) -> Self {
-        let field = |name: &String| Some((name.clone(), event.fields.value(name)?.to_owned()));
-        let fields = plan.fields.iter().filter_map(field).collect();
-        Owned { time: event.time, cost: event.cost, fields }
-    }
-
-    fn event(&self) -> Event<'_> {
-        Event { time: self.time, cost: self.cost, fields: &self.fields }
-    }
 }
 
 impl AsyncStore for RedisStore {

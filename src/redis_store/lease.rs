@@ -21,7 +21,9 @@
 //! share for a burst (all that measure a rate), or have events wait (leaky bucket). Rules with a `cost`
 //! or a `shadow` or a stretched `throttle` have no use of it either. Such rules are refused.
 
-use super::{Deed, OpenError, Owned, RedisStore};
+use super::owned::Owned;
+use super::plan::Deed;
+use super::{OpenError, RedisStore};
 use crate::event::Event;
 use crate::limit::any::AnyLimiter;
 use crate::rules::{Answered, AsyncStore, Details, Fault, Rule, Rules, Ruling, Throttle};
