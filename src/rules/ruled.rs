@@ -101,8 +101,8 @@ impl Ruled {
         self.decide(event, false)
     }
 
-    /// Counts an event that passed, whatever it cost: what is known only afterwards, such as the
-    /// bytes that were sent. A rule that has a cost of its own has counted that before.
+    /// Counts an event, whatever its cost. It is for costs that are known only after the event passed,
+    /// such as the bytes that were sent. Rules with their own cost have counted that already.
     pub fn charge(&self, event: &Event<'_>) {
         let generation = self.generation();
         let mut asked = generation.ask(event, self.load());
@@ -145,7 +145,7 @@ impl Ruled {
         self.current.load().stores().map(|store| store.forgotten()).sum()
     }
 
-    /// The rules that are in force, for as long as one event takes.
+    /// The rules in force, to be used for one event.
     pub(super) fn generation(&self) -> Guard<Arc<Generation>> {
         self.current.load()
     }
