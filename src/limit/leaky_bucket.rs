@@ -30,6 +30,7 @@
 
 use super::Limiter;
 use super::bucket::{Bucket, Parts};
+use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::order::larger;
 use crate::outcome::{Decision, Outcome, Retry};
@@ -153,6 +154,10 @@ impl Keep for LeakyBucket {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         self.0.exact_in_f64("the queue")
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        self.0.in_f64(true)
     }
 }
 

@@ -4,6 +4,8 @@
 mod lane;
 #[path = "simulate/report.rs"]
 mod report;
+#[path = "simulate/shared.rs"]
+mod shared;
 
 #[path = "simulate/summary.rs"]
 mod summary;
@@ -50,6 +52,9 @@ use std::sync::Arc;
 /// remark: "softly", and which shadows would refuse. The columns are the fields of the rules; a column
 /// called load, as in 42%, is the load of the service.
 ///
+/// With --store, a Redis decides, in the time of the events; it decides as this program does. The
+/// run has keys of its own there, and leaves none behind.
+///
 /// CSV is taken in its own order, and a line that cannot be read is an error. Other logs are sorted by
 /// time, and lines that cannot be read are counted and skipped.
 #[derive(clap::Args)]
@@ -72,6 +77,10 @@ pub(crate) struct Args {
     /// forgotten
     #[arg(long, value_name = "N", default_value = "1000000")]
     keys: NonZeroUsize,
+
+    /// Where the states are: a Redis, as in redis://127.0.0.1:6379. Not said, in this program
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
 
     #[command(flatten)]
     source: Source,
@@ -120,9 +129,12 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     }
     let defaults = Defaults { rate: None, per: per.clone(), fields };
     let keys = args.keys.get();
-    let lane = |Written(text)| Lane::policy(text, &defaults, keys);
+    let at = shared::At::new(args.store)?;
+    let lane = |Written(text)| Lane::policy(text, &defaults, keys, &at);
     let mut lanes = args.limiters.into_iter().map(lane).collect::<Result<Vec<_>, _>>()?;
-    lanes.extend(files.into_iter().map(|rules| Lane::rules(rules, keys)));
+    for rules in files {
+        lanes.push(Lane::rules(rules, keys, &at)?);
+    }
     let texts: Vec<&str> = lanes.iter().map(|lane| lane.text.as_str()).collect();
     let out = io::BufWriter::new(io::stdout().lock());
     let remarks = lanes.iter().any(Lane::is_rules);
