@@ -102,6 +102,8 @@
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(any(feature = "log", feature = "tower"))]
+mod address;
 #[cfg(any(feature = "lab", feature = "log"))]
 pub mod civil;
 pub mod estimate;

@@ -46,12 +46,12 @@
 //! Zones are heeded, and what has none is taken as UTC. In a log of whole seconds, the events of one
 //! second are to be spread over it, and lines out of order to be put in order: [`Order`] does both.
 
-mod address;
 mod clf;
 mod csv;
 mod exim;
 mod filter;
 mod format;
+mod forwarded;
 mod input;
 mod json;
 mod lines;
@@ -70,7 +70,7 @@ mod table;
 #[cfg(feature = "unpack")]
 mod unpack;
 
-pub use address::IPV6_PREFIX;
+pub use crate::address::IPV6_PREFIX;
 pub use filter::{Filter, Statuses};
 pub use format::{Format, HEAD, Shape, Unknown, recognize};
 pub use input::{Error, Log};

@@ -178,7 +178,7 @@ impl<'a> Syslog<'a> {
     /// The address in the message. That of sshd is after the last `from`: a name may have one too,
     /// as whoever logs in chooses it.
     fn ip(&self) -> Option<&'a str> {
-        let is_address = |text: &&str| super::address::parse(text).is_some();
+        let is_address = |text: &&str| crate::address::parse(text).is_some();
         let word = |text: &'a str| text.split([' ', ',', ']', ')', ';']).next();
         let after = |mark: &str| word(self.message.rsplit_once(mark)?.1);
         let marked = ["from ", "rip=", "rhost=", "["].into_iter().filter_map(after);

@@ -1,7 +1,7 @@
 //! Rules at work: events in, rulings out, and what is remembered of each key.
 
 use super::ruling::{Answer, Ruling};
-use super::{Load, Rule, Rules};
+use super::{Answered, Details, Load, Rule, Rules, Standings};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
@@ -93,12 +93,12 @@ impl Ruled {
 
     /// Decides about an event, and counts it in all limits of all rules that apply, or in none.
     pub fn check(&self, event: &Event<'_>) -> Ruling {
-        self.decide(event, true)
+        self.answer(event, Details::default(), true).ruling
     }
 
     /// What [`check`](Self::check) would answer; nothing is counted.
     pub fn peek(&self, event: &Event<'_>) -> Ruling {
-        self.decide(event, false)
+        self.answer(event, Details::default(), false).ruling
     }
 
     /// Counts an event that passed, whatever it cost: what is known only afterwards, such as the
@@ -117,12 +117,8 @@ impl Ruled {
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         let generation = self.generation();
         let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| asked.in_force && !asked.is_shadow);
-        let held = hold(&asked, event);
-        retry_after_all(event.time, |at| {
-            let each = held.iter().zip(&asked);
-            each.map(move |(held, asked)| held.limiter().retry_after(held.state(), at, asked.cost))
-        })
+        asked.retain(|asked| asked.is_firm());
+        retry_after(&asked, &hold(&asked, event), event.time)
     }
 
     /// Frees the memory of what logs and windows no longer count at `now`; decisions stay the same.
@@ -150,12 +146,16 @@ impl Ruled {
         self.current.load()
     }
 
-    fn decide(&self, event: &Event<'_>, count: bool) -> Ruling {
+    /// Decides about an event, and tells what else is wanted to know, all of it while its keys are
+    /// held: as if nothing else happened meanwhile.
+    pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
         let generation = self.generation();
         let asked = generation.ask(event, self.load());
-        let rules = Arc::clone(&generation.rules);
+        let rules = || Arc::clone(&generation.rules);
         if asked.is_empty() {
-            return Ruling::new(rules, Vec::new());
+            let standings = details.standings.then(|| Standings::of(rules(), &[], &[], event));
+            let ruling = Ruling::new(rules(), Vec::new());
+            return Answered { ruling, standings, retry: None, fault: None };
         }
         let mut held = hold(&asked, event);
         let each = held.iter().zip(&asked);
@@ -169,8 +169,26 @@ impl Ruled {
                 held.record(event.time, asked.cost, passed, judged.counts(i, passes));
             }
         }
+        let retry = details.retry && !passes;
+        let retry = retry.then(|| retry_after(&asked, &held, event.time));
+        let standings = details.standings.then(|| Standings::of(rules(), &asked, &held, event));
         drop(held);
-        Ruling::new(rules, judged.answers())
+        Answered { ruling: Ruling::new(rules(), judged.answers()), standings, retry, fault: None }
+    }
+}
+
+/// How long after `now` all that can refuse the event let it pass.
+fn retry_after(asked: &[Asked<'_>], held: &[Held<'_, AnyLimiter>], now: Time) -> Retry {
+    retry_after_all(now, |at| {
+        let firm = held.iter().zip(asked).filter(|(_, asked)| asked.is_firm());
+        firm.map(move |(held, asked)| held.limiter().retry_after(held.state(), at, asked.cost))
+    })
+}
+
+impl Asked<'_> {
+    /// Whether it can refuse an event.
+    pub(super) fn is_firm(&self) -> bool {
+        self.in_force && !self.is_shadow
     }
 }
 

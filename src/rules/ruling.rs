@@ -35,12 +35,25 @@ pub(super) struct Answer {
 pub struct Opinion<'a> {
     /// The rule.
     pub rule: &'a Rule,
+    /// Where the limit stands in the rules.
+    pub place: Place,
     /// The limit that was asked: the stretched one, where the rule is stretched.
     pub limit: &'a Limit,
     /// What it answered. In a shadow, a refusal changes nothing.
     pub outcome: Outcome,
     /// Whether it lets the event pass only because it is stretched: softly.
     pub exceeds: bool,
+}
+
+/// Where a limit stands in [`Rules`], for whoever keeps something for each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The place of its rule in [`Rules::rules`].
+    pub rule: usize,
+    /// Its place in [`Rule::limits`], or in [`Rule::stretched`].
+    pub limit: usize,
+    /// In which of the two it is.
+    pub is_stretched: bool,
 }
 
 impl Opinion<'_> {
@@ -56,6 +69,11 @@ impl Ruling {
         let verdict = strictest(firm().map(|(_, answer)| answer.outcome));
         let decided = firm().nth(verdict.by).map(|(i, _)| (verdict.outcome.decision, i));
         Ruling { rules, answers, decided }
+    }
+
+    /// The rules that were asked.
+    pub fn rules(&self) -> &Arc<Rules> {
+        &self.rules
     }
 
     /// Whether the event may pass, at once or after the longest wait of any limit.
@@ -97,7 +115,9 @@ impl Ruling {
     fn opinion(&self, answer: &Answer) -> Option<Opinion<'_>> {
         let rule = self.rules.rules().get(answer.rule)?;
         let limit = rule.limit(answer.limit, answer.is_stretched)?;
-        Some(Opinion { rule, limit, outcome: answer.outcome, exceeds: answer.exceeds })
+        let Answer { limit: place, is_stretched, outcome, exceeds, .. } = *answer;
+        let place = Place { rule: answer.rule, limit: place, is_stretched };
+        Some(Opinion { rule, place, limit, outcome, exceeds })
     }
 }
 

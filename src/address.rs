@@ -1,4 +1,4 @@
-//! Addresses of clients, each in one form.
+//! Addresses of clients, each in one form, in logs and in requests.
 //!
 //! IPv6 writes one address in many ways, an IPv4 address may be mapped into it, and who has one
 //! IPv6 address has at least a /64 of them (RFC 6177, RFC 4941). So a limit for each address would
@@ -18,19 +18,8 @@ use core::net::{IpAddr, Ipv6Addr};
 /// The prefix in bits by which IPv6 addresses are grouped, unless another is said.
 pub const IPV6_PREFIX: u8 = 64;
 
-/// Whether a text has dots and digits alone: an IPv4 address without a port has one spelling.
-#[inline]
-pub(super) fn is_plain(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-}
-
-/// The form that an address shares with its other spellings; `None` where it is no address.
-pub(super) fn canonical(text: &str, prefix: u8) -> Option<Made> {
-    parse(text).map(|address| Made::of(address, prefix))
-}
-
 /// The address that `text` is; also with a port, in brackets, or with a zone (`%eth0`).
-pub(super) fn parse(text: &str) -> Option<IpAddr> {
+pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     let begin = text.bytes().next()?;
     if !(begin.is_ascii_hexdigit() || matches!(begin, b':' | b'[')) {
         return None;
@@ -54,39 +43,18 @@ pub(super) fn parse(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether an address says nothing about who sent a request: that of a proxy of one's own.
-fn is_internal(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => {
-            v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_unspecified()
-        }
-        IpAddr::V6(v6) => {
-            v6.is_unique_local()
-                || v6.is_loopback()
-                || v6.is_unicast_link_local()
-                || v6.is_unspecified()
-        }
-    }
-}
-
-/// The client that a list of X-Forwarded-For names: the last address that is not of a private
-/// network, as whatever stands before it may have been sent by anybody. Where all are private, the
-/// first of them: a client inside.
-pub(super) fn forwarded(list: &str) -> Option<&str> {
-    let each = || list.split(',').map(str::trim).filter(|text| parse(text).is_some());
-    each().rev().find(|text| parse(text).is_some_and(|a| !is_internal(a))).or_else(|| each().next())
-}
-
-/// An address that was made, in place of the text in the log.
+/// An address that was made, in place of the text that was read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Made {
+pub(crate) struct Made {
     // The longest is 2001:0db8:... with eight groups of four and a prefix, 43 bytes.
     bytes: [u8; 48],
     length: usize,
 }
 
 impl Made {
-    fn of(address: IpAddr, prefix: u8) -> Self {
+    /// The form of an address; an IPv4 address that is mapped into IPv6 is to be IPv4 by now, as
+    /// [`parse`] has it.
+    pub(crate) fn of(address: IpAddr, prefix: u8) -> Self {
         let mut made = Made { bytes: [0; 48], length: 0 };
         // It has room for every address.
         let _ = match address {
@@ -124,7 +92,7 @@ impl Made {
         self.write_char(char::from(b'0' + prefix % 10))
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.bytes.get(..self.length).and_then(|text| str::from_utf8(text).ok()).unwrap_or("")
     }
 }

@@ -1,0 +1,81 @@
+//! The fields RateLimit-Policy and RateLimit, as structured fields.
+//!
+//! Source: `draft-ietf-httpapi-ratelimit-headers-11`, "RateLimit header fields for HTTP" (23 May
+//! 2026), sections 3 and 4, and RFC 9651 for how they are written. It is a draft: the next version may
+//! want something else, and all that depends on it is in this file.
+//!
+//! ```text
+//! RateLimit-Policy: "web:user";q=100;w=60, "web:path=/login,ip";q=5;w=60
+//! RateLimit: "web:user";r=98;t=2, "web:path=/login,ip";r=0;t=12
+//! ```
+//!
+//! There is an item for each limit that applies. Its quota and window are those of
+//! [`AnyLimiter::quota`](crate::limit::any::AnyLimiter::quota). The effective window `t` is the time
+//! until the sender is as one that was never seen, so that whoever spreads what remains over it is
+//! never refused; where nothing remains and the request was refused, it is the time until it would
+//! pass. There is no partition key: it would tell who else shares it.
+
+use core::fmt::{self, Write};
+use http::header::HeaderName;
+
+pub(super) const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+pub(super) const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+/// What a refusal for a limit is called, in the problem details of its response (section 5.1).
+pub(super) const QUOTA_EXCEEDED: Problem = Problem {
+    kind: "https://iana.org/assignments/http-problem-types#quota-exceeded",
+    title: "Request cannot be satisfied as assigned quota has been exceeded",
+};
+
+/// What a refusal for want of the service's own resources is called (section 5.2).
+pub(super) const REDUCED_CAPACITY: Problem = Problem {
+    kind: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+    title: "Request cannot be satisfied due to temporary server capacity constraints",
+};
+
+/// A kind of problem.
+pub(super) struct Problem {
+    pub(super) kind: &'static str,
+    pub(super) title: &'static str,
+}
+
+/// The member of the problem details that names the policies.
+pub(super) const VIOLATED: &str = "violated-policies";
+
+/// The largest integer of a structured field: 15 digits.
+const LARGEST: u64 = 999_999_999_999_999;
+
+/// An item of RateLimit-Policy: `quota` units of `unit` in `window` seconds.
+pub(super) fn policy(name: &str, quota: u64, window: u64, unit: Option<&str>) -> String {
+    let (quota, window) = (quota.min(LARGEST), window.clamp(1, LARGEST));
+    let unit = unit.map(|unit| format!(";qu={}", Text(unit))).unwrap_or_default();
+    format!("{};q={quota}{unit};w={window}", Text(name))
+}
+
+/// Adds an item of RateLimit: `remaining` units within `reset` seconds.
+pub(super) fn add_limit(list: &mut String, name: &str, remaining: u64, reset: u64) {
+    let comma = if list.is_empty() { "" } else { ", " };
+    let (remaining, reset) = (remaining.min(LARGEST), reset.min(LARGEST));
+    // A String takes whatever is written to it.
+    let _ = write!(list, "{comma}{};r={remaining};t={reset}", Text(name));
+}
+
+/// A string of a structured field. It has only visible ASCII and spaces; what is not is escaped as in
+/// a URL.
+struct Text<'a>(&'a str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for part in percent_encoding::utf8_percent_encode(self.0, percent_encoding::CONTROLS) {
+            let mut from = 0;
+            for (at, _) in part.match_indices(['"', '\\']) {
+                f.write_str(part.get(from..at).unwrap_or_default())?;
+                f.write_char('\\')?;
+                from = at;
+            }
+            f.write_str(part.get(from..).unwrap_or_default())?;
+        }
+        f.write_char('"')
+    }
+}

@@ -1,0 +1,98 @@
+//! What is made of rules once, and not for each request: the counters of each, and what headers say
+//! of each limit.
+
+use super::layer::Settings;
+use super::meters::RuleMeters;
+use super::{draft, report};
+use crate::limit::any::AnyLimiter;
+use crate::policy::Limit;
+use crate::rules::{Opinion, Place, Rule, Rules};
+use arc_swap::ArcSwapOption;
+use http::HeaderValue;
+use std::sync::Arc;
+
+/// What is known of the rules in force.
+#[derive(Default)]
+pub(super) struct Known(ArcSwapOption<OfRules>);
+
+/// What is known of rules.
+pub(super) struct OfRules {
+    rules: Arc<Rules>,
+    each: Vec<OfRule>,
+}
+
+/// What is known of a rule.
+struct OfRule {
+    meters: RuleMeters,
+    limits: Vec<OfLimit>,
+    stretched: Vec<OfLimit>,
+}
+
+/// What headers say of a limit, whoever asks.
+pub(super) struct OfLimit {
+    /// The rule's name, or the name that the file gives it, and from its second limit on the number.
+    pub(super) name: String,
+    pub(super) quota: HeaderValue,
+    /// Its item in RateLimit-Policy.
+    pub(super) policy: HeaderValue,
+}
+
+impl Known {
+    /// What is known of these rules; it is found out when they are new.
+    pub(super) fn of(&self, rules: &Arc<Rules>, settings: &Settings) -> Arc<OfRules> {
+        let known = self.0.load();
+        match &*known {
+            Some(known) if Arc::ptr_eq(&known.rules, rules) => Arc::clone(known),
+            _ => {
+                report::fields_without_source(rules, &settings.keys);
+                let known = Arc::new(OfRules::new(rules, settings.headers.unit));
+                self.0.store(Some(Arc::clone(&known)));
+                known
+            }
+        }
+    }
+}
+
+impl OfRules {
+    fn new(rules: &Arc<Rules>, unit: Option<&str>) -> Self {
+        let of = |rule: &Rule| {
+            let of_limits = |limits: &[Limit]| {
+                let each = limits.iter().enumerate();
+                each.map(|(i, limit)| OfLimit::new(rule, i, &limit.limiter, unit)).collect()
+            };
+            let (limits, stretched) = (of_limits(rule.limits()), of_limits(rule.stretched()));
+            OfRule { meters: RuleMeters::new(rule.name()), limits, stretched }
+        };
+        OfRules { rules: Arc::clone(rules), each: rules.rules().iter().map(of).collect() }
+    }
+
+    /// Counts what a limit of a rule said.
+    pub(super) fn count(&self, opinion: &Opinion<'_>) {
+        if let Some(rule) = self.each.get(opinion.place.rule) {
+            rule.meters.count(opinion);
+        }
+    }
+
+    /// What headers say of a limit.
+    pub(super) fn limit(&self, place: Place) -> Option<&OfLimit> {
+        let rule = self.each.get(place.rule)?;
+        let limits = if place.is_stretched { &rule.stretched } else { &rule.limits };
+        limits.get(place.limit)
+    }
+}
+
+impl OfLimit {
+    fn new(rule: &Rule, place: usize, limiter: &AnyLimiter, unit: Option<&str>) -> Self {
+        let mut name = rule.label().unwrap_or(rule.name()).to_owned();
+        if place > 0 {
+            name = format!("{name}#{}", place + 1);
+        }
+        // A limiter that refuses nothing has no quota, and as much as can be said is left.
+        let quota = limiter.quota();
+        let count = quota.map_or(u64::MAX, |quota| quota.count() as u64);
+        let window = quota.map_or(1, |quota| libm::ceil(quota.per().secs()) as u64);
+        let policy = draft::policy(&name, count, window, unit);
+        let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
+        OfLimit { name, quota: count.into(), policy }
+    }
+}
