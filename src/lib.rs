@@ -40,8 +40,9 @@
 //!    a key made of fields.
 //! 5. [`store`]: a policy and events in, verdicts out, for many keys and many threads;
 //!    [`store::Keyed`]: one limiter for keys of any type. [`rules`]: a file that says which limits
-//!    are for which events, and which [`middleware::watch`] reads anew when it changes (features
-//!    `rules` and `watch`).
+//!    are for which events (feature `rules`). [`middleware`]: a layer for services of http that asks
+//!    them about each request, and [`middleware::watch`], which reads them anew when they change
+//!    (features `tower` and `watch`).
 //! 6. [`log`]: events out of files.
 //! 7. [`traffic`]: where events come from when nobody sends any.
 //! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] is one limiter, measured,

@@ -2,14 +2,14 @@
 
 mod clock;
 mod draft;
-mod headers;
-mod keys;
+pub mod headers;
+pub mod keys;
 mod known;
 mod layer;
-mod meters;
+pub mod meters;
 mod networks;
-mod proxies;
-mod refused;
+pub mod proxies;
+pub mod refused;
 mod report;
 mod service;
 mod shared;

@@ -222,7 +222,7 @@ impl Judged<'_> {
 
     /// The answers of those that are in force.
     fn answers(&self) -> Vec<Answer> {
-        let mut answers = Vec::new();
+        let mut answers = Vec::with_capacity(self.asked.len());
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
             let Asked { rule, limit, is_stretched, is_shadow, .. } = *asked;
             let outcome = self.outcomes[i];

@@ -48,9 +48,18 @@ fn a_refusal_says_when_to_come_back() {
         "status": 429,
         "detail": "There were too many requests; try again in 30 s.",
         "violated-policies": ["web"],
-        "retry-after": 30,
+        "retry_after": 30,
     });
     assert_eq!(problem, expected);
+    // The README shows all of it.
+    let mut shown = "HTTP/1.1 429 Too Many Requests\n".to_owned();
+    for (name, value) in third.headers() {
+        shown += &format!("{name}: {}\n", value.to_str().unwrap());
+    }
+    shown += &format!("\n{}", third.body());
+    let readme =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    assert!(readme.contains(&shown), "the README should show this:\n{shown}");
     // And means it.
     clock.set(30.0);
     assert_eq!(send(&mut service, get("/", "192.0.2.7")).status(), StatusCode::OK);
@@ -65,7 +74,7 @@ fn what_never_passes_is_not_told_to_come_back() {
     assert!(!response.headers().contains_key("retry-after"));
     let problem: Value = serde_json::from_str(response.body()).unwrap();
     assert_eq!(problem["detail"], "The request costs more than is ever allowed.");
-    assert_eq!(problem.get("retry-after"), None);
+    assert_eq!(problem.get("retry_after"), None);
 }
 
 #[test]
@@ -145,7 +154,29 @@ fn what_is_not_limited_has_no_headers() {
     assert_eq!(head(&send(&mut service, get("/login", "192.0.2.7"))).len(), 5);
 }
 
-/// Two layers, or a service that says more: the word of the inner one stands.
+/// A client of two layers is told of the limits of both.
+#[test]
+fn layers_within_layers() {
+    let clock = Hand::default();
+    let within = limit(ruled("domain: within\nlimit: gcra 1/1m\n"), &clock).layer();
+    let mut service = limit(ruled(TWO), &clock).layer().layer(within.layer(Inner::default()));
+    let policies = |response: &Response<String>| {
+        let values = response.headers().get_all("ratelimit-policy").iter();
+        values.map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let both = ["\"within\";q=1;w=60", "\"web\";q=2;w=60"];
+    let passed = send(&mut service, get("/", "192.0.2.7"));
+    assert_eq!(policies(&passed), both);
+    let refused = send(&mut service, get("/", "192.0.2.7"));
+    assert_eq!(
+        (refused.status().as_u16(), policies(&refused)),
+        (429, both.map(String::from).to_vec())
+    );
+    assert_eq!(refused.headers()["x-ratelimit-limit"], "1", "the one that refused");
+    assert_eq!(refused.headers()["retry-after"], "60");
+}
+
+/// Or a service that says more: its word stands.
 #[test]
 fn what_is_said_within_stays() {
     let clock = Hand::default();

@@ -3,18 +3,9 @@
 //! Source: `draft-ietf-httpapi-ratelimit-headers-11`, "RateLimit header fields for HTTP" (23 May
 //! 2026), sections 3 and 4, and RFC 9651 for how they are written. It is a draft: the next version may
 //! want something else, and all that depends on it is in this file.
-//!
-//! ```text
-//! RateLimit-Policy: "web:user";q=100;w=60, "web:path=/login,ip";q=5;w=60
-//! RateLimit: "web:user";r=98;t=2, "web:path=/login,ip";r=0;t=12
-//! ```
-//!
-//! There is an item for each limit that applies. Its quota and window are those of
-//! [`AnyLimiter::quota`](crate::limit::any::AnyLimiter::quota). The effective window `t` is the time
-//! until the sender is as one that was never seen, so that whoever spreads what remains over it is
-//! never refused; where nothing remains and the request was refused, it is the time until it would
-//! pass. There is no partition key: it would tell who else shares it.
+//! What the items say is told in [`headers`](super::headers).
 
+use super::headers::{Line, write};
 use core::fmt::{self, Write};
 use http::header::HeaderName;
 
@@ -45,19 +36,28 @@ pub(super) const VIOLATED: &str = "violated-policies";
 /// The largest integer of a structured field: 15 digits.
 const LARGEST: u64 = 999_999_999_999_999;
 
+/// The name of a policy, as it stands in both lists.
+pub(super) fn name(name: &str) -> String {
+    Text(name).to_string()
+}
+
 /// An item of RateLimit-Policy: `quota` units of `unit` in `window` seconds.
 pub(super) fn policy(name: &str, quota: u64, window: u64, unit: Option<&str>) -> String {
     let (quota, window) = (quota.min(LARGEST), window.clamp(1, LARGEST));
     let unit = unit.map(|unit| format!(";qu={}", Text(unit))).unwrap_or_default();
-    format!("{};q={quota}{unit};w={window}", Text(name))
+    format!("{name};q={quota}{unit};w={window}")
 }
 
 /// Adds an item of RateLimit: `remaining` units within `reset` seconds.
-pub(super) fn add_limit(list: &mut String, name: &str, remaining: u64, reset: u64) {
-    let comma = if list.is_empty() { "" } else { ", " };
-    let (remaining, reset) = (remaining.min(LARGEST), reset.min(LARGEST));
-    // A String takes whatever is written to it.
-    let _ = write!(list, "{comma}{};r={remaining};t={reset}", Text(name));
+pub(super) fn add_limit(list: &mut Line, name: &str, remaining: u64, reset: u64) {
+    if !list.is_empty() {
+        list.extend_from_slice(b", ");
+    }
+    list.extend_from_slice(name.as_bytes());
+    list.extend_from_slice(b";r=");
+    write(list, remaining.min(LARGEST));
+    list.extend_from_slice(b";t=");
+    write(list, reset.min(LARGEST));
 }
 
 /// A string of a structured field. It has only visible ASCII and spaces; what is not is escaped as in

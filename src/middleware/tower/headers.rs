@@ -8,8 +8,21 @@
 //! | `X-RateLimit-Reset` | whole seconds until all of it is there again, rounded up | |
 //! | `RateLimit-Policy`, `RateLimit` | the same of all limits that apply, as the draft has it | |
 //!
-//! What a layer or service within has said already stays: it is nearer to what was asked for. Shadows
-//! are not told.
+//! What a service or another layer within has said already stays, as it is nearer to what was asked
+//! for; to the lists of the last two it is added. Shadows are not told.
+//!
+//! # The draft's fields
+//! ```text
+//! ratelimit-policy: "web:user";q=100;w=60, "web:path=/login,ip";q=5;w=60
+//! ratelimit: "web:user";r=98;t=2, "web:path=/login,ip";r=0;t=12
+//! ```
+//!
+//! An item is a limit of a rule, named as the rule, or as the file names it; from the second limit of
+//! a rule on, `#2` and so on are added. `q` and `w` are its
+//! [quota](crate::limit::any::AnyLimiter::quota), in units and seconds. `r` is what remains. `t` is how
+//! long until all is there again, so that whoever spreads what remains over it is never refused; where
+//! nothing remains and the request was refused, how long until it would pass. There is no partition
+//! key: it would tell who else shares it.
 //!
 //! # Sources
 //! RFC 9110, section 10.2.3 (Retry-After). "What is a rate limiter?" (system design notes, 2023)
@@ -17,11 +30,12 @@
 
 use super::draft;
 use super::known::OfRules;
-use crate::rules::{Standing, Standings};
+use crate::rules::{Place, Standing, Standings};
 use crate::time::Span;
 use http::header::{HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -77,87 +91,122 @@ impl Headers {
         self.x_ratelimit || self.ratelimit
     }
 
-    /// Those of a request that passed, or that was `refused` and passes after so long.
+    /// What is told of a request that passed, or that was `refused` and passes after so long.
     pub(super) fn told(
         &self,
-        known: &OfRules,
+        known: &Arc<OfRules>,
         standings: Option<&Standings>,
         refused: Option<Option<Span>>,
     ) -> Told {
-        let mut told = Told::default();
         let retry = refused.flatten();
-        if let Some(retry) = retry {
-            let wanted = [(self.retry_after, RETRY_AFTER), (self.x_retry_after, X_RETRY_AFTER)];
-            for (_, name) in wanted.into_iter().filter(|(is_wanted, _)| *is_wanted) {
-                told.0.push((name, up(retry).into()));
-            }
+        let is_wanted = self.want_standings() && (self.always || refused.is_some());
+        let standings = standings.filter(|_| is_wanted);
+        let left = |standing: Standing<'_>| Left::of(&standing, retry);
+        Told {
+            known: Arc::clone(known),
+            retry_after: retry.filter(|_| self.retry_after).map(up),
+            x_retry_after: retry.filter(|_| self.x_retry_after).map(up),
+            least: standings.filter(|_| self.x_ratelimit).and_then(Standings::least).map(left),
+            all: standings
+                .filter(|_| self.ratelimit)
+                .into_iter()
+                .flat_map(Standings::iter)
+                .map(left)
+                .collect(),
         }
-        let wanted = self.want_standings() && (self.always || refused.is_some());
-        if let Some(standings) = standings.filter(|_| wanted) {
-            if self.x_ratelimit {
-                told.add_least(known, standings, retry);
-            }
-            if self.ratelimit {
-                told.add_all(known, standings, retry);
-            }
-        }
-        told
     }
 }
 
-/// Headers for one response.
-#[derive(Debug, Default)]
-pub(super) struct Told(SmallVec<[(HeaderName, HeaderValue); 7]>);
+/// What is told in one response: numbers, which become headers when there is a response.
+#[derive(Debug)]
+pub(super) struct Told {
+    known: Arc<OfRules>,
+    retry_after: Option<u64>,
+    x_retry_after: Option<u64>,
+    least: Option<Left>,
+    all: SmallVec<[Left; 2]>,
+}
+
+/// What is left of a limit.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    place: Place,
+    remaining: u64,
+    /// Seconds until all is there again; or, of what refused a request, until that would pass.
+    reset: u64,
+}
+
+impl Left {
+    fn of(standing: &Standing<'_>, retry: Option<Span>) -> Self {
+        // Casts saturate; what is infinite is as much as can be said.
+        let remaining = standing.remaining as u64;
+        let retry = retry.filter(|_| remaining == 0);
+        let reset = retry.map_or(standing.reset_after, |retry| retry.min(standing.reset_after));
+        Left { place: standing.place, remaining, reset: up(reset) }
+    }
+}
 
 impl Told {
-    fn add_least(&mut self, known: &OfRules, standings: &Standings, retry: Option<Span>) {
-        let Some(least) = standings.least() else { return };
-        let Some(of_limit) = known.limit(least.place) else { return };
-        self.0.push((X_LIMIT, of_limit.quota.clone()));
-        self.0.push((X_REMAINING, remaining(&least).into()));
-        self.0.push((X_RESET, reset(&least, retry).into()));
-    }
-
-    fn add_all(&mut self, known: &OfRules, standings: &Standings, retry: Option<Span>) {
-        let (mut policies, mut limits) = (None::<HeaderValue>, String::new());
-        let each = standings.iter().filter_map(|each| Some((known.limit(each.place)?, each)));
-        for (of_limit, standing) in each {
-            let reset = reset(&standing, retry);
-            draft::add_limit(&mut limits, &of_limit.name, remaining(&standing), reset);
+    /// Puts the headers where they are not yet, or adds them to a list.
+    pub(super) fn put(&self, headers: &mut HeaderMap) {
+        let mut put = |name, value| {
+            headers.entry(name).or_insert(value);
+        };
+        if let Some(seconds) = self.retry_after {
+            put(RETRY_AFTER, number(seconds));
+        }
+        if let Some(seconds) = self.x_retry_after {
+            put(X_RETRY_AFTER, number(seconds));
+        }
+        if let Some(least) = &self.least
+            && let Some(of_limit) = self.known.limit(least.place)
+        {
+            put(X_LIMIT, of_limit.quota.clone());
+            put(X_REMAINING, number(least.remaining));
+            put(X_RESET, number(least.reset));
+        }
+        let (mut policies, mut limits) = (None::<HeaderValue>, Line::new());
+        for left in &self.all {
+            let Some(of_limit) = self.known.limit(left.place) else { continue };
+            draft::add_limit(&mut limits, &of_limit.name_in_list, left.remaining, left.reset);
             policies = Some(match policies {
                 None => of_limit.policy.clone(),
                 Some(before) => joined(&before, &of_limit.policy),
             });
         }
-        if let (Some(policies), Ok(limits)) = (policies, HeaderValue::try_from(limits)) {
-            self.0.push((draft::POLICY, policies));
-            self.0.push((draft::LIMIT, limits));
+        if let (Some(policies), Ok(limits)) = (policies, HeaderValue::from_bytes(&limits)) {
+            headers.append(draft::POLICY, policies);
+            headers.append(draft::LIMIT, limits);
         }
     }
+}
 
-    /// Puts them where they are not yet.
-    pub(super) fn put(self, headers: &mut HeaderMap) {
-        for (name, value) in self.0 {
-            headers.entry(name).or_insert(value);
+/// Text that is short mostly.
+pub(super) type Line = SmallVec<[u8; 128]>;
+
+/// Writes a number: by hand, as it is done a few times for each request.
+pub(super) fn write(line: &mut Line, number: u64) {
+    let (mut digits, mut rest, mut from) = ([b'0'; 20], number, 20);
+    while from > 0 && (rest > 0 || from == 20) {
+        from -= 1;
+        if let Some(digit) = digits.get_mut(from) {
+            *digit = b'0' + (rest % 10) as u8;
         }
+        rest /= 10;
     }
+    line.extend_from_slice(digits.get(from..).unwrap_or_default());
+}
+
+fn number(number: u64) -> HeaderValue {
+    let mut line = Line::new();
+    write(&mut line, number);
+    HeaderValue::from_bytes(&line).unwrap_or_else(|_| number.into())
 }
 
 /// Two lists as one.
 fn joined(list: &HeaderValue, more: &HeaderValue) -> HeaderValue {
     let list = [list.as_bytes(), more.as_bytes()].join(b", ".as_slice());
     HeaderValue::try_from(list).unwrap_or_else(|_| more.clone())
-}
-
-fn remaining(standing: &Standing<'_>) -> u64 {
-    // Casts saturate; what is infinite is as much as can be said.
-    standing.remaining as u64
-}
-
-/// How long until all is there again; or, of what refused a request, until that would pass.
-fn reset(standing: &Standing<'_>, retry: Option<Span>) -> u64 {
-    let retry = retry.filter(|_| remaining(standing) == 0);
-    up(retry.map_or(standing.reset_after, |retry| retry.min(standing.reset_after)))
 }
 
 /// Whole seconds, rounded up.

@@ -16,12 +16,14 @@ use std::sync::Arc;
 pub(super) struct Known(ArcSwapOption<OfRules>);
 
 /// What is known of rules.
+#[derive(Debug)]
 pub(super) struct OfRules {
     rules: Arc<Rules>,
     each: Vec<OfRule>,
 }
 
 /// What is known of a rule.
+#[derive(Debug)]
 struct OfRule {
     meters: RuleMeters,
     limits: Vec<OfLimit>,
@@ -29,9 +31,12 @@ struct OfRule {
 }
 
 /// What headers say of a limit, whoever asks.
+#[derive(Debug)]
 pub(super) struct OfLimit {
     /// The rule's name, or the name that the file gives it, and from its second limit on the number.
     pub(super) name: String,
+    /// The same, as the draft writes it.
+    pub(super) name_in_list: String,
     pub(super) quota: HeaderValue,
     /// Its item in RateLimit-Policy.
     pub(super) policy: HeaderValue,
@@ -91,8 +96,9 @@ impl OfLimit {
         let quota = limiter.quota();
         let count = quota.map_or(u64::MAX, |quota| quota.count() as u64);
         let window = quota.map_or(1, |quota| libm::ceil(quota.per().secs()) as u64);
-        let policy = draft::policy(&name, count, window, unit);
+        let name_in_list = draft::name(&name);
+        let policy = draft::policy(&name_in_list, count, window, unit);
         let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
-        OfLimit { name, quota: count.into(), policy }
+        OfLimit { name, name_in_list, quota: count.into(), policy }
     }
 }

@@ -100,6 +100,7 @@ impl Meters {
 const SECOND: i64 = 1_000_000;
 
 /// What counts the decisions of a rule.
+#[derive(Debug)]
 pub(super) struct RuleMeters {
     allowed: Counter,
     soft: Counter,

@@ -33,6 +33,7 @@ use crate::time::Span;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde_json::Value;
 
 /// A request that is refused, and why.
 #[derive(Clone, Copy)]
@@ -109,7 +110,7 @@ impl<B, F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static> Answer<B> fo
     }
 }
 
-/// Status 429, or 503 where the store failed, with `application/problem+json`.
+/// Status 429, or 503 where the store failed, with `application/problem+json`. Beside what the RFC and the draft have, a member `retry_after` says what the header does.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Problem;
 
@@ -119,17 +120,20 @@ impl<B: From<String>> Answer<B> for Problem {
             true => draft::REDUCED_CAPACITY,
             false => draft::QUOTA_EXCEEDED,
         };
-        let mut body = serde_json::json!({
-            "type": problem.kind,
-            "title": problem.title,
-            "status": refused.status().as_u16(),
-            "detail": refused.detail(),
-            draft::VIOLATED: refused.violated().collect::<Vec<_>>(),
-        });
-        if let (Some(wait), Some(body)) = (refused.retry_after(), body.as_object_mut()) {
-            body.insert("retry-after".to_owned(), up(wait).into());
-        }
-        let mut response = Response::new(format!("{body}\n").into());
+        let text = |text: &str| Value::from(text).to_string();
+        let violated: Vec<String> = refused.violated().map(text).collect();
+        let retry = refused.retry_after().map(|wait| format!(",\"retry_after\":{}", up(wait)));
+        let body = format!(
+            "{{\"type\":{},\"title\":{},\"status\":{},\"detail\":{},\"{}\":[{}]{}}}\n",
+            text(problem.kind),
+            text(problem.title),
+            refused.status().as_u16(),
+            text(&refused.detail()),
+            draft::VIOLATED,
+            violated.join(","),
+            retry.unwrap_or_default(),
+        );
+        let mut response = Response::new(body.into());
         *response.status_mut() = refused.status();
         let json = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(CONTENT_TYPE, json);
