@@ -182,7 +182,7 @@ fn a_shadow_refuses_nobody_and_is_counted() {
         assert_eq!(answer.status, 200);
         assert!(!answer.head.contains("items"), "{}", answer.head);
     }
-    let line = "ratescope_decisions_total{rule=\"example:route=/items/{id},ip\",\
+    let line = "ratescope_decisions_total{rule=\"example:route=/items/%7Bid%7D,ip\",\
                 outcome=\"shadow_refused\"} 2";
     wait_for(line);
 }

@@ -83,7 +83,8 @@ impl<S: AsyncStore> RateLimit<S> {
 
 impl<S, A, C> RateLimit<S, A, C> {
     /// Where the server says from which address a connection comes: an extension of the request. With
-    /// axum that is `|peer: &ConnectInfo<SocketAddr>| peer.0.ip()`.
+    /// axum that is `|peer: &ConnectInfo<SocketAddr>| peer.0.ip()`, with tonic
+    /// `|peer: &TcpConnectInfo| peer.remote_addr().map(|address| address.ip())`.
     pub fn peer<T, P>(mut self, address: impl Fn(&T) -> P + Send + Sync + 'static) -> Self
     where
         T: Send + Sync + 'static,
@@ -174,8 +175,8 @@ impl<S, A, C> RateLimit<S, A, C> {
     }
 
     /// What a request has cost beside that, which is known only from its response; it counts before
-    /// the response is handed on. What is given up before has no response, and costs no more than
-    /// [`cost`](Self::cost) says.
+    /// the response is handed on, whose headers are of the time before it. What is given up before has
+    /// no response, and costs no more than [`cost`](Self::cost) says.
     pub fn charge(
         mut self,
         cost: impl Fn(ResponseHead<'_>) -> f64 + Send + Sync + 'static,
