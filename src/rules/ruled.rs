@@ -1,6 +1,6 @@
 //! Rules at work: events in, rulings out, and what is remembered of each key.
 
-use super::ruling::{Answer, Ruling};
+use super::ruling::{Answer, Answers, Ruling};
 use super::{Answered, Details, Load, Rule, Rules, Standings};
 use crate::event::Event;
 use crate::limit::Limiter;
@@ -154,7 +154,7 @@ impl Ruled {
         let rules = || Arc::clone(&generation.rules);
         if asked.is_empty() {
             let standings = details.standings.then(|| Standings::of(rules(), &[], &[], event));
-            let ruling = Ruling::new(rules(), Vec::new());
+            let ruling = Ruling::new(rules(), Answers::new());
             return Answered { ruling, standings, retry: None, fault: None };
         }
         let mut held = hold(&asked, event);
@@ -221,8 +221,8 @@ impl Judged<'_> {
     }
 
     /// The answers of those that are in force.
-    fn answers(&self) -> Vec<Answer> {
-        let mut answers = Vec::with_capacity(self.asked.len());
+    fn answers(&self) -> Answers {
+        let mut answers = Answers::new();
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
             let Asked { rule, limit, is_stretched, is_shadow, .. } = *asked;
             let outcome = self.outcomes[i];

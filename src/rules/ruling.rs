@@ -6,6 +6,7 @@ use crate::outcome::{Decision, Outcome};
 use crate::policy::{Limit, strictest};
 use crate::time::Span;
 use core::fmt;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The answer to one event, and what each rule that applies says of it.
@@ -13,11 +14,14 @@ use std::sync::Arc;
 #[must_use = "an event may pass only if it was allowed"]
 pub struct Ruling {
     rules: Arc<Rules>,
-    answers: Vec<Answer>,
+    answers: Answers,
     /// Whether the event may pass, and the place in `answers` of the one that decided. None, where
     /// no rule could refuse it.
     decided: Option<(Decision, usize)>,
 }
+
+/// What the limits that were asked answered; one or two mostly.
+pub(super) type Answers = SmallVec<[Answer; 2]>;
 
 /// What one limit of one rule answered, by their places.
 #[derive(Clone, Debug)]
@@ -64,7 +68,7 @@ impl Opinion<'_> {
 }
 
 impl Ruling {
-    pub(super) fn new(rules: Arc<Rules>, answers: Vec<Answer>) -> Self {
+    pub(super) fn new(rules: Arc<Rules>, answers: Answers) -> Self {
         let firm = || answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
         let verdict = strictest(firm().map(|(_, answer)| answer.outcome));
         let decided = firm().nth(verdict.by).map(|(i, _)| (verdict.outcome.decision, i));

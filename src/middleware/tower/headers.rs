@@ -94,7 +94,7 @@ impl Headers {
     /// What is told of a request that passed, or that was `refused` and passes after so long.
     pub(super) fn told(
         &self,
-        known: &Arc<OfRules>,
+        known: Arc<OfRules>,
         standings: Option<&Standings>,
         refused: Option<Option<Span>>,
     ) -> Told {
@@ -103,7 +103,7 @@ impl Headers {
         let standings = standings.filter(|_| is_wanted);
         let left = |standing: Standing<'_>| Left::of(&standing, retry);
         Told {
-            known: Arc::clone(known),
+            known,
             retry_after: retry.filter(|_| self.retry_after).map(up),
             x_retry_after: retry.filter(|_| self.x_retry_after).map(up),
             least: standings.filter(|_| self.x_ratelimit).and_then(Standings::least).map(left),
@@ -197,10 +197,25 @@ pub(super) fn write(line: &mut Line, number: u64) {
     line.extend_from_slice(digits.get(from..).unwrap_or_default());
 }
 
+/// The digits of the numbers below a thousand, so that a header of one takes no memory.
+static DIGITS: [[u8; 3]; 1000] = {
+    let (mut all, mut number) = ([[0; 3]; 1000], 0);
+    while number < all.len() {
+        all[number] = [
+            b'0' + (number / 100) as u8,
+            b'0' + (number / 10 % 10) as u8,
+            b'0' + (number % 10) as u8,
+        ];
+        number += 1;
+    }
+    all
+};
+
 fn number(number: u64) -> HeaderValue {
-    let mut line = Line::new();
-    write(&mut line, number);
-    HeaderValue::from_bytes(&line).unwrap_or_else(|_| number.into())
+    let digits = usize::try_from(number).ok().and_then(|number| DIGITS.get(number));
+    let zeros = usize::from(number < 100) + usize::from(number < 10);
+    let digits = digits.and_then(|digits| str::from_utf8(digits.get(zeros..)?).ok());
+    digits.map_or_else(|| number.into(), HeaderValue::from_static)
 }
 
 /// Two lists as one.

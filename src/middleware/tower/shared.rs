@@ -138,16 +138,16 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         if let Some(fault) = fault {
             self.fault(fault, event.time);
         }
-        let told = |refused| headers.told(&known, standings.as_ref(), refused);
+        let told = |known, refused| headers.told(known, standings.as_ref(), refused);
         let retry = match ruling.decision() {
             Decision::Allowed { wait } if wait == Span::ZERO => {
                 meters.count(Fate::Allowed);
-                return Judged::Passes(told(None));
+                return Judged::Passes(told(known, None));
             }
             Decision::Allowed { wait } => {
                 if let Some(seat) = self.room.enter(meters.waiting()) {
                     meters.count(Fate::Delayed);
-                    return Judged::Waits { wait, seat, told: told(None) };
+                    return Judged::Waits { wait, seat, told: told(known, None) };
                 }
                 Some(Retry::After(wait))
             }
@@ -160,7 +160,8 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             report::refused(event, &refused, passed_over);
         }
         let mut response = self.answer.answer(&refused);
-        told(Some(refused.retry_after())).put(response.headers_mut());
+        let retry = refused.retry_after();
+        told(known, Some(retry)).put(response.headers_mut());
         Judged::Refused(response)
     }
 
