@@ -1,8 +1,8 @@
 //! Addresses of clients, each in one form, in logs and in requests.
 //!
-//! IPv6 writes one address in many ways, an IPv4 address may be mapped into it, and who has one
-//! IPv6 address has at least a /64 of them (RFC 6177, RFC 4941). So a limit for each address would
-//! be a limit for none. Here the mapped ones become IPv4 first, and the others are grouped:
+//! An IPv6 address can be written in many ways, and may contain a mapped IPv4 address. A client with
+//! one IPv6 address usually has a whole /64 (RFC 6177, RFC 4941), so a limit for each address would
+//! limit nobody. Here mapped addresses become IPv4 first, and the others are grouped:
 //!
 //! | read | taken as |
 //! |---|---|
@@ -10,15 +10,15 @@
 //! | `::ffff:192.0.2.7`, `[::ffff:c000:207]:443` | `192.0.2.7` |
 //! | `2001:DB8:0:1:aaaa::1`, `[2001:db8:0:1::2]:443` | `2001:db8:0:1::/64` |
 //! | `2001:db8::1`, with a prefix of 128 | `2001:db8::1` |
-//! | `mail.example.org` and whatever else is no address | as it is |
+//! | `mail.example.org` and anything else that is no address | unchanged |
 
 use core::fmt::{self, Write};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The prefix in bits by which IPv6 addresses are grouped, unless another is said.
+/// The default prefix in bits by which IPv6 addresses are grouped.
 pub const IPV6_PREFIX: u8 = 64;
 
-/// The address that `text` is; also with a port, in brackets, or with a zone (`%eth0`).
+/// Reads an address, also with a port, in brackets, or with a zone (`%eth0`).
 pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     let begin = text.bytes().next()?;
     if !(begin.is_ascii_hexdigit() || matches!(begin, b':' | b'[')) {
@@ -34,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     }
     match text.split_once(':') {
         None => text.parse().ok().map(IpAddr::V4),
-        // Of an IPv6 address the first colon is followed by another one.
+        // An IPv6 address has more than one colon.
         Some((ip, port)) if !port.contains(':') => {
             let is_port = port.bytes().all(|b| b.is_ascii_digit()) && port.len() < 6;
             ip.parse().ok().map(IpAddr::V4).filter(|_| is_port)
@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// An address that was made, in place of the text that was read.
+/// The text of an address in its common form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made {
     // The longest is 2001:0db8:... with eight groups of four and a prefix, 43 bytes.
@@ -52,11 +52,11 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// The form of an address; an IPv4 address that is mapped into IPv6 is to be IPv4 by now, as
-    /// [`parse`] has it.
+    /// The common form of an address. A mapped IPv4 address must be IPv4 already, as [`parse`] returns
+    /// it.
     pub(crate) fn of(address: IpAddr, prefix: u8) -> Self {
         let mut made = Made { bytes: [0; 48], length: 0 };
-        // It has room for every address.
+        // Every address fits.
         let _ = match address {
             IpAddr::V6(v6) if prefix < 128 => {
                 let bits = v6.to_bits();
@@ -72,7 +72,7 @@ impl Made {
         made
     }
 
-    /// An IPv4 address, by hand: it is a fifth of the time.
+    /// Writes an IPv4 address in a fifth of the time that std takes.
     fn write_v4(&mut self, v4: Ipv4Addr) -> fmt::Result {
         for (i, byte) in v4.octets().into_iter().enumerate() {
             let digits = [byte / 100, byte / 10 % 10, byte % 10].map(|digit| b'0' + digit);
@@ -85,8 +85,8 @@ impl Made {
         Ok(())
     }
 
-    /// An IPv6 address of which the second half is zero, by hand: it is a fifth of the time. The
-    /// zeros at the end are the longest row of them, and so the one that `::` stands for (RFC 5952).
+    /// Writes an IPv6 address whose second half is zero, in a fifth of the time that std takes. The
+    /// zeros at the end are the longest run, so `::` stands for them (RFC 5952).
     fn write_network(&mut self, bits: u128, prefix: u8) -> fmt::Result {
         let groups = Ipv6Addr::from_bits(bits).segments();
         let end = groups.iter().rposition(|group| *group != 0).map_or(0, |last| last + 1);

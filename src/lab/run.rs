@@ -10,6 +10,7 @@
 pub mod commands;
 mod escape;
 mod experiment;
+pub(crate) mod lenient;
 pub mod link;
 pub mod pace;
 mod settings;
@@ -18,14 +19,17 @@ mod source;
 pub use commands::Command;
 pub use experiment::Experiment;
 pub use link::Link;
-pub use settings::{Named, RunSettings};
+pub use settings::{MOST_SPEED, Named, RunSettings};
 pub use source::{Arrival, Source};
 
-pub(crate) use settings::{decimal, on_off, span, switch};
+pub(crate) use settings::{decimal, on_off, span, switch, whole};
 
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use commands::{Recording, Step};
+
+/// A run is done again for as much work as in so many frames: some tenths of a second.
+const AGAIN: usize = 12;
 
 /// A run of an experiment.
 #[derive(Clone, Debug)]
@@ -94,11 +98,18 @@ impl<E: Experiment> Run<E> {
         let _ = self.apply(Command::Events(1));
     }
 
-    /// Gives a setting another value, now.
+    /// Gives a setting another value, now. One of [`Named::FROM_START`] has it from the start of the
+    /// run, unless too much happened since to do it all again: then it has it from now on.
     ///
     /// # Errors
     /// As for [`Named::set`]; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        if E::Settings::FROM_START.contains(&name)
+            && let Some(run) = self.with_from_start(name, value)?
+        {
+            *self = run;
+            return Ok(());
+        }
         self.apply(Command::Set { name: name.to_owned(), value: value.to_owned() })
     }
 
@@ -135,6 +146,44 @@ impl<E: Experiment> Run<E> {
             let _ = settings.set(name, &self.settings.get(name));
         }
         Link { settings, commands, at: self.now, ..Link::default() }
+    }
+
+    /// This run, up to now, as it would be if `name` had always had that value; `None` if that is too
+    /// much work, or the commands of the run would not be possible then.
+    fn with_from_start(&self, name: &str, value: &str) -> Result<Option<Self>, ParseError> {
+        let mut wanted = self.settings.clone();
+        wanted.set(name, value)?;
+        let mut first = wanted.clone();
+        let stays = |name: &str| {
+            E::Settings::FROM_START.contains(&name) || E::Settings::VIEW.contains(&name)
+        };
+        for name in E::Settings::NAMES.iter().filter(|name| !stays(name)) {
+            if first.set(name, &self.first.get(name)).is_err() {
+                return Ok(None);
+            }
+        }
+        let Some(recording) = self.recording.without(E::Settings::FROM_START) else {
+            return Ok(None);
+        };
+        let mut run = Self::new(first)?;
+        run.recording = recording;
+        run.advance(self.now, AGAIN * E::PER_FRAME);
+        let same = run.now == self.now && run.settings == wanted;
+        Ok(same.then_some(run))
+    }
+
+    /// Whether what happens is written down: events or commands of a link, at times of their own.
+    pub fn is_scripted(&self) -> bool {
+        self.recording.is_scripted() || self.settings.is_scripted()
+    }
+
+    /// The same run, replayed from its start with what is [seen](Named::VIEW) of it now; `None` where
+    /// too much was done, or it is more work than `most` events.
+    pub fn again(&self, most: usize) -> Option<Self> {
+        let link = self.link();
+        let mut run = Self::open(&link).ok().filter(|_| link.is_replay())?;
+        run.advance(link.at, most);
+        (run.now == self.now).then_some(run)
     }
 
     /// How many events and columns come in a second of the run, in the mean.

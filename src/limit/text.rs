@@ -1,4 +1,4 @@
-//! Reading the text forms of the limiters. Writing them is each limiter's own.
+//! Reads the text forms of the limiters. Each limiter's `Display` writes its own.
 
 use super::adaptive::Adaptive;
 use super::any::AnyLimiter;
@@ -22,17 +22,17 @@ use crate::time::Span;
 /// The text form of one limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// The word that it begins with.
+    /// The first word.
     pub name: &'static str,
-    /// What may follow, with what may be left out in brackets.
+    /// The words after it; those in brackets are optional.
     pub words: &'static str,
-    /// An example, which can be read.
+    /// An example that can be read.
     pub example: &'static str,
-    /// What lets an event pass, and what is taken for a word that is left out.
+    /// When an event passes, and the defaults of the optional words.
     pub about: &'static str,
 }
 
-/// Every text form. The words after the rate come in any order.
+/// Every text form. The words after the rate may come in any order.
 pub const FORMS: &[Form] = &[
     Form {
         name: "exim",
@@ -114,7 +114,7 @@ pub const FORMS: &[Form] = &[
     },
 ];
 
-/// Reads a limiter. One that names no rate has the rate `default`, where there is one.
+/// Reads a limiter. A limiter without a rate gets the rate `default`, if there is one.
 pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, ParseError> {
     let mut words = Words::new(text);
     let Some(name) = words.next() else {
@@ -144,23 +144,23 @@ fn help(name: &str) -> String {
     }
 }
 
-/// The words of one limiter, and which of them its numbers came from.
+/// The words of one limiter, and the words that its numbers were read from.
 struct Reader<'a> {
     words: Words<'a>,
-    /// The rate of one that names none.
+    /// The rate of a limiter that names none.
     default: Option<Rate>,
-    /// The word that the rate came from; the name, where it is the default.
+    /// The word of the rate; the name of the limiter if the rate is the default.
     rate: Word<'a>,
     values: Vec<(&'static str, Word<'a>)>,
 }
 
-/// The outer error is one of spelling. The inner one is a number that is out of range, for which
-/// the word that it came from is still to be found.
+/// The outer error is one of syntax. The inner error is a number out of range; [`Reader::blame`]
+/// finds the word that it was read from.
 type Read = Result<Result<AnyLimiter, BadNumber>, ParseError>;
 
 impl<'a> Reader<'a> {
-    /// A rate without a name. As in Carlson's lists of limits, without a precision the window is a
-    /// fixed one.
+    /// A rate without a name. As in Carlson's lists of limits, it is a fixed window, or a sliding one
+    /// if a precision follows.
     fn bare(&mut self) -> Read {
         let limit = self.words.read(self.rate)?;
         Ok(match self.span("precision")? {
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The rate, which comes right after the name, or the default.
+    /// The rate right after the name, or the default.
     fn rate(&mut self, name: Word) -> Result<Rate, ParseError> {
         match (self.words.peek().filter(|word| word.text.contains('/')), self.default) {
             (None, Some(default)) => Ok(default),
@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
                 Haproxy::new(rate, counts).map(AnyLimiter::Haproxy)
             }
             "envoy" => {
-                // A count that is not whole is refused for itself.
+                // A count that is not a whole number is refused by `new`.
                 let burst = self.whole("burst")?.unwrap_or(rate.count() as u64);
                 Envoy::new(rate, burst).map(AnyLimiter::Envoy)
             }
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The day whose hours are told apart, where they are.
+    /// The day after `by hour`, if it is there.
     fn by_hour(&mut self) -> Result<Option<Result<Day, BadNumber>>, ParseError> {
         let Some(what) = self.words.option("by")? else { return Ok(None) };
         if what.text != "hour" {
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         Ok(Some(Day::new(length, ahead)))
     }
 
-    /// The value of an option, when it is there.
+    /// The value of an option, if it is there.
     fn value(&mut self, name: &'static str) -> Result<Option<Word<'a>>, ParseError> {
         let value = self.words.option(name)?;
         self.values.extend(value.map(|word| (name, word)));
@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
         number(word.text).map(Some).ok_or_else(|| self.words.wrong(word, help))
     }
 
-    /// A number of events as servers have it: whole, and left out rather than 0.
+    /// A number of events as servers write it: a whole number from 1.
     fn whole(&mut self, name: &'static str) -> Result<Option<u64>, ParseError> {
         let Some(word) = self.value(name)? else { return Ok(None) };
         let digits = word.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -297,20 +297,20 @@ impl<'a> Reader<'a> {
         number.map(Some).ok_or_else(|| self.words.wrong(word, help))
     }
 
-    /// The default unless it is said.
+    /// The mode, or the default.
     fn mode(&mut self) -> Mode {
         let word = self.words.flag(&["strict", "leaky", "readonly"]);
         word.and_then(|word| word.text.parse().ok()).unwrap_or_default()
     }
 
-    /// What is wrong with a number, at the word that it came from.
+    /// The error about a number, at the word that it was read from.
     fn blame(&self, error: BadNumber) -> ParseError {
         let named = self.values.iter().find(|(name, _)| error.what.ends_with(name));
         let word = named.map_or(self.rate, |(_, word)| *word);
         self.words.wrong(word, error.to_string())
     }
 
-    /// Nothing may be left over.
+    /// Refuses words that are left over.
     fn finish(&mut self, name: Word) -> Result<(), ParseError> {
         match self.words.next() {
             None => Ok(()),

@@ -1,15 +1,16 @@
-//! Which address of a list is the client's, where nobody said which proxies are to be trusted.
+//! Finds the client in a list of forwarded addresses when no trusted proxies are configured.
 
 use crate::address::parse;
 use core::net::IpAddr;
 
-/// Whether a text has dots and digits alone: an IPv4 address without a port has one spelling.
+/// Whether a text has dots and digits only. An IPv4 address without a port has one spelling.
 #[inline]
 pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
-/// Whether an address says nothing about who sent a request: that of a proxy of one's own.
+/// Whether an address is internal, such as that of a proxy in front of the server, and so says
+/// nothing about who sent a request.
 fn is_internal(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -24,9 +25,9 @@ fn is_internal(address: IpAddr) -> bool {
     }
 }
 
-/// The client that a list of X-Forwarded-For names: the last address that is not of a private
-/// network, as whatever stands before it may have been sent by anybody. Where all are private, the
-/// first of them: a client inside.
+/// The client in an X-Forwarded-For list: the last address that is not of a private network, since
+/// anybody can send the part before it. If all addresses are private, the first of them, a client
+/// inside the network.
 pub(super) fn forwarded(list: &str) -> Option<&str> {
     let each = || list.split(',').map(str::trim).filter(|text| parse(text).is_some());
     each().rev().find(|text| parse(text).is_some_and(|a| !is_internal(a))).or_else(|| each().next())

@@ -1,29 +1,22 @@
-//! A log that is read from its source by whoever asks for the next piece.
+//! A log that reads the next piece from its source on request.
 
-use super::format::{Shape, Unknown, recognize};
+use super::format::{Shape, Unknown};
 use super::options::Options;
+use super::pieces::Pieces;
 use super::reader::{Counts, Reader, Unread};
 use super::record::Record;
 use crate::text::ParseError;
 use core::fmt;
 use std::io::{self, Read};
 
-/// How much is read at once. It fits into a processor's second cache, with the lines looked at in it.
-const PIECE: usize = 1 << 17;
-
-/// A log, recognized and being read.
+/// A log whose format was recognized.
 #[derive(Debug)]
 pub struct Log<R> {
-    input: R,
-    shape: Shape,
+    pieces: Pieces<R>,
     reader: Reader,
-    /// The piece that was read last; before the first one, what the log was recognized by.
+    /// The piece that was read last.
     piece: Vec<u8>,
-    length: usize,
-    bytes: u64,
-    /// The input has ended.
-    ended: bool,
-    /// Nothing more comes.
+    /// Whether nothing more comes.
     finished: bool,
 }
 
@@ -31,61 +24,42 @@ impl<R: Read> Log<R> {
     /// Reads as much of `input` as it takes to recognize its format.
     ///
     /// # Errors
-    /// When it is empty or no log that is known, the options do not fit it, or the input fails.
-    pub fn open(mut input: R, options: &Options) -> Result<Self, Error> {
-        let mut piece = vec![0; PIECE];
-        let (mut length, mut ended) = (0, false);
-        let shape = loop {
-            let head = piece.get(..length).unwrap_or_default();
-            if let Some(shape) = recognize(head, ended, options)? {
-                break shape;
-            }
-            let read = read(&mut input, piece.get_mut(length..).unwrap_or_default());
-            let read = read.map_err(|error| Error::Input { line: 0, error })?;
-            (length, ended) = (length + read, read == 0);
-        };
-        let reader = Reader::new(&shape, options)?;
-        Ok(Log { input, shape, reader, piece, length, bytes: 0, ended, finished: false })
+    /// When the input is empty or has no known format, the options do not fit it, or the input fails.
+    pub fn open(input: R, options: &Options) -> Result<Self, Error> {
+        let pieces = Pieces::open(input, options)?;
+        let reader = Reader::new(pieces.shape(), options)?;
+        Ok(Log { pieces, reader, piece: Vec::new(), finished: false })
     }
 
-    /// Reads the next piece and hands out its events; `false` when there is no more.
+    /// Reads the next piece and hands out its events; `false` at the end of the log.
     ///
     /// # Errors
-    /// When the input fails or ends where it should not, or when a line can't be read and the log
-    /// is read strictly. Then nothing more comes.
+    /// When the input fails or is cut off, or when a line cannot be read and the log is read
+    /// strictly. Then nothing more comes.
     pub fn read(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<bool, Error> {
         if self.finished {
             return Ok(false);
         }
-        if self.length == 0 && !self.ended {
-            match read(&mut self.input, &mut self.piece) {
-                Ok(length) => (self.length, self.ended) = (length, length == 0),
-                Err(error) => {
-                    self.finished = true;
-                    return Err(Error::Input { line: self.reader.counts().lines, error });
-                }
-            }
+        self.finished = true;
+        let line = self.reader.counts().lines;
+        let more =
+            self.pieces.next(&mut self.piece).map_err(|error| Error::Input { line, error })?;
+        match more {
+            true => self.reader.feed(&self.piece, on_event)?,
+            false => self.reader.finish(on_event)?,
         }
-        let piece = self.piece.get(..self.length).unwrap_or_default();
-        (self.finished, self.length) = (piece.is_empty(), 0);
-        self.bytes += piece.len() as u64;
-        let told = match piece {
-            [] => self.reader.finish(on_event),
-            piece => self.reader.feed(piece, on_event),
-        };
-        self.finished |= told.is_err();
-        told?;
-        Ok(!self.finished)
+        self.finished = !more;
+        Ok(more)
     }
 
-    /// From here on, a line that can't be read is an error, and not only counted.
+    /// Makes every later line that cannot be read an error, instead of only counting it.
     pub fn be_strict(&mut self) {
         self.reader.be_strict();
     }
 
-    /// The format, and what the first lines told about it.
+    /// The format, and what the first lines say about it.
     pub fn shape(&self) -> &Shape {
-        &self.shape
+        self.pieces.shape()
     }
 
     /// What became of the lines so far.
@@ -93,37 +67,27 @@ impl<R: Read> Log<R> {
         self.reader.counts()
     }
 
-    /// How many bytes of the log have been read, as they are when unpacked.
+    /// How many bytes of the log have been read, counted after unpacking.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.pieces.bytes()
     }
 }
 
-/// Reads once, and again where that was interrupted.
-fn read(input: &mut impl Read, piece: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match input.read(piece) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
-    }
-}
-
-/// Why a log can't be read, or not to its end.
+/// Why a log cannot be read, or not to its end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// It is none that is known.
+    /// Its format is unknown.
     Unknown(Unknown),
-    /// What was said about it does not fit it.
+    /// The options do not fit it.
     Options(ParseError),
-    /// A line can't be read, and the log is read strictly.
+    /// A line cannot be read, and the log is read strictly.
     Unread(Unread),
     /// The input failed.
     Input {
-        /// How many lines came before.
+        /// How many lines were read before.
         line: u64,
-        /// How it failed.
+        /// The error of the input.
         error: io::Error,
     },
 }

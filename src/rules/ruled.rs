@@ -1,4 +1,4 @@
-//! Rules at work: events in, rulings out, and what is remembered of each key.
+//! Rules with their states: events in, rulings out.
 
 use super::ruling::{Answer, Answers, Ruling};
 use super::{Answered, Details, Load, Rule, Rules, Standings};
@@ -15,15 +15,15 @@ use arc_swap::{ArcSwap, Guard};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Rules, and the states of the keys of each of their limits. It is shared between threads as it
-/// is: every method takes `&self`.
+/// Rules, and the states of the keys of each of their limits. Threads can share it: every method
+/// takes `&self`.
 #[derive(Debug)]
 pub struct Ruled {
     pub(super) current: ArcSwap<Generation>,
     /// One reload at a time, so that none is lost.
     pub(super) reloading: Mutex<()>,
     capacity: usize,
-    /// The bits of the load in percent; not a number where nobody told it.
+    /// The bits of the load in percent; NaN if the load is unknown.
     load: AtomicU64,
 }
 
@@ -31,7 +31,7 @@ pub struct Ruled {
 #[derive(Debug)]
 pub(super) struct Generation {
     pub(super) rules: Arc<Rules>,
-    /// Of each rule, in their order, the states of each of its limits.
+    /// The states of each limit of each rule, in the order of the rules.
     pub(super) homes: Vec<Vec<Home>>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Generation {
 #[derive(Clone, Debug)]
 pub(super) struct Home {
     pub(super) own: Arc<Store>,
-    /// Those of the same limit when it is stretched.
+    /// The states of the same limit when stretched.
     pub(super) stretched: Option<Arc<Store>>,
 }
 
@@ -74,19 +74,19 @@ impl Ruled {
         Arc::clone(&self.current.load().rules)
     }
 
-    /// The most keys that are remembered of each limit.
+    /// The most keys that can be remembered for each limit.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Tells how busy the service is, on which elastic rules depend; `None` where that is not known.
-    /// Then, as at the beginning, they are hard.
+    /// Sets the load of the service, on which elastic rules depend. With `None`, as at the beginning,
+    /// the load is unknown and elastic rules are hard.
     pub fn set_load(&self, load: Option<Load>) {
         let percent = load.map_or(f64::NAN, Load::percent);
         self.load.store(percent.to_bits(), Ordering::Relaxed);
     }
 
-    /// How busy the service is, as it told last.
+    /// The load that was set last.
     pub fn load(&self) -> Option<Load> {
         Load::from_percent(f64::from_bits(self.load.load(Ordering::Relaxed))).ok()
     }
@@ -121,12 +121,12 @@ impl Ruled {
         retry_after(&asked, &hold(&asked, event), event.time)
     }
 
-    /// Frees the memory of what logs and windows no longer count at `now`; decisions stay the same.
+    /// Frees the entries that logs and windows no longer count at `now`. Decisions stay the same.
     pub fn forget(&self, now: Time) {
         self.current.load().stores().for_each(|store| store.forget(now));
     }
 
-    /// How many keys are remembered, of all limits.
+    /// How many keys are remembered, over all limits.
     pub fn len(&self) -> usize {
         self.current.load().stores().map(|store| store.len()).sum()
     }

@@ -1,4 +1,4 @@
-//! What rules make of an event.
+//! Rulings: the answers of rules to an event.
 
 use super::{Rule, Rules};
 use crate::event::Event;
@@ -9,14 +9,14 @@ use core::fmt;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// The answer to one event, and what each rule that applies says of it.
+/// The answer to one event, with the answer of each rule that applies.
 #[derive(Clone, Debug)]
 #[must_use = "an event may pass only if it was allowed"]
 pub struct Ruling {
     rules: Arc<Rules>,
     answers: Answers,
-    /// Whether the event may pass, and the place in `answers` of the one that decided. None, where
-    /// no rule could refuse it.
+    /// Whether the event may pass, and the index in `answers` of the one that decided; `None` if no
+    /// rule could refuse it.
     decided: Option<(Decision, usize)>,
 }
 
@@ -91,9 +91,9 @@ impl Ruling {
         matches!(self.decision(), Decision::Allowed { .. })
     }
 
-    /// The limit that decided: of those that refuse, or else of all, the one whose level is the
-    /// highest in terms of its limit. None where no rule could refuse the event: nothing applies,
-    /// or only what is unlimited or a shadow.
+    /// The limit that decided. Of the limits that refuse, or of all if none does, it is the one with
+    /// the highest ratio of level to limit. `None` if no rule could refuse the event: no rule
+    /// applies, or only rules that are unlimited or shadows.
     pub fn decided_by(&self) -> Option<Opinion<'_>> {
         let (_, by) = self.decided?;
         self.opinion(self.answers.get(by)?)
@@ -104,12 +104,13 @@ impl Ruling {
         self.is_allowed() && self.answers.iter().any(|answer| answer.exceeds && !answer.is_shadow)
     }
 
-    /// What each limit of each rule that applies says, in the order of the file, shadows among them.
+    /// The opinion of each limit of each rule that applies, in the order of the file, including
+    /// shadows.
     pub fn opinions(&self) -> impl Iterator<Item = Opinion<'_>> {
         self.answers.iter().filter_map(|answer| self.opinion(answer))
     }
 
-    /// What shadows would have refused, while all others let it pass.
+    /// The opinions of shadows that would refuse the event, if all other rules let it pass.
     pub fn shadow_refusals(&self) -> impl Iterator<Item = Opinion<'_>> {
         let refuse =
             |opinion: &Opinion<'_>| opinion.rule.is_shadow() && !opinion.outcome.is_allowed();

@@ -1,4 +1,4 @@
-//! How a sender stands with the limits that apply to it: what headers tell a client.
+//! How much the limits that apply to a sender still admit, as headers tell a client.
 
 use super::ruled::{Asked, Ruled, hold};
 use super::{Place, Rule, Rules};

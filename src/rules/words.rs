@@ -1,14 +1,13 @@
-//! What a rule means, in words.
+//! Rules explained in words.
 
 use super::value::{Step, Value};
 use super::{OnStoreFailure, Rule, Rules, Throttle};
 use crate::limit::Limiter;
 use crate::policy::{Limit, Per};
-use crate::text::Decimal;
 use crate::time::Span;
 use core::fmt;
 
-/// The spans for which it is said how much passes.
+/// The spans for which the text says how much passes.
 const SPANS: [(&str, Span); 5] = [
     ("at once", Span::micros(1)),
     ("in any second", Span::seconds(1)),
@@ -17,7 +16,7 @@ const SPANS: [(&str, Span); 5] = [
     ("in any day", Span::hours(24)),
 ];
 
-/// How many descriptors are told that are chosen before another one.
+/// The most descriptors that are listed as chosen before another one.
 const SHOWN: usize = 5;
 
 /// Every rule in words, with the line in which it begins.
@@ -34,7 +33,7 @@ impl fmt::Display for Rules {
 }
 
 impl Rules {
-    /// Which events a rule is for.
+    /// Writes which events a rule is for.
     fn write_events(&self, rule: &Rule, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match rule.path.as_slice() {
             [] => f.write_str("  for all events")?,
@@ -67,7 +66,7 @@ impl Rules {
             Value::Like(wildcard) => write!(f, "{key} like {:?}", wildcard.as_str())?,
             Value::Any => write!(f, "any {key}")?,
         }
-        // The other descriptors of the list that are chosen before it for a value.
+        // The other descriptors of the list that are chosen before it for some values.
         let mut nearer: Vec<&Step> = Vec::new();
         let mut is_behind = false;
         for other in &self.rules {
@@ -92,8 +91,8 @@ impl Rules {
     }
 }
 
-/// Whether `a` is chosen before `b` for values that both admit; `is_behind` says that it comes after
-/// `b` in the file. Of wildcards that admit some values together, only one within the other is told.
+/// Whether `a` is chosen before `b` for values that both match; `is_behind` says that `a` comes after
+/// `b` in the file. Two wildcards are only compared if one matches everything that the other does.
 fn is_nearer(a: &Value, b: &Value, is_behind: bool) -> bool {
     match (a, b) {
         (Value::Is(text), Value::Like(like)) => like.matches(text),
@@ -104,7 +103,7 @@ fn is_nearer(a: &Value, b: &Value, is_behind: bool) -> bool {
 }
 
 impl Rule {
-    /// What it does with its events.
+    /// Writes what it does with its events.
     fn write_words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.limits().is_empty() {
             writeln!(f, "  not limited")?;
@@ -115,13 +114,12 @@ impl Rule {
         match self.throttle() {
             Throttle::Hard => {}
             Throttle::Soft { percent } => {
-                writeln!(f, "  softly: {} % more pass, and the ruling says so", Decimal(percent))?;
+                writeln!(f, "  softly: {percent} % more pass, and the ruling says so")?;
             }
             Throttle::Elastic { factor, below } => {
                 writeln!(
                     f,
-                    "  elastic: up to {} times as much while the load is below {below}",
-                    Decimal(factor)
+                    "  elastic: up to {factor} times as much while the load is below {below}"
                 )?;
             }
         }
@@ -129,7 +127,7 @@ impl Rule {
             writeln!(f, "    then {limit}: {}", self.most(limit))?;
         }
         if let Some(cost) = self.cost() {
-            writeln!(f, "  each event costs {} here", Decimal(cost))?;
+            writeln!(f, "  each event costs {cost} here")?;
         }
         if self.is_shadow() {
             writeln!(f, "  a shadow: it decides and counts, and refuses nothing")?;
@@ -150,10 +148,10 @@ impl Rule {
     }
 }
 
-/// For whom, and how many events pass at most.
+/// For whom a limit is, and how many events pass at most.
 struct Most<'a> {
     limit: &'a Limit,
-    /// What each of them costs.
+    /// The cost of each event.
     cost: f64,
 }
 
@@ -171,7 +169,7 @@ impl fmt::Display for Most<'_> {
         }
         f.write_str("at most ")?;
         for (i, (when, most)) in most.iter().enumerate() {
-            write!(f, "{}{} {when}", if i == 0 { "" } else { ", " }, Decimal(*most))?;
+            write!(f, "{}{} {when}", if i == 0 { "" } else { ", " }, most)?;
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! The time base of a picture: where instants are, the scale that says so, and the stretches that
 //! nobody saw.
 
-use super::label::label;
+use super::label::{SMALL, TAG, label, tag, width};
 use crate::lab::run::pace::Gap;
-use crate::plot::axis;
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Rect};
+use crate::plot::axis::{self, Tick};
+use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::{Span, Time};
 
 /// Below this width of the canvas, in CSS pixels, margins shrink.
@@ -42,13 +42,20 @@ pub(super) struct Timebase {
     left: f64,
     right: f64,
     window: Span,
+    /// Whether it counts from the start of the run, and not back from the right edge.
+    own: bool,
 }
 
 impl Timebase {
     /// `window` up to the instant `to`, between the CSS pixels `left` and `right`.
     pub(super) fn new([left, right]: [f64; 2], to: Time, window: Span) -> Self {
         let pace = (right - left) / window.secs();
-        Timebase { from: to.before(window), to, pace, left, right, window }
+        Timebase { from: to.before(window), to, pace, left, right, window, own: false }
+    }
+
+    /// The same, in the run's own time if that is wanted.
+    pub(super) fn in_own_time(self, own: bool) -> Self {
+        Timebase { own, ..self }
     }
 
     /// Where an instant is.
@@ -66,22 +73,70 @@ impl Timebase {
     /// The labels of the scale around the height `y`; returns where its grid lines are.
     pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64) -> Vec<f64> {
         let columns = ((self.right - self.left) / COLUMN).max(2.0) as usize;
-        let mut lines = Vec::with_capacity(columns);
-        for tick in axis::time_ticks(self.window.secs(), columns) {
-            let x = self.right - tick.value * self.pace;
-            lines.push(x);
-            // A label centred on either edge would leave the picture or meet the scale.
-            if x - self.left > 24.0 && self.right - x > 24.0 {
-                marks.push(label(x, y, &tick.label, Anchor::Middle, Baseline::Middle));
-            }
+        // A label centred on either edge would leave the picture or meet the scale.
+        let has_label = |x: f64| x - self.left > 24.0 && self.right - x > 24.0;
+        let labels = |ticks: &Vec<(f64, String)>| ticks.iter().filter(|t| has_label(t.0)).count();
+        // One label is no scale: a smaller step has more.
+        let enough = (columns..=4 * columns).map(|n| self.ticks(n)).find(|ticks| labels(ticks) > 1);
+        let ticks = enough.unwrap_or_else(|| self.ticks(columns));
+        for (x, text) in ticks.iter().filter(|(x, _)| has_label(*x)) {
+            marks.push(label(*x, y, text, Anchor::Middle, Baseline::Middle));
         }
-        lines
+        ticks.into_iter().map(|(x, _)| x).collect()
+    }
+
+    /// Where the ticks of at most so many intervals are, and how they are written.
+    fn ticks(&self, about: usize) -> Vec<(f64, String)> {
+        let seconds = self.to.as_secs();
+        if self.own {
+            let ticks = axis::run_ticks(seconds - self.window.secs(), seconds, about);
+            let place = |tick: Tick| (self.right + (tick.value - seconds) * self.pace, tick.label);
+            return ticks.into_iter().map(place).collect();
+        }
+        let ticks = axis::time_ticks(self.window.secs(), about);
+        ticks.into_iter().map(|tick| (self.right - tick.value * self.pace, tick.label)).collect()
     }
 
     /// What the right edge is: now, or a time of the run.
     pub(super) fn end(&self, marks: &mut Vec<Mark>, y: f64, live: bool) {
-        let right = if live { "now".to_owned() } else { clock(self.to) };
+        let right = match (self.own, live) {
+            (true, _) => self.when(self.to, self.to),
+            (false, true) => "now".to_owned(),
+            (false, false) => clock(self.to),
+        };
         marks.push(label(self.right, y, &right, Anchor::Middle, Baseline::Middle));
+    }
+
+    /// When something was, as seen at `now`: at a time of the run, or so long ago.
+    pub(super) fn when(&self, at: Time, now: Time) -> String {
+        match self.own {
+            true => format!("at {}", axis::instant(at.as_secs())),
+            false => format!("{} ago", axis::seconds(now.since(at).max(0.0))),
+        }
+    }
+
+    /// A flag at each of some instants, through the plots, and its time around the height `y`.
+    pub(super) fn flags(&self, marks: &mut Vec<Mark>, flags: &[Time], plots: &[Rect], y: f64) {
+        const SIZE: f64 = 8.0;
+        let (mut lines, mut taken) = (Vec::new(), f64::NEG_INFINITY);
+        for &at in flags.iter().filter(|&&at| at >= self.from && at <= self.to) {
+            let x = self.x(at);
+            lines.extend(plots.iter().map(|p| (Point::new(x, p.y), Point::new(x, p.bottom()))));
+            if let Some(Rect { y, .. }) = plots.first() {
+                let at = |across: f64, up: f64| Point::new(x + across, y - up);
+                let points = vec![at(0.0, 0.0), at(0.0, SIZE), at(SIZE, SIZE / 2.0)];
+                marks.push(Mark::Area { points, fill: Fill::new(Ink::Crosshair, 1.0) });
+            }
+            let text = axis::instant(at.as_secs());
+            let wide = width(&text, SMALL) + 6.0;
+            // Beside the one before it where they would meet.
+            let left = (x - wide / 2.0).max(taken);
+            let rect = Rect { x: left, y, width: wide, height: TAG };
+            make_room(marks, rect);
+            tag(marks, rect, text, Ink::Crosshair, SMALL);
+            taken = rect.right() + 1.0;
+        }
+        marks.push(Mark::Segments { pairs: lines, stroke: Stroke::dashed(Ink::Crosshair, 1.0) });
     }
 
     /// Shades what nobody saw on a plot between the edges; `why` says so where there is room.
@@ -103,6 +158,17 @@ impl Timebase {
             }
         }
     }
+}
+
+/// Takes away the labels around the height of a tag that it would touch.
+pub(super) fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
+    marks.retain(|mark| match mark {
+        Mark::Text(text) if text.at.y == tag.y && text.ink == Ink::Muted => {
+            let apart = (text.at.x - tag.x - tag.width / 2.0).abs();
+            apart > (tag.width + width(&text.text, text.size)) / 2.0 + 4.0
+        }
+        _ => true,
+    });
 }
 
 /// The time of a run, as in `at 1m5s`.

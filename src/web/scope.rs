@@ -6,13 +6,13 @@ use super::texts::Texts;
 use super::view;
 use super::viewer::Seen;
 use crate::estimate::decay::decay;
-use crate::lab::run::RunSettings;
+use crate::lab::scope::models::Model;
 use crate::lab::scope::outlook::Fate;
 use crate::lab::scope::{Scope, Settings};
 use crate::outcome::Retry;
 use crate::plot::{Mark, axis};
-use crate::text::{Decimal, ParseError};
-use crate::time::Time;
+use crate::text::ParseError;
+use crate::time::{Span, Time};
 use crate::view::Hit;
 use crate::view::scope::{self, Viewport};
 
@@ -25,21 +25,23 @@ pub(super) struct View {
 impl View {
     pub(super) fn new() -> Result<Self, ParseError> {
         let scope = Scope::new(Settings::default())?;
-        Ok(View { top: Eased::new(scope::top(&scope, scope.now())), scope })
+        Ok(View { top: Eased::new(scope::top(&scope, scope.now(), Span::minutes(1))), scope })
     }
 
     fn viewport<'a>(&self, seen: &Seen<'a>) -> Viewport<'a> {
-        let Settings { run: RunSettings { window, .. }, exact, .. } = *self.scope.settings();
+        let exact = self.scope.settings().exact;
         Viewport {
             size: seen.size,
             right: seen.right,
             live: seen.live,
-            window,
+            window: seen.window,
             top: self.top.top,
             crosshair: seen.crosshair,
             on_limit: seen.on_limit,
             exact,
             gaps: seen.gaps,
+            own_time: seen.own_time,
+            flags: seen.flags,
         }
     }
 
@@ -58,6 +60,10 @@ impl view::View for View {
         &mut self.scope
     }
 
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        self.scope.show(name, value)
+    }
+
     fn oldest(&self) -> Time {
         self.scope.instrument().trace().oldest().unwrap_or(self.scope.now())
     }
@@ -66,7 +72,7 @@ impl view::View for View {
         // While the limit is dragged the scale stays, or the line would run away from the pointer.
         let target = match seen.holds_limit {
             true => self.top.top,
-            false => scope::top(&self.scope, seen.right),
+            false => scope::top(&self.scope, seen.right, seen.window),
         };
         self.top.follow(target, wall, still)
     }
@@ -89,7 +95,7 @@ impl view::View for View {
 
     fn drag(&mut self, seen: &Seen, y: f64) {
         let limit = scope::limit_at(&self.scope, &self.viewport(seen), y);
-        let _ = self.scope.set("limit", &Decimal(limit).to_string());
+        let _ = self.scope.set("limit", &limit.to_string());
     }
 
     fn say(&self, texts: &mut Texts) {
@@ -97,6 +103,7 @@ impl view::View for View {
         self.last_event(texts);
         self.this_moment(texts);
         self.outlook(texts);
+        self.models(texts);
     }
 
     fn summary(&self, seen: &Seen) -> String {
@@ -109,7 +116,7 @@ impl view::View for View {
             "Rate {} per {}, limit {}. {} allowed, {} refused.",
             axis::readout(instrument.rate_at(now)),
             instrument.period(),
-            Decimal(self.scope.settings().limit),
+            self.scope.settings().limit,
             instrument.allowed(),
             instrument.refused(),
         )
@@ -139,6 +146,7 @@ impl View {
         for (id, count) in [("allowed", instrument.allowed()), ("refused", instrument.refused())] {
             texts.show(id, axis::readout_count(count), count as f64);
         }
+        texts.say("exim", self.exim());
         match self.again() {
             Retry::After(wait) if wait.secs() == 0.0 => texts.show("again", "now", 0.0),
             Retry::After(wait) => {
@@ -148,12 +156,21 @@ impl View {
         }
     }
 
+    /// The limit as Exim's configuration has it.
+    fn exim(&self) -> String {
+        let Settings { limit, decay, mode, .. } = *self.scope.settings();
+        match decay.secs() == libm::floor(decay.secs()) {
+            true => format!("ratelimit = {limit} / {decay} / {mode}"),
+            false => "Exim’s periods are whole seconds".to_owned(),
+        }
+    }
+
     /// The verdict on the last event, and the formula behind it.
     fn last_event(&self, texts: &mut Texts) {
         let Some(event) = self.scope.instrument().last() else {
             return texts.say("verdict", "no event yet");
         };
-        let limit = Decimal(event.limiter.limit.count());
+        let limit = event.limiter.limit.count();
         let rate = axis::readout(event.outcome.level);
         let verdict = match (event.outcome.is_allowed(), event.limiter.measures_only()) {
             (false, _) => format!("✕ refused: rate {rate}, limit {limit}"),
@@ -188,6 +205,36 @@ impl View {
             ("m-slope", (rate - smoothed) / increase),
         ] {
             texts.say(id, axis::readout(value));
+        }
+    }
+
+    /// The thin lines: their values while they are drawn, and what each makes of even events.
+    fn models(&self, texts: &mut Texts) {
+        let settings = self.scope.settings();
+        for (id, said) in ["bucket", "mean", "recent"].into_iter().zip(scope::models(settings)) {
+            texts.say(format!("{id}-even"), said);
+        }
+        texts.say("mean-of", settings.last.to_string());
+        let period = settings.decay.secs();
+        let shown = scope::shown_models(&self.scope, self.scope.now());
+        for (id, small, model) in [
+            ("bucket-now", "bucket-full", Model::Bucket),
+            ("mean-now", "mean-second", Model::Mean),
+            ("recent-now", "recent-second", Model::Recent),
+        ] {
+            let Some((_, value)) = shown.iter().find(|(shown, _)| *shown == model) else {
+                // An empty readout is not seen.
+                texts.say(id, "");
+                continue;
+            };
+            texts.show(id, axis::readout(value * period), value * period);
+            texts.say(
+                small,
+                match model {
+                    Model::Bucket => format!("of {}", settings.limit),
+                    _ => axis::readout(*value) + "/s",
+                },
+            );
         }
     }
 

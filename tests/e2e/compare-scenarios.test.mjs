@@ -7,14 +7,15 @@ import { compareStopped, counts, rules, sent, tall } from './compare.mjs';
 // What each claims, of [allowed, refused] by rule. tests/scenarios.rs has the rest of the claims.
 const claims = {
   'A burst at the window’s edge': { sent: 20, lanes: { 'fixed-window': [20, 0], 'sliding-log': [10, 10] } },
+  'Token bucket against sliding window': { sent: 49, lanes: { 'token-bucket': [29, 20], 'sliding-window': [20, 29] } },
   'The relentless abuser': { sent: 299, lanes: { earrrl: [17, 282], 'exim strict': [11, 288] } },
   'The repentant abuser': { sent: 401, lanes: { 'earrrl 1/1s half-life 20s': [90, 311] } },
   'Steady, just under the limit': { sent: 113, lanes: { 'sliding-counter': [108, 5], 'sliding-log': [113, 0] } },
   'Many small bursts': { sent: 150, lanes: { 'sliding-log': [140, 10], 'exim strict': [133, 17] } },
-  'Slow start, then spam at night': {
+  'Slow start, then spam': {
     sent: 285 + 299, lanes: { 'adaptive x3 decay 10s increase 2m floor 5 strict': [285 + 16, 299 - 16] },
   },
-  'Ten days, and spam in the last night': {
+  'Ten days: a slow start, then spam at night': {
     sent: 1713 + 98,
     lanes: {
       'adaptive x4 decay 2s increase 3m floor 6 by hour day 1m': [1811 - 46, 46],
@@ -33,8 +34,12 @@ pageTest('the scenarios', tall, async ({ page, open, test }) => {
   assert.deepEqual(listed, Object.keys(claims));
   for (const [name, claim] of Object.entries(claims)) {
     await test(name, async () => {
-      const link = page.getByRole('link', { name });
+      const link = page.getByRole('link', { name, exact: true });
       await link.click();
+      await page.clock.runFor(50);
+      assert.equal(await page.textContent('#story-name'), name);
+      assert((await page.textContent('#story-text')).length > 100);
+      await page.locator('#story-end').click();
       await page.clock.runFor(50);
       const hash = await link.evaluate(({ hash }) => decodeURIComponent(hash));
       assert.equal(await page.evaluate(() => decodeURIComponent(location.hash)), hash);
@@ -44,9 +49,9 @@ pageTest('the scenarios', tall, async ({ page, open, test }) => {
         assert.deepEqual(found[texts.indexOf(rule)], expected, rule);
       }
       for (const [passed, denied] of found) assert.equal(passed + denied, await sent(page));
-      assert.equal(await page.textContent('#note'), hash.endsWith('&paused') ? 'paused' : '');
-      const box = await page.locator('#graph').boundingBox();
-      assert(box.y > -box.height / 2, 'its picture is scrolled to');
+      assert.equal(await page.textContent('#note'), 'paused');
+      const [story, graph] = await Promise.all(['#story', '#graph'].map((it) => page.locator(it).boundingBox()));
+      assert(story.y >= 0 && story.y < 20 && graph.y >= story.y + story.height, 'its sentence and its picture are in sight');
     });
   }
 });

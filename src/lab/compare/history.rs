@@ -3,18 +3,18 @@
 //! As for the [trace](crate::lab::trace) of the scope, events are folded into columns as they arrive
 //! and a picture never walks them. But a limiter's level has no closed form that suits all of
 //! them, so it is sampled at the end of every column, and the columns are without gaps. Level k
-//! has columns of 2^(14+k) microseconds, from 16 ms to 2.1 s, and two of them are one of the next.
+//! has columns of 2^(14+k) microseconds, from 16 ms to 67 s, and two of them are one of the next.
 
 use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 
-/// Columns remembered at each level. Level 0 then reaches 33 s back and the last one 71 minutes.
+/// Columns remembered at each level. Level 0 then reaches 33 s back and the last one 38 hours.
 pub const COLUMNS: usize = 2048;
 
 /// The number of levels.
-pub const LEVELS: usize = 8;
+pub const LEVELS: usize = 13;
 
 /// log2 of the microseconds in a column of level 0.
 const FINEST: u32 = 14;
@@ -56,6 +56,10 @@ pub struct Column {
     pub passed: u64,
     /// Events sent since the start of the run, with those of this column.
     pub sent: u64,
+    /// From when on another event would have been allowed, as of the end of the column: the origin of
+    /// time if it was then, the last
+    /// instant means never. As long as the column is filling, it is what the column before it said.
+    pub again: Time,
 }
 
 /// A level, and the limit that it is held against.
@@ -120,7 +124,7 @@ impl History {
         History {
             begun: now,
             slot: slot(now, 0),
-            current: Column::quiet(level, 0, sent),
+            current: Column::quiet(level, 0, sent, now),
             scales: core::array::from_fn(|_| Scale::default()),
         }
     }
@@ -138,10 +142,12 @@ impl History {
         column.sent = sent;
     }
 
-    /// Completes the column that is filling, at the end of which the level is `end`.
-    pub(crate) fn close(&mut self, end: Level) {
+    /// Completes the column that is filling, at the end of which the level is `end`, and another
+    /// event would be allowed from `again` on.
+    pub(crate) fn close(&mut self, end: Level, again: Time) {
         self.current.include(end);
-        let next = Column::quiet(end, self.current.passed, self.current.sent);
+        self.current.again = again;
+        let next = Column::quiet(end, self.current.passed, self.current.sent, again);
         let mut complete = core::mem::replace(&mut self.current, next);
         for (k, scale) in self.scales.iter_mut().enumerate() {
             if let Some(mut earlier) = scale.filling.take() {
@@ -198,6 +204,11 @@ impl History {
         })
     }
 
+    /// Whether `at` lies in the column that is filling.
+    pub(crate) fn is_filling(&self, at: Time) -> bool {
+        slot(at, 0) == self.slot
+    }
+
     /// The instant from which everything is remembered, at the coarsest resolution.
     pub fn oldest(&self) -> Time {
         let k = LEVELS - 1;
@@ -230,7 +241,7 @@ impl History {
 }
 
 impl Column {
-    fn quiet(level: Level, passed: u64, sent: u64) -> Self {
+    fn quiet(level: Level, passed: u64, sent: u64, again: Time) -> Self {
         let Level { level, limit } = level;
         Column {
             low: level,
@@ -242,6 +253,7 @@ impl Column {
             judged: None,
             passed,
             sent,
+            again,
         }
     }
 

@@ -2,7 +2,7 @@
 
 pub use super::rule::Rule;
 
-use super::history::{History, Judged, Level, last_of_column};
+use super::history::{Column, History, Judged, Level, last_of_column};
 use super::rule::Sender;
 use crate::event::Event;
 use crate::limit::any::AnyLimiter;
@@ -61,7 +61,13 @@ impl Lane {
     pub(super) fn close(&mut self, last: Time) {
         debug_assert!(last == last_of_column(last));
         self.store.forget(last);
-        self.history.close(level(self.store.tightest(last)));
+        let again = match self.retry_after(last) {
+            // Since when, nobody asked.
+            Retry::After(Span::ZERO) => Time::ZERO,
+            Retry::After(wait) => last.after(wait),
+            Retry::Never => Time::LAST,
+        };
+        self.history.close(level(self.store.tightest(last)), again);
     }
 
     /// What is written in the lane.
@@ -109,6 +115,15 @@ impl Lane {
     pub fn retry_after(&self, now: Time) -> Retry {
         let fields = &Sender("");
         self.store.retry_after(&Event { time: now, cost: self.asked.0, fields })
+    }
+
+    /// What that was at the instant `at` in a column of the history, when it is `now` in the run.
+    pub fn retry_at(&self, column: &Column, at: Time, now: Time) -> Retry {
+        match column.again {
+            _ if self.history.is_filling(at) => self.retry_after(now),
+            Time::LAST => Retry::Never,
+            again => Retry::After(at.until(again)),
+        }
     }
 
     /// What the lane has shown.

@@ -2,12 +2,12 @@
 
 use super::rule::Rule;
 use super::script::Script;
-use crate::lab::run::{Named, RunSettings, Source, decimal};
+use crate::lab::run::{Named, RunSettings, Source, decimal, lenient};
 use crate::limit::sliding_log::MAX_ENTRIES;
 use crate::policy::{Limit, Policy};
 use crate::rate::Rate;
 use crate::text::{ParseError, parts};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// All settings of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,15 +64,16 @@ impl Named for Settings {
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
     const VIEW: &'static [&'static str] = &["speed", "window"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed", "script"];
-    const JUDGING: &'static [&'static str] = &["cost"];
+    /// The cost says when the next event would pass, too, which is remembered whatever comes.
+    const JUDGING: &'static [&'static str] = &[];
     const MOST_AUTO_RATE: f64 = 1e4;
-    const MOST_SPEED: f64 = 100.0;
+    const FROM_START: &'static [&'static str] = &["limit", "lanes"];
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
         match name {
             "limit" => {
-                let limit = rate(value)?;
+                let limit = rate(value, self.limit.per())?;
                 self.resolve(limit).map_err(|e| ParseError::whole(value, e.to_string()))?;
                 self.limit = limit;
             }
@@ -110,6 +111,10 @@ impl Named for Settings {
 
     fn cost(&self) -> f64 {
         self.cost
+    }
+
+    fn is_scripted(&self) -> bool {
+        !self.script.phases().is_empty()
     }
 
     /// Each phase of the script has a seed of its own.
@@ -178,9 +183,9 @@ fn few(rules: &[Rule], rate: Rate, users: usize) -> Result<(), String> {
     }
 }
 
-/// A rate with which every kind of limiter can be made.
-fn rate(text: &str) -> Result<Rate, ParseError> {
-    let rate: Rate = text.parse()?;
+/// A rate with which every kind of limiter can be made; of a number alone, with the period `per`.
+fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
+    let rate = lenient::rate(text, per)?;
     let counts = (0.001..=MAX_ENTRIES as f64).contains(&rate.count());
     match counts && (0.1..=604_800.0).contains(&rate.per().secs()) {
         true => Ok(rate),

@@ -50,6 +50,8 @@ pub(crate) struct Recording {
     done: Option<Vec<(Time, Command)>>,
     /// If the last command was one.
     step: Option<Step>,
+    /// Whether there was something to come at first.
+    scripted: bool,
 }
 
 /// A change of a setting that leaves nothing behind which another value of it would not change:
@@ -88,7 +90,23 @@ impl Step {
 impl Recording {
     /// Nothing was done yet, and `coming` is to be.
     pub(crate) fn new(coming: &[(Time, Command)]) -> Self {
-        Recording { coming: coming.iter().cloned().collect(), done: Some(Vec::new()), step: None }
+        let scripted = !coming.is_empty();
+        let coming = coming.iter().cloned().collect();
+        Recording { coming, done: Some(Vec::new()), step: None, scripted }
+    }
+
+    /// Everything is to be done again, but for what was done to the settings of these names; `None`
+    /// when it is too much to be known.
+    pub(crate) fn without(&self, names: &[&str]) -> Option<Self> {
+        let is_other = |command: &Command| !matches!(command, Command::Set { name, .. } if names.contains(&name.as_str()));
+        let done = self.done.as_ref()?.iter().filter(|(_, command)| is_other(command));
+        let coming = done.chain(&self.coming).cloned().collect();
+        Some(Recording { coming, done: Some(Vec::new()), step: None, scripted: self.scripted })
+    }
+
+    /// Whether commands came from a link.
+    pub(crate) fn is_scripted(&self) -> bool {
+        self.scripted
     }
 
     /// When the next command is due, if that is by `until`.

@@ -58,6 +58,7 @@ impl<S: Named> fmt::Display for Link<S> {
 }
 
 /// Every part must be right: a link that is half read would show another run than the one meant.
+/// Who can say so beside it reads the [good parts](Link::good_parts).
 impl<S: Named> FromStr for Link<S> {
     type Err = ParseError;
 
@@ -69,7 +70,27 @@ impl<S: Named> FromStr for Link<S> {
 }
 
 impl<S: Named> Link<S> {
+    /// What is right of a link, and the first thing that is wrong with it, if something is; `None`
+    /// where nothing is right.
+    pub fn good_parts(text: &str) -> (Option<Self>, Option<ParseError>) {
+        let (link, good, wrong) = Self::gather(text);
+        if wrong.is_none() {
+            return (Some(link), None);
+        }
+        // What wrote the address down may have encoded the separators too.
+        match Self::gather(&decoded(text)) {
+            (link, _, None) => (Some(link), None),
+            _ => ((good > 0).then_some(link), wrong),
+        }
+    }
+
     fn read(text: &str) -> Result<Self, ParseError> {
+        let (link, _, wrong) = Self::gather(text);
+        wrong.map_or(Ok(link), Err)
+    }
+
+    /// The link, how many of its parts are right, and the first error.
+    fn gather(text: &str) -> (Self, usize, Option<ParseError>) {
         let given = || {
             parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {
                 let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -78,20 +99,25 @@ impl<S: Named> Link<S> {
         };
         // What is done is done to the settings, so they are read before it.
         let names = || S::NAMES.iter().copied().chain(["at", "paused", "do"]);
+        let mut wrong = None;
         for (offset, name, ..) in given() {
             if !names().any(|known| known == name) {
                 let help =
                     format!("not part of a link; it has at, paused, do, {}", S::NAMES.join(", "));
-                return Err(inside(ParseError::whole(&decoded(name), help), text, offset));
+                wrong =
+                    wrong.or(Some(inside(ParseError::whole(&decoded(name), help), text, offset)));
             }
         }
-        let mut link = Self::default();
+        let (mut link, mut good) = (Self::default(), 0);
         for known in names() {
             for (_, name, at, value) in given().filter(|&(_, name, ..)| name == known) {
-                link.part(name, value).map_err(|e| inside(e, text, at))?;
+                match link.part(name, value) {
+                    Ok(()) => good += 1,
+                    Err(error) => wrong = wrong.or_else(|| Some(inside(error, text, at))),
+                }
             }
         }
-        Ok(link)
+        (link, good, wrong)
     }
 
     fn part(&mut self, name: &str, raw: &str) -> Result<(), ParseError> {

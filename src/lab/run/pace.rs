@@ -46,15 +46,21 @@ impl Pace {
     /// Time that passed since the last call counts at the run's speed; the first call, and the
     /// first after [`stop`](Self::stop), only sets the clock.
     pub fn run<E: Experiment>(&mut self, run: &mut Run<E>, wall: f64) {
+        self.play(run, wall, run.settings().run().speed, Time::LAST);
+    }
+
+    /// The same at another `speed`, and no further than to `end`.
+    pub fn play<E: Experiment>(&mut self, run: &mut Run<E>, wall: f64, speed: f64, end: Time) {
         let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
         self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
         self.target = self.target.max(run.now());
-        let seconds = passed / 1e3 * run.settings().run().speed;
+        let seconds = passed / 1e3 * speed;
         match passed > ABSENCE {
             true => self.catch_up(run.load(), seconds),
             false => self.move_target(seconds),
         }
         self.hidden = false;
+        self.target = self.target.min(end.max(run.now()));
         run.advance(self.target, E::PER_FRAME);
         // What one frame can't do of an absence, the next ones do. Otherwise the machine is too
         // slow for the rate and the speed, and the run's time slows down instead.

@@ -1,7 +1,7 @@
 //! Settings by name: what each of them does to a run, those that every run has, and their readers.
 
-use super::Source;
-use crate::text::{ParseError, number};
+use super::{Source, lenient};
+use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::traffic::Pattern;
 use core::fmt;
@@ -25,11 +25,12 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
     /// Those that only say how events are judged from then on.
     const JUDGING: &'static [&'static str];
 
+    /// Those that a person means of the whole run, and not from a moment on: what is compared. They
+    /// are put in force [as if they had always been](super::Run::set).
+    const FROM_START: &'static [&'static str] = &[];
+
     /// The most events a second that can be generated, on average.
     const MOST_AUTO_RATE: f64;
-
-    /// The most seconds of the run in a second of the viewer.
-    const MOST_SPEED: f64;
 
     /// Sets `name` to what `value` says.
     ///
@@ -54,12 +55,20 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
         1.0
     }
 
+    /// Whether there are events that are written down, at times of the run.
+    fn is_scripted(&self) -> bool {
+        false
+    }
+
     /// The events from `now` on besides the generated ones, which come after those of an instant.
     fn streams(&self, now: Time) -> Vec<Source> {
         let _ = now;
         Vec::new()
     }
 }
+
+/// The most seconds of a run in a second of the viewer.
+pub const MOST_SPEED: f64 = 1000.0;
 
 /// The settings that every run has.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,13 +77,13 @@ pub struct RunSettings {
     pub auto: bool,
     /// How they are spaced.
     pub pattern: Pattern,
-    /// How many a second, on average, from 0.1 to [`Named::MOST_AUTO_RATE`].
+    /// How many a second, on average, from 0.001 to [`Named::MOST_AUTO_RATE`].
     pub auto_rate: f64,
     /// What all randomness starts from.
     pub seed: u64,
-    /// Seconds of the run in a second of the viewer, from 0.1 to [`Named::MOST_SPEED`].
+    /// Seconds of the run in a second of the viewer, from 0.1 to [`MOST_SPEED`].
     pub speed: f64,
-    /// The length of time on the screen, from 10 s to 1 h.
+    /// The length of time on the screen, from 10 s to a day.
     pub window: Span,
 }
 
@@ -98,13 +107,16 @@ impl RunSettings {
         match name {
             "auto" => self.auto = switch(value)?,
             "pattern" => self.pattern = value.parse()?,
-            "auto-rate" => self.auto_rate = decimal(value, 0.1..=S::MOST_AUTO_RATE)?,
+            "auto-rate" => self.auto_rate = decimal(value, 0.001..=S::MOST_AUTO_RATE)?,
             "seed" => {
                 let help = "write a whole number from 0 up";
-                self.seed = value.parse().map_err(|_| ParseError::whole(value, help))?;
+                let whole =
+                    lenient::number(value).filter(|n| n.fract() == 0.0 && (0.0..1e15).contains(n));
+                let seed = value.parse().ok().or(whole.map(|n| n as u64));
+                self.seed = seed.ok_or_else(|| ParseError::whole(value, help))?;
             }
-            "speed" => self.speed = decimal(value, 0.1..=S::MOST_SPEED)?,
-            "window" => self.window = span(value, Span::seconds(10)..=Span::hours(1))?,
+            "speed" => self.speed = decimal(value, 0.1..=MOST_SPEED)?,
+            "window" => self.window = span(value, Span::seconds(10)..=Span::hours(24))?,
             _ => {
                 let help = format!("not a setting; there are {}", S::NAMES.join(", "));
                 return Err(ParseError::whole(name, help));
@@ -141,13 +153,20 @@ pub(crate) fn on_off(switch: bool) -> String {
 }
 
 pub(crate) fn span(text: &str, range: RangeInclusive<Span>) -> Result<Span, ParseError> {
-    within(text, text.parse()?, &range)
+    within(text, lenient::span(text)?, &range)
 }
 
 pub(crate) fn decimal(text: &str, range: RangeInclusive<f64>) -> Result<f64, ParseError> {
-    match number(text) {
+    match lenient::number(text) {
         Some(value) => within(text, value, &range),
         None => Err(ParseError::whole(text, format!("not a number; {}", choose(&range)))),
+    }
+}
+
+pub(crate) fn whole(text: &str, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+    match text.parse() {
+        Ok(value) => within(text, value, &range),
+        Err(_) => Err(ParseError::whole(text, format!("not a whole number; {}", choose(&range)))),
     }
 }
 

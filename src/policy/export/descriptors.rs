@@ -1,14 +1,13 @@
-//! The rate limit service that Envoy asks: descriptors, and the actions that make them.
+//! The rate limit service that Envoy calls: descriptors, and the actions that produce them.
 //!
-//! Source: `envoyproxy/ratelimit`, README, "The rate limit service configuration": a fixed window of
-//! a unit of the clock, in UTC.
+//! Source: `envoyproxy/ratelimit`, README, "The rate limit service configuration". Limits are fixed
+//! windows of one clock unit, in UTC.
 
 use super::envoy::{actions, entries};
 use super::{Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::Limit;
 use crate::rate::Rate;
-use crate::text::Decimal;
 
 /// The units, in seconds.
 const UNITS: [(&str, f64); 4] =
@@ -42,7 +41,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             );
         }
         let indent = "  ".repeat(entries.len());
-        let count = Decimal(window.limit().count());
+        let count = window.limit().count();
         Ok(format!("{text}{indent}rate_limit: {{ unit: {unit}, requests_per_unit: {count} }}\n"))
     })?;
     if limits.len() > 1 {

@@ -8,9 +8,8 @@ use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
 use crate::policy::{Limit, Per};
 use crate::rate::Rate;
-use crate::text::Decimal;
 
-/// How many buckets of a wildcard are kept. Envoy's default is 20.
+/// How many buckets of a wildcard Envoy is told to keep. Its default is 20.
 const BUCKETS: usize = 100_000;
 
 const BEGIN: &str = "\
@@ -34,8 +33,8 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         rate_limits += &actions(&entries, "    ");
         warn(&own, notes);
         let keys: String = entries.iter().map(|entry| entry.descriptor()).collect();
-        let (burst, fill) = (own.burst(), Decimal(own.fill().count()));
-        let interval = Decimal(own.fill().per().secs());
+        let (burst, fill) = (own.burst(), own.fill().count());
+        let interval = own.fill().per().secs();
         Ok(format!(
             "    - entries:\n{keys}      token_bucket: {{ max_tokens: {burst}, \
              tokens_per_fill: {fill}, fill_interval: {interval}s }}\n"
@@ -88,19 +87,17 @@ fn warn(own: &Envoy, notes: &mut Notes) {
     if count > 1.0 {
         let each = libm::round(per.secs() / count * 1e6) / 1e6;
         notes.add(format!(
-            "Envoy's tokens drip, for {}/{per} one each {}s, and the end of the interval brings \
-             nothing",
-            Decimal(count),
-            Decimal(each)
+            "Envoy's tokens drip, for {count}/{per} one each {each}s, and the end of the interval brings \
+             nothing"
         ));
     }
 }
 
-/// A part of a descriptor: what makes it, and what it is called then.
+/// An entry of a descriptor: the action that produces it, and its key and value.
 pub(super) struct Entry {
     action: String,
     key: String,
-    /// Any value, where there is none.
+    /// `None` matches any value.
     value: Option<String>,
 }
 
@@ -119,7 +116,8 @@ impl Entry {
     }
 }
 
-/// The parts of the descriptor of a limit; with a number where limits must be told apart.
+/// The entries of the descriptor of a limit. The number `n`, if given, distinguishes it from other
+/// limits.
 pub(super) fn entries(
     per: &Per,
     n: Option<usize>,
@@ -166,7 +164,7 @@ fn entry(field: &Field, notes: &mut Notes) -> Result<Entry, String> {
     })
 }
 
-/// The actions that make a descriptor, as an item of `rate_limits`.
+/// The actions that produce a descriptor, as an item of `rate_limits`.
 pub(super) fn actions(entries: &[Entry], indent: &str) -> String {
     let item = |entry: &Entry| format!("{indent}  - {}\n", entry.action);
     format!("{indent}- actions:\n{}", entries.iter().map(item).collect::<String>())

@@ -1,17 +1,16 @@
 //! HAProxy: a stick table for each limit, and the rules that count and read.
 //!
 //! Source: HAProxy configuration manual, "stick-table", "http-request track-sc" and "sc-inc-gpc0".
-//! Every limit is asked before any counts that counts the allowed, so that these count in all or in
-//! none; those that count all do so first.
+//! Limits that count all requests count first. Limits that count allowed requests count after all
+//! limits were asked, so they count in all or in none.
 
 use super::field::{Field, fields, joined, no_user};
 use super::{Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::limit::haproxy::{Counts, Haproxy};
 use crate::policy::{Limit, Per};
-use crate::text::Decimal;
 
-/// How many counters follow a request, unless HAProxy is built or told to have more.
+/// How many keys of a request HAProxy tracks by default.
 const COUNTERS: usize = 3;
 
 /// The longest that a table keeps an entry, in milliseconds.
@@ -29,7 +28,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             return Err(problem.to_owned());
         };
         let key = Key::new(&limit.per, n, notes)?;
-        let (sc, most) = (n - 1, Decimal(own.limit().count()));
+        let (sc, most) = (n - 1, own.limit().count());
         let rule = |text: &str| format!("  http-request {text}\n");
         if let Some(set) = &key.set {
             tracks += &rule(set);
@@ -56,8 +55,8 @@ fn table(n: usize, own: &Haproxy, kind: &str) -> Result<String, String> {
             "it keeps an entry for 24.8 days at most, and two periods are longer".to_owned()
         );
     }
-    // A count is read as it was for up to a millisecond beyond two periods.
-    let (period, expire) = (Decimal(millis), Decimal(2.0 * millis + 1000.0));
+    // A count may be read up to a millisecond after two periods.
+    let (period, expire) = (millis, 2.0 * millis + 1000.0);
     let store = match own.counts() {
         Counts::All => format!("http_req_rate({period}ms)"),
         Counts::Allowed => format!("gpc0,gpc0_rate({period}ms)"),
@@ -72,14 +71,13 @@ fn warn(own: &Haproxy, notes: &mut Notes) {
     if own.counts() == Counts::Allowed && limit.count() == 1.0 {
         let secs = limit.per().secs();
         notes.add(format!(
-            "HAProxy does not let a count of 1 fade: 1 in {}s lets one through each {}s",
-            Decimal(secs),
-            Decimal(2.0 * secs)
+            "HAProxy does not let a count of 1 fade: 1 in {secs}s lets one through each {}s",
+            2.0 * secs
         ));
     }
 }
 
-/// What a table is keyed by: its type, what to follow, and what to set before that.
+/// The key of a table: its type, the expression to track, and a rule to run before.
 struct Key {
     kind: &'static str,
     track: String,
@@ -97,8 +95,7 @@ impl Key {
             return Ok(Key { kind: "integer", track: "int(0)".to_owned(), set: None });
         }
         let names = fields.iter().map(name).collect::<Result<Vec<_>, _>>()?;
-        // By a digest, as a text would be cut at the length of the table, and one that is missing
-        // would not be counted.
+        // A digest: the table would cut a text to its length, and would not count a missing one.
         Ok(Key {
             kind: "binary len 20",
             track: format!("var(txn.limit{n}),sha1"),

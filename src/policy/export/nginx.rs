@@ -1,7 +1,7 @@
 //! nginx: `limit_req_zone` and `limit_req`.
 //!
-//! Source: nginx, "Module ngx_http_limit_req_module", and its source. Several `limit_req` in one
-//! place are asked first and counted then, all or none, as a policy is.
+//! Source: nginx, "Module ngx_http_limit_req_module", and its source. nginx asks several `limit_req`
+//! of one place first and then counts in all or in none, as a policy does.
 
 use super::field::{Field, fields, joined};
 use super::{Notes, Written, each};
@@ -9,7 +9,6 @@ use crate::limit::any::AnyLimiter;
 use crate::limit::nginx::{Delay, Nginx};
 use crate::policy::{Limit, Per};
 use crate::rate::Rate;
-use crate::text::Decimal;
 use crate::time::Span;
 
 pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
@@ -20,7 +19,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         warn(&nginx, notes);
         uses += &format!("limit_req zone=limit{n}{};\n", words(&nginx));
         let unit = unit(&nginx);
-        let count = Decimal(nginx.rate().count());
+        let count = nginx.rate().count();
         Ok(format!("limit_req_zone {key} zone=limit{n}:10m rate={count}r/{unit};\n"))
     })?;
     Ok(format!(
@@ -49,7 +48,7 @@ fn own(limit: &Limit, notes: &mut Notes) -> Result<Nginx, String> {
     Ok(nginx)
 }
 
-/// The rate as a whole number a second or else a minute.
+/// The rate as a whole number a second or, if that is not possible, a minute.
 fn whole_rate(rate: Rate) -> Result<Rate, String> {
     for per in [Span::seconds(1), Span::minutes(1)] {
         let count = rate.count() * (per.secs() / rate.per().secs());
@@ -58,7 +57,7 @@ fn whole_rate(rate: Rate) -> Result<Rate, String> {
             return Rate::new(whole, per).map_err(|e| e.to_string());
         }
     }
-    let minute = Decimal(libm::round(rate.per_second() * 60e6) / 1e6);
+    let minute = libm::round(rate.per_second() * 60e6) / 1e6;
     Err(format!("its rates are whole numbers a second or a minute, and this is {minute} a minute"))
 }
 
@@ -84,22 +83,19 @@ fn warn(nginx: &Nginx, notes: &mut Notes) {
     let kept = libm::round(nginx.per_second() * per * 1e3) / 1e3;
     if kept != count {
         notes.add(format!(
-            "nginx keeps {}r/m in whole thousandths a second, and so as {} a minute",
-            Decimal(count),
-            Decimal(kept)
+            "nginx keeps {count}r/m in whole thousandths a second, and so as {kept} a minute"
         ));
     }
     if nginx.burst() == 0 {
         let gap = libm::ceil(1e3 / nginx.per_second());
         notes.add(format!(
-            "without a burst, the second of two requests within {}ms is refused, whatever came \
-             before",
-            Decimal(gap)
+            "without a burst, the second of two requests within {gap}ms is refused, whatever came \
+             before"
         ));
     }
 }
 
-/// What the requests are told apart by. An empty key would not be limited at all.
+/// The key by which requests are counted. It is never empty: nginx does not limit an empty key.
 fn key(per: &Per, notes: &mut Notes) -> Result<String, String> {
     let fields = fields(per)?;
     joined(&fields).into_iter().for_each(|note| notes.add(note));
