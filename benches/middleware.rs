@@ -1,19 +1,19 @@
 //! Prints what the layer adds to a request, as the table of the README: `./scripts/bench middleware`.
 //!
 //! # How it is measured
-//! * As in `benches/limiters`: on a machine that does other things too, everything is measured in
-//!   turn, many times, and compared with the bare service in its own round; what is printed are
-//!   medians. (Criterion measures one thing after the other, so that an hour in which the machine is
-//!   slow would fall on one row alone.)
-//! * A request is made, with the address of its peer; handed in; and its response awaited, which is
-//!   there at once. The bare service does that, too. What is added is the difference.
-//! * The requests come from as many addresses as are said, in a fixed order without a pattern. All of
-//!   them pass, or in the last rows none; it is asserted.
+//! * As in `benches/limiters`, all rows are measured in turn, many times. Each is compared with the
+//!   bare service in the same round, and the table has the medians. Criterion measures one row after
+//!   the other, so a slow minute of a shared machine would fall on one row alone.
+//! * A request is made with the address of its peer, the service is called, and its response awaited,
+//!   which is there at once. The bare service does the same. What is added is the difference.
+//! * The requests come from as many addresses as the table says, in a fixed order without a pattern.
+//!   All of them pass, or none in the last two rows; that is asserted.
 //! * Both layers read a clock for each request.
 //!
-//! # Whose side it is on
-//! The one who wrote it wrote all rows but two. `tower_governor` reads its key as an address and not
-//! as text, never forgets a key, decides by GCRA alone, and has fewer headers to write.
+//! # Bias
+//! The author of this benchmark wrote most of what it measures. `tower_governor` uses an address as
+//! its key and not a text, never forgets a key, decides by GCRA only, and writes fewer headers. For
+//! each refusal it calibrates a clock anew, which is slow on a virtual machine.
 //!
 //! Without `--bench`, as `cargo test --benches` calls it, everything is done once.
 #![allow(clippy::unwrap_used)]

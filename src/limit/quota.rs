@@ -1,16 +1,16 @@
-//! Quotas: a limit as clients are told of it, so much within so long.
+//! Quotas: a limit as clients are told of it.
 
 use super::any::AnyLimiter;
 use crate::rate::Rate;
 use crate::time::Span;
 
 impl AnyLimiter {
-    /// The most that passes at once, and how long it takes until as much passes again; none, where
-    /// nothing is refused.
+    /// The most that passes at once, per the time until as much passes again; `None` if the limiter
+    /// never refuses.
     ///
-    /// Of a limit on a rate or on a window that is the limit as it is written. Of a bucket it is what
-    /// the bucket holds, and how long it takes to fill: `gcra 1/1s burst 100` is 100 in 100 s. One
-    /// that adapts says what it allows to a sender that it does not know.
+    /// For a rate or a window it is the limit as written. For a bucket it is the size of the bucket per
+    /// the time to fill it: `gcra 1/1s burst 100` is 100 per 100 s. For an adaptive limiter it is what
+    /// an unknown sender gets.
     pub fn quota(&self) -> Option<Rate> {
         let bucket = |size: f64, rate: Rate| {
             let time = Span::from_secs(size / rate.per_second()).ok()?;
@@ -31,7 +31,7 @@ impl AnyLimiter {
             AnyLimiter::ByHour(limiter) => {
                 learned(limiter.hourly().floor(), limiter.hourly().smoothing().decay)
             }
-            // The burst is what is ahead of the one that the rate lets pass.
+            // The burst comes on top of the one event that the rate lets pass.
             AnyLimiter::Nginx(nginx) => bucket(nginx.burst() as f64 + 1.0, nginx.rate()),
             AnyLimiter::Haproxy(haproxy) => Some(haproxy.limit()),
             AnyLimiter::Envoy(envoy) => bucket(envoy.burst() as f64, envoy.fill()),

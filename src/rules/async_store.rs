@@ -42,13 +42,13 @@ pub trait AsyncStore: Send + Sync + 'static {
     /// The rules that are in force.
     fn rules(&self) -> Arc<Rules>;
 
-    /// What [`check`](Self::check) answers, where that needs no waiting. Otherwise `None`, and
-    /// nothing was counted.
+    /// Does what [`check`](Self::check) does if that needs no waiting. Otherwise returns `None` and
+    /// counts nothing.
     fn check_now(&self, _event: &Event<'_>, _details: Details) -> Option<Answered> {
         None
     }
 
-    /// What this process remembers, if the states are here.
+    /// The size of the memory, if the states are in this process.
     fn memory(&self) -> Option<Memory> {
         None
     }
@@ -112,12 +112,12 @@ pub struct Answered {
     pub fault: Option<Fault>,
 }
 
-/// What a process remembers of the keys of all limits.
+/// The size of a store's memory, for all limits in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// How many keys are remembered.
+    /// The number of keys.
     pub keys: usize,
-    /// How many were forgotten for want of room, since it began.
+    /// The number of keys that were forgotten because there was no room.
     pub forgotten: u64,
 }
 

@@ -146,8 +146,8 @@ impl Ruled {
         self.current.load()
     }
 
-    /// Decides about an event, and tells what else is wanted to know, all of it while its keys are
-    /// held: as if nothing else happened meanwhile.
+    /// Decides about an event, and finds the details while its keys are still held, so that all of the
+    /// answer is of the same instant.
     pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
         let generation = self.generation();
         let asked = generation.ask(event, self.load());
@@ -177,7 +177,7 @@ impl Ruled {
     }
 }
 
-/// How long after `now` all that can refuse the event let it pass.
+/// How long after `now` the event passes all limits that can refuse it.
 fn retry_after(asked: &[Asked<'_>], held: &[Held<'_, AnyLimiter>], now: Time) -> Retry {
     retry_after_all(now, |at| {
         let firm = held.iter().zip(asked).filter(|(_, asked)| asked.is_firm());

@@ -20,7 +20,7 @@ pub struct Ruling {
     decided: Option<(Decision, usize)>,
 }
 
-/// What the limits that were asked answered; one or two mostly.
+/// The answers of the limits that were asked, mostly one or two.
 pub(super) type Answers = SmallVec<[Answer; 2]>;
 
 /// What one limit of one rule answered, by their places.
@@ -39,7 +39,7 @@ pub(super) struct Answer {
 pub struct Opinion<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// Where the limit stands in the rules.
+    /// The place of the limit in the rules.
     pub place: Place,
     /// The limit that was asked: the stretched one, where the rule is stretched.
     pub limit: &'a Limit,
@@ -49,14 +49,14 @@ pub struct Opinion<'a> {
     pub exceeds: bool,
 }
 
-/// Where a limit stands in [`Rules`], for whoever keeps something for each of them.
+/// The place of a limit in [`Rules`]: an index for data that is kept for each limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The place of its rule in [`Rules::rules`].
     pub rule: usize,
     /// Its place in [`Rule::limits`], or in [`Rule::stretched`].
     pub limit: usize,
-    /// In which of the two it is.
+    /// Whether it is in the latter.
     pub is_stretched: bool,
 }
 

@@ -32,7 +32,7 @@ struct Stands {
 pub struct Standing<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// Where the limit stands in the rules.
+    /// The place of the limit in the rules.
     pub place: Place,
     /// The limit in force: the stretched one, where the rule is stretched.
     pub limit: &'a Limit,
@@ -67,7 +67,7 @@ impl Standings {
         self.iter().min_by(|a, b| a.remaining.total_cmp(&b.remaining))
     }
 
-    /// What those of `asked` that can refuse the event hold of its sender.
+    /// The standings with those of `asked` that can refuse the event.
     pub(super) fn of(
         rules: Arc<Rules>,
         asked: &[Asked<'_>],

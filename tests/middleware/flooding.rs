@@ -37,7 +37,7 @@ fn held_after(requests: u32) -> i64 {
 
 #[test]
 fn many_keys_take_bounded_memory() {
-    let (few, many) = (held_after(20_000), held_after(100_000));
+    let (few, many) = (held_after(5_000), held_after(25_000));
     assert!(many <= few + few / 20, "{few} bytes, and then {many}");
     assert!(many < 1_000_000, "{many} bytes");
 }

@@ -1,21 +1,21 @@
-//! The clock of the layer: what time it is for events, and waiting until it is later.
+//! The clock of the layer.
 
 use crate::time::{Span, Time};
 use core::future::Future;
 use std::time::{Duration, SystemTime};
 
-/// A clock. A service takes the [`SystemClock`]; a test has its own.
+/// A clock that can be waited for. A service uses the [`SystemClock`], a test its own.
 pub trait Clock: Send + Sync + 'static {
-    /// What time it is.
+    /// The time.
     fn now(&self) -> Time;
 
-    /// Waits, at least for so long.
+    /// Waits at least for `span`.
     fn sleep(&self, span: Span) -> impl Future<Output = ()> + Send + 'static;
 }
 
-/// The time since the Unix epoch, by the system's clock, and tokio's timer. So windows are aligned to
-/// the hours and days of UTC, and several processes agree about them. It may be set back, and
-/// [`limit`](crate::limit#when-time-runs-backwards) says what happens then.
+/// The system's clock, with the Unix epoch as origin, and tokio's timer. Windows are aligned to the
+/// hours and days of UTC, so several processes agree about them. The system's clock may be set back:
+/// see [limiters](crate::limit#when-time-runs-backwards).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -24,7 +24,7 @@ impl Clock for SystemClock {
         SystemTime::now().into()
     }
 
-    /// To be asked for within a tokio runtime.
+    /// Needs a tokio runtime.
     fn sleep(&self, span: Span) -> impl Future<Output = ()> + Send + 'static {
         tokio::time::sleep(Duration::try_from(span).unwrap_or(Duration::MAX))
     }

@@ -1,9 +1,9 @@
 //! The fields RateLimit-Policy and RateLimit, as structured fields.
 //!
 //! Source: `draft-ietf-httpapi-ratelimit-headers-11`, "RateLimit header fields for HTTP" (23 May
-//! 2026), sections 3 and 4, and RFC 9651 for how they are written. It is a draft: the next version may
-//! want something else, and all that depends on it is in this file.
-//! What the items say is told in [`headers`](super::headers).
+//! 2026), sections 3 to 5, and RFC 9651 for the syntax. The next version of the draft may differ;
+//! everything that depends on the draft is in this file.
+//! [`headers`](super::headers) documents the items.
 
 use super::headers::{Line, write};
 use core::fmt::{self, Write};
@@ -12,31 +12,31 @@ use http::header::HeaderName;
 pub(super) const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 pub(super) const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// What a refusal for a limit is called, in the problem details of its response (section 5.1).
+/// The problem type of a request that exceeds a limit (section 5.1).
 pub(super) const QUOTA_EXCEEDED: Problem = Problem {
     kind: "https://iana.org/assignments/http-problem-types#quota-exceeded",
     title: "Request cannot be satisfied as assigned quota has been exceeded",
 };
 
-/// What a refusal for want of the service's own resources is called (section 5.2).
+/// The problem type of a service that lacks resources (section 5.2).
 pub(super) const REDUCED_CAPACITY: Problem = Problem {
     kind: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
     title: "Request cannot be satisfied due to temporary server capacity constraints",
 };
 
-/// A kind of problem.
+/// A problem type.
 pub(super) struct Problem {
     pub(super) kind: &'static str,
     pub(super) title: &'static str,
 }
 
-/// The member of the problem details that names the policies.
+/// The member of the problem details with the names of the policies.
 pub(super) const VIOLATED: &str = "violated-policies";
 
 /// The largest integer of a structured field: 15 digits.
 const LARGEST: u64 = 999_999_999_999_999;
 
-/// The name of a policy, as it stands in both lists.
+/// Writes the name of a policy as in both lists.
 pub(super) fn name(name: &str) -> String {
     Text(name).to_string()
 }
@@ -60,8 +60,8 @@ pub(super) fn add_limit(list: &mut Line, name: &str, remaining: u64, reset: u64)
     write(list, reset.min(LARGEST));
 }
 
-/// A string of a structured field. It has only visible ASCII and spaces; what is not is escaped as in
-/// a URL.
+/// A string of a structured field. It can hold visible ASCII and spaces; other characters are escaped
+/// as in a URL.
 struct Text<'a>(&'a str);
 
 impl fmt::Display for Text<'_> {

@@ -1,15 +1,15 @@
-//! What responses say of limits.
+//! The headers of responses.
 //!
-//! | header | what it says | where |
+//! | header | what it says | when |
 //! |---|---|---|
-//! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up | refusals that need not be for ever |
-//! | `X-RateLimit-Limit` | the quota of the limit of which the least remains | wherever a limit applies |
-//! | `X-RateLimit-Remaining` | what remains of it, rounded down | |
-//! | `X-RateLimit-Reset` | whole seconds until all of it is there again, rounded up | |
-//! | `RateLimit-Policy`, `RateLimit` | the same of all limits that apply, as the draft has it | |
+//! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up | the request is refused, and would pass later |
+//! | `X-RateLimit-Limit` | the quota of the limit with the least remaining | a limit applies |
+//! | `X-RateLimit-Remaining` | what remains of that quota, rounded down | |
+//! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up | |
+//! | `RateLimit-Policy`, `RateLimit` | the same for all limits that apply, in the form of the draft | |
 //!
-//! What a service or another layer within has said already stays, as it is nearer to what was asked
-//! for; to the lists of the last two it is added. Shadows are not told.
+//! If an inner service or layer has set a header already, its value stays: it is nearer to the
+//! resource. The last two are lists, to which the layer adds its items. Shadows are not told.
 //!
 //! # The draft's fields
 //! ```text
@@ -17,12 +17,13 @@
 //! ratelimit: "web:user";r=98;t=2, "web:path=/login,ip";r=0;t=12
 //! ```
 //!
-//! An item is a limit of a rule, named as the rule, or as the file names it; from the second limit of
-//! a rule on, `#2` and so on are added. `q` and `w` are its
-//! [quota](crate::limit::any::AnyLimiter::quota), in units and seconds. `r` is what remains. `t` is how
-//! long until all is there again, so that whoever spreads what remains over it is never refused; where
-//! nothing remains and the request was refused, how long until it would pass. There is no partition
-//! key: it would tell who else shares it.
+//! Each item is a limit of a rule. Its name is the rule's `name` in the file, or else the full name of
+//! the rule; the second limit of a rule has `#2` appended, and so on. `q` and `w` are the limit's
+//! [quota](crate::limit::any::AnyLimiter::quota) in units, and its window in seconds. `r` is what
+//! remains. `t` is the time until the whole quota is available again: a client that spreads the
+//! remaining units over it is never refused. If nothing remains and the request was refused, `t` is
+//! the time until the request would pass. There is no partition key, since it would show who else
+//! shares the limit.
 //!
 //! # Sources
 //! RFC 9110, section 10.2.3 (Retry-After). "What is a rate limiter?" (system design notes, 2023)
@@ -42,7 +43,7 @@ const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining")
 const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const X_RETRY_AFTER: HeaderName = HeaderName::from_static("x-ratelimit-retry-after");
 
-/// Which headers responses have: all of them, unless it is said.
+/// Which headers responses have. The default is [`Headers::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
     /// `Retry-After`.
@@ -53,9 +54,9 @@ pub struct Headers {
     pub x_ratelimit: bool,
     /// `RateLimit-Policy` and `RateLimit`.
     pub ratelimit: bool,
-    /// Whether the last five stand in all responses, or only where the request was refused.
+    /// Whether the last five are in all responses, or only in refusals.
     pub always: bool,
-    /// What the draft calls the unit of a cost: `content-bytes`, for example. Without it, requests.
+    /// The unit of costs in the terms of the draft, such as `content-bytes`; `None` for requests.
     pub unit: Option<&'static str>,
 }
 
@@ -76,7 +77,7 @@ impl Headers {
         unit: None,
     };
 
-    /// None at all.
+    /// No headers.
     pub const NONE: Headers = Headers {
         retry_after: false,
         x_retry_after: false,
@@ -86,12 +87,12 @@ impl Headers {
         unit: None,
     };
 
-    /// Whether it must be known how the sender of every request stands.
+    /// Whether the standings of the client are needed.
     pub(super) fn want_standings(&self) -> bool {
         self.x_ratelimit || self.ratelimit
     }
 
-    /// What is told of a request that passed, or that was `refused` and passes after so long.
+    /// The headers for a request that passed, or that was `refused` and would pass after that time.
     pub(super) fn told(
         &self,
         known: Arc<OfRules>,
@@ -117,7 +118,7 @@ impl Headers {
     }
 }
 
-/// What is told in one response: numbers, which become headers when there is a response.
+/// The numbers in the headers of one response. They become headers when the response is there.
 #[derive(Debug)]
 pub(super) struct Told {
     known: Arc<OfRules>,
@@ -127,18 +128,18 @@ pub(super) struct Told {
     all: SmallVec<[Left; 2]>,
 }
 
-/// What is left of a limit.
+/// What remains of a limit.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     place: Place,
     remaining: u64,
-    /// Seconds until all is there again; or, of what refused a request, until that would pass.
+    /// Seconds until the whole quota is available again, or until the refused request would pass.
     reset: u64,
 }
 
 impl Left {
     fn of(standing: &Standing<'_>, retry: Option<Span>) -> Self {
-        // Casts saturate; what is infinite is as much as can be said.
+        // The cast saturates if the remaining amount is infinite.
         let remaining = standing.remaining as u64;
         let retry = retry.filter(|_| remaining == 0);
         let reset = retry.map_or(standing.reset_after, |retry| retry.min(standing.reset_after));
@@ -147,7 +148,7 @@ impl Left {
 }
 
 impl Told {
-    /// Puts the headers where they are not yet, or adds them to a list.
+    /// Adds the headers to those of a response.
     pub(super) fn put(&self, headers: &mut HeaderMap) {
         let mut put = |name, value| {
             headers.entry(name).or_insert(value);
@@ -181,10 +182,10 @@ impl Told {
     }
 }
 
-/// Text that is short mostly.
+/// A line of text, without an allocation if it is short.
 pub(super) type Line = SmallVec<[u8; 128]>;
 
-/// Writes a number: by hand, as it is done a few times for each request.
+/// Writes a number, several times faster than std: it is done a few times for each request.
 pub(super) fn write(line: &mut Line, number: u64) {
     let (mut digits, mut rest, mut from) = ([b'0'; 20], number, 20);
     while from > 0 && (rest > 0 || from == 20) {
@@ -197,7 +198,7 @@ pub(super) fn write(line: &mut Line, number: u64) {
     line.extend_from_slice(digits.get(from..).unwrap_or_default());
 }
 
-/// The digits of the numbers below a thousand, so that a header of one takes no memory.
+/// The digits of the numbers below 1000, so that their headers need no allocation.
 static DIGITS: [[u8; 3]; 1000] = {
     let (mut all, mut number) = ([[0; 3]; 1000], 0);
     while number < all.len() {
@@ -218,7 +219,7 @@ fn number(number: u64) -> HeaderValue {
     digits.map_or_else(|| number.into(), HeaderValue::from_static)
 }
 
-/// Two lists as one.
+/// Joins two lists.
 fn joined(list: &HeaderValue, more: &HeaderValue) -> HeaderValue {
     let list = [list.as_bytes(), more.as_bytes()].join(b", ".as_slice());
     HeaderValue::try_from(list).unwrap_or_else(|_| more.clone())

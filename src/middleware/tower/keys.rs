@@ -1,13 +1,16 @@
-//! What a limit may be for: the fields of a request.
+//! The fields of a request, which limits can be for.
 //!
 //! | field | what it is |
 //! |---|---|
-//! | `ip` | the client's address; IPv6 by its prefix, as in logs |
-//! | `method` | as in `GET` |
-//! | `path` | as it was sent, without the query |
-//! | `route` | the pattern that the path fits, as in `/users/{id}`, where patterns are given |
-//! | `user` | whatever the service's authentication says |
-//! | any other | a header, an extension, or what a closure finds |
+//! | `ip` | the client's address; an IPv6 address stands for its /64, as in logs |
+//! | `method` | the method, such as `GET` |
+//! | `path` | the path as it was sent, without the query |
+//! | `route` | the pattern that the path matches, such as `/users/{id}`: see [`RateLimit::routes`](super::RateLimit::routes) |
+//! | `user` | the user that the service's authentication found: see [`RateLimit::user`](super::RateLimit::user) |
+//! | any other | a header, an extension, or the result of a closure |
+//!
+//! A client chooses its path: `/login`, `/login/` and `/%6cogin` are different. A rule for what a
+//! service does with a path should be about the route.
 
 use super::proxies::Proxies;
 use super::report;
@@ -20,21 +23,21 @@ use http::{Extensions, HeaderMap, Method, Request, Uri};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
-/// A request without its body.
+/// The head of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
     /// The method.
     pub method: &'a Method,
-    /// What is asked for.
+    /// The target.
     pub uri: &'a Uri,
     /// The headers.
     pub headers: &'a HeaderMap,
-    /// What the server and the layers before this one have found out.
+    /// What the server and the outer layers found out.
     pub extensions: &'a Extensions,
 }
 
 impl<'a> Head<'a> {
-    /// That of a request.
+    /// The head of `request`.
     pub fn of<B>(request: &'a Request<B>) -> Self {
         Head {
             method: request.method(),
@@ -45,16 +48,16 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Where fields come from.
+/// The sources of fields.
 pub(super) struct Keys {
     pub(super) peer: Peer,
     pub(super) proxies: Option<Proxies>,
     pub(super) ipv6_prefix: u8,
-    /// Each with the name of its field.
+    /// Each source with the name of its field.
     pub(super) sources: Vec<(String, Source)>,
 }
 
-/// Finds the address that a connection comes from.
+/// Finds the address of the peer.
 pub(super) type Peer = Box<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 
 /// Finds a text in the head of a request.
@@ -62,7 +65,7 @@ pub(super) type Find = Box<dyn for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Se
 
 pub(super) enum Source {
     Header(HeaderName),
-    /// Each pattern leads to itself.
+    /// Maps each pattern to itself.
     Routes(matchit::Router<String>),
     Closure(Find),
 }
@@ -79,13 +82,13 @@ impl Default for Keys {
 }
 
 impl Keys {
-    /// Whether there is a source for a field.
+    /// Whether a field has a source.
     pub(super) fn know(&self, field: &str) -> bool {
         let named = || self.sources.iter().any(|(known, _)| known == field);
         matches!(field, "ip" | "method" | "path") || named()
     }
 
-    /// The client's address, where the one that the connection comes from is known.
+    /// The client's address; `None` if the peer is not known.
     fn client(&self, head: Head<'_>) -> Option<IpAddr> {
         let peer = (self.peer)(head.extensions)?.to_canonical();
         Some(self.proxies.as_ref().map_or(peer, |proxies| proxies.client(peer, head.headers)))
@@ -95,7 +98,7 @@ impl Keys {
 impl Source {
     fn find<'a>(&'a self, head: Head<'a>) -> Option<Cow<'a, str>> {
         match self {
-            // Whatever it holds is a key; what is not UTF-8 is read as far as it is.
+            // Any content is a key, also one that is not UTF-8.
             Source::Header(name) => {
                 head.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()))
             }
@@ -108,7 +111,7 @@ impl Source {
     }
 }
 
-/// The fields of one request, each found when it is first asked for.
+/// The fields of one request. Each is found when it is first needed.
 pub(super) struct RequestFields<'a> {
     keys: &'a Keys,
     head: Head<'a>,
@@ -122,7 +125,7 @@ impl<'a> RequestFields<'a> {
         RequestFields { keys, head, ip: OnceCell::new(), found }
     }
 
-    /// Those of these names that there are, to be kept.
+    /// Copies the fields with these names.
     pub(super) fn keep(&self, names: &[&str]) -> Vec<(String, String)> {
         let value = |name: &&str| Some(((*name).to_owned(), self.value(name)?.to_owned()));
         names.iter().filter_map(value).collect()

@@ -1,5 +1,5 @@
-//! What is made of rules once, and not for each request: the counters of each, and what headers say
-//! of each limit.
+//! Prepares once for all requests what depends only on the rules: the counters of each rule, and the
+//! constant headers of each limit.
 
 use super::layer::Settings;
 use super::meters::RuleMeters;
@@ -11,18 +11,18 @@ use arc_swap::ArcSwapOption;
 use http::HeaderValue;
 use std::sync::Arc;
 
-/// What is known of the rules in force.
+/// The preparations for the rules in force.
 #[derive(Default)]
 pub(super) struct Known(ArcSwapOption<OfRules>);
 
-/// What is known of rules.
+/// The preparations for some rules.
 #[derive(Debug)]
 pub(super) struct OfRules {
     rules: Arc<Rules>,
     each: Vec<OfRule>,
 }
 
-/// What is known of a rule.
+/// The preparations for a rule.
 #[derive(Debug)]
 struct OfRule {
     meters: RuleMeters,
@@ -30,20 +30,21 @@ struct OfRule {
     stretched: Vec<OfLimit>,
 }
 
-/// What headers say of a limit, whoever asks.
+/// The headers of a limit that are the same for all clients.
 #[derive(Debug)]
 pub(super) struct OfLimit {
-    /// The rule's name, or the name that the file gives it, and from its second limit on the number.
+    /// The name in the file, or else the full name of the rule; a number follows from its second
+    /// limit on.
     pub(super) name: String,
-    /// The same, as the draft writes it.
+    /// The same in the form of the draft.
     pub(super) name_in_list: String,
     pub(super) quota: HeaderValue,
-    /// Its item in RateLimit-Policy.
+    /// The item in RateLimit-Policy.
     pub(super) policy: HeaderValue,
 }
 
 impl Known {
-    /// What is known of these rules; it is found out when they are new.
+    /// The preparations for `rules`, made when they are new.
     pub(super) fn of(&self, rules: &Arc<Rules>, settings: &Settings) -> Arc<OfRules> {
         let known = self.0.load();
         match &*known {
@@ -71,14 +72,14 @@ impl OfRules {
         OfRules { rules: Arc::clone(rules), each: rules.rules().iter().map(of).collect() }
     }
 
-    /// Counts what a limit of a rule said.
+    /// Counts the answer of a limit.
     pub(super) fn count(&self, opinion: &Opinion<'_>) {
         if let Some(rule) = self.each.get(opinion.place.rule) {
             rule.meters.count(opinion);
         }
     }
 
-    /// What headers say of a limit.
+    /// The headers of a limit.
     pub(super) fn limit(&self, place: Place) -> Option<&OfLimit> {
         let rule = self.each.get(place.rule)?;
         let limits = if place.is_stretched { &rule.stretched } else { &rule.limits };
@@ -92,7 +93,7 @@ impl OfLimit {
         if place > 0 {
             name = format!("{name}#{}", place + 1);
         }
-        // A limiter that refuses nothing has no quota, and as much as can be said is left.
+        // A limiter that never refuses has no quota.
         let quota = limiter.quota();
         let count = quota.map_or(u64::MAX, |quota| quota.count() as u64);
         let window = quota.map_or(1, |quota| libm::ceil(quota.per().secs()) as u64);

@@ -1,4 +1,4 @@
-//! The layer, and how it is set up.
+//! The layer and its settings.
 
 use super::clock::{Clock, SystemClock};
 use super::headers::Headers;
@@ -15,16 +15,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tower_layer::Layer;
 
-/// How many requests may wait at once, unless it is said.
+/// The default number of requests that may wait at once.
 pub const QUEUE: usize = 1024;
 
-/// How many refusals are told each second, unless it is said.
+/// The default number of refusals that are logged each second.
 pub const TOLD: u64 = 10;
 
-/// What limits the requests to a service, being set up: [`layer`](Self::layer) makes a layer of it.
+/// The settings of a layer that limits requests; [`layer`](Self::layer) makes the layer.
 ///
-/// Without more than a store, rules may be for the fields `method` and `path`, and for `ip` where the
-/// server leaves a `SocketAddr` or an `IpAddr` in the extensions of a request. Each request costs 1.
+/// By default rules can be for the fields `method` and `path`, and for `ip` if the server puts a
+/// `SocketAddr` or an `IpAddr` into the extensions of a request. Each request costs 1.
 #[must_use = "it limits nothing until its layer is used"]
 pub struct RateLimit<S, A = Problem, C = SystemClock> {
     pub(super) store: S,
@@ -33,7 +33,7 @@ pub struct RateLimit<S, A = Problem, C = SystemClock> {
     pub(super) settings: Settings,
 }
 
-/// What has a type of its own.
+/// The settings that do not change the type of the layer.
 pub(super) struct Settings {
     pub(super) keys: Keys,
     pub(super) cost: Option<Cost>,
@@ -46,19 +46,19 @@ pub(super) struct Settings {
 type Cost = Box<dyn Fn(Head<'_>) -> f64 + Send + Sync>;
 type Charge = Box<dyn Fn(ResponseHead<'_>) -> f64 + Send + Sync>;
 
-/// A response without its body, for what is charged after it.
+/// The head of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'a> {
     /// The status.
     pub status: StatusCode,
     /// The headers.
     pub headers: &'a HeaderMap,
-    /// What the service left there, such as what its answer took.
+    /// What the service put there, such as the cost of its answer.
     pub extensions: &'a Extensions,
 }
 
 impl<'a> ResponseHead<'a> {
-    /// That of a response.
+    /// The head of `response`.
     pub fn of<B>(response: &'a Response<B>) -> Self {
         let (status, headers) = (response.status(), response.headers());
         ResponseHead { status, headers, extensions: response.extensions() }
@@ -66,8 +66,8 @@ impl<'a> ResponseHead<'a> {
 }
 
 impl<S: AsyncStore> RateLimit<S> {
-    /// Requests limited by the rules of a store: a [`Ruled`](crate::rules::Ruled), an `Arc` of one,
-    /// or one on Redis.
+    /// Limits requests by the rules of a store, such as a [`Ruled`](crate::rules::Ruled) or an `Arc` of
+    /// one.
     pub fn new(store: S) -> Self {
         let settings = Settings {
             keys: Keys::default(),
@@ -82,8 +82,8 @@ impl<S: AsyncStore> RateLimit<S> {
 }
 
 impl<S, A, C> RateLimit<S, A, C> {
-    /// Where the server says from which address a connection comes: an extension of the request. With
-    /// axum that is `|peer: &ConnectInfo<SocketAddr>| peer.0.ip()`, with tonic
+    /// Takes the address of the peer from an extension of the request, set by the server. With axum
+    /// that is `|peer: &ConnectInfo<SocketAddr>| peer.0.ip()`, with tonic
     /// `|peer: &TcpConnectInfo| peer.remote_addr().map(|address| address.ip())`.
     pub fn peer<T, P>(mut self, address: impl Fn(&T) -> P + Send + Sync + 'static) -> Self
     where
@@ -95,22 +95,22 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// The proxies in front of the service, which say where requests come from. Without any, a client
-    /// is where the connection comes from.
+    /// Sets the proxies in front of the service, which report the client. Without proxies the client is
+    /// the peer.
     pub fn behind(mut self, proxies: Proxies) -> Self {
         self.settings.keys.proxies = Some(proxies);
         self
     }
 
-    /// How many bits of an IPv6 address are its network: 64, unless it is said; with 128, each address
-    /// stands for itself.
+    /// Sets the prefix in bits by which IPv6 addresses are grouped; the default is 64. With 128 each
+    /// address counts alone.
     pub fn ipv6_prefix(mut self, bits: u8) -> Self {
         self.settings.keys.ipv6_prefix = bits;
         self
     }
 
-    /// The field `user`: what the service's authentication has left in the extensions of the request.
-    /// Its layer must be outside of this one, so that it comes first.
+    /// Takes the field `user` from an extension that the service's authentication sets. The layer of
+    /// the authentication must be outside of this one, so that it runs first.
     pub fn user<T: Send + Sync + 'static>(
         self,
         name: impl for<'a> Fn(&'a T) -> &'a str + Send + Sync + 'static,
@@ -118,7 +118,7 @@ impl<S, A, C> RateLimit<S, A, C> {
         self.extension("user", name)
     }
 
-    /// A field out of an extension of the request; with axum, the pattern of the route is
+    /// Takes a field from an extension of the request. With axum, the pattern of the route is
     /// `extension("route", |path: &MatchedPath| path.as_str())`.
     pub fn extension<T: Send + Sync + 'static>(
         self,
@@ -128,17 +128,18 @@ impl<S, A, C> RateLimit<S, A, C> {
         self.field(field, move |head| Some(Cow::Borrowed(text(head.extensions.get::<T>()?))))
     }
 
-    /// A field out of a header. Anybody can send any header: it is for what is checked elsewhere, such
-    /// as the key of an interface.
+    /// Takes a field from a header. Any client can send any header, so use one that the service checks,
+    /// such as an API key.
     pub fn header(self, field: &str, name: HeaderName) -> Self {
         self.source(field, Source::Header(name))
     }
 
-    /// The field `route`: the pattern that the path fits, as in `/users/{id}` and `/files/{*rest}`, so
-    /// that `/users/1` and `/users/2` count together. Patterns are those of axum.
+    /// Sets the field `route` to the pattern that the path matches, such as `/users/{id}` or
+    /// `/files/{*rest}`, so that `/users/1` and `/users/2` count together. The patterns are those of
+    /// axum.
     ///
     /// # Errors
-    /// When a pattern is wrong, or at odds with another one.
+    /// If a pattern is wrong or conflicts with another.
     pub fn routes<'p>(
         self,
         patterns: impl IntoIterator<Item = &'p str>,
@@ -150,7 +151,7 @@ impl<S, A, C> RateLimit<S, A, C> {
         Ok(self.source("route", Source::Routes(routes)))
     }
 
-    /// A field that a closure finds in a request.
+    /// Takes a field from a closure.
     pub fn field(
         self,
         field: &str,
@@ -159,7 +160,7 @@ impl<S, A, C> RateLimit<S, A, C> {
         self.source(field, Source::Closure(Box::new(find)))
     }
 
-    /// In place of a source of the same name.
+    /// Adds a source, or replaces the one of the same name.
     fn source(mut self, field: &str, source: Source) -> Self {
         let sources = &mut self.settings.keys.sources;
         sources.retain(|(known, _)| known != field);
@@ -167,16 +168,16 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// What a request costs, from 0 to [`MAX_COST`](crate::limit::MAX_COST); any other number refuses
-    /// it. A rule with a cost of its own has that instead.
+    /// Sets the cost of requests, from 0 to [`MAX_COST`](crate::limit::MAX_COST). A request with any
+    /// other cost is refused. A rule with its own cost uses that instead.
     pub fn cost(mut self, cost: impl Fn(Head<'_>) -> f64 + Send + Sync + 'static) -> Self {
         self.settings.cost = Some(Box::new(cost));
         self
     }
 
-    /// What a request has cost beside that, which is known only from its response; it counts before
-    /// the response is handed on, whose headers are of the time before it. What is given up before has
-    /// no response, and costs no more than [`cost`](Self::cost) says.
+    /// Sets an additional cost that is known only from the response. It is counted before the response
+    /// is passed on; the headers do not include it. A request that is dropped before its response
+    /// costs only what [`cost`](Self::cost) says.
     pub fn charge(
         mut self,
         cost: impl Fn(ResponseHead<'_>) -> f64 + Send + Sync + 'static,
@@ -185,38 +186,38 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Which headers responses have.
+    /// Sets the headers of responses.
     pub fn headers(mut self, headers: Headers) -> Self {
         self.settings.headers = headers;
         self
     }
 
-    /// How many requests may wait at once for what a leaky bucket lets out: [`QUEUE`], unless it is
-    /// said. One more is refused.
+    /// Sets the number of requests that may wait at once, because a leaky bucket delays them; the
+    /// default is [`QUEUE`]. Further requests that would have to wait are refused.
     pub fn queue(mut self, places: usize) -> Self {
         self.settings.queue = places;
         self
     }
 
-    /// How many refusals are told to the log each second: [`TOLD`], unless it is said.
+    /// Sets the number of refusals that are logged each second; the default is [`TOLD`].
     pub fn told(mut self, per_second: u64) -> Self {
         self.settings.told = per_second;
         self
     }
 
-    /// What is answered to requests that are refused.
+    /// Sets the response to refused requests; the default is [`Problem`].
     pub fn answer<B>(self, answer: B) -> RateLimit<S, B, C> {
         let RateLimit { store, clock, settings, .. } = self;
         RateLimit { store, answer, clock, settings }
     }
 
-    /// Another clock than the [`SystemClock`].
+    /// Sets the clock; the default is the [`SystemClock`].
     pub fn clock<D: Clock>(self, clock: D) -> RateLimit<S, A, D> {
         let RateLimit { store, answer, settings, .. } = self;
         RateLimit { store, answer, clock, settings }
     }
 
-    /// The layer. What it makes shares the store and the queue, and so do its clones.
+    /// Makes the layer. All services of the layer and of its clones share the store and the queue.
     pub fn layer(self) -> RateLimitLayer<S, A, C> {
         RateLimitLayer(Arc::new(Shared::new(self)))
     }
@@ -226,7 +227,7 @@ impl<S, A, C> RateLimit<S, A, C> {
 pub struct RateLimitLayer<S, A = Problem, C = SystemClock>(Arc<Shared<S, A, C>>);
 
 impl<S, A, C> RateLimitLayer<S, A, C> {
-    /// How many requests wait in the queue.
+    /// The number of requests in the queue.
     pub fn waiting(&self) -> usize {
         self.0.waiting()
     }

@@ -1,27 +1,27 @@
-//! What is counted, by the `metrics` facade: for Prometheus and whatever else has an exporter.
+//! The counters, through the `metrics` facade: for Prometheus and any other exporter.
 //!
 //! | name | labels | what |
 //! |---|---|---|
-//! | `ratescope_requests_total` | `outcome`: `allowed`, `delayed`, `refused`, `unavailable` | what became of requests |
-//! | `ratescope_decisions_total` | `rule`, `outcome`: `allowed`, `soft`, `refused`, `shadow_refused` | what each limit of each rule that applied said |
-//! | `ratescope_waiting` | | requests that wait in the queue now |
-//! | `ratescope_store_errors_total` | `fault`: as [`Fault::name`](crate::rules::Fault::name) has it | decisions for which the store could not be asked |
-//! | `ratescope_store_seconds` | | how long a store took to answer that has to be waited for |
-//! | `ratescope_keys` | | keys that this process remembers, of all limits, counted each second at most |
-//! | `ratescope_keys_forgotten_total` | | keys that it forgot for want of room |
-//! | `ratescope_reloads_total` | `outcome`: as [`Seen::name`](crate::middleware::watch::Seen::name) has it | rule files that were read anew |
+//! | `ratescope_requests_total` | `outcome`: `allowed`, `delayed`, `refused`, `unavailable` | requests |
+//! | `ratescope_decisions_total` | `rule`, `outcome`: `allowed`, `soft`, `refused`, `shadow_refused` | answers of each limit of each rule that applied |
+//! | `ratescope_waiting` | | requests in the queue |
+//! | `ratescope_store_errors_total` | `fault`: as [`Fault::name`](crate::rules::Fault::name) has it | decisions without the store |
+//! | `ratescope_store_seconds` | | time until the store answered, if it did not answer at once |
+//! | `ratescope_keys` | | keys in the memory of this process, for all limits; updated once a second |
+//! | `ratescope_keys_forgotten_total` | | keys that were forgotten because there was no room |
+//! | `ratescope_reloads_total` | `outcome`: as [`Seen::name`](crate::middleware::watch::Seen::name) has it | changed rule files |
 //!
-//! `unavailable` is a request that was refused since the store failed and its rule says so. A shadow
-//! that would have refused is `shadow_refused`.
+//! A request is `unavailable` if it was refused because the store failed, as its rule demands. An
+//! answer is `shadow_refused` if a shadow would have refused the request.
 //!
-//! The recorder is to be installed before the first request: who counts is looked up once.
+//! Install the recorder before the first request. The layer looks it up once.
 
 use crate::rules::{Fault, Memory, Opinion};
 use crate::time::{Span, Time};
 use core::sync::atomic::{AtomicI64, Ordering};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
-/// What counts requests.
+/// The counters of requests and of the store.
 pub(super) struct Meters {
     allowed: Counter,
     delayed: Counter,
@@ -31,11 +31,11 @@ pub(super) struct Meters {
     store_seconds: Histogram,
     keys: Gauge,
     forgotten: Counter,
-    /// When the keys are to be counted next, in microseconds.
+    /// When to count the keys next, in microseconds.
     due: AtomicI64,
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Allowed,
@@ -79,10 +79,10 @@ impl Meters {
         self.store_seconds.record(span.secs());
     }
 
-    /// Counts the keys, which takes a look at all tables, if that was a second ago.
+    /// Counts the keys if the last time was a second ago: it visits all tables.
     pub(super) fn count_keys(&self, now: Time, memory: impl FnOnce() -> Option<Memory>) {
         let (now, due) = (now.as_micros(), self.due.load(Ordering::Relaxed));
-        // A clock that was set back is followed.
+        // The clock may be set back.
         let is_due = now >= due || now < due.saturating_sub(SECOND);
         let next = now.saturating_add(SECOND);
         let exchanged =
@@ -99,7 +99,7 @@ impl Meters {
 
 const SECOND: i64 = 1_000_000;
 
-/// What counts the decisions of a rule.
+/// The counters of a rule.
 #[derive(Debug)]
 pub(super) struct RuleMeters {
     allowed: Counter,
@@ -133,28 +133,25 @@ impl RuleMeters {
     }
 }
 
-/// Counts a decision for which the store could not be asked. It is seldom, or all else is slow.
+/// Counts a decision without the store. Failures are rare, so the counter is looked up each time.
 pub(super) fn count_fault(fault: &Fault) {
     counter!("ratescope_store_errors_total", "fault" => fault.name()).increment(1);
 }
 
-/// Counts a rule file that was read anew.
+/// Counts a changed rule file.
 pub(super) fn count_reload(outcome: &'static str) {
     counter!("ratescope_reloads_total", "outcome" => outcome).increment(1);
 }
 
-/// Tells the recorder what is what.
+/// Describes the counters to the recorder.
 fn describe() {
     use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
-    describe_counter!("ratescope_requests_total", "What became of requests");
-    describe_counter!("ratescope_decisions_total", "What each limit of each rule said");
-    describe_gauge!("ratescope_waiting", "Requests that wait in the queue");
+    describe_counter!("ratescope_requests_total", "Requests by outcome");
+    describe_counter!("ratescope_decisions_total", "Answers of the limits by rule and outcome");
+    describe_gauge!("ratescope_waiting", "Requests in the queue");
     describe_counter!("ratescope_store_errors_total", "Decisions without the store");
-    describe_histogram!("ratescope_store_seconds", Unit::Seconds, "How long the store took");
-    describe_gauge!("ratescope_keys", "Keys that are remembered, of all limits");
-    describe_counter!(
-        "ratescope_keys_forgotten_total",
-        "Keys that were forgotten for want of room"
-    );
-    describe_counter!("ratescope_reloads_total", "Rule files that were read anew");
+    describe_histogram!("ratescope_store_seconds", Unit::Seconds, "Time until the store answered");
+    describe_gauge!("ratescope_keys", "Keys in memory, for all limits");
+    describe_counter!("ratescope_keys_forgotten_total", "Keys forgotten because there was no room");
+    describe_counter!("ratescope_reloads_total", "Changed rule files by outcome");
 }

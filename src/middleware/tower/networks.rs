@@ -1,4 +1,4 @@
-//! Networks: lists of addresses, such as those of one's own proxies.
+//! Lists of networks, such as those of the proxies in front of a service.
 
 use crate::address;
 use crate::text::ParseError;
@@ -9,7 +9,7 @@ use ipnet::{IpNet, Ipv4Net};
 
 /// A list of networks. Its text form is `10.0.0.0/8, fd00::/8, 192.0.2.7`.
 ///
-/// An IPv4 address that is mapped into IPv6 is in the networks of the IPv4 address.
+/// An IPv4 address mapped into IPv6 counts as the IPv4 address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks(Vec<IpNet>);
 
@@ -69,7 +69,7 @@ fn network(word: &str) -> Result<IpNet, String> {
     let network: IpNet = word.parse().map_err(|_| "not a network".to_owned())?;
     let begin = network.trunc();
     if begin != network {
-        // A slip, as the rest of the address says nothing.
+        // Probably a mistake, since the remaining bits mean nothing.
         return Err(format!("{address} is an address within the network {begin}"));
     }
     let mapped = match (network.addr(), network.prefix_len()) {
@@ -80,7 +80,7 @@ fn network(word: &str) -> Result<IpNet, String> {
     Ok(mapped.map_or(network, IpNet::V4))
 }
 
-/// The address that an entry of a header is; `None` where it is none.
+/// Reads the address in an entry of a header; `None` if it is no address.
 pub(super) fn address(entry: &[u8]) -> Option<IpAddr> {
     address::parse(str::from_utf8(entry).ok()?)
 }

@@ -1,20 +1,19 @@
-//! Who sent a request that came through proxies.
+//! Finds the client of a request that came through proxies.
 //!
-//! A proxy says in a header from which address it was asked, and adds that at the end of what the
-//! header held before. Anybody can send such a header, so that only what one's own proxies have
-//! added counts:
+//! A proxy writes the address that it was asked from at the end of a header. Anybody can send such a
+//! header, so only the part that trusted proxies wrote counts:
 //!
-//! 1. The connection comes from an address, the peer. When it is not in the trusted networks, it is
-//!    the client, whatever any header says.
+//! 1. The connection comes from the peer. If the peer is not in the trusted networks, it is the
+//!    client, and no header is read.
 //! 2. Otherwise the header is read from its end. The first address that is not trusted is the client.
-//!    What stands before it was there when the request came to the first trusted proxy; the client
-//!    itself may have written it, and it does not count.
-//! 3. Where all of them are trusted, the first one is: a client within the trusted networks. Where an
-//!    entry is no address (`unknown`, or a name that hides one), the client is the one who wrote it:
-//!    the address after it, or the peer.
+//!    The part before it was there when the request reached the first trusted proxy. The client may
+//!    have written that part, so it does not count.
+//! 3. If all addresses are trusted, the first one is the client: a client inside the networks. If an
+//!    entry is no address (`unknown`, or a name that hides one), the client is whoever wrote that
+//!    entry: the address after it, or the peer.
 //!
-//! One header is read and no other: a proxy that writes X-Forwarded-For passes on the Forwarded that
-//! a client made up. It must be the one that all trusted proxies write.
+//! Only one header is read. A proxy that writes X-Forwarded-For passes on a Forwarded that the client
+//! made up, so the header must be the one that all trusted proxies write.
 //!
 //! Sources: RFC 7239 (Forwarded), section 7.4 of it for X-Forwarded-For; A. Pritchard, "The perils of
 //! the real client IP" (2022).
@@ -32,29 +31,29 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// Those in these networks, which write X-Forwarded-For.
+    /// Proxies in these networks that write X-Forwarded-For.
     pub fn x_forwarded_for(trusted: Networks) -> Self {
         Proxies::header(HeaderName::from_static("x-forwarded-for"), trusted)
     }
 
-    /// Those in these networks, which write Forwarded (RFC 7239).
+    /// Proxies in these networks that write Forwarded (RFC 7239).
     pub fn forwarded(trusted: Networks) -> Self {
         Proxies::header(FORWARDED, trusted)
     }
 
-    /// Those in these networks, which write an address, or a list of them, into this header. Of
-    /// `Forwarded`, the addresses are what it says of `for`.
+    /// Proxies in these networks that write an address or a list of addresses into this header. In
+    /// `Forwarded`, the addresses are those of the parameter `for`.
     pub fn header(header: HeaderName, trusted: Networks) -> Self {
         Proxies { trusted, header }
     }
 
-    /// The address of the client, where the connection comes from `peer`.
+    /// The address of the client, if the connection comes from `peer`.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         if !self.trusted.contains(client) {
             return client;
         }
-        // A header that stands there twice is one list.
+        // Several headers of one name are one list.
         for value in headers.get_all(&self.header).iter().rev() {
             let mut rest = value.as_bytes();
             while let Some(entry) = self.last(&mut rest) {
@@ -68,8 +67,7 @@ impl Proxies {
         client
     }
 
-    /// Takes the last entry of a list that is not empty, and reads the address in it, if there is
-    /// one.
+    /// Takes the last entry that is not empty off a list, and reads its address.
     fn last(&self, rest: &mut &[u8]) -> Option<Option<IpAddr>> {
         loop {
             if rest.is_empty() {
@@ -84,10 +82,11 @@ impl Proxies {
     }
 }
 
-/// Cuts off what follows the last `separator`. Where there may be quotes, one within quotes is none.
+/// Cuts off the part after the last `separator`. With `quotes`, a separator between quotes does not
+/// count.
 ///
-/// It is read from the end, so that a quote which a client opened and never closed changes nothing of
-/// what comes after it.
+/// The list is read from its end, so a quote that a client opened and never closed cannot change the
+/// part after it.
 fn cut_last<'a>(rest: &mut &'a [u8], separator: u8, quotes: bool) -> &'a [u8] {
     let all = *rest;
     let mut is_quoted = false;
@@ -103,13 +102,13 @@ fn cut_last<'a>(rest: &mut &'a [u8], separator: u8, quotes: bool) -> &'a [u8] {
     all
 }
 
-/// Whether an odd number of backslashes stands before a place.
+/// Whether the character at `place` follows an odd number of backslashes.
 fn is_escaped(text: &[u8], place: usize) -> bool {
     let before = text.get(..place).unwrap_or_default();
     before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
-/// The address that one element of Forwarded names as the one who asked, as in
+/// The address in the parameter `for` of one element of Forwarded, as in
 /// `for="[2001:db8::1]:443";proto=https`.
 fn said_for(element: &[u8]) -> Option<IpAddr> {
     let mut rest = element;

@@ -1,7 +1,7 @@
-//! What is answered to a request that is refused.
+//! Responses to refused requests.
 //!
-//! [`Problem`] answers with status 429 and problem details (RFC 9457) of the kind that the
-//! RateLimit draft registers, [`Grpc`] as gRPC wants it, and a closure with whatever you like:
+//! [`Problem`] answers with status 429 and problem details (RFC 9457) of the type that the RateLimit
+//! draft registers. [`Grpc`] answers with a gRPC status. A closure can answer with anything:
 //!
 //! ```
 //! use http::Response;
@@ -21,7 +21,7 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
-//! The [headers](super::Headers) are added to what is answered here.
+//! The layer adds the [headers](super::Headers) to any of these responses.
 
 use super::draft;
 use super::headers::up;
@@ -35,39 +35,39 @@ use http::{Response, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::Value;
 
-/// A request that is refused, and why.
+/// A refused request, and the reason.
 #[derive(Clone, Copy)]
 pub struct Refused<'a> {
     /// The request.
     pub head: Head<'a>,
-    /// What the rules made of it. Where the queue is full, they let it pass after a wait.
+    /// The ruling. If the queue is full, the ruling lets the request pass after a wait.
     pub ruling: &'a Ruling,
-    /// When it would pass, if nothing is counted before; none, where that is not known.
+    /// When the request would pass, if nothing is counted before; `None` if that is not known.
     pub retry: Option<Retry>,
-    /// Why the store could not be asked, if it could not.
+    /// Why the store could not be asked; `None` if it was.
     pub fault: Option<&'a Fault>,
     pub(super) known: &'a OfRules,
 }
 
 impl Refused<'_> {
-    /// How long until it would pass. None where it never would, or where that is not known.
+    /// How long until the request would pass; `None` if it never would, or if that is not known.
     pub fn retry_after(&self) -> Option<Span> {
         self.retry.and_then(Retry::wait)
     }
 
-    /// Whether it was refused since the store failed, and not for what the sender did.
+    /// Whether it was refused because the store failed, as its rule demands.
     pub fn is_unavailable(&self) -> bool {
         let refuses = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Refuse;
         let decided = self.ruling.decided_by();
         self.fault.is_some() && decided.is_none_or(|opinion| refuses(opinion.rule))
     }
 
-    /// Whether it could not wait, since as many requests do as may.
+    /// Whether it was refused because the queue is full.
     pub fn is_queue_full(&self) -> bool {
         self.ruling.is_allowed()
     }
 
-    /// 429, or 503 where it is not for what the sender did.
+    /// 429, or 503 if the store failed.
     pub fn status(&self) -> StatusCode {
         match self.is_unavailable() {
             true => StatusCode::SERVICE_UNAVAILABLE,
@@ -75,7 +75,7 @@ impl Refused<'_> {
         }
     }
 
-    /// The names of the limits that refuse it, as they stand in RateLimit-Policy.
+    /// The names of the limits that refuse the request, as in RateLimit-Policy.
     pub fn violated(&self) -> impl Iterator<Item = &str> {
         let refuse =
             |opinion: &Opinion<'_>| !opinion.rule.is_shadow() && !opinion.outcome.is_allowed();
@@ -83,7 +83,7 @@ impl Refused<'_> {
         refusing.filter_map(|opinion| Some(self.known.limit(opinion.place)?.name.as_str()))
     }
 
-    /// One sentence for whoever sent it. It says nothing of others who share the limit.
+    /// One sentence for the client. It says nothing about others who share the limit.
     fn detail(&self) -> String {
         let why = match (self.is_unavailable(), self.is_queue_full()) {
             (true, _) => "The limits can't be checked at the moment",
@@ -98,9 +98,9 @@ impl Refused<'_> {
     }
 }
 
-/// What makes responses to requests that are refused, with a body of the service's kind.
+/// Makes the responses to refused requests, with the body type of the service.
 pub trait Answer<B>: Send + Sync + 'static {
-    /// The response.
+    /// Makes a response.
     fn answer(&self, refused: &Refused<'_>) -> Response<B>;
 }
 
@@ -110,7 +110,8 @@ impl<B, F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static> Answer<B> fo
     }
 }
 
-/// Status 429, or 503 where the store failed, with `application/problem+json`. Beside what the RFC and the draft have, a member `retry_after` says what the header does.
+/// Answers with status 429, or 503 if the store failed, and `application/problem+json`. Its member
+/// `retry_after` has the seconds of the header Retry-After.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Problem;
 
@@ -141,8 +142,8 @@ impl<B: From<String>> Answer<B> for Problem {
     }
 }
 
-/// Status `RESOURCE_EXHAUSTED`, or `UNAVAILABLE` where the store failed, as a response of gRPC that has
-/// trailers only: for tonic.
+/// Answers with the gRPC status `RESOURCE_EXHAUSTED`, or `UNAVAILABLE` if the store failed, in a
+/// response without a body: for tonic.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Grpc;
 

@@ -1,8 +1,8 @@
-//! What goes to the log, by the `tracing` facade: refusals with their reasons in numbers, failures of
-//! the store, and what came of rule files that changed.
+//! Events for the log, through the `tracing` facade: refusals with their reasons in numbers, failures
+//! of the store, and changed rule files.
 //!
-//! What senders can bring about is told a few times a second at most, with how many more there were:
-//! an attack does not fill the log.
+//! Events that clients can cause are logged at most a few times a second, with the number of those
+//! left out. So an attack does not fill the log.
 
 use super::keys::Keys;
 use super::meters;
@@ -14,14 +14,14 @@ use crate::time::{Span, Time};
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::Once;
 
-/// Lets a few through in each second.
+/// Lets a few events through each second.
 pub(super) struct Sample {
     per_second: u64,
-    /// The second that it is.
+    /// The current second.
     second: AtomicI64,
-    /// How many there were in it.
+    /// The number of events in it.
     seen: AtomicU64,
-    /// How many were passed over since the last one that was let through.
+    /// The number of events left out since the last one that was let through.
     passed_over: AtomicU64,
 }
 
@@ -31,8 +31,8 @@ impl Sample {
         Sample { per_second, second, seen, passed_over: AtomicU64::new(0) }
     }
 
-    /// Whether to tell of what happens now, and then how many were passed over before. Threads that
-    /// meet at the turn of a second may let one or two more through.
+    /// Whether to log an event that happens now; if so, the number of events left out before. Threads
+    /// that meet at the turn of a second may let one or two more through.
     pub(super) fn take(&self, now: Time) -> Option<u64> {
         let second = now.as_micros().div_euclid(1_000_000);
         if self.second.swap(second, Ordering::Relaxed) != second {
@@ -46,7 +46,7 @@ impl Sample {
     }
 }
 
-/// Tells of a refusal.
+/// Logs a refusal.
 pub(super) fn refused(event: &Event<'_>, refused: &Refused<'_>, passed_over: u64) {
     let Some(Opinion { rule, limit, outcome, .. }) = refused.ruling.decided_by() else { return };
     tracing::info!(
@@ -64,13 +64,13 @@ pub(super) fn refused(event: &Event<'_>, refused: &Refused<'_>, passed_over: u64
     );
 }
 
-/// Tells that the store could not be asked.
+/// Logs a failure of the store.
 pub(super) fn fault(fault: &Fault, passed_over: u64) {
     tracing::warn!(target: "ratescope", fault = fault.name(), passed_over, "{fault}");
 }
 
-/// Tells of fields that no request has, since the layer was not told where they are: what is limited
-/// by them is not limited at all, or all together.
+/// Logs the fields of rules for which the layer has no source. Such rules would silently limit nobody,
+/// or all clients together.
 pub(super) fn fields_without_source(rules: &Rules, keys: &Keys) {
     for field in rules.fields().into_iter().filter(|field| !keys.know(field)) {
         tracing::warn!(
@@ -81,7 +81,7 @@ pub(super) fn fields_without_source(rules: &Rules, keys: &Keys) {
     }
 }
 
-/// Tells, once, that nobody says where connections come from.
+/// Logs once that the peer is not known.
 pub(super) fn no_peer() {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
@@ -93,8 +93,9 @@ pub(super) fn no_peer() {
     });
 }
 
-/// Counts and tells what was seen of a rule file: for
-/// [`Watch::every`](crate::middleware::watch::Watch::every). Rules that are wrong are an error, told in full.
+/// Counts and logs a change of a rule file: for
+/// [`Watch::every`](crate::middleware::watch::Watch::every). Wrong rules are logged as an error, with
+/// all their mistakes.
 pub fn seen(seen: Seen) {
     meters::count_reload(seen.name());
     match seen.name() {

@@ -1,12 +1,12 @@
-//! The service that the layer makes of another one.
+//! The service that the layer wraps around another one.
 //!
-//! Where the store answers at once, which the one in memory does, a request is decided when it is
-//! handed in, and the inner service called in the same breath. Only what has to wait, for the store,
-//! in the queue or for a charge, takes memory of its own, and a clone of the inner service.
+//! If the store answers at once, as the one in memory does, `call` decides about the request and calls
+//! the inner service directly. A request that has to wait for the store, in the queue or for a charge
+//! needs an allocation and a clone of the inner service.
 //!
-//! A refused or a waiting request leaves the inner service ready for another one: what has to wait
-//! takes a clone that is not ready yet, and asks it when its turn has come. So nothing that the inner
-//! service gave out by being ready, such as a place under a limit on concurrency, is held by the queue.
+//! The clone is not ready yet. The request asks it to be ready when its wait is over, and leaves the
+//! ready inner service to other requests. So a waiting request holds nothing that the inner service
+//! gives out with readiness, such as a place under a concurrency limit.
 
 use super::clock::Clock;
 use super::headers::Told;
@@ -34,7 +34,7 @@ impl<I, S, A, C> RateLimited<I, S, A, C> {
         RateLimited { inner, shared }
     }
 
-    /// The service within.
+    /// The inner service.
     pub fn get_ref(&self) -> &I {
         &self.inner
     }
@@ -80,7 +80,8 @@ where
     }
 }
 
-/// What has to wait: for the store, where it is not `judged` yet, in the queue, or for a charge.
+/// Serves a request that has to wait: for the store, if it is not `judged` yet, in the queue, or for a
+/// charge.
 async fn later<I, S, A, C, Q, B>(
     shared: Arc<Shared<S, A, C>>,
     mut inner: I,
@@ -117,7 +118,7 @@ where
 }
 
 pin_project! {
-    /// The response to a request that is limited.
+    /// The response to a limited request.
     pub struct ResponseFuture<F, B, E> {
         #[pin]
         state: State<F, B, E>,
@@ -148,7 +149,7 @@ where
                 }
                 Poll::Ready(Ok(response))
             }
-            // It is not polled again once it was ready.
+            // A future is not polled again after it was ready.
             Projected::Refused { response } => {
                 response.take().map_or(Poll::Pending, |it| Poll::Ready(Ok(it)))
             }

@@ -1,4 +1,4 @@
-//! What all clones of a layer share, and what they make of a request.
+//! The decision about a request, and the state that all clones of a layer share.
 
 use super::clock::Clock;
 use super::headers::Told;
@@ -16,7 +16,7 @@ use crate::time::{Span, Time};
 use http::Response;
 use std::sync::{Arc, OnceLock};
 
-/// The limits at work.
+/// The state that all clones of a layer share.
 pub(super) struct Shared<S, A, C> {
     store: S,
     answer: A,
@@ -24,17 +24,17 @@ pub(super) struct Shared<S, A, C> {
     pub(super) settings: Settings,
     known: Known,
     room: Arc<Room>,
-    /// The recorder is looked for with the first request, when there is one if there ever is.
+    /// Made at the first request, so that the recorder can be installed after the layer was made.
     meters: OnceLock<Meters>,
     refusals: Sample,
     faults: Sample,
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 pub(super) enum Judged<B> {
-    /// It passes, and its response is told this.
+    /// It passes; its response gets these headers.
     Passes(Told),
-    /// It passes later, and has a place in the queue until then.
+    /// It passes later, and holds a place in the queue until then.
     Waits {
         wait: Span,
         seat: Seat,
@@ -43,7 +43,7 @@ pub(super) enum Judged<B> {
     Refused(Response<B>),
 }
 
-/// Whom to charge when the response is there.
+/// The fields of a request that is charged after its response.
 pub(super) struct Debtor(Vec<(String, String)>);
 
 impl<S, A, C> Shared<S, A, C> {
@@ -63,7 +63,7 @@ impl<S, A, C> Shared<S, A, C> {
         }
     }
 
-    /// How many requests wait.
+    /// The number of requests in the queue.
     pub(super) fn waiting(&self) -> usize {
         self.room.taken()
     }
@@ -82,7 +82,7 @@ impl<S, A, C> Shared<S, A, C> {
 }
 
 impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
-    /// Decides about a request, where that needs no waiting; otherwise nothing was counted.
+    /// Decides about a request if that needs no waiting; otherwise nothing is counted.
     pub(super) fn decide_now<B>(&self, head: Head<'_>) -> Option<Judged<B>>
     where
         A: Answer<B>,
@@ -104,7 +104,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         let (time, cost, details) = (self.clock.now(), self.cost(head), self.details());
         let ask = Asking { keys: &self.settings.keys, head, time, cost };
         if self.room.is_full() {
-            // What could not wait is not to be counted.
+            // A request that cannot wait must not be counted.
             let looking = ask.with(|event| self.store.peek(event, details));
             let looked = looking.await;
             if wait(&looked) > Span::ZERO {
@@ -123,7 +123,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         ask.with(|event| self.judge(head, event, &answered))
     }
 
-    /// What becomes of a request, by what the store has answered: counted and told.
+    /// Decides about a request by the answer of the store, and counts and logs the decision.
     fn judge<B>(&self, head: Head<'_>, event: &Event<'_>, answered: &Answered) -> Judged<B>
     where
         A: Answer<B>,
@@ -165,14 +165,14 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         Judged::Refused(response)
     }
 
-    /// Whom to charge for a request, if anything is charged after its response.
+    /// The fields for the charge after the response, if there is one.
     pub(super) fn debtor(&self, head: Head<'_>) -> Option<Debtor> {
         self.settings.charge.as_ref()?;
         let fields = RequestFields::new(&self.settings.keys, head);
         Some(Debtor(fields.keep(&self.store.rules().fields())))
     }
 
-    /// Charges what a request has cost beside what was known before.
+    /// Counts the cost that is known after the response.
     pub(super) async fn charge(&self, debtor: &Debtor, response: ResponseHead<'_>) {
         let Some(charge) = &self.settings.charge else { return };
         let (time, cost) = (self.clock.now(), charge(response));
@@ -190,7 +190,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     }
 }
 
-/// A request that a store is asked about, as long as it takes.
+/// A request about which a store is asked.
 #[derive(Clone, Copy)]
 struct Asking<'a> {
     keys: &'a Keys,
@@ -200,7 +200,8 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Its event, whose fields are looked for anew: they can't be kept while a store is waited for.
+    /// Calls `ask` with the event of the request. Its fields cannot be kept while a store is waited
+    /// for, so they are found again.
     fn with<T>(&self, ask: impl FnOnce(&Event<'_>) -> T) -> T {
         let Asking { keys, head, time, cost } = *self;
         let fields = &RequestFields::new(keys, head);
@@ -208,7 +209,7 @@ impl Asking<'_> {
     }
 }
 
-/// How long what was let pass has to wait.
+/// The wait of an allowed request.
 fn wait(answered: &Answered) -> Span {
     match answered.ruling.decision() {
         Decision::Allowed { wait } => wait,

@@ -1,10 +1,10 @@
-//! The queue: requests that a leaky bucket lets pass later.
+//! The queue of requests that a leaky bucket delays.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use metrics::Gauge;
 use std::sync::Arc;
 
-/// How many requests may wait at once, and how many do.
+/// The number of places in the queue, and of those taken.
 pub(super) struct Room {
     places: usize,
     taken: AtomicUsize,
@@ -19,12 +19,12 @@ impl Room {
         self.taken.load(Ordering::Relaxed) >= self.places
     }
 
-    /// How many wait.
+    /// The number of waiting requests.
     pub(super) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Takes a place, if there is one.
+    /// Takes a place if there is one.
     pub(super) fn enter(self: &Arc<Self>, gauge: &Gauge) -> Option<Seat> {
         let more = |taken: usize| (taken < self.places).then_some(taken + 1);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
@@ -33,7 +33,7 @@ impl Room {
     }
 }
 
-/// A place in the queue, given up when it is dropped: with the request, whatever becomes of it.
+/// A place in the queue. It is free again when this is dropped, together with the request.
 pub(super) struct Seat {
     room: Arc<Room>,
     gauge: Gauge,
