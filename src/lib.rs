@@ -42,6 +42,7 @@
 //!    one limiter and keys of any type. [`rules`]: a file that says which limits apply to which
 //!    events (feature `rules`). [`middleware`]: a layer that asks the rules about each HTTP request
 //!    (feature `tower`); [`middleware::watch`] reads the file again when it changes (feature `watch`).
+//!    [`redis_store`]: the same decisions on Redis, shared by many processes (feature `redis`).
 //! 6. [`log`]: reads events from files.
 //! 7. [`traffic`]: generates events.
 //! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
@@ -87,12 +88,13 @@
 //! grow has a cap that the caller can see.
 //!
 //! # The map
-//! Imports run downwards only, and only floor 4 uses clocks, files and the browser. `tests/tidy.rs`
-//! checks both.
+//! Imports run downwards only, and only floors 4 and 5 use clocks, files, the browser and other
+//! machines. `tests/tidy.rs` checks both.
 //!
 //! | floor | modules | imports from |
 //! |---|---|---|
-//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; the programs | all |
+//! | 5 | the programs | all |
+//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`redis_store`] | 0, 1, 2, 3, p |
 //! | 3 | [`view`] | 0, 1, 2, p |
 //! | 2 | [`lab`], [`rules`] | 0, 1 |
 //! | 1 | [`event`], [`policy`], [`store`], [`log`], [`traffic`] | 0, and those before it |
@@ -120,6 +122,8 @@ pub mod outcome;
 pub mod plot;
 pub mod policy;
 pub mod rate;
+#[cfg(all(feature = "redis", not(target_arch = "wasm32")))]
+pub mod redis_store;
 #[cfg(feature = "rules")]
 pub mod rules;
 pub mod store;

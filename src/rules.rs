@@ -96,6 +96,7 @@
 //!
 //! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 
+pub(crate) mod asked;
 mod async_store;
 pub mod cases;
 mod error;
@@ -118,13 +119,16 @@ pub use error::{Mistake, RulesError};
 pub use explain::Why;
 pub use reload::{Changes, Reloaded};
 pub use ruled::Ruled;
-pub use ruling::{Opinion, Place, Ruling};
+pub use ruling::{Opinion, Place, Ruling, Source};
 pub use settings::OnStoreFailure;
+#[cfg(feature = "redis")]
+pub(crate) use standing::Stands;
 pub use standing::{Standing, Standings};
 pub use throttle::{Load, Throttle};
 pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
 
+use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Policy};
 use error::At;
 use matching::Level;
@@ -170,11 +174,19 @@ impl Rules {
     /// # Errors
     /// When limits are outside of that domain, with their places.
     pub fn exact_in_f64(&self) -> Result<(), RulesError> {
+        let inexact = |error| format!("not exact where only f64 exists, as on Redis: {error}");
+        self.refuse(|limiter| limiter.exact_in_f64().err().map(inexact))
+    }
+
+    /// Refuses all limits of which `problem` knows what is wrong.
+    pub(crate) fn refuse(
+        &self,
+        problem: impl Fn(&AnyLimiter) -> Option<String>,
+    ) -> Result<(), RulesError> {
         let mut mistakes = Vec::new();
         for rule in &self.rules {
             for limit in rule.limits().iter().chain(rule.stretched()) {
-                if let Err(error) = limit.limiter.exact_in_f64() {
-                    let problem = format!("not exact where only f64 exists, as on Redis: {error}");
+                if let Some(problem) = problem(&limit.limiter) {
                     mistakes.push(Mistake::new(rule.limits_at, &limit.to_string(), problem));
                 }
             }

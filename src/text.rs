@@ -52,7 +52,7 @@ impl ParseError {
     }
 }
 
-/// What was read is repeated as far as its first [`ECHO`] characters, in which one knows it again.
+/// The input is repeated up to its first 60 characters, which are enough to recognize it.
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (input, problem) = (cut(&self.input), &self.problem);
@@ -65,11 +65,11 @@ impl fmt::Display for ParseError {
     }
 }
 
-/// How much of what was read an error repeats, in characters: a few words more than any text of
-/// ours that is written by hand.
+/// The most characters of the input that an error repeats: slightly more than any text form written
+/// by hand has.
 const ECHO: usize = 60;
 
-/// The first [`ECHO`] characters, with a sign that there are more.
+/// The first [`ECHO`] characters, and `…` if there are more.
 pub(crate) fn cut(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(ECHO) {
         Some((end, _)) => Cow::Owned(format!("{}…", split(text, end).0)),

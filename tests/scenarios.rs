@@ -61,9 +61,9 @@ fn says(text: &str, numbers: &[&str]) {
 }
 
 #[test]
-fn all_ten_are_on_the_page() {
+fn all_eleven_are_on_the_page() {
     let all = listed();
-    assert_eq!(all.len(), 10);
+    assert_eq!(all.len(), 11);
     for (title, text, link) in all {
         assert!((2..=8).contains(&link.settings.lanes.len()), "{title}");
         assert!(link.at > Time::ZERO && text.len() > 100, "{title}");
@@ -91,6 +91,29 @@ fn a_bucket_gives_out_what_flows_in_and_a_window_what_is_forgotten() {
     let by =
         |seconds| allowed(&again(&replay, seconds)).iter().map(|(_, n)| *n).collect::<Vec<_>>();
     assert_eq!([by(14.9), by(15.1), by(20.0), by(25.0)], [[19, 10], [20, 11], [24, 20], [29, 20]]);
+}
+
+#[test]
+fn one_a_minute_is_too_fast_for_some_servers() {
+    let (replay, text) = scenario("One a minute");
+    says(&text, &["all 11", "0.96 a minute", "at 60 s", "4 pass", "each 3 minutes"]);
+    assert_eq!(replay.sent(), 11);
+    let expected = [
+        ("nginx", 6),
+        ("haproxy", 1),
+        ("haproxy allowed", 4),
+        ("envoy burst 1", 11),
+        ("gcra burst 1", 11),
+    ];
+    assert_eq!(allowed(&replay), expected);
+    let by = |seconds| {
+        let lanes = again(&replay, seconds);
+        lanes.lanes().iter().map(Lane::refused).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        [by(60.5), by(120.5), by(180.5)],
+        [[1, 1, 1, 0, 0], [1, 2, 2, 0, 0], [2, 3, 2, 0, 0]]
+    );
 }
 
 #[test]

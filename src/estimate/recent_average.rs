@@ -17,17 +17,18 @@
 //! λ/(e^(λ/r) - 1), about λ/2 less than r. *After* the event it reads about λ/2 more than r.
 //!
 //! # Beside Exim's rate
-//! With λ = 1/p, N is the rate of [`exim`](super::exim) with 1 for its first term, (1-e^-x)/x. The
-//! page of 2009 has this as an aside: "the first term of this formula can be approximated as 1, which
-//! is usually a slight overestimate which makes the average rate converge to a value about 0.5 above
-//! the true rate." At a steady R in p, where x = 1/R, N settles after an event at what it adds to:
+//! With λ = 1/p, N is the rate of [`exim`](super::exim) with 1 instead of its first term,
+//! (1-e^-x)/x. The page of 2009 mentions this: "the first term of this formula can be approximated as
+//! 1, which is usually a slight overestimate which makes the average rate converge to a value about
+//! 0.5 above the true rate." At a steady R in p, x is 1/R, and after each event N converges to the
+//! solution of
 //!
 //! ```text
 //! N = 1 + N e^(-1/R)
 //! N = 1/(1 - e^(-1/R)) = R + 1/2 + 1/(12 R) - …
 //! ```
 //!
-//! which is [`settled`]: a half above where events are many, and 1 where they are rare.
+//! which is [`settled`]: about R + 1/2 for frequent events, and 1 for rare ones.
 //!
 //! # The edges
 //! * **First event:** N = w.
@@ -65,15 +66,15 @@ impl Impulse {
     }
 }
 
-/// What N settles at, just after an event of cost 1, when they come evenly, `steady` (above 0) in the
-/// time constant 1/λ: 1/(1 - e^(-1/R)).
+/// The value that N converges to, just after an event, for even events of cost 1, `steady` (above 0)
+/// of them in the time constant 1/λ: 1/(1 - e^(-1/R)).
 pub fn settled(steady: f64) -> f64 {
     // 1 - e^-x is x times the mean of the decay over x.
     steady / decay(steady.recip()).mean
 }
 
 impl RecentAverage {
-    /// The average that forgets as Exim's rate of this period does: by 1/e in it, so that λ = 1/p.
+    /// The average that forgets like Exim's rate over `period`: λ = 1/p.
     ///
     /// # Errors
     /// When the period is more than a span can hold.

@@ -44,6 +44,7 @@
 //!   therefore pass a little later, and after that never again.
 
 use super::exim::Mode;
+use super::in_f64::{Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
@@ -300,6 +301,12 @@ impl Keep for Adaptive {
     /// The state is in f64 anyway.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         Ok(())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        let (decay, increase) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
+        let numbers = [self.factor, decay, increase, self.floor, self.mode.number()];
+        InF64::new(Form::Adaptive, numbers)
     }
 }
 

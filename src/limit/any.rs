@@ -24,6 +24,7 @@ use super::exim::Exim;
 use super::fixed_window::{self, FixedWindow};
 use super::gcra::{self, Gcra};
 use super::haproxy::{self, Haproxy};
+use super::in_f64::InF64;
 use super::kept::{Content, Keep, Shape};
 use super::leaky_bucket::{self, LeakyBucket};
 use super::nginx::{self, Nginx};
@@ -199,6 +200,11 @@ impl AnyLimiter {
     /// When a number is outside of that domain.
     pub fn exact_in_f64(&self) -> Result<(), BadNumber> {
         each!(self, |l| l.exact_in_f64())
+    }
+
+    /// The limiter as f64 alone can compute it, within that domain; `None` for those by hour.
+    pub fn in_f64(&self) -> Option<InF64> {
+        each!(self, |l| l.in_f64())
     }
 
     pub(super) fn content(&self, state: &AnyState, now: Time) -> Content {

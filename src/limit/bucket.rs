@@ -24,7 +24,7 @@
 //!   and the bucket is set to full.
 
 use super::amount::{amount, events, limit};
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::{Content, Filled};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -190,6 +190,13 @@ impl Bucket {
     pub(super) fn exact_in_f64(&self, what: &'static str) -> Result<(), BadNumber> {
         in_f64::amount(what, (self.full / i128::from(self.per_millionth)) as u64)?;
         in_f64::rate(self.per_micro, self.per_millionth)
+    }
+
+    /// In a queue events wait.
+    pub(super) fn in_f64(&self, is_queue: bool) -> Option<InF64> {
+        let size = (self.full / i128::from(self.per_millionth)) as f64;
+        let (a, b) = (self.per_micro as f64, self.per_millionth as f64);
+        InF64::new(Form::Bucket, [a, b, size, f64::from(u8::from(is_queue))])
     }
 
     /// The whole bucket at once, and what drains from then until the end of the window.

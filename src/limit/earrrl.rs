@@ -23,6 +23,7 @@
 //! total <= (limit/λ + w) (1 + λ s)
 //! ```
 
+use super::in_f64::{Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, SHORTEST, amount, is_cost};
@@ -177,6 +178,10 @@ impl Keep for Earrrl {
     /// The state is in f64 anyway.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         Ok(())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        InF64::new(Form::Earrrl, [self.lambda, self.limit.per().secs(), self.limit.count()])
     }
 }
 

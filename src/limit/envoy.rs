@@ -43,6 +43,7 @@
 
 use super::Limiter;
 use super::amount::amount;
+use super::in_f64::{Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::server::{period, whole};
@@ -237,6 +238,10 @@ impl Keep for Envoy {
     /// The arithmetic is in f64 already.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         Ok(())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        InF64::new(Form::Envoy, [self.rate, self.size()])
     }
 }
 

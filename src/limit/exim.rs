@@ -33,6 +33,7 @@
 //! total <= m + (m + w/2) s
 //! ```
 
+use super::in_f64::{Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, is_cost};
@@ -63,6 +64,15 @@ impl Mode {
             Mode::Strict => true,
             Mode::Leaky => allowed,
             Mode::Readonly => false,
+        }
+    }
+
+    /// As [`in_f64`](super::in_f64) numbers it.
+    pub(super) fn number(self) -> f64 {
+        match self {
+            Mode::Strict => 0.0,
+            Mode::Leaky => 1.0,
+            Mode::Readonly => 2.0,
         }
     }
 
@@ -258,6 +268,12 @@ impl Keep for Exim {
     /// The state is in f64 anyway.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         Ok(())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        let (period, count) = (self.limit.per().secs(), self.limit.count());
+        let least = self.estimator().least_gap();
+        InF64::new(Form::Exim, [period, count, self.mode.number(), least])
     }
 }
 

@@ -18,7 +18,7 @@
 
 use super::Limiter;
 use super::amount::{amount, events, touched, window};
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -140,6 +140,10 @@ impl Keep for FixedWindow {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         in_f64::window(self.most, self.period)
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        InF64::new(Form::Window, [self.most as f64, self.period as f64])
     }
 }
 

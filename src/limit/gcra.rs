@@ -13,6 +13,7 @@
 
 use super::Limiter;
 use super::bucket::{Bucket, Parts};
+use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -104,6 +105,10 @@ impl Keep for Gcra {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         self.0.exact_in_f64("the burst")
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        self.0.in_f64(false)
     }
 }
 

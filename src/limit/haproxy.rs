@@ -47,7 +47,7 @@
 //!   around at 2^32; here they stay at 2^32 - 1.
 
 use super::amount::{amount, touched};
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::server::{instant, millis, period, whole};
@@ -282,6 +282,11 @@ impl Keep for Haproxy {
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         let what = "the product of a rate's count and milliseconds";
         in_f64::product(what, self.most.into(), self.period.unsigned_abs())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        let allowed = if self.counts == Counts::Allowed { 1.0 } else { 0.0 };
+        InF64::new(Form::Haproxy, [self.most.into(), self.period as f64, allowed])
     }
 }
 

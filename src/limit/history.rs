@@ -15,7 +15,7 @@
 //!   back by more than the window, the blocks move back with it.
 
 use super::amount::{amount, events, touched};
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::Content;
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
@@ -182,6 +182,11 @@ impl Window {
         let together = kept.chunks(kept.len().div_ceil(self.capacity).max(1));
         let blocks = together.flat_map(|some| Some((some.first()?.0, sum(some)))).collect();
         Some(History { blocks, total: sum(kept) })
+    }
+
+    pub(super) fn in_f64(&self) -> Option<InF64> {
+        let (width, blocks) = (self.width as f64, self.blocks as f64);
+        InF64::new(Form::Blocks, [self.most as f64, width, blocks, self.capacity as f64])
     }
 
     pub(super) fn exact_in_f64(&self) -> Result<(), BadNumber> {

@@ -111,6 +111,7 @@ pub use shape::Shape;
 
 use super::Limiter;
 use super::any::{AnyLimiter, AnyState};
+use super::in_f64::InF64;
 use crate::text::{BadNumber, ParseError};
 use crate::time::Time;
 use bytes::{Reader, put_whole};
@@ -139,6 +140,11 @@ pub(super) trait Keep: Limiter {
 
     /// See [`AnyLimiter::exact_in_f64`].
     fn exact_in_f64(&self) -> Result<(), BadNumber>;
+
+    /// See [`AnyLimiter::in_f64`].
+    fn in_f64(&self) -> Option<InF64> {
+        None
+    }
 }
 
 impl AnyLimiter {
@@ -168,6 +174,15 @@ impl AnyLimiter {
 }
 
 impl Kept {
+    /// What is in a bucket, for a place that keeps it in a form of its own: `millionths` and the
+    /// fraction `part / of` of one more, as of `at`. `None` where that is no fraction.
+    #[cfg(feature = "redis")]
+    pub(crate) fn filled(at: Time, millionths: u64, part: u64, of: u64) -> Option<Self> {
+        let shape = Shape::new(Algorithm::Bucket, []);
+        let content = Content::Filled(Filled { at, millionths, part, of });
+        (part < of).then_some(Kept { shape, content })
+    }
+
     /// The shape of the state.
     pub fn shape(&self) -> Shape {
         self.shape

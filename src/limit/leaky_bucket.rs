@@ -30,6 +30,7 @@
 
 use super::Limiter;
 use super::bucket::{Bucket, Parts};
+use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::order::larger;
 use crate::outcome::{Decision, Outcome, Retry};
@@ -72,14 +73,14 @@ impl LeakyBucket {
         self.peek(state, now, 0.0).level
     }
 
-    /// A queue of `level`, `elapsed` seconds (at least 0) later, when nothing has arrived since and
-    /// events come out at `rate`.
+    /// The level of a queue, `elapsed` seconds (at least 0) after it was `level`, if events come out
+    /// at `rate` and nothing arrives.
     pub fn level_after(level: f64, rate: Rate, elapsed: f64) -> f64 {
         larger(0.0, level - rate.per_second() * elapsed)
     }
 
     /// How many even events, `steady` (above 0) in the period of the rate, pass from an empty queue
-    /// before the first is refused: a whole number, 0 where none fits, infinite where none is refused.
+    /// before the first is refused: a whole number, 0 if none fits, infinite if none is refused.
     pub fn passing(&self, steady: f64) -> f64 {
         let (out, room) = (self.rate().count(), self.queue() - 1.0);
         match room {
@@ -153,6 +154,10 @@ impl Keep for LeakyBucket {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         self.0.exact_in_f64("the queue")
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        self.0.in_f64(true)
     }
 }
 

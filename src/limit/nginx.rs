@@ -38,7 +38,7 @@
 //!   may pass one event too early.
 
 use super::amount::amount;
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::server::{instant, millis, whole};
 use super::{LONG_AGO, Limiter, MAX_COST};
@@ -252,6 +252,14 @@ impl Keep for Nginx {
     /// A drained amount beyond 2^53 is rounded, but it is then more than the bucket holds.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         in_f64::amount("the burst", self.burst.saturating_mul(1_000_000))
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        let delay = match self.delay {
+            Delay::Beyond(first) => first as f64 * 1000.0,
+            Delay::Never => -1.0,
+        };
+        InF64::new(Form::Nginx, [self.thousandths as f64, self.most() as f64, delay])
     }
 }
 

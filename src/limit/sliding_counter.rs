@@ -27,7 +27,7 @@
 //!   When it is from more than a period before, the clock was set back, and the level moves to it.
 
 use super::amount::{amount, events, touched, window};
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
@@ -199,6 +199,10 @@ impl Keep for SlidingCounter {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         in_f64::window(self.most, self.period)
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        InF64::new(Form::Counter, [self.most as f64, self.period as f64])
     }
 }
 

@@ -17,6 +17,7 @@
 use super::Limiter;
 use super::amount::window;
 use super::history::{Window, limit_by_window};
+use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -88,6 +89,10 @@ impl Keep for SlidingWindow {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         self.window.exact_in_f64()
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        self.window.in_f64()
     }
 }
 

@@ -16,6 +16,7 @@
 //! has the arithmetic and its edges.
 
 use super::bucket::{Bucket, Parts};
+use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
@@ -111,6 +112,10 @@ impl Keep for TokenBucket {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         self.0.exact_in_f64("the burst")
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        self.0.in_f64(false)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Rules with their states: events in, rulings out.
 
-use super::ruling::{Answer, Answers, Ruling};
-use super::{Answered, Details, Load, Rule, Rules, Standings};
+use super::asked::{Ask, Judged};
+use super::ruling::{Answers, Ruling, Source};
+use super::{Answered, Details, Load, OnStoreFailure, Rule, Rules, Standings};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
@@ -45,14 +46,8 @@ pub(super) struct Home {
 
 /// One store that is asked about an event.
 pub(super) struct Asked<'a> {
-    pub(super) rule: usize,
-    pub(super) limit: usize,
+    pub(super) ask: Ask,
     store: &'a Store,
-    cost: f64,
-    pub(super) is_stretched: bool,
-    pub(super) is_shadow: bool,
-    /// Whether it is the one of the two that decides at present.
-    pub(super) in_force: bool,
 }
 
 impl Ruled {
@@ -104,10 +99,19 @@ impl Ruled {
     /// Counts an event that passed, whatever it cost: what is known only afterwards, such as the
     /// bytes that were sent. A rule that has a cost of its own has counted that before.
     pub fn charge(&self, event: &Event<'_>) {
+        self.charge_where(event, |_| true);
+    }
+
+    /// The same, in place of another store: what is decided here counts here.
+    pub(crate) fn charge_instead(&self, event: &Event<'_>) {
+        self.charge_where(event, |rule| rule.on_store_failure() == OnStoreFailure::Local);
+    }
+
+    fn charge_where(&self, event: &Event<'_>, of: impl Fn(&Rule) -> bool) {
         let generation = self.generation();
-        let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| generation.rule(asked).is_none_or(|rule| rule.cost().is_none()));
-        for held in &mut hold(&asked, event) {
+        let mut asked = generation.rules.ask_to_charge(event, self.load());
+        asked.retain(|ask| generation.rules.rules().get(ask.rule).is_some_and(&of));
+        for held in &mut hold(&generation.stored(asked), event) {
             held.charge(event.time, event.cost);
         }
     }
@@ -117,8 +121,10 @@ impl Ruled {
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         let generation = self.generation();
         let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| asked.is_firm());
-        retry_after(&asked, &hold(&asked, event), event.time)
+        asked.retain(|asked| asked.ask.is_firm());
+        let held = hold(&asked, event);
+        let asked: Few<Ask> = asked.into_iter().map(|asked| asked.ask).collect();
+        retry_after(&asked, &held, event.time)
     }
 
     /// Frees the entries that logs and windows no longer count at `now`. Decisions stay the same.
@@ -149,134 +155,103 @@ impl Ruled {
     /// Decides about an event, and finds the details while its keys are still held, so that all of the
     /// answer is of the same instant.
     pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
+        self.answer_by(event, details, count, |_| Source::Store)
+    }
+
+    /// What is decided in place of another store that can't be asked: rules that say so are decided
+    /// by the states that are here, and the others allow or refuse.
+    pub(crate) fn decide_instead(&self, event: &Event<'_>, count: bool) -> Ruling {
+        let source = |rule: &Rule| match rule.on_store_failure() {
+            OnStoreFailure::Local => Source::Local,
+            OnStoreFailure::Allow | OnStoreFailure::Refuse => Source::Nowhere,
+        };
+        self.answer_by(event, Details::default(), count, source).ruling
+    }
+
+    fn answer_by(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+        count: bool,
+        source: impl Fn(&Rule) -> Source,
+    ) -> Answered {
         let generation = self.generation();
-        let asked = generation.ask(event, self.load());
         let rules = || Arc::clone(&generation.rules);
+        let asked = generation.ask(event, self.load());
         if asked.is_empty() {
-            let standings = details.standings.then(|| Standings::of(rules(), &[], &[], event));
+            let standings = details.standings.then(|| Standings::new(rules(), Few::new()));
             let ruling = Ruling::new(rules(), Answers::new());
             return Answered { ruling, standings, retry: None, fault: None };
         }
+        let source =
+            |rule: usize| generation.rules.rules().get(rule).map_or(Source::Store, &source);
         let mut held = hold(&asked, event);
+        let asked: Few<Ask> = asked.into_iter().map(|asked| asked.ask).collect();
         let each = held.iter().zip(&asked);
-        let outcomes: Few<Outcome> =
-            each.map(|(held, asked)| held.peek(event.time, asked.cost)).collect();
+        let outcomes: Few<Outcome> = each
+            .map(|(held, ask)| match source(ask.rule) {
+                Source::Nowhere => generation.assumed(ask, held.limiter(), event.time),
+                Source::Store | Source::Local => held.peek(event.time, ask.cost),
+            })
+            .collect();
         let judged = Judged { asked: &asked, outcomes: &outcomes };
-        let passes = judged.passes(|asked| !asked.is_shadow);
+        let passes = judged.passes(|ask| !ask.is_shadow);
         if count {
             for (i, held) in held.iter_mut().enumerate() {
-                let (asked, passed) = (&asked[i], outcomes[i].is_allowed());
-                held.record(event.time, asked.cost, passed, judged.counts(i, passes));
+                let (ask, passed) = (&asked[i], outcomes[i].is_allowed());
+                if source(ask.rule) != Source::Nowhere {
+                    held.record(event.time, ask.cost, passed, judged.counts(i, passes));
+                }
             }
         }
         let retry = details.retry && !passes;
         let retry = retry.then(|| retry_after(&asked, &held, event.time));
-        let standings = details.standings.then(|| Standings::of(rules(), &asked, &held, event));
+        let standings = || Standings::of(rules(), &asked, &held, event.time);
+        let standings = details.standings.then(standings);
         drop(held);
-        Answered { ruling: Ruling::new(rules(), judged.answers()), standings, retry, fault: None }
+        let ruling = Ruling::new(rules(), judged.answers(source));
+        Answered { ruling, standings, retry, fault: None }
     }
 }
 
 /// How long after `now` the event passes all limits that can refuse it.
-fn retry_after(asked: &[Asked<'_>], held: &[Held<'_, AnyLimiter>], now: Time) -> Retry {
+fn retry_after(asked: &[Ask], held: &[Held<'_, AnyLimiter>], now: Time) -> Retry {
     retry_after_all(now, |at| {
-        let firm = held.iter().zip(asked).filter(|(_, asked)| asked.is_firm());
-        firm.map(move |(held, asked)| held.limiter().retry_after(held.state(), at, asked.cost))
+        let firm = held.iter().zip(asked).filter(|(_, ask)| ask.is_firm());
+        firm.map(move |(held, ask)| held.limiter().retry_after(held.state(), at, ask.cost))
     })
-}
-
-impl Asked<'_> {
-    /// Whether it can refuse an event.
-    pub(super) fn is_firm(&self) -> bool {
-        self.in_force && !self.is_shadow
-    }
 }
 
 pub(super) fn hold<'a>(asked: &[Asked<'a>], event: &Event<'_>) -> Few<Held<'a, AnyLimiter>> {
     together::hold(asked.iter().map(|asked| asked.store), event)
 }
 
-/// What all stores that were asked say.
-struct Judged<'a> {
-    asked: &'a [Asked<'a>],
-    outcomes: &'a [Outcome],
-}
-
-impl Judged<'_> {
-    /// Whether all of those that are in force let the event pass.
-    fn passes(&self, of: impl Fn(&Asked<'_>) -> bool) -> bool {
-        let mut each = self.asked.iter().zip(self.outcomes);
-        each.all(|(asked, outcome)| !asked.in_force || !of(asked) || outcome.is_allowed())
-    }
-
-    /// Whether the event counts as allowed in a store, where all that can refuse it say whether it
-    /// `passes`.
-    fn counts(&self, i: usize, passes: bool) -> bool {
-        let asked = &self.asked[i];
-        // A shadow counts what it would if it could refuse.
-        let would = !asked.is_shadow || self.passes(|other| other.rule == asked.rule);
-        // A limit in whose place the stretched one decides counts what passes within it.
-        let own = asked.in_force || asked.is_stretched || self.outcomes[i].is_allowed();
-        passes && would && own
-    }
-
-    /// The answers of those that are in force.
-    fn answers(&self) -> Answers {
-        let mut answers = Answers::new();
-        for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
-            let Asked { rule, limit, is_stretched, is_shadow, .. } = *asked;
-            let outcome = self.outcomes[i];
-            // A limit of its own stands right before the stretched one.
-            let own = i.checked_sub(1).filter(|_| is_stretched).map(|own| self.outcomes[own]);
-            let exceeds = outcome.is_allowed() && own.is_some_and(|own| !own.is_allowed());
-            answers.push(Answer { rule, limit, outcome, is_stretched, is_shadow, exceeds });
-        }
-        answers
-    }
-}
-
 impl Generation {
-    fn rule(&self, asked: &Asked<'_>) -> Option<&Rule> {
-        self.rules.rules().get(asked.rule)
-    }
-
     fn stores(&self) -> impl Iterator<Item = &Arc<Store>> {
         let homes = self.homes.iter().flatten();
         homes.flat_map(|home| core::iter::once(&home.own).chain(&home.stretched))
     }
 
-    /// The stores that are to be asked about an event: each limit of each rule that applies, and
-    /// right after it the stretched one, if there is one.
+    /// The stores that are to be asked about an event.
     pub(super) fn ask<'a>(&'a self, event: &Event<'_>, load: Option<Load>) -> Few<Asked<'a>> {
-        let mut all = Few::new();
-        for rule in self.rules.places(event.fields) {
-            let (Some(what), Some(homes)) = (self.rules.rules().get(rule), self.homes.get(rule))
-            else {
-                continue;
-            };
-            let cost = what.cost().unwrap_or(event.cost);
-            let (is_shadow, stretch) = (what.is_shadow(), what.throttle().is_stretched(load));
-            for (limit, home) in homes.iter().enumerate() {
-                let own = Asked {
-                    rule,
-                    limit,
-                    store: &home.own,
-                    cost,
-                    is_stretched: false,
-                    is_shadow,
-                    in_force: !stretch,
-                };
-                let more = home.stretched.as_deref().map(|store| Asked {
-                    store,
-                    is_stretched: true,
-                    in_force: stretch,
-                    ..own
-                });
-                all.push(own);
-                all.extend(more);
-            }
-        }
-        all
+        self.stored(self.rules.ask(event, load))
+    }
+
+    fn stored(&self, asked: Few<Ask>) -> Few<Asked<'_>> {
+        let stored = asked.into_iter().filter_map(|ask| {
+            let home = self.homes.get(ask.rule)?.get(ask.limit)?;
+            let store = if ask.is_stretched { home.stretched.as_ref()? } else { &home.own };
+            Some(Asked { ask, store })
+        });
+        stored.collect()
+    }
+
+    /// What a rule says of whose states nothing is known.
+    fn assumed(&self, ask: &Ask, limiter: &AnyLimiter, now: Time) -> Outcome {
+        let rule = self.rules.rules().get(ask.rule);
+        let refuses = rule.is_some_and(|rule| rule.on_store_failure() == OnStoreFailure::Refuse);
+        let new = limiter.peek(&limiter.initial(), now, 0.0);
+        Outcome::new(!refuses, 0.0, new.limit)
     }
 }
 

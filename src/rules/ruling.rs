@@ -21,17 +21,29 @@ pub struct Ruling {
 }
 
 /// The answers of the limits that were asked, mostly one or two.
-pub(super) type Answers = SmallVec<[Answer; 2]>;
+pub(crate) type Answers = SmallVec<[Answer; 2]>;
 
 /// What one limit of one rule answered, by their places.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub(super) rule: usize,
     pub(super) limit: usize,
     pub(super) outcome: Outcome,
     pub(super) is_stretched: bool,
     pub(super) is_shadow: bool,
     pub(super) exceeds: bool,
+    pub(super) source: Source,
+}
+
+/// What an answer is based on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The states of the store that was asked.
+    Store,
+    /// What this process has seen itself, since the store could not be asked.
+    Local,
+    /// Nothing: the store could not be asked, and the rule says what happens then. Its level is 0.
+    Nowhere,
 }
 
 /// What one limit of one rule says of an event.
@@ -47,6 +59,8 @@ pub struct Opinion<'a> {
     pub outcome: Outcome,
     /// Whether it lets the event pass only because it is stretched: softly.
     pub exceeds: bool,
+    /// What it is based on.
+    pub source: Source,
 }
 
 /// The place of a limit in [`Rules`]: an index for data that is kept for each limit.
@@ -68,7 +82,7 @@ impl Opinion<'_> {
 }
 
 impl Ruling {
-    pub(super) fn new(rules: Arc<Rules>, answers: Answers) -> Self {
+    pub(crate) fn new(rules: Arc<Rules>, answers: Answers) -> Self {
         let firm = || answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
         let verdict = strictest(firm().map(|(_, answer)| answer.outcome));
         let decided = firm().nth(verdict.by).map(|(i, _)| (verdict.outcome.decision, i));
@@ -120,18 +134,22 @@ impl Ruling {
     fn opinion(&self, answer: &Answer) -> Option<Opinion<'_>> {
         let rule = self.rules.rules().get(answer.rule)?;
         let limit = rule.limit(answer.limit, answer.is_stretched)?;
-        let Answer { limit: place, is_stretched, outcome, exceeds, .. } = *answer;
+        let Answer { limit: place, is_stretched, outcome, exceeds, source, .. } = *answer;
         let place = Place { rule: answer.rule, limit: place, is_stretched };
-        Some(Opinion { rule, place, limit, outcome, exceeds })
+        Some(Opinion { rule, place, limit, outcome, exceeds, source })
     }
 }
 
 /// The reason in numbers, as in `refused by web:user: level 6, limit 5`.
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(Opinion { rule, outcome, .. }) = self.decided_by() else {
+        let Some(Opinion { rule, outcome, source, .. }) = self.decided_by() else {
             return f.write_str("allowed: no limit applies");
         };
+        if source == Source::Nowhere {
+            let (decision, name) = (self.decision(), rule.name());
+            return write!(f, "{decision} by {name}: its store can't be asked");
+        }
         let softly = if self.is_soft() { " softly" } else { "" };
         let outcome = Outcome { decision: self.decision(), ..outcome };
         let text = outcome.to_string();

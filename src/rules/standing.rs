@@ -1,14 +1,15 @@
 //! How much the limits that apply to a sender still admit, as headers tell a client.
 
-use super::ruled::{Asked, Ruled, hold};
+use super::asked::Ask;
+use super::ruled::{Ruled, hold};
 use super::{Place, Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
-use crate::limit::any::AnyLimiter;
+use crate::limit::any::{AnyLimiter, AnyState};
 use crate::policy::Limit;
 use crate::store::Held;
 use crate::store::together::Few;
-use crate::time::Span;
+use crate::time::{Span, Time};
 use std::sync::Arc;
 
 /// How a sender stands with each limit in force, shadows left out.
@@ -19,7 +20,7 @@ pub struct Standings {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Stands {
+pub(crate) struct Stands {
     rule: usize,
     limit: usize,
     is_stretched: bool,
@@ -45,9 +46,20 @@ pub struct Standing<'a> {
 }
 
 impl Standings {
-    /// The rules that it is about.
-    pub fn rules(&self) -> &Arc<Rules> {
-        &self.rules
+    pub(crate) fn new(rules: Arc<Rules>, each: Few<Stands>) -> Self {
+        Standings { rules, each }
+    }
+
+    /// The standings with those of `asked` that can refuse the event.
+    pub(super) fn of(
+        rules: Arc<Rules>,
+        asked: &[Ask],
+        held: &[Held<'_, AnyLimiter>],
+        now: Time,
+    ) -> Self {
+        let firm = asked.iter().zip(held).filter(|(ask, _)| ask.is_firm());
+        let each = firm.map(|(ask, held)| Stands::new(ask, held.limiter(), held.state(), now));
+        Standings { each: each.collect(), rules }
     }
 
     /// One for each limit, in the order of the file.
@@ -66,24 +78,6 @@ impl Standings {
     pub fn least(&self) -> Option<Standing<'_>> {
         self.iter().min_by(|a, b| a.remaining.total_cmp(&b.remaining))
     }
-
-    /// The standings with those of `asked` that can refuse the event.
-    pub(super) fn of(
-        rules: Arc<Rules>,
-        asked: &[Asked<'_>],
-        held: &[Held<'_, AnyLimiter>],
-        event: &Event<'_>,
-    ) -> Self {
-        let firm = asked.iter().zip(held).filter(|(asked, _)| asked.is_firm());
-        let each = firm.map(|(asked, held)| Stands {
-            rule: asked.rule,
-            limit: asked.limit,
-            is_stretched: asked.is_stretched,
-            remaining: held.limiter().remaining(held.state(), event.time),
-            reset_after: held.limiter().reset_after(held.state(), event.time),
-        });
-        Standings { each: each.collect(), rules }
-    }
 }
 
 impl Ruled {
@@ -92,8 +86,21 @@ impl Ruled {
     pub fn standings(&self, event: &Event<'_>) -> Standings {
         let generation = self.generation();
         let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| asked.is_firm());
+        asked.retain(|asked| asked.ask.is_firm());
         let held = hold(&asked, event);
-        Standings::of(Arc::clone(&generation.rules), &asked, &held, event)
+        let asked: Few<Ask> = asked.into_iter().map(|asked| asked.ask).collect();
+        Standings::of(Arc::clone(&generation.rules), &asked, &held, event.time)
+    }
+}
+
+impl Stands {
+    pub(crate) fn new(ask: &Ask, limiter: &AnyLimiter, state: &AnyState, now: Time) -> Self {
+        Stands {
+            rule: ask.rule,
+            limit: ask.limit,
+            is_stretched: ask.is_stretched,
+            remaining: limiter.remaining(state, now),
+            reset_after: limiter.reset_after(state, now),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What can be set in a comparison, by the names that its controls and links use.
+//! The settings of a comparison, by the names that its controls and links use.
 
 use super::rule::Rule;
 use super::script::Script;
@@ -12,21 +12,21 @@ use crate::time::{Span, Time};
 /// All settings of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The limit of every lane that has none of its own: from 0.001 to 100,000 events in 100 ms to
+    /// The common rate, for limits without their own: from 0.001 to 100,000 events in 100 ms to
     /// 1 week.
     pub limit: Rate,
-    /// What is compared: from 1 to [`LANES`] rules, in a text with `;` between them. Another limit
-    /// under which one of them could not be read is refused.
+    /// From 1 to [`LANES`] rules; the text has `;` between them. A common rate with which one of them
+    /// could not be read is refused.
     pub lanes: Vec<Rule>,
     /// The cost of a click and of a generated event, from 0 to 10^6.
     pub cost: f64,
-    /// Events besides those.
+    /// Scripted events.
     pub script: Script,
     /// What every run has.
     pub run: RunSettings,
 }
 
-/// The most limits in all lanes, where one that is per user is one for each user.
+/// The most states in all lanes: one for each limit, and of a limit per user one for each user.
 pub const STATES: usize = 256;
 
 /// The most lanes.
@@ -125,7 +125,7 @@ impl Named for Settings {
 }
 
 impl Settings {
-    /// The policy of every lane, if the limit is `rate`.
+    /// The policy of every lane, if the common rate is `rate`.
     pub(super) fn resolve(&self, rate: Rate) -> Result<Vec<Policy>, ParseError> {
         self.lanes.iter().map(|rule| rule.resolve(rate)).collect()
     }
@@ -162,7 +162,7 @@ fn lanes(text: &str, rate: Rate) -> Result<Vec<Rule>, ParseError> {
     Ok(rules)
 }
 
-/// How many states the lanes of `rules` hold: a limit that is per user has one for each.
+/// How many states the lanes of `rules` hold: a limit per user has one for each user.
 fn states(rules: &[Rule], rate: Rate, users: usize) -> usize {
     let policies = rules.iter().flat_map(|rule| rule.resolve(rate));
     let states = |policy: Policy| {
@@ -173,7 +173,7 @@ fn states(rules: &[Rule], rate: Rate, users: usize) -> usize {
     policies.map(states).sum()
 }
 
-/// Refuses so many limits that a single instant would take seconds.
+/// Refuses so many states that a single instant would take seconds.
 fn few(rules: &[Rule], rate: Rate, users: usize) -> Result<(), String> {
     match states(rules, rate, users) {
         ..=STATES => Ok(()),

@@ -1,11 +1,11 @@
-//! Numbers, spans and rates as people type them, where the meaning is plain: `10k`, `1e9`, `5 min`,
-//! `10 s`, `20` for the events of a rate whose period is known.
+//! Numbers, spans and rates as people type them, if the meaning is clear: `10k`, `1e9`, `5 min`,
+//! `10 s`, or `20` for the count of a rate whose period is known.
 
 use crate::rate::Rate;
 use crate::text::{ParseError, leading_number, split};
 use crate::time::Span;
 
-/// A number, in which thousands may stand apart, with a power of ten or one of the suffixes k, M, G.
+/// Reads a number, with spaces between thousands, and a power of ten or one of the suffixes k, M, G.
 pub(crate) fn number(text: &str) -> Option<f64> {
     let tight = tight(text);
     if let Some(plain) = crate::text::number(&tight) {
@@ -24,15 +24,15 @@ pub(crate) fn number(text: &str) -> Option<f64> {
     crate::text::number(digits).map(|value| value * scale)
 }
 
-/// A span, in which the units may stand apart and be written out.
+/// Reads a span, with spaces before its units, and units that may be written out.
 ///
 /// # Errors
-/// As for reading a [`Span`], whose forms these become.
+/// As for reading a [`Span`].
 pub(crate) fn span(text: &str) -> Result<Span, ParseError> {
     text.parse().or_else(|error| units(&tight(text)).parse().map_err(|_| error))
 }
 
-/// A rate; of a number alone, the events in `per`. `10/min` is ten in one minute.
+/// Reads a rate. A number alone is a count in `per`; `10/min` is ten in one minute.
 ///
 /// # Errors
 /// As for reading a [`Rate`].
@@ -54,14 +54,14 @@ fn tight(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// The text with units that are written out in the form that a span has.
+/// Replaces units that are written out by those of a [`Span`].
 fn units(text: &str) -> String {
     let mut short = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
         let (digits, tail) = leading_number(rest);
         let end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-        // What has no digit before it is not read anyway.
+        // A unit without digits before it cannot be read anyway.
         let (unit, next) = split(tail, if digits.is_empty() { tail.len() } else { end });
         short.push_str(digits);
         short.push_str(match unit.trim_end_matches('s') {

@@ -59,7 +59,7 @@ impl Refused<'_> {
     pub fn is_unavailable(&self) -> bool {
         let refuses = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Refuse;
         let decided = self.ruling.decided_by();
-        self.fault.is_some() && decided.is_none_or(|opinion| refuses(opinion.rule))
+        self.fault.is_some() && decided.is_some_and(|opinion| refuses(opinion.rule))
     }
 
     /// Whether it was refused because the queue is full.
