@@ -10,6 +10,9 @@ mod common;
 mod equal;
 #[path = "redis/faults.rs"]
 mod faults;
+#[cfg(feature = "tower")]
+#[path = "redis/layer.rs"]
+mod layer;
 #[path = "redis/lease.rs"]
 mod lease;
 #[path = "redis/published.rs"]
