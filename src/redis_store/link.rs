@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::{sleep, timeout_at};
 
-/// How long a connection may take; the deadline of a call is for the call.
+/// How long a connection may take, where the deadline of a call is not longer.
 const CONNECTING: Duration = Duration::from_secs(1);
 
 /// How long until the first repetition; each later one waits twice as long.
@@ -62,7 +62,7 @@ impl Link {
     /// A way to the server at `url`. Nothing is sent yet.
     pub(super) fn new(url: &str, options: &Options) -> RedisResult<Self> {
         let client = Client::open(url)?;
-        let connection = ArcSwap::from_pointee(connect(&client)?);
+        let connection = ArcSwap::from_pointee(connect(&client, options.deadline)?);
         Ok(Link::by(Way::One { client, connection }, options))
     }
 
@@ -71,7 +71,7 @@ impl Link {
     pub(super) fn to_cluster(urls: &[&str], options: &Options) -> RedisResult<Self> {
         let client = ClusterClient::builder(urls.iter().copied())
             .retries(0)
-            .connection_timeout(CONNECTING)
+            .connection_timeout(CONNECTING.max(options.deadline))
             .response_timeout(CONNECTING.max(2 * options.deadline))
             .build()?;
         let connection = client.get_pending_async_connection_with_config(ClusterConfig::new());
@@ -161,7 +161,7 @@ impl Link {
     /// A new connection in place of one that led to the wrong server.
     fn renew(&self, by: Option<Arc<ConnectionManager>>) {
         if let (Way::One { client, connection }, Some(by)) = (&self.way, by)
-            && let Ok(new) = connect(client)
+            && let Ok(new) = connect(client, self.deadline)
         {
             connection.compare_and_swap(&by, Arc::new(new));
         }
@@ -174,10 +174,10 @@ impl Link {
 }
 
 /// A connection that is made when it is needed, and once more after each time that it broke.
-fn connect(client: &Client) -> RedisResult<ConnectionManager> {
+fn connect(client: &Client, deadline: Duration) -> RedisResult<ConnectionManager> {
     let config = ConnectionManagerConfig::new()
         .set_number_of_retries(0)
-        .set_connection_timeout(Some(CONNECTING))
+        .set_connection_timeout(Some(CONNECTING.max(deadline)))
         .set_response_timeout(None);
     ConnectionManager::new_lazy_with_config(client.clone(), config)
 }
