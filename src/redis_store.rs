@@ -27,15 +27,24 @@
 //! # What stands there
 //! All limits of a rule for the same fields share a key, `rs:{user=ann}AbCd01`: a prefix, the
 //! subject between braces, and a name for these limits: their rule and the shapes of their states.
-//! The value is their states one after the other, as they are [kept](crate::limit::kept). When a
+//! The value is their states one after the other, as they are [kept](crate::limit::kept); those of
+//! buckets are in doubles. When a
 //! number of a limit changes, its states go on; when a limit is added, taken away or changes its
 //! shape, the rule starts anew, and what it left expires.
 //!
 //! A key expires when it is of no more use: when a bucket has drained, a window is over, or less
-//! than 10^-12 of a rate is left, and one second later. So nobody is forgiven by it, and a store
-//! that is let go on forever holds no more than the senders of that time. Where memory is short,
-//! `maxmemory-policy` should be `allkeys-lru` or `volatile-lru`: who goes on offending is used, and
-//! so stays. With `noeviction`, the default, Redis refuses to count when it is full.
+//! than 10^-12 of a rate is left, and one second later. Those of EARRRL and of Exim's strict mode do
+//! not expire at all: past offences are not forgiven by the age of a key. So `maxmemory` should be set,
+//! with a `maxmemory-policy` of `allkeys-lru`: what was not used for longest goes, and who goes on
+//! offending is used, and so stays. (`volatile-lru` forgets only the keys that expire anyway.) With
+//! `noeviction`, the default, a full Redis refuses to count, which is a fault as others are.
+//!
+//! # On a cluster
+//! [`RedisStore::open_cluster`]: the subject chooses the node, and all limits of one subject are
+//! together. An event with several subjects (a user and an address) would need several nodes at once,
+//! which a cluster does not offer; what takes and gives back in turn would let others see what is
+//! given back. So such rules are refused when they are read, unless [`Options::one_node`] puts all
+//! keys of these rules on one node, where they are decided all or none as on a single Redis.
 //!
 //! # When Redis can't be asked
 //! Each rule [says](crate::rules::OnStoreFailure) what happens then: its events pass, are refused,
@@ -61,8 +70,8 @@ use crate::limit::Limiter;
 use crate::policy::retry_after_all;
 use crate::rules::asked::{Ask, Judged};
 use crate::rules::{
-    Answered, AsyncStore, Details, Fault, Load, Reloaded, Ruled, Rules, RulesError, Ruling, Source,
-    Standings, Stands,
+    Answered, AsyncStore, Details, Fault, Load, Reloaded, Rule, Ruled, Rules, RulesError, Ruling,
+    Source, Standings, Stands,
 };
 use crate::store::together::Few;
 use crate::time::Time;
@@ -84,6 +93,8 @@ struct Inner {
     /// The same rules in this process, for when Redis can't be asked.
     local: Ruled,
     options: Options,
+    /// Whether the keys of other subjects are on other nodes.
+    apart: bool,
 }
 
 /// Why there is no store.
@@ -116,19 +127,43 @@ impl RedisStore {
     /// # Errors
     /// When the address can't be read, or a rule can't be computed on Redis.
     pub fn open(url: &str, rules: Rules, options: Options) -> Result<Self, OpenError> {
-        computable(&rules).map_err(OpenError::Rules)?;
-        let link =
-            Link::new(url, &options).map_err(|error| OpenError::Address(error.to_string()))?;
+        let link = Link::new(url, &options);
+        RedisStore::by(link, rules, options, false)
+    }
+
+    /// `rules` on the Redis Cluster of which these are nodes; the others are found by them. See
+    /// [`open`](Self::open).
+    ///
+    /// All keys of one event must be on one node. So the limits must all be for the same fields, or
+    /// [`Options::one_node`] puts all of them on one.
+    ///
+    /// # Errors
+    /// When an address can't be read, or a rule can't be computed on this cluster.
+    pub fn open_cluster(urls: &[&str], rules: Rules, options: Options) -> Result<Self, OpenError> {
+        let link = Link::to_cluster(urls, &options);
+        RedisStore::by(link, rules, options, true)
+    }
+
+    fn by(
+        link: redis::RedisResult<Link>,
+        rules: Rules,
+        options: Options,
+        is_cluster: bool,
+    ) -> Result<Self, OpenError> {
+        let apart = is_cluster && !options.one_node;
+        computable(&rules, apart).map_err(OpenError::Rules)?;
+        let link = link.map_err(|error| OpenError::Address(error.to_string()))?;
         let local = Ruled::new(rules, options.capacity);
         let plan = ArcSwap::from_pointee(Plan::new(local.rules(), options.clock));
-        Ok(RedisStore(Arc::new(Inner { link, plan, local, options })))
+        Ok(RedisStore(Arc::new(Inner { link, plan, local, options, apart })))
     }
 
     /// Reads rules, and puts them in force if nothing is wrong with them and Redis can compute them.
     /// See [`Ruled::reload`]; on Redis, states go on where a rule's name and the shapes of its limits
     /// stay.
     pub fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
-        match Rules::read(file, text).and_then(|rules| computable(&rules).map(|()| rules)) {
+        let apart = self.0.apart;
+        match Rules::read(file, text).and_then(|rules| computable(&rules, apart).map(|()| rules)) {
             Err(error) => Reloaded::Rejected(error),
             Ok(rules) => {
                 let reloaded = self.0.local.replace(rules, now);
@@ -274,9 +309,22 @@ fn escaped(text: &str) -> String {
     text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Whether Redis can compute all limits.
-fn computable(rules: &Rules) -> Result<(), RulesError> {
-    rules.refuse(|limiter| plan::in_f64(limiter).err())
+/// Whether Redis can compute all limits; where subjects are `apart`, those of one event must be the
+/// same.
+fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
+    let first = rules.rules().iter().flat_map(Rule::limits).next().map(|limit| limit.per.clone());
+    rules.refuse(|limit| {
+        let elsewhere = first.as_ref().filter(|first| apart && **first != limit.per);
+        plan::in_f64(&limit.limiter).err().or_else(|| {
+            elsewhere.map(|first| {
+                format!(
+                    "not for the same fields as others, which are per {first}: on a cluster their \
+                     states may be on different nodes; put all on one (Options::one_node), or take \
+                     several stores"
+                )
+            })
+        })
+    })
 }
 
 impl Reply {

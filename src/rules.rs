@@ -128,7 +128,6 @@ pub use throttle::{Load, Throttle};
 pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
 
-use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Policy};
 use error::At;
 use matching::Level;
@@ -175,18 +174,18 @@ impl Rules {
     /// When limits are outside of that domain, with their places.
     pub fn exact_in_f64(&self) -> Result<(), RulesError> {
         let inexact = |error| format!("not exact where only f64 exists, as on Redis: {error}");
-        self.refuse(|limiter| limiter.exact_in_f64().err().map(inexact))
+        self.refuse(|limit| limit.limiter.exact_in_f64().err().map(inexact))
     }
 
     /// Refuses all limits of which `problem` knows what is wrong.
     pub(crate) fn refuse(
         &self,
-        problem: impl Fn(&AnyLimiter) -> Option<String>,
+        problem: impl Fn(&Limit) -> Option<String>,
     ) -> Result<(), RulesError> {
         let mut mistakes = Vec::new();
         for rule in &self.rules {
             for limit in rule.limits().iter().chain(rule.stretched()) {
-                if let Some(problem) = problem(&limit.limiter) {
+                if let Some(problem) = problem(limit) {
                     mistakes.push(Mistake::new(rule.limits_at, &limit.to_string(), problem));
                 }
             }

@@ -3,11 +3,15 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "redis/cluster.rs"]
+mod cluster;
 mod common;
 #[path = "redis/equal.rs"]
 mod equal;
 #[path = "redis/faults.rs"]
 mod faults;
+#[path = "redis/published.rs"]
+mod published;
 #[path = "common/random.rs"]
 mod random;
 #[path = "redis/server.rs"]

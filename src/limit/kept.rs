@@ -72,9 +72,8 @@
 //! versions then leave each other's states alone. Old states are left to expire.
 //!
 //! A store writes back **only what an event has changed**. When a bucket is much smaller than the
-//! one that filled the state, it refuses and leaves the state as it is. Only after nothing was
-//! written for as long as twice its size takes to drain, it admits an event and stores the lower
-//! content.
+//! one that filled the state, it refuses and leaves the state as it is. It admits an event, and stores
+//! the lower content, only after nothing was written for as long as twice its size takes to drain.
 //!
 //! # The bytes
 //! [`Kept::to_bytes`] writes the [`VERSION`], the length of the shape's text, that text, and the

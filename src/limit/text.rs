@@ -92,7 +92,7 @@ pub const FORMS: &[Form] = &[
         name: "adaptive",
         words: "xFACTOR decay SPAN [increase SPAN] floor N [by hour [offset ±SPAN] [day SPAN]] [leaky|strict|readonly]",
         example: "adaptive x3 decay 1m increase 1h floor 5",
-        about: "the rate is below a multiple of the sender's own habit, or of its habit at this hour of the day; by default the increase is 60 decays (by hour 7 days), the offset 0, the day 24h, and leaky",
+        about: "the rate is below a multiple of the sender's own habit, or of its habit at this hour of the day; by default the increase is 60 decays (by hour 7 days), the offset 0, the day 24h and the mode leaky",
     },
     Form {
         name: "nginx",

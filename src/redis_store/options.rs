@@ -9,6 +9,9 @@ pub struct Options {
     /// What all keys begin with: `rs:` unless it says so. Rules of the same names under the same
     /// prefix share their states.
     pub prefix: String,
+    /// On a cluster, whether all keys are on one node: then limits for several fields, such as users and
+    /// addresses, are decided all or none. Not, unless it says so.
+    pub one_node: bool,
     /// How long an answer may take, repetitions included: 50 ms unless it says so.
     pub deadline: Duration,
     /// Whose time it is.
@@ -28,6 +31,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             prefix: "rs:".to_owned(),
+            one_node: false,
             deadline: Duration::from_millis(50),
             clock: Clock::Redis,
             capacity: 100_000,

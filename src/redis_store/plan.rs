@@ -140,7 +140,7 @@ impl Plan {
                     item.write(&asked[place], &mut numbers);
                     order.push((place, [rule, g, i]));
                 }
-                keys.push(key(&options.prefix, &group.per, &group.tag, event));
+                keys.push(key(options, &group.per, &group.tag, event));
                 at_key.push(group.items.len());
             }
         }
@@ -238,16 +238,22 @@ fn base64(hash: u64) -> String {
 /// The most bytes of a subject that stand in a key as they are.
 const LONGEST_SUBJECT: usize = 160;
 
-/// As in `rs:{user=ann}AbCd01`. What is longer than that is replaced by its hash, so that nobody
+/// As in `rs:{user=ann}AbCd01`, or all on one node, `{rs:}user=ann}AbCd01`. What is longer than that is replaced by its hash, so that nobody
 /// fills the memory with a long name; that is one that no two names can be found for.
-fn key(prefix: &str, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
+fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
     let mut subject = per.key(event);
     if subject.is_empty() {
         subject.push_str("all");
     } else if subject.len() > LONGEST_SUBJECT {
         subject = format!("#{}", Sha1::from(&subject).digest());
     }
-    [prefix, "{", &subject, "}", tag].concat().into_bytes()
+    // What stands between the first braces chooses the node.
+    let prefix = &options.prefix;
+    let key = match options.one_node {
+        false => [prefix, "{", &subject, "}", tag].concat(),
+        true => ["{", prefix, "}", &subject, "}", tag].concat(),
+    };
+    key.into_bytes()
 }
 
 /// The time of the host, how far it may be off (below 0, whatever it is), and how many milliseconds

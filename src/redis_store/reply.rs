@@ -84,17 +84,24 @@ fn restore(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<AnyState> {
 /// What `bucket.lua` wrote.
 fn bucket(bytes: &mut &[u8]) -> Option<Kept> {
     const LARGE: f64 = (1u64 << 52) as f64;
-    let (at, content) = (Time::from_micros(double(bytes)? as i64), double(bytes)?);
+    let (at, content) = (double(bytes)?, double(bytes)?);
+    let kept = |at: f64, content: f64, part, of| {
+        Kept::filled(Time::from_micros(at as i64), content as u64, part, of)
+    };
     if content >= 0.0 {
-        return Kept::filled(at, content as u64, 0, 1);
+        return kept(at, content, 0, 1);
     }
     let content = -1.0 - content;
-    if content < LARGE {
+    if at < 0.0 {
+        let (part, of) = (double(bytes)? as u64, double(bytes)? as u64);
+        kept(-1.0 - at, content, part, of)
+    } else if content < LARGE {
+        let [part, of] = [take(bytes)?, take(bytes)?].map(u16::from_le_bytes);
+        kept(at, content, part.into(), of.into())
+    } else {
         let [part, of] = [take(bytes)?, take(bytes)?].map(u32::from_le_bytes);
-        return Kept::filled(at, content as u64, part.into(), of.into());
+        kept(at, content - LARGE, part.into(), of.into())
     }
-    let (part, of) = (double(bytes)?, double(bytes)?);
-    Kept::filled(at, (content - LARGE) as u64, part as u64, of as u64)
 }
 
 impl Item {

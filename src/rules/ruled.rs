@@ -96,8 +96,8 @@ impl Ruled {
         self.answer(event, Details::default(), false).ruling
     }
 
-    /// Counts an event that passed, whatever it cost: what is known only afterwards, such as the
-    /// bytes that were sent. A rule that has a cost of its own has counted that before.
+    /// Counts an event, whatever its cost. It is for costs that are known only after the event passed,
+    /// such as the bytes that were sent. Rules with their own cost have counted that already.
     pub fn charge(&self, event: &Event<'_>) {
         self.charge_where(event, |_| true);
     }
@@ -147,7 +147,7 @@ impl Ruled {
         self.current.load().stores().map(|store| store.forgotten()).sum()
     }
 
-    /// The rules that are in force, for as long as one event takes.
+    /// The rules in force, to be used for one event.
     pub(super) fn generation(&self) -> Guard<Arc<Generation>> {
         self.current.load()
     }

@@ -74,7 +74,7 @@ impl Standings {
         })
     }
 
-    /// The one of which the least remains; of several, the first.
+    /// The limit that admits the least; of several, the first.
     pub fn least(&self) -> Option<Standing<'_>> {
         self.iter().min_by(|a, b| a.remaining.total_cmp(&b.remaining))
     }

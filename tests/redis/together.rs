@@ -224,3 +224,52 @@ fn what_redis_cannot_compute_is_refused() {
         );
     });
 }
+
+/// The clock of a host counts as long as it is near that of Redis.
+#[test]
+fn a_host_is_believed_as_far_as_its_skew() {
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        let clock = ratescope::redis_store::Clock::Host { most_skew: ratescope::Span::hours(1) };
+        let options = ratescope::redis_store::Options { clock, ..patient("h:") };
+        let store = open(&server.url(), rules("fixed-window 1/1000w per user"), options);
+        let reset = async |micros: i64| {
+            let time = Time::from_micros(micros);
+            let details = Details { standings: true, ..Details::default() };
+            let fields = [("user", "ann")];
+            let answer = check(&store, time, 1.0, &fields, details).await;
+            assert_eq!(answer.fault, None);
+            answer.standings.unwrap().least().unwrap().reset_after.secs()
+        };
+        let now = server.command(&["TIME"]);
+        let now: i64 = now.lines().nth(2).unwrap().parse().unwrap();
+        let (near, early) = (reset((now + 1_800) * 1_000_000).await, reset(1).await);
+        assert!((early - near - 1_800.0).abs() < 60.0, "half an hour ahead: {near}, {early}");
+        let late = reset((now + 10_000) * 1_000_000).await;
+        assert!((early - late).abs() < 60.0, "too far ahead: {early}, {late}");
+    });
+}
+
+/// A rule that changes its numbers goes on with what was counted.
+#[test]
+fn states_go_on_after_a_reload() {
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        let text = "domain: d\nlimit: gcra 3/1h per user\n";
+        let store = open(&server.url(), rules(text), patient("r:"));
+        let fields = [("user", "ann")];
+        let ask = async || {
+            let answer = check(&store, Time::ZERO, 1.0, &fields, Details::default()).await;
+            answer.ruling.to_string()
+        };
+        assert_eq!(ask().await, "allowed by d: level 1, limit 3");
+        let reloaded = store.reload("rules.yaml", &text.replace("3/1h", "5/1h"), Time::ZERO);
+        assert_eq!(reloaded.name(), "applied");
+        assert_eq!(ask().await, "allowed by d: level 2, limit 5");
+        assert_eq!(
+            store.reload("rules.yaml", "domain: d\nlimt: 1/1s\n", Time::ZERO).name(),
+            "rejected"
+        );
+        assert_eq!(ask().await, "allowed by d: level 3, limit 5");
+    });
+}

@@ -64,7 +64,7 @@ impl Named for Settings {
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
     const VIEW: &'static [&'static str] = &["speed", "window"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed", "script"];
-    /// The cost says when the next event would pass, too, which is remembered whatever comes.
+    /// Not the cost: the history remembers when an event of that cost would pass, even if none comes.
     const JUDGING: &'static [&'static str] = &[];
     const MOST_AUTO_RATE: f64 = 1e4;
     const FROM_START: &'static [&'static str] = &["limit", "lanes"];

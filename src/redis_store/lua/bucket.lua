@@ -3,8 +3,8 @@
 -- Source: tests/f64/bucket.rs, and ratescope::limit::in_f64 for why that is exact.
 --
 -- A state is the time and the content as doubles, which is faster than short numbers. Where there is a
--- fraction of one more millionth, it follows as `part` and `of`; the content is then -1 - content,
--- and 2^52 less where these don't fit into four bytes each.
+-- fraction of one more millionth, it follows as `part` and `of`, in two bytes each, and the content is
+-- -1 - content; or in four bytes each, and that is 2^52 less; or in eight, and the time is -1 - time.
 local BUCKET = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
 --- numbers: a b size queue
@@ -14,11 +14,14 @@ part = 0
 if content < 0 then
   local of
   content = -1 - content
-  if content < 4503599627370496 then
-    part, of, i = unpack('<I4I4', s, i)
+  if at < 0 then
+    at = -1 - at
+    part, of, i = unpack('<dd', s, i)
+  elseif content < 4503599627370496 then
+    part, of, i = unpack('<I2I2', s, i)
   else
     content = content - 4503599627370496
-    part, of, i = unpack('<dd', s, i)
+    part, of, i = unpack('<I4I4', s, i)
   end
   -- Another rule may have left it in other units.
   if of ~= b then part = 0 end
@@ -53,10 +56,12 @@ if counted and w > 0 or back then
   if content >= 2 * size then content, part = 2 * size, 0 end
   if part == 0 then
     bytes = pack('<dd', now, content)
+  elseif b < 65536 then
+    bytes = pack('<ddI2I2', now, -1 - content, part, b)
   elseif b < 4294967296 then
-    bytes = pack('<ddI4I4', now, -1 - content, part, b)
+    bytes = pack('<ddI4I4', now, -4503599627370497 - content, part, b)
   else
-    bytes = pack('<dddd', now, -4503599627370497 - content, part, b)
+    bytes = pack('<dddd', -1 - now, -1 - content, part, b)
   end
 end
 life = (content + 1) / a * b
