@@ -103,6 +103,7 @@ impl Ruled {
     }
 
     /// The same, in place of another store: what is decided here counts here.
+    #[cfg(feature = "redis")]
     pub(crate) fn charge_instead(&self, event: &Event<'_>) {
         self.charge_where(event, |rule| rule.on_store_failure() == OnStoreFailure::Local);
     }
@@ -160,6 +161,7 @@ impl Ruled {
 
     /// What is decided in place of another store that can't be asked: rules that say so are decided
     /// by the states that are here, and the others allow or refuse.
+    #[cfg(feature = "redis")]
     pub(crate) fn decide_instead(&self, event: &Event<'_>, count: bool) -> Ruling {
         let source = |rule: &Rule| match rule.on_store_failure() {
             OnStoreFailure::Local => Source::Local,
