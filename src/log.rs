@@ -69,6 +69,7 @@ mod syslog;
 mod table;
 #[cfg(feature = "unpack")]
 mod unpack;
+mod usual;
 
 pub use address::IPV6_PREFIX;
 pub use filter::{Filter, Statuses};

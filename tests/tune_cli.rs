@@ -176,7 +176,7 @@ fn what_is_no_log_is_an_error() {
     assert_wrong(&[], b"hello\nworld\n", "-: ");
     assert_wrong(&[], b"time,key\n", "there are no events");
     assert_wrong(&["nowhere.log"], b"", "nowhere.log: ");
-    assert_wrong(&["--key", "colour"], b"time,key\n0,a\n", "colour is not a field of the log");
+    assert_wrong(&["--key", "colour"], b"time,key\n0,a\n", "\"colour\": not a field of this log");
     assert_wrong(&["--limit", "gcra 1/1m brust 2"], b"time,key\n0,a\n", "\"brust\" in");
     assert_wrong(&["--limit", "1/1m per ip"], b"time,key\n0,a\n", "ip is not a field here");
     assert_wrong(&["--untouched", "101"], b"time,key\n0,a\n", "a percentage");

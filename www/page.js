@@ -11,12 +11,18 @@ const graph = $("graph");
 /** The view; there once it is loaded. */
 export let page;
 
-/** What a view has of its own: what it wires once it is loaded, and shows when a setting changed. */
+/** Further pictures on the page: each its page, and what the ids of its texts begin with. */
+const others = [];
+
+/**
+ * What a view has of its own: what it wires once it is loaded, shows when a setting changed, and
+ * opens when the address says nothing.
+ */
 let own;
 
 /** Starts the page. */
-export function start({ wire = () => {}, shown = () => {} } = {}) {
-  own = { wire, shown };
+export function start({ wire = () => {}, shown = () => {}, first = "at=60" } = {}) {
+  own = { wire, shown, first };
   guard(async () => {
     $("restart").addEventListener("click", () => location.reload());
     await load();
@@ -74,6 +80,7 @@ function sync() {
   own.shown();
   for (const it of document.querySelectorAll(settings)) show(it);
   const pause = $("pause");
+  if (!pause) return;
   pause.classList.toggle("on", page.paused());
   pause.textContent = page.paused() ? "Run" : "Pause";
 }
@@ -123,10 +130,10 @@ export function changed() {
 /** When to write the address next. */
 let due;
 
-/** Begins the run that the address describes, or has a minute to look at. */
+/** Begins the run that the address describes, or has a minute to look at, if it is one. */
 function open() {
   clearTimeout(due);
-  page.open(location.hash.slice(1) || "at=60");
+  page.open(location.hash.slice(1) || own.first);
   known = new WeakMap();
   for (const box of document.querySelectorAll('[aria-invalid="true"]')) wrong(box, "");
   sync();
@@ -161,7 +168,29 @@ function wireSettings() {
   on(document, "submit", (event) => event.preventDefault());
 }
 
+/** A further picture of a view, on a canvas whose id is what those of its texts begin with. */
+export function join(canvas, view) {
+  const other = new Page(canvas, view);
+  others.push([other, `${canvas.id}-`]);
+  wireCanvas(canvas, other, () => {});
+  dress();
+  return other;
+}
+
 function wireGraph() {
+  wireCanvas(graph, page, changed);
+  on(document, "keydown", (event) => { if (event.target === document.body && event.key === " ") key(event, page, changed); });
+  if ($("live")) on($("live"), "click", () => { page.live(); graph.focus(); });
+}
+
+/** A key on a picture. */
+function key(event, page, changed) {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
+}
+
+/** Wires a canvas to its page. */
+function wireCanvas(graph, page, changed) {
   const at = (event) => [event.offsetX, event.offsetY];
   const touch = (event) => event.pointerType !== "mouse";
   on(graph, "pointerdown", (event) => {
@@ -181,12 +210,7 @@ function wireGraph() {
     if (done) changed();
   });
   for (const type of ["pointercancel", "pointerleave", "blur"]) on(graph, type, () => page.leave());
-  on(document, "keydown", (event) => {
-    const here = event.target === graph || (event.target === document.body && event.key === " ");
-    if (!here || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
-  });
-  on($("live"), "click", () => { page.live(); graph.focus(); });
+  on(graph, "keydown", (event) => key(event, page, changed));
 
   const resize = ({ contentRect: { width, height }, devicePixelContentBoxSize: boxes }) =>
     page.resize(width, height, devicePixelRatio, boxes && [boxes[0].inlineSize, boxes[0].blockSize]);
@@ -208,13 +232,16 @@ function stored(use) {
   }
 }
 
+/** Puts theme and motion in force in every picture. */
+let dress;
+
 function wireTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const { dataset } = document.documentElement;
   const apply = () => {
     const dark = dataset.theme ? dataset.theme === "dark" : system.matches;
     $("theme").ariaPressed = String(dark);
-    page.theme(dark);
+    for (const it of [page, ...others.map(([other]) => other)]) it.theme(dark);
   };
   const saved = stored((store) => store.getItem("theme"));
   if (saved) dataset.theme = saved;
@@ -228,7 +255,10 @@ function wireTheme() {
   apply();
 
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  const motion = () => page.reduce_motion(still.matches);
+  const motion = () => {
+    for (const it of [page, ...others.map(([other]) => other)]) it.reduce_motion(still.matches);
+  };
+  dress = () => { apply(); motion(); };
   on(still, "change", motion);
   motion();
 }
@@ -257,13 +287,12 @@ function wireLinks() {
 }
 
 /** Shows what the view says beside its picture: of each text the id, the text, and its number or nothing. */
-function tell(said) {
+export function tell(said, before = "") {
   for (let i = 0; i < said.length; i += 3) {
-    const [it, text, value] = [$(said[i]), said[i + 1], said[i + 2]];
+    const [it, text, value] = [$(before + said[i]), said[i + 1], said[i + 2]];
     if (it.textContent !== text) it.textContent = text;
     if (value) it.dataset.value = value;
   }
-  $("live").hidden = page.is_live();
 }
 
 /** Runs a frame whenever the browser draws. */
@@ -276,7 +305,9 @@ function animate() {
       if (said.length === 0) return;
       if (page.fragment() !== synced) sync();
       tell(said);
+      if ($("live")) $("live").hidden = page.is_live();
     });
+    for (const [other, before] of others) guard(() => tell(other.frame(now), before));
     if (failed) cancelAnimationFrame(next);
   };
   on(document, "visibilitychange", () => {

@@ -21,6 +21,7 @@ pub use link::Link;
 pub use settings::{Named, RunSettings};
 pub use source::{Arrival, Source};
 
+pub(crate) use escape::{VALUE, decoded, encoded};
 pub(crate) use settings::{decimal, on_off, span, switch};
 
 use crate::text::ParseError;
@@ -54,6 +55,17 @@ impl<E: Experiment> Run<E> {
             recording: Recording::new(&[]),
         };
         run.restart_sources()?;
+        Ok(run)
+    }
+
+    /// A run of events that were, with their times, in order, and their costs: those of a log's
+    /// client. Advance to their end to see them.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn of_events(settings: E::Settings, events: Vec<(Time, f64)>) -> Result<Self, ParseError> {
+        let mut run = Self::new(settings)?;
+        run.sources.push(Source::given(events));
         Ok(run)
     }
 

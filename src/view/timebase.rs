@@ -2,8 +2,9 @@
 //! nobody saw.
 
 use super::label::label;
+use crate::civil::{Civil, DAY};
 use crate::lab::run::pace::Gap;
-use crate::plot::axis;
+use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Rect};
 use crate::time::{Span, Time};
 
@@ -67,15 +68,41 @@ impl Timebase {
     pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64) -> Vec<f64> {
         let columns = ((self.right - self.left) / COLUMN).max(2.0) as usize;
         let mut lines = Vec::with_capacity(columns);
-        for tick in axis::time_ticks(self.window.secs(), columns) {
+        let mut ticks = axis::time_ticks(self.window.secs(), columns);
+        let dated = is_date(self.to);
+        if dated {
+            ticks = self.hours(&ticks);
+        }
+        // A label centred on either edge would leave the picture or meet the scale.
+        let room = if dated { 80.0 } else { 24.0 };
+        for tick in ticks {
             let x = self.right - tick.value * self.pace;
             lines.push(x);
-            // A label centred on either edge would leave the picture or meet the scale.
-            if x - self.left > 24.0 && self.right - x > 24.0 {
+            if x - self.left > 24.0 && self.right - x > room {
                 marks.push(label(x, y, &tick.label, Anchor::Middle, Baseline::Middle));
             }
         }
         lines
+    }
+
+    /// Ticks as far apart as `ticks`, where a clock has them.
+    fn hours(&self, ticks: &[Tick]) -> Vec<Tick> {
+        let Some(step) = ticks.first().map(|tick| (tick.value * 1e6) as i64).filter(|s| *s > 0)
+        else {
+            return Vec::new();
+        };
+        let last = self.to.as_micros();
+        let at = |i: usize| last - last.rem_euclid(step) - step * i as i64;
+        let tick = |micros: i64| {
+            let civil = Civil(Time::from_micros(micros)).to_string();
+            let (date, of_day) = civil.split_once(' ').unwrap_or((&civil, ""));
+            let label = match micros.rem_euclid(DAY) {
+                0 => date,
+                _ => of_day.strip_suffix(":00").unwrap_or(of_day),
+            };
+            Tick { value: (last - micros) as f64 / 1e6, label: label.to_owned() }
+        };
+        (0..=ticks.len()).map(|i| tick(at(i))).collect()
     }
 
     /// What the right edge is: now, or a time of the run.
@@ -105,8 +132,25 @@ impl Timebase {
     }
 }
 
-/// The time of a run, as in `at 1m5s`.
+/// When something was: so long ago, or its date where it has one.
+pub(super) fn when(at: Time, now: Time) -> String {
+    match is_date(at) {
+        true => Civil(at).to_string(),
+        false => format!("{} ago", axis::seconds(now.since(at))),
+    }
+}
+
+/// Whether a time is one of the calendar: that of an event that was, in a run of such events. No
+/// other run gets so far.
+fn is_date(at: Time) -> bool {
+    at.as_secs() >= 1e9
+}
+
+/// The time of a run, as in `at 1m5s`, or a date.
 fn clock(at: Time) -> String {
     let seconds = libm::round(at.as_secs() * 10.0) / 10.0;
-    format!("at {}", Span::from_secs(seconds).unwrap_or_default())
+    match is_date(at) {
+        true => Civil(Time::from_micros(at.as_micros() / 1_000_000 * 1_000_000)).to_string(),
+        false => format!("at {}", Span::from_secs(seconds).unwrap_or_default()),
+    }
 }

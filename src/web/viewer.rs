@@ -31,6 +31,8 @@ pub(super) struct Seen<'a> {
     pub(super) live: bool,
     /// Where the crosshair is, in CSS pixels from the left.
     pub(super) crosshair: Option<f64>,
+    /// Where the pointer is, in CSS pixels; a crosshair that keys moved is at the upper edge.
+    pub(super) pointer: Option<[f64; 2]>,
     /// Whether the limit is held.
     pub(super) holds_limit: bool,
     /// Whether it is held, or would be by a press.
@@ -47,6 +49,7 @@ impl Viewer {
             right: self.past.unwrap_or(now),
             live: self.past.is_none(),
             crosshair: self.pointer.crosshair(),
+            pointer: self.pointer.at,
             holds_limit: self.pointer.holds_limit(),
             on_limit: self.pointer.is_on_limit(),
             gaps: self.pace.gaps(),

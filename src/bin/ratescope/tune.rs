@@ -13,8 +13,8 @@ mod table;
 
 use crate::simulate::until_closed;
 use crate::source::Source;
-use answer::{Answer, By};
-use ratescope::lab::tune::{Aim, Room};
+use answer::Answer;
+use ratescope::lab::tune::{Aim, By, PERIODS, Room};
 use ratescope::{ParseError, Policy, Span};
 use std::error::Error;
 use std::fs;
@@ -50,8 +50,9 @@ pub(crate) struct Args {
     #[arg(long, requires = "period")]
     only: bool,
 
-    /// What is limited, in the curve and the recommendation
-    #[arg(long, value_enum, default_value_t = By::Exim)]
+    /// What is limited, in the curve and the recommendation: exim, earrrl, fixed-window,
+    /// sliding-window, sliding-counter or sliding-log
+    #[arg(long, value_name = "BY", default_value_t = By::Exim)]
     by: By,
 
     /// A limit to try, exactly, such as "exim 10/1m strict" or "5/1s per user & 9/1s per ip"
@@ -140,9 +141,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 impl Args {
     /// The periods, the one of the curve first.
     fn periods(&self) -> Vec<Span> {
-        let usual = ["1m", "1s", "10s", "10m", "1h"].iter().filter_map(|text| text.parse().ok());
+        let usual = PERIODS.into_iter().filter(|_| !self.only);
         let mut periods: Vec<Span> = Vec::new();
-        for period in self.period.iter().copied().chain(usual.filter(|_| !self.only)) {
+        for period in self.period.iter().copied().chain(usual) {
             if period > Span::ZERO && !periods.contains(&period) {
                 periods.push(period);
             }

@@ -13,6 +13,7 @@ use crate::rate::Rate;
 use crate::text::Decimal;
 use crate::time::Span;
 use crate::view::label::{LINE, PAD, SIZE, panel, width};
+use crate::view::timebase;
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
@@ -72,8 +73,7 @@ fn describe(scope: &Scope, layout: &Layout, x: f64) -> ((f64, f64), Vec<String>)
         let per_decay = axis::readout(layout.per_decay(value));
         format!("{name} {per_decay} per {interval}, {} per second", axis::readout(value))
     };
-    let ago = scope.now().since(at);
-    let mut words = vec![format!("{} ago", axis::seconds(ago))];
+    let mut words = vec![timebase::when(at, scope.now())];
     words.push(line("rate", values.0));
     words.push(line("smoothed", values.1));
     let before = trace.total_at(at.before(interval));

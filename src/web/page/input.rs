@@ -1,7 +1,7 @@
 //! The pointer over the picture, and keys.
 
 use super::Page;
-use crate::view::{Hit, edges, seconds_per_pixel};
+use crate::view::{edges, seconds_per_pixel};
 use crate::web::pointer::Press;
 use wasm_bindgen::prelude::*;
 
@@ -33,9 +33,9 @@ impl Page {
                 over.cursor()
             }
             Some(Press { hit, moved: false, .. }) => hit.cursor(),
-            Some(Press { hit: Hit::Limit, .. }) => {
-                self.view.drag(&seen, y);
-                Hit::Limit.cursor()
+            Some(Press { hit, .. }) if hit.is_limit() => {
+                self.view.drag(&seen, [x, y]);
+                hit.cursor()
             }
             Some(Press { from, right, .. }) => {
                 let pixel = seconds_per_pixel(seen.size[0], self.view.run().window());
@@ -51,8 +51,11 @@ impl Page {
     pub fn release(&mut self, wall: f64) -> bool {
         let Some(press) = self.viewer.pointer.press.take() else { return false };
         self.act();
+        if press.moved || self.view.click(&self.viewer.sees(self.view.run().now()), press.from) {
+            return true;
+        }
         let [left, right] = edges(self.viewer.size[0]);
-        if (left..=right).contains(&press.from[0]) && !press.moved {
+        if self.view.is_live() && (left..=right).contains(&press.from[0]) {
             self.click(wall);
         }
         true
@@ -70,6 +73,7 @@ impl Page {
         let half = self.view.run().window().secs() / 2.0;
         let edges = edges(self.viewer.size[0]);
         match key {
+            " " | "p" | "P" | "s" | "S" | "r" | "R" if !self.view.is_live() => return false,
             " " => self.click(wall),
             "ArrowLeft" => self.viewer.pointer.move_crosshair(-pixels, edges),
             "ArrowRight" => self.viewer.pointer.move_crosshair(pixels, edges),

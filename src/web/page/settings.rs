@@ -3,7 +3,6 @@
 use super::Page;
 use crate::plot::axis;
 use crate::text::{Decimal, number};
-use crate::web::nudge;
 use wasm_bindgen::prelude::*;
 
 /// What is wrong with a link whose run would take too long.
@@ -72,7 +71,7 @@ impl Page {
     /// Moves a setting to its next value up or down.
     pub fn nudge(&mut self, name: &str, by: f64) {
         self.act();
-        if let Some(value) = nudge::next(name, &self.view.get(name), by) {
+        if let Some(value) = self.view.next(name, by) {
             // At the end of the range nothing changes.
             let _ = self.view.set(name, &value);
         }
