@@ -152,7 +152,7 @@ function answer() {
   postMessage({
     answer: {
       said: tuner.said(), steps: tuner.steps(), advice: tuner.advice(), bursts: tuner.bursts(),
-      hours: tuner.hours(), periods: tuner.periods(), table: tuner.table(), configuration: tuner.configuration(),
+      hours: tuner.hours(), counted: tuner.counted(), periods: tuner.periods(), table: tuner.table(), configuration: tuner.configuration(),
     },
   });
 }

@@ -86,9 +86,9 @@ const heard = {
     $("progress").hidden = true;
     problem(logs.length > 0 ? "Cancelled. What is shown is what was read before." : "Cancelled.");
   },
-  answer({ said, steps, advice, bursts, hours, periods, table, configuration }) {
+  answer({ said, periods, table, configuration, ...found }) {
     tell(said);
-    for (const [name, numbers] of Object.entries({ steps, advice, bursts, hours })) page.put(name, numbers);
+    for (const [name, numbers] of Object.entries(found)) page.put(name, numbers);
     rows($("t-periods"), periods, 4, (row, cells) => cells.forEach((text) => row.append(cell(text))));
     $("periods").hidden = periods.length === 0;
     clients(table);
@@ -262,7 +262,7 @@ function wire() {
 
   on($("client-window"), "change", () => scope.set("window", $("client-window").value));
   on($("client-close"), "click", () => { const { key } = client; close(); find(key)?.focus(); });
-  on($("client-peak"), "click", () => scope.set("show", "peak"));
+  on($("client-peak"), "click", () => scope.show());
 }
 
 start({ wire, shown, first: "" });

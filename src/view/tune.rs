@@ -26,6 +26,10 @@ pub struct Picture<'a> {
     pub measure: Measure,
     /// What every limit does.
     pub steps: &'a Steps,
+    /// Limits and how many requests they refuse, where that takes a replay for each.
+    pub counted: &'a [[f64; 2]],
+    /// All requests.
+    pub requests: u64,
     /// The limit in force, if there is one.
     pub limit: Option<f64>,
     /// The limit that is recommended.

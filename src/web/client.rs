@@ -2,14 +2,13 @@
 //! the smoothed one, and the limit.
 
 use super::ease::Eased;
-use super::run::AnyRun;
+use super::run::{AnyRun, Entry};
 use super::texts::Texts;
 use super::view;
 use super::viewer::Seen;
 use crate::lab::run::RunSettings;
 use crate::lab::scope::{Scope, Settings};
-use crate::lab::tune::Moment;
-use crate::limit::exim::Mode;
+use crate::lab::tune::{Measure, Moment};
 use crate::plot::Mark;
 use crate::plot::axis::readout_count;
 use crate::text::ParseError;
@@ -19,34 +18,45 @@ use crate::view::scope::{self, Viewport};
 
 /// A scope over events that were.
 pub(super) struct View {
+    events: Events,
+    /// Up to the instant that is looked at, as its history does not reach back for ever.
     scope: Scope,
-    settings: Settings,
-    events: Vec<Moment>,
+    /// All that was allowed and refused, up to the last event.
+    counts: [u64; 2],
     top: Eased,
+}
+
+/// The events, and how they are looked at.
+struct Events {
+    moments: Vec<Moment>,
+    settings: Settings,
 }
 
 impl View {
     pub(super) fn new() -> Result<Self, ParseError> {
         let run = RunSettings { auto: false, ..RunSettings::default() };
-        let settings = Settings { mode: Mode::Strict, run, ..Settings::default() };
+        let settings = Settings { run, ..Settings::default() };
+        let events = Events { moments: Vec::new(), settings };
         let (scope, top) = (Scope::new(settings)?, Eased::new(1.0));
-        Ok(View { scope, settings, events: Vec::new(), top })
+        Ok(View { events, scope, counts: [0, 0], top })
     }
 
     /// Judges all events by other settings.
-    fn again(&mut self) -> Result<(), ParseError> {
-        let events = self.events.iter().map(|moment| (moment.time, moment.cost)).collect();
-        self.scope = Scope::of_events(self.settings, events)?;
-        self.scope.advance(self.end(), usize::MAX);
+    fn again(&mut self) {
+        self.scope = self.until(self.events.now());
+        let instrument = self.scope.instrument();
+        self.counts = [instrument.allowed(), instrument.refused()];
         self.top.jump();
-        Ok(())
     }
 
-    /// The end of the picture: a little after the last event.
-    fn end(&self) -> Time {
-        let last = self.events.last().map_or(Time::ZERO, |moment| moment.time);
-        let air = Span::from_secs(self.settings.run.window.secs() / 20.0).unwrap_or_default();
-        last.after(air)
+    /// What is remembered at `now`.
+    fn until(&self, now: Time) -> Scope {
+        let Events { moments, settings, .. } = &self.events;
+        let events = moments.iter().map(|moment| (moment.time, moment.cost)).collect();
+        // What is in force was taken before.
+        let mut scope = Scope::of_events(*settings, events).unwrap_or_else(|_| self.scope.clone());
+        scope.advance(now, usize::MAX);
+        scope
     }
 
     fn viewport<'a>(&self, seen: &Seen<'a>) -> Viewport<'a> {
@@ -54,7 +64,7 @@ impl View {
             size: seen.size,
             right: seen.right,
             live: false,
-            window: self.settings.run.window,
+            window: self.events.window(),
             top: self.top.top,
             crosshair: seen.crosshair,
             on_limit: false,
@@ -66,32 +76,22 @@ impl View {
 
 impl view::View for View {
     fn run(&self) -> &dyn AnyRun {
-        &self.scope
+        &self.events
     }
 
     fn run_mut(&mut self) -> &mut dyn AnyRun {
-        &mut self.scope
+        &mut self.events
     }
 
     fn oldest(&self) -> Time {
-        let window = self.settings.run.window;
-        self.events.first().map_or(Time::ZERO, |moment| moment.time).after(window)
+        self.events.first().after(self.events.window())
     }
 
     /// The decay interval, the limit, and how much of the time is seen.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        match name {
-            "decay" => self.settings.decay = value.parse()?,
-            // A limit of 0 only measures.
-            "limit" => self.settings.limit = value.parse().unwrap_or(0.0),
-            "window" if value == "all" => {
-                let (first, last) = (self.events.first(), self.events.last());
-                let length = first.zip(last).map_or(0.0, |(a, b)| b.time.since(a.time));
-                self.settings.run.window = Span::from_secs((length * 1.1).max(10.0))?;
-            }
-            _ => self.settings.run.window = value.parse()?,
-        }
-        self.again()
+        self.events.set(name, value)?;
+        self.again();
+        Ok(())
     }
 
     fn put(&mut self, _name: &str, numbers: &[f64]) {
@@ -99,9 +99,14 @@ impl view::View for View {
             [micros, cost] => Some(Moment { time: Time::from_micros(micros as i64), cost }),
             _ => None,
         };
-        self.events = numbers.chunks_exact(2).filter_map(moment).collect();
-        // What is in force was taken before.
-        let _ = self.again();
+        self.events.moments = numbers.chunks_exact(2).filter_map(moment).collect();
+        self.again();
+    }
+
+    /// The highest rate.
+    fn landmark(&self) -> Option<Time> {
+        let measure = Measure::Exim(self.events.settings.decay);
+        measure.peak(self.events.moments.iter().copied()).map(|peak| peak.at)
     }
 
     fn is_live(&self) -> bool {
@@ -109,6 +114,12 @@ impl view::View for View {
     }
 
     fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool {
+        let from = seen.right.before(self.events.window());
+        let reaches = self.scope.instrument().trace().oldest().is_none_or(|oldest| oldest <= from);
+        let all = self.scope.now() == self.events.now();
+        if self.scope.now() != seen.right && !(all && reaches) {
+            self.scope = self.until(seen.right);
+        }
         self.top.follow(scope::top(&self.scope, seen.right), wall, still)
     }
 
@@ -128,16 +139,71 @@ impl view::View for View {
     }
 
     fn say(&self, texts: &mut Texts) {
-        let instrument = self.scope.instrument();
-        let [allowed, refused] = [instrument.allowed(), instrument.refused()].map(readout_count);
-        let text = match instrument.limiter().measures_only() {
-            true => format!("{allowed} events"),
-            false => format!("{allowed} allowed, {refused} refused by {}", instrument.limiter()),
+        let [allowed, refused] = self.counts.map(readout_count);
+        let settings = &self.events.settings;
+        let text = match settings.limit > 0.0 {
+            true => format!(
+                "{allowed} allowed, {refused} refused by {} per {}",
+                settings.limit, settings.decay
+            ),
+            false => format!("{allowed} events"),
         };
-        texts.show("counts", text, instrument.refused() as f64);
+        texts.show("counts", text, self.counts[1] as f64);
     }
 
     fn summary(&self, seen: &Seen) -> String {
         scope::words(&self.scope, &self.viewport(seen)).join(", ")
+    }
+}
+
+impl Events {
+    fn first(&self) -> Time {
+        self.moments.first().map_or(Time::ZERO, |moment| moment.time)
+    }
+
+    /// A little of the window after an instant.
+    fn after(&self, at: Time) -> Time {
+        at.after(Span::from_secs(self.window().secs() / 20.0).unwrap_or_default())
+    }
+}
+
+impl AnyRun for Events {
+    /// The end: a little after the last event.
+    fn now(&self) -> Time {
+        self.after(self.moments.last().map_or(Time::ZERO, |moment| moment.time))
+    }
+
+    fn window(&self) -> Span {
+        self.settings.run.window
+    }
+
+    fn open(&mut self, _fragment: &str) -> Result<Entry, ParseError> {
+        Ok(Entry { paused: false, arrived: true })
+    }
+
+    fn reset(&mut self) -> Result<(), ParseError> {
+        Ok(())
+    }
+
+    fn fragment(&self) -> String {
+        String::new()
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        match name {
+            "decay" => self.settings.decay = value.parse()?,
+            // Without a limit it only measures.
+            "limit" => self.settings.limit = value.parse().unwrap_or(0.0),
+            "window" if value == "all" => {
+                let length = self.moments.last().map_or(0.0, |last| last.time.since(self.first()));
+                self.settings.run.window = Span::from_secs((length * 1.1).max(10.0))?;
+            }
+            _ => self.settings.run.window = value.parse()?,
+        }
+        Ok(())
+    }
+
+    fn get(&self, _name: &str) -> String {
+        String::new()
     }
 }

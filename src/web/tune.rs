@@ -5,7 +5,6 @@ use super::run::{AnyRun, Entry};
 use super::texts::Texts;
 use super::view;
 use super::viewer::Seen;
-use crate::lab::run::pace::Pace;
 use crate::lab::tune::{Burst, Choices, Frontier, Hours, Steps, scale};
 use crate::plot::Mark;
 use crate::rate::Rate;
@@ -19,6 +18,8 @@ use crate::view::tune::{self, Picture, Refusals, Viewport};
 pub(super) struct View {
     choices: Choices,
     steps: Steps,
+    counted: Vec<[f64; 2]>,
+    requests: u64,
     recommended: Option<f64>,
     knee: Option<f64>,
     frontier: Frontier,
@@ -50,6 +51,8 @@ impl View {
         (!self.steps.steps.is_empty()).then_some(Picture {
             measure,
             steps: &self.steps,
+            counted: &self.counted,
+            requests: self.requests,
             limit: self.limit(),
             recommended: self.recommended,
             knee: self.knee,
@@ -146,6 +149,10 @@ impl view::View for View {
                 [self.recommended, self.knee] =
                     [limit, knee].map(|limit| limit.is_finite().then_some(limit));
             }
+            ("counted", [requests, counted @ ..]) => {
+                self.requests = *requests as u64;
+                self.counted = counted.as_chunks().0.to_vec();
+            }
             ("bursts", numbers) => {
                 let bursts = numbers.chunks_exact(4).filter_map(|numbers| match *numbers {
                     [burst, count, per, touched] => {
@@ -188,12 +195,6 @@ impl AnyRun for Choices {
         self.period
     }
 
-    fn pass(&mut self, _pace: &mut Pace, _wall: f64) {}
-
-    fn step(&mut self, _pace: &mut Pace, _span: Span) {}
-
-    fn click(&mut self) {}
-
     fn open(&mut self, fragment: &str) -> Result<Entry, ParseError> {
         *self = fragment.parse()?;
         Ok(Entry { paused: false, arrived: true })
@@ -206,14 +207,6 @@ impl AnyRun for Choices {
 
     fn fragment(&self) -> String {
         self.to_string()
-    }
-
-    fn recording(&self, _paused: bool) -> String {
-        self.to_string()
-    }
-
-    fn is_recorded(&self) -> bool {
-        true
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {

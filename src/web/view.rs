@@ -31,6 +31,11 @@ pub(super) trait View {
     /// The oldest instant that can be looked back at.
     fn oldest(&self) -> Time;
 
+    /// An instant that one would like to look at.
+    fn landmark(&self) -> Option<Time> {
+        None
+    }
+
     /// Gives a setting a value, as text.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         self.run_mut().set(name, value)

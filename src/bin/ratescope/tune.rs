@@ -8,6 +8,8 @@ mod batch;
 mod json;
 #[path = "tune/read.rs"]
 mod read;
+#[path = "tune/svg.rs"]
+mod svg;
 #[path = "tune/table.rs"]
 mod table;
 
@@ -71,6 +73,10 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
+    /// Draw the curve, the buckets and the hours, as the page does, into an SVG file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
     /// Write a summary, to be added to others by --merge
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
@@ -131,6 +137,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         None => Default::default(),
     };
     let answer = Answer::new(&read, &args.periods(), args.by, &aim, &marks);
+    if let Some(path) = &args.svg {
+        let picture = svg::write(&answer).ok_or("--svg: there is no period to draw")?;
+        fs::write(path, picture).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
     until_closed(match args.json {
         true => json::write(&answer, &mut out).and_then(|()| out.flush()),

@@ -1,7 +1,8 @@
 //! Choices put to a log's clients, and the whole answer, as far as it is.
 
 use super::{
-    Advice, Choices, Curve, Frontier, Marks, Measure, PERIODS, Part, Replay, Study, Summary, advise,
+    Advice, Choices, Curve, Frontier, Marks, Measure, PERIODS, Part, Replay, Study, Summary,
+    advise, scale,
 };
 use crate::limit::any::AnyLimiter;
 use crate::time::Span;
@@ -15,19 +16,35 @@ pub struct Inquiry {
     frontier: Option<Frontier>,
     shown: Option<(Curve, Advice)>,
     periods: Vec<(Span, Advice)>,
+    /// Limits whose refusals are counted, and the one on the way, with those after it.
+    counted: Vec<[f64; 2]>,
+    sounding: Option<(Vec<f64>, Option<Replay>)>,
 }
 
 impl Inquiry {
     /// Of the clients of a log.
     pub fn new(summary: Summary, choices: Choices) -> Self {
         let study = Study::new(summary);
-        Inquiry { study, choices, frontier: None, shown: None, periods: Vec::new() }
+        Inquiry {
+            study,
+            choices,
+            frontier: None,
+            shown: None,
+            periods: Vec::new(),
+            counted: Vec::new(),
+            sounding: None,
+        }
     }
 
     /// Other choices. Those about how a log is read change nothing any more.
     pub fn ask(&mut self, choices: Choices) {
+        // Another limit, or another order of the table, is another place on the same curve.
+        let same = Choices { limit: None, by_refused: false, ..self.choices.clone() }
+            == Choices { limit: None, by_refused: false, ..choices.clone() };
         self.choices = choices;
-        self.forget();
+        if !same {
+            self.forget();
+        }
     }
 
     /// Marks clients as legitimate, in place of those marked before.
@@ -39,14 +56,47 @@ impl Inquiry {
     fn forget(&mut self) {
         (self.frontier, self.shown) = (None, None);
         self.periods.clear();
+        self.counted.clear();
+        self.sounding = None;
     }
 
     /// Goes on for about `budget` events; whether nothing is left to do.
     pub fn advance(&mut self, budget: u64) -> bool {
         let first = self.plan();
+        if self.study.is_done() {
+            return !self.sound(budget) && !first;
+        }
         self.study.advance(budget);
         // What was counted may be what the next question waited for.
-        !self.plan() && !first && self.study.is_done()
+        self.plan();
+        false
+    }
+
+    /// Counts what round limits along the curve refuse, where each takes a replay; whether there is
+    /// more to count.
+    fn sound(&mut self, budget: u64) -> bool {
+        let Some((curve, _)) = &self.shown else { return false };
+        let measure = curve.measure;
+        let (limits, replay) = self.sounding.get_or_insert_with(|| (soundings(curve), None));
+        if let Some(running) = replay {
+            if running.advance(self.study.clients(), budget)
+                && let Some(limit) = limits.pop()
+            {
+                self.counted.push([limit, running.refused() as f64]);
+                *replay = None;
+            }
+            return true;
+        }
+        let Some(limit) = limits.last() else { return false };
+        match self.choices.limiter(measure, *limit) {
+            Some(limiter) => {
+                *replay = Some(Replay::new(self.study.clients(), limiter, Span::ZERO));
+            }
+            None => {
+                limits.pop();
+            }
+        }
+        true
     }
 
     /// Asks for whatever can be asked for by now; whether something more was.
@@ -133,6 +183,11 @@ impl Inquiry {
         self.study.replayed().filter(|replay| *replay.limiter() == limiter)
     }
 
+    /// Limits along the curve and how many requests they refuse, where that can't be told for all.
+    pub fn counted(&self) -> &[[f64; 2]] {
+        &self.counted
+    }
+
     /// The buckets that would do.
     pub fn frontier(&self) -> Option<&Frontier> {
         self.frontier.as_ref()
@@ -142,4 +197,16 @@ impl Inquiry {
     pub fn periods(&self) -> &[(Span, Advice)] {
         &self.periods
     }
+}
+
+/// Round limits, 1, 2 or 5 times a power of ten, from where all clients are touched to where none
+/// is, the highest first; none where the curve says for all limits what they refuse.
+fn soundings(curve: &Curve) -> Vec<f64> {
+    let Some([from, to]) = curve.steps().ends() else { return Vec::new() };
+    let mut limits: Vec<f64> = scale::nice()
+        .filter(|limit| scale::is_round(*limit) && (from / 2.0..=to * 2.0).contains(limit))
+        .filter(|limit| *limit >= 1.0 && !curve.measure.counts_all())
+        .collect();
+    limits.reverse();
+    limits
 }

@@ -18,11 +18,14 @@ struct Line {
     of: fn(&Picture<'_>, &Step) -> [u64; 2],
 }
 
+/// What is drawn of the requests, whichever way they are counted.
+const REQUESTS: Stroke = Stroke::solid(Ink::Rate, 1.75);
+
 /// The lines, back to front. Those of whom there is none are left out.
 const LINES: [Line; 5] = [
     Line {
         name: "requests refused",
-        stroke: Stroke::solid(Ink::Rate, 1.75),
+        stroke: REQUESTS,
         of: |picture, step| [step.refused, picture.steps.requests],
     },
     Line {
@@ -64,6 +67,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
         let points = staircase(layout, picture, line);
         marks.push(Mark::Polyline { points, stroke: line.stroke });
     }
+    counted(marks, layout, picture);
     marks.push(Mark::Unclip);
     legend(marks, layout, picture);
     signs(marks, layout, picture);
@@ -113,6 +117,23 @@ fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> 
     points
 }
 
+/// The requests that some limits refuse, where a replay had to count them.
+fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
+    let points: Vec<Point> = picture
+        .counted
+        .iter()
+        .map(|[limit, refused]| {
+            Point::new(layout.x(*limit), layout.y(*refused as u64, picture.requests))
+        })
+        .collect();
+    let disc = |at: &Point| Rect { x: at.x - 2.5, y: at.y - 2.5, width: 5.0, height: 5.0 };
+    let discs: Vec<Rect> = points.iter().map(disc).collect();
+    marks.push(Mark::Polyline { points, stroke: REQUESTS });
+    for rect in discs {
+        marks.push(Mark::Rounded { rect, radius: 2.5, fill: Fill::new(Ink::Rate, 1.0) });
+    }
+}
+
 fn axes(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let plot = layout.curve;
     let across = |y: f64| (Point::new(plot.x, y), Point::new(plot.right(), y));
@@ -123,7 +144,9 @@ fn axes(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
         let y = layout.shares.at(share);
         pairs.push(across(y));
         let text = format!("{} %", Decimal(libm::round(share * 1e9) / 1e7));
-        marks.push(label(plot.x - 8.0, y, &text, Anchor::End, Baseline::Middle));
+        if plot.bottom() - y > 15.0 {
+            marks.push(label(plot.x - 8.0, y, &text, Anchor::End, Baseline::Middle));
+        }
         share /= 10.0;
     }
     marks.push(label(plot.x - 8.0, plot.bottom(), "none", Anchor::End, Baseline::Middle));
@@ -150,7 +173,8 @@ pub(super) fn ticks(scale: Log, apart: f64) -> Vec<(f64, String)> {
     while value <= to && count < 100 {
         let at = scale.at(value);
         if ticks.last().is_none_or(|(last, _)| (at - last).abs() >= apart) {
-            ticks.push((at, axis::compact(value)));
+            let text = if value < 1e4 { Decimal(value).to_string() } else { axis::compact(value) };
+            ticks.push((at, text));
         }
         value = axis::next_round(value, 1.0);
         count += 1;
@@ -164,7 +188,11 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     marks.push(label(8.0, 12.0, title, Anchor::Start, Baseline::Middle));
     let size = if layout.narrow { 11.0 } else { SIZE };
     let mut x = 8.0;
-    for line in lines(picture) {
+    let replayed = (!picture.counted.is_empty()).then_some(&LINES[0]);
+    // What matters most first, for which there is room on every screen.
+    let mut lines: Vec<&Line> = replayed.into_iter().chain(lines(picture)).collect();
+    lines.sort_by(|a, b| b.stroke.width.total_cmp(&a.stroke.width));
+    for line in lines {
         let y = 30.0;
         let room = 30.0 + width(line.name, size);
         if x + room > plot.right() + 14.0 {
@@ -222,9 +250,15 @@ fn limit(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
 fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
     let plot = layout.curve;
     let pointed = view.pointer.filter(|_| !view.on_limit).filter(|[x, y]| {
-        (plot.x..=plot.right()).contains(x) && (plot.y..=plot.bottom()).contains(y)
+        // Keys move it along the upper edge of the canvas.
+        let inside = *y == 0.0 || (plot.y..=plot.bottom()).contains(y);
+        inside && (plot.x..=plot.right()).contains(x)
     });
     let pointed = pointed.map(|[x, _]| (x, super::limit_at(picture, view, x)));
+    // On a narrow screen the box would cover the lines.
+    if layout.narrow && pointed.is_none() {
+        return;
+    }
     let Some((x, limit)) = pointed.or(picture.limit.map(|limit| (layout.x(limit), limit))) else {
         return;
     };

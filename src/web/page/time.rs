@@ -47,6 +47,14 @@ impl Page {
         self.viewer.past = None;
     }
 
+    /// Shows what one would like to look at, in the middle.
+    pub fn show(&mut self) {
+        self.act();
+        let Some(at) = self.view.landmark() else { return };
+        let half = self.view.run().window().secs() / 2.0;
+        self.look_back(at, -half);
+    }
+
     /// Whether the right edge is the present.
     pub fn is_live(&self) -> bool {
         self.viewer.past.is_none()

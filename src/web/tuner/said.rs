@@ -47,6 +47,14 @@ impl Tuner {
         bursts.iter().flat_map(numbers).collect()
     }
 
+    /// Limits along the curve and how many requests they refuse, where each takes a replay: two
+    /// numbers each. Before them, how many requests there are.
+    pub fn counted(&self) -> Vec<f64> {
+        let Some(inquiry) = &self.inquiry else { return Vec::new() };
+        let requests = inquiry.study().clients().requests() as f64;
+        [requests].into_iter().chain(inquiry.counted().iter().flatten().copied()).collect()
+    }
+
     /// What the limiter refuses by day of the week and hour, from Monday, midnight; and before it,
     /// whether that is all (1) or still being counted (0), and how many requests and clients.
     pub fn hours(&self) -> Vec<f64> {

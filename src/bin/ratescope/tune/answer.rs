@@ -108,7 +108,7 @@ fn curves(clients: &Clients, measures: &[Measure], cut: &Cut) -> Vec<Curve> {
 /// Usual limits around the recommended one: from where nearly all are touched to where none is.
 fn rows(clients: &Clients, curve: &Curve, advice: &Advice) -> Vec<Row> {
     let all = clients.clients();
-    let wanted = |limit: &f64| Some(*limit) == advice.limit || is_round(*limit);
+    let wanted = |limit: &f64| Some(*limit) == advice.limit || scale::is_round(*limit);
     let from = scale::nice().take_while(|limit| curve.touched(*limit) == all).last();
     let limits = scale::nice().filter(wanted).skip_while(|limit| Some(*limit) < from);
     let mut rows = Vec::new();
@@ -125,10 +125,4 @@ fn rows(clients: &Clients, curve: &Curve, advice: &Advice) -> Vec<Row> {
         }
     }
     rows
-}
-
-/// 1, 2 or 5 times a power of ten.
-fn is_round(limit: f64) -> bool {
-    let digits = format!("{limit:e}");
-    matches!(digits.split('e').next(), Some("1" | "2" | "5"))
 }
