@@ -10,6 +10,7 @@ pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, op
   await tune(page, open);
   await assertClean(page, 'at first');
   await sampled(page, open, 'for=exim');
+  await page.locator('#periods').waitFor();
   const headings = await page.$$eval('h1, h2, h3', (all) =>
     all.filter((h) => h.checkVisibility()).map((h) => `${h.tagName} ${h.textContent}`));
   assert.deepEqual(headings, ['H1 Ratescope', 'H2 To paste', 'H2 Other periods', 'H2 Clients', 'H2 What the curve says', 'H3 Keys, on the graph']);
