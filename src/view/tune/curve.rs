@@ -216,7 +216,7 @@ fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
         let points =
             vec![Point::new(x - 5.0, y - 8.0), Point::new(x + 5.0, y - 8.0), Point::new(x, y)];
         marks.push(Mark::Area { points, fill: Fill::new(ink, 1.0) });
-        if last.is_some_and(|last: f64| (x - last).abs() < 90.0) {
+        if layout.narrow || last.is_some_and(|last: f64| (x - last).abs() < 90.0) {
             continue;
         }
         last = Some(x);
@@ -275,14 +275,14 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     lines.extend(words(picture, limit));
     let room = lines.iter().map(|line| width(line, SIZE)).fold(0.0, f64::max) + 2.0 * PAD;
     let height = lines.len() as f64 * LINE + PAD;
-    // Curves fall to the right: above them there is room.
-    let left = match x + 12.0 + room <= plot.right() {
-        true => x + 12.0,
-        false => (x - 12.0 - room).max(plot.x.min(plot.right() - room)).max(4.0),
+    // Curves fall to the right: there is room above them on the right, and below them on the left.
+    let (left, top) = match x + 12.0 + room <= plot.right() {
+        true => (x + 12.0, plot.y + 8.0),
+        false => ((x - 12.0 - room).max(4.0), plot.bottom() - 12.0 - height),
     };
-    panel(marks, Rect { x: left, y: plot.y + 8.0, width: room, height }, 6.0);
+    panel(marks, Rect { x: left, y: top, width: room, height }, 6.0);
     for (line, i) in lines.iter().zip(0..) {
-        let y = plot.y + 8.0 + PAD / 2.0 + (f64::from(i) + 0.5) * LINE;
+        let y = top + PAD / 2.0 + (f64::from(i) + 0.5) * LINE;
         let ink = if i == 0 { Ink::Text } else { Ink::Muted };
         let Mark::Text(mut text) = label(left + PAD, y, line, Anchor::Start, Baseline::Middle)
         else {

@@ -61,6 +61,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
             format!("{day} {hour} to {} h: {}", hour + 1, readout_count(count(at)))
         }
         None if !refusals.done => "still counting".to_owned(),
+        None if most == 0 => "nothing is refused".to_owned(),
         None => format!("darkest: {} in an hour", readout_count(most)),
     };
     marks.push(label(plot.right(), plot.y - 12.0, &said, Anchor::End, Baseline::Middle));

@@ -127,7 +127,7 @@ fn limits(picture: &Picture<'_>) -> [f64; 2] {
     for limit in [picture.limit, picture.recommended, picture.knee].into_iter().flatten() {
         (from, to) = (from.min(limit), to.max(limit));
     }
-    [from / 1.25, to * 1.25]
+    [from / 1.25, to * 1.4]
 }
 
 /// A power of ten at or below the share of one client.
