@@ -5,7 +5,6 @@
 //! what [`Limiter::retry_after`](crate::Limiter::retry_after) answers. Otherwise the events of an
 //! attacker would be the dearest of all.
 
-use crate::text::Decimal;
 use crate::time::Span;
 use core::fmt;
 
@@ -85,7 +84,7 @@ impl Retry {
 /// The reason in numbers, as in `refused: level 10.4, limit 10`.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (level, limit) = (Decimal(self.level), Decimal(self.limit));
+        let (level, limit) = (self.level, self.limit);
         self.decision.fmt(f)?;
         write!(f, ": level {level}, limit {limit}")
     }

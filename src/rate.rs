@@ -14,7 +14,7 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
-use crate::text::{BadNumber, Decimal, ParseError, leading_number, number};
+use crate::text::{BadNumber, ParseError, leading_number, number};
 use crate::time::Span;
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -81,7 +81,7 @@ impl Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", Decimal(self.count), self.per)
+        write!(f, "{}/{}", self.count, self.per)
     }
 }
 

@@ -88,12 +88,16 @@
 //! which limits go on with the states that they had. `middleware::watch` follows a file, and [`cases`]
 //! are tests of one.
 //!
+//! What serves requests asks an [`AsyncStore`]: a [`Ruled`], or the same rules with their states on
+//! Redis.
+//!
 //! # Shadows
 //! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or
 //! the shadow itself, counts as refused in it. Each is judged alone, beside the rules in force.
 //!
 //! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 
+mod async_store;
 pub mod cases;
 mod error;
 mod explain;
@@ -110,6 +114,7 @@ mod value;
 mod words;
 mod yaml;
 
+pub use async_store::{Answered, AsyncStore, Details, Fault};
 pub use error::{Mistake, RulesError};
 pub use explain::Why;
 pub use reload::{Changes, Reloaded};
@@ -121,7 +126,7 @@ pub use throttle::{Load, Throttle};
 pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
 
-use crate::policy::Limit;
+use crate::policy::{Limit, Policy};
 use error::At;
 use matching::Level;
 use settings::Settings;
@@ -206,6 +211,19 @@ impl Rules {
     /// All rules, in the order of the file.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+}
+
+/// A single policy as rules: one rule, named `policy`, which is for all events.
+impl From<Policy> for Rules {
+    fn from(policy: Policy) -> Self {
+        let (domain, limits) = ("policy".to_owned(), policy.limits().to_vec());
+        let settings = Settings { limits, ..Settings::default() };
+        let limits_at = At { line: 1, column: 1 };
+        let (name, path) = (domain.clone(), Vec::new());
+        let rule = Rule { name, path, line: 1, limits_at, settings };
+        let (file, top) = (domain.clone(), Level::default());
+        Rules { file, domain, rules: vec![rule], always: Some(0), top, replaces: false }
     }
 }
 

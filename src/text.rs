@@ -8,7 +8,7 @@
 mod number;
 mod words;
 
-pub(crate) use number::{Decimal, leading_number, number, split};
+pub(crate) use number::{leading_number, number, split};
 pub(crate) use words::{Word, Words};
 
 use core::fmt;
@@ -91,7 +91,7 @@ impl BadNumber {
 
 impl fmt::Display for BadNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be {}: it must be {}", self.what, Decimal(self.given), self.want)
+        write!(f, "{} cannot be {}: it must be {}", self.what, self.given, self.want)
     }
 }
 

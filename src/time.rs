@@ -26,7 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::text::{BadNumber, Decimal, ParseError, leading_number, number, split};
+use crate::text::{BadNumber, ParseError, leading_number, number, split};
 use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -314,7 +314,7 @@ impl fmt::Display for Span {
                 return write!(f, "{}{unit}", n as u64);
             }
         }
-        write!(f, "{}s", Decimal(self.0))
+        write!(f, "{}s", self.0)
     }
 }
 

@@ -3,6 +3,8 @@
 #![cfg(all(feature = "rules", not(target_arch = "wasm32")))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "rules/asked.rs"]
+mod asked;
 #[path = "rules/corpus.rs"]
 mod corpus;
 #[path = "rules/deciding.rs"]

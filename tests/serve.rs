@@ -1,6 +1,8 @@
 //! `ratescope serve` as a browser meets it: over a socket, header by header.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use ratescope::lab::compare::Settings;
+use ratescope::lab::run::Link;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -128,6 +130,44 @@ fn a_page_that_was_not_built_names_the_command() {
     let missing = Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-built");
     let output = ratescope("0", &missing).output().unwrap();
     assert_refused(&output, &["pkg", "./scripts/build"]);
+}
+
+/// What is fixed in a rule tells nobody apart, and what Compare does not have is said.
+#[test]
+fn rules_become_lanes() {
+    let dir = page("rules");
+    let rules = dir.join("mail.yaml");
+    let text = "\
+domain: mail
+limit: exim 100/1h strict per user+ip & gcra 5/1s burst 10 per ip
+descriptors:
+  - key: path
+    value: /login
+    limit: sliding-log 3/1m per path
+  - key: tenant
+    limit: fixed-window 9/1s
+";
+    std::fs::write(&rules, text).unwrap();
+    let mut child =
+        ratescope("0", &dir).arg("--rules").arg(&rules).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().take(3);
+    let lines: Vec<String> = lines.map(Result::unwrap).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let (before, link) = lines[1].split_once("/compare.html#").unwrap();
+    assert!(before.starts_with(&format!("{}, a lane each: http://127.0.0.1:", rules.display())));
+    assert!(!link.contains(' '), "a terminal takes it for one address: {link}");
+    let settings = link.parse::<Link<Settings>>().unwrap().settings;
+    let lanes: Vec<&str> = settings.lanes.iter().map(|rule| rule.as_str()).collect();
+    let both = "exim 100/1h strict per user+address & gcra 5/1s burst 10 per address";
+    assert_eq!(lanes, [both, "sliding-log 3/1m per all"]);
+    let tenant = "  not shown: mail:tenant (line 7): it is per tenant, and the events there have a \
+                  user and an address";
+    assert_eq!(lines[2], tenant);
+
+    let output = ratescope("0", &dir).args(["--rules", "nowhere.yaml"]).output().unwrap();
+    assert_refused(&output, &["nowhere.yaml"]);
 }
 
 #[cfg(unix)]

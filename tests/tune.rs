@@ -4,6 +4,8 @@
 
 #[path = "tune/advice.rs"]
 mod advice;
+#[path = "tune/invariants.rs"]
+mod invariants;
 #[path = "tune/kept.rs"]
 mod kept;
 #[path = "tune/summaries.rs"]
@@ -13,6 +15,7 @@ use proptest::prelude::*;
 use ratescope::lab::tune::{
     Clients, Curve, Cut, Measure, Moment, Part, Replay, Room, Trial, scale,
 };
+use ratescope::limit::haproxy::Counts;
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Event, Limiter, Policy, Rate, Span, Time};
 
@@ -79,6 +82,10 @@ fn measure() -> impl Strategy<Value = Measure> {
         (1u32..50, period())
             .prop_map(|(n, per)| Measure::Bucket(Rate::new(f64::from(n), per).unwrap())),
         (0.01..50.0, period()).prop_map(|(n, per)| Measure::Bucket(Rate::new(n, per).unwrap())),
+        (1u32..50, prop_oneof![Just("1s"), Just("1m")])
+            .prop_map(|(n, per)| Measure::Nginx(format!("{n}/{per}").parse().unwrap())),
+        (2..100_000u64, prop_oneof![Just(Counts::All), Just(Counts::Allowed)])
+            .prop_map(|(ms, counts)| Measure::Haproxy(Span::micros(1000 * ms), counts)),
     ]
 }
 

@@ -105,8 +105,10 @@ pub(crate) fn print_threads(keys: usize, rounds: usize) {
     let field = Field::new(keys, 2 * rounds)
         .with(contestants::ten_lines_shared)
         .with(|| contestants::keyed_exim(keys))
+        .with(|| contestants::trusting_exim(keys))
         .with(contestants::governor_dashmap)
         .with(|| contestants::keyed_gcra(keys))
+        .with(|| contestants::trusting_gcra(keys))
         .with(|| contestants::store(BOTH, keys));
     let mut calls: Vec<Box<dyn FnMut(usize) -> usize + '_>> = Vec::new();
     for contestant in &field.contestants {

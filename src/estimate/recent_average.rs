@@ -43,10 +43,11 @@ pub struct Impulse {
 }
 
 impl Impulse {
-    /// With an event of cost `cost` more, at the same instant.
+    /// With an event more at the same instant, of a cost up to [`MAX_COST`](crate::limit::MAX_COST).
+    /// That is too little to bring the largest number of f64 to the next, so the sum stays finite.
     #[inline(always)]
     pub(crate) fn plus(self, cost: f64) -> Self {
-        Impulse { size: smaller(f64::MAX, cost + self.size), ..self }
+        Impulse { size: cost + self.size, ..self }
     }
 }
 
@@ -64,7 +65,8 @@ impl RecentAverage {
 
     /// The impulse after an event of cost `cost` (finite, at least 0) at `now`.
     pub fn add(&self, last: Impulse, now: Time, cost: f64) -> Impulse {
-        remembered(self.lambda(), last, now).plus(cost)
+        let impulse = remembered(self.lambda(), last, now).plus(cost);
+        Impulse { size: smaller(f64::MAX, impulse.size), ..impulse }
     }
 }
 

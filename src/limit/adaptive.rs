@@ -49,7 +49,7 @@ use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::outcome::{Outcome, Retry};
-use crate::text::{BadNumber, Decimal};
+use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::f64::consts::LN_2;
 use core::fmt;
@@ -304,7 +304,7 @@ impl Keep for Adaptive {
 impl fmt::Display for Adaptive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Smoothed { decay, increase } = self.smoothed;
-        let (factor, floor) = (Decimal(self.factor), Decimal(self.floor));
+        let (factor, floor) = (self.factor, self.floor);
         write!(f, "adaptive x{factor} decay {decay} increase {increase} floor {floor} ")?;
         self.mode.fmt(f)
     }

@@ -13,7 +13,12 @@ const SMALLEST: f64 = 0.001;
 /// Rounded up, so that nothing but 0 is free. The largest is 10^18, and sums of a few stay far
 /// below 2^64.
 pub(super) fn amount(cost: f64) -> Option<u64> {
-    is_cost(cost).then(|| millionths_up(cost).unsigned_abs())
+    // A whole number needs no rounding, and most costs are one.
+    let whole = cost as u64;
+    let exact = |cost| {
+        if whole as f64 == cost { whole * 1_000_000 } else { millionths_up(cost).unsigned_abs() }
+    };
+    is_cost(cost).then(|| exact(cost))
 }
 
 /// An amount as a number of events.

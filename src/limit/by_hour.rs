@@ -88,7 +88,7 @@ use super::retry::wait_until;
 use super::{Limiter, is_cost};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
-use crate::text::{BadNumber, Decimal};
+use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
@@ -382,7 +382,7 @@ impl Keep for ByHour {
 impl fmt::Display for ByHour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decay = self.hourly.smoothing().decay;
-        let (factor, floor) = (Decimal(self.hourly.factor()), Decimal(self.hourly.floor()));
+        let (factor, floor) = (self.hourly.factor(), self.hourly.floor());
         write!(f, "adaptive x{factor} decay {decay} increase {} floor {floor}", self.increase)?;
         write!(f, " by hour{} {}", self.day, self.hourly.mode())
     }

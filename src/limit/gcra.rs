@@ -16,7 +16,7 @@ use super::bucket::{Bucket, Parts};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
-use crate::text::{BadNumber, Decimal};
+use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
@@ -110,6 +110,6 @@ impl Keep for Gcra {
 /// As in `gcra 10/1s burst 20`.
 impl fmt::Display for Gcra {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "gcra {} burst {}", self.rate(), Decimal(self.burst()))
+        write!(f, "gcra {} burst {}", self.rate(), self.burst())
     }
 }

@@ -74,7 +74,7 @@ pub struct Haproxy {
 }
 
 /// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counts {
     /// Every request, before it is decided about: `http_req_rate` and `gt`.
     All,

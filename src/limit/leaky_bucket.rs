@@ -19,7 +19,7 @@ use super::bucket::{Bucket, Parts};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Decision, Outcome, Retry};
 use crate::rate::Rate;
-use crate::text::{BadNumber, Decimal};
+use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
@@ -122,6 +122,6 @@ impl Keep for LeakyBucket {
 /// As in `leaky-bucket 10/1s queue 20`.
 impl fmt::Display for LeakyBucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "leaky-bucket {} queue {}", self.rate(), Decimal(self.queue()))
+        write!(f, "leaky-bucket {} queue {}", self.rate(), self.queue())
     }
 }

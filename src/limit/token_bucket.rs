@@ -20,7 +20,7 @@ use super::kept::{Algorithm, Content, Keep, Shape};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
-use crate::text::{BadNumber, Decimal};
+use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
@@ -117,6 +117,6 @@ impl Keep for TokenBucket {
 /// As in `token-bucket 10/1s burst 20`.
 impl fmt::Display for TokenBucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "token-bucket {} burst {}", self.rate(), Decimal(self.burst()))
+        write!(f, "token-bucket {} burst {}", self.rate(), self.burst())
     }
 }

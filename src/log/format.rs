@@ -102,6 +102,12 @@ impl Shape {
         self.format
     }
 
+    /// Whether its lines can be read each by itself: not where times have no year, which is that of the
+    /// line before.
+    pub fn is_divisible(&self) -> bool {
+        self.format != Format::Syslog
+    }
+
     /// The fields that its lines may have; `None` where each line may have others, as in JSON.
     pub fn fields(&self) -> Option<&[String]> {
         self.fields.as_deref()

@@ -1,28 +1,21 @@
 //! A log that is read from its source by whoever asks for the next piece.
 
-use super::format::{Shape, Unknown, recognize};
+use super::format::{Shape, Unknown};
 use super::options::Options;
+use super::pieces::Pieces;
 use super::reader::{Counts, Reader, Unread};
 use super::record::Record;
 use crate::text::ParseError;
 use core::fmt;
 use std::io::{self, Read};
 
-/// How much is read at once. It fits into a processor's second cache, with the lines looked at in it.
-const PIECE: usize = 1 << 17;
-
 /// A log, recognized and being read.
 #[derive(Debug)]
 pub struct Log<R> {
-    input: R,
-    shape: Shape,
+    pieces: Pieces<R>,
     reader: Reader,
-    /// The piece that was read last; before the first one, what the log was recognized by.
+    /// The piece that was read last.
     piece: Vec<u8>,
-    length: usize,
-    bytes: u64,
-    /// The input has ended.
-    ended: bool,
     /// Nothing more comes.
     finished: bool,
 }
@@ -32,20 +25,10 @@ impl<R: Read> Log<R> {
     ///
     /// # Errors
     /// When it is empty or no log that is known, the options do not fit it, or the input fails.
-    pub fn open(mut input: R, options: &Options) -> Result<Self, Error> {
-        let mut piece = vec![0; PIECE];
-        let (mut length, mut ended) = (0, false);
-        let shape = loop {
-            let head = piece.get(..length).unwrap_or_default();
-            if let Some(shape) = recognize(head, ended, options)? {
-                break shape;
-            }
-            let read = read(&mut input, piece.get_mut(length..).unwrap_or_default());
-            let read = read.map_err(|error| Error::Input { line: 0, error })?;
-            (length, ended) = (length + read, read == 0);
-        };
-        let reader = Reader::new(&shape, options)?;
-        Ok(Log { input, shape, reader, piece, length, bytes: 0, ended, finished: false })
+    pub fn open(input: R, options: &Options) -> Result<Self, Error> {
+        let pieces = Pieces::open(input, options)?;
+        let reader = Reader::new(pieces.shape(), options)?;
+        Ok(Log { pieces, reader, piece: Vec::new(), finished: false })
     }
 
     /// Reads the next piece and hands out its events; `false` when there is no more.
@@ -57,25 +40,16 @@ impl<R: Read> Log<R> {
         if self.finished {
             return Ok(false);
         }
-        if self.length == 0 && !self.ended {
-            match read(&mut self.input, &mut self.piece) {
-                Ok(length) => (self.length, self.ended) = (length, length == 0),
-                Err(error) => {
-                    self.finished = true;
-                    return Err(Error::Input { line: self.reader.counts().lines, error });
-                }
-            }
+        self.finished = true;
+        let line = self.reader.counts().lines;
+        let more =
+            self.pieces.next(&mut self.piece).map_err(|error| Error::Input { line, error })?;
+        match more {
+            true => self.reader.feed(&self.piece, on_event)?,
+            false => self.reader.finish(on_event)?,
         }
-        let piece = self.piece.get(..self.length).unwrap_or_default();
-        (self.finished, self.length) = (piece.is_empty(), 0);
-        self.bytes += piece.len() as u64;
-        let told = match piece {
-            [] => self.reader.finish(on_event),
-            piece => self.reader.feed(piece, on_event),
-        };
-        self.finished |= told.is_err();
-        told?;
-        Ok(!self.finished)
+        self.finished = !more;
+        Ok(more)
     }
 
     /// From here on, a line that can't be read is an error, and not only counted.
@@ -85,7 +59,7 @@ impl<R: Read> Log<R> {
 
     /// The format, and what the first lines told about it.
     pub fn shape(&self) -> &Shape {
-        &self.shape
+        self.pieces.shape()
     }
 
     /// What became of the lines so far.
@@ -95,17 +69,7 @@ impl<R: Read> Log<R> {
 
     /// How many bytes of the log have been read, as they are when unpacked.
     pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
-
-/// Reads once, and again where that was interrupted.
-fn read(input: &mut impl Read, piece: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match input.read(piece) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
+        self.pieces.bytes()
     }
 }
 

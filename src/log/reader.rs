@@ -143,16 +143,33 @@ impl Reader {
         Ok(Reader { lines: Lines::default(), work })
     }
 
-    /// Reads a later part of such a log, which begins with a line: several readers share the work.
+    /// Reads later parts of such a log, each of which begins with a line: several readers share the
+    /// work.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
-    pub fn of_part(shape: &Shape, options: &Options) -> Result<Self, ParseError> {
+    pub fn of_parts(shape: &Shape, options: &Options) -> Result<Self, ParseError> {
         let mut reader = Reader::new(shape, options)?;
         if let Parser::Csv { header, .. } = &mut reader.work.parser {
             *header = false;
         }
         Ok(reader)
+    }
+
+    /// Hands out the events of a part that ends with a line; what became of its lines, whose numbers
+    /// begin anew with it.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed).
+    pub fn read_part(
+        &mut self,
+        part: &[u8],
+        on_event: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<Counts, Unread> {
+        self.feed(part, on_event)?;
+        self.finish(on_event)?;
+        self.lines = Lines::default();
+        Ok(core::mem::take(&mut self.work.counts))
     }
 
     /// From here on, a line that can't be read is an error, and not only counted.

@@ -22,7 +22,7 @@ const PIECE: usize = 1 << 16;
 /// # Errors
 /// When the first bytes can't be read. Where a packed input is cut off or damaged, reading its text
 /// ends with an error that says so.
-pub fn unpack<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+pub fn unpack<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut begin = Vec::new();
     input.by_ref().take(4).read_to_end(&mut begin)?;
     let (gzip, zstd) = (begin.starts_with(GZIP), begin.starts_with(ZSTD));

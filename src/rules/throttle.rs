@@ -26,7 +26,7 @@ use crate::limit::sliding_log::SlidingLog;
 use crate::limit::sliding_window::SlidingWindow;
 use crate::limit::token_bucket::TokenBucket;
 use crate::rate::Rate;
-use crate::text::{BadNumber, Decimal, ParseError, Words, number};
+use crate::text::{BadNumber, ParseError, Words, number};
 use core::fmt;
 use core::str::FromStr;
 
@@ -100,7 +100,7 @@ impl Load {
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", Decimal(self.0))
+        write!(f, "{}%", self.0)
     }
 }
 
@@ -237,9 +237,9 @@ impl fmt::Display for Throttle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Throttle::Hard => f.write_str("hard"),
-            Throttle::Soft { percent } => write!(f, "soft {}%", Decimal(*percent)),
+            Throttle::Soft { percent } => write!(f, "soft {percent}%"),
             Throttle::Elastic { factor, below } => {
-                write!(f, "elastic up to {}x while load < {below}", Decimal(*factor))
+                write!(f, "elastic up to {factor}x while load < {below}")
             }
         }
     }

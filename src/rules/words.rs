@@ -4,7 +4,6 @@ use super::value::{Step, Value};
 use super::{OnStoreFailure, Rule, Rules, Throttle};
 use crate::limit::Limiter;
 use crate::policy::{Limit, Per};
-use crate::text::Decimal;
 use crate::time::Span;
 use core::fmt;
 
@@ -115,13 +114,12 @@ impl Rule {
         match self.throttle() {
             Throttle::Hard => {}
             Throttle::Soft { percent } => {
-                writeln!(f, "  softly: {} % more pass, and the ruling says so", Decimal(percent))?;
+                writeln!(f, "  softly: {percent} % more pass, and the ruling says so")?;
             }
             Throttle::Elastic { factor, below } => {
                 writeln!(
                     f,
-                    "  elastic: up to {} times as much while the load is below {below}",
-                    Decimal(factor)
+                    "  elastic: up to {factor} times as much while the load is below {below}"
                 )?;
             }
         }
@@ -129,7 +127,7 @@ impl Rule {
             writeln!(f, "    then {limit}: {}", self.most(limit))?;
         }
         if let Some(cost) = self.cost() {
-            writeln!(f, "  each event costs {} here", Decimal(cost))?;
+            writeln!(f, "  each event costs {cost} here")?;
         }
         if self.is_shadow() {
             writeln!(f, "  a shadow: it decides and counts, and refuses nothing")?;
@@ -171,7 +169,7 @@ impl fmt::Display for Most<'_> {
         }
         f.write_str("at most ")?;
         for (i, (when, most)) in most.iter().enumerate() {
-            write!(f, "{}{} {when}", if i == 0 { "" } else { ", " }, Decimal(*most))?;
+            write!(f, "{}{} {when}", if i == 0 { "" } else { ", " }, most)?;
         }
         Ok(())
     }

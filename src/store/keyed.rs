@@ -44,18 +44,18 @@ pub struct Keyed<L: Limiter, H = Secret> {
 /// A lock and what it guards, apart from the next one: two cache lines, since they are fetched in
 /// pairs.
 #[repr(align(128))]
-struct Shard<S>(Mutex<Kept<S>>);
+struct Shard<S>(Mutex<Memory<S>>);
 
 /// What a shard remembers. Its first cache line, with the lock, is all that most events need.
 #[derive(Clone, Debug)]
 #[repr(C)]
-struct Kept<S> {
+struct Memory<S> {
     /// The latest time of an event. One before it comes out of order, or the clock was set back.
     latest: Time,
     table: Table<S>,
 }
 
-impl<S: Clone> Kept<S> {
+impl<S: Clone> Memory<S> {
     /// Puts in a new key.
     #[inline(never)]
     fn put<L: Limiter<State = S>>(&mut self, limiter: &L, hash: u64, state: S, now: Time) -> Place {
@@ -86,8 +86,8 @@ where
         let shards = 1 << shards.ilog2();
         let initial = limiter.initial();
         let table = Table::new(entries.div_ceil(shards * WAYS), initial.clone());
-        let kept = Kept { table, latest: Time::from_micros(i64::MIN) };
-        let shards = (0..shards).map(|_| Shard(Mutex::new(kept.clone()))).collect();
+        let memory = Memory { table, latest: Time::from_micros(i64::MIN) };
+        let shards = (0..shards).map(|_| Shard(Mutex::new(memory.clone()))).collect();
         Keyed { limiter, initial, hasher, shards }
     }
 
@@ -116,7 +116,7 @@ where
     /// What is remembered of `key`.
     pub fn state<K: Hash + ?Sized>(&self, key: &K) -> Option<L::State> {
         let held = self.hold(self.hash(key));
-        held.place.map(|place| held.kept.table.at(place).state.clone())
+        held.place.map(|place| held.memory.table.at(place).state.clone())
     }
 
     /// The limiter.
@@ -128,12 +128,12 @@ where
     /// Sets do not fill evenly, and with this much room nearly none of as many keys as were asked
     /// for is forgotten.
     pub fn capacity(&self) -> usize {
-        self.sum(|kept| kept.table.capacity())
+        self.sum(|memory| memory.table.capacity())
     }
 
     /// How many keys are remembered.
     pub fn len(&self) -> usize {
-        self.sum(|kept| kept.table.len())
+        self.sum(|memory| memory.table.len())
     }
 
     /// Whether no key is remembered.
@@ -154,9 +154,9 @@ where
     /// Holds a key, for as long as it takes to decide.
     #[inline(always)]
     pub(super) fn hold(&self, hash: u64) -> Held<'_, L> {
-        let kept = lock(&self.shards[shard(hash, self.shards.len())].0);
-        let place = kept.table.find(hash);
-        Held { limiter: &self.limiter, initial: &self.initial, kept, hash, place }
+        let memory = lock(&self.shards[shard(hash, self.shards.len())].0);
+        let place = memory.table.find(hash);
+        Held { limiter: &self.limiter, initial: &self.initial, memory, hash, place }
     }
 
     /// The same keys under another limiter: what is remembered of each as `turn` leaves it.
@@ -185,7 +185,7 @@ where
         }
     }
 
-    fn sum(&self, of: impl Fn(&Kept<L::State>) -> usize) -> usize {
+    fn sum(&self, of: impl Fn(&Memory<L::State>) -> usize) -> usize {
         self.shards.iter().map(|shard| of(&lock(&shard.0))).sum()
     }
 }
@@ -216,7 +216,7 @@ impl<L: Limiter + fmt::Debug, H> fmt::Debug for Keyed<L, H> {
 pub(crate) struct Held<'a, L: Limiter> {
     limiter: &'a L,
     initial: &'a L::State,
-    kept: MutexGuard<'a, Kept<L::State>>,
+    memory: MutexGuard<'a, Memory<L::State>>,
     hash: u64,
     place: Option<Place>,
 }
@@ -232,7 +232,7 @@ where
     /// What is remembered, or else what is known of a new key.
     pub(crate) fn state(&self) -> &L::State {
         match self.place {
-            Some(place) => &self.kept.table.at(place).state,
+            Some(place) => &self.memory.table.at(place).state,
             None => self.initial,
         }
     }
@@ -262,15 +262,15 @@ where
     /// initially need not push out anything.
     #[inline(always)]
     fn update<R>(&mut self, now: Time, change: impl FnOnce(&L, &mut L::State) -> R) -> R {
-        let (limiter, kept) = (self.limiter, &mut *self.kept);
-        kept.latest = kept.latest.max(now);
+        let (limiter, memory) = (self.limiter, &mut *self.memory);
+        memory.latest = memory.latest.max(now);
         if let Some(place) = self.place {
-            return change(limiter, &mut kept.table.use_at(place).state);
+            return change(limiter, &mut memory.table.use_at(place).state);
         }
         let mut state = self.initial.clone();
         let result = change(limiter, &mut state);
         if state != *self.initial {
-            self.place = Some(kept.put(limiter, self.hash, state, now));
+            self.place = Some(memory.put(limiter, self.hash, state, now));
         }
         result
     }
@@ -284,7 +284,7 @@ where
     #[inline(always)]
     fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
         let Some(place) = self.place else { return };
-        let refused = &mut self.kept.table.at_mut(place).refused;
+        let refused = &mut self.memory.table.at_mut(place).refused;
         let (known, is_on) = (f64::from(refused.abs()), *refused > 0.0);
         if passed | (cost == known) | (is_on & (cost < known)) {
             let is_on = !passed | (is_on & !(allowed & (cost >= known)));

@@ -1,7 +1,5 @@
 //! Numbers as text: plain decimals, without signs and exponents.
 
-use core::fmt;
-
 /// Splits `text` after its leading plain decimal number (digits and at most one point).
 ///
 /// Signs, exponents, `inf` and `nan` are not numbers here: nobody types them in a limit, and
@@ -30,15 +28,4 @@ pub(crate) fn number(digits: &str) -> Option<f64> {
     let (number, rest) = leading_number(digits);
     let plain = rest.is_empty() && number.bytes().any(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|value: &f64| plain && value.is_finite())
-}
-
-/// A number as the shortest plain decimal that reads back as the very same number: what `Display`
-/// of an f64 writes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Decimal(pub(crate) f64);
-
-impl fmt::Display for Decimal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
 }

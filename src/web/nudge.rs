@@ -2,7 +2,7 @@
 
 use crate::plot::axis;
 use crate::rate::Rate;
-use crate::text::{Decimal, number};
+use crate::text::number;
 use crate::time::Span;
 
 /// The value after `text` (`by` is 1) or before it (`by` is -1): the next round span; in a rate one
@@ -11,7 +11,7 @@ use crate::time::Span;
 pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
     let step = |value: f64| libm::round(value) + by;
     if name == "auto-rate" {
-        return Some(Decimal(axis::next_round(number(text)?, by)).to_string());
+        return Some(axis::next_round(number(text)?, by).to_string());
     }
     // A seed may have more digits than a float.
     if let Ok(whole) = text.parse::<u64>() {
@@ -22,7 +22,7 @@ pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
         return Some(next.to_string());
     }
     if let Ok(rate) = text.parse::<Rate>() {
-        return Some(format!("{}/{}", Decimal(step(rate.count()).max(1.0)), rate.per()));
+        return Some(format!("{}/{}", step(rate.count()).max(1.0), rate.per()));
     }
-    Some(Decimal(step(number(text)?).max(0.0)).to_string())
+    Some(step(number(text)?).max(0.0).to_string())
 }

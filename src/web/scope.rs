@@ -11,7 +11,7 @@ use crate::lab::scope::outlook::Fate;
 use crate::lab::scope::{Scope, Settings};
 use crate::outcome::Retry;
 use crate::plot::{Mark, axis};
-use crate::text::{Decimal, ParseError};
+use crate::text::ParseError;
 use crate::time::Time;
 use crate::view::Hit;
 use crate::view::scope::{self, Viewport};
@@ -89,7 +89,7 @@ impl view::View for View {
 
     fn drag(&mut self, seen: &Seen, [_, y]: [f64; 2]) {
         let limit = scope::limit_at(&self.scope, &self.viewport(seen), y);
-        let _ = self.scope.set("limit", &Decimal(limit).to_string());
+        let _ = self.scope.set("limit", &limit.to_string());
     }
 
     fn say(&self, texts: &mut Texts) {
@@ -109,7 +109,7 @@ impl view::View for View {
             "Rate {} per {}, limit {}. {} allowed, {} refused.",
             axis::readout(instrument.rate_at(now)),
             instrument.period(),
-            Decimal(self.scope.settings().limit),
+            self.scope.settings().limit,
             instrument.allowed(),
             instrument.refused(),
         )
@@ -153,7 +153,7 @@ impl View {
         let Some(event) = self.scope.instrument().last() else {
             return texts.say("verdict", "no event yet");
         };
-        let limit = Decimal(event.limiter.limit.count());
+        let limit = event.limiter.limit.count();
         let rate = axis::readout(event.outcome.level);
         let verdict = match (event.outcome.is_allowed(), event.limiter.measures_only()) {
             (false, _) => format!("✕ refused: rate {rate}, limit {limit}"),

@@ -1,7 +1,5 @@
 //! What is said beside the picture, as data: which element says what.
 
-use crate::text::Decimal;
-
 /// Texts change at most this often, in milliseconds; faster can't be read.
 const READABLE: f64 = 100.0;
 
@@ -42,7 +40,7 @@ impl Texts {
     /// The element `id` says `text`, which is a form of `value`.
     pub(super) fn show(&mut self, id: impl Into<String>, text: impl Into<String>, value: f64) {
         let value = match value.is_finite() {
-            true => Decimal(value).to_string(),
+            true => value.to_string(),
             // As JavaScript reads it.
             false => "Infinity".to_owned(),
         };

@@ -8,7 +8,7 @@ use super::viewer::Seen;
 use crate::lab::tune::{Burst, Choices, Frontier, Hours, Steps, scale};
 use crate::plot::Mark;
 use crate::rate::Rate;
-use crate::text::{Decimal, ParseError};
+use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::Hit;
 use crate::view::tune::{self, Picture, Refusals, Viewport};
@@ -34,11 +34,6 @@ impl View {
         self.choices.limit.or(self.recommended)
     }
 
-    fn rate(&self) -> Option<Rate> {
-        let tightest = || self.frontier.tightest(self.choices.period).map(|burst| burst.rate);
-        if self.choices.by.is_some() { None } else { self.choices.rate.or_else(tightest) }
-    }
-
     /// The picture, once there is a curve.
     fn picture(&self) -> Option<Picture<'_>> {
         let measure = self.choices.measure(Some(&self.frontier))?;
@@ -57,7 +52,7 @@ impl View {
             recommended: self.recommended,
             knee: self.knee,
             bursts: &self.frontier.bursts,
-            rate: self.rate(),
+            rate: self.choices.rate(Some(&self.frontier)),
             refusals,
         })
     }
@@ -82,7 +77,7 @@ impl view::View for View {
 
     fn get(&self, name: &str) -> String {
         match (name, self.limit()) {
-            ("limit", Some(limit)) => Decimal(limit).to_string(),
+            ("limit", Some(limit)) => limit.to_string(),
             _ => self.choices.get(name),
         }
     }
@@ -95,7 +90,7 @@ impl view::View for View {
                     true => scale::nice().find(|nice| *nice > limit),
                     false => scale::nice().take_while(|nice| *nice < limit).last(),
                 };
-                next.map(|limit| Decimal(limit).to_string())
+                next.map(|limit| limit.to_string())
             }
             _ => super::nudge::next(name, &self.get(name), by),
         }
@@ -181,7 +176,7 @@ impl view::View for View {
         let Some(picture) = self.picture() else { return String::new() };
         let pointed = seen.crosshair.map(|x| tune::limit_at(&picture, &viewport(seen), x));
         let Some(limit) = pointed.or(self.limit()) else { return String::new() };
-        format!("Limit {}: {}.", Decimal(limit), tune::words(&picture, limit).join(", "))
+        format!("Limit {}: {}.", limit, tune::words(&picture, limit).join(", "))
     }
 }
 

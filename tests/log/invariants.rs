@@ -1,7 +1,7 @@
 //! What holds of any input, however broken: for the tests and for the fuzzer.
 
 use ratescope::event::Fields;
-use ratescope::log::{Counts, Format, Log, Options, Reader, Record, recognize};
+use ratescope::log::{Counts, Format, Log, Options, Pieces, Reader, Record, recognize};
 use std::io::Read;
 
 /// A line of each kind, to begin with.
@@ -43,7 +43,7 @@ const NAMES: [&str; 16] = [
 type Seen = (u64, i64, u64, Vec<Option<String>>);
 
 /// Panics unless it holds that the beginning tells the same whether it is there at once or not; that
-/// reading in any pieces gives the same events and counts; that every line is counted as one thing;
+/// reading in any pieces, and by several readers, gives the same events and counts; that every line is counted as one thing;
 /// and that an address that was made stays what it is. The first byte chooses the format.
 pub(crate) fn hold(data: &[u8]) {
     let Some((format, log)) = data.split_first() else { return };
@@ -61,6 +61,7 @@ pub(crate) fn hold(data: &[u8]) {
     for length in [1, 7, 100] {
         assert_eq!(whole, read(log, length, &options), "in pieces of {length}");
     }
+    assert_eq!(whole, shared(log, &options), "by several readers");
     let (events, counts) = whole;
     let lines =
         log.split(|b| *b == b'\n').count() - usize::from(log.ends_with(b"\n") || log.is_empty());
@@ -83,18 +84,40 @@ fn read(log: &[u8], length: usize, options: &Options) -> (Vec<Seen>, Counts) {
     let shape = recognize(log, true, options).ok().flatten().expect("it was recognized");
     let mut reader = Reader::new(&shape, options).expect("nothing special is asked for");
     let mut events = Vec::new();
-    let mut see = |record: &Record<'_>| {
-        let values = NAMES.map(|name| record.value(name).map(str::to_owned)).to_vec();
-        // The second time it is what it was.
-        assert_eq!(record.value("ip"), values[0].as_deref());
-        assert!((0.0..=1e12).contains(&record.cost()));
-        events.push((record.line(), record.time().as_micros(), record.cost().to_bits(), values));
-    };
+    let mut on_event = |record: &Record<'_>| events.push(see(record, 0));
     for piece in log.chunks(length) {
-        reader.feed(piece, &mut see).expect("it is not strict");
+        reader.feed(piece, &mut on_event).expect("it is not strict");
     }
-    reader.finish(&mut see).expect("it is not strict");
+    reader.finish(&mut on_event).expect("it is not strict");
     (events, reader.counts().clone())
+}
+
+/// By three readers in turn, where the lines can be read apart.
+fn shared(log: &[u8], options: &Options) -> (Vec<Seen>, Counts) {
+    let mut pieces = Pieces::open(Slow(log), options).expect("it was recognized");
+    let shape = pieces.shape().clone();
+    let part = || Reader::of_parts(&shape, options).expect("nothing special is asked for");
+    let mut readers = vec![Reader::new(&shape, options).expect("nothing special is asked for")];
+    readers.extend((0..if shape.is_divisible() { 2 } else { 0 }).map(|_| part()));
+    let (mut events, mut counts, mut piece) = (Vec::new(), Counts::default(), Vec::new());
+    for turn in 0.. {
+        if !pieces.next(&mut piece).expect("a slice can be read") {
+            break;
+        }
+        let turn = turn % readers.len();
+        let mut on_event = |record: &Record<'_>| events.push(see(record, counts.lines));
+        let part = readers[turn].read_part(&piece, &mut on_event).expect("it is not strict");
+        counts.add(&part);
+    }
+    (events, counts)
+}
+
+fn see(record: &Record<'_>, lines_before: u64) -> Seen {
+    let values = NAMES.map(|name| record.value(name).map(str::to_owned)).to_vec();
+    // The second time it is what it was.
+    assert_eq!(record.value("ip"), values[0].as_deref());
+    assert!((0.0..=1e12).contains(&record.cost()));
+    (lines_before + record.line(), record.time().as_micros(), record.cost().to_bits(), values)
 }
 
 /// A few bytes at a time.

@@ -1,7 +1,10 @@
 //! Summaries: what is read apart and added up is what is read together.
 
+use super::invariants;
 use super::*;
 use ratescope::lab::tune::{BadSummary, Summary};
+use std::fs;
+use std::path::Path;
 
 fn summary(traffic: &[(String, Moment)]) -> Summary {
     let mut summary = Summary::new("ip".parse().unwrap(), Room::default());
@@ -70,18 +73,18 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read(traffic in traffic()) {
+    fn what_is_written_is_read(traffic in traffic(), at in 0usize..40) {
         let summary = summary(&log(traffic));
         let bytes = bytes(&summary);
         let read = Summary::read(&bytes, Room::default()).unwrap();
         prop_assert_eq!(contents(&read), contents(&summary));
         prop_assert_eq!(self::bytes(&read), bytes.clone());
         // Whatever is cut off or changed is an error or something else, and never a panic.
-        for end in 0..bytes.len() {
-            let _ = Summary::read(&bytes[..end], Room::default());
+        for end in (at % 40..bytes.len()).step_by(40) {
+            invariants::hold(&bytes[..end]);
             let mut bytes = bytes.clone();
             bytes[end] ^= 0x55;
-            let _ = Summary::read(&bytes, Room::default());
+            invariants::hold(&bytes);
         }
     }
 }
@@ -117,4 +120,41 @@ fn those_that_did_not_fit() {
     let (all, kept) = (sum.clients.clients(), sum.clients.len());
     assert!(kept <= 100 && (all as f64 / 20_000.0 - 1.0).abs() < 0.5, "{all}");
     assert_eq!(sum.clients.requests(), 20_000);
+}
+
+/// What the fuzzer begins with and what it found.
+#[test]
+fn the_corpus_holds() {
+    let files: Vec<_> = fs::read_dir(corpus()).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.len() >= 3);
+    for path in files {
+        // The name is printed if it fails.
+        println!("{}", path.display());
+        invariants::hold(&fs::read(path).unwrap());
+    }
+}
+
+/// The seeds: a few clients, some that were halved, and none. Run it with `--ignored` to write them
+/// anew.
+#[test]
+#[ignore = "writes the seeds of the corpus"]
+fn write_the_seeds() {
+    fs::create_dir_all(corpus()).unwrap();
+    let write = |name: &str, summary: &Summary| {
+        fs::write(corpus().join(name), bytes(summary)).unwrap();
+    };
+    let moment = |i: i64, cost| Moment { time: Time::from_micros(i * 1_234_567), cost };
+    let few: Vec<_> =
+        (-3..40).map(|i| (format!("k{}", i % 3), moment(i, 0.5 * i as f64))).collect();
+    write("few", &summary(&few));
+    write("none", &summary(&[]));
+    let mut halved = Summary::new("user+ip".parse().unwrap(), Room { clients: 64, bytes: 1 << 16 });
+    for i in 0..300 {
+        halved.clients.add(&i.to_string(), Time::from_micros(i), 1.0);
+    }
+    write("halved", &halved);
+}
+
+fn corpus() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/summary"))
 }

@@ -1,6 +1,7 @@
 //! The choices, and the link that holds them.
 
-use ratescope::lab::tune::{Choices, Measure};
+use ratescope::lab::tune::{Burst, Choices, Frontier, Measure};
+use ratescope::limit::haproxy::Counts;
 use ratescope::policy::Per;
 
 #[test]
@@ -69,9 +70,14 @@ fn a_server_has_its_own_limiter() {
     let minute = "1m".parse().unwrap();
     let per: Per = "ip".parse().unwrap();
     for (server, measure, limiter, words) in [
-        ("nginx", bucket, "nginx 30/1m burst 11 nodelay", "burst=11 nodelay"),
+        (
+            "nginx",
+            Measure::Nginx("30/1m".parse().unwrap()),
+            "nginx 30/1m burst 11 nodelay",
+            "burst=11 nodelay",
+        ),
         ("envoy", bucket, "envoy 30/1m burst 12", "max_tokens: 12"),
-        ("haproxy", Measure::SlidingCounter(minute), "haproxy 12/1m", "gt 12"),
+        ("haproxy", Measure::Haproxy(minute, Counts::All), "haproxy 12/1m", "gt 12"),
         ("exim", Measure::Exim(minute), "exim 12/1m strict", "12 / 1m"),
         ("caddy", Measure::SlidingLog(minute), "sliding-log 12/1m", "events 12"),
         (
@@ -99,4 +105,18 @@ fn a_server_has_its_own_limiter() {
     let choices: Choices = "for=nginx&by=exim".parse().unwrap();
     let exim = choices.limiter(Measure::Exim(minute), 12.0).unwrap();
     assert!(choices.configure(&exim, &per).unwrap_err().starts_with("nginx cannot say"));
+}
+
+/// nginx counts by the second or the minute, so the tightest bucket of an hour is none for it.
+#[test]
+fn the_rate_is_one_that_the_server_can_say() {
+    let at = |rate: &str, burst| Burst { burst, rate: rate.parse().unwrap(), touched: 0 };
+    let frontier = Frontier { bursts: vec![at("6/1h", 10.0), at("10/1m", 30.0), at("1/1s", 20.0)] };
+    let measure =
+        |link: &str| link.parse::<Choices>().unwrap().measure(Some(&frontier)).unwrap().to_string();
+    assert_eq!(measure("for=nginx"), "nginx 10/1m burst N-1 nodelay");
+    assert_eq!(measure("for=envoy"), "gcra 6/1h burst N");
+    assert_eq!(measure("for=nginx&rate=6/1h"), "gcra 6/1h burst N");
+    assert_eq!(measure("for=haproxy"), "haproxy N/1m");
+    assert_eq!("".parse::<Choices>().unwrap().measure(None), None);
 }

@@ -23,7 +23,7 @@ fn shown<T>(inquiry: &Inquiry, steps: &Steps, then: impl FnOnce(&Picture<'_>) ->
         recommended: advice.limit,
         knee: advice.knee,
         bursts: &frontier.bursts,
-        rate: frontier.tightest(inquiry.choices().period).map(|burst| burst.rate),
+        rate: inquiry.choices().rate(Some(frontier)),
         refusals: Some(Refusals {
             hours: replay.hours(),
             refused: replay.refused(),

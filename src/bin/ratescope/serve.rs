@@ -1,9 +1,15 @@
 //! `ratescope serve`: the page, to this machine only.
 
+#[path = "serve/lanes.rs"]
+mod lanes;
+
+use crate::rules;
 use axum::Router;
 use axum::http::HeaderValue;
 use axum::middleware::map_response;
 use axum::response::Response;
+use lanes::Lanes;
+use ratescope::rules::Rules;
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
 use std::net::Ipv4Addr;
@@ -21,6 +27,10 @@ pub(crate) struct Args {
     /// The folder of the page, as ./scripts/build leaves it
     #[arg(long, default_value = "www")]
     dir: PathBuf,
+
+    /// Say where Compare shows the rules of this file, a lane each
+    #[arg(long, value_name = "RULES")]
+    rules: Vec<PathBuf>,
 }
 
 /// Sent with every response, errors too.
@@ -43,7 +53,12 @@ const HEADERS: [(&str, &str); 6] = [
 /// Serves until Ctrl-C.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     check_built(&args.dir)?;
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve(args))
+    let read = |path: &PathBuf| rules::read(path);
+    let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(serve(args, &files))
 }
 
 /// The page cannot work without its module, so its absence is said here and not in the browser.
@@ -57,7 +72,7 @@ fn check_built(dir: &Path) -> Result<(), String> {
     }
 }
 
-async fn serve(args: &Args) -> Result<(), Box<dyn Error>> {
+async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).await.map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::AddrInUse => "it is in use".to_owned(),
@@ -65,7 +80,18 @@ async fn serve(args: &Args) -> Result<(), Box<dyn Error>> {
         };
         format!("cannot listen on port {}: {reason}; choose another with --port", args.port)
     })?;
-    writeln!(io::stdout(), "Ratescope is at http://{} (Ctrl-C stops it)", listener.local_addr()?)?;
+    let address = listener.local_addr()?;
+    let mut out = io::stdout();
+    writeln!(out, "Ratescope is at http://{address} (Ctrl-C stops it)")?;
+    for file in files {
+        let Lanes { link, missing } = Lanes::new(file);
+        if let Some(link) = link {
+            writeln!(out, "{}, a lane each: http://{address}/compare.html#{link}", file.file())?;
+        }
+        for rule in missing {
+            writeln!(out, "  not shown: {rule}")?;
+        }
+    }
 
     let app =
         Router::new().fallback_service(ServeDir::new(&args.dir)).layer(map_response(add_headers));

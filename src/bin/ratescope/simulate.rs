@@ -108,7 +108,7 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let read = |path: &PathBuf| rules::read(path);
     let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let options = args.source.options();
-    let mut log = Log::open(unpack(io::stdin().lock())?, &options)?;
+    let mut log = Log::open(unpack(io::stdin())?, &options)?;
     let is_csv = log.shape().format() == LogFormat::Csv;
     if is_csv {
         log.be_strict();

@@ -6,12 +6,16 @@ mod answer;
 mod batch;
 #[path = "tune/json.rs"]
 mod json;
+#[path = "tune/progress.rs"]
+mod progress;
 #[path = "tune/read.rs"]
 mod read;
 #[path = "tune/svg.rs"]
 mod svg;
 #[path = "tune/table.rs"]
 mod table;
+#[path = "tune/threads.rs"]
+mod threads;
 
 use crate::simulate::until_closed;
 use crate::source::Source;

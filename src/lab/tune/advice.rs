@@ -157,8 +157,9 @@ fn period(measure: Measure) -> Span {
         | Measure::FixedWindow(per)
         | Measure::SlidingWindow(per, _)
         | Measure::SlidingCounter(per)
-        | Measure::SlidingLog(per) => per,
-        Measure::Bucket(rate) => rate.per(),
+        | Measure::SlidingLog(per)
+        | Measure::Haproxy(per, _) => per,
+        Measure::Bucket(rate) | Measure::Nginx(rate) => rate.per(),
     }
 }
 

@@ -1,16 +1,16 @@
 //! What is chosen on a page about a log and its limit, by name: what a link holds, and no data.
 
-use super::{Aim, By, Frontier, Measure};
+use super::{Aim, Burst, By, Frontier, Measure};
 use crate::lab::run::{VALUE, decoded, encoded};
 use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
-use crate::limit::haproxy::{Counts, Haproxy};
+use crate::limit::haproxy::Counts;
 use crate::limit::nginx::{Delay, Nginx};
 use crate::log::{Format, Spread};
 use crate::policy::export::Target;
 use crate::policy::{Per, Policy};
 use crate::rate::Rate;
-use crate::text::{Decimal, ParseError, number, parts};
+use crate::text::{ParseError, number, parts};
 use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
@@ -159,8 +159,8 @@ impl Choices {
             "period" => self.period.to_string(),
             "rate" => or_open(self.rate.as_ref()),
             // The share is a fraction; a percentage of it has digits that nobody wrote.
-            "untouched" => Decimal(libm::round(self.aim.untouched * 1e10) / 1e8).to_string(),
-            "limit" => or_open(self.limit.map(Decimal).as_ref()),
+            "untouched" => (libm::round(self.aim.untouched * 1e10) / 1e8).to_string(),
+            "limit" => or_open(self.limit.as_ref()),
             "order" => if self.by_refused { "refused" } else { "requests" }.to_owned(),
             _ => String::new(),
         }
@@ -174,28 +174,49 @@ impl Choices {
 
     /// What the curve is of; for a bucket that knows no rate yet, nothing.
     pub fn measure(&self, frontier: Option<&Frontier>) -> Option<Measure> {
-        let tightest = || frontier?.tightest(self.period).map(|burst| burst.rate);
         match self.by {
-            Some(by) => Some(by.measure(self.period)),
-            None => self.rate.or_else(tightest).map(Measure::Bucket),
+            Some(by) => Some(self.over(by, self.period)),
+            None => self.rate(frontier).map(|rate| self.bucket(rate)),
         }
     }
 
-    /// The limiter with a limit, as the server has it if that is one of those whose arithmetic is
-    /// known: its numbers are the server's.
+    /// How fast the bucket drains: as is chosen, or as is tightest of what the server can say.
+    pub fn rate(&self, frontier: Option<&Frontier>) -> Option<Rate> {
+        if self.by.is_some() || self.rate.is_some() {
+            return self.rate.filter(|_| self.by.is_none());
+        }
+        let said = |burst: &&Burst| {
+            self.target != Target::Nginx || self.bucket(burst.rate) == Measure::Nginx(burst.rate)
+        };
+        let bursts = frontier?.bursts.iter().filter(said).copied().collect();
+        Frontier { bursts }.tightest(self.period).map(|burst| burst.rate)
+    }
+
+    /// What is measured in a period, by the server itself if its arithmetic is known.
+    pub fn over(&self, by: By, period: Span) -> Measure {
+        match (self.target, by) {
+            (Target::Haproxy, By::SlidingCounter) => Measure::Haproxy(period, Counts::All),
+            _ => by.measure(period),
+        }
+    }
+
+    /// A bucket, as the server has it if its arithmetic is known.
+    fn bucket(&self, rate: Rate) -> Measure {
+        match Nginx::new(rate, 0, Delay::Never) {
+            Ok(_) if self.target == Target::Nginx => Measure::Nginx(rate),
+            _ => Measure::Bucket(rate),
+        }
+    }
+
+    /// The limiter with a limit, which is that of the server if its arithmetic is known: so are its
+    /// numbers.
     pub fn limiter(&self, measure: Measure, limit: f64) -> Option<AnyLimiter> {
-        let whole = libm::floor(limit) as u64;
+        let whole = libm::floor(limit);
         let own = match (self.target, measure) {
-            (Target::Nginx, Measure::Bucket(rate)) if whole > 0 => {
-                Nginx::new(rate, whole - 1, Delay::Never).ok().map(AnyLimiter::Nginx)
-            }
             (Target::Envoy, Measure::Bucket(rate)) => {
-                Envoy::new(rate, whole).ok().map(AnyLimiter::Envoy)
+                Envoy::new(rate, whole as u64).ok().map(AnyLimiter::Envoy)
             }
-            (Target::Haproxy, Measure::SlidingCounter(per)) => {
-                let rate = Rate::new(libm::floor(limit), per).ok();
-                rate.and_then(|rate| Haproxy::new(rate, Counts::All).ok()).map(AnyLimiter::Haproxy)
-            }
+            (_, Measure::Nginx(_) | Measure::Haproxy(..)) => measure.limiter(whole).ok(),
             _ => None,
         };
         own.or_else(|| measure.limiter(limit).ok())

@@ -142,7 +142,8 @@ impl Inquiry {
             periods.push(self.choices.period);
         }
         periods.sort_by(|a, b| a.secs().total_cmp(&b.secs()));
-        let measures: Vec<Measure> = periods.iter().map(|period| by.measure(*period)).collect();
+        let measures: Vec<Measure> =
+            periods.iter().map(|period| self.choices.over(by, *period)).collect();
         let curves: Vec<Curve> = measures.iter().filter_map(|m| self.study.curve(*m)).collect();
         if curves.len() < measures.len() {
             return self.study.measure(&measures);

@@ -4,15 +4,17 @@ use super::scale::Over;
 use super::stream::Moment;
 use super::windows::{Backlog, Blocks, Counter, Fixed, Found, Narrow, highest};
 use crate::estimate::exim::Measured;
-use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::limit::earrrl::Earrrl;
 use crate::limit::exim::{Exim, Mode};
 use crate::limit::fixed_window::FixedWindow;
 use crate::limit::gcra::Gcra;
+use crate::limit::haproxy::{Counts, Haproxy};
+use crate::limit::nginx::{Delay, Nginx};
 use crate::limit::sliding_counter::SlidingCounter;
 use crate::limit::sliding_log::SlidingLog;
 use crate::limit::sliding_window::SlidingWindow;
+use crate::limit::{Limiter, MAX_COST};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -29,8 +31,12 @@ use core::fmt;
 /// | `SlidingCounter` | this window and the fading share of the last | above it |
 /// | `SlidingLog` | the count of the last period, with the event | above it |
 /// | `Bucket` | the backlog at the rate, with the event: the limit is the burst | above it |
+/// | `Nginx` | nginx's excess and one, with the event: the limit is its burst and one | above it |
+/// | `Haproxy` | HAProxy's rate, with the event where all count | above it, or where only the allowed count, at it or above |
 ///
-/// `Bucket` is token bucket, GCRA and leaky bucket, which decide alike. Counts are in whole
+/// `Bucket` is token bucket, GCRA and leaky bucket, which decide alike. Envoy has no measure: what
+/// its doubles round depends on the size of its bucket. To the last bit but these, it is a `Bucket`.
+/// Counts are in whole
 /// millionths, as in the limiters; a level that is none is rounded up to the next, which is over
 /// the same limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +56,10 @@ pub enum Measure {
     SlidingLog(Span),
     /// A bucket that drains at a rate.
     Bucket(Rate),
+    /// nginx's `limit_req` at a rate, whether what is ahead waits or not.
+    Nginx(Rate),
+    /// A rate counter of HAProxy over a period.
+    Haproxy(Span, Counts),
 }
 
 /// A highest level, and the first time at which it was reached.
@@ -110,6 +120,14 @@ impl Measure {
             }
             Measure::SlidingLog(per) => AnyLimiter::SlidingLog(SlidingLog::new(rate(per)?)?),
             Measure::Bucket(rate) => AnyLimiter::Gcra(Gcra::new(rate, limit)?),
+            Measure::Nginx(rate) => {
+                let burst = limit - 1.0;
+                let whole = (burst >= 0.0 && burst == libm::trunc(burst)).then_some(burst as u64);
+                let want = "a whole number from 0 to 1e12";
+                let bad = BadNumber { what: "the burst", given: burst, want };
+                AnyLimiter::Nginx(Nginx::new(rate, whole.ok_or(bad)?, Delay::Never)?)
+            }
+            Measure::Haproxy(per, counts) => AnyLimiter::Haproxy(Haproxy::new(rate(per)?, counts)?),
         })
     }
 
@@ -134,18 +152,25 @@ impl Measure {
             }
             AnyLimiter::SlidingCounter(l) => rated(Measure::SlidingCounter, l.limit()),
             AnyLimiter::SlidingLog(l) => rated(Measure::SlidingLog, l.limit()),
+            AnyLimiter::Nginx(l) => Some((Measure::Nginx(l.rate()), l.burst() as f64 + 1.0)),
+            AnyLimiter::Haproxy(l) => {
+                Some((Measure::Haproxy(l.limit().per(), l.counts()), l.limit().count()))
+            }
             _ => None,
         }
     }
 
     /// Which levels are over a limit.
     pub fn over(self) -> Over {
-        if matches!(self, Measure::Exim(_)) { Over::AtLimit } else { Over::AboveLimit }
+        match self {
+            Measure::Exim(_) | Measure::Haproxy(_, Counts::Allowed) => Over::AtLimit,
+            _ => Over::AboveLimit,
+        }
     }
 
     /// Whether the limiter counts what it refuses, so that no level depends on the limit.
     pub fn counts_all(self) -> bool {
-        matches!(self, Measure::Exim(_) | Measure::Earrrl(..))
+        matches!(self, Measure::Exim(_) | Measure::Earrrl(..) | Measure::Haproxy(_, Counts::All))
     }
 
     /// The highest level of `moments`, which are in the order of time; none without any.
@@ -161,7 +186,7 @@ impl Measure {
     pub(super) fn peaks(self, events: &Events, split: usize) -> [Option<(f64, usize)>; 2] {
         let millionths = |found: Found<u64>| found.map(|level| level as f64 / 1e6).0;
         match self {
-            Measure::Exim(_) | Measure::Earrrl(..) => {
+            Measure::Exim(_) | Measure::Earrrl(..) | Measure::Nginx(_) | Measure::Haproxy(..) => {
                 let mut found = Found::<f64>::default();
                 self.levels(events, |place, level| {
                     found.see(usize::from(place >= split), level, place)
@@ -189,9 +214,9 @@ impl Measure {
         }
     }
 
-    /// The level of every event, where none depends on the limit.
+    /// The level of every event when everything is counted, of those that a limiter finds by itself.
     #[inline]
-    pub(super) fn levels(self, events: &Events, each: impl FnMut(usize, f64)) {
+    pub(super) fn levels(self, events: &Events, mut each: impl FnMut(usize, f64)) {
         match self {
             Measure::Exim(per) => {
                 let Ok(limit) = Rate::new(1.0, per) else { return };
@@ -201,6 +226,19 @@ impl Measure {
                 let Ok(rate) = Rate::new(1.0, per) else { return };
                 let Ok(limiter) = Earrrl::new(rate, half_life) else { return };
                 levels_of(&limiter, events, each);
+            }
+            Measure::Nginx(rate) => {
+                let Ok(limiter) = Nginx::new(rate, MAX_COST as u64, Delay::Never) else { return };
+                levels_of(&limiter, events, each);
+            }
+            Measure::Haproxy(per, counts) => {
+                let Ok(limit) = Rate::new(1.0, per) else { return };
+                let Ok(limiter) = Haproxy::new(limit, counts) else { return };
+                // An event without cost only reads the rate, and always passes.
+                let is_free = |place| events.amounts.get(place) == Some(&0);
+                levels_of(&limiter, events, |place, level| {
+                    each(place, if is_free(place) { 0.0 } else { level });
+                });
             }
             _ => {}
         }
@@ -229,12 +267,14 @@ fn levels_of_exim(limiter: &Exim, events: &Events, mut each: impl FnMut(usize, f
     }
 }
 
-/// What a limiter that counts everything measures; its limit does not matter.
+/// What a limiter measures when everything is counted; its limit does not matter.
 #[inline(always)]
 fn levels_of(limiter: &impl Limiter, events: &Events, mut each: impl FnMut(usize, f64)) {
     let mut state = limiter.initial();
-    for (place, moment) in events.moments.iter().enumerate() {
-        each(place, limiter.check(&mut state, moment.time, moment.cost).level);
+    for (place, &Moment { time, cost }) in events.moments.iter().enumerate() {
+        let level = limiter.peek(&state, time, cost).level;
+        limiter.charge(&mut state, time, cost);
+        each(place, level);
     }
 }
 
@@ -251,6 +291,9 @@ impl fmt::Display for Measure {
             Measure::SlidingCounter(per) => write!(f, "sliding-counter N/{per}"),
             Measure::SlidingLog(per) => write!(f, "sliding-log N/{per}"),
             Measure::Bucket(rate) => write!(f, "gcra {rate} burst N"),
+            Measure::Nginx(rate) => write!(f, "nginx {rate} burst N-1 nodelay"),
+            Measure::Haproxy(per, Counts::All) => write!(f, "haproxy N/{per}"),
+            Measure::Haproxy(per, Counts::Allowed) => write!(f, "haproxy N/{per} allowed"),
         }
     }
 }

@@ -40,7 +40,7 @@ impl Replay {
     /// Clients whose requests could not be refused if they had come all at once are left out.
     pub fn new(clients: &Clients, limiter: AnyLimiter, east: Span) -> Self {
         let most = clients.highest_cost();
-        let within = |place: &usize| is_within(&limiter, clients.requests_of(*place) as f64 * most);
+        let within = |place: &usize| is_within(&limiter, clients.requests_of(*place), most);
         let mut ahead = clients.busiest();
         ahead.truncate(ahead.partition_point(|place| !within(place)));
         ahead.reverse();
@@ -154,14 +154,18 @@ fn clock(time: Time) -> String {
     format!("{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
-/// Whether a limiter lets so much pass when it comes all at once, and so in any order. No level is
-/// above the sum of all costs, but for the estimate of EARRRL, which is above it by ln 2 times the
-/// period in half-lives. A little less is taken, for the roundings on the way.
-fn is_within(limiter: &AnyLimiter, total: f64) -> bool {
+/// Whether a limiter lets so many requests of a cost up to `most` pass when they come all at once,
+/// and so in any order. No level is above the sum of all costs, but for the estimate of EARRRL, which
+/// is above it by ln 2 times the period in half-lives, and the counts of servers, for which costs are
+/// rounded up. A little less is taken, for the roundings on the way.
+fn is_within(limiter: &AnyLimiter, requests: u64, most: f64) -> bool {
     let Some((measure, limit)) = Measure::of(limiter) else { return false };
-    let times = match measure {
-        Measure::Earrrl(per, half_life) => core::f64::consts::LN_2 * per.secs() / half_life.secs(),
-        _ => 1.0,
+    let each = match measure {
+        Measure::Earrrl(per, half_life) => {
+            most * core::f64::consts::LN_2 * per.secs() / half_life.secs()
+        }
+        Measure::Nginx(_) | Measure::Haproxy(..) => libm::ceil(most),
+        _ => most,
     };
-    total * times * 1.000_001 < limit
+    requests as f64 * each * 1.000_001 < limit
 }

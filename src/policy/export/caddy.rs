@@ -6,7 +6,6 @@ use super::field::{Field, fields, joined};
 use super::{Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
-use crate::text::Decimal;
 use crate::time::Span;
 
 pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
@@ -19,7 +18,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         if count < 1.0 || count != libm::floor(count) {
             return Err("its events are a whole number from 1".to_owned());
         }
-        let (key, count) = (key(&limit.per, notes)?, Decimal(count));
+        let key = key(&limit.per, notes)?;
         let window = duration(log.limit().per())?;
         Ok(format!(
             "\tzone limit{n} {{\n\t\tkey {key}\n\t\twindow {window}\n\t\tevents {count}\n\t}}\n"
@@ -45,7 +44,7 @@ pub(super) fn duration(span: Span) -> Result<String, String> {
     for (unit, per_second) in [("s", 1.0), ("ms", 1e3), ("us", 1e6)] {
         let number = libm::round(span.secs() * per_second);
         if number / per_second == span.secs() {
-            return Ok(format!("{}{unit}", Decimal(number)));
+            return Ok(format!("{number}{unit}"));
         }
     }
     Err("its periods are whole microseconds".to_owned())

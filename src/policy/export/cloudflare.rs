@@ -8,7 +8,6 @@ use super::field::{Field, fields, no_user};
 use super::{Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
-use crate::text::Decimal;
 
 /// The periods, in seconds.
 const PERIODS: [f64; 6] = [10.0, 60.0, 120.0, 300.0, 600.0, 3600.0];
@@ -26,7 +25,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         if count < 1.0 || count != libm::floor(count) {
             return Err("its requests are a whole number from 1".to_owned());
         }
-        let (keys, count, secs) = (characteristics(&limit.per)?, Decimal(count), Decimal(secs));
+        let keys = characteristics(&limit.per)?;
         let comma = if n == limits.len() { "" } else { "," };
         Ok(format!(
             "  {{\n    \"description\": \"{limit}\",\n    \"expression\": \"true\",\n    \

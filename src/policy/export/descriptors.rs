@@ -8,7 +8,6 @@ use super::{Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::Limit;
 use crate::rate::Rate;
-use crate::text::Decimal;
 
 /// The units, in seconds.
 const UNITS: [(&str, f64); 4] =
@@ -42,7 +41,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             );
         }
         let indent = "  ".repeat(entries.len());
-        let count = Decimal(window.limit().count());
+        let count = window.limit().count();
         Ok(format!("{text}{indent}rate_limit: {{ unit: {unit}, requests_per_unit: {count} }}\n"))
     })?;
     if limits.len() > 1 {

@@ -8,7 +8,6 @@ use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
 use crate::policy::{Limit, Per};
 use crate::rate::Rate;
-use crate::text::Decimal;
 
 /// How many buckets of a wildcard are kept. Envoy's default is 20.
 const BUCKETS: usize = 100_000;
@@ -34,8 +33,8 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         rate_limits += &actions(&entries, "    ");
         warn(&own, notes);
         let keys: String = entries.iter().map(|entry| entry.descriptor()).collect();
-        let (burst, fill) = (own.burst(), Decimal(own.fill().count()));
-        let interval = Decimal(own.fill().per().secs());
+        let (burst, fill) = (own.burst(), own.fill().count());
+        let interval = own.fill().per().secs();
         Ok(format!(
             "    - entries:\n{keys}      token_bucket: {{ max_tokens: {burst}, \
              tokens_per_fill: {fill}, fill_interval: {interval}s }}\n"
@@ -88,10 +87,8 @@ fn warn(own: &Envoy, notes: &mut Notes) {
     if count > 1.0 {
         let each = libm::round(per.secs() / count * 1e6) / 1e6;
         notes.add(format!(
-            "Envoy's tokens drip, for {}/{per} one each {}s, and the end of the interval brings \
-             nothing",
-            Decimal(count),
-            Decimal(each)
+            "Envoy's tokens drip, for {count}/{per} one each {each}s, and the end of the interval brings \
+             nothing"
         ));
     }
 }

@@ -8,7 +8,6 @@
 use super::{Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
-use crate::text::Decimal;
 
 pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
     let statements = each(limits, |n, limit| {
@@ -23,7 +22,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         let number = (limits.len() > 1).then(|| format!("limit{n}"));
         let parts = number.into_iter().map(Ok).chain(parts(&limit.per));
         let key = parts.collect::<Result<Vec<String>, String>>()?.join(" / ");
-        let (count, mode) = (Decimal(exim.limit.count()), exim.mode);
+        let (count, mode) = (exim.limit.count(), exim.mode);
         Ok(format!(
             "deny\n  message   = $sender_rate in $sender_rate_period is over the limit of \
              $sender_rate_limit\n  ratelimit = {count} / {per} / per_mail / {mode} / {key}\n"

@@ -9,7 +9,6 @@ use super::{Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::limit::haproxy::{Counts, Haproxy};
 use crate::policy::{Limit, Per};
-use crate::text::Decimal;
 
 /// How many counters follow a request, unless HAProxy is built or told to have more.
 const COUNTERS: usize = 3;
@@ -29,7 +28,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             return Err(problem.to_owned());
         };
         let key = Key::new(&limit.per, n, notes)?;
-        let (sc, most) = (n - 1, Decimal(own.limit().count()));
+        let (sc, most) = (n - 1, own.limit().count());
         let rule = |text: &str| format!("  http-request {text}\n");
         if let Some(set) = &key.set {
             tracks += &rule(set);
@@ -57,7 +56,7 @@ fn table(n: usize, own: &Haproxy, kind: &str) -> Result<String, String> {
         );
     }
     // A count is read as it was for up to a millisecond beyond two periods.
-    let (period, expire) = (Decimal(millis), Decimal(2.0 * millis + 1000.0));
+    let (period, expire) = (millis, 2.0 * millis + 1000.0);
     let store = match own.counts() {
         Counts::All => format!("http_req_rate({period}ms)"),
         Counts::Allowed => format!("gpc0,gpc0_rate({period}ms)"),
@@ -72,9 +71,8 @@ fn warn(own: &Haproxy, notes: &mut Notes) {
     if own.counts() == Counts::Allowed && limit.count() == 1.0 {
         let secs = limit.per().secs();
         notes.add(format!(
-            "HAProxy does not let a count of 1 fade: 1 in {}s lets one through each {}s",
-            Decimal(secs),
-            Decimal(2.0 * secs)
+            "HAProxy does not let a count of 1 fade: 1 in {secs}s lets one through each {}s",
+            2.0 * secs
         ));
     }
 }

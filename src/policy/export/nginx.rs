@@ -9,7 +9,6 @@ use crate::limit::any::AnyLimiter;
 use crate::limit::nginx::{Delay, Nginx};
 use crate::policy::{Limit, Per};
 use crate::rate::Rate;
-use crate::text::Decimal;
 use crate::time::Span;
 
 pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
@@ -20,7 +19,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         warn(&nginx, notes);
         uses += &format!("limit_req zone=limit{n}{};\n", words(&nginx));
         let unit = unit(&nginx);
-        let count = Decimal(nginx.rate().count());
+        let count = nginx.rate().count();
         Ok(format!("limit_req_zone {key} zone=limit{n}:10m rate={count}r/{unit};\n"))
     })?;
     Ok(format!(
@@ -58,7 +57,7 @@ fn whole_rate(rate: Rate) -> Result<Rate, String> {
             return Rate::new(whole, per).map_err(|e| e.to_string());
         }
     }
-    let minute = Decimal(libm::round(rate.per_second() * 60e6) / 1e6);
+    let minute = libm::round(rate.per_second() * 60e6) / 1e6;
     Err(format!("its rates are whole numbers a second or a minute, and this is {minute} a minute"))
 }
 
@@ -84,17 +83,14 @@ fn warn(nginx: &Nginx, notes: &mut Notes) {
     let kept = libm::round(nginx.per_second() * per * 1e3) / 1e3;
     if kept != count {
         notes.add(format!(
-            "nginx keeps {}r/m in whole thousandths a second, and so as {} a minute",
-            Decimal(count),
-            Decimal(kept)
+            "nginx keeps {count}r/m in whole thousandths a second, and so as {kept} a minute"
         ));
     }
     if nginx.burst() == 0 {
         let gap = libm::ceil(1e3 / nginx.per_second());
         notes.add(format!(
-            "without a burst, the second of two requests within {}ms is refused, whatever came \
-             before",
-            Decimal(gap)
+            "without a burst, the second of two requests within {gap}ms is refused, whatever came \
+             before"
         ));
     }
 }

@@ -8,7 +8,6 @@ use super::{Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
 use crate::rate::Rate;
-use crate::text::Decimal;
 
 pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
     let middlewares = each(limits, |n, limit| {
@@ -29,10 +28,9 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         let wait = longest_wait(rate);
         notes.add(format!(
             "Traefik lets a request that comes up to {}ms before its token wait for it, and pass",
-            Decimal(wait * 1e3)
+            wait * 1e3
         ));
-        let (average, period, burst) =
-            (Decimal(rate.count()), duration(rate.per())?, Decimal(burst));
+        let (average, period) = (rate.count(), duration(rate.per())?);
         let source = source(&limit.per)?;
         Ok(format!(
             "    limit{n}:\n      rateLimit:\n        average: {average}\n        period: {period}\n\
@@ -59,10 +57,8 @@ fn check_memory(rate: Rate, burst: f64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "it forgets a sender that is silent for {}s, and lets the whole burst through again, which \
-         takes longer to come back; at this rate the burst is {} at most",
-        Decimal(kept),
-        Decimal(most)
+        "it forgets a sender that is silent for {kept}s, and lets the whole burst through again, which \
+         takes longer to come back; at this rate the burst is {most} at most"
     ))
 }
 

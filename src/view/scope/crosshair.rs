@@ -10,7 +10,6 @@ use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use crate::rate::Rate;
-use crate::text::Decimal;
 use crate::time::Span;
 use crate::view::label::{LINE, PAD, SIZE, panel, width};
 use crate::view::timebase;
@@ -97,7 +96,7 @@ fn verdict(column: &Column) -> Vec<String> {
             return vec![format!("{allowed} allowed, {refused} refused")];
         }
     }
-    let (rate, limit) = (axis::readout(end.judged), Decimal(end.limit));
+    let (rate, limit) = (axis::readout(end.judged), end.limit);
     let reason = format!("rate {rate} per {}, limit {limit}", end.decay);
     if end.allowed == 1 {
         return vec![format!("allowed: {reason}")];

@@ -3,7 +3,6 @@
 use crate::lab::scope::Settings;
 use crate::lab::scope::outlook::{Fate, Outlook};
 use crate::plot::axis;
-use crate::text::Decimal;
 
 /// Three sentences: on a burst, on even events, and on the silence after them.
 pub fn outlook(settings: &Settings, outlook: &Outlook) -> [String; 3] {
@@ -42,6 +41,6 @@ fn plain(value: f64) -> String {
     if (0.0..1e15).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);
     }
-    let exact = Decimal(value).to_string();
+    let exact = value.to_string();
     if exact.len() < 6 { exact } else { axis::readout(value) }
 }

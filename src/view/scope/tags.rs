@@ -5,7 +5,6 @@ use super::{Viewport, lines};
 use crate::lab::scope::Scope;
 use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Rect};
-use crate::text::Decimal;
 use crate::view::label::{SIZE, SMALL, TAG, small, tag};
 
 /// What a line is called and its value, at the height of its tag.
@@ -48,6 +47,6 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: [Tag; 2]) {
 
 /// The limit as it was set, unless that is too long for a tag.
 fn limit_text(limit: f64) -> String {
-    let exact = Decimal(limit).to_string();
+    let exact = limit.to_string();
     if exact.len() < 6 { exact } else { axis::compact(limit) }
 }

@@ -7,7 +7,6 @@ use crate::lab::tune::Step;
 use crate::plot::axis;
 use crate::plot::scale::Log;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke};
-use crate::text::Decimal;
 use crate::view::label::{LINE, PAD, SIZE, TAG, label, panel, small, tag, width};
 
 /// A line of the plot.
@@ -143,7 +142,7 @@ fn axes(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     while share > layout.shares.domain[0] / 1.01 {
         let y = layout.shares.at(share);
         pairs.push(across(y));
-        let text = format!("{} %", Decimal(libm::round(share * 1e9) / 1e7));
+        let text = format!("{} %", (libm::round(share * 1e9) / 1e7));
         if plot.bottom() - y > 15.0 {
             marks.push(label(plot.x - 8.0, y, &text, Anchor::End, Baseline::Middle));
         }
@@ -173,7 +172,7 @@ pub(super) fn ticks(scale: Log, apart: f64) -> Vec<(f64, String)> {
     while value <= to && count < 100 {
         let at = scale.at(value);
         if ticks.last().is_none_or(|(last, _)| (at - last).abs() >= apart) {
-            let text = if value < 1e4 { Decimal(value).to_string() } else { axis::compact(value) };
+            let text = if value < 1e4 { value.to_string() } else { axis::compact(value) };
             ticks.push((at, text));
         }
         value = axis::next_round(value, 1.0);
@@ -229,7 +228,7 @@ fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
 }
 
 fn limit_tag(limit: Option<f64>) -> String {
-    limit.map_or(String::new(), |limit| Decimal(limit).to_string())
+    limit.map_or(String::new(), |limit| limit.to_string())
 }
 
 /// The limit in force, with its handle.

@@ -5,7 +5,6 @@ use super::layout::Layout;
 use super::{Picture, Viewport};
 use crate::lab::tune::Burst;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke};
-use crate::text::Decimal;
 use crate::view::label::{SIZE, label, width};
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
@@ -42,7 +41,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
     if let Some(burst) = pointed.as_ref().or(chosen) {
         let [x, y] = layout.place(burst);
         disc(marks, Point::new(x, y), 6.5, Ink::Limit);
-        let text = format!("burst {} at {}", Decimal(burst.burst), burst.rate);
+        let text = format!("burst {} at {}", burst.burst, burst.rate);
         let room = width(&text, SIZE);
         let (at, anchor) = match x + 12.0 + room > plot.right() {
             true => (x - 4.0, Anchor::End),

@@ -2,11 +2,13 @@
 
 use super::Picture;
 use crate::plot::axis::{readout, readout_count};
-use crate::text::Decimal;
 
 /// A limit of what is measured, as in `exim 10/1m strict`.
 pub(super) fn limit_in_words(picture: &Picture<'_>, limit: f64) -> String {
-    picture.measure.to_string().replacen('N', &Decimal(limit).to_string(), 1)
+    match picture.measure.limiter(limit) {
+        Ok(limiter) => limiter.to_string(),
+        Err(_) => picture.measure.to_string().replacen('N', &limit.to_string(), 1),
+    }
 }
 
 /// What a limit does, a line each.

@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::plot::axis;
-use crate::text::{Decimal, number};
+use crate::text::number;
 use wasm_bindgen::prelude::*;
 
 /// What is wrong with a link whose run would take too long.
@@ -86,6 +86,6 @@ impl Page {
     pub fn slide(&mut self, name: &str, position: f64) {
         self.act();
         let value = axis::two_digits(libm::exp(position * core::f64::consts::LN_10));
-        let _ = self.view.set(name, &Decimal(value).to_string());
+        let _ = self.view.set(name, &value.to_string());
     }
 }

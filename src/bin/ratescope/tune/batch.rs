@@ -1,4 +1,4 @@
-//! Events on their way from the thread that reads to the one that keeps.
+//! Events on their way from the threads that read to the one that keeps.
 
 use ratescope::lab::tune::{Clients, Ticket, Trial, key};
 use ratescope::log::{Record, Row};
@@ -39,15 +39,17 @@ impl Batch {
         }
     }
 
-    /// Each event: its key, its time, whether that is coarse, its cost, and its fields.
-    pub(crate) fn each(self, mut event: impl FnMut(&str, Time, bool, f64, Option<Box<Row>>)) {
-        let (mut from, mut rows) = (0, self.rows.into_iter());
-        for Found { time, cost, key_to, coarse } in self.events {
+    /// Hands out each event: its key, its time, whether that is coarse, its cost, and its fields. Then
+    /// there are none.
+    pub(crate) fn drain(&mut self, mut event: impl FnMut(&str, Time, bool, f64, Option<Box<Row>>)) {
+        let (mut from, mut rows) = (0, self.rows.drain(..));
+        for Found { time, cost, key_to, coarse } in self.events.drain(..) {
             let to = key_to as usize;
             let row = rows.next().map(Box::new);
             event(self.keys.get(from..to).unwrap_or(""), time, coarse, cost, row);
             from = to;
         }
+        self.keys.clear();
     }
 }
 

@@ -2,18 +2,16 @@
 
 use super::Args;
 use super::batch::{Batch, Held};
+use super::{progress, threads};
 use ratescope::lab::tune::{Replay, Summary, Trial};
-use ratescope::log::{Counts, HELD, Log, Order, Shape, unpack};
+use ratescope::log::{Counts, Error, HELD, Order, Pieces, Record, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Policy, Span};
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 
 /// What was read.
 pub(crate) struct Read {
@@ -31,7 +29,7 @@ pub(crate) struct Tried {
     pub(crate) forgotten: u64,
 }
 
-type Failure = Box<dyn Error + Send + Sync>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Reads logs, one after the other.
 pub(crate) fn logs(args: &Args) -> Result<Read, Failure> {
@@ -58,41 +56,29 @@ struct Reading<'a> {
     problems: Vec<String>,
 }
 
-/// What a log's events are to be taken for: whose they are, and the fields that are tried on.
-type Wanted = (Per, Option<Arc<[String]>>);
-
 impl Reading<'_> {
-    /// Reads a log in two threads: one finds the events in its lines, the other puts them in order
-    /// and to their clients. The order of the lines stays, so the result is as with one.
+    /// Reads a log.
     fn log(&mut self, path: &Path) -> Result<(), Failure> {
-        let args = self.args;
-        let (shape_out, shape) = sync_channel::<Shape>(1);
-        let (wanted, wanted_in) = sync_channel::<Wanted>(1);
-        let (batches_out, batches) = sync_channel::<Batch>(8);
-        thread::scope(|scope| {
-            let reader =
-                scope.spawn(move || events(args, path, &shape_out, &wanted_in, &batches_out));
-            let taken = match shape.recv() {
-                Ok(shape) => self.begin(&shape).and_then(|next| {
-                    wanted.send((next.per.clone(), self.fields(&next.per)))?;
-                    Ok(Some(self.take(next, &shape, &batches)))
-                }),
-                Err(_) => Ok(None),
-            };
-            drop((wanted, batches));
-            let counts = reader.join().map_err(|_| "reading it failed")?;
-            // What is wrong with the limits is said before that reading was given up for it.
-            let (next, counts) = (taken?, counts?);
-            let Some(mut next) = next else { return Ok(()) };
-            next.lines += counts.lines;
-            next.unread += counts.unread;
-            self.problems.extend(counts.problems.iter().map(ToString::to_string));
-            match &mut self.summary {
-                Some(sum) => sum.add(&next)?,
-                None => self.summary = Some(next),
-            }
-            Ok(())
-        })
+        let options = self.args.source.options();
+        let (input, progress) = progress::open(path)?;
+        let pieces = Pieces::open(unpack(input)?, &options)?;
+        let shape = pieces.shape().clone();
+        let mut next = self.begin(&shape)?;
+        let (per, fields) = (next.per.clone(), self.fields(&next.per));
+        let find =
+            |record: &Record<'_>, batch: &mut Batch| batch.add(record, &per, fields.as_ref());
+        let counts =
+            self.take(&mut next, &shape, |take| threads::read(pieces, &options, find, take));
+        progress.finish_and_clear();
+        let counts = counts?;
+        next.lines += counts.lines;
+        next.unread += counts.unread;
+        self.problems.extend(counts.problems.iter().map(ToString::to_string));
+        match &mut self.summary {
+            Some(sum) => sum.add(&next)?,
+            None => self.summary = Some(next),
+        }
+        Ok(())
     }
 
     /// What depends on the fields of a log.
@@ -117,15 +103,20 @@ impl Reading<'_> {
         (!self.trials.is_empty()).then(|| all.into_iter().map(str::to_owned).collect())
     }
 
-    /// Takes the events of a log as they come, until there are no more.
-    fn take(&mut self, mut into: Summary, shape: &Shape, batches: &Receiver<Batch>) -> Summary {
-        let Summary { per, clients, .. } = &mut into;
+    /// Puts the events that `read` hands over in order, and to their clients.
+    fn take(
+        &mut self,
+        into: &mut Summary,
+        shape: &Shape,
+        read: impl FnOnce(&mut dyn FnMut(&mut Batch)) -> Result<Counts, Error>,
+    ) -> Result<Counts, Error> {
+        let Summary { per, clients, .. } = into;
         let trials = &mut self.trials;
         let source = &self.args.source;
         let mut order =
             source.slack(shape).map(|slack| Order::<Held>::new(slack, HELD, source.spread()));
-        for batch in batches {
-            batch.each(|key, time, coarse, cost, row| {
+        let counts = read(&mut |batch| {
+            batch.drain(|key, time, coarse, cost, row| {
                 let held = Held { ticket: clients.ticket(key), cost, row };
                 let mut put = |time, held: Held| held.put(time, clients, trials, per);
                 match &mut order {
@@ -133,36 +124,11 @@ impl Reading<'_> {
                     None => put(time, held),
                 }
             });
-        }
+        })?;
         if let Some(order) = &mut order {
             order.finish(&mut |time, held| held.put(time, clients, trials, per));
         }
-        into
-    }
-}
-
-/// Finds the events of a log and sends them on.
-fn events(
-    args: &Args,
-    path: &Path,
-    shape: &SyncSender<Shape>,
-    wanted: &Receiver<Wanted>,
-    batches: &SyncSender<Batch>,
-) -> Result<Counts, Failure> {
-    let input: Box<dyn io::Read> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin().lock()),
-        false => Box::new(fs::File::open(path)?),
-    };
-    let mut log = Log::open(unpack(input)?, &args.source.options())?;
-    shape.send(log.shape().clone())?;
-    let Ok((per, fields)) = wanted.recv() else { return Ok(Counts::default()) };
-    loop {
-        let mut batch = Batch::default();
-        let more = log.read(&mut |record| batch.add(record, &per, fields.as_ref()))?;
-        // When nobody listens any more, there is nothing left to do.
-        if batches.send(batch).is_err() || !more {
-            return Ok(log.counts().clone());
-        }
+        Ok(counts)
     }
 }
 
@@ -170,7 +136,7 @@ fn events(
 pub(crate) fn summaries(args: &Args) -> Result<Read, Failure> {
     let mut sum: Option<Summary> = None;
     for path in &args.files {
-        let wrong = |e: &dyn Error| format!("{}: {e}", path.display());
+        let wrong = |e: &dyn std::error::Error| format!("{}: {e}", path.display());
         let mut bytes = Vec::new();
         let mut file = fs::File::open(path).map_err(|e| wrong(&e))?;
         file.read_to_end(&mut bytes).map_err(|e| wrong(&e))?;

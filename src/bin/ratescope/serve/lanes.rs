@@ -1,0 +1,83 @@
+//! A rule file as a link to Compare, which shows each rule as a lane.
+
+use ratescope::ParseError;
+use ratescope::lab::compare::{Settings, settings::LANES};
+use ratescope::lab::run::{Link, Named};
+use ratescope::policy::{Limit, Per};
+use ratescope::rules::{Rule, Rules, Value};
+
+/// What the events of Compare have, and the names by which rules may call it.
+const FIELDS: [(&str, &[&str]); 2] =
+    [("user", &["user", "sender", "key"]), ("address", &["address", "ip", "remote_address"])];
+
+/// The lanes of rules, and why others have none.
+pub(super) struct Lanes {
+    /// What follows `#` in the address of Compare; none where no rule has a lane.
+    pub(super) link: Option<String>,
+    /// The rules that are not shown, and why.
+    pub(super) missing: Vec<String>,
+}
+
+impl Lanes {
+    pub(super) fn new(rules: &Rules) -> Self {
+        let (mut lanes, mut missing) = (Vec::new(), Vec::new());
+        for rule in rules.rules() {
+            let shown = match lanes.len() {
+                LANES => Err(format!("there are {LANES} lanes already")),
+                _ => lane(rule),
+            };
+            match shown {
+                Ok(lane) => lanes.push(lane),
+                Err(why) => missing.push(format!("{} (line {}): {why}", rule.name(), rule.line())),
+            }
+        }
+        let link = match link(&lanes) {
+            Ok(link) => link,
+            Err(error) => {
+                missing.push(error.to_string());
+                None
+            }
+        };
+        Lanes { link, missing }
+    }
+}
+
+/// The lane of a rule.
+fn lane(rule: &Rule) -> Result<String, String> {
+    if rule.limits().is_empty() {
+        return Err("it has no limit".to_owned());
+    }
+    let limits = rule.limits().iter().map(|Limit { limiter, per }| {
+        Ok(Limit { limiter: limiter.clone(), per: renamed(per, rule)? }.to_string())
+    });
+    let limits: Result<Vec<_>, String> = limits.collect();
+    Ok(limits?.join(" & "))
+}
+
+/// The same key by the names of Compare. A field that has one value in all events of a rule tells
+/// nobody apart.
+fn renamed(per: &Per, rule: &Rule) -> Result<Per, String> {
+    let is_fixed = |field: &&String| {
+        rule.path().iter().any(|step| step.key == **field && matches!(step.value, Value::Is(_)))
+    };
+    let name = |field: &String| {
+        let known = FIELDS.iter().find(|(_, names)| names.contains(&field.as_str()));
+        known.map(|(name, _)| *name).ok_or_else(|| {
+            format!("it is per {field}, and the events there have a user and an address")
+        })
+    };
+    let fields = per.fields().iter().filter(|field| !is_fixed(field));
+    let names = fields.map(name).collect::<Result<Vec<_>, _>>()?;
+    let text = if names.is_empty() { "all".to_owned() } else { names.join("+") };
+    text.parse().map_err(|error: ParseError| error.to_string())
+}
+
+fn link(lanes: &[String]) -> Result<Option<String>, ParseError> {
+    if lanes.is_empty() {
+        return Ok(None);
+    }
+    let mut settings = Settings::default();
+    settings.set("lanes", &lanes.join(";"))?;
+    // What is printed is one word, so that a terminal takes it for one address.
+    Ok(Some(Link { settings, ..Link::default() }.to_string().replace(' ', "%20")))
+}

@@ -1,0 +1,30 @@
+//! How far reading is: a line on the terminal, and nothing where standard error is none.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Where a length is known, and where it is not.
+const OF_A_FILE: &str =
+    "{msg}: {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left";
+const OF_A_STREAM: &str = "{msg}: {decimal_bytes}, {decimal_bytes_per_sec}";
+
+/// The file at `path`, or standard input if that is `-`, which shows how far it has been read.
+pub(super) fn open(path: &Path) -> io::Result<(impl Read + Send, ProgressBar)> {
+    let (input, length): (Box<dyn Read + Send>, _) = match path.as_os_str() == "-" {
+        true => (Box::new(io::stdin()), None),
+        false => {
+            let file = File::open(path)?;
+            // Of a pipe the length is 0.
+            let length = Some(file.metadata()?.len()).filter(|length| *length > 0);
+            (Box::new(file), length)
+        }
+    };
+    let template = if length.is_some() { OF_A_FILE } else { OF_A_STREAM };
+    let style = ProgressStyle::with_template(template).map_err(io::Error::other)?;
+    let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    bar.set_style(style);
+    bar.set_message(path.display().to_string());
+    Ok((bar.wrap_read(input), bar))
+}

@@ -1,0 +1,208 @@
+//! Stores that may have to be waited for: the one trait between whatever asks and wherever the
+//! states are.
+//!
+//! [`Ruled`] is the store in memory; it never waits and never fails. The store on Redis is the other
+//! one (feature `redis`). A single policy is rules, too: see [`Rules::from`].
+//!
+//! ```
+//! use ratescope::rules::{AsyncStore, Details, Ruled, Rules};
+//! use ratescope::{Event, Policy, Time};
+//!
+//! async fn is_welcome(store: &impl AsyncStore, user: &str) -> bool {
+//!     // What is returned holds neither the store nor the event.
+//!     let answer = {
+//!         let fields = [("user", user)];
+//!         let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
+//!         store.check(&event, Details::default())
+//!     };
+//!     answer.await.ruling.is_allowed()
+//! }
+//! # let waker = &mut std::task::Context::from_waker(std::task::Waker::noop());
+//! let policy: Policy = "gcra 1/1m per user".parse()?;
+//! let store = Ruled::new(Rules::from(policy), 1000);
+//! # let mut ask = || std::pin::pin!(is_welcome(&store, "ann")).poll(waker);
+//! # use std::{future::Future, task::Poll::Ready};
+//! # assert_eq!((ask(), ask()), (Ready(true), Ready(false)));
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
+
+use super::{Ruled, Rules, Ruling, Standings};
+use crate::event::Event;
+use crate::outcome::Retry;
+use core::fmt;
+use core::future::{Future, ready};
+use std::sync::Arc;
+
+/// Rules, and the states of the keys of their limits, wherever these are.
+///
+/// Futures own what they need, so that an event and its fields may be gone while they wait. All is
+/// asked for in one call: a store that is far away is asked once for an event. What is dropped
+/// while it waits leaves nothing behind, but the event may have been counted.
+pub trait AsyncStore: Send + Sync + 'static {
+    /// The rules that are in force.
+    fn rules(&self) -> Arc<Rules>;
+
+    /// Decides about an event, and counts it in all limits of all rules that apply, or in none; and
+    /// tells what else is wanted to know of its sender then.
+    ///
+    /// `event.time` is the time by the clock of this process. A store with a clock of its own may
+    /// take that instead. There is always an answer: when the states can't be asked, each rule
+    /// [says](super::OnStoreFailure) what happens, and `fault` why.
+    fn check(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<Self>;
+
+    /// What [`check`](Self::check) would answer; nothing is counted.
+    fn peek(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<Self>;
+
+    /// Counts an event that passed, whatever it cost: what is known only afterwards. See
+    /// [`Ruled::charge`].
+    ///
+    /// # Errors
+    /// Why the store could not be told. It counts in this process then, where a rule says so.
+    fn charge(
+        &self,
+        event: &Event<'_>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send + use<Self>;
+}
+
+/// What is wanted to know beside the ruling. Nothing, unless it is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// How the sender stands with each limit.
+    pub standings: bool,
+    /// When a refused event would pass.
+    pub retry: bool,
+}
+
+impl Details {
+    /// Everything.
+    pub const ALL: Details = Details { standings: true, retry: true };
+}
+
+/// The answer of a store.
+#[derive(Clone, Debug)]
+#[must_use = "an event may pass only if it was allowed"]
+pub struct Answered {
+    /// What the rules make of the event.
+    pub ruling: Ruling,
+    /// How its sender stands after it, if that was asked for and can be told.
+    pub standings: Option<Standings>,
+    /// How long after it the same event passes if nothing is counted before, where it was refused
+    /// and that was asked for and can be told.
+    pub retry: Option<Retry>,
+    /// Why the states could not be asked; none, when they were.
+    pub fault: Option<Fault>,
+}
+
+/// Why a store could not be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// No answer came in time. It may have counted the event.
+    Late,
+    /// The connection broke before the answer. It may have counted the event.
+    Lost,
+    /// It can't be reached, and has counted nothing.
+    Unreachable,
+    /// It was not asked, since it failed just before.
+    Resting,
+    /// It said so, and has counted nothing: its own words.
+    Failed(String),
+}
+
+impl Fault {
+    /// A word for a counter: `late`, `lost`, `unreachable`, `resting` or `failed`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Fault::Late => "late",
+            Fault::Lost => "lost",
+            Fault::Unreachable => "unreachable",
+            Fault::Resting => "resting",
+            Fault::Failed(_) => "failed",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Fault::Late => "the store did not answer in time",
+            Fault::Lost => "the connection to the store broke",
+            Fault::Unreachable => "the store can't be reached",
+            Fault::Resting => "the store is not asked for a while, since it failed",
+            Fault::Failed(words) => return write!(f, "the store says: {words}"),
+        })
+    }
+}
+
+impl core::error::Error for Fault {}
+
+impl AsyncStore for Ruled {
+    fn rules(&self) -> Arc<Rules> {
+        Ruled::rules(self)
+    }
+
+    fn check(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<> {
+        ready(self.answered(Ruled::check(self, event), event, details))
+    }
+
+    fn peek(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<> {
+        ready(self.answered(Ruled::peek(self, event), event, details))
+    }
+
+    fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
+        Ruled::charge(self, event);
+        ready(Ok(()))
+    }
+}
+
+impl Ruled {
+    fn answered(&self, ruling: Ruling, event: &Event<'_>, details: Details) -> Answered {
+        let retry = details.retry && !ruling.is_allowed();
+        let retry = retry.then(|| self.retry_after(event));
+        let standings = details.standings.then(|| self.standings(event));
+        Answered { ruling, standings, retry, fault: None }
+    }
+}
+
+/// What is shared is a store, too.
+impl<S: AsyncStore> AsyncStore for Arc<S> {
+    fn rules(&self) -> Arc<Rules> {
+        S::rules(self)
+    }
+
+    fn check(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<S> {
+        S::check(self, event, details)
+    }
+
+    fn peek(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<S> {
+        S::peek(self, event, details)
+    }
+
+    fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<S> {
+        S::charge(self, event)
+    }
+}

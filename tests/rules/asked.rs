@@ -1,0 +1,62 @@
+//! The store in memory, asked as one that may have to be waited for.
+
+use super::{check, ruled};
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use ratescope::rules::{Answered, AsyncStore, Details, Ruled, Rules};
+use ratescope::{Event, Policy, Retry, Span, Time};
+use std::sync::Arc;
+
+/// What a future says that never waits.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+fn ask(store: &impl AsyncStore, seconds: f64, user: &str, details: Details) -> Answered {
+    let answer = {
+        let fields = [("user", user.to_owned())];
+        let time = Time::from_secs(seconds).unwrap();
+        store.check(&Event { time, cost: 1.0, fields: &fields }, details)
+    };
+    now(answer)
+}
+
+#[test]
+fn memory_answers_at_once_and_tells_what_is_asked() {
+    let store = Arc::new(ruled("domain: d\nlimit: gcra 2/1m per user\n"));
+    let bare = ask(&store, 0.0, "ann", Details::default());
+    assert!(bare.ruling.is_allowed() && bare.fault.is_none());
+    assert!(bare.standings.is_none() && bare.retry.is_none());
+    let second = ask(&store, 0.0, "ann", Details::ALL);
+    assert!(second.ruling.is_allowed());
+    assert_eq!(second.retry, None, "what passes need not wait");
+    let standings = second.standings.unwrap();
+    assert_eq!(standings.least().unwrap().remaining, 0.0);
+    assert_eq!(standings.least().unwrap().reset_after, Span::minutes(1));
+    let third = ask(&store, 0.0, "ann", Details::ALL);
+    assert!(!third.ruling.is_allowed());
+    assert_eq!(third.retry, Some(Retry::After(Span::seconds(30))));
+    // Looked at, it is as it was; charged, it is more.
+    let event = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
+    let later = Time::from_secs(30.0).unwrap();
+    assert!(now(store.peek(&event(later), Details::default())).ruling.is_allowed());
+    assert_eq!(now(AsyncStore::charge(&store, &event(later))), Ok(()));
+    assert!(!now(store.peek(&event(later), Details::default())).ruling.is_allowed());
+}
+
+#[test]
+fn a_policy_is_rules_too() {
+    let policy: Policy = "gcra 2/1m per user & 3/1m per ip".parse().unwrap();
+    let store = Ruled::new(Rules::from(policy), 100);
+    assert_eq!(AsyncStore::rules(&store).domain(), "policy");
+    let mail = |user| check(&store, 0.0, &[("user", user), ("ip", "192.0.2.7")]);
+    assert!(mail("ann").is_allowed() && mail("ann").is_allowed());
+    assert_eq!(mail("ann").to_string(), "refused by policy: level 3, limit 2");
+    assert!(mail("bob").is_allowed());
+    assert_eq!(mail("bob").to_string(), "refused by policy: level 4, limit 3");
+    assert_eq!(mail("bob").decided_by().unwrap().limit.to_string(), "fixed-window 3/1m per ip");
+}
