@@ -4,16 +4,19 @@ import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { choose, counted, log, sampled, says, tune } from './tune.mjs';
 
-// Where the address changes, the browser itself may look for the icon again.
+// When the address changes, the browser itself may look for the icon again.
 pageTest('no request leaves the page, whatever is done', { allow: [/icon\.svg/] }, async ({ page, context, open }) => {
   const requests = [];
-  context.on('request', (request) => requests.push(`${request.method()} ${new URL(request.url()).pathname}`));
+  context.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (pathname !== '/icon.svg') requests.push(`${request.method()} ${pathname}`);
+  });
   await tune(page, open);
   // The Worker is a script of the site, and loads the module.
   await page.waitForFunction(() => performance.getEntriesByType('resource').some(({ name }) => name.endsWith('tune-worker.js')));
   await page.locator('#sample').click();
   await counted(page);
-  for (const request of requests) assert.match(request, /^GET \/(tune\.(html|css|js)|tune-worker\.js|style\.css|page\.js|icon\.svg|pkg\/ratescope(\.js|_bg\.wasm))$/);
+  for (const request of requests) assert.match(request, /^GET \/(tune\.(html|css|js)|tune-worker\.js|style\.css|page\.js|pkg\/ratescope(\.js|_bg\.wasm))$/);
   requests.length = 0;
   await context.setOffline(true);
   const secret = '198.51.100.77';
