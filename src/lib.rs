@@ -47,7 +47,8 @@
 //! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] is one limiter, measured,
 //!    [`lab::compare`] the same events through several policies at once, and [`lab::run`] what both
 //!    have in common: a clock that is told, and commands that a link can list.
-//! 9. [`view`]: what to draw of both, and [`plot`]: the marks, scales and colours to draw with.
+//!    [`lab::tune`] chooses a limit from the events of a log.
+//! 9. [`view`]: what to draw of them, and [`plot`]: the marks, scales and colours to draw with.
 //!
 //! Chapter 6 is behind the feature `log`, chapters 7 to 9 behind the feature `lab`. A service needs
 //! neither.

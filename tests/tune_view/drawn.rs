@@ -2,12 +2,15 @@
 
 use crate::picture::in_both_themes;
 use crate::{OFFICE, answer};
+use ratescope::lab::run::RunSettings;
+use ratescope::lab::scope::{Scope, Settings};
 use ratescope::lab::tune::{Inquiry, Steps};
 use ratescope::plot::{Ink, Mark};
-use ratescope::view::Hit;
 use ratescope::view::tune::{
     Picture, Refusals, Viewport, burst_at, draw, height, hit, limit_at, words,
 };
+use ratescope::view::{Hit, scope};
+use ratescope::{Span, Time};
 
 /// The picture of an answer.
 fn shown<T>(inquiry: &Inquiry, steps: &Steps, then: impl FnOnce(&Picture<'_>) -> T) -> T {
@@ -46,7 +49,7 @@ fn picture(name: &str, link: &str, marks: &str, view: Viewport) {
 
 #[test]
 fn a_bucket_as_on_the_page() {
-    picture("tune-bucket", "", "", viewport(1200.0, None));
+    picture("tune-bucket", "limit=9", "", viewport(1200.0, None));
 }
 
 #[test]
@@ -140,4 +143,51 @@ fn odd_pictures_are_harmless() {
             });
         }
     }
+}
+
+/// The scope over a client's own events: they were when they were, and what the limiter makes of them
+/// is what a replay says.
+#[test]
+fn a_client_under_the_scope() {
+    let inquiry = answer("for=exim&limit=12", "");
+    let clients = inquiry.study().clients();
+    let place = clients.find(OFFICE).unwrap();
+    let events: Vec<(Time, f64)> =
+        clients.moments(place).map(|moment| (moment.time, moment.cost)).collect();
+    let end = events.last().unwrap().0.after(Span::minutes(3));
+    let run = RunSettings { auto: false, window: Span::hours(1), ..RunSettings::default() };
+    let settings = Settings { decay: Span::minutes(1), limit: 12.0, run, ..Settings::default() };
+    let mut scope = Scope::of_events(settings, events.clone()).unwrap();
+    scope.advance(end, usize::MAX);
+    let struck = inquiry.replayed().unwrap().struck();
+    let refused = struck.iter().find(|struck| struck.place == place).unwrap().refused;
+    assert_eq!(scope.instrument().refused(), refused);
+    assert_eq!(scope.instrument().allowed() + refused, events.len() as u64);
+    let view = scope::Viewport {
+        size: [900.0, 380.0],
+        right: end,
+        live: false,
+        window: run.window,
+        top: scope::top(&scope, end),
+        crosshair: Some(500.0),
+        on_limit: false,
+        exact: false,
+        gaps: &[],
+    };
+    assert!(scope::words(&scope, &view)[0].starts_with("2026-03-0"), "a date and no \"ago\"");
+    in_both_themes("tune-client", &scope::draw(&scope, &view), view.size);
+}
+
+/// Costs are those of the events.
+#[test]
+fn events_cost_what_they_cost() {
+    let at = |seconds: f64| Time::from_secs(seconds).unwrap();
+    let run = RunSettings { auto: false, ..RunSettings::default() };
+    let settings = Settings { limit: 10.0, run, ..Settings::default() };
+    let events = vec![(at(1.0), 4.0), (at(1.0), 5.0), (at(1.0), 6.0), (at(2e9), 1.0)];
+    let mut scope = Scope::of_events(settings, events).unwrap();
+    scope.advance(at(1.5), usize::MAX);
+    assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (2, 1));
+    scope.advance(at(3e9), usize::MAX);
+    assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (3, 1));
 }

@@ -75,20 +75,18 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
 }
 
 fn lines<'a>(picture: &'a Picture<'_>) -> impl Iterator<Item = &'static Line> + 'a {
-    LINES.iter().filter(|line| (line.of)(picture, &Step::default_of(picture))[1] > 0)
+    LINES.iter().filter(|line| (line.of)(picture, &everything(picture))[1] > 0)
 }
 
-impl Step {
-    /// A limit below all: everything is over it.
-    fn default_of(picture: &Picture<'_>) -> Step {
-        let steps = picture.steps;
-        Step {
-            limit: 0.0,
-            touched: steps.clients,
-            marked: steps.marked,
-            refused: steps.requests,
-            marked_refused: steps.marked_requests,
-        }
+/// What a limit below all of them does: everything is over it.
+fn everything(picture: &Picture<'_>) -> Step {
+    let steps = picture.steps;
+    Step {
+        limit: 0.0,
+        touched: steps.clients,
+        marked: steps.marked,
+        refused: steps.requests,
+        marked_refused: steps.marked_requests,
     }
 }
 
