@@ -33,7 +33,7 @@ const orders = {
     tuner.ask(fragment, marks);
     count();
   },
-  events: ({ key }) => postMessage({ events: tuner.events(key), key }),
+  events: ({ key }) => postMessage({ events: tuner.events(key), key, by: tuner.lanes() }),
   csv: () => postMessage({ csv: tuner.csv() }),
 };
 

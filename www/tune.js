@@ -14,9 +14,13 @@ let reading;
 /** The keys of clients that are marked as legitimate. */
 const marks = new Set();
 
-/** The client that is shown, its events, and the scope that shows them. */
+/** The client that is shown, and its events under the scope and through several limiters. */
 let client;
 let scope;
+let lanes;
+
+/** As much of their time as is chosen; of the lanes at most an hour. */
+const look = () => { for (const it of [scope, lanes]) it.set("window", $("client-window").value); };
 
 const post = (order) => worker.postMessage(order);
 
@@ -95,10 +99,12 @@ const heard = {
     configure(configuration);
     changed();
   },
-  events(events, { key }) {
+  events(events, { key, by: [limit, list] }) {
     if (client?.key !== key) return;
-    scope.put("events", events);
-    scope.set("window", $("client-window").value);
+    if (limit) { lanes.set("limit", limit); lanes.set("lanes", list); }
+    $("lanes").style.height = `${lanes.height()}px`;
+    for (const it of [scope, lanes]) it.put("events", events);
+    look();
   },
   csv: (text) => save("ratescope-clients.csv", "text/csv", text),
   failed(error) {
@@ -175,6 +181,7 @@ function open(key) {
   $("client").hidden = false;
   $("client-title").textContent = key || "(none)";
   scope ??= join($("scope"), "client");
+  lanes ??= join($("lanes"), "client-lanes");
   const exim = page.get("by") === "exim";
   scope.set("decay", page.get("period"));
   scope.set("limit", exim ? page.get("limit") : "0");
@@ -260,9 +267,9 @@ function wire() {
   on($("save-csv"), "click", () => post({ do: "csv" }));
   on($("save-svg"), "click", () => save("ratescope-tune.svg", "image/svg+xml", page.svg()));
 
-  on($("client-window"), "change", () => scope.set("window", $("client-window").value));
+  on($("client-window"), "change", look);
   on($("client-close"), "click", () => { const { key } = client; close(); find(key)?.focus(); });
-  on($("client-peak"), "click", () => scope.show());
+  on($("client-peak"), "click", () => { for (const it of [scope, lanes]) it.show(); });
 }
 
 start({ wire, shown, first: "" });

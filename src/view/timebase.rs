@@ -102,7 +102,8 @@ impl Timebase {
             };
             Tick { value: (last - micros) as f64 / 1e6, label: label.to_owned() }
         };
-        (0..=ticks.len()).map(|i| tick(at(i))).collect()
+        let all = (0..=ticks.len()).map(|i| tick(at(i)));
+        all.filter(|tick| tick.value <= self.window.secs()).collect()
     }
 
     /// What the right edge is: now, or a time of the run.
@@ -135,7 +136,7 @@ impl Timebase {
 /// When something was: so long ago, or its date where it has one.
 pub(super) fn when(at: Time, now: Time) -> String {
     match is_date(at) {
-        true => Civil(at).to_string(),
+        true => Civil(Time::from_micros(at.as_micros() / 1000 * 1000)).to_string(),
         false => format!("{} ago", axis::seconds(now.since(at))),
     }
 }

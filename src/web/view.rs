@@ -16,6 +16,7 @@ pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
         "compare" => Ok(Box::new(compare::View::new()?)),
         "tune" => Ok(Box::new(tune::View::default())),
         "client" => Ok(Box::new(client::View::new()?)),
+        "client-lanes" => Ok(Box::new(client::Lanes::new()?)),
         _ => Err(ParseError::whole(name, "not a view")),
     }
 }

@@ -1,5 +1,6 @@
 //! The choices, and the link that holds them.
 
+use ratescope::lab::compare::{Link, Replay};
 use ratescope::lab::tune::{Burst, Choices, Frontier, Measure};
 use ratescope::limit::haproxy::Counts;
 use ratescope::policy::Per;
@@ -105,6 +106,37 @@ fn a_server_has_its_own_limiter() {
     let choices: Choices = "for=nginx&by=exim".parse().unwrap();
     let exim = choices.limiter(Measure::Exim(minute), 12.0).unwrap();
     assert!(choices.configure(&exim, &per).unwrap_err().starts_with("nginx cannot say"));
+}
+
+/// Beside the limiter stand others at its rate, which are lanes as they are.
+#[test]
+fn lanes_are_at_the_rate_of_the_limiter() {
+    let lanes = |link: &str, measure: Measure| {
+        let choices: Choices = link.parse().unwrap();
+        let (limit, lanes) = choices.lanes(measure, 20.0).unwrap();
+        let link: Link = format!("limit={limit}&lanes={lanes}").parse().unwrap();
+        let replay = Replay::open(&link).unwrap();
+        replay
+            .lanes()
+            .iter()
+            .map(|lane| lane.policy().limits()[0].limiter.to_string())
+            .collect::<Vec<_>>()
+    };
+    let rate = "30/1m".parse().unwrap();
+    assert_eq!(
+        lanes("", Measure::Nginx(rate)),
+        [
+            "nginx 30/1m burst 19 nodelay",
+            "exim 30/1m strict",
+            "token-bucket 30/1m burst 30",
+            "fixed-window 30/1m",
+            "sliding-log 30/1m",
+        ]
+    );
+    assert_eq!(
+        lanes("for=haproxy&period=10s", Measure::Haproxy("10s".parse().unwrap(), Counts::All))[..2],
+        ["haproxy 20/10s", "exim 20/10s strict",]
+    );
 }
 
 /// nginx counts by the second or the minute, so the tightest bucket of an hour is none for it.

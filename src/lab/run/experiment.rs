@@ -15,11 +15,11 @@ pub trait Experiment: Sized {
     /// How many columns of its history end in a second; each is as much work as an event.
     const COLUMNS_A_SECOND: f64 = 0.0;
 
-    /// One that has seen nothing, at time zero.
+    /// One that has seen nothing, at the time `begin`.
     ///
     /// # Errors
     /// When a setting has a value that [`Named::set`] would have refused.
-    fn new(settings: &Self::Settings) -> Result<Self, ParseError>;
+    fn new(settings: &Self::Settings, begin: Time) -> Result<Self, ParseError>;
 
     /// An event; time never goes back.
     fn event(&mut self, arrival: &Arrival);

@@ -222,6 +222,17 @@ impl Choices {
         own.or_else(|| measure.limiter(limit).ok())
     }
 
+    /// A limiter and others that are usual at the same rate, as the lanes of a
+    /// [comparison](crate::lab::compare), and that rate.
+    pub fn lanes(&self, measure: Measure, limit: f64) -> Option<(Rate, String)> {
+        let own = self.limiter(measure, limit)?;
+        let rate = match measure {
+            Measure::Bucket(rate) | Measure::Nginx(rate) => rate,
+            _ => Rate::new(limit, self.period).ok()?,
+        };
+        Some((rate, format!("{own};exim strict;token-bucket;fixed-window;sliding-log")))
+    }
+
     /// The configuration of the server with a limiter for the clients that `per` makes, or why it
     /// can't be written, and what is to be known about it.
     pub fn configure(

@@ -9,10 +9,10 @@ use super::totals::{Count, chip, elder};
 use super::{columns, top};
 use crate::lab::compare::history::{Column, Columns};
 use crate::lab::compare::{Lane, Replay};
-use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
 use crate::view::label::{SMALL, TAG, panel, small, tag, width};
+use crate::view::timebase;
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
@@ -73,8 +73,7 @@ pub(super) fn draw(
         }
     }
     counts(marks, layout, x, replay, &remembered);
-    let ago = replay.now().since(at).max(0.0);
-    let text = format!("{} ago", axis::seconds(ago));
+    let text = timebase::when(at, replay.now().max(at));
     let wide = width(&text, SMALL) * 1.05 + 2.0 * PAD;
     let left = (x - wide / 2.0).min(layout.width - wide - 2.0).max(2.0);
     let rect = Rect { x: left, y: layout.axis, width: wide, height: TAG };

@@ -118,6 +118,16 @@ impl Tuner {
         text
     }
 
+    /// What a client's events are compared by: the limit of lanes that have none of their own, and the
+    /// lanes; nothing as long as there is no limit.
+    pub fn lanes(&self) -> Vec<String> {
+        let Some(inquiry) = &self.inquiry else { return Vec::new() };
+        let shown = inquiry.shown().zip(inquiry.limit());
+        let lanes =
+            shown.and_then(|((curve, _), limit)| inquiry.choices().lanes(curve.measure, limit));
+        lanes.map_or(Vec::new(), |(limit, lanes)| vec![limit.to_string(), lanes])
+    }
+
     /// The events of a client, two numbers each: microseconds since 1970, and what it counted for.
     pub fn events(&self, key: &str) -> Vec<f64> {
         let Some(clients) = self.inquiry.as_ref().map(|inquiry| inquiry.study().clients()) else {
