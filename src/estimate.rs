@@ -9,6 +9,7 @@
 //! | [`recent_average`] | a number and a time | n λ per second | by half in a half-life |
 //! | [`smoothed`] | one more number beside Exim's | nearly nothing | by 1/e in the longer interval |
 //! | [`exact`] | every event in the window | n | all at once, a period later |
+//! | [`moving_average`] | the last N events | any rate at all | by N events, whenever they come |
 //!
 //! ```
 //! use ratescope::estimate::exim::Exim;
@@ -29,10 +30,12 @@
 //! # How they relate
 //! The first two are the same exponential memory. With λ = 1/period, N of the recent average
 //! follows Exim's rate but adds a whole event for each event, where Exim adds the mean of the
-//! decay over the gap, `(1 - e^-x)/x`. That mean is what makes a steady rate read exactly.
+//! decay over the gap, `(1 - e^-x)/x`. That mean is what makes a steady rate read exactly; N reads
+//! about a half more.
 
 pub mod decay;
 pub mod exact;
 pub mod exim;
+pub mod moving_average;
 pub mod recent_average;
 pub mod smoothed;

@@ -71,6 +71,12 @@ pub enum Ink {
     Smoothed,
     /// The exact count, a faint reference.
     Exact,
+    /// A thin line: the level of a leaky bucket.
+    Bucket,
+    /// A thin line: the mean of the last events.
+    Mean,
+    /// A thin line: N of the recent average.
+    Recent,
     /// The limit.
     Limit,
     /// Allowed events.

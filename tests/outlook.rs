@@ -6,6 +6,7 @@ use ratescope::lab::scope::outlook::{Fate, Outlook, Over};
 use ratescope::lab::scope::{Scope, Settings};
 use ratescope::limit::Limiter;
 use ratescope::limit::exim::{Exim, Mode};
+use ratescope::plot::axis::{readout_count, seconds};
 use ratescope::view::scope::outlook as words;
 use ratescope::{Rate, Retry, Span, Time};
 
@@ -263,6 +264,51 @@ fn it_is_said_in_three_sentences() {
         changes.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
         let found = words(&settings, &settings.outlook().unwrap());
         assert_eq!(found.map(|text| text.replace('\u{202f}', " ")), said, "{changes:?}");
+    }
+}
+
+/// At any knobs the words have the numbers of the closed forms, written out here once more.
+#[test]
+fn the_words_have_the_numbers_of_the_closed_forms() {
+    for (p, m, per_second) in [
+        (10.0, 10.0, 2.0),
+        (10.0, 10.0, 1.1),
+        (60.0, 7.5, 0.3),
+        (3600.0, 1000.0, 5.0),
+        (0.5, 2.5, 1000.0),
+        (86_400.0, 40.0, 0.1),
+    ] {
+        let mut settings = Settings::default();
+        for (name, value) in [
+            ("decay", format!("{p}s")),
+            ("limit", m.to_string()),
+            ("auto-rate", per_second.to_string()),
+        ] {
+            settings.set(name, &value).unwrap();
+        }
+        let r: f64 = per_second * p;
+        let events = (r * ((r - 1.0) / (r - m)).ln()).ceil();
+        // Silence x of p until the next event reads m: (1 - e^-x)/x + r e^-x = m, by halving.
+        let reads = |x: f64| -(-x).exp_m1() / x + r * (-x).exp();
+        let (mut low, mut high) = (1e-9, 100.0);
+        for _ in 0..200 {
+            let middle = (low + high) / 2.0;
+            (low, high) = if reads(middle) >= m { (middle, high) } else { (low, middle) };
+        }
+        let [pace, again] = [p / m, p * high].map(seconds);
+        let rate = per_second.to_string();
+        let rate = if rate == "1000" { "1 000" } else { &rate };
+        let told = [
+            format!("At once: {} events.", readout_count(m.floor() as u64)),
+            format!(
+                "At an even {rate} a second: {}, then one each {pace} at best (leaky) or none (strict).",
+                readout_count(events as u64)
+            ),
+            format!("After that, free again in at most {pace} (leaky) or {again} (strict)."),
+        ];
+        let found = words(&settings, &settings.outlook().unwrap());
+        let plain = |text: String| text.replace('\u{202f}', " ");
+        assert_eq!(found.map(plain), told.map(plain));
     }
 }
 

@@ -32,8 +32,18 @@ fn lanes() -> impl Iterator<Item = Ink> {
 #[test]
 fn everything_stands_out_from_the_panel() {
     // Tags have text in the colour of the panel on the colour of their line: the same ratio.
-    const TEXT: [Ink; 7] =
-        [Ink::Text, Ink::Muted, Ink::Rate, Ink::Smoothed, Ink::Limit, Ink::Allowed, Ink::Refused];
+    const TEXT: [Ink; 10] = [
+        Ink::Text,
+        Ink::Muted,
+        Ink::Rate,
+        Ink::Smoothed,
+        Ink::Limit,
+        Ink::Allowed,
+        Ink::Refused,
+        Ink::Bucket,
+        Ink::Mean,
+        Ink::Recent,
+    ];
     const LINES: [Ink; 3] = [Ink::Axis, Ink::Exact, Ink::Crosshair];
     for theme in [Theme::Light, Theme::Dark] {
         let ratio = |ink, on| contrast(theme.colour(ink), theme.colour(on));
@@ -107,6 +117,23 @@ fn the_lines_stay_apart_without_one_kind_of_cone() {
             for sight in SIGHTS {
                 let apart = distance(theme.colour(a), theme.colour(b), sight);
                 assert!(apart > 18.0, "{theme:?} {a:?} {b:?}: {apart}");
+            }
+        }
+    }
+}
+
+/// The thin lines have names and marks of their own, and are still no neighbours of any other.
+#[test]
+fn the_thin_lines_stay_apart_without_one_kind_of_cone() {
+    let thin = [Ink::Bucket, Ink::Mean, Ink::Recent];
+    let others = [Ink::Rate, Ink::Smoothed, Ink::Limit, Ink::Exact];
+    for theme in [Theme::Light, Theme::Dark] {
+        for (i, &a) in thin.iter().enumerate() {
+            for &b in thin[..i].iter().chain(&others) {
+                for sight in SIGHTS {
+                    let apart = distance(theme.colour(a), theme.colour(b), sight);
+                    assert!(apart > 12.0, "{theme:?} {a:?} {b:?}: {apart}");
+                }
             }
         }
     }

@@ -88,6 +88,75 @@ fn a_limit_that_lets_nothing_pass_has_no_ghost() {
 }
 
 #[test]
+fn the_models_beside_the_red_line() {
+    let link = "pattern=steady&auto-rate=2&bucket=on&mean=on&recent=on&at=40&do=40:auto=off";
+    picture("scope-models", link, DESK);
+}
+
+#[test]
+fn the_models_under_a_crosshair_on_a_phone() {
+    let scope = run("mode=leaky&auto-rate=1.2&bucket=on&mean=on&recent=on&at=60&do=20:events*12");
+    let view = Viewport { crosshair: Some(200.0), ..view(&scope, PHONE) };
+    in_both_themes("scope-models-phone", &draw(&scope, &view), PHONE);
+}
+
+/// In the unit of each, at an event and in between.
+#[test]
+fn the_crosshair_reads_the_models() {
+    let models = "pattern=steady&auto-rate=1&limit=4&bucket=on&mean=on&last=3&recent=on";
+    let scope = run(&format!("{models}&auto=off&at=30&do=10:events,12:events,13:events,14:events"));
+    let [left, right] = edges(DESK[0]);
+    let said = |ago: f64| -> Vec<String> {
+        let crosshair = Some(right - ago / 60.0 * (right - left));
+        words(&scope, &Viewport { crosshair, ..view(&scope, DESK) })[3..6].to_vec()
+    };
+    // Three gaps in four seconds, and the bucket has lost 0.4 a second.
+    let n = 1.0 + (-0.1_f64).exp() + (-0.2_f64).exp() + (-0.4_f64).exp();
+    assert_eq!(
+        said(16.0),
+        [
+            "leaky bucket 2.40 events".to_owned(),
+            "mean of 3: 7.50 per 10s, 0.750 per second".to_owned(),
+            format!("recent average's N {n:.2}"),
+        ]
+    );
+    let n = n * (-0.6_f64).exp();
+    assert_eq!(
+        said(10.0),
+        [
+            "leaky bucket 0 events".to_owned(),
+            "mean of 3: 3.00 per 10s, 0.300 per second".to_owned(),
+            format!("recent average's N {n:.2}"),
+        ]
+    );
+    // Without a limit there is no bucket, and before the first event all are zero.
+    let scope = run("limit=0&bucket=on&recent=on&auto=off&at=5");
+    let view = Viewport { crosshair: Some(500.0), ..view(&scope, DESK) };
+    assert_eq!(
+        words(&scope, &view)[3..],
+        ["recent average's N 0".to_owned(), "exactly 0 events in the last 10s".to_owned(),]
+    );
+}
+
+/// The scale has room for N; a mean without bounds may leave the picture.
+#[test]
+fn the_picture_has_room_for_what_is_bounded() {
+    let with = |more: &str| {
+        let scope = run(&format!("limit=0&auto=off&at=5{more}&do=1:events*3"));
+        10.0 * top(&scope, scope.now())
+    };
+    let without = with("");
+    assert!((without - 1.18 * 3.0).abs() < 1e-6, "{without}");
+    assert_eq!(with("&mean=on&bucket=on"), without);
+    let scope = |n| format!("limit=0&pattern=steady&auto-rate=0.1&at=300&window=1h&recent={n}");
+    let [off, on] = ["off", "on"].map(|n| {
+        let scope = run(&scope(n));
+        10.0 * top(&scope, scope.now()) / 1.18
+    });
+    assert!((off - 1.0).abs() < 1e-6 && (on - 1.582).abs() < 1e-3, "{off} and {on}");
+}
+
+#[test]
 fn a_million_events_a_second() {
     picture("scope-million", "auto-rate=1000000&decay=1s&limit=800000&window=10s&at=4", DESK);
 }

@@ -46,6 +46,30 @@ fn assert_wrong(input: &str, says: &str) {
 
 const INPUT: &str = "time,key,cost\n0,a,1\n0,a,1.5\n0.25,\"b, c\",1\n0.5,a,9\n1.000001,a,1\n";
 
+/// A limit by hour: who sends evenly by day has its habit there, and the floor at night.
+#[test]
+fn a_limit_knows_the_hour_of_its_offset() {
+    let day = |day: u32| (0..100).map(move |i| 86_400 * day + 12 * 3600 + 36 * i);
+    let night = (0..100).map(|i| 86_400 * 10 + 36 * i);
+    let input: String = (0..10).flat_map(day).chain(night).map(|at| format!("{at},a\n")).collect();
+    let rule = "adaptive x3 decay 10m increase 2d floor 12 by hour";
+    let passed = |offset: &str| {
+        let limiter = format!("{rule} offset {offset}");
+        let lines = decisions(&[&limiter], &format!("time,key\n{input}"));
+        assert_eq!(lines[0]["limiter"], json!(limiter));
+        // 100 in an hour are 16 2/3 in ten minutes; the last day at noon, and the hour from midnight.
+        let last =
+            |from: usize| lines[from..from + 100].iter().filter(|l| l["allowed"] == json!(true));
+        [last(900).count(), last(1000).count()]
+    };
+    assert_eq!(passed("+1h"), passed("-11h"));
+    // At midnight it is held to what an Exim limit of the floor lets through.
+    let midnight: String = (0..100).map(|i| format!("{},a\n", 36 * i)).collect();
+    let fixed = decisions(&["exim 12/10m"], &format!("time,key\n{midnight}"));
+    let fixed = fixed.iter().filter(|l| l["allowed"] == json!(true)).count();
+    assert_eq!((passed("+1h"), fixed), ([100, 76], 76));
+}
+
 #[test]
 fn json_lines_have_every_field() {
     let lines = decisions(&["leaky-bucket 2/1s queue 2.5", "exim 2/1s strict"], INPUT);

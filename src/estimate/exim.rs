@@ -33,7 +33,7 @@ use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 
 /// The gap between two events at the same instant, in seconds, as in Exim.
-const SHORTEST_GAP: f64 = 1e-9;
+pub(super) const SHORTEST_GAP: f64 = 1e-9;
 
 /// The least of such a gap in periods: what 1 - x can show in f64, with some room.
 const LEAST_X: f64 = 1e-15;

@@ -16,14 +16,28 @@
 //! The estimate *before* an event has had the whole gap to decay, so a steady rate r reads
 //! λ/(e^(λ/r) - 1), which is short of r by about λ/2; after the event it is as much above.
 //!
+//! # Beside Exim's rate
+//! With λ = 1/p, N is the rate of [`exim`](super::exim) with 1 for its first term, (1-e^-x)/x. The
+//! page of 2009 has this as an aside: "the first term of this formula can be approximated as 1, which
+//! is usually a slight overestimate which makes the average rate converge to a value about 0.5 above
+//! the true rate." At a steady R in p, where x = 1/R, N settles after an event at what it adds to:
+//!
+//! ```text
+//! N = 1 + N e^(-1/R)
+//! N = 1/(1 - e^(-1/R)) = R + 1/2 + 1/(12 R) - …
+//! ```
+//!
+//! which is [`settled`]: a half above where events are many, and 1 where they are rare.
+//!
 //! # The edges
 //! * **First event:** N = w.
 //! * **Time ran backwards:** d = 0, so nothing decays and nothing is minted.
 //! * **A long silence:** N decays to nothing and the next event starts again.
 //! * **More than f64 can hold:** N stays at the largest number, and decays from there.
 
-use super::decay::left;
+use super::decay::{decay, left};
 use crate::order::{larger, smaller};
+use crate::text::BadNumber;
 use crate::time::{Span, Time};
 
 /// Estimates events per second.
@@ -51,7 +65,23 @@ impl Impulse {
     }
 }
 
+/// What N settles at, just after an event of cost 1, when they come evenly, `steady` (above 0) in the
+/// time constant 1/λ: 1/(1 - e^(-1/R)).
+pub fn settled(steady: f64) -> f64 {
+    // 1 - e^-x is x times the mean of the decay over x.
+    steady / decay(steady.recip()).mean
+}
+
 impl RecentAverage {
+    /// The average that forgets as Exim's rate of this period does: by 1/e in it, so that λ = 1/p.
+    ///
+    /// # Errors
+    /// When the period is more than a span can hold.
+    pub fn over(period: Span) -> Result<Self, BadNumber> {
+        let half_life = Span::from_secs(period.secs() * core::f64::consts::LN_2)?;
+        Ok(RecentAverage { half_life })
+    }
+
     /// λ, the inverse of the time constant, per second.
     pub fn lambda(&self) -> f64 {
         core::f64::consts::LN_2 / self.half_life.secs()

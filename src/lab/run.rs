@@ -22,7 +22,7 @@ pub use settings::{Named, RunSettings};
 pub use source::{Arrival, Source};
 
 pub(crate) use escape::{VALUE, decoded, encoded};
-pub(crate) use settings::{decimal, on_off, span, switch};
+pub(crate) use settings::{decimal, on_off, span, switch, whole};
 
 use crate::text::ParseError;
 use crate::time::{Span, Time};
@@ -152,6 +152,15 @@ impl<E: Experiment> Run<E> {
             let _ = settings.set(name, &self.settings.get(name));
         }
         Link { settings, commands, at: self.now, ..Link::default() }
+    }
+
+    /// The same run, replayed from its start with what is [seen](Named::VIEW) of it now; `None` where
+    /// too much was done, or it is more work than `most` events.
+    pub fn again(&self, most: usize) -> Option<Self> {
+        let link = self.link();
+        let mut run = Self::open(&link).ok().filter(|_| link.is_replay())?;
+        run.advance(link.at, most);
+        (run.now == self.now).then_some(run)
     }
 
     /// How many events and columns come in a second of the run, in the mean.

@@ -17,14 +17,17 @@
 //! [`view::scope`](mod@crate::view::scope) draws it.
 
 pub mod instrument;
+pub mod models;
 pub mod outlook;
 pub mod settings;
 
 pub use instrument::Instrument;
+pub use models::Models;
 pub use outlook::Outlook;
 pub use settings::Settings;
 
-use crate::lab::run::{self, Run};
+use crate::lab::run::{self, Experiment, Run};
+use crate::text::ParseError;
 
 /// A link to a run of the scope.
 pub type Link = run::Link<Settings>;
@@ -32,9 +35,29 @@ pub type Link = run::Link<Settings>;
 /// A run of the scope.
 pub type Scope = Run<Instrument>;
 
+/// So many events are as much work as a glance may take.
+const GLANCE: usize = Instrument::PER_FRAME;
+
 impl Scope {
     /// What is measured.
     pub fn instrument(&self) -> &Instrument {
         self.experiment()
+    }
+
+    /// Gives a setting another value, now, as [`set`](Run::set) does. Where lines of the
+    /// [models] are shown that lack their past, the run so far is gone through once more, if
+    /// that is not too much work, so that they have it.
+    ///
+    /// # Errors
+    /// As for [`set`](Run::set).
+    pub fn show(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        self.set(name, value)?;
+        if Settings::MODELS.contains(&name)
+            && self.instrument().models().is_some_and(|models| !models.is_whole())
+            && let Some(again) = self.again(GLANCE)
+        {
+            *self = again;
+        }
+        Ok(())
     }
 }

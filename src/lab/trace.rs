@@ -9,10 +9,13 @@
 //! form, so a quiet trace is drawn exactly at any scale.
 //!
 //! The [scope](crate::lab::scope)'s instrument writes it, and the [view](crate::view) reads it.
+//! What a column holds is its own affair: see [`Fold`].
 
 mod column;
+mod fold;
 
-pub use column::{Column, Extent, Point};
+pub use column::{Column, Point};
+pub use fold::{Extent, Fold};
 
 use crate::time::Time;
 use std::collections::VecDeque;
@@ -29,34 +32,35 @@ const FINEST: u32 = 12;
 
 /// The history of a run, at most [`Trace::BYTES`] of it.
 #[derive(Clone, Debug)]
-pub struct Trace {
-    levels: [Level; LEVELS],
+pub struct Trace<C = Column> {
+    levels: [Level<C>; LEVELS],
     /// Events before the oldest column of the coarsest level count here too.
     total: u64,
 }
 
 /// One resolution: the complete columns, and the one that is still filling.
-#[derive(Clone, Debug, Default)]
-struct Level {
-    complete: VecDeque<Column>,
-    filling: Option<Column>,
+#[derive(Clone, Debug)]
+struct Level<C> {
+    complete: VecDeque<C>,
+    filling: Option<C>,
     /// Whether a column had to be dropped, so that the past does not reach back to the start.
     dropped: bool,
 }
 
-impl Default for Trace {
+impl<C: Fold> Default for Trace<C> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Trace {
+impl<C: Fold> Trace<C> {
     /// The most memory the columns of a trace take, in bytes.
-    pub const BYTES: usize = LEVELS * (COLUMNS + 1) * size_of::<Column>();
+    pub const BYTES: usize = LEVELS * (COLUMNS + 1) * size_of::<C>();
 
     /// An empty history. All of its memory is taken at once, so that it stays flat.
     pub fn new() -> Self {
-        let level = || Level { complete: VecDeque::with_capacity(COLUMNS), ..Level::default() };
+        let level =
+            || Level { complete: VecDeque::with_capacity(COLUMNS), filling: None, dropped: false };
         Trace { levels: core::array::from_fn(|_| level()), total: 0 }
     }
 
@@ -67,23 +71,23 @@ impl Trace {
 
     /// Adds what happened at one instant, not before the last one added.
     #[inline(always)]
-    pub fn push(&mut self, point: &Point) {
-        self.total += u64::from(point.allowed) + u64::from(point.refused);
+    pub fn push(&mut self, point: &C::Point) {
+        self.total += C::events(point);
         match &mut self.levels[0].filling {
-            Some(column) if slot(column.first, 0) == slot(point.at, 0) => {
+            Some(column) if slot(column.first(), 0) == slot(C::time(point), 0) => {
                 column.add(point, self.total);
             }
-            _ => self.open(Column::new(point, self.total)),
+            _ => self.open(C::new(point, self.total)),
         }
     }
 
     /// Starts a column at level 0 and carries the complete ones upwards.
     #[cold]
-    fn open(&mut self, next: Column) {
+    fn open(&mut self, next: C) {
         let mut carried = next;
         for (k, level) in self.levels.iter_mut().enumerate() {
             match &mut level.filling {
-                Some(column) if slot(column.first, k) == slot(carried.first, k) => {
+                Some(column) if slot(column.first(), k) == slot(carried.first(), k) => {
                     column.merge(&carried);
                     return;
                 }
@@ -107,24 +111,54 @@ impl Trace {
     ///
     /// The finest level whose columns are not much smaller is used, or a coarser one when that
     /// does not reach back to `from`.
-    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Vec<&Column> {
+    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Vec<&C> {
         let level = self.level(from, seconds);
         let complete = &self.levels[level].complete;
         let start = complete.partition_point(|c| c.last() < from).saturating_sub(1);
         // What has not reached this level yet is filling at the levels below it, newest last.
         let filling = self.levels[..=level].iter().rev().filter_map(|l| l.filling.as_ref());
         let mut columns = Vec::with_capacity(complete.len() - start + level + 1);
-        columns.extend(complete.range(start..).take_while(|c| c.first <= to));
-        columns.extend(filling.filter(|c| c.first <= to));
+        columns.extend(complete.range(start..).take_while(|c| c.first() <= to));
+        columns.extend(filling.filter(|c| c.first() <= to));
         columns
     }
 
     /// The last column that began at or before `at`, as finely as it is remembered.
-    pub fn column_at(&self, at: Time) -> Option<&Column> {
+    pub fn column_at(&self, at: Time) -> Option<&C> {
         let level = self.level(at, 0.0);
         self.last_before(level, at)
     }
 
+    /// The instant from which everything is remembered, at the coarsest level.
+    pub fn oldest(&self) -> Option<Time> {
+        let coarsest = &self.levels[LEVELS - 1];
+        let all = self.levels.iter().rev().flat_map(|l| l.complete.front().or(l.filling.as_ref()));
+        coarsest.complete.front().or_else(|| all.min_by_key(|c| c.first())).map(|c| c.first())
+    }
+
+    fn last_before(&self, level: usize, at: Time) -> Option<&C> {
+        let filling = self.levels[..=level].iter().filter_map(|l| l.filling.as_ref());
+        let complete = &self.levels[level].complete;
+        let older = complete.partition_point(|c| c.first() <= at).checked_sub(1);
+        filling
+            .filter(|c| c.first() <= at)
+            .max_by_key(|c| c.first())
+            .or(older.map(|i| &complete[i]))
+    }
+
+    /// The coarsest level with columns of at most `seconds`, or coarser to reach back to `from`.
+    fn level(&self, from: Time, seconds: f64) -> usize {
+        let fits = |k: usize| (1_u64 << (FINEST as usize + k)) as f64 / 1e6 <= seconds;
+        let wanted = (1..LEVELS).rev().find(|&k| fits(k)).unwrap_or(0);
+        let reaches = |k: &usize| {
+            let level = &self.levels[*k];
+            !level.dropped || level.complete.front().is_some_and(|c| c.first() <= from)
+        };
+        (wanted..LEVELS - 1).find(reaches).unwrap_or(LEVELS - 1)
+    }
+}
+
+impl Trace {
     /// How many events had arrived by `at`. Exact where `at` is not inside a column of several
     /// events; there, the events of the column count from its last one on.
     pub fn total_at(&self, at: Time) -> Option<u64> {
@@ -135,31 +169,6 @@ impl Trace {
             None if self.levels[level].dropped => None,
             None => Some(0),
         }
-    }
-
-    /// The instant from which everything is remembered, at the coarsest level.
-    pub fn oldest(&self) -> Option<Time> {
-        let coarsest = &self.levels[LEVELS - 1];
-        let all = self.levels.iter().rev().flat_map(|l| l.complete.front().or(l.filling.as_ref()));
-        coarsest.complete.front().or_else(|| all.min_by_key(|c| c.first)).map(|c| c.first)
-    }
-
-    fn last_before(&self, level: usize, at: Time) -> Option<&Column> {
-        let filling = self.levels[..=level].iter().filter_map(|l| l.filling.as_ref());
-        let complete = &self.levels[level].complete;
-        let older = complete.partition_point(|c| c.first <= at).checked_sub(1);
-        filling.filter(|c| c.first <= at).max_by_key(|c| c.first).or(older.map(|i| &complete[i]))
-    }
-
-    /// The coarsest level with columns of at most `seconds`, or coarser to reach back to `from`.
-    fn level(&self, from: Time, seconds: f64) -> usize {
-        let fits = |k: usize| (1_u64 << (FINEST as usize + k)) as f64 / 1e6 <= seconds;
-        let wanted = (1..LEVELS).rev().find(|&k| fits(k)).unwrap_or(0);
-        let reaches = |k: &usize| {
-            let level = &self.levels[*k];
-            !level.dropped || level.complete.front().is_some_and(|c| c.first <= from)
-        };
-        (wanted..LEVELS - 1).find(reaches).unwrap_or(LEVELS - 1)
     }
 }
 

@@ -11,12 +11,27 @@
 //! by the wait: a sender a little above the rate has the queue always full, and every event of it
 //! waits `queue / rate`.
 //!
+//! # Its level measures nothing
+//! The page "ratelimit demo" by Tony Finch sets it aside as a model of a rate: "The computed value
+//! tends to zero or a maximum if the input rate is less than or greater than the maximum." With even
+//! events, R in the period of a rate of m, the queue gains 1 with each and loses m/R in between. Where
+//! R <= m each event finds it empty. Where R > m the n-th finds (n-1)(1 - m/R), and fits in a queue of
+//! Q while that is at most Q - 1: as many as
+//!
+//! ```text
+//! 1 + ⌊(Q - 1) R/(R - m)⌋
+//! ```
+//!
+//! pass before the first refusal, which is [`passing`](LeakyBucket::passing); then the queue is full,
+//! whether R is a little more than m or far more.
+//!
 //! The level is the queue with the event in it, the one that is on its way out included; the
 //! limit is the size of the queue. Waits are in whole microseconds, rounded up.
 
 use super::Limiter;
 use super::bucket::{Bucket, Parts};
 use super::kept::{Algorithm, Content, Keep, Shape};
+use crate::order::larger;
 use crate::outcome::{Decision, Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -50,6 +65,28 @@ impl LeakyBucket {
     /// How many events the queue holds.
     pub fn queue(&self) -> f64 {
         self.0.size
+    }
+
+    /// The queue at `now`, in events.
+    pub fn level(&self, state: &State, now: Time) -> f64 {
+        self.peek(state, now, 0.0).level
+    }
+
+    /// A queue of `level`, `elapsed` seconds (at least 0) later, when nothing has arrived since and
+    /// events come out at `rate`.
+    pub fn level_after(level: f64, rate: Rate, elapsed: f64) -> f64 {
+        larger(0.0, level - rate.per_second() * elapsed)
+    }
+
+    /// How many even events, `steady` (above 0) in the period of the rate, pass from an empty queue
+    /// before the first is refused: a whole number, 0 where none fits, infinite where none is refused.
+    pub fn passing(&self, steady: f64) -> f64 {
+        let (out, room) = (self.rate().count(), self.queue() - 1.0);
+        match room {
+            ..0.0 => 0.0,
+            _ if steady <= out => f64::INFINITY,
+            _ => 1.0 + libm::floor(room * (steady / (steady - out))),
+        }
     }
 
     fn queued(&self, state: &State, now: Time) -> i128 {

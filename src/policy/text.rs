@@ -91,8 +91,18 @@ fn known(defaults: &Defaults) -> String {
 
 /// The limits of a text, each with the byte at which it begins. They are joined by `&`, or by `+`,
 /// which links have in place of it. Within the word after `per` a `+` joins fields, unless a
-/// limiter follows, whose name no field can have: links of old have `per user+gcra`.
+/// limiter follows, whose name no field can have: links of old have `per user+gcra`. And the `+` of
+/// `offset +1h` is a sign.
 pub(crate) fn limit_texts(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_sign = |at: usize| {
+        let (before, after) = (&text[..at], &text[at + 1..]);
+        let mut words = before.split_whitespace().rev();
+        let offset = words.next() == Some("offset") && words.next() != Some("per");
+        let span = after.split(|c: char| c.is_whitespace() || matches!(c, '&' | '+')).next();
+        let span =
+            span.is_some_and(|s| s.starts_with(|c: char| c.is_ascii_digit()) && !s.contains('/'));
+        offset && span && before.ends_with(char::is_whitespace)
+    };
     let in_key = |at: usize| {
         let (before, after) = (&text[..at], text[at + 1..].trim_start());
         let mut words = before.rsplit(char::is_whitespace);
@@ -101,7 +111,8 @@ pub(crate) fn limit_texts(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let next = after.split(|c: char| c.is_whitespace() || matches!(c, '&' | '+')).next();
         key && !next.is_some_and(|next| next.contains('/') || is_limiter(next))
     };
-    let joint = move |&(at, c): &(usize, char)| c == '&' || (c == '+' && !in_key(at));
+    let joint =
+        move |&(at, c): &(usize, char)| c == '&' || (c == '+' && !in_key(at) && !is_sign(at));
     let ends = text.char_indices().filter(joint).map(|(at, _)| at).chain([text.len()]);
     ends.scan(0, |from, end| {
         let part = (*from, &text[*from..end]);

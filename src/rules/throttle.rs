@@ -11,6 +11,11 @@
 //! "softly" is said of what a hard rule would have refused, and when an elastic rule is no longer
 //! stretched, its senders are at their limit and not in debt.
 //!
+//! A limit that is learned can only be hard, flat or by hour: its multiple is the share by which a sender
+//! may exceed its habit, and a stretched one would learn from what it lets pass, so that its habit, and
+//! with it the limit, would grow away from the own one's by more than any share. A server's limiter is
+//! hard as well: it is as that server has it.
+//!
 //! While a rule is stretched, the stretched limiter alone decides, so that its bound holds. In all it
 //! lets more pass; but an event that passed softly may take the place of one that comes a moment
 //! later, which a hard rule would have let pass.

@@ -10,10 +10,12 @@ mod events;
 mod ghost;
 mod layout;
 mod lines;
+mod models;
 mod outlook;
 mod tags;
 
 pub use crosshair::words;
+pub use models::{at as shown_models, models};
 pub use outlook::outlook;
 
 use crate::lab::run::{RunSettings, pace::Gap};
@@ -65,13 +67,13 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
         ghost::draw(&mut marks, &layout, scope);
     }
     events::draw(&mut marks, &layout, &columns);
-    tags::draw(&mut marks, &layout, tags);
+    tags::draw(&mut marks, &layout, &tags);
     crosshair::draw(&mut marks, &layout, scope, view);
     marks
 }
 
 /// The events per second that the upper edge should have: all of the red line that is on the
-/// screen, the exact count if it is drawn, and the limit, with some air above.
+/// screen, the exact count and thin lines if they are drawn, and the limit, with some air above.
 pub fn top(scope: &Scope, right: Time) -> f64 {
     let Settings { exact, run: RunSettings { window, .. }, .. } = *scope.settings();
     let instrument = scope.instrument();
@@ -84,6 +86,13 @@ pub fn top(scope: &Scope, right: Time) -> f64 {
         seen = seen.max(if entering { column.end.rate_at(from) } else { column.rate.high });
     }
     let seen = if exact { seen.max(busiest(scope, from, right)) } else { seen };
+    let seen = match instrument.models() {
+        Some(models) => {
+            let step = window.secs() / COLUMNS;
+            seen.max(models::top(models, scope.settings(), [from, right], step))
+        }
+        None => seen,
+    };
     let limit = instrument.limiter().limit.count();
     // Without events and limit there is still one event per interval to show.
     1.18 * seen.max(limit * per_second).max(per_second)

@@ -7,6 +7,7 @@ use super::view;
 use super::viewer::Seen;
 use crate::estimate::decay::decay;
 use crate::lab::run::RunSettings;
+use crate::lab::scope::models::Model;
 use crate::lab::scope::outlook::Fate;
 use crate::lab::scope::{Scope, Settings};
 use crate::outcome::Retry;
@@ -58,6 +59,10 @@ impl view::View for View {
         &mut self.scope
     }
 
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        self.scope.show(name, value)
+    }
+
     fn oldest(&self) -> Time {
         self.scope.instrument().trace().oldest().unwrap_or(self.scope.now())
     }
@@ -97,6 +102,7 @@ impl view::View for View {
         self.last_event(texts);
         self.this_moment(texts);
         self.outlook(texts);
+        self.models(texts);
     }
 
     fn summary(&self, seen: &Seen) -> String {
@@ -188,6 +194,36 @@ impl View {
             ("m-slope", (rate - smoothed) / increase),
         ] {
             texts.say(id, axis::readout(value));
+        }
+    }
+
+    /// The thin lines: their values while they are drawn, and what each makes of even events.
+    fn models(&self, texts: &mut Texts) {
+        let settings = self.scope.settings();
+        for (id, said) in ["bucket", "mean", "recent"].into_iter().zip(scope::models(settings)) {
+            texts.say(format!("{id}-even"), said);
+        }
+        texts.say("mean-of", settings.last.to_string());
+        let period = settings.decay.secs();
+        let shown = scope::shown_models(&self.scope, self.scope.now());
+        for (id, small, model) in [
+            ("bucket-now", "bucket-full", Model::Bucket),
+            ("mean-now", "mean-second", Model::Mean),
+            ("recent-now", "recent-second", Model::Recent),
+        ] {
+            let Some((_, value)) = shown.iter().find(|(shown, _)| *shown == model) else {
+                // An empty readout is not seen.
+                texts.say(id, "");
+                continue;
+            };
+            texts.show(id, axis::readout(value * period), value * period);
+            texts.say(
+                small,
+                match model {
+                    Model::Bucket => format!("of {}", settings.limit),
+                    _ => axis::readout(*value) + "/s",
+                },
+            );
         }
     }
 

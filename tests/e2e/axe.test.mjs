@@ -11,7 +11,7 @@ pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, op
   const headings = await page.$$eval('h1, h2, h3', (all) =>
     all.filter((h) => h.checkVisibility()).map((h) => `${h.tagName} ${h.textContent}`));
   assert.deepEqual(headings, [
-    'H1 Ratescope', 'H2 Try it', 'H2 What the two lines are', "H3 Red: Exim's rate",
+    'H1 Ratescope', 'H2 Try it', 'H2 What the lines and the limit say', "H3 Red: Exim's rate",
     'H3 Blue: the smoothed rate', 'H3 The limit: what it lets through', 'H3 The limit: when it is free again',
     'H3 Keys, on the graph',
   ]);

@@ -17,8 +17,8 @@ const order = [
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
   'pause', 'step', 'reset', 'speed', 'window', 'script',
   'A burst at the window’s edge', 'The relentless abuser', 'The repentant abuser', 'Steady, just under the limit',
-  'Many small bursts', 'Slow start, then spam at night',
-  'Ten days, and spam in the last night', 'Expensive requests', 'Two users behind one address',
+  'Many small bursts', 'Slow start, then spam',
+  'Ten days: a slow start, then spam at night', 'Expensive requests', 'Two users behind one address',
 ];
 
 pageTest('without a mouse', async ({ page, open, test }) => {

@@ -11,10 +11,10 @@ const claims = {
   'The repentant abuser': { sent: 401, lanes: { 'earrrl 1/1s half-life 20s': [90, 311] } },
   'Steady, just under the limit': { sent: 113, lanes: { 'sliding-counter': [108, 5], 'sliding-log': [113, 0] } },
   'Many small bursts': { sent: 150, lanes: { 'sliding-log': [140, 10], 'exim strict': [133, 17] } },
-  'Slow start, then spam at night': {
+  'Slow start, then spam': {
     sent: 285 + 299, lanes: { 'adaptive x3 decay 10s increase 2m floor 5 strict': [285 + 16, 299 - 16] },
   },
-  'Ten days, and spam in the last night': {
+  'Ten days: a slow start, then spam at night': {
     sent: 1713 + 98,
     lanes: {
       'adaptive x4 decay 2s increase 3m floor 6 by hour day 1m': [1811 - 46, 46],
@@ -33,7 +33,7 @@ pageTest('the scenarios', tall, async ({ page, open, test }) => {
   assert.deepEqual(listed, Object.keys(claims));
   for (const [name, claim] of Object.entries(claims)) {
     await test(name, async () => {
-      const link = page.getByRole('link', { name });
+      const link = page.getByRole('link', { name, exact: true });
       await link.click();
       await page.clock.runFor(50);
       const hash = await link.evaluate(({ hash }) => decodeURIComponent(hash));

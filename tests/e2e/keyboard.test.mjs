@@ -10,7 +10,7 @@ const order = [
   'Shorter increase interval', 'increase', 'Longer increase interval', 'exact',
   'Lower limit', 'limit', 'Higher limit', 'mode', 'ghost',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
-  'pause', 'step', 'reset', 'speed', 'window',
+  'pause', 'step', 'reset', 'speed', 'window', 'bucket', 'mean', 'last', 'recent',
   'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky',
   'Exim specification',
 ];

@@ -92,6 +92,36 @@ fn hours_do_not_climb_on_each_other() {
     }
 }
 
+/// The bound in the closed forms, by a rule whose numbers stand here once more: in an hour a day, the
+/// floor is left behind after q ln(k/(k-1)), and then the limit doubles each q ln 2/(k-1).
+#[test]
+fn the_bound_to_the_digit() {
+    let limit = by_hour(RULE);
+    let near =
+        |found: f64, told: f64| assert!((found / told - 1.0).abs() < 1e-12, "{found}: {told}");
+    let highest = |nights: f64| {
+        // The whole nights, and of the last hour what is left.
+        let (whole, rest) = (nights.floor(), nights.fract());
+        let after = Span::from_secs(86_400.0 * whole + 3600.0 * rest).unwrap();
+        limit.highest_after(0.0, after)
+    };
+    let (k, floor, q) = (3.0, 10.0, 7.0_f64);
+    let freed = q * (k / (k - 1.0_f64)).ln();
+    assert!(freed > 2.8 && freed < 3.0);
+    for nights in [0.25, 1.0, 2.0, 2.8] {
+        near(highest(nights), floor * (1.0 - (-nights / q).exp()));
+        assert!(k * highest(nights) < floor);
+    }
+    for nights in [2.9, 3.0, 10.5, 30.0] {
+        near(k * highest(nights), floor * ((k - 1.0) * (nights - freed) / q).exp());
+    }
+    near(limit.doubling_time().secs(), 86_400.0 * q * 2.0_f64.ln() / (k - 1.0));
+    near(highest(20.0 + q * 2.0_f64.ln() / (k - 1.0)), 2.0 * highest(20.0));
+    // The most in a night of eight hours: M + (M + 1/2) s.
+    let most = limit.max_admitted_from(0.0, Span::hours(8), 1.0);
+    assert!((most - (10.0 + 10.5 * 48.0)).abs() < 1e-6, "{most}");
+}
+
 /// The first night, of a newcomer and of one that had a busy day: the floor, and what Exim's limit
 /// of the floor would let through.
 #[test]
@@ -255,6 +285,29 @@ proptest! {
                 prop_assert!(habit <= most * (1.0 + 1e-12), "{habit} of {most} at {hour}");
             }
         }
+    }
+}
+
+proptest! {
+    /// When an hour is over, its habit is kept in fewer digits, and never as more than it was.
+    #[test]
+    fn no_habit_grows_when_its_hour_is_over(
+        gaps in prop::collection::vec(magnitude(-3.0, 1.0), 1..40),
+        floor in magnitude(0.0, 3.0),
+    ) {
+        let limit = by_hour(&format!("adaptive x3 decay 1m increase 2d floor {floor} by hour"));
+        let (mut state, mut now) = (limit.initial(), Time::ZERO);
+        for gap in gaps {
+            now = now.after(Span::from_secs(gap * 60.0).unwrap());
+            let _ = limit.check(&mut state, now, 1.0);
+        }
+        let end = hours((now.as_secs() / 3600.0).floor() + 1.0);
+        let hour = limit.day().hour_of(now);
+        let before = habit(&limit, &state, end.before(Span::micros(1)), hour);
+        let after = habit(&limit, &state, end, hour);
+        // In the last microsecond it changes by less than it loses.
+        prop_assert!(after <= before * (1.0 + 1e-10), "{after}, and was {before}");
+        prop_assert!(after >= before * (1.0 - 3e-7), "{after}, and was {before}");
     }
 }
 

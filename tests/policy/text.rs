@@ -71,6 +71,23 @@ fn words_left_out() {
         ("1/1s per user+gcra 3/1s", "fixed-window 1/1s per user & gcra 3/1s burst 3 per all"),
         ("1/1s per a+b+3/1s per c", "fixed-window 1/1s per a+b & fixed-window 3/1s per c"),
         ("1/1s per user+ 3/1s", "fixed-window 1/1s per user & fixed-window 3/1s per all"),
+        // A sign, and what looks like one.
+        (
+            "adaptive x3 decay 1m floor 5 by hour offset +1h30m per user+ip + 3/1s",
+            "adaptive x3 decay 1m increase 1w floor 5 by hour offset +1h30m leaky per user+ip & \
+             fixed-window 3/1s per all",
+        ),
+        (
+            "3/1s+adaptive x3 decay 1m floor 5 by hour offset +1h",
+            "fixed-window 3/1s per all & \
+             adaptive x3 decay 1m increase 1w floor 5 by hour offset +1h leaky per all",
+        ),
+        (
+            "adaptive x3 decay 1m floor 5 by hour offset -1h+3/1s",
+            "adaptive x3 decay 1m increase 1w floor 5 by hour offset -1h leaky per all & \
+             fixed-window 3/1s per all",
+        ),
+        ("1/1s per offset +3/1s", "fixed-window 1/1s per offset & fixed-window 3/1s per all"),
         // A field may be called nearly anything.
         ("1/1s per per", "fixed-window 1/1s per per"),
         (
@@ -79,6 +96,7 @@ fn words_left_out() {
         ),
     ] {
         assert_eq!(policy(read).to_string(), written, "{read}");
+        assert_eq!(policy(written).to_string(), written);
     }
 }
 

@@ -47,11 +47,20 @@ fn a_rule_is_kept_as_it_is_written() {
             "adaptive x3 decay 1m floor 5",
             "adaptive x3 decay 1m increase 1h floor 5 leaky per address",
         ),
+        (
+            "adaptive x3 decay 1m floor 5 by hour offset +1h per user+gcra",
+            "adaptive x3 decay 1m floor 5 by hour offset +1h per user & gcra",
+            "adaptive x3 decay 1m increase 1w floor 5 by hour offset +1h leaky per user & \
+             gcra 10/10s burst 10 per address",
+        ),
     ] {
         let rule: Rule = text.parse().unwrap();
         assert_eq!(rule.to_string(), tidy);
         assert_eq!(rule.to_string().parse::<Rule>().unwrap(), rule);
-        assert_eq!(replay(&[("lanes", text)]).lanes()[0].policy().to_string(), limits);
+        let replay = replay(&[("lanes", text)]);
+        assert_eq!(replay.lanes()[0].policy().to_string(), limits);
+        let link: Link = replay.link().to_string().parse().unwrap();
+        assert_eq!(link.settings, *replay.settings(), "{text}");
     }
 }
 

@@ -74,4 +74,5 @@ fn rules_in_words() {
     words("replaces");
     words("shadow");
     words("blocked");
+    words("by_hour");
 }

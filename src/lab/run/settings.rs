@@ -151,6 +151,13 @@ pub(crate) fn decimal(text: &str, range: RangeInclusive<f64>) -> Result<f64, Par
     }
 }
 
+pub(crate) fn whole(text: &str, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+    match text.parse() {
+        Ok(value) => within(text, value, &range),
+        Err(_) => Err(ParseError::whole(text, format!("not a whole number; {}", choose(&range)))),
+    }
+}
+
 fn within<T>(text: &str, value: T, range: &RangeInclusive<T>) -> Result<T, ParseError>
 where
     T: PartialOrd + fmt::Display,

@@ -1,6 +1,6 @@
 //! The measuring instrument: a limiter under test, both lines, and what they have shown.
 
-use super::Settings;
+use super::{Models, Settings};
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::lab::run::{Arrival, Experiment};
@@ -28,6 +28,7 @@ pub struct Instrument {
     refused: u64,
     last: Option<LastEvent>,
     trace: Trace,
+    models: Option<Box<Models>>,
 }
 
 /// What one event did, for the formulas beside the graph. Rates are per decay interval of then.
@@ -63,6 +64,7 @@ impl Experiment for Instrument {
             refused: 0,
             last: None,
             trace: Trace::new(),
+            models: models(settings, true)?,
         })
     }
 
@@ -76,11 +78,12 @@ impl Experiment for Instrument {
         let outcome = self.limiter.check(&mut state, at, cost);
         self.state = (state != initial).then_some(state);
         // A refused event that is not stored leaves both lines where they were.
-        let rate = if self.state == before {
-            self.rate_at(at)
-        } else {
+        let counted = self.state != before;
+        let rate = if counted {
             (self.smoothed, self.since) = (smoothed, at);
             outcome.level
+        } else {
+            self.rate_at(at)
         };
         let refused = !outcome.is_allowed();
         self.allowed += u64::from(!refused);
@@ -90,6 +93,9 @@ impl Experiment for Instrument {
         let limiter = self.limiter;
         self.last = Some(LastEvent { at, limiter, gap, before, outcome });
         self.record(at, rate, smoothed, u32::from(!refused), u32::from(refused));
+        if let Some(models) = &mut self.models {
+            models.event(at, counted);
+        }
     }
 
     /// Events per second stay what they are, and the limit is as many events in whatever the decay
@@ -118,8 +124,17 @@ impl Experiment for Instrument {
         if changed && self.state.is_some() {
             self.record(now, self.rate_at(now), self.smoothed, 0, 0);
         }
+        match &mut self.models {
+            Some(models) if settings.shows_models() => models.follow(now, settings)?,
+            here => *here = models(settings, self.trace.total() == 0)?,
+        }
         Ok(())
     }
+}
+
+/// The models, if a line of theirs is drawn.
+fn models(settings: &Settings, whole: bool) -> Result<Option<Box<Models>>, ParseError> {
+    settings.shows_models().then(|| Models::new(settings, whole).map(Box::new)).transpose()
 }
 
 impl Instrument {
@@ -178,6 +193,11 @@ impl Instrument {
     /// The history.
     pub fn trace(&self) -> &Trace {
         &self.trace
+    }
+
+    /// What else measures, while it is drawn.
+    pub fn models(&self) -> Option<&Models> {
+        self.models.as_deref()
     }
 
     fn estimator(&self) -> Estimator {

@@ -1,8 +1,9 @@
 //! What can be set on the scope, by the names that its controls and links use.
 
 use super::Outlook;
-use crate::lab::run::{Named, RunSettings, decimal, on_off, span, switch};
+use crate::lab::run::{Named, RunSettings, decimal, on_off, span, switch, whole};
 use crate::limit::exim::{Exim, Mode};
+use crate::limit::leaky_bucket::LeakyBucket;
 use crate::rate::Rate;
 use crate::text::ParseError;
 use crate::time::Span;
@@ -22,6 +23,14 @@ pub struct Settings {
     pub exact: bool,
     /// Whether a burst that the limit lets through is drawn as well.
     pub ghost: bool,
+    /// Whether the level of a leaky bucket is drawn as well.
+    pub bucket: bool,
+    /// Whether the mean of the last events is drawn as well.
+    pub mean: bool,
+    /// Of how many events that is the mean, from 1 to 1000.
+    pub last: u32,
+    /// Whether N of the recent average is drawn as well.
+    pub recent: bool,
     /// What every run has.
     pub run: RunSettings,
 }
@@ -35,6 +44,10 @@ impl Default for Settings {
             mode: Mode::Strict,
             exact: false,
             ghost: false,
+            bucket: false,
+            mean: false,
+            last: 10,
+            recent: false,
             run: RunSettings::default(),
         }
     }
@@ -54,8 +67,13 @@ impl Named for Settings {
         "window",
         "exact",
         "ghost",
+        "bucket",
+        "mean",
+        "last",
+        "recent",
     ];
-    const VIEW: &'static [&'static str] = &["speed", "window", "exact", "ghost"];
+    const VIEW: &'static [&'static str] =
+        &["speed", "window", "exact", "ghost", "bucket", "mean", "last", "recent"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed"];
     const JUDGING: &'static [&'static str] = &["limit", "mode"];
     const MOST_AUTO_RATE: f64 = 1e6;
@@ -77,6 +95,10 @@ impl Named for Settings {
             }
             "exact" => self.exact = switch(value)?,
             "ghost" => self.ghost = switch(value)?,
+            "bucket" => self.bucket = switch(value)?,
+            "mean" => self.mean = switch(value)?,
+            "last" => self.last = whole(value, 1..=1000)?,
+            "recent" => self.recent = switch(value)?,
             _ => self.run.set::<Self>(name, value)?,
         }
         Ok(())
@@ -90,6 +112,10 @@ impl Named for Settings {
             "mode" => self.mode.to_string(),
             "exact" => on_off(self.exact),
             "ghost" => on_off(self.ghost),
+            "bucket" => on_off(self.bucket),
+            "mean" => on_off(self.mean),
+            "last" => self.last.to_string(),
+            "recent" => on_off(self.recent),
             _ => self.run.get(name),
         }
     }
@@ -100,12 +126,27 @@ impl Named for Settings {
 }
 
 impl Settings {
+    /// The settings of the [models](super::models).
+    pub const MODELS: [&'static str; 4] = ["bucket", "mean", "last", "recent"];
+
     /// The limiter that the settings describe.
     ///
     /// # Errors
     /// When a field was given a value that [`set`](Self::set) would have refused.
     pub fn limiter(&self) -> Result<Exim, ParseError> {
         Ok(Exim { limit: Rate::new(self.limit, self.decay)?, mode: self.mode })
+    }
+
+    /// Whether a line of the [models](super::models) is drawn.
+    pub fn shows_models(&self) -> bool {
+        self.bucket || self.mean || self.recent
+    }
+
+    /// The leaky bucket beside the limiter, which drains at the limit and holds as much; `None` where
+    /// the limit is so low that there is none.
+    pub fn leaky_bucket(&self) -> Option<LeakyBucket> {
+        let rate = Rate::new(self.limit, self.decay).ok()?;
+        LeakyBucket::new(rate, self.limit).ok()
     }
 
     /// What the limit lets through, at once and at the rate of the automatic events, whether they

@@ -1,8 +1,8 @@
 //! One column of the history: everything that happened in a short while.
 
+use super::{Extent, Fold};
 use crate::estimate::exim::{Exim, Measured};
 use crate::estimate::smoothed::Smoothed;
-use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 
 /// What an instrument shows at one instant, just after what happened there.
@@ -55,23 +55,6 @@ impl Point {
     }
 }
 
-/// The lowest and the highest value of a line.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent {
-    /// The lowest.
-    pub low: f64,
-    /// The highest.
-    pub high: f64,
-}
-
-impl Extent {
-    #[inline(always)]
-    fn include(&mut self, value: f64) {
-        self.low = smaller(self.low, value);
-        self.high = larger(self.high, value);
-    }
-}
-
 /// A run of points that fell into one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
@@ -88,16 +71,6 @@ pub struct Column {
 }
 
 impl Column {
-    pub(super) fn new(point: &Point, total: u64) -> Self {
-        Column {
-            first: point.at,
-            end: *point,
-            rate: Extent { low: point.rate, high: point.rate },
-            smoothed: Extent { low: point.smoothed, high: point.smoothed },
-            total,
-        }
-    }
-
     /// When the last of them happened.
     pub fn last(&self) -> Time {
         self.end.at
@@ -105,29 +78,11 @@ impl Column {
 
     /// Events in this column.
     pub fn events(&self) -> u64 {
-        u64::from(self.end.allowed) + u64::from(self.end.refused)
+        Self::events_of(&self.end)
     }
 
-    /// Adds a point of the finest level. Columns there are so short against any interval one can
-    /// set that what the lines do between two of its points would not show.
-    #[inline(always)]
-    pub(super) fn add(&mut self, point: &Point, total: u64) {
-        self.rate.include(point.rate);
-        self.smoothed.include(point.smoothed);
-        self.extend(point, total);
-    }
-
-    /// Appends a later column.
-    pub(super) fn merge(&mut self, later: &Column) {
-        let dip = self.end.rate_at(later.first);
-        let peak = self.end.smoothed_peak(later.first);
-        for value in [dip, later.rate.low, later.rate.high] {
-            self.rate.include(value);
-        }
-        for value in [peak, later.smoothed.low, later.smoothed.high] {
-            self.smoothed.include(value);
-        }
-        self.extend(&later.end, later.total);
+    fn events_of(point: &Point) -> u64 {
+        u64::from(point.allowed) + u64::from(point.refused)
     }
 
     #[inline(always)]
@@ -136,5 +91,55 @@ impl Column {
         let refused = self.end.refused.saturating_add(end.refused);
         self.end = Point { allowed, refused, ..*end };
         self.total = total;
+    }
+}
+
+impl Fold for Column {
+    type Point = Point;
+
+    #[inline(always)]
+    fn time(point: &Point) -> Time {
+        point.at
+    }
+
+    #[inline(always)]
+    fn events(point: &Point) -> u64 {
+        Self::events_of(point)
+    }
+
+    fn new(point: &Point, total: u64) -> Self {
+        Column {
+            first: point.at,
+            end: *point,
+            rate: Extent::of(point.rate),
+            smoothed: Extent::of(point.smoothed),
+            total,
+        }
+    }
+
+    #[inline(always)]
+    fn first(&self) -> Time {
+        self.first
+    }
+
+    fn last(&self) -> Time {
+        self.end.at
+    }
+
+    #[inline(always)]
+    fn add(&mut self, point: &Point, total: u64) {
+        self.rate.include(point.rate);
+        self.smoothed.include(point.smoothed);
+        self.extend(point, total);
+    }
+
+    fn merge(&mut self, later: &Column) {
+        let dip = self.end.rate_at(later.first);
+        let peak = self.end.smoothed_peak(later.first);
+        self.rate.include(dip);
+        self.rate.cover(later.rate);
+        self.smoothed.include(peak);
+        self.smoothed.cover(later.smoothed);
+        self.extend(&later.end, later.total);
     }
 }

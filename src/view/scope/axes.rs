@@ -11,7 +11,7 @@ use crate::view::label::{SIZE, TAG, label};
 /// The distance that two horizontal grid lines should have, in CSS pixels.
 const ROW: f64 = 56.0;
 
-pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport, tags: &[Tag; 2]) {
+pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport, tags: &[Tag]) {
     layout.time.gaps(marks, layout.plot, view.gaps, true);
     times(marks, layout, view);
     rates(marks, layout, tags);
@@ -19,7 +19,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport, tags
 }
 
 /// Both vertical scales; the grid belongs to the left one.
-fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag; 2]) {
+fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     let plot = layout.plot;
     let rows = (plot.height / ROW).max(2.0) as usize;
     let (per_decay, per_second) = (layout.per_decay(layout.top()), layout.top());
@@ -31,12 +31,12 @@ fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag; 2]) {
     let pairs = ticks.iter().map(line).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let limit = if layout.has_limit() { layout.limit_y() } else { f64::NEG_INFINITY };
-    numbers(marks, layout, &ticks, per_decay, (plot.x - 8.0, Anchor::End), [limit; 2]);
+    numbers(marks, layout, &ticks, per_decay, (plot.x - 8.0, Anchor::End), &[limit]);
     // The two zeros are one, and on the right there is a lane's name beside it.
     let ticks = axis::ticks(0.0, per_second, rows);
     let ticks = ticks.get(1..).unwrap_or_default();
-    let covered = [tags[0].0, tags[1].0];
-    numbers(marks, layout, ticks, per_second, (plot.right() + 8.0, Anchor::Start), covered);
+    let covered: Vec<f64> = tags.iter().map(|tag| tag.0).collect();
+    numbers(marks, layout, ticks, per_second, (plot.right() + 8.0, Anchor::Start), &covered);
     let interval = Span::from_secs(layout.per_decay(1.0)).unwrap_or_default();
     let left = format!("events per {interval}");
     marks.push(label(8.0, 15.0, &left, Anchor::Start, Baseline::Middle));
@@ -57,7 +57,7 @@ fn numbers(
     ticks: &[Tick],
     top: f64,
     (x, anchor): (f64, Anchor),
-    tags: [f64; 2],
+    tags: &[f64],
 ) {
     let room = if layout.narrow { 1e4 } else { 1e6 };
     for tick in ticks {

@@ -1,8 +1,9 @@
 //! What was measured and decided at the instant under the crosshair.
 
 use super::layout::Layout;
-use super::{Viewport, lines};
+use super::{Viewport, lines, models};
 use crate::lab::scope::Scope;
+use crate::lab::scope::models::Model;
 use crate::lab::trace::Column;
 use crate::limit::Limiter;
 use crate::limit::exim::{Exim, Mode};
@@ -26,19 +27,15 @@ pub fn words(scope: &Scope, view: &Viewport) -> Vec<String> {
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: &Viewport) {
     let plot = layout.plot;
     let Some(x) = view.crosshair.filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
-    let ((rate, smoothed), words) = describe(scope, layout, x);
+    let (values, words) = describe(scope, layout, x);
     marks.push(Mark::Line {
         from: Point::new(x, plot.y),
         to: Point::new(x, plot.bottom()),
         stroke: Stroke::solid(Ink::Crosshair, 1.0),
     });
-    for (value, ink) in [(rate, Ink::Rate), (smoothed, Ink::Smoothed)] {
-        let (x, y) = (x - 3.5, layout.y(value) - 3.5);
-        let rect = Rect { x, y, width: 7.0, height: 7.0 };
-        // A disc on the red line and a square on the blue one.
-        let radius = if ink == Ink::Rate { 3.5 } else { 0.0 };
-        marks.push(Mark::Rounded { rect, radius, fill: Fill::new(ink, 1.0) });
-    }
+    // What is above the picture has no mark.
+    let points = values.iter().map(|&(value, ink)| (Point::new(x, layout.y(value)), ink));
+    points.filter(|(at, _)| at.y >= plot.y).for_each(|(at, ink)| mark(marks, at, ink));
     let longest = words.iter().map(|line| width(line, SIZE)).fold(0.0, f64::max);
     let width = longest + 2.0 * PAD;
     let height = words.len() as f64 * LINE + 2.0 * PAD - 4.0;
@@ -46,7 +43,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     let left = left.min(view.size[0] - width - 2.0).max(2.0);
     let above = plot.y + 8.0;
     // On a narrow screen the box lies over the crosshair: not over the red line there.
-    let covered = layout.narrow && layout.y(rate) < above + height;
+    let rate = values.first().map_or(0.0, |(rate, _)| layout.y(*rate));
+    let covered = layout.narrow && rate < above + height;
     let y = if covered { plot.bottom() - 8.0 - height } else { above };
     let rect = Rect { x: left, y, width, height };
     panel(marks, rect, 6.0);
@@ -58,29 +56,61 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     }
 }
 
-/// Both lines in events per second at `x`, and what there is to say.
-fn describe(scope: &Scope, layout: &Layout, x: f64) -> ((f64, f64), Vec<String>) {
+/// A disc on the red line and a square on the blue one; on the thin ones a diamond, and triangles with
+/// a corner up and a corner down.
+fn mark(marks: &mut Vec<Mark>, Point { x, y }: Point, ink: Ink) {
+    let (half, fill) = (3.5, Fill::new(ink, 1.0));
+    let corners: &[(f64, f64)] = match ink {
+        Ink::Bucket => &[(0.0, -4.5), (4.5, 0.0), (0.0, 4.5), (-4.5, 0.0)],
+        Ink::Mean => &[(0.0, -4.0), (4.0, 3.0), (-4.0, 3.0)],
+        Ink::Recent => &[(0.0, 4.0), (4.0, -3.0), (-4.0, -3.0)],
+        _ => {
+            let rect = Rect { x: x - half, y: y - half, width: 2.0 * half, height: 2.0 * half };
+            let radius = if ink == Ink::Rate { half } else { 0.0 };
+            return marks.push(Mark::Rounded { rect, radius, fill });
+        }
+    };
+    let points = corners.iter().map(|(dx, dy)| Point::new(x + dx, y + dy)).collect();
+    marks.push(Mark::Area { points, fill });
+}
+
+/// All lines in events per second at `x`, the red one first, and what there is to say.
+fn describe(scope: &Scope, layout: &Layout, x: f64) -> (Vec<(f64, Ink)>, Vec<String>) {
     let trace = scope.instrument().trace();
     let pointed = layout.time_at(x);
     let near = Span::from_secs(NEAR / layout.time.pace).unwrap_or_default();
     let reach = pointed.after(near).min(scope.now());
     let column = trace.column_at(reach).filter(|c| c.last().since(pointed).abs() <= near.secs());
     let at = column.map_or(pointed, |c| c.last()).min(scope.now());
-    let values = lines::at(scope, at);
+    let (rate, smoothed) = lines::at(scope, at);
+    let thin = models::at(scope, at);
     let interval = Span::from_secs(layout.per_decay(1.0)).unwrap_or_default();
     let line = |name: &str, value: f64| {
         let per_decay = axis::readout(layout.per_decay(value));
         format!("{name} {per_decay} per {interval}, {} per second", axis::readout(value))
     };
     let mut words = vec![timebase::when(at, scope.now())];
-    words.push(line("rate", values.0));
-    words.push(line("smoothed", values.1));
+    words.push(line("rate", rate));
+    words.push(line("smoothed", smoothed));
+    for &(model, value) in &thin {
+        words.push(match model {
+            Model::Bucket => {
+                format!("leaky bucket {} events", axis::readout(layout.per_decay(value)))
+            }
+            Model::Mean => line(&format!("mean of {}:", scope.settings().last), value),
+            Model::Recent => {
+                format!("recent average's N {}", axis::readout(layout.per_decay(value)))
+            }
+        });
+    }
     let before = trace.total_at(at.before(interval));
     if let (Some(before), Some(upto)) = (before, trace.total_at(at)) {
         let events = axis::readout_count(upto - before);
         words.push(format!("exactly {events} events in the last {interval}"));
     }
     words.extend(column.into_iter().flat_map(verdict));
+    let mut values = vec![(rate, Ink::Rate), (smoothed, Ink::Smoothed)];
+    values.extend(thin.into_iter().map(|(model, value)| (value, models::ink(model))));
     (values, words)
 }
 

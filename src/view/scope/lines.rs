@@ -1,7 +1,7 @@
-//! The red and the blue line, the exact count and the limit.
+//! The red and the blue line, the exact count and the limit; and how any line is drawn.
 
-use super::Viewport;
 use super::layout::Layout;
+use super::{Viewport, models};
 use crate::lab::scope::Scope;
 use crate::lab::trace::{self, Column, Extent};
 use crate::plot::{Fill, Ink, Mark, Point, Stroke};
@@ -29,12 +29,13 @@ impl Line {
         }
     }
 
-    /// Its value at the end of a column, and its range within.
-    fn of(self, column: &Column) -> (f64, Extent) {
-        match self {
+    /// What it does in a column.
+    fn of(self, column: &Column) -> Stretch {
+        let (end, range) = match self {
             Line::Red => (column.end.rate, column.rate),
             Line::Blue => (column.end.smoothed, column.smoothed),
-        }
+        };
+        Stretch { first: column.first, last: column.last(), end, range }
     }
 }
 
@@ -52,13 +53,15 @@ pub(super) fn draw(
     view: &Viewport,
 ) {
     let now = scope.now().min(layout.time.to);
-    let red = path(layout, columns, now, Line::Red);
-    let blue = path(layout, columns, now, Line::Blue);
+    let [red, blue] = [Line::Red, Line::Blue].map(|line| {
+        path(layout, columns, now, true, &|c| line.of(c), &|c, at| line.at(&c.end, at))
+    });
     marks.push(Mark::Clip(layout.plot));
     if view.exact {
         let exact = count(layout, scope, now);
         marks.push(Mark::Polyline { points: exact, stroke: Stroke::solid(Ink::Exact, 1.5) });
     }
+    models::draw(marks, layout, scope, now);
     if layout.has_limit() {
         let y = layout.limit_y();
         let width = if view.on_limit { 3.0 } else { 1.5 };
@@ -79,38 +82,61 @@ pub(super) fn draw(
     marks.push(Mark::Unclip);
 }
 
-/// One line through all columns, in closed form where nothing happened.
-fn path(layout: &Layout, columns: &[&Column], now: Time, line: Line) -> Vec<Point> {
+/// What a line does in a column.
+pub(super) struct Stretch {
+    pub(super) first: Time,
+    pub(super) last: Time,
+    /// Its value just after the last point, in events per second.
+    pub(super) end: f64,
+    pub(super) range: Extent,
+}
+
+/// One line through all columns, in closed form where nothing happened: `at` has its value at an
+/// instant after a column. It begins at zero, or with the first column if there is more before.
+pub(super) fn path<C>(
+    layout: &Layout,
+    columns: &[&C],
+    now: Time,
+    whole: bool,
+    of: &dyn Fn(&C) -> Stretch,
+    at: &dyn Fn(&C, Time) -> f64,
+) -> Vec<Point> {
     let mut points = Vec::with_capacity(columns.len() + 64);
-    // Before the first event both lines are at zero.
-    if columns.first().is_none_or(|first| first.first >= layout.time.from) {
-        let until = columns.first().map_or(now, |c| c.first);
+    let first = columns.first().map(|column| of(column).first);
+    // Before the first event every line is at zero.
+    if whole && first.is_none_or(|first| first >= layout.time.from) {
+        let until = first.unwrap_or(now);
         points.push(Point::new(layout.x(Time::ZERO.min(until)).max(layout.plot.x), layout.y(0.0)));
         points.push(Point::new(layout.x(until), layout.y(0.0)));
     }
-    let mut last: Option<&Column> = None;
+    let mut before: Option<(&C, Time)> = None;
     for column in columns {
-        if let Some(last) = last {
-            curve(&mut points, layout, last, column.first, line);
+        let Stretch { first, last, end, range: Extent { low, high } } = of(column);
+        if let Some((before, last)) = before {
+            curve(&mut points, layout, [last, first], &|time| at(before, time));
         }
-        let (end, Extent { low, high }) = line.of(column);
-        let x = (layout.x(column.first) + layout.x(column.last())) / 2.0;
+        let x = (layout.x(first) + layout.x(last)) / 2.0;
         if layout.y(low) - layout.y(high) > VISIBLE {
             points.push(Point::new(x, layout.y(high)));
             points.push(Point::new(x, layout.y(low)));
         }
-        points.push(Point::new(layout.x(column.last()), layout.y(end)));
-        last = Some(column);
+        points.push(Point::new(layout.x(last), layout.y(end)));
+        before = Some((column, last));
     }
-    if let Some(last) = last {
-        curve(&mut points, layout, last, now, line);
+    if let Some((before, last)) = before {
+        curve(&mut points, layout, [last, now], &|time| at(before, time));
     }
     points
 }
 
 /// The line from the end of a column until something happens again.
-fn curve(points: &mut Vec<Point>, layout: &Layout, last: &Column, until: Time, line: Line) {
-    let (from, to) = (layout.x(last.last()), layout.x(until));
+fn curve(
+    points: &mut Vec<Point>,
+    layout: &Layout,
+    [last, until]: [Time; 2],
+    at: &dyn Fn(Time) -> f64,
+) {
+    let (from, to) = (layout.x(last), layout.x(until));
     // Next to each other, two columns need nothing between.
     if to - from < 1.0 {
         return;
@@ -120,9 +146,9 @@ fn curve(points: &mut Vec<Point>, layout: &Layout, last: &Column, until: Time, l
     let end = libm::ceil((to - from) / STEP);
     for i in first as i64..end as i64 {
         let x = from + i as f64 * STEP;
-        points.push(Point::new(x, layout.y(line.at(&last.end, layout.time_at(x)))));
+        points.push(Point::new(x, layout.y(at(layout.time_at(x)))));
     }
-    points.push(Point::new(to, layout.y(line.at(&last.end, until))));
+    points.push(Point::new(to, layout.y(at(until))));
 }
 
 /// How many events the last decay interval had, where that is remembered.

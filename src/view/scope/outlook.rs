@@ -37,7 +37,7 @@ pub fn outlook(settings: &Settings, outlook: &Outlook) -> [String; 3] {
 }
 
 /// A whole number as it is, or one as short as it was set, or else three digits of it.
-fn plain(value: f64) -> String {
+pub(super) fn plain(value: f64) -> String {
     if (0.0..1e15).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);
     }

@@ -1,7 +1,7 @@
 //! The names and values of the lines where they end, and the handle of the limit.
 
 use super::layout::Layout;
-use super::{Viewport, lines};
+use super::{Viewport, lines, models};
 use crate::lab::scope::Scope;
 use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Rect};
@@ -10,28 +10,32 @@ use crate::view::label::{SIZE, SMALL, TAG, small, tag};
 /// What a line is called and its value, at the height of its tag.
 pub(super) type Tag = (f64, &'static str, f64, Ink);
 
-/// The tags of both lines, the upper one first.
-pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> [Tag; 2] {
+/// The tags of all lines, the upper ones first.
+pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag> {
     let plot = layout.plot;
-    let (rate, smoothed) = lines::at(scope, scope.now().min(view.right));
+    let now = scope.now().min(view.right);
+    let (rate, smoothed) = lines::at(scope, now);
     let blue = if layout.narrow { "avg" } else { "smooth" };
-    let mut tags = [("rate", rate, Ink::Rate), (blue, smoothed, Ink::Smoothed)]
-        .map(|(name, value, ink)| (layout.y(value), name, layout.per_decay(value), ink));
-    // The upper one first; the lower one makes room.
-    if tags[0].0 > tags[1].0 {
-        tags.swap(0, 1);
+    let mut values = vec![("rate", rate, Ink::Rate), (blue, smoothed, Ink::Smoothed)];
+    let thin = models::at(scope, now).into_iter();
+    values.extend(thin.map(|(model, value)| (models::name(model), value, models::ink(model))));
+    let tag = |(name, value, ink)| (layout.y(value), name, layout.per_decay(value), ink);
+    let mut tags: Vec<Tag> = values.into_iter().map(tag).collect();
+    // The upper ones first; the lower ones make room.
+    tags.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut least, mut below) = (plot.y, tags.len() as f64 - 1.0);
+    for tag in &mut tags {
+        tag.0 = tag.0.max(least).min(plot.bottom() - TAG / 2.0 - below * (TAG + 1.0));
+        (least, below) = (tag.0 + TAG + 1.0, below - 1.0);
     }
-    let bottom = plot.bottom() - TAG / 2.0;
-    tags[0].0 = tags[0].0.max(plot.y).min(bottom - TAG - 1.0);
-    tags[1].0 = tags[1].0.max(tags[0].0 + TAG + 1.0).min(bottom);
     tags
 }
 
-pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: [Tag; 2]) {
+pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     let plot = layout.plot;
     // Wide enough for twelve, or ten, of the widest characters that browsers come with.
     let (width, size) = if layout.narrow { (76.0, SMALL) } else { (104.0, SIZE) };
-    for (y, name, value, ink) in tags {
+    for &(y, name, value, ink) in tags {
         let text = format!("{name} {}", axis::compact(value));
         tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, text, ink, size);
     }

@@ -1,0 +1,35 @@
+//! The requests of a log, and of the sample that is made up of one.
+
+use super::events::Event;
+use ratescope::log::{Log, Options};
+use ratescope::traffic::sample::Sample;
+use ratescope::{BadNumber, Span};
+use std::collections::HashMap;
+use std::error::Error;
+use std::fs::File;
+use std::net::IpAddr;
+
+/// What `ratescope sample --lines LINES --over OVER` writes. The passwords that are tried at night
+/// are unwanted.
+pub(super) fn sample(lines: u64, over: Span) -> Result<Vec<Event<IpAddr>>, BadNumber> {
+    let event = |entry: ratescope::traffic::sample::Entry| Event {
+        at: entry.time,
+        from: entry.ip,
+        unwanted: entry.method == "POST",
+    };
+    Ok(Sample::new(1, lines, over)?.map(event).collect())
+}
+
+/// What a log has, in order of time, by the number of its address.
+pub(super) fn log(path: &str) -> Result<Vec<Event<usize>>, Box<dyn Error>> {
+    let mut log = Log::open(File::open(path)?, &Options::default())?;
+    let (mut events, mut numbers) = (Vec::new(), HashMap::new());
+    while log.read(&mut |record| {
+        let ip = record.event().field("ip").to_owned();
+        let next = numbers.len();
+        let from = *numbers.entry(ip).or_insert(next);
+        events.push(Event { at: record.time(), from, unwanted: false });
+    })? {}
+    events.sort_by_key(|event| event.at);
+    Ok(events)
+}

@@ -1,0 +1,121 @@
+//! What else could measure the same events: two models that the page of 2009 sets aside, and a
+//! simpler form of its own.
+//!
+//! | line | formula | why the red line is another |
+//! |---|---|---|
+//! | the level of a leaky bucket | [`limit::leaky_bucket`](crate::limit::leaky_bucket) | it tends to nothing or to its maximum, whatever the rate is |
+//! | the mean of the last events | [`estimate::moving_average`](crate::estimate::moving_average) | it has to remember them |
+//! | N of the recent average | [`estimate::recent_average`](crate::estimate::recent_average) | it is about a half too high |
+//!
+//! They are measured only while one of them is drawn. The bucket sees every event, drains at the limit
+//! and holds as much, so that its maximum is where the limit is; the other two count what the red line
+//! counts.
+
+mod column;
+
+pub use column::{Column, Model, Point};
+
+use super::Settings;
+use crate::estimate::moving_average::MovingAverage;
+use crate::estimate::recent_average::{Impulse, RecentAverage};
+use crate::lab::trace::Trace;
+use crate::limit::Limiter;
+use crate::limit::leaky_bucket::{LeakyBucket, State};
+use crate::rate::Rate;
+use crate::text::ParseError;
+use crate::time::Time;
+
+/// The three lines, and their history.
+#[derive(Clone, Debug)]
+pub struct Models {
+    limit: Rate,
+    bucket: Option<(LeakyBucket, State)>,
+    mean: MovingAverage,
+    last: u32,
+    recent: RecentAverage,
+    impulse: Impulse,
+    whole: bool,
+    trace: Trace<Column>,
+}
+
+impl Models {
+    /// Models that have seen nothing. They are `whole` if there was nothing to see.
+    pub(super) fn new(settings: &Settings, whole: bool) -> Result<Self, ParseError> {
+        Ok(Models {
+            limit: Rate::new(settings.limit, settings.decay)?,
+            bucket: settings.leaky_bucket().map(|bucket| (bucket, bucket.initial())),
+            mean: MovingAverage::new(settings.last),
+            last: settings.last,
+            recent: RecentAverage::over(settings.decay)?,
+            impulse: Impulse::default(),
+            whole,
+            trace: Trace::new(),
+        })
+    }
+
+    /// An event of cost 1, which the red line counts or not.
+    pub(super) fn event(&mut self, now: Time, counted: bool) {
+        if let Some((bucket, state)) = &mut self.bucket {
+            let _ = bucket.check(state, now, 1.0);
+        }
+        if counted {
+            self.impulse = self.recent.add(self.impulse, now, 1.0);
+            self.mean.add(now);
+        }
+        self.record(now, 1);
+    }
+
+    /// Goes on with other settings. Events per second stay what they are, and the bucket has what it
+    /// has, as far as it holds it.
+    pub(super) fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
+        let limit = Rate::new(settings.limit, settings.decay)?;
+        if settings.last != self.last {
+            // What is drawn so far is another mean.
+            (self.mean, self.last) = (MovingAverage::new(settings.last), settings.last);
+            self.whole = self.trace.total() == 0;
+        }
+        if limit != self.limit {
+            let (level, scale) = (self.level_at(now), limit.per().secs() / self.limit.per().secs());
+            self.bucket = settings.leaky_bucket().map(|bucket| {
+                let mut state = bucket.initial();
+                bucket.record(&mut state, now, level.min(bucket.queue()), true);
+                (bucket, state)
+            });
+            self.impulse = self.recent.add(self.impulse, now, 0.0);
+            self.impulse.size *= scale;
+            self.recent = RecentAverage::over(settings.decay)?;
+            self.limit = limit;
+            if self.trace.total() > 0 {
+                self.record(now, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether their history begins with the run.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// The history.
+    pub fn trace(&self) -> &Trace<Column> {
+        &self.trace
+    }
+
+    /// All three at `now`, at or after the last event.
+    pub fn at(&self, now: Time) -> Point {
+        let impulse = self.recent.add(self.impulse, now, 0.0).size;
+        let (limit, level, mean) = (self.limit, self.level_at(now), self.mean.tally());
+        Point { at: now, limit, level, mean, impulse, events: 0 }
+    }
+
+    /// What is in the bucket.
+    fn level_at(&self, now: Time) -> f64 {
+        self.bucket.as_ref().map_or(0.0, |(bucket, state)| bucket.level(state, now))
+    }
+
+    fn record(&mut self, now: Time, events: u32) {
+        let point = Point { events, ..self.at(now) };
+        self.trace.push(&point);
+    }
+}

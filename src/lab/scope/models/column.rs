@@ -1,0 +1,129 @@
+//! What the three lines were at an instant, and in a column of their history.
+
+use crate::estimate::decay::decay;
+use crate::estimate::moving_average::Tally;
+use crate::lab::trace::{Extent, Fold};
+use crate::limit::leaky_bucket::LeakyBucket;
+use crate::rate::Rate;
+use crate::time::Time;
+
+/// One of the three lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// The level of a leaky bucket.
+    Bucket,
+    /// The mean of the last events.
+    Mean,
+    /// N of the recent average.
+    Recent,
+}
+
+impl Model {
+    /// All of them, in the order of the settings.
+    pub const ALL: [Model; 3] = [Model::Bucket, Model::Mean, Model::Recent];
+}
+
+/// All three just after an instant, and how they go on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// When.
+    pub at: Time,
+    /// The limit in force from here on, in the decay interval.
+    pub limit: Rate,
+    /// What is in the bucket, in events.
+    pub level: f64,
+    /// What the mean is of.
+    pub mean: Tally,
+    /// N of the recent average, in events.
+    pub impulse: f64,
+    /// How many events there were here.
+    pub events: u32,
+}
+
+impl Point {
+    /// A line at `at`, if nothing happens between here and there, in events per second: a level and N
+    /// are events of a decay interval.
+    pub fn value_at(&self, model: Model, at: Time) -> f64 {
+        let (period, elapsed) = (self.limit.per().secs(), at.since(self.at).max(0.0));
+        match model {
+            Model::Bucket => LeakyBucket::level_after(self.level, self.limit, elapsed) / period,
+            Model::Mean => self.mean.rate_at(at),
+            Model::Recent => self.impulse * decay(elapsed / period).left / period,
+        }
+    }
+
+    /// As of its own instant.
+    pub fn value(&self, model: Model) -> f64 {
+        self.value_at(model, self.at)
+    }
+}
+
+/// A run of points that fell into one column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Column {
+    /// When the first of them happened.
+    pub first: Time,
+    /// The last of them; the lines go on from here.
+    pub end: Point,
+    /// The range of each line, in the order of [`Model::ALL`], from just after the first point to
+    /// just after the last.
+    pub range: [Extent; 3],
+}
+
+impl Column {
+    /// The range of a line.
+    pub fn range(&self, model: Model) -> Extent {
+        let [bucket, mean, recent] = self.range;
+        match model {
+            Model::Bucket => bucket,
+            Model::Mean => mean,
+            Model::Recent => recent,
+        }
+    }
+
+    fn include(&mut self, values: impl Fn(Model) -> f64) {
+        for (range, model) in self.range.iter_mut().zip(Model::ALL) {
+            range.include(values(model));
+        }
+    }
+}
+
+impl Fold for Column {
+    type Point = Point;
+
+    fn time(point: &Point) -> Time {
+        point.at
+    }
+
+    fn events(point: &Point) -> u64 {
+        u64::from(point.events)
+    }
+
+    fn new(point: &Point, _total: u64) -> Self {
+        let range = Model::ALL.map(|model| Extent::of(point.value(model)));
+        Column { first: point.at, end: *point, range }
+    }
+
+    fn first(&self) -> Time {
+        self.first
+    }
+
+    fn last(&self) -> Time {
+        self.end.at
+    }
+
+    fn add(&mut self, point: &Point, _total: u64) {
+        self.include(|model| point.value(model));
+        self.end = *point;
+    }
+
+    /// Without an event all three fall.
+    fn merge(&mut self, later: &Column) {
+        let end = self.end;
+        self.include(|model| end.value_at(model, later.first));
+        for (range, later) in self.range.iter_mut().zip(later.range) {
+            range.cover(later);
+        }
+        self.end = later.end;
+    }
+}
