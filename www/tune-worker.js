@@ -78,6 +78,7 @@ async function read(logs, number) {
         }
       }
     } catch (error) {
+      if (error instanceof WebAssembly.RuntimeError) throw error;
       // Half a packed file is what it is: what came before counts.
       problem = `after ${tuner.lines()} lines: ${wrong(error)}`;
       tuner.end();

@@ -19,7 +19,7 @@ let client;
 let scope;
 let lanes;
 
-/** As much of their time as is chosen; of the lanes at most an hour. */
+/** As much of their time as is chosen; of the lanes at most half an hour. */
 const look = () => { for (const it of [scope, lanes]) it.set("window", $("client-window").value); };
 
 const post = (order) => worker.postMessage(order);

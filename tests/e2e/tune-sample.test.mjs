@@ -122,16 +122,16 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
       const has = (r, g, b) => { for (let i = 0; i < data.length; i += 4) if (data[i] === r && data[i + 1] === g && data[i + 2] === b) return true; };
       return has(0xc2, 0x32, 0x1f) && has(0x1f, 0x63, 0xb5) && has(0x4a, 0x2a, 0x75);
     });
-    // So are those of five lanes, with the hour around the peak, in a canvas that has room for them.
+    // So are those of four lanes, with the half hour around the peak, in a canvas that has room for them.
     await page.waitForFunction(() => {
       const canvas = document.querySelector('#lanes');
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
       const has = (r, g, b) => { for (let i = 0; i < data.length; i += 4) if (data[i] === r && data[i + 1] === g && data[i + 2] === b) return true; };
-      return canvas.clientHeight > 550 && has(0x01, 0x6a, 0xdd) && has(0x7a, 0x00, 0x35) && has(0xa8, 0x14, 0x4e);
+      return canvas.clientHeight > 500 && has(0x01, 0x6a, 0xdd) && has(0x4e, 0x17, 0x8c) && has(0xa8, 0x14, 0x4e);
     });
     await page.locator('#lanes').focus();
     await page.keyboard.press('ArrowLeft');
-    await says(page, 'lanes-summary', /^1, exim [\d.]+\/1m strict.*\. 5, /);
+    await says(page, 'lanes-summary', /^1, exim [\d.]+\/1m strict.*\. 4, /);
     await page.locator('#scope').focus();
     await page.keyboard.press('ArrowLeft');
     await says(page, 'scope-summary', /2026-03-0\d \d\d:\d\d:\d\d/);

@@ -230,7 +230,11 @@ impl Choices {
             Measure::Bucket(rate) | Measure::Nginx(rate) => rate,
             _ => Rate::new(limit, self.period).ok()?,
         };
-        Some((rate, format!("{own};exim strict;token-bucket;fixed-window;sliding-log")))
+        let others = ["exim strict", "token-bucket", "fixed-window", "sliding-log"].into_iter();
+        let own = own.to_string();
+        let name = |lane: &str| lane.split(' ').next().map(str::to_owned);
+        let others = others.filter(|other| name(other) != name(&own)).collect::<Vec<_>>();
+        Some((rate, format!("{own};{}", others.join(";"))))
     }
 
     /// The configuration of the server with a limiter for the clients that `per` makes, or why it

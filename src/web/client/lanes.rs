@@ -15,8 +15,9 @@ use crate::web::texts::Texts;
 use crate::web::view;
 use crate::web::viewer::Seen;
 
-/// The longest time that is seen. What lanes remember of an hour is some 200,000 columns each.
-const LONGEST: Span = Span::hours(1);
+/// The longest time that is seen. Lanes remember a little more than an hour, of which half is for
+/// looking on.
+const LONGEST: Span = Span::minutes(30);
 
 /// How long before it the events begin, as limiters remember: longer than nearly all of them do.
 const BEFORE: Span = Span::hours(1);
