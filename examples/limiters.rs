@@ -10,11 +10,11 @@ use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::{Limiter, ParseError, Span, Time};
 
 const LIMITERS: [(&str, &str); 16] = [
-    ("exim 10/1m strict", "abuse: who goes on over the limit gets nothing until they stop"),
+    ("exim 10/1m strict", "abuse: a sender that stays over the limit gets nothing until it stops"),
     ("exim 10/1m leaky", "a burst, then a steady rate, and a measured rate to look at"),
     ("earrrl 10/1m", "abuse that goes on and on; the half-life is how long it is remembered"),
     ("token-bucket 10/1m", "interfaces: a burst, then a steady rate"),
-    ("gcra 10/1m", "the same decisions, where each byte or a single write counts"),
+    ("gcra 10/1m", "the same decisions, if each byte or a single write matters"),
     ("leaky-bucket 10/1m", "handing work on at a steady pace: what passes waits in a queue"),
     ("fixed-window 10/1m", "quotas and invoices, which are per day or month of the calendar"),
     (
@@ -22,16 +22,13 @@ const LIMITERS: [(&str, &str); 16] = [
         "long windows: 16 bytes a block in use, whatever the limit",
     ),
     ("sliding-counter 10/1m", "a window without hard edges, in three words"),
-    ("sliding-log 10/1m", "few, costly events: 16 bytes an event, and no window ever has more"),
+    ("sliding-log 10/1m", "few, costly events: 16 bytes an event, and never more in any window"),
     ("adaptive x3 decay 1m increase 1h floor 10", "senders too different for one limit"),
-    (
-        "adaptive x3 decay 1m increase 7d floor 10 by hour",
-        "the same, where the night is not the day",
-    ),
-    ("nginx 10/1m burst 9 nodelay", "what an nginx would have done"),
-    ("haproxy 10/1m", "what a HAProxy would have done that counts every request"),
-    ("haproxy 10/1m allowed", "what a HAProxy would have done that counts those it let through"),
-    ("envoy 10/1m", "what an Envoy would have done"),
+    ("adaptive x3 decay 1m increase 7d floor 10 by hour", "the same, if nights differ from days"),
+    ("nginx 10/1m burst 9 nodelay", "what nginx would have done"),
+    ("haproxy 10/1m", "what HAProxy would have done, counting every request"),
+    ("haproxy 10/1m allowed", "what HAProxy would have done, counting those it let through"),
+    ("envoy 10/1m", "what Envoy would have done"),
 ];
 
 fn main() -> Result<(), ParseError> {

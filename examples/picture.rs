@@ -49,11 +49,13 @@ pub(crate) fn picture(
         right,
         live: true,
         window: settings.run.window,
-        top: top(&scope, right),
+        top: top(&scope, right, settings.run.window),
         crosshair,
         on_limit: false,
         exact: settings.exact,
         gaps: &[],
+        own_time: false,
+        flags: &[],
     };
     Ok(svg::write(&draw(&scope, &view), WIDTH, HEIGHT, theme))
 }

@@ -1,6 +1,6 @@
-//! Dates: the days of the calendar as numbers, and instants as people write them.
+//! Dates: calendar days as day numbers, and instants as people write them.
 //!
-//! An instant here is [`Time`] since the Unix epoch, in UTC without leap seconds, as POSIX counts.
+//! An instant here is a [`Time`] since the Unix epoch, in UTC without leap seconds, as in POSIX.
 //!
 //! ```
 //! use ratescope::civil::{Civil, Date};
@@ -16,23 +16,24 @@
 //! ```
 //!
 //! Source: the calendar repeats every 400 years of 146,097 days (Gregory XIII, "Inter gravissimas",
-//! 1582). A year that begins in March ends with its leap day, so that the days before a month need
-//! no exceptions: they are the whole part of `(153 m + 2) / 5`, as five months from March or from
-//! August have 153 days.
+//! 1582). Here a year begins in March, so the leap day is its last day and the number of days before
+//! month m needs no exceptions: it is the whole part of `(153 m + 2) / 5`, since five months from
+//! March or from August have 153 days.
 
 use crate::text::BadNumber;
 use crate::time::Time;
 use core::fmt;
 
-/// Days in 400 years, and before 1970 from 1 March of the year 0.
+/// Days in 400 years.
 const ERA: i64 = 146_097;
+/// Days from 1 March of the year 0 to 1 January 1970.
 const EPOCH: i64 = 719_468;
 
 /// Microseconds in a second and in a day.
 pub(crate) const SECOND: i64 = 1_000_000;
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
-/// A day of the Gregorian calendar, which is carried on to before it was in force.
+/// A day of the Gregorian calendar, also for days before the calendar was in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date {
     year: i32,
@@ -41,13 +42,13 @@ pub struct Date {
 }
 
 impl Date {
-    /// A day by its numbers; the month and the day begin at 1.
+    /// A day by year, month and day of the month; month and day count from 1.
     ///
     /// # Errors
     /// When there is no such day.
     pub fn new(year: i32, month: u8, day: u8) -> Result<Self, BadNumber> {
         let date = Date { year, month, day };
-        // A day that there is comes back from its number.
+        // A day exists if its day number converts back to it.
         match (1..=12).contains(&month) && Date::at(date.since_epoch()) == date {
             true => Ok(date),
             false => {
@@ -61,8 +62,8 @@ impl Date {
     pub fn at(days: i64) -> Self {
         let day = days.saturating_add(EPOCH);
         let (era, day) = (day.div_euclid(ERA), day.rem_euclid(ERA));
-        // Of 1460 days, 36,524 and 146,096 one more is a leap day, the last of four years, of a
-        // century (there is none, but in the 400th year), and of the era.
+        // Day 1460 is the leap day that ends four years; day 36,524 would be the one that ends a
+        // century, which only the fourth century has, as day 146,096.
         let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
         let day = day - (365 * year + year / 4 - year / 100);
         let month = (5 * day + 2) / 153;
@@ -84,7 +85,7 @@ impl Date {
         era * ERA + 365 * year + year / 4 - year / 100 + of_year - EPOCH
     }
 
-    /// The year; 0 is the one before 1.
+    /// The year; 0 is the year before 1.
     pub fn year(self) -> i32 {
         self.year
     }
@@ -107,7 +108,7 @@ impl fmt::Display for Date {
     }
 }
 
-/// An instant to be written as a date and a time of day in UTC, with the decimals that it has.
+/// An instant that is written as a date and a time of day in UTC, with up to six decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Civil(pub Time);
 

@@ -1,9 +1,9 @@
 //! Estimators: how fast are events arriving?
 //!
-//! An estimator turns the events so far into a number of events per period, without deciding
-//! anything; a [limiter](crate::limit) compares that number with a limit.
+//! An estimator turns the events so far into a number of events per period. It decides nothing; a
+//! [limiter](crate::limit) compares that number with a limit.
 //!
-//! | estimator | what it keeps | a burst of n from rest reads | forgets |
+//! | estimator | keeps | reads after a burst of n from rest | forgets |
 //! |---|---|---|---|
 //! | [`exim`] | a rate and a time | n | by 1/e in a period |
 //! | [`recent_average`] | a number and a time | n λ per second | by half in a half-life |
@@ -29,9 +29,9 @@
 //!
 //! # How they relate
 //! The first two are the same exponential memory. With λ = 1/period, N of the recent average
-//! follows Exim's rate but adds a whole event for each event, where Exim adds the mean of the
-//! decay over the gap, `(1 - e^-x)/x`. That mean is what makes a steady rate read exactly; N reads
-//! about a half more.
+//! follows Exim's rate, except that each event adds 1 to N, and only `(1 - e^-x)/x`, the mean of the
+//! decay over the gap x, to Exim's rate. Because of that mean Exim reads a steady rate exactly; N
+//! reads about a half more.
 
 pub mod decay;
 pub mod exact;

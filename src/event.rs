@@ -18,22 +18,22 @@ use core::fmt;
 pub struct Event<'a> {
     /// When.
     pub time: Time,
-    /// What it counts for: 1 mostly, and from 0 to [`MAX_COST`](crate::limit::MAX_COST).
+    /// How much it counts: usually 1, and from 0 to [`MAX_COST`](crate::limit::MAX_COST).
     pub cost: f64,
-    /// Who sent it, from where, to what: whatever a limit may be for.
+    /// Who sent it, from where, to what: the texts that keys are made of.
     pub fields: &'a dyn Fields,
 }
 
-/// Named texts. A list of pairs is one, and so is anything that finds a text by its name, such as
-/// a line of a log or the head of a request.
+/// Named texts: a list of pairs, or anything else that finds a text by its name, such as a line of
+/// a log or the head of a request.
 pub trait Fields {
     /// The text of the field called `name`, if there is one.
     fn value(&self, name: &str) -> Option<&str>;
 }
 
 impl Event<'_> {
-    /// The text of the field called `name`; empty if there is none. So events without a field that
-    /// a limit is for count together.
+    /// The text of the field called `name`; empty if there is none. All events without the field of
+    /// a limit therefore share one key.
     pub fn field(&self, name: &str) -> &str {
         self.fields.value(name).unwrap_or("")
     }
@@ -53,7 +53,7 @@ impl Fields for () {
     }
 }
 
-/// Pairs of a name and a text; of a name that stands there twice, the first counts.
+/// Pairs of a name and a text. If a name occurs twice, its first text counts.
 impl<N: AsRef<str>, T: AsRef<str>> Fields for [(N, T)] {
     fn value(&self, name: &str) -> Option<&str> {
         self.iter().find(|(known, _)| known.as_ref() == name).map(|(_, text)| text.as_ref())

@@ -1,9 +1,9 @@
-//! An oscilloscope for rate limiters: ten limiters and those of real servers, the
-//! measurements they are made of, and the runs that show them at work, without a screen.
+//! An oscilloscope for rate limiters: the common algorithms and those of real servers, the
+//! estimators that they are made of, and simulated runs that show them at work.
 //!
 //! # A first example
-//! A limiter is a rule; what it remembers of one sender is a state. An event goes in with the time
-//! at which it came, and an outcome comes out, with the numbers that it is based on.
+//! A limiter is a rule without memory; a state is what it remembers of one sender. An event goes
+//! in with the time of its arrival. An outcome comes out, with the numbers that explain it.
 //!
 //! ```
 //! use ratescope::limit::exim::{Exim, Mode};
@@ -12,7 +12,7 @@
 //! let limiter = Exim { limit: "10/1m".parse()?, mode: Mode::Leaky };
 //! let mut alice = limiter.initial();
 //!
-//! // A burst of ten passes, and one more does not.
+//! // A burst of ten passes; the eleventh event does not.
 //! let now = Time::from_secs(12.5)?;
 //! for _ in 0..10 {
 //!     assert!(limiter.check(&mut alice, now, 1.0).is_allowed());
@@ -20,45 +20,43 @@
 //! let outcome = limiter.check(&mut alice, now, 1.0);
 //! assert!(!outcome.is_allowed());
 //!
-//! // Asked when to come back, it says so and means it.
+//! // The limiter says when the event would pass, and it is right.
 //! if let Retry::After(wait) = limiter.retry_after(&alice, now, 1.0) {
 //!     assert!(limiter.check(&mut alice, now.after(wait), 1.0).is_allowed());
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! For many senders and several limits see [`policy`] and [`store`]; to choose a limiter by a text,
-//! [`limit::any`]; to choose one at all, the tables in [`limit`].
+//! For many senders and several limits see [`policy`] and [`store`]. To choose a limiter, see the
+//! tables in [`limit`]; to read one from a text, [`limit::any`].
 //!
 //! # The chapters, in the order to read them
-//! 1. [`time`]: instants and spans, and [`rate`]: how many, per how long.
+//! 1. [`time`]: instants and spans. [`rate`]: a count per span.
 //! 2. [`estimate`]: how fast are events arriving? Exim's rate, the recent average, the smoothed
-//!    line, and the exact count that they are held against.
-//! 3. [`limit`]: may this event pass? What a limiter is, and one page for each. [`outcome`] is
-//!    what it answers.
-//! 4. [`event`]: what is limited, with named fields, and [`policy`]: one limit or several, each for
-//!    a key made of fields.
-//! 5. [`store`]: a policy and events in, verdicts out, for many keys and many threads;
-//!    [`store::Keyed`]: one limiter for keys of any type. [`rules`]: a file that says which limits
-//!    are for which events, and which [`middleware::watch`] reads anew when it changes (features
-//!    `rules` and `watch`).
-//! 6. [`log`]: events out of files.
-//! 7. [`traffic`]: where events come from when nobody sends any.
-//! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] is one limiter, measured,
-//!    [`lab::compare`] the same events through several policies at once, and [`lab::run`] what both
-//!    have in common: a clock that is told, and commands that a link can list.
+//!    rate, and the exact count that tests compare them with.
+//! 3. [`limit`]: may this event pass? The trait, and one module for each limiter. [`outcome`]: the
+//!    answer.
+//! 4. [`event`]: a time, a cost and named fields. [`policy`]: one or several limits, each for a key
+//!    made of fields.
+//! 5. [`store`]: decides a policy for many keys and many threads. [`store::Keyed`]: the same for
+//!    one limiter and keys of any type. [`rules`]: a file that says which limits apply to which
+//!    events; [`middleware::watch`] reads it again when it changes (features `rules`, `watch`).
+//!    [`redis_store`]: the same decisions on Redis, shared by many processes (feature `redis`).
+//! 6. [`log`]: reads events from files.
+//! 7. [`traffic`]: generates events.
+//! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
+//!    [`lab::compare`] puts the same events through several policies. Both are built on
+//!    [`lab::run`]: a clock set by the caller, and commands that a link can repeat.
 //!    [`lab::tune`] chooses a limit from the events of a log.
-//! 9. [`view`]: what to draw of them, and [`plot`]: the marks, scales and colours to draw with.
+//! 9. [`view`]: what to draw of them. [`plot`]: the marks, scales and colours to draw with.
 //!
 //! Chapter 6 is behind the feature `log`, chapters 7 to 9 behind the feature `lab`. A service needs
-//! neither.
-//!
-//! [`text`] is what all text forms share.
+//! neither. [`text`] holds what all text forms share.
 //!
 //! # What holds everywhere
-//! **Time is an argument.** No clock is read here, so that a recorded run gives what it gave when
-//! it happened, and a test needs no waiting. Any origin will do; windows of the clock begin at it.
-//! A service keeps one, and asks its own clock:
+//! **Time is an argument.** The crate reads no clock, so a recorded run can be replayed exactly and
+//! a test need not wait. The caller chooses the origin; fixed windows are aligned to it. A service
+//! takes its start as the origin and reads its own clock:
 //!
 //! ```
 //! # use ratescope::Time;
@@ -66,35 +64,37 @@
 //! let now = Time::from(start.elapsed());
 //! ```
 //!
-//! **Time may run backwards**, and no one is locked out for it: [`limit`] says what happens then.
+//! **Time may run backwards.** No sender is locked out by that: [`limit`] says what happens.
 //!
-//! **A cost** is a number of events, or of whatever is limited: 1 mostly, and from 0 to
-//! [`limit::MAX_COST`]. Cost 0 asks and counts nothing. Any other number is denied.
+//! **A cost** is a number of events, or of whatever else is limited, such as bytes. It is usually 1
+//! and may be from 0 to [`limit::MAX_COST`]. Cost 0 asks and counts nothing. Any other number is
+//! refused.
 //!
-//! **A limit of 0** refuses everything where events are counted in windows. Exim's limiter
-//! measures and refuses nothing then, as Exim itself does. The others have no limit of 0.
+//! **A limit of 0:** limiters that count in windows refuse everything. Exim's limiter measures and
+//! refuses nothing, as Exim itself does. The other limiters accept no limit of 0.
 //!
-//! **Bad numbers never pass.** What is negative, infinite or not a number is refused where it
-//! enters, with a [`BadNumber`] that says what would be right. What is read from a text is refused
-//! with a [`ParseError`], which knows the word that is wrong. A panic is a bug.
+//! **Bad numbers never pass.** A number that is negative, infinite or NaN is refused where it
+//! enters. A [`BadNumber`] says what would be right; a [`ParseError`] also points at the word of the
+//! text. A panic is a bug.
 //!
-//! **Text forms** are read by `FromStr`, written by `Display`, and come back as what they were:
-//! [`Span`] `1h30m`, [`Rate`] `10/1m`, [`Pattern`] `bursts`, [limiters](limit::FORMS)
+//! **Text forms** are read by `FromStr` and written by `Display`; reading what was written gives an
+//! equal value: [`Span`] `1h30m`, [`Rate`] `10/1m`, [`Pattern`] `bursts`, [limiters](limit::FORMS)
 //! `gcra 10/1s burst 20`, [policies](policy) `6/10s per user & 10/10s per ip`.
 //!
-//! **The same bits everywhere.** Exponentials and logarithms are those of the `libm` crate, so the
+//! **The same bits everywhere.** Exponentials and logarithms come from the `libm` crate, so the
 //! same events give the same bits natively, in WebAssembly and on every machine.
 //!
-//! **Bounded.** A state is a few words, of fixed size but for the logs and windows; whatever can
+//! **Bounded.** A state is a few words of fixed size, except for logs and windows. Whatever can
 //! grow has a cap that the caller can see.
 //!
 //! # The map
-//! Imports run downwards only. `tests/tidy.rs` holds that, and that only floor 4 knows a clock, a
-//! file or the browser.
+//! Imports run downwards only, and only floors 4 and 5 use clocks, files, the browser and other
+//! machines. `tests/tidy.rs` checks both.
 //!
 //! | floor | modules | imports from |
 //! |---|---|---|
-//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; the programs | all |
+//! | 5 | the programs | all |
+//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`redis_store`] | 0, 1, 2, 3, p |
 //! | 3 | [`view`] | 0, 1, 2, p |
 //! | 2 | [`lab`], [`rules`] | 0, 1 |
 //! | 1 | [`event`], [`policy`], [`store`], [`log`], [`traffic`] | 0, and those before it |
@@ -120,6 +120,8 @@ pub mod outcome;
 pub mod plot;
 pub mod policy;
 pub mod rate;
+#[cfg(all(feature = "redis", not(target_arch = "wasm32")))]
+pub mod redis_store;
 #[cfg(feature = "rules")]
 pub mod rules;
 pub mod store;
@@ -143,7 +145,7 @@ pub use time::{Span, Time};
 #[cfg(feature = "lab")]
 pub use traffic::{Pattern, Traffic};
 
-/// The examples of the README are run with the others.
+/// Runs the examples of the README as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,8 +1,8 @@
 //! Limiters: may this event pass?
 //!
-//! A limiter is a rule without memory; what it remembers of one sender is a separate state, so
-//! one rule serves any number of keys and a state can live in a map, a file or a database.
-//! Everything is `(limit, state, now, cost) -> (state, outcome)`: no clock is read.
+//! A limiter is a rule without memory. What it remembers of one sender is a separate state. So one
+//! limiter serves any number of keys, and a state can live in a map, a file or a database.
+//! Everything is `(limiter, state, now, cost) -> (state, outcome)`: no clock is read.
 //!
 //! ```
 //! use ratescope::limit::token_bucket::TokenBucket;
@@ -16,73 +16,73 @@
 //!         limiter.check(&mut state, now, 1.0).is_allowed()
 //!     })
 //!     .collect();
-//! // Three at once, then one each six seconds.
+//! // One each second as long as the burst lasts, then one each six seconds.
 //! assert_eq!(passed[..6], [0, 1, 2, 6, 12, 18]);
-//! // Twelve in all, and in no minute will there be more.
+//! // Twelve in this minute, and never more in any minute.
 //! assert_eq!(passed.len(), 12);
 //! assert_eq!(limiter.max_admitted(Span::minutes(1), 1.0).floor(), 12.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Those that measure a rate do so by an [estimator](crate::estimate). [`any`] is whichever of
-//! them a text names, and a [store](crate::store) keeps the states of many keys.
+//! Limiters that measure a rate use an [estimator](crate::estimate). [`any`] reads any limiter from
+//! a text, and a [store](crate::store) keeps the states of many keys.
 //!
 //! # The limiters
-//! | limiter | what it holds against its limit | counts | state |
+//! | limiter | what it compares with its limit | counts | state |
 //! |---|---|---|---|
-//! | [`exim`] | a decaying rate, with the event | all, the allowed, or none | 16 bytes |
+//! | [`exim`] | a decaying rate, including the event | all, the allowed, or none | 16 bytes |
 //! | [`earrrl`] | a decaying rate, before the event | all | 16 bytes |
-//! | [`token_bucket`] | the tokens missing, with the event's | the allowed | 24 bytes |
+//! | [`token_bucket`] | the tokens missing, including the event's | the allowed | 24 bytes |
 //! | [`gcra`] | the same, kept as one instant | the allowed | 16 bytes |
-//! | [`leaky_bucket`] | the queue, with the event | the allowed | 16 bytes |
-//! | [`fixed_window`] | the count of a window on the clock | the allowed | 16 bytes |
+//! | [`leaky_bucket`] | the queue, including the event | the allowed | 16 bytes |
+//! | [`fixed_window`] | the count of a window of the clock | the allowed | 16 bytes |
 //! | [`sliding_window`] | the count of the last few blocks | the allowed | 40 bytes, 16 a block in use |
 //! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
 //! | [`sliding_log`] | the exact count of the last period | the allowed | 40 bytes, 16 an event |
-//! | [`adaptive`] | a decaying rate, against a learned limit | all, the allowed, or none | 24 bytes |
-//! | [`by_hour`] | the same, learned for each hour of the day | all, the allowed, or none | 120 bytes |
+//! | [`adaptive`] | a decaying rate; the limit is learned | all, the allowed, or none | 24 bytes |
+//! | [`by_hour`] | the same; learned for each hour of the day | all, the allowed, or none | 120 bytes |
 //!
-//! And those of real servers, exact to their own arithmetic, so that a log shows what a server would
-//! have done:
+//! The limiters of real servers repeat the servers' own arithmetic, so that replaying a log shows
+//! what the server would have done:
 //!
-//! | limiter | what it holds against its limit | counts | state |
+//! | limiter | what it compares with its limit | counts | state |
 //! |---|---|---|---|
 //! | [`nginx`] | how far ahead of the rate a sender is | the allowed | 16 bytes |
 //! | [`haproxy`] | a count that fades out, in windows of the sender's own | all, or the allowed | 16 bytes |
 //! | [`envoy`] | the tokens missing, in doubles | the allowed | 16 bytes |
 //!
-//! Exim's is the first of the table above.
+//! Exim is such a server, too; it is the first row of the table above.
 //!
 //! # What a sender gets out of ten a minute
-//! Measured: the bytes of a state; what passes *at once* from rest; what passed in the *worst
-//! minute*, for a sender that knows when it may send, and the bound on that, which
-//! [`max_admitted`](Limiter::max_admitted) computes; and *hammered*: what passes in the tenth minute for one
-//! that sends ten times as much and does not stop.
+//! Measured: the bytes of a state; what passes *at once* from rest; the most that passed in the
+//! *worst minute* for a sender that knows when it may send, and the bound on it, computed by
+//! [`max_admitted`](Limiter::max_admitted); and *hammered*: what passes in the tenth minute of a
+//! sender that keeps sending ten times the limit.
 //!
 #![doc = include_str!("limit/measured.md")]
 //!
 //! # Numbers
-//! The limiters that count do so in whole millionths of an event and whole microseconds, so that
-//! an equality is an equality: a sender exactly at the limit is never refused for a rounding
-//! error, and two forms of one algorithm decide alike. The ones that measure a rate use f64 and
-//! the `libm` crate. Both give the same bits on every machine. [`in_f64`] says where f64 alone is
-//! enough to decide exactly as the ones that count.
+//! Limiters that count use whole millionths of an event and whole microseconds, so comparisons are
+//! exact: no sender exactly at the limit is refused because of a rounding error, and two forms of
+//! one algorithm decide alike. Limiters that measure a rate use f64 and the `libm` crate. Both give
+//! the same bits on every machine. [`in_f64`] says in which domain f64 alone decides exactly as the
+//! limiters that count.
 //!
 //! # States that outlive their limit
-//! In memory a state is in whatever units decide fastest. For a file, a database or the next
-//! version of a rule, [`kept`] puts it into plain ones, and says which changes of a limit it
-//! survives.
+//! In memory a state has the units in which its limiter decides fastest. For a file, a database or
+//! the next version of a rule, [`kept`] converts it to plain units, and says which changes of a
+//! limit it survives.
 //!
 //! # When time runs backwards
 //! Clocks are set back, and threads hand in their events out of order. An event from before the
-//! last one never finds more room than one at the last would have; and when it is so early that
-//! the clock must have been set back, the state follows the clock with the next event that is
-//! counted or refused. So no wait is longer by more than one period than the longest there is
-//! without it: the period of a window, or the time that a full bucket takes to drain. Until then a
-//! [`peek`](Limiter::peek) from before answers as for the state that it finds.
+//! last one never finds more room than it would have found at the time of the last one. When it is
+//! so early that the clock must have been set back, the next event that is counted or refused moves
+//! the state to the new time; a [`peek`](Limiter::peek) alone does not move it. So a clock that is
+//! set back lengthens the longest wait by one period at most: the period of a window, or the time
+//! that a full bucket takes to drain. [`nginx`] differs, as the server does.
 //!
-//! Those that measure a rate follow the clock at once, as Exim does: events out of order cost them
-//! the time between, which decays once more when time catches up.
+//! Limiters that measure a rate follow the clock at once, as Exim does. An event out of order sets
+//! their time back, so the time between decays once more when the clock catches up.
 
 pub mod adaptive;
 mod amount;
@@ -116,37 +116,35 @@ use crate::time::{Span, Time};
 /// The largest cost that is counted, and the largest limit on a count.
 pub const MAX_COST: f64 = 1e12;
 
-/// The time in a state that has seen no event.
+/// The time in the state of a key without events.
 const LONG_AGO: Time = Time::from_micros(i64::MIN);
 
-/// The shortest interval over which a rate is smoothed: times are no finer.
+/// The shortest interval over which a rate is smoothed: the resolution of [`Time`].
 const SHORTEST: Span = Span::micros(1);
 
 /// A rate limiter.
 ///
-/// An algorithm says what it makes of an event ([`peek`](Self::peek)), how it remembers one
-/// ([`record`](Self::record)) and when one would pass ([`retry_after`](Self::retry_after)). The
-/// usual call, [`check`](Self::check), is made of the first two. They are apart so that an event
-/// can be put to several limits first and counted in all of them or in none, as a
-/// [policy](crate::policy) does.
+/// A limiter judges an event ([`peek`](Self::peek)), remembers one ([`record`](Self::record)) and
+/// says when one would pass ([`retry_after`](Self::retry_after)). The usual call,
+/// [`check`](Self::check), combines the first two. They are separate so that a
+/// [policy](crate::policy) can ask several limits first, and then count the event in all of them or
+/// in none.
 ///
-/// Costs are numbers of events, or whatever is limited: 1 for most uses, from 0 to [`MAX_COST`].
-/// A cost that is negative, larger or not a number is refused and counted nowhere.
+/// A cost is a number of events, or of whatever is limited: usually 1, and from 0 to [`MAX_COST`].
+/// A cost that is negative, larger or not a number is refused and not counted.
 pub trait Limiter {
-    /// What is remembered for one key.
+    /// What is remembered of one key.
     type State: Clone + core::fmt::Debug;
 
-    /// The state of a key that was never seen.
+    /// The state of a key without events.
     fn initial(&self) -> Self::State;
 
-    /// What [`check`](Self::check) would answer to an event of cost `cost` at `now`; nothing is
-    /// counted.
-    ///
-    /// With cost 0 that is the state at `now`: the level to draw, and the limit it is held against.
+    /// What [`check`](Self::check) would answer to an event of cost `cost` at `now`. Nothing is
+    /// counted. With cost 0 the answer shows the level and the limit at `now`.
     fn peek(&self, state: &Self::State, now: Time, cost: f64) -> Outcome;
 
-    /// Remembers an event of cost `cost` at `now` that was `allowed` or refused, by this limiter
-    /// or by another that was asked about the same event. Limiters that count the refused say so.
+    /// Remembers an event of cost `cost` at `now`. `allowed` says whether all limiters that were
+    /// asked about it let it pass. Most limiters count allowed events only; the others say so.
     fn record(&self, state: &mut Self::State, now: Time, cost: f64, allowed: bool);
 
     /// Decides about an event of cost `cost` at `now`, and counts it.
@@ -156,35 +154,34 @@ pub trait Limiter {
         outcome
     }
 
-    /// Counts a cost that is known only after the event was allowed, such as bytes sent. It is not
-    /// refused: what was too much is missing later.
+    /// Counts a cost that is known only after the event was allowed, such as bytes sent. It is never
+    /// refused; if it exceeds the limit, later events wait for it.
     fn charge(&self, state: &mut Self::State, now: Time, cost: f64) {
         self.record(state, now, cost, true);
     }
 
-    /// How long after `now` an event of cost `cost` passes if nothing is counted before; zero when
-    /// it would pass at `now`.
+    /// How long after `now` an event of cost `cost` would pass if nothing is counted until then;
+    /// zero when it would pass at `now`.
     ///
-    /// It takes longer to find than the verdict, so that it is asked for only when someone wants
-    /// to know. After a refused event, ask with the state in which that left the key: one that
-    /// counts refused events waits longer for it.
+    /// This takes longer to compute than the verdict, so it is a call of its own. After a refused
+    /// event, pass the state that the event left: a limiter that counts refused events waits longer
+    /// because of it.
     fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry;
 
-    /// How much may still be counted at `now`: the largest cost that would be allowed, or where
-    /// the limiter's bound is strict the bound itself, below which everything passes.
+    /// How much may still be counted at `now`: the largest cost that would be allowed. Where a cost
+    /// must be less than some bound to pass, it is that bound.
     fn remaining(&self, state: &Self::State, now: Time) -> f64;
 
-    /// How long until an event of cost 1 is treated as if the key had never been seen, when
-    /// nothing arrives before.
+    /// How long until an event of cost 1 is treated like the first event of a new key, if nothing
+    /// arrives until then.
     fn reset_after(&self, state: &Self::State, now: Time) -> Span;
 
-    /// The most that is ever admitted in any interval `(t, t + window]`, in events of cost `cost`
-    /// while time does not run backwards. This is the promise that the limiter makes; infinite
-    /// when it makes none.
+    /// The most that is ever admitted in any interval `(t, t + window]`, if all events have the cost
+    /// `cost` and time does not run backwards. Infinite when the limiter has no such bound.
     fn max_admitted(&self, window: Span, cost: f64) -> f64;
 }
 
-/// Whether `cost` is one that a limiter can count.
+/// Whether a limiter can count `cost`.
 #[inline(always)]
 pub(crate) fn is_cost(cost: f64) -> bool {
     (0.0..=MAX_COST).contains(&cost)

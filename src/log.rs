@@ -1,11 +1,11 @@
 //! Logs: lines in, events out.
 //!
-//! | format | what it is |
+//! | format | read as events |
 //! |---|---|
-//! | [`combined`](Format::Combined) | Common and Combined Log Format of Apache and nginx, also after a column with the host or X-Forwarded-For |
-//! | [`json`](Format::Json) | JSON lines, as nginx, Caddy, Traefik and Envoy write them |
-//! | [`exim`](Format::Exim) | Exim's main log: mails that arrive |
-//! | [`syslog`](Format::Syslog) | failed logins, or whatever messages are asked for |
+//! | [`combined`](Format::Combined) | requests in the Common and Combined Log Format of Apache and nginx, also after a column with the host or X-Forwarded-For |
+//! | [`json`](Format::Json) | requests in JSON lines, as nginx, Caddy, Traefik and Envoy write them |
+//! | [`exim`](Format::Exim) | arriving mails in Exim's main log |
+//! | [`syslog`](Format::Syslog) | failed logins, or messages that contain given texts |
 //! | [`csv`](Format::Csv) | comma-separated values with a header that has `time` |
 //!
 //! ```
@@ -29,22 +29,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Log`] takes pieces from a source; a [`Reader`] is given them, as in a page, once
-//! [`recognize`] has told what the log is. An event borrows from its line, its fields are found when
-//! they are asked for, and nothing is allocated for it. A line that can't be read is counted, and the
-//! first few are kept with their numbers and reasons.
+//! A [`Log`] reads its source itself. A [`Reader`] is fed pieces, as in a page, after [`recognize`]
+//! has found the format. An event borrows from its line: its fields are looked up on demand, and
+//! nothing is allocated. Lines that cannot be read are counted; the first few are kept with their
+//! numbers and reasons.
 //!
 //! # Fields
-//! Whatever the format, a field of the same meaning has the same name, as far as a line has it: `ip`,
-//! `user`, `method`, `path`, `status`, `bytes`, `host`, `agent`, `referer`, `forwarded`. In JSON and
-//! CSV they are found under the names that servers give them, and every field has its own name too.
-//! So `per ip` and `per user+path` mean the same for all logs. In `ip`, an IPv6 address stands for
-//! its /64, unless [`Options`] say otherwise, and one that has an IPv4 address in it is that; `path`
-//! is without the query, and may be cut to its first segments.
+//! In every format, fields of the same meaning have the same name: `ip`, `user`, `method`, `path`,
+//! `status`, `bytes`, `host`, `agent`, `referer`, `forwarded`. In JSON and CSV they are also found
+//! under the names that servers use, and every other field under its own name. So `per ip` and `per
+//! user+path` mean the same for all logs. In `ip`, an IPv6 address stands for its /64, unless
+//! [`Options`] say otherwise, and an IPv4-mapped address becomes the IPv4 address. `path` has no
+//! query, and may be cut to its first segments.
 //!
 //! # Times
-//! Zones are heeded, and what has none is taken as UTC. In a log of whole seconds, the events of one
-//! second are to be spread over it, and lines out of order to be put in order: [`Order`] does both.
+//! Time zones are respected; a time without one is UTC. When a log has whole seconds, the events of
+//! one second should be spread over it, and lines out of order should be sorted: [`Order`] does both.
 
 mod address;
 mod clf;

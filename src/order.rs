@@ -1,7 +1,7 @@
 //! The smaller and the larger of two numbers, in one comparison.
 //!
-//! `f64::min` and `f64::max` treat either argument being NaN alike, for which WebAssembly has no
-//! instruction: there they are calls. Where events are counted by the million that shows.
+//! `f64::min` and `f64::max` ignore a NaN in either argument. WebAssembly has no instruction for
+//! that, so they become function calls, which cost time when millions of events are counted.
 
 /// The smaller of two numbers; `a` if either is NaN.
 #[inline(always)]

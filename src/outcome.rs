@@ -1,9 +1,9 @@
-//! Outcomes: what a [limiter](crate::limit) answers, with the numbers that it is based on.
+//! Outcomes: the answers of a [limiter](crate::limit), with the numbers that explain them.
 //!
-//! An [`Outcome`] says whether an event may pass, at once or after a wait. When a refused one may
-//! come back takes longer to find than the verdict, so it is asked for separately: a [`Retry`] is
-//! what [`Limiter::retry_after`](crate::Limiter::retry_after) answers. Otherwise the events of an
-//! attacker would be the dearest of all.
+//! An [`Outcome`] says whether an event may pass, at once or after a wait. A [`Retry`] says when a
+//! refused event would pass. It takes longer to compute, so it is a separate call,
+//! [`Limiter::retry_after`](crate::Limiter::retry_after): otherwise the events of an attacker would
+//! be the most expensive ones.
 
 use crate::time::Span;
 use core::fmt;
@@ -14,10 +14,10 @@ use core::fmt;
 pub struct Outcome {
     /// Whether it may pass, and when.
     pub decision: Decision,
-    /// What the limiter measured to decide: a rate, an estimate, a count or a fill, in the
+    /// What the limiter measured to decide: a rate, an estimate, a count or a fill level, in the
     /// unit of its limit. Each limiter's documentation says which.
     pub level: f64,
-    /// What the level was held against.
+    /// What the level was compared with.
     pub limit: f64,
 }
 
@@ -25,7 +25,7 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "an event may pass only if it was allowed"]
 pub enum Decision {
-    /// The event may pass after `wait`; every limiter without a queue says zero.
+    /// The event may pass after `wait`, which is zero for every limiter without a queue.
     Allowed {
         /// How long the event stands in the queue.
         wait: Span,
@@ -34,13 +34,13 @@ pub enum Decision {
     Refused,
 }
 
-/// When an event would pass, if nothing else is counted before.
+/// When an event would pass, if nothing else is counted until then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "it says how long to wait"]
 pub enum Retry {
-    /// After this long, and not sooner by more than the rounding to whole microseconds.
+    /// After this span, the shortest one that suffices, rounded up to whole microseconds.
     After(Span),
-    /// Never: its cost is more than the limit ever admits.
+    /// Never: its cost is more than the limiter ever admits.
     Never,
 }
 
@@ -81,7 +81,7 @@ impl Retry {
     }
 }
 
-/// The reason in numbers, as in `refused: level 10.4, limit 10`.
+/// As in `refused: level 10.4, limit 10`.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (level, limit) = (self.level, self.limit);

@@ -1,8 +1,8 @@
-//! Policies: what is enforced, as one or several limits, each for a key.
+//! Policies: one or several limits, each for a key.
 //!
-//! A [limiter](crate::limit) is an algorithm with its numbers; a [`Limit`] is a limiter for a key,
-//! such as `per user`; a [`Policy`] is one or several limits that an event must all pass. It has
-//! one text form, wherever limits are written:
+//! A [limiter](crate::limit) is an algorithm with its numbers. A [`Limit`] is a limiter for a key,
+//! such as `per user`. A [`Policy`] is one or several limits, all of which an event must pass. Its
+//! text form is the same wherever limits are written:
 //!
 //! ```text
 //! exim 100/1h strict per user
@@ -23,7 +23,7 @@
 //!     fields: &[("user", user), ("ip", "192.0.2.7")],
 //! });
 //! assert_eq!(["ann"; 3].map(|user| mail(user).is_allowed()), [true; 3]);
-//! // Ann has used up her own limit, and all at this address nearly theirs.
+//! // Ann has used up her own limit, and three of the four that this address may send.
 //! let [ann, bob, eve] = ["ann", "bob", "eve"].map(mail);
 //! assert_eq!(ann.to_string(), "refused: level 4, limit 3");
 //! assert!(bob.is_allowed());
@@ -33,14 +33,13 @@
 //!
 //! # All or none
 //! Source: Josiah Carlson, "Introduction to rate limiting with Redis", parts 1 and 2. The first
-//! version there counts in one limit after the other until one refuses, so that a refused event
-//! uses up the limits it was put to before. A client over its limit per second then loses its
-//! limit per hour to events that never passed, and the order of the limits matters. The remedy is
-//! to pass over them twice: first all are asked, then the event is counted in all or in none.
+//! version there counts in one limit after the other until one refuses, so a refused event uses up
+//! the limits before that one. A client over its limit per second then loses its limit per hour to
+//! events that never passed, and the order of the limits matters. The remedy is two passes: first
+//! all limits are asked, then the event is counted in all of them or in none.
 //!
-//! The one exception is for limits that count refused events by their nature: strict Exim, EARRRL
-//! and HAProxy's request rate. They count every event that was put to them, whoever refused it, as
-//! they do when they are alone.
+//! Limiters that count refused events are the exception: strict Exim, EARRRL and HAProxy's request
+//! rate. They count every event, also when another limit refused it.
 
 #[cfg(feature = "serde")]
 mod as_text;
@@ -70,31 +69,31 @@ use crate::time::Span;
 /// The most limits in a policy.
 pub const LIMITS: usize = 8;
 
-/// A limiter, and whom it is for.
+/// A limiter, and the fields that its key is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     /// The limiter.
     pub limiter: AnyLimiter,
-    /// The fields that make the key: each combination of their values has a state of its own.
+    /// The fields of the key: each combination of their values has a state of its own.
     pub per: Per,
 }
 
 impl Limit {
-    /// What its states are made by: the shape of its limiter.
+    /// The shape of its states: that of its limiter.
     pub fn shape(&self) -> Shape {
         self.limiter.shape()
     }
 }
 
-/// From one to [`LIMITS`] limits, which an event must all pass.
+/// From one to [`LIMITS`] limits. An event must pass all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy(Vec<Limit>);
 
 impl Policy {
-    /// All of `limits`; their order decides nothing.
+    /// A policy of `limits`. Their order does not matter for decisions.
     ///
     /// # Errors
-    /// When there is none, or more than [`LIMITS`].
+    /// When there is no limit, or more than [`LIMITS`].
     pub fn new(limits: Vec<Limit>) -> Result<Self, BadNumber> {
         if (1..=LIMITS).contains(&limits.len()) {
             return Ok(Policy(limits));
@@ -108,17 +107,17 @@ impl Policy {
         &self.0
     }
 
-    /// The names of the fields that the limits are for; one may come twice.
+    /// The names of the fields of all keys; a name may occur twice.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|limit| limit.per.fields()).map(String::as_str)
     }
 
-    /// What the states of each limit are called under the key of their sender, in a store that
-    /// outlives the rules: the [shape](Limit::shape), as in `exim/1m`, and for a second limit of
-    /// the same shape for the same fields, `exim/1m#2`.
+    /// The names of the limits' states in a store that outlives the rules, to be used beside the key
+    /// of the sender. The name is the [shape](Limit::shape), as in `exim/1m`; a second limit of the
+    /// same shape for the same fields has the name `exim/1m#2`.
     ///
     /// Two policies, old and new or in two processes, share the states whose names both have, and
-    /// leave the others alone. What that means for a limit that changes, [`kept`] says.
+    /// leave the others alone. [`kept`] says what that means for a limit that changes.
     ///
     /// [`kept`]: crate::limit::kept
     pub fn state_names(&self) -> Vec<String> {
@@ -136,8 +135,8 @@ impl Policy {
         self.0.iter().enumerate().map(name).collect()
     }
 
-    /// The most that is ever admitted for one key of each limit: the least of any
-    /// [`Limiter::max_admitted`].
+    /// The most that is ever admitted from one sender, who has one key for each limit: the least
+    /// [`Limiter::max_admitted`] of all limits.
     pub fn max_admitted(&self, window: Span, cost: f64) -> f64 {
         let each = self.0.iter().map(|limit| limit.limiter.max_admitted(window, cost));
         each.fold(f64::INFINITY, |least, most| if most < least { most } else { least })

@@ -1,6 +1,4 @@
-//! Rates: how many, per how long.
-//!
-//! What a [limiter](crate::limit) is given as its limit: a count in a [span](crate::time::Span).
+//! Rates: a count per [span](crate::time::Span), such as the limit of a [limiter](crate::limit).
 //!
 //! ```
 //! use ratescope::{Rate, Span};
@@ -9,7 +7,7 @@
 //! assert_eq!((limit.count(), limit.per()), (10.0, Span::minutes(1)));
 //! assert_eq!(limit.to_string(), "10/1m");
 //!
-//! // As many a second, but six hundred of them may come at once.
+//! // The same number a second, but most limiters let 600 of them come at once.
 //! assert_eq!("600/1h".parse::<Rate>()?.per_second(), limit.per_second());
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
@@ -22,18 +20,18 @@ use core::str::FromStr;
 
 /// A number of events in a period, as in `10/1m`: ten in a minute.
 ///
-/// The two numbers are kept apart because most limiters mean both: for Exim `10/1m` and `600/1h`
-/// have the same rate, but the second lets a burst of 600 through.
+/// Count and period are kept apart because most limiters use both. For Exim, `10/1m` and `600/1h`
+/// are the same rate, but the second lets a burst of 600 through.
 ///
-/// Rates are equal when both numbers are. They have no order, as neither of these two is the lower
-/// one: compare [`per_second`](Self::per_second) or [`count`](Self::count), whichever is meant.
+/// Two rates are equal when both numbers are. Rates have no order, since neither of those two is
+/// the lower one: compare [`per_second`](Self::per_second) or [`count`](Self::count) instead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     count: f64,
     per: Span,
 }
 
-// The count is a number, and never -0.
+// The count is never NaN and never -0.
 impl Eq for Rate {}
 
 impl Hash for Rate {
@@ -43,7 +41,7 @@ impl Hash for Rate {
 }
 
 impl Rate {
-    /// Ten in ten seconds, with which a comparison begins.
+    /// Ten in ten seconds, the rate that a comparison starts with.
     #[cfg(feature = "lab")]
     pub(crate) const TEN_IN_TEN_SECONDS: Rate = Rate { count: 10.0, per: Span::seconds(10) };
 
@@ -85,8 +83,8 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Reads `10/1m`, `0.5/1s`, `64k/1h`: the suffixes k, M and G, in either case, are powers of 1000, as
-/// in all texts of ours. What Exim reads is for [`Rate::from_exim`].
+/// Reads `10/1m`, `0.5/1s`, `64k/1h`. The suffixes k, M and G, in either case, are powers of 1000.
+/// [`Rate::from_exim`] reads Exim's own notation.
 impl FromStr for Rate {
     type Err = ParseError;
 
@@ -107,14 +105,13 @@ impl FromStr for Rate {
 const HELP: &str = "write a rate as a count and a span, such as 10/1m";
 
 impl Rate {
-    /// Reads a rate as Exim's configuration has it, such as `10 / 1h` or `64K/1h`. There the suffixes
-    /// K, M and G are 1024, 1024² and 1024³ (`acl_ratelimit` in its source), and a limit that is
-    /// pasted from it must not change.
+    /// Reads a rate as it is written in Exim's configuration, such as `10 / 1h` or `64K/1h`. The
+    /// suffixes K, M and G are 1024, 1024² and 1024³, as in `acl_ratelimit` in Exim's source.
     ///
     /// # Errors
-    /// When it is no count, slash and time interval.
+    /// When the text is not a count, a slash and a time interval.
     pub fn from_exim(text: &str) -> Result<Self, ParseError> {
-        // Exim passes over the space around a slash, and nowhere else.
+        // Exim skips spaces around the slash, and nowhere else.
         let tight = text.split('/').map(str::trim).collect::<Vec<_>>().join("/");
         let read = Rate::read(&tight, |suffix| match suffix {
             "" => Ok(1.0),

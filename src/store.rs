@@ -1,7 +1,7 @@
-//! Stores: a policy and events in, verdicts out; and what is remembered of each key.
+//! Stores: decide a policy about events, and remember the states of the keys.
 //!
-//! A [`Store`] decides a [policy](crate::policy) for as many keys as it has room for, and a
-//! [`Keyed`] one limiter. Both are shared between threads as they are: every method takes `&self`.
+//! A [`Store`] decides a [policy](crate::policy) for many keys, and a [`Keyed`] decides one limiter.
+//! Threads can share both: every method takes `&self`.
 //!
 //! ```
 //! use ratescope::event::Event;
@@ -14,76 +14,75 @@
 //!     store.check(&Event { time: Time::ZERO, cost: 1.0, fields }).is_allowed()
 //! };
 //! assert_eq!([mail("ann"), mail("ann"), mail("ann"), mail("ann")], [true, true, true, false]);
-//! // Four in all from this address; what was refused is counted nowhere.
+//! // Four in all from this address; the refused event was not counted.
 //! assert_eq!([mail("bob"), mail("bob")], [true, false]);
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
 //! # What is forgotten
-//! When there is no room for a new key, one that was not used for long goes. No key expires by
-//! age: John Berryman's article on EARRRL says why. A time to live makes a limiter forget past
-//! offences, whereas one that goes on offending is used, and so stays; and a key that was not used
-//! for long has little to be remembered for.
+//! When there is no room for a new key, a key that was not used for long is forgotten. No key
+//! expires by age, for the reason given in John Berryman's article on EARRRL: with a time to live a
+//! limiter forgets past offences. Without one, a sender that goes on offending uses its key, so the
+//! key stays; and a key that was not used for long has little worth remembering.
 //!
-//! With one exception: a key that is *being refused* is not forgotten before one that is not.
-//! Otherwise a sender that is held back would only have to wait until enough others have passed, or
-//! to send under enough other names. A key is being refused when an event of it was refused, the
-//! dearest if there were several, and
+//! There is one exception: a key that is *being refused* is not forgotten before a key that is not.
+//! Otherwise a refused sender would only have to wait until enough others have passed, or to send
+//! under enough other names. A key is being refused when one of its events was refused, and for the
+//! most expensive of these:
 //!
 //! * the same event, sent now, would be refused again;
-//! * it would pass if the key were a new one: what is refused from anybody is no offence of the
-//!   key, and to forget the key would not help it;
-//! * and none that costs as much has passed since. A smaller one, or one of cost 0, sheds nothing,
-//!   whether it passes or not.
+//! * it would pass if the key were new: an event that is refused from anybody is not the key's
+//!   offence, and forgetting the key would not let it pass;
+//! * no event that costs as much has passed since. A cheaper event, also one of cost 0, does not end
+//!   the protection, whether it passes or not.
 //!
-//! This is asked when it matters, which is when something must be forgotten, with the time of the
-//! event that needs the room. So a refusal protects for exactly as long as it lasts.
+//! These conditions are checked only when something must be forgotten, at the time of the event
+//! that needs the room. So a refusal protects a key exactly as long as the refusal lasts.
 //!
-//! When the clock was set back meanwhile, the state lies in the future, and would be refused until
-//! the clock has caught up. If that is further than the state takes to be as a new one, which is a
-//! period or so, it follows the clock at the first such question, as it would with an event of its
-//! own: see [limiters](crate::limit#when-time-runs-backwards). By less it waits: threads hand in
-//! their events a little out of order, and nobody is to be freed by that.
+//! If the clock was set back meanwhile, the state lies in the future, and the event would be refused
+//! until the clock has caught up. If the clock is further back than the state takes to be as good as
+//! new, which is about a period, the state follows the clock at the first check, as it would with an
+//! event of its own: see [limiters](crate::limit#when-time-runs-backwards). If it is less far back,
+//! the state stays: threads hand in their events slightly out of order, and that must free nobody.
 //!
-//! A key that has nothing to be remembered for takes no room at all: one whose only event was
-//! refused for another limit and not counted, or could never pass. So a sender that is held back
-//! by its address cannot flush the users by making up names.
+//! A key without anything to remember takes no room: its only event was refused by another limit
+//! and not counted, or could never pass. So a sender that is refused by its address cannot push out
+//! users by inventing names.
 //!
-//! This has a price: keys that are all being refused leave no room in which to remember others. Let
-//! the capacity be larger than the number of senders that may be refused at once.
+//! The exception has a price: if all keys are being refused, there is no room to remember others.
+//! Choose a capacity larger than the number of senders that may be refused at once.
 //!
 //! # How, and why so
-//! Keys lie in *sets* of eight, as in the cache of a processor: a key may be in one of two sets,
-//! which its hash chooses, and what is forgotten for it is one of the sixteen entries there. That
-//! is nearly the least recently used of all, for a fraction of the price. An exact order of use
-//! needs links that are changed with each event, in three places of memory, by one thread at a
-//! time; sets are one place, and threads that meet in one are rare. It also keeps the bound by
-//! construction, and no key is allocated.
+//! Keys lie in *sets* of eight, as in a processor's cache. The hash of a key chooses two sets in
+//! which it may be, and a new key replaces one of the sixteen entries there. That entry is nearly
+//! the least recently used of all, at a fraction of the cost. An exact order of use needs links that
+//! change with each event, in three places of memory, by one thread at a time. A set is one place,
+//! and threads rarely meet in one. Sets are bounded by construction, and no key is allocated.
 //!
-//! Two sets instead of one, since keys do not spread evenly: of as many keys as there is room for,
-//! one set each would lose 14 % to sets that happen to be full while others are not; two lose
-//! 1.6 %, and with an eighth more room than was asked for, which is what there is, less than
-//! 0.1 %. `./scripts/bench limiters` prints the loss beside the time.
+//! A key has two sets, since keys do not spread evenly. With as many keys as places, one set for
+//! each key would lose 14 % of the keys to sets that are full while others are not; two sets lose
+//! 1.6 %. A store has an eighth more room than was asked for, and then loses less than 0.1 %.
+//! `./scripts/bench limiters` prints the loss beside the time.
 //!
-//! The exception holds where such keys meet, too. When all sixteen are being refused, one of them
-//! moves to its other set, in place of an entry that is not. It fails only when all in these sets
-//! are being refused as well: when a share f of all keys is, about once in f⁻¹⁴⁴ times; that is
-//! never at a half, 1 in 4 million at 90 %, and 1 in 1,600 at 95 %.
+//! The exception also holds where many refused keys meet. When all sixteen entries are being
+//! refused, one of them moves to its other set and replaces an entry that is not being refused. This
+//! fails only if all entries of those sets are being refused, too. If a share f of all keys is being
+//! refused, that happens about once in f⁻¹⁴⁴ times: never at a half, 1 in 4 million at 90 %, and 1
+//! in 1,600 at 95 %.
 //!
-//! **Keys are not kept.** What stands for a key is its hash of 64 bits, by SipHash-1-3 with a secret
-//! of the process: keys are often the senders' own choice, and without the secret nobody can
-//! choose two that meet. Two of n keys share a state with a chance of n(n-1)/2 pairs times 2⁻⁶⁴,
-//! about n²/2⁶⁵: 1 in 37 million for a million keys. Then the two are limited as one. This hash is
-//! a fifth of what a decision costs; where no sender can choose its key,
-//! [another](Keyed::with_hasher) will do.
+//! **Keys are not kept.** A 64-bit hash stands for the key: SipHash-1-3 with a secret of the process.
+//! Senders often choose their keys; without the secret nobody can choose two keys with one hash. The
+//! chance that any two of n keys share a hash is n(n-1)/2 pairs times 2⁻⁶⁴, about n²/2⁶⁵: 1 in 37
+//! million for a million keys. Two such keys are limited as one. The hash takes a fifth of the time
+//! of a decision; if no sender can choose its key, [another hash](Keyed::with_hasher) will do.
 //!
-//! **Memory** follows the number of keys, in steps of a quarter. An entry is its hash, 8 bytes for
-//! use and refusal, the state, and a byte of tag: 33 bytes with a state of 16. Tables are between
-//! 68 and 100 % full, so a key takes 33 to 49 bytes. It is given back when the store is.
+//! **Memory** grows with the number of keys, in steps of a quarter. An entry is its hash, 8 bytes for
+//! use and refusal, the state, and a byte of tag: 33 bytes with a state of 16. Tables are 68 to 100 %
+//! full, so a key takes 33 to 49 bytes. Memory is freed only with the store.
 //!
-//! **Shards.** A store of many keys is cut into up to 32 tables, each behind a lock of its own. An
-//! event takes one lock for each limit, always in the order of the limits. Each limit has tables
-//! of its own, so that is one order for all threads, and no two can wait for each other.
+//! **Shards.** A store of many keys is cut into up to 32 tables, each behind its own lock. An event
+//! takes one lock for each limit, always in the order of the limits. Each limit has its own tables,
+//! so all threads lock in the same order and cannot deadlock.
 
 #[cfg(feature = "rules")]
 mod carried;
@@ -109,7 +108,7 @@ use crate::policy::{LIMITS, Limit, Per, Policy, Verdict, retry_after, stricter, 
 use crate::time::Time;
 use core::hash::{Hash, Hasher};
 
-/// A policy, and the states of the keys of each of its limits.
+/// A policy, and the states of the keys of each limit.
 #[derive(Clone, Debug)]
 pub struct Store {
     policy: Policy,
@@ -118,7 +117,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// `policy` for `capacity` keys of each of its limits, or somewhat more: see
+    /// A store for `policy`, with room for `capacity` keys of each limit or slightly more: see
     /// [`Keyed::capacity`].
     pub fn new(policy: Policy, capacity: usize) -> Self {
         let keyed = |limit: &Limit| Keyed::new(limit.limiter.clone(), capacity);
@@ -135,15 +134,14 @@ impl Store {
     pub fn check(&self, event: &Event<'_>) -> Verdict {
         let (now, cost) = (event.time, event.cost);
         if let ([limit], [keyed]) = (self.policy.limits(), self.limits.as_slice()) {
-            // Nobody else to ask.
+            // The only limit decides alone.
             return Verdict { outcome: keyed.check(&Key(&limit.per, event), now, cost), by: 0 };
         }
         self.together(event, &self.hashes(event), None, 0)
     }
 
-    /// Asks the limits from the one numbered `from` on, given what those before it make of the
-    /// event, and records in each what comes of it. The key of a limit is held until all have
-    /// answered.
+    /// Asks the limits from index `from` on, and then records the event in each of them. `before` is
+    /// the verdict of the limits before `from`. Each key stays locked until all limits have answered.
     fn together(
         &self,
         event: &Event<'_>,
@@ -163,29 +161,29 @@ impl Store {
         verdict
     }
 
-    /// What [`check`](Self::check) would answer; nothing is counted.
+    /// What [`check`](Self::check) would answer. Nothing is counted.
     pub fn peek(&self, event: &Event<'_>) -> Verdict {
         let held = self.hold(event);
         strictest(held.iter().map(|held| held.peek(event.time, event.cost)))
     }
 
-    /// Counts an event that passed in all limits, whatever it cost: what is known only afterwards,
-    /// such as the bytes that were sent.
+    /// Counts an event in all limits, whatever its cost. It is for costs that are known only after
+    /// the event passed, such as the bytes that were sent.
     pub fn charge(&self, event: &Event<'_>) {
         for held in &mut self.hold(event) {
             held.charge(event.time, event.cost);
         }
     }
 
-    /// How long after its time the event passes if nothing is counted before.
+    /// How long after its time the event would pass if nothing is counted until then.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         let held = self.hold(event);
         let each = held.iter().map(|held| (held.limiter(), held.state()));
         retry_after(each, event.time, event.cost)
     }
 
-    /// The tightest level of all keys at `now`; of a limit that has none yet, that of a new key.
-    /// It looks at every key.
+    /// The tightest level of all keys at `now`; for a limit without keys, that of a new key. This
+    /// looks at every key.
     pub fn tightest(&self, now: Time) -> Outcome {
         let mut tightest: Option<Outcome> = None;
         for keyed in &self.limits {
@@ -202,15 +200,15 @@ impl Store {
         tightest.unwrap_or(strictest([]).outcome)
     }
 
-    /// Frees the memory of what logs and windows no longer count at `now`; decisions stay the same.
-    /// It looks at every key.
+    /// Frees the entries that logs and windows no longer count at `now`. Decisions stay the same.
+    /// This looks at every key.
     pub fn forget(&self, now: Time) {
         for keyed in &self.limits {
             keyed.each_mut(|state| keyed.limiter().forget(state, now));
         }
     }
 
-    /// How many keys are remembered, of all limits.
+    /// How many keys are remembered, over all limits.
     pub fn len(&self) -> usize {
         self.limits.iter().map(Keyed::len).sum()
     }
@@ -220,7 +218,7 @@ impl Store {
         self.len() == 0
     }
 
-    /// The most keys that are remembered of each limit.
+    /// The most keys that can be remembered for each limit.
     pub fn capacity(&self) -> usize {
         self.limits.iter().map(Keyed::capacity).min().unwrap_or(0)
     }
@@ -230,7 +228,7 @@ impl Store {
         self.limits.iter().map(Keyed::forgotten).sum()
     }
 
-    /// The hash of the key that an event has for each limit. They are found before the first lock
+    /// The hashes of the event's keys, one for each limit. They are computed before the first lock
     /// is taken.
     fn hashes(&self, event: &Event<'_>) -> [u64; LIMITS] {
         let mut hashes = [0; LIMITS];
@@ -239,16 +237,16 @@ impl Store {
         hashes
     }
 
-    /// Holds the key of each limit.
+    /// Locks the event's key in each limit.
     fn hold(&self, event: &Event<'_>) -> Vec<Held<'_, AnyLimiter>> {
         let hashes = self.hashes(event);
         self.limits.iter().zip(hashes).map(|(keyed, hash)| keyed.hold(hash)).collect()
     }
 }
 
-/// The key of an event for a limit, as it is hashed: the values of its fields, each with an end
-/// that no text contains, so that other values give a hasher something else. The names are those
-/// of the limit, which has tables of its own.
+/// The key of an event for a limit, as it is hashed: the values of its fields. `str` ends each with a
+/// byte that no text contains, so different values are hashed differently. The names need not be
+/// hashed, since each limit has its own tables.
 pub(crate) struct Key<'a>(&'a Per, &'a Event<'a>);
 
 impl Hash for Key<'_> {
@@ -257,7 +255,7 @@ impl Hash for Key<'_> {
     }
 }
 
-/// What threads share.
+/// Asserts that threads can share these.
 const _: fn() = || {
     fn shared<T: Send + Sync>() {}
     shared::<Store>();

@@ -1,9 +1,9 @@
-//! What every text form shares: an error that points at the word, and the reading of numbers.
+//! What every text form shares: an error that points at the wrong word, and the reading of numbers.
 //!
 //! [Rates](crate::rate), [spans](crate::time), [limiters](crate::limit::FORMS),
 //! [patterns](crate::traffic::Pattern) and [links](crate::lab::run::link) each have one text form,
-//! read by `FromStr` and written by `Display`. It is the same in the page, in links and on the
-//! command line.
+//! read by `FromStr` and written by `Display`. The form is the same in the page, in links and on
+//! the command line.
 
 mod number;
 mod words;
@@ -13,8 +13,9 @@ pub(crate) use words::{Word, Words};
 
 use core::fmt;
 use core::ops::Range;
+use std::borrow::Cow;
 
-/// Why a text could not be read: the whole text, which part of it, and what would be right.
+/// Why a text could not be read: the whole text, the part that is wrong, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     input: String,
@@ -34,13 +35,13 @@ impl ParseError {
         Self::new(input, 0..input.len(), problem)
     }
 
-    /// The same error, read as part of `outer`, in which its input began at byte `offset`.
+    /// The same error, reported in `outer`, a longer text that contains the input at byte `offset`.
     pub fn inside(self, outer: &str, offset: usize) -> Self {
         let at = self.at.start + offset..self.at.end + offset;
         Self::new(outer, at, self.problem)
     }
 
-    /// The bytes of the input that are wrong, for a caller that marks them.
+    /// The bytes of the input that are wrong, so that a caller can mark them.
     pub fn at(&self) -> Range<usize> {
         self.at.clone()
     }
@@ -51,20 +52,34 @@ impl ParseError {
     }
 }
 
+/// The input is repeated up to its first 60 characters, which are enough to recognize it.
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (input, problem) = (cut(&self.input), &self.problem);
         match self.input.get(self.at.clone()) {
             Some(part) if part != self.input && !part.is_empty() => {
-                write!(f, "\"{part}\" in \"{}\": {}", self.input, self.problem)
+                write!(f, "\"{}\" in \"{input}\": {problem}", cut(part))
             }
-            _ => write!(f, "\"{}\": {}", self.input, self.problem),
+            _ => write!(f, "\"{input}\": {problem}"),
         }
+    }
+}
+
+/// The most characters of the input that an error repeats: slightly more than any text form written
+/// by hand has.
+const ECHO: usize = 60;
+
+/// The first [`ECHO`] characters, and `…` if there are more.
+pub(crate) fn cut(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(ECHO) {
+        Some((end, _)) => Cow::Owned(format!("{}…", split(text, end).0)),
+        None => Cow::Borrowed(text),
     }
 }
 
 impl core::error::Error for ParseError {}
 
-/// A number that a quantity cannot have, refused where it enters.
+/// A number that is out of range for its quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BadNumber {
     pub(crate) what: &'static str,
@@ -97,7 +112,7 @@ impl fmt::Display for BadNumber {
 
 impl core::error::Error for BadNumber {}
 
-/// Where a number was read from a text, or might have been.
+/// The error as if the number had been read from a text.
 impl From<BadNumber> for ParseError {
     fn from(bad: BadNumber) -> Self {
         ParseError::whole(&bad.given.to_string(), bad.to_string())

@@ -1,8 +1,8 @@
 //! Instants and spans of time.
 //!
-//! Time is always an argument here: nothing reads a clock. An instant is a whole number of
-//! microseconds, so that differences are exact; a span is a number of seconds. With a count, a span
-//! makes a [rate](crate::rate).
+//! Time is always an argument: nothing here reads a clock. An instant is a whole number of
+//! microseconds, so differences are exact. A span is a number of seconds. A count and a span make a
+//! [rate](crate::rate).
 //!
 //! ```
 //! use ratescope::{Span, Time};
@@ -13,7 +13,7 @@
 //! assert_eq!(noon.until(noon.after(wait)), wait);
 //! assert_eq!(Span::from_secs(0.25)?.to_string(), "250ms");
 //!
-//! // A program's own clock, and how long to sleep.
+//! // The time since the program started, and how long to sleep.
 //! let start = std::time::Instant::now();
 //! let now = Time::from(start.elapsed());
 //! let sleep = std::time::Duration::try_from(now.until(now.after(wait)))?;
@@ -36,8 +36,8 @@ use std::time::SystemTime;
 
 /// An instant: whole microseconds from an origin that the caller chooses.
 ///
-/// The origin may be the epoch, the start of a page or the first line of a log; only differences
-/// count, except for windows that are aligned to it. The range is ±292,000 years.
+/// The origin may be the epoch, the start of a page or the first line of a log. Only differences
+/// matter, except for windows that are aligned to the origin. The range is ±292,000 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(i64);
 
@@ -45,7 +45,7 @@ impl Time {
     /// The origin.
     pub const ZERO: Time = Time(0);
 
-    /// The last instant there is.
+    /// The last instant that can be represented.
     pub const LAST: Time = Time(i64::MAX);
 
     /// The instant `micros` microseconds after the origin.
@@ -83,34 +83,34 @@ impl Time {
         self.0.saturating_sub(earlier.0) as f64 / 1e6
     }
 
-    /// How long it is until `later`; zero when that is not later.
+    /// The span from here to `later`; zero when `later` is not later.
     pub fn until(self, later: Time) -> Span {
         Span::micros(later.max(self).0.abs_diff(self.0))
     }
 
-    /// The first whole microsecond at least `span` later, or the end of time.
+    /// The first whole microsecond at least `span` later, or [`LAST`](Self::LAST).
     pub fn after(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.micros_up()))
     }
 
-    /// The last whole microsecond at least `span` earlier, or the beginning of time.
+    /// The last whole microsecond at least `span` earlier, or the first instant of the range.
     pub fn before(self, span: Span) -> Time {
         Time(self.0.saturating_sub(span.micros_up()))
     }
 }
 
-/// The instant that is `elapsed` after the origin, cut to whole microseconds: with
-/// `Time::from(start.elapsed())` the origin is a [`std::time::Instant`] that the program keeps. More
-/// than 292,000 years are the end of time.
+/// The instant `elapsed` after the origin, cut to whole microseconds, and [`Time::LAST`] beyond
+/// 292,000 years. With `Time::from(start.elapsed())` the origin is `start`, a
+/// [`std::time::Instant`] that the program keeps.
 impl From<Duration> for Time {
     fn from(elapsed: Duration) -> Self {
         Time(i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))
     }
 }
 
-/// Microseconds since the Unix epoch, cut to whole ones: with `Time::from(SystemTime::now())` windows
-/// are aligned to it, and states that are kept mean the same in every process. This clock may be set
-/// back, and [`limit`](crate::limit) says what happens then.
+/// The time since the Unix epoch, cut to whole microseconds. With `Time::from(SystemTime::now())`
+/// windows are aligned to the epoch, and kept states mean the same in every process. This clock may
+/// be set back: [`limit`](crate::limit) says what happens then.
 impl From<SystemTime> for Time {
     fn from(now: SystemTime) -> Self {
         match now.duration_since(SystemTime::UNIX_EPOCH) {
@@ -120,7 +120,7 @@ impl From<SystemTime> for Time {
     }
 }
 
-/// Seconds with at most six decimals, as in `12.5`; what is read back is the same instant.
+/// Seconds with at most six decimals, as in `12.5`; reading them gives the same instant.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sign, micros) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
@@ -133,7 +133,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// Reads seconds with up to six decimals, exactly: no rounding through a float.
+/// Reads seconds with up to six decimals, exactly: they are not rounded to a float.
 impl FromStr for Time {
     type Err = ParseError;
 
@@ -148,7 +148,7 @@ impl FromStr for Time {
             let help = "not a time; write seconds with up to six decimals, such as 12.5";
             return Err(ParseError::whole(text, help));
         }
-        // The sign is read with the digits: the first instant has no positive counterpart.
+        // The sign is parsed with the digits, since -i64::MIN does not fit an i64.
         match format!("{sign}{whole}{part:0<6}").parse() {
             Ok(micros) => Ok(Time(micros)),
             Err(_) => {
@@ -162,13 +162,13 @@ impl FromStr for Time {
 /// A length of time in seconds, finite and not negative.
 ///
 /// The text form is Exim's time interval (spec chapter "Exim configuration file", section "Time
-/// intervals"): numbers with the units `w d h m s`, in any order, added up, as in `1h30m`. As
-/// people type them, decimals and the units `ms` and `us` are read too. A number without a unit
-/// is refused, as Exim refuses it.
+/// intervals"): numbers with the units `w d h m s`, in any order, added up, as in `1h30m`.
+/// Decimals and the units `ms` and `us` are read too, since people type them. A number without a
+/// unit is refused, as Exim refuses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Span(f64);
 
-// A span is a number, and never -0: the order is that of the numbers, and equal spans have equal
+// A span is never NaN and never -0, so spans are ordered like numbers and equal spans have equal
 // bits.
 impl Eq for Span {}
 
@@ -190,17 +190,17 @@ impl Hash for Span {
     }
 }
 
-/// Rounded to the nearest f64, which is exact up to 104 days and a nanosecond or two beyond.
+/// Rounded to f64: off by less than a nanosecond up to 194 days.
 impl From<Duration> for Span {
     fn from(duration: Duration) -> Self {
         Span(duration.as_secs_f64())
     }
 }
 
-/// Rounded up to whole nanoseconds, so that sleeping that long is never too short.
+/// Rounded up to whole nanoseconds, so a sleep of that duration is never too short.
 ///
 /// # Errors
-/// When it is more than the 584 billion years that a duration can hold.
+/// When the span is more than 584 billion years, which a [`Duration`] cannot hold.
 impl TryFrom<Span> for Duration {
     type Error = BadNumber;
 
@@ -245,12 +245,12 @@ impl Span {
         Span(n as f64 / 1e6)
     }
 
-    /// `seconds` as a span.
+    /// The span of `seconds`.
     ///
     /// # Errors
     /// When `seconds` is negative, infinite or not a number.
     pub fn from_secs(seconds: f64) -> Result<Self, BadNumber> {
-        // Adding zero turns -0 into 0, so that equal spans also print alike.
+        // Adding zero turns -0 into 0, so equal spans also print alike.
         if seconds >= 0.0 && seconds.is_finite() {
             Ok(Span(seconds + 0.0))
         } else {
@@ -264,21 +264,21 @@ impl Span {
         self.0
     }
 
-    /// As long as whole microseconds, rounded up.
+    /// Rounded up to whole microseconds.
     pub(crate) fn whole_micros(self) -> Span {
         Span::micros(self.micros_up().unsigned_abs())
     }
 
-    /// Whole microseconds, rounded up, so that waiting that long is never too short.
+    /// The microseconds in the span, rounded up, so a wait of that length is never too short.
     pub(crate) fn micros_up(self) -> i64 {
         millionths_up(self.0)
     }
 }
 
-/// How many whole millionths `x`, at least 0, has, rounded up.
+/// The millionths in `x` (at least 0), rounded up.
 ///
-/// What came from whole millionths gives them back: the product is rounded to the nearest integer
-/// when it is within a rounding error of it.
+/// An `x` that was made from whole millionths gives them back: when the product is within a
+/// rounding error of an integer, it is that integer.
 pub(crate) fn millionths_up(x: f64) -> i64 {
     let millionths = x * 1e6;
     let nearest = libm::round(millionths);
@@ -307,7 +307,7 @@ impl fmt::Display for Span {
             }
             return Ok(());
         }
-        // Milliseconds and microseconds where they read back as the very same number.
+        // Milliseconds or microseconds, but only if they read back as the very same number.
         for (unit, per_second) in [("ms", 1e3), ("us", 1e6)] {
             let n = libm::round(self.0 * per_second);
             if self.0 < 1.0 && n >= 1.0 && n / per_second == self.0 {
@@ -343,6 +343,7 @@ impl FromStr for Span {
                 "" if tail.is_empty() => {
                     let help =
                         format!("a unit is missing; write {digits}s, {digits}m or {digits}h");
+                    let help = if digits.len() > 20 { HELP.to_owned() } else { help };
                     return Err(ParseError::new(text, from..at, help));
                 }
                 "ms" => n / 1e3,
@@ -350,7 +351,7 @@ impl FromStr for Span {
                 _ => match UNITS.iter().find(|(name, _)| *name == unit) {
                     Some((_, size)) => n * size,
                     None => {
-                        // A second point is all that can stand where a unit does not even begin.
+                        // An empty unit means that a second decimal point stands here.
                         let at = at..at + unit.len().max(1);
                         let help = "not a unit; the units are w, d, h, m, s, ms and us";
                         return Err(ParseError::new(text, at, help));

@@ -16,7 +16,7 @@
 //! run.advance(link.at, usize::MAX);
 //! let (right, window) = (run.now(), run.settings().run.window);
 //! let view = Viewport {
-//!     size: [800.0, height(run.lanes().len())],
+//!     size: [800.0, height(run.lanes().len(), 800.0)],
 //!     right,
 //!     live: true,
 //!     window,
@@ -24,6 +24,8 @@
 //!     total: total(&run, right, window),
 //!     crosshair: None,
 //!     gaps: &[],
+//!     own_time: false,
+//!     flags: &[],
 //! };
 //! let picture = svg::write(&draw(&run, &view), view.size[0], view.size[1], Theme::Light);
 //! assert!(picture.starts_with("<svg"));

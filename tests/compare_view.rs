@@ -12,7 +12,7 @@ use picture::in_both_themes;
 use ratescope::lab::compare::{Link, Replay};
 use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Ink, Mark, Point, Text};
-use ratescope::view::compare::{HEAD, PITCH, Viewport, draw, height, top, total, words};
+use ratescope::view::compare::{Viewport, draw, head, height, pitch, top, total, words};
 use ratescope::view::{edges, seconds_per_pixel};
 use ratescope::{Span, Time};
 
@@ -38,7 +38,7 @@ fn tops(replay: &Replay, right: Time) -> Vec<f64> {
 fn view<'a>(replay: &Replay, width: f64, tops: &'a [f64]) -> Viewport<'a> {
     let (right, window) = (replay.now(), replay.settings().run.window);
     Viewport {
-        size: [width, height(replay.lanes().len())],
+        size: [width, height(replay.lanes().len(), width)],
         right,
         live: true,
         window,
@@ -46,6 +46,8 @@ fn view<'a>(replay: &Replay, width: f64, tops: &'a [f64]) -> Viewport<'a> {
         total: total(replay, right, window),
         crosshair: None,
         gaps: &[],
+        own_time: false,
+        flags: &[],
     }
 }
 
@@ -118,10 +120,12 @@ fn texts(marks: &[Mark]) -> impl Iterator<Item = &Text> {
 }
 
 /// Where the level `value` of lane `i` is, as the labels of its scale say.
-fn height_of(marks: &[Mark], i: usize, value: f64) -> f64 {
-    let zone = i as f64 * PITCH + HEAD..(i + 1) as f64 * PITCH;
+fn height_of(marks: &[Mark], width: f64, i: usize, value: f64) -> f64 {
+    let zone = i as f64 * pitch(width) + head(width)..(i + 1) as f64 * pitch(width);
     let labels: Vec<(f64, f64)> = texts(marks)
-        .filter(|text| text.anchor == Anchor::End && zone.contains(&text.at.y))
+        .filter(|text| {
+            text.anchor == Anchor::End && text.ink == Ink::Muted && zone.contains(&text.at.y)
+        })
         .map(|text| (text.text.parse().unwrap(), text.at.y))
         .collect();
     let [(low, bottom), .., (high, top)] = labels[..] else { panic!("{labels:?}") };
@@ -157,7 +161,7 @@ fn the_level_line_passes_through_the_level() {
             replay.advance(then, usize::MAX);
             let x = right - ago / seconds_per_pixel(view.size[0], view.window);
             for (i, lane) in replay.lanes().iter().enumerate() {
-                let want = height_of(&marks, i, lane.level(then).0);
+                let want = height_of(&marks, width, i, lane.level(then).0);
                 let [least, most] = range(level_line(&marks, i as u8 + 1), x - 1.6, x + 1.6);
                 assert!(
                     least - 0.7 <= want && want <= most + 0.7,
@@ -249,9 +253,12 @@ fn the_crosshair_says_what_the_lanes_said() {
         assert!((value.parse::<f64>().unwrap() - level).abs() < 0.006, "{words} {level}");
         assert_eq!(of.parse::<f64>().unwrap(), limit);
         // The box beside the crosshair has the same words.
-        let zone = i as f64 * PITCH..(i + 1) as f64 * PITCH;
-        let boxed = texts(&marks)
-            .any(|text| text.text == said && zone.contains(&text.at.y) && text.ink == Ink::Text);
+        let zone = i as f64 * pitch(1000.0)..(i + 1) as f64 * pitch(1000.0);
+        let boxed = texts(&marks).any(|text| {
+            text.text.starts_with(&format!("{said}; next "))
+                && zone.contains(&text.at.y)
+                && text.ink == Ink::Text
+        });
         assert!(boxed, "{said}");
     }
 }
@@ -268,12 +275,15 @@ fn an_event_near_the_crosshair_is_the_one_that_is_meant() {
     assert_eq!(
         words(&replay, &view, near),
         [
-            "1, token-bucket: tokens used 0.995 of 10; allowed: 1 of 10",
-            "2, leaky-bucket: queue 0.995 of 10; allowed: 1 of 10",
-            "3, fixed-window: in window 1 of 10; allowed: 1 of 10",
+            "1, token-bucket: tokens used 0.995 of 10; allowed; next now",
+            "2, leaky-bucket: queue 0.995 of 10; allowed; next now",
+            "3, fixed-window: in window 1 of 10; allowed; next now",
         ]
     );
-    assert!(words(&replay, &view, at(10.0))[0].ends_with("; 10 allowed"));
-    assert!(words(&replay, &view, at(15.0)).iter().all(|line| !line.contains(';')));
+    let burst = &words(&replay, &view, at(10.0))[0];
+    assert!(burst.ends_with("; 10 allowed; next in 1.0\u{202f}s"), "{burst}");
+    let later = &words(&replay, &view, at(10.5))[0];
+    assert!(later.ends_with("of 10; next in 500\u{202f}ms"), "{later}");
+    assert!(words(&replay, &view, at(15.0)).iter().all(|line| line.matches(';').count() == 1));
     assert!(words(&replay, &view, at(-5.0))[0].ends_with(": nothing known"));
 }

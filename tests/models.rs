@@ -219,7 +219,7 @@ fn they_are_off_and_cost_nothing_until_they_are_shown() {
     assert!(scope.instrument().models().is_some());
     scope.show("mean", "off").unwrap();
     assert!(scope.instrument().models().is_none());
-    const { assert!(Trace::<Column>::BYTES < 6_000_000) };
+    const { assert!(Trace::<Column>::BYTES < 8_000_000) };
 }
 
 /// Whoever switches a line on sees its past, and a link shows the same to others.

@@ -16,7 +16,8 @@ fn listed() -> Vec<(String, String, Link)> {
     let items = page.split("<li><a href=\"#").skip(1);
     items
         .map(|item| {
-            let (href, rest) = item.split_once("\">").unwrap();
+            let (href, rest) = item.split_once('"').unwrap();
+            let (_, rest) = rest.split_once('>').unwrap();
             let (title, rest) = rest.split_once("</a>").unwrap();
             let (text, _) = rest.split_once("</li>").unwrap();
             let fragment = href.replace("&amp;", "&");
@@ -60,15 +61,59 @@ fn says(text: &str, numbers: &[&str]) {
 }
 
 #[test]
-fn all_nine_are_on_the_page() {
+fn all_eleven_are_on_the_page() {
     let all = listed();
-    assert_eq!(all.len(), 9);
+    assert_eq!(all.len(), 11);
     for (title, text, link) in all {
-        assert!((3..=8).contains(&link.settings.lanes.len()), "{title}");
+        assert!((2..=8).contains(&link.settings.lanes.len()), "{title}");
         assert!(link.at > Time::ZERO && text.len() > 100, "{title}");
         // What is told is on the screen, whole or but for the first moments.
         assert!(link.at.as_secs() <= link.settings.run.window.secs() * 1.01, "{title}");
     }
+}
+
+#[test]
+fn a_bucket_gives_out_what_flows_in_and_a_window_what_is_forgotten() {
+    let (replay, text) = scenario("Token bucket against");
+    says(
+        &text,
+        &[
+            "at 5 s",
+            "within 10 s it lets 19",
+            "until 15 s",
+            "from 20 s on",
+            "29 of 49",
+            "window 20",
+        ],
+    );
+    assert_eq!(replay.sent(), 49);
+    assert_eq!(allowed(&replay), [("token-bucket", 29), ("sliding-window", 20)]);
+    let by =
+        |seconds| allowed(&again(&replay, seconds)).iter().map(|(_, n)| *n).collect::<Vec<_>>();
+    assert_eq!([by(14.9), by(15.1), by(20.0), by(25.0)], [[19, 10], [20, 11], [24, 20], [29, 20]]);
+}
+
+#[test]
+fn one_a_minute_is_too_fast_for_some_servers() {
+    let (replay, text) = scenario("One a minute");
+    says(&text, &["all 11", "0.96 a minute", "at 60 s", "4 pass", "each 3 minutes"]);
+    assert_eq!(replay.sent(), 11);
+    let expected = [
+        ("nginx", 6),
+        ("haproxy", 1),
+        ("haproxy allowed", 4),
+        ("envoy burst 1", 11),
+        ("gcra burst 1", 11),
+    ];
+    assert_eq!(allowed(&replay), expected);
+    let by = |seconds| {
+        let lanes = again(&replay, seconds);
+        lanes.lanes().iter().map(Lane::refused).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        [by(60.5), by(120.5), by(180.5)],
+        [[1, 1, 1, 0, 0], [1, 2, 2, 0, 0], [2, 3, 2, 0, 0]]
+    );
 }
 
 #[test]

@@ -138,10 +138,10 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
         ("decay", "10ms", "\"10ms\": out of range; choose from 100ms to 1w"),
         ("limit", "-1", "\"-1\": not a number; choose from 0 to 1000000000"),
         ("limit", "NaN", "\"NaN\": not a number; choose from 0 to 1000000000"),
-        ("auto-rate", "fast", "\"fast\": not a number; choose from 0.1 to 1000000"),
-        ("auto-rate", "2000000", "\"2000000\": out of range; choose from 0.1 to 1000000"),
+        ("auto-rate", "fast", "\"fast\": not a number; choose from 0.001 to 1000000"),
+        ("auto-rate", "2000000", "\"2000000\": out of range; choose from 0.001 to 1000000"),
         ("mode", "lax", "\"lax\": write strict or leaky"),
-        ("window", "5s", "\"5s\": out of range; choose from 10s to 1h"),
+        ("window", "5s", "\"5s\": out of range; choose from 10s to 1d"),
         ("seed", "-1", "\"-1\": write a whole number from 0 up"),
         ("auto", "yes", "\"yes\": write on or off"),
     ] {

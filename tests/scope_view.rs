@@ -35,11 +35,13 @@ fn view(scope: &Scope, size: [f64; 2]) -> Viewport<'static> {
         right,
         live: true,
         window: settings.run.window,
-        top: top(scope, right),
+        top: top(scope, right, settings.run.window),
         crosshair: None,
         on_limit: false,
         exact: settings.exact,
         gaps: &[],
+        own_time: false,
+        flags: &[],
     }
 }
 
@@ -143,7 +145,7 @@ fn the_crosshair_reads_the_models() {
 fn the_picture_has_room_for_what_is_bounded() {
     let with = |more: &str| {
         let scope = run(&format!("limit=0&auto=off&at=5{more}&do=1:events*3"));
-        10.0 * top(&scope, scope.now())
+        10.0 * top(&scope, scope.now(), Span::minutes(1))
     };
     let without = with("");
     assert!((without - 1.18 * 3.0).abs() < 1e-6, "{without}");
@@ -151,7 +153,7 @@ fn the_picture_has_room_for_what_is_bounded() {
     let scope = |n| format!("limit=0&pattern=steady&auto-rate=0.1&at=300&window=1h&recent={n}");
     let [off, on] = ["off", "on"].map(|n| {
         let scope = run(&scope(n));
-        10.0 * top(&scope, scope.now()) / 1.18
+        10.0 * top(&scope, scope.now(), Span::hours(1)) / 1.18
     });
     assert!((off - 1.0).abs() < 1e-6 && (on - 1.582).abs() < 1e-3, "{off} and {on}");
 }

@@ -57,7 +57,7 @@ fn memory_is_bounded_and_the_past_stays_in_sight() {
     // Two minutes are far more than the finest level holds; a coarser one still has them all.
     let all: u64 = trace.columns(Time::ZERO, scope.now(), 0.0).iter().map(|c| c.events()).sum();
     assert_eq!(all, trace.total());
-    const { assert!(Trace::<Column>::BYTES < 6_000_000) };
+    const { assert!(Trace::<Column>::BYTES < 8_000_000) };
 }
 
 proptest! {

@@ -5,13 +5,29 @@ import { $, changed, on, page, start, wrong } from "./page.js";
 /** One row a lane, in their order. */
 const rows = [];
 
+/** The texts of the lanes, and a change to all of them at once; the focus goes to one of them then. */
+const texts = () => page.get("lanes").split(";");
+function put(lanes, focus) {
+  page.set("lanes", lanes.join(";"));
+  for (const row of rows) choose(row, false);
+  changed();
+  rows[focus].box.focus();
+}
+
+/** Chooses a lane for "Only these", or not. */
+function choose(row, chosen) {
+  row.querySelector(".number").ariaPressed = String(chosen);
+  const all = rows.filter((row) => row.querySelector(".number").ariaPressed === "true");
+  for (const row of rows) row.querySelector(".only").hidden = row !== all[0] || all.length === rows.length;
+}
+
 /** As many rows as there are lanes. */
 function shown() {
-  const lanes = page.get("lanes").split(";").length;
+  const lanes = texts().length;
   while (rows.length > lanes) rows.pop().remove();
   while (rows.length < lanes) rows.push(row(rows.length));
   rows.forEach((row, i) => {
-    row.title = page.about(`lane-${i + 1}`);
+    row.querySelector(".promise").title = row.box.title = page.about(`lane-${i + 1}`);
     row.querySelector(".up").disabled = i === 0;
     row.querySelector(".down").disabled = i === lanes - 1;
     row.querySelector(".remove").disabled = lanes === 1;
@@ -23,7 +39,9 @@ function row(i) {
   const row = $("lane").content.cloneNode(true).firstElementChild;
   row.style.setProperty("--lane", i);
   row.classList.add(`lane-${(i % 8) + 1}`);
-  row.querySelector(".number").textContent = i + 1;
+  const number = row.querySelector(".number");
+  number.textContent = i + 1;
+  number.ariaLabel = `Choose lane ${i + 1}`;
   row.querySelector(".error").id = `lane-${i + 1}-error`;
   row.box = row.querySelector("input");
   row.box.name = `lane-${i + 1}`;
@@ -31,16 +49,12 @@ function row(i) {
   row.box.setAttribute("aria-describedby", `lane-${i + 1}-error`);
   for (const output of row.querySelectorAll("output")) output.id = `${output.className}-${i + 1}`;
 
-  /** Puts another list of lanes in force and the focus on one of them, since its button may be gone. */
-  const lanes = (change, focus) => {
-    const lanes = page.get("lanes").split(";");
-    change(lanes);
-    page.set("lanes", lanes.join(";"));
-    changed();
-    rows[focus].box.focus();
-  };
+  // Its button may be gone or belong to another lane then.
   const move = (to) => {
-    if (to >= 0 && to < rows.length) lanes((lanes) => lanes.splice(to, 0, ...lanes.splice(i, 1)), to);
+    if (to < 0 || to >= rows.length) return;
+    const lanes = texts();
+    lanes.splice(to, 0, ...lanes.splice(i, 1));
+    put(lanes, to);
   };
   const button = (name, label, step) => {
     const button = row.querySelector(`.${name}`);
@@ -49,7 +63,13 @@ function row(i) {
   };
   button("up", "Move up", () => move(i - 1));
   button("down", "Move down", () => move(i + 1));
-  button("remove", "Remove", () => lanes((lanes) => lanes.splice(i, 1), Math.max(0, i - 1)));
+  button("remove", "Remove", () => put(texts().toSpliced(i, 1), Math.max(0, i - 1)));
+  button("what", "What is", () => explain(row.box.value));
+  button("only", "Only the chosen lanes, as is", () => {
+    const chosen = (_, i) => rows[i].querySelector(".number").ariaPressed === "true";
+    put(texts().filter(chosen), 0);
+  });
+  on(number, "click", () => choose(row, number.ariaPressed !== "true"));
   on(row.box, "keydown", (event) => {
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!event.altKey || !by) return;
@@ -58,6 +78,15 @@ function row(i) {
   });
   $("lanes").append(row);
   return row;
+}
+
+/** Shows the line of the glossary about a limiter. */
+function explain(text) {
+  const [name] = text.trim().split(/[\s/]/);
+  const term = text.includes("&") ? "policy" : { haproxy: "nginx", envoy: "nginx" }[name] ?? name;
+  const entry = document.getElementById(`what-${term}`) ?? $("what-policy");
+  entry.focus({ preventScroll: true });
+  entry.scrollIntoView({ block: "center" });
 }
 
 /** The box below the lanes, for another one. */

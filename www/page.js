@@ -2,8 +2,11 @@
 // and said is decided by the view, which the canvas names with data-view.
 //
 // An input or select with a name is the setting of that name; [data-step] moves one by [data-by], and
-// [data-does] is one of the page's methods. What is wrong with a setting stands in the .error beside it.
+// [data-does] is one of the page's methods; [data-goes] gives an element the focus, [data-copies] copies
+// one's text. What is wrong with a setting stands in the .error beside it.
 import load, { Page } from "./pkg/ratescope.js";
+import { wireFingers } from "./fingers.js";
+import * as story from "./story.js";
 
 export const $ = (id) => document.getElementById(id);
 const graph = $("graph");
@@ -14,19 +17,22 @@ export let page;
 /** Further pictures on the page: each its page, and what the ids of its texts begin with. */
 const others = [];
 
+/** All pictures. */
+const pages = () => [page, ...others.map(([other]) => other)];
+
 /**
  * What a view has of its own: what it wires once it is loaded, shows when a setting changed, and
- * opens when the address says nothing.
+ * whether time passes in it.
  */
 let own;
 
 /** Starts the page. */
-export function start({ wire = () => {}, shown = () => {}, first = "at=60" } = {}) {
-  own = { wire, shown, first };
+export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
+  own = { wire, shown, runs };
   guard(async () => {
-    $("restart").addEventListener("click", () => location.reload());
     await load();
     page = new Page(graph, graph.dataset.view);
+    defaults = Object.fromEntries(shared.map((name) => [name, page.get(name)]));
     wireSettings();
     own.wire();
     wireGraph();
@@ -34,6 +40,7 @@ export function start({ wire = () => {}, shown = () => {}, first = "at=60" } = {
     wireLinks();
     open();
     animate();
+    document.documentElement.dataset.started = "";
   });
 }
 
@@ -69,20 +76,48 @@ const isBox = (it) => it.matches("input[name]") && !["checkbox", "range"].includ
 /** The value in force when a box last had to do with it. */
 let known = new WeakMap();
 
-/** The settings that the controls show. */
-let synced;
+/** The settings that the controls show, and whether they show that time stands still. */
+let synced, stopped;
 
 /** Shows the settings in force in the controls. */
 function sync() {
   synced = page.fragment();
-  const height = page.height();
-  if (height) graph.style.height = `${height}px`;
+  fit();
   own.shown();
+  if (own.runs) takeAlong();
   for (const it of document.querySelectorAll(settings)) show(it);
-  const pause = $("pause");
-  if (!pause) return;
-  pause.classList.toggle("on", page.paused());
-  pause.textContent = page.paused() ? "Run" : "Pause";
+  stopped = page.paused();
+  if (!own.runs) return;
+  $("pause").classList.toggle("on", stopped);
+  $("pause").textContent = stopped ? "Run" : "Pause";
+}
+
+/** Gives the canvas the height that the view wants, if it wants one. */
+function fit() {
+  const height = page.height();
+  if (!height) return;
+  graph.style.height = `${height}px`;
+  // What lies over it is placed in parts of it: it may be scaled, as on paper.
+  graph.parentElement.style.setProperty("--height", height);
+}
+
+/** The settings that Scope and Compare both know, and their values before any is set. */
+const shared = ["limit", "decay", "auto", "pattern", "auto-rate", "seed", "speed", "window"];
+let defaults;
+
+/** Those that were changed go along to the other view. */
+function takeAlong() {
+  const is = Object.fromEntries(shared.map((name) => [name, page.get(name)]));
+  const changed = shared.filter((name) => is[name] !== defaults[name]);
+  const limited = changed.includes("limit") || changed.includes("decay");
+  const given = changed.filter((name) => !["limit", "decay"].includes(name)).map((name) => [name, is[name]]);
+  if (limited && is.limit !== "0") {
+    // There a rate, here its two parts.
+    if (is.decay) given.push(["limit", `${is.limit}/${is.decay}`]);
+    else given.push(...is.limit.split("/").map((part, i) => [["limit", "decay"][i], part]));
+  }
+  const text = given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
+  for (const link of document.querySelectorAll("nav a[data-along]")) link.hash = text && `${text}&at=60`;
 }
 
 /**
@@ -130,13 +165,36 @@ export function changed() {
 /** When to write the address next. */
 let due;
 
-/** Begins the run that the address describes, or has a minute to look at, if it is one. */
-function open() {
+/** Begins the run that the address describes, or has a minute to look at. */
+function open(end = still.matches) {
   clearTimeout(due);
-  page.open(location.hash.slice(1) || own.first);
+  if (own.runs) story.begin(page, location.hash, end);
+  else page.open(location.hash.slice(1));
   known = new WeakMap();
   for (const box of document.querySelectorAll('[aria-invalid="true"]')) wrong(box, "");
   sync();
+}
+
+/** Errors that wait until typing rests, by their boxes. */
+const waiting = new Map();
+
+/** Says what is wrong with a box whose error still waits. */
+function say(box) {
+  if (!waiting.has(box)) return;
+  const [error, timer] = waiting.get(box);
+  clearTimeout(timer);
+  waiting.delete(box);
+  wrong(box, error);
+}
+
+/** A box was typed in: what is right is in force, what is wrong is told when typing rests. */
+function typed(box) {
+  const error = page.set(box.name, box.value);
+  clearTimeout(waiting.get(box)?.[1]);
+  waiting.delete(box);
+  known.set(box, page.get(box.name));
+  if (error) waiting.set(box, [error, setTimeout(() => guard(() => say(box)), 800)]);
+  else wrong(box, "");
 }
 
 function wireSettings() {
@@ -145,7 +203,7 @@ function wireSettings() {
   on(document, "input", ({ target: it }) => {
     if (!it.matches(settings)) return;
     if (isBox(it)) {
-      wrong(it, page.set(it.name, it.value));
+      typed(it);
     } else if (it.type === "range") {
       page.slide(it.name, it.valueAsNumber);
       boxes(it.name).forEach(put);
@@ -154,16 +212,20 @@ function wireSettings() {
     }
     changed();
   });
-  on(document, "focusout", ({ target: it }) => { if (isBox(it) && it.ariaInvalid !== "true") put(it); });
+  on(document, "change", ({ target: it }) => say(it));
+  on(document, "focusout", ({ target: it }) => { say(it); if (isBox(it) && it.ariaInvalid !== "true") put(it); });
   on(document, "keydown", (event) => {
     const by = { ArrowUp: 1, ArrowDown: -1 }[event.key];
     if (!by || !isBox(event.target) || event.target.hasAttribute("data-text")) return;
     event.preventDefault();
     nudge(event.target.name, by);
   });
-  on(document, "click", ({ target: { dataset: { step, by, does } } }) => {
+  on(document, "click", async ({ target: { dataset: { step, by, does, goes, copies } } }) => {
     if (step) nudge(step, Number(by));
-    if (does) { page[does](); changed(); }
+    if (does === "reset" && story.isTold()) story.replay(open);
+    else if (does) { page[does](); changed(); }
+    if (goes) $(goes).focus();
+    if (copies) await navigator.clipboard.writeText($(copies).textContent).catch(() => getSelection().selectAllChildren($(copies)));
   });
   on(document, "submit", (event) => event.preventDefault());
 }
@@ -186,41 +248,56 @@ function wireGraph() {
 /** A key on a picture. */
 function key(event, page, changed) {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
-  if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
+  // A key that is held is one event.
+  if (event.repeat && event.key === " ") return event.preventDefault();
+  if (event.key.toLowerCase() === "r" && story.isTold()) story.replay(open);
+  else if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
 }
 
 /** Wires a canvas to its page. */
 function wireCanvas(graph, page, changed) {
   const at = (event) => [event.offsetX, event.offsetY];
-  const touch = (event) => event.pointerType !== "mouse";
   on(graph, "pointerdown", (event) => {
-    if (event.button !== 0) return;
+    if (event.button !== 0 || event.pointerType !== "mouse") return;
     graph.setPointerCapture(event.pointerId);
-    page.press(...at(event), touch(event));
+    page.press(...at(event), false, event.shiftKey);
   });
-  // A finger that moves upwards scrolls the page, but not when it holds the limit.
-  on(graph, "touchstart", (event) => { if (page.holds_limit()) event.preventDefault(); }, { passive: false });
   on(graph, "pointermove", (event) => {
-    graph.style.cursor = page.move_to(...at(event), (event.buttons & 1) === 1);
+    if (event.pointerType === "mouse") graph.style.cursor = page.move_to(...at(event), (event.buttons & 1) === 1);
   });
   on(graph, "pointerup", (event) => {
-    if (event.button !== 0) return;
-    const done = page.release(event.timeStamp);
-    if (touch(event)) page.leave();
-    if (done) changed();
+    if (event.button === 0 && event.pointerType === "mouse" && page.release(event.timeStamp)) changed();
   });
-  for (const type of ["pointercancel", "pointerleave", "blur"]) on(graph, type, () => page.leave());
+  for (const type of ["pointercancel", "pointerleave"]) {
+    on(graph, type, (event) => { if (event.pointerType === "mouse") page.leave(); });
+  }
+  on(graph, "wheel", (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    page.zoom(event.offsetX, event.deltaY);
+  }, { passive: false });
+  wireFingers(graph, { page, on, at, changed });
   on(graph, "keydown", (event) => key(event, page, changed));
 
-  const resize = ({ contentRect: { width, height }, devicePixelContentBoxSize: boxes }) =>
+  const resize = ({ contentRect: { width, height }, devicePixelContentBoxSize: boxes }) => {
     page.resize(width, height, devicePixelRatio, boxes && [boxes[0].inlineSize, boxes[0].blockSize]);
+    // Another width may want another height, but not before this one is laid out.
+    if (page.height() && page.height() !== parseFloat(graph.style.height)) requestAnimationFrame(() => guard(fit));
+  };
+  const measure = () => resize({ contentRect: { width: graph.clientWidth, height: graph.clientHeight } });
   const observer = new ResizeObserver(([entry]) => guard(() => resize(entry)));
   try {
     observer.observe(graph, { box: "device-pixel-content-box" });
   } catch {
+    // Without those pixels, a screen of another resolution is not told either.
     observer.observe(graph);
+    const follow = () => {
+      const same = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+      on(same, "change", () => { measure(); follow(); }, { once: true });
+    };
+    follow();
   }
-  resize({ contentRect: { width: graph.clientWidth, height: graph.clientHeight } });
+  measure();
 }
 
 /** Uses the browser's store, if it grants one. */
@@ -232,6 +309,8 @@ function stored(use) {
   }
 }
 
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
 /** Puts theme and motion in force in every picture. */
 let dress;
 
@@ -241,7 +320,7 @@ function wireTheme() {
   const apply = () => {
     const dark = dataset.theme ? dataset.theme === "dark" : system.matches;
     $("theme").ariaPressed = String(dark);
-    for (const it of [page, ...others.map(([other]) => other)]) it.theme(dark);
+    for (const it of pages()) it.theme(dark);
   };
   const saved = stored((store) => store.getItem("theme"));
   if (saved) dataset.theme = saved;
@@ -254,17 +333,20 @@ function wireTheme() {
   });
   apply();
 
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
-  const motion = () => {
-    for (const it of [page, ...others.map(([other]) => other)]) it.reduce_motion(still.matches);
-  };
+  const motion = () => { for (const it of pages()) it.reduce_motion(still.matches); };
   dress = () => { apply(); motion(); };
   on(still, "change", motion);
   motion();
 }
 
 function wireLinks() {
-  const follow = () => { open(); graph.scrollIntoView({ block: "nearest" }); };
+  if (own.runs) story.wire(page, on, open);
+  const follow = () => {
+    open();
+    // The sentence sticks to the screen, so its own place would not tell.
+    if (story.isTold()) graph.closest("section").scrollIntoView({ block: "start" });
+    else graph.scrollIntoView({ block: "nearest" });
+  };
   on(window, "hashchange", follow);
   // What is in the address already begins again too.
   for (const link of document.querySelectorAll(".try a")) {
@@ -303,9 +385,10 @@ function animate() {
     guard(() => {
       const said = page.frame(now);
       if (said.length === 0) return;
-      if (page.fragment() !== synced) sync();
+      if (page.fragment() !== synced || page.paused() !== stopped) sync();
       tell(said);
-      if ($("live")) $("live").hidden = page.is_live();
+      if (own.runs) $("live").hidden = page.is_live();
+      $("note").classList.toggle("wrong", page.has_problem());
     });
     for (const [other, before] of others) guard(() => tell(other.frame(now), before));
     if (failed) cancelAnimationFrame(next);

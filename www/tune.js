@@ -272,4 +272,4 @@ function wire() {
   on($("client-peak"), "click", () => { for (const it of [scope, lanes]) it.show(); });
 }
 
-start({ wire, shown, first: "" });
+start({ wire, shown, runs: false });

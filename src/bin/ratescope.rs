@@ -1,4 +1,4 @@
-//! The command line: one file a command, in `ratescope/`.
+//! The command line, with one file for each command in `ratescope/`.
 
 #[path = "ratescope/check.rs"]
 mod check;

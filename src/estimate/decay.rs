@@ -1,6 +1,6 @@
-//! The exponential decay and its mean, which every estimator here is made of.
+//! The exponential decay and its mean, from which every estimator here is built.
 
-/// What is left after `x` time constants, and the mean of what was left on the way.
+/// The decay after `x` time constants, and its mean from 0 to `x`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decay {
     /// `e^-x`, from 1 at x = 0 down to 0.
@@ -11,11 +11,10 @@ pub struct Decay {
 
 /// Decay over `x` time constants, for x from 0 to infinity.
 ///
-/// For small x the quotient would lose its digits to cancellation, so the mean comes from its
-/// series `1 - x/2! + x²/3! - …` and the exponential from it, as `1 - x·mean`. Cut after x⁶ the
-/// series is short by less than x⁷/8!, which below x = 1/128 is 2⁻⁶⁴ and cannot be seen. The
-/// series is also several times faster than two calls of `libm`, and x is small exactly when
-/// events are many.
+/// For small x the quotient loses digits to cancellation. There the mean is computed from its
+/// series `1 - x/2! + x²/3! - …`, and the exponential as `1 - x·mean`. Cut after x⁶, the series is
+/// off by less than x⁷/8!, which is 2⁻⁶⁴ at x = 1/128: below the precision of f64. The series is
+/// also several times faster than a call of `libm`, and x is small when events are many.
 #[inline(always)]
 pub fn decay(x: f64) -> Decay {
     if x < 1.0 / 128.0 {
@@ -27,19 +26,19 @@ pub fn decay(x: f64) -> Decay {
     }
 }
 
-/// What is left after `x` time constants, from 0 to infinity, where the mean is not wanted: `exp`
-/// is faster than `expm1`, and loses nothing of it.
+/// `e^-x` alone, for x from 0 to infinity. Without the mean there is no cancellation to avoid, and
+/// `exp` is faster than `expm1`.
 #[inline(always)]
 pub(crate) fn left(x: f64) -> f64 {
     if x < 1.0 / 128.0 { decay(x).left } else { libm::exp(-x) }
 }
 
-/// From one call of the library: below ln 2, where the loss 1 - e^-x is less than a half, it is
-/// found by `expm1`, and what is left is one minus it; above, what is left is found by `exp`, and
-/// it is less than a half. The smaller of the two is found and the larger is the difference, so
-/// that neither loses digits.
+/// Both numbers from one call of `libm`. Below ln 2 the loss 1 - e^-x is less than a half: `expm1`
+/// gives it, and `left` is one minus it. Above ln 2, `left` is less than a half: `exp` gives it, and
+/// the loss is one minus it. The library always computes the smaller of the two, so the subtraction
+/// loses no digits.
 ///
-/// Apart, so that the series is small enough to be compiled into the loops that need it.
+/// It is a function of its own so that [`decay`] stays small enough to be inlined into loops.
 #[inline(never)]
 fn by_library(x: f64) -> Decay {
     if x < core::f64::consts::LN_2 {

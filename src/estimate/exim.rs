@@ -2,12 +2,12 @@
 //!
 //! Source: the Exim specification, chapter "Access control lists", section "Rate limiting
 //! incoming messages", and `acl_ratelimit` in Exim's `acl.c`, both by Tony Finch. His page
-//! "ratelimit demo" of 2009 derives the form of that time, without the lower bound.
+//! "ratelimit demo" of 2009 derives the form that Exim had then, without the lower bound.
 //!
 //! # The formula
-//! Exponential smoothing of the instantaneous rate. An event of cost w arrives d after the one
-//! before; with the period p and x = d/p, the rate over that gap, in events per period, was
-//! w/x. The memory of the old rate r fades to e^-x, and the new measurement takes the rest:
+//! The instantaneous rate is smoothed exponentially. An event of cost w arrives d after the one
+//! before. With the period p and x = d/p, the rate over that gap was w/x, in events per period.
+//! The old rate r is weighted by e^-x, the new measurement by 1 - e^-x:
 //!
 //! ```text
 //! r' = (1 - e^-x) w/x + e^-x r
@@ -17,14 +17,14 @@
 //! Between events the rate decays as r e^-(t/p).
 //!
 //! # The edges
-//! * **First event:** r = w, what the formula gives for an infinite gap.
-//! * **No time passed, or time ran backwards:** d is taken as a nanosecond; then (1 - e^-x)/x is
-//!   a hair below 1 and the event adds nearly its whole cost. The hair is what lets the m-th
-//!   event of an instant burst through a limit of m, so it is kept visible in f64 where the
-//!   period is of months and x would vanish beside 1.
+//! * **First event:** r = w, which the formula gives for an infinite gap.
+//! * **No time passed, or time ran backwards:** d is taken as a nanosecond. Then (1 - e^-x)/x is
+//!   slightly below 1, and the event adds slightly less than its cost. Because of that difference
+//!   a limit of m lets the m-th event of an instant burst pass. For periods of months x would vanish
+//!   beside 1 in f64, so x is at least 1e-15.
 //! * **A long silence:** w/x becomes tiny, but an isolated event is w events in its period, so
-//!   the rate starts again from w. Without faster events before it, this happens after one gap
-//!   longer than the period.
+//!   the rate starts again from w. Unless faster events came before, one gap longer than the period
+//!   is enough.
 //! * **Cost 0:** the rate only decays.
 //! * **More than f64 can hold:** the rate stays at the largest number, and decays from there.
 
@@ -32,10 +32,11 @@ use super::decay::{Decay, decay};
 use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 
-/// The gap between two events at the same instant, in seconds, as in Exim.
+/// The gap assumed between two events at the same instant, in seconds, as in Exim.
 pub(super) const SHORTEST_GAP: f64 = 1e-9;
 
-/// The least of such a gap in periods: what 1 - x can show in f64, with some room.
+/// The least value of that gap in periods: with some margin, the smallest x for which 1 - x differs
+/// from 1 in f64.
 const LEAST_X: f64 = 1e-15;
 
 /// Measures events per period.
@@ -45,7 +46,7 @@ pub struct Exim {
     pub period: Span,
 }
 
-/// The rate as of the last event. This is all the memory there is: 16 bytes.
+/// The rate as of the last event. Nothing else is remembered: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Events per period.
@@ -68,29 +69,29 @@ impl Exim {
         Measured { rate, at: now }
     }
 
-    /// The decay that an event at `now` finds when the last one was at `last`.
+    /// The decay from the last event, at `last`, to an event at `now`.
     #[inline(always)]
     pub(crate) fn decay_since(&self, last: Time, now: Time) -> Decay {
         let gap = now.since(last);
         decay(if gap > 0.0 { gap / self.period.secs() } else { self.least_gap() })
     }
 
-    /// The gap between two events at the same instant, in periods.
+    /// The gap assumed between two events at the same instant, in periods.
     #[inline(always)]
     pub(crate) fn least_gap(&self) -> f64 {
         larger(LEAST_X, SHORTEST_GAP / self.period.secs())
     }
 
-    /// The rate at `now`, at or after the last event, when nothing has arrived since.
+    /// The rate at `now`, at or after the last event, if nothing has arrived since.
     #[inline]
     pub fn rate_at(&self, last: Measured, now: Time) -> f64 {
         last.rate * decay(now.since(last.at).max(0.0) / self.period.secs()).left
     }
 
-    /// The largest cost of an event at `now` that would read no more than `target`, of 0 or more.
+    /// The largest cost, 0 or more, with which an event at `now` would read at most `target`.
     ///
-    /// The w for which w·mean + r·left is the target; or the target itself after a long silence,
-    /// when an event reads its own cost.
+    /// It is the w for which w·mean + r·left is the target. After a long silence, when an event
+    /// reads its own cost, it is the target itself.
     pub fn room(&self, before: Option<Measured>, now: Time, target: f64) -> f64 {
         let Some(last) = before else { return target };
         let Decay { left, mean } = self.decay_since(last.at, now);
@@ -98,12 +99,12 @@ impl Exim {
         if room > 0.0 { (room / mean).min(target) } else { 0.0 }
     }
 
-    /// How many periods of silence bring a rate of `rate` so low that an event of cost `cost`
-    /// would read `target`, where `cost <= target` and both are finite; 0 when it already does.
+    /// After how many periods of silence a rate of `rate` is so low that an event of cost `cost`
+    /// reads `target`; 0 when it does already. `cost <= target`, and both are finite.
     ///
     /// After x periods the event reads w·mean(x) + r·e^-x. Both terms fall with x and their sum is
-    /// convex, so Newton's method from the left climbs to the root and never passes it. It
-    /// starts where the second term alone has come down to the target.
+    /// convex, so Newton's method, started left of the root, approaches it and never passes it. It
+    /// starts where the second term alone equals the target.
     pub fn periods_until(rate: f64, cost: f64, target: f64) -> f64 {
         let mut x = ln_ratio(rate, target).max(0.0);
         for _ in 0..64 {
@@ -120,7 +121,7 @@ impl Exim {
         x
     }
 
-    /// The same events, measured over `period` instead: events per second stay what they are.
+    /// The measurement in events per `period`: the rate in events per second stays the same.
     pub fn rescale(&self, last: Measured, period: Span) -> Measured {
         let ratio = (period.secs() / self.period.secs()).min(f64::MAX);
         Measured { rate: (last.rate * ratio).min(f64::MAX), at: last.at }
@@ -130,10 +131,10 @@ impl Exim {
 /// How many events, evenly spaced at `steady` events per period, bring the rate from `from` to
 /// `to`: the number n for which `to = steady + (from - steady) e^(-n/steady)`.
 ///
-/// All three are in events per period. The answer is infinite when a rate of `steady` never
-/// reaches `to`, and tends to `to - from` as `steady` grows: a limit is also the size of the
-/// burst that it lets through. The page of 2009 and the comment in Exim's source derive it by
-/// summing the geometric series of the formula without its lower bound.
+/// All three are in events per period. The answer is infinite when the rate never reaches `to`.
+/// It tends to `to - from` as `steady` grows: a limit is also the size of the burst that it lets
+/// through. The page of 2009 and the comment in Exim's source derive it by summing the geometric
+/// series of the formula without its lower bound.
 pub fn events_between(from: f64, to: f64, steady: f64) -> f64 {
     let reachable = (from <= to && to < steady) || (steady < to && to <= from);
     if to == from {
@@ -147,14 +148,14 @@ pub fn events_between(from: f64, to: f64, steady: f64) -> f64 {
 }
 
 /// How long it takes without events for the rate to decay from `from` to `to` events per
-/// period: p ln(from/to). Zero when it is there already; `None` when `to` is 0, which it
-/// approaches and never reaches, and when the time is more than a span can hold.
+/// period: p ln(from/to). Zero when `from` is not above `to`. `None` when `to` is 0, which the rate
+/// never reaches, or when the time is more than a span can hold.
 pub fn recovery_time(period: Span, from: f64, to: f64) -> Option<Span> {
     let periods = if from <= to { 0.0 } else { ln_ratio(from, to) };
     Span::from_secs(period.secs() * periods).ok()
 }
 
-/// ln(a/b), also where the quotient is too large a number.
+/// ln(a/b), also when the quotient overflows.
 fn ln_ratio(a: f64, b: f64) -> f64 {
     let ratio = a / b;
     if ratio.is_finite() { libm::log(ratio) } else { libm::log(a) - libm::log(b) }

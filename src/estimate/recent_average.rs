@@ -5,34 +5,35 @@
 //! mathematical companion.
 //!
 //! # The formula
-//! The past is weighted by λ e^(-λ age), whose integral is 1, so that a constant rate reads as
-//! itself. All events so far are kept as if N of them had arrived at the time T of the last:
+//! Past events are weighted by λ e^(-λ age). The integral of that is 1, so a constant rate reads as
+//! itself. All events so far are stored as if N of them had arrived at T, the time of the last one:
 //!
 //! ```text
 //! estimate = λ N e^(-λ d)        λ = ln 2 / half-life,  d = now - T
 //! N' = w + N e^(-λ d),  T' = now
 //! ```
 //!
-//! The estimate *before* an event has had the whole gap to decay, so a steady rate r reads
-//! λ/(e^(λ/r) - 1), which is short of r by about λ/2; after the event it is as much above.
+//! The estimate *before* an event has decayed over the whole gap, so for a steady rate r it reads
+//! λ/(e^(λ/r) - 1), about λ/2 less than r. *After* the event it reads about λ/2 more than r.
 //!
 //! # Beside Exim's rate
-//! With λ = 1/p, N is the rate of [`exim`](super::exim) with 1 for its first term, (1-e^-x)/x. The
-//! page of 2009 has this as an aside: "the first term of this formula can be approximated as 1, which
-//! is usually a slight overestimate which makes the average rate converge to a value about 0.5 above
-//! the true rate." At a steady R in p, where x = 1/R, N settles after an event at what it adds to:
+//! With λ = 1/p, N is the rate of [`exim`](super::exim) with 1 instead of its first term,
+//! (1-e^-x)/x. The page of 2009 mentions this: "the first term of this formula can be approximated as
+//! 1, which is usually a slight overestimate which makes the average rate converge to a value about
+//! 0.5 above the true rate." At a steady R in p, x is 1/R, and after each event N converges to the
+//! solution of
 //!
 //! ```text
 //! N = 1 + N e^(-1/R)
 //! N = 1/(1 - e^(-1/R)) = R + 1/2 + 1/(12 R) - …
 //! ```
 //!
-//! which is [`settled`]: a half above where events are many, and 1 where they are rare.
+//! which is [`settled`]: about R + 1/2 for frequent events, and 1 for rare ones.
 //!
 //! # The edges
 //! * **First event:** N = w.
-//! * **Time ran backwards:** d = 0, so nothing decays and nothing is minted.
-//! * **A long silence:** N decays to nothing and the next event starts again.
+//! * **Time ran backwards:** d = 0: N does not decay, and it does not grow.
+//! * **A long silence:** N decays to nothing, and the next event starts anew.
 //! * **More than f64 can hold:** N stays at the largest number, and decays from there.
 
 use super::decay::{decay, left};
@@ -43,7 +44,7 @@ use crate::time::{Span, Time};
 /// Estimates events per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecentAverage {
-    /// How long it takes the estimate to halve in silence; longer than zero.
+    /// The time in which the estimate halves without events; longer than zero.
     pub half_life: Span,
 }
 
@@ -57,23 +58,23 @@ pub struct Impulse {
 }
 
 impl Impulse {
-    /// With an event more at the same instant, of a cost up to [`MAX_COST`](crate::limit::MAX_COST).
-    /// That is too little to bring the largest number of f64 to the next, so the sum stays finite.
+    /// The impulse with one more event at the same instant. Its cost is at most
+    /// [`MAX_COST`](crate::limit::MAX_COST), too small to change `f64::MAX`, so the sum stays finite.
     #[inline(always)]
     pub(crate) fn plus(self, cost: f64) -> Self {
         Impulse { size: cost + self.size, ..self }
     }
 }
 
-/// What N settles at, just after an event of cost 1, when they come evenly, `steady` (above 0) in the
-/// time constant 1/λ: 1/(1 - e^(-1/R)).
+/// The value that N converges to, just after an event, for even events of cost 1, `steady` (above 0)
+/// of them in the time constant 1/λ: 1/(1 - e^(-1/R)).
 pub fn settled(steady: f64) -> f64 {
     // 1 - e^-x is x times the mean of the decay over x.
     steady / decay(steady.recip()).mean
 }
 
 impl RecentAverage {
-    /// The average that forgets as Exim's rate of this period does: by 1/e in it, so that λ = 1/p.
+    /// The average that forgets like Exim's rate over `period`: λ = 1/p.
     ///
     /// # Errors
     /// When the period is more than a span can hold.

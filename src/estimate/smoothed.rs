@@ -7,21 +7,22 @@
 //! # The formula
 //! The smoothed rate B follows the rate R with the increase interval q, dB/dt = (R - B)/q.
 //! Between events R decays over the period p, R(t) = R e^(-t/p), so there is an exact solution.
-//! With the integrating factor e^(t/q),
+//! The integrating factor e^(t/q) gives
 //!
 //! ```text
 //! B(d) = B e^(-d/q) + R/q ∫ e^(-(d-s)/q) e^(-s/p) ds,  s from 0 to d
 //!      = B e^(-d/q) + R (d/q) e^(-d/q) φ(x),   φ(x) = (e^x - 1)/x,  x = d/q - d/p
 //! ```
 //!
-//! For x > 0, when q < p, e^(-d/q) φ(x) = e^(-d/p) φ(-x), so that no exponent is ever positive
-//! and nothing overflows. Both cases together: e^(-d/max(p, q)) φ(-|x|), and φ(-|x|) is the mean
-//! of the decay over |x|. So B is exact at any time after an event, and no step size exists.
+//! When q < p, x is positive, and e^(-d/q) φ(x) = e^(-d/p) φ(-x) is used instead: then no exponent
+//! is positive and nothing overflows. In both cases the product is e^(-d/max(p, q)) φ(-|x|), and
+//! φ(-|x|) is the mean of the decay over |x|. B is therefore exact at any time after an event,
+//! without a step size.
 //!
 //! # The edges
-//! * **Before any event:** B = 0; the first event finds it there.
+//! * **Before the first event:** B = 0.
 //! * **No time passed, or time ran backwards:** d = 0 and B stays. A burst in one instant lifts R
-//!   and leaves B where it was: that is why it resists a sudden burst.
+//!   and leaves B unchanged, which makes B robust against bursts.
 //! * **q much shorter than p:** (d/q) φ(-|x|) tends to p/(p - q), and B follows R at once.
 
 use super::decay::decay;
@@ -37,8 +38,8 @@ pub struct Smoothed {
 }
 
 impl Smoothed {
-    /// The smoothed rate `elapsed` seconds after it was `smoothed` and the rate was `rate`, when
-    /// nothing has arrived since. In the unit of the two; a negative `elapsed` counts as none.
+    /// The smoothed rate `elapsed` seconds after it was `smoothed` and the rate was `rate`, if
+    /// nothing has arrived since. All rates are in the same unit. A negative `elapsed` counts as 0.
     #[inline]
     pub fn after(&self, smoothed: f64, rate: f64, elapsed: f64) -> f64 {
         if elapsed <= 0.0 {
@@ -53,7 +54,8 @@ impl Smoothed {
             return 0.0; // Both are gone, and the quotients may be infinite.
         }
         let apart = (in_increases - in_decays).abs();
-        // (d/q) φ(-|x|); far apart, the quotient d/(q |x|) is p/|p - q| and cannot overflow.
+        // (d/q) φ(-|x|). For large |x| the quotient d/(q |x|) is written as p/|p - q|, which cannot
+        // overflow.
         let lifted = if apart < 1.0 {
             in_increases * decay(apart).mean
         } else {
@@ -62,8 +64,9 @@ impl Smoothed {
         smoothed * forgotten + rate * slower * lifted
     }
 
-    /// How many seconds after it was `smoothed` and the rate was `rate` the smoothed rate is
-    /// highest, when nothing arrives: where the falling rate meets it. 0 when it is above already.
+    /// When the smoothed rate is highest if nothing arrives: that many seconds after it was
+    /// `smoothed` and the rate was `rate`. There the falling rate meets it. 0 when the rate is not
+    /// above it to begin with.
     ///
     /// Setting B(d) = R e^(-d/p) in the formula above leaves e^x = 1 + z with
     /// z = (p/q - 1)(1 - B/R), and so d = p (1 - B/R) ln(1 + z)/z.

@@ -3,19 +3,19 @@
 //! ```
 //! use ratescope::lab::compare::{Link, Replay};
 //!
-//! // Ten just before a window's edge and ten just after it, as the page's address says it.
+//! // Ten events just before a window's edge and ten just after it, as in the page's address.
 //! let link: Link = "lanes=fixed-window;sliding-log&auto=off&script=10 at 9.9s,10 at 10.1s&at=11"
 //!     .parse()?;
 //! let mut run = Replay::open(&link)?;
 //! run.advance(link.at, usize::MAX);
-//! // Both keep to ten in ten seconds, and one lets twenty through in a fifth of a second.
+//! // Both limit to ten in ten seconds, but the first lets twenty through in a fifth of a second.
 //! assert_eq!(run.lanes().iter().map(|lane| lane.allowed()).collect::<Vec<_>>(), [20, 10]);
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
-//! It is a [run] of [`Lanes`]. A [lane] is a [rule](Rule) and the states of its
-//! senders; its [history] is what [`view::compare`](mod@crate::view::compare) draws. Events are
-//! automatic [traffic](crate::traffic), those of a [script], and clicks.
+//! A comparison is a [run] of [`Lanes`]. A [lane] is a [rule](Rule) and the states of its senders;
+//! [`view::compare`](mod@crate::view::compare) draws its [history]. Events come from automatic
+//! [traffic](crate::traffic), from a [script], and from clicks.
 
 mod edit;
 pub mod history;
@@ -54,11 +54,11 @@ impl Replay {
 
 /// Several lanes on the same events.
 ///
-/// With other settings, lanes whose policy stays the same keep what they know; others begin anew.
+/// When the settings change, lanes with the same policy keep their states; others begin anew.
 #[derive(Clone, Debug)]
 pub struct Lanes {
     lanes: Vec<Lane>,
-    /// Those of the script.
+    /// The users of the script.
     users: Vec<String>,
     sent: u64,
     /// The last instant of the columns that are filling in all lanes.
@@ -91,7 +91,7 @@ impl Experiment for Lanes {
         }
     }
 
-    /// Makes the lanes those of the settings; the ones that are there already stay as they are.
+    /// Replaces the lanes by those of the settings; lanes that exist already stay as they are.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         let Settings { limit, cost, lanes: rules, script, .. } = settings;
         let policies = settings.resolve(*limit)?;

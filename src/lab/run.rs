@@ -1,15 +1,16 @@
-//! A run: an experiment, the events and commands that it is given, and a clock that is told.
+//! A run: an experiment, its events and commands, and a clock that the caller advances.
 //!
-//! A run is a function of the settings it began with and of the commands since, each with its
-//! time on the run's own clock. The same commands give the same run, whatever the steps in which
-//! time was told: that is what makes a [link] a recording.
+//! A run is a function of its first settings and of the commands since, each with its time on the
+//! run's own clock. The same commands give the same run, whatever the steps in which time advanced.
+//! Therefore a [link] can be a recording.
 //!
-//! What is put to the events is an [`Experiment`]: the [scope](super::scope)'s instrument, or the
-//! lanes of a [comparison](super::compare).
+//! The events go to an [`Experiment`]: the instrument of the [scope](super::scope), or the lanes of
+//! a [comparison](super::compare).
 
 pub mod commands;
 mod escape;
 mod experiment;
+pub(crate) mod lenient;
 pub mod link;
 pub mod pace;
 mod settings;
@@ -18,7 +19,7 @@ mod source;
 pub use commands::Command;
 pub use experiment::Experiment;
 pub use link::Link;
-pub use settings::{Named, RunSettings};
+pub use settings::{MOST_SPEED, Named, RunSettings};
 pub use source::{Arrival, Source};
 
 pub(crate) use escape::{VALUE, decoded, encoded};
@@ -28,6 +29,9 @@ use crate::text::ParseError;
 use crate::time::{Span, Time};
 use commands::{Recording, Step};
 
+/// The most work of repeating a run, in frames: some tenths of a second.
+const AGAIN: usize = 12;
+
 /// A run of an experiment.
 #[derive(Clone, Debug)]
 pub struct Run<E: Experiment> {
@@ -35,7 +39,7 @@ pub struct Run<E: Experiment> {
     settings: E::Settings,
     experiment: E,
     sources: Vec<Source>,
-    /// All events before this instant have come, and none at it or after it.
+    /// All events before this instant have happened, and none at it or after it.
     now: Time,
     recording: Recording,
 }
@@ -74,7 +78,7 @@ impl<E: Experiment> Run<E> {
         Ok(run)
     }
 
-    /// The run that a link describes, at its start; advance to [`Link::at`] to see what it shows.
+    /// The run that a link describes, at its start; advance it to [`Link::at`].
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -84,10 +88,9 @@ impl<E: Experiment> Run<E> {
         Ok(run)
     }
 
-    /// Lets time pass until `until`, or until about `most` events have arrived or columns of the
-    /// history have passed: the work in one call is bounded, and a caller that finds
-    /// [`now`](Self::now) short of `until` calls again. An event that is much work counts as
-    /// several: see [`Experiment::weight`].
+    /// Advances to `until`, or until about `most` events and columns of the history have passed. So
+    /// the work of one call is bounded; if [`now`](Self::now) is still before `until`, call again. An
+    /// event that takes much work counts as several: see [`Experiment::weight`].
     pub fn advance(&mut self, until: Time, most: usize) {
         let mut left = most;
         loop {
@@ -98,7 +101,7 @@ impl<E: Experiment> Run<E> {
             }
             let Some(command) = due.and_then(|_| self.recording.take()) else { return };
             left = left.saturating_sub(command.work() * self.experiment.weight());
-            // The commands of a link were checked when it was read, so nothing here is refused.
+            // The commands of a link were checked when it was read, so this cannot fail.
             let _ = self.apply(command);
             if left == 0 {
                 return;
@@ -111,11 +114,18 @@ impl<E: Experiment> Run<E> {
         let _ = self.apply(Command::Events(1));
     }
 
-    /// Gives a setting another value, now.
+    /// Gives a setting another value, now. A setting of [`Named::FROM_START`] gets it from the start
+    /// of the run, for which the run is repeated. If that is too much work, it gets it from now on.
     ///
     /// # Errors
     /// As for [`Named::set`]; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        if E::Settings::FROM_START.contains(&name)
+            && let Some(run) = self.with_from_start(name, value)?
+        {
+            *self = run;
+            return Ok(());
+        }
         self.apply(Command::Set { name: name.to_owned(), value: value.to_owned() })
     }
 
@@ -124,12 +134,12 @@ impl<E: Experiment> Run<E> {
         &self.settings
     }
 
-    /// What the events are put to.
+    /// The experiment that gets the events.
     pub fn experiment(&self) -> &E {
         &self.experiment
     }
 
-    /// The time that it is in the run.
+    /// The present time of the run.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -139,8 +149,8 @@ impl<E: Experiment> Run<E> {
         self.recording.is_waiting()
     }
 
-    /// A link that replays this run up to now. If too much was done for that, it has the settings
-    /// of now only, and [says so](Link::is_replay).
+    /// A link that replays this run up to now. After too many commands, it only has the present
+    /// settings, and [says so](Link::is_replay).
     pub fn link(&self) -> Link<E::Settings> {
         let Some(commands) = self.recording.all() else {
             let settings = self.settings.clone();
@@ -148,10 +158,39 @@ impl<E: Experiment> Run<E> {
         };
         let mut settings = self.first.clone();
         for name in E::Settings::VIEW {
-            // What a setting says of itself, it reads.
+            // A setting reads its own text, so this cannot fail.
             let _ = settings.set(name, &self.settings.get(name));
         }
         Link { settings, commands, at: self.now, ..Link::default() }
+    }
+
+    /// This run, up to now, as if `name` had always had that value; `None` if that is too much work,
+    /// or if the commands of the run would then be impossible.
+    fn with_from_start(&self, name: &str, value: &str) -> Result<Option<Self>, ParseError> {
+        let mut wanted = self.settings.clone();
+        wanted.set(name, value)?;
+        let mut first = wanted.clone();
+        let stays = |name: &str| {
+            E::Settings::FROM_START.contains(&name) || E::Settings::VIEW.contains(&name)
+        };
+        for name in E::Settings::NAMES.iter().filter(|name| !stays(name)) {
+            if first.set(name, &self.first.get(name)).is_err() {
+                return Ok(None);
+            }
+        }
+        let Some(recording) = self.recording.without(E::Settings::FROM_START) else {
+            return Ok(None);
+        };
+        let mut run = Self::new(first)?;
+        run.recording = recording;
+        run.advance(self.now, AGAIN * E::PER_FRAME);
+        let same = run.now == self.now && run.settings == wanted;
+        Ok(same.then_some(run))
+    }
+
+    /// Whether it has scripted events, or commands from a link, at fixed times.
+    pub fn is_scripted(&self) -> bool {
+        self.recording.is_scripted() || self.settings.is_scripted()
     }
 
     /// The same run, replayed from its start with what is [seen](Named::VIEW) of it now; `None` where
@@ -163,13 +202,13 @@ impl<E: Experiment> Run<E> {
         (run.now == self.now).then_some(run)
     }
 
-    /// How many events and columns come in a second of the run, in the mean.
+    /// The mean number of events and columns in a second of the run.
     pub(crate) fn load(&self) -> f64 {
         let events: f64 = self.sources.iter().map(|source| source.per_second).sum();
         events + E::COLUMNS_A_SECOND
     }
 
-    /// Lets time pass until `stop`, or as long as there is work `left`; whether it was enough.
+    /// Advances to `stop`, as far as the work `left` allows; returns whether it was enough.
     fn pass(&mut self, stop: Time, left: &mut usize) -> bool {
         loop {
             let next = self.next_arrival();
@@ -183,8 +222,8 @@ impl<E: Experiment> Run<E> {
             if *left == 0 {
                 return false;
             }
-            // An instant is never left half done: a command would come before the rest of it, and
-            // before all of it when the run is replayed.
+            // An instant is never left half done: otherwise a command would come in the middle of
+            // its events, but before all of them when the run is replayed.
             for source in &mut self.sources {
                 while source.next == next {
                     source.take();
@@ -197,8 +236,8 @@ impl<E: Experiment> Run<E> {
         }
     }
 
-    /// Ends the columns that end before `at`, or as many as there is work `left`; whether it was
-    /// enough.
+    /// Ends the columns that end before `at`, as far as the work `left` allows; returns whether it
+    /// was enough.
     fn settle(&mut self, at: Time, left: &mut usize) -> bool {
         while self.experiment.column_end() < at {
             if *left == 0 {
@@ -212,7 +251,7 @@ impl<E: Experiment> Run<E> {
     }
 
     fn apply(&mut self, command: Command) -> Result<(), ParseError> {
-        // The last instant to be done may have been the last of its column.
+        // The last instant may have been the end of its column.
         self.settle(self.now, &mut 1);
         let step = match &command {
             Command::Events(n) => {
@@ -249,7 +288,7 @@ impl<E: Experiment> Run<E> {
         Ok(())
     }
 
-    /// Begins all streams of events anew from now.
+    /// Begins all streams of events anew at the present time.
     fn restart_sources(&mut self) -> Result<(), ParseError> {
         let RunSettings { auto, pattern, auto_rate, seed, .. } = *self.settings.run();
         self.sources = self.settings.streams(self.now);
@@ -259,7 +298,7 @@ impl<E: Experiment> Run<E> {
         Ok(())
     }
 
-    /// When the next event comes; the last instant means never.
+    /// When the next event comes; [`Time::LAST`] means never.
     #[inline(always)]
     fn next_arrival(&self) -> Time {
         self.sources.iter().map(|source| source.next).min().unwrap_or(Time::LAST)

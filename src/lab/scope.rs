@@ -4,7 +4,7 @@
 //! use ratescope::Time;
 //! use ratescope::lab::scope::{Link, Scope};
 //!
-//! // Twelve events at once against a limit of ten, as the page's address says it.
+//! // Twelve events at once against a limit of ten, as in the page's address.
 //! let link: Link = "limit=10&auto=off&do=1:events*12".parse()?;
 //! let mut scope = Scope::open(&link)?;
 //! scope.advance(Time::from_secs(5.0)?, usize::MAX);
@@ -12,8 +12,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! It is a [run] of an [`Instrument`], which measures with an
-//! [`estimate`](crate::estimate) and a [limiter](crate::limit), and
+//! The scope is a [run] of an [`Instrument`], which measures with an
+//! [estimator](crate::estimate) and a [limiter](crate::limit).
 //! [`view::scope`](mod@crate::view::scope) draws it.
 
 pub mod instrument;
@@ -35,18 +35,18 @@ pub type Link = run::Link<Settings>;
 /// A run of the scope.
 pub type Scope = Run<Instrument>;
 
-/// So many events are as much work as a glance may take.
+/// The most work of repeating a run to show its past, in events.
 const GLANCE: usize = Instrument::PER_FRAME;
 
 impl Scope {
-    /// What is measured.
+    /// The instrument.
     pub fn instrument(&self) -> &Instrument {
         self.experiment()
     }
 
-    /// Gives a setting another value, now, as [`set`](Run::set) does. Where lines of the
-    /// [models] are shown that lack their past, the run so far is gone through once more, if
-    /// that is not too much work, so that they have it.
+    /// Gives a setting another value, now, as [`set`](Run::set) does. If a line of the [models] is
+    /// shown that lacks its past, the run so far is repeated to fill it in, unless that is too much
+    /// work.
     ///
     /// # Errors
     /// As for [`set`](Run::set).

@@ -1,15 +1,15 @@
-//! What an instrument remembers of a run: both lines and every event, at several resolutions.
+//! The history of an instrument: its lines and every event, at several resolutions.
 //!
-//! A screen has some thousand columns of pixels and a run may have a million events a second, so
+//! A screen has some thousand columns of pixels, and a run may have a million events a second. So
 //! events are folded into columns as they arrive and never looked at again. Level k of the
-//! history has columns of 2^(12+k) microseconds, from 4 ms to 4 s. A column that is complete is
+//! history has columns of 2^(12+k) microseconds, from 4 ms to 34 s. A column that is complete is
 //! folded into the one above it, so an event costs the same whatever the number of levels.
 //!
-//! Only columns with events exist. Between two of them both lines follow from the first in closed
+//! Only columns with events exist. Between two of them the lines follow from the first in closed
 //! form, so a quiet trace is drawn exactly at any scale.
 //!
-//! The [scope](crate::lab::scope)'s instrument writes it, and the [view](crate::view) reads it.
-//! What a column holds is its own affair: see [`Fold`].
+//! The instrument of the [scope](crate::lab::scope) writes it, and the [view](crate::view) reads it.
+//! [`Fold`] says what a column can hold.
 
 mod column;
 mod fold;
@@ -20,21 +20,21 @@ pub use fold::{Extent, Fold};
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// Columns remembered at each level. Level 0 then reaches 16 s into a dense past and the last
-/// level 4 h; a sparse past goes further.
+/// How many columns are remembered at each level. Level 0 reaches 16 s into a dense past, and the last
+/// level 37 h; a sparse past goes further.
 pub const COLUMNS: usize = 4096;
 
 /// The number of levels.
-pub const LEVELS: usize = 11;
+pub const LEVELS: usize = 14;
 
 /// log2 of the microseconds in a column of level 0.
 const FINEST: u32 = 12;
 
-/// The history of a run, at most [`Trace::BYTES`] of it.
+/// The history of a run, of at most [`Trace::BYTES`].
 #[derive(Clone, Debug)]
 pub struct Trace<C = Column> {
     levels: [Level<C>; LEVELS],
-    /// Events before the oldest column of the coarsest level count here too.
+    /// All events, including those before the oldest column of the coarsest level.
     total: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct Trace<C = Column> {
 struct Level<C> {
     complete: VecDeque<C>,
     filling: Option<C>,
-    /// Whether a column had to be dropped, so that the past does not reach back to the start.
+    /// Whether a column was dropped, so that the past does not reach back to the start.
     dropped: bool,
 }
 
@@ -57,7 +57,7 @@ impl<C: Fold> Trace<C> {
     /// The most memory the columns of a trace take, in bytes.
     pub const BYTES: usize = LEVELS * (COLUMNS + 1) * size_of::<C>();
 
-    /// An empty history. All of its memory is taken at once, so that it stays flat.
+    /// An empty history. All its memory is allocated at once and does not grow.
     pub fn new() -> Self {
         let level =
             || Level { complete: VecDeque::with_capacity(COLUMNS), filling: None, dropped: false };
@@ -69,7 +69,7 @@ impl<C: Fold> Trace<C> {
         self.total
     }
 
-    /// Adds what happened at one instant, not before the last one added.
+    /// Adds a point, not before the last one.
     #[inline(always)]
     pub fn push(&mut self, point: &C::Point) {
         self.total += C::events(point);
@@ -106,16 +106,16 @@ impl<C: Fold> Trace<C> {
         }
     }
 
-    /// The columns that show `from..to` at about `seconds` a column: those in between and, if it
-    /// is remembered, the last one before, from which the lines enter the picture.
+    /// The columns that show `from..to` at about `seconds` a column: those in between and, if it is
+    /// remembered, the last one before, since the lines go on from it.
     ///
-    /// The finest level whose columns are not much smaller is used, or a coarser one when that
+    /// They are of the coarsest level with columns of at most `seconds`, or of a coarser one if that
     /// does not reach back to `from`.
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Vec<&C> {
         let level = self.level(from, seconds);
         let complete = &self.levels[level].complete;
         let start = complete.partition_point(|c| c.last() < from).saturating_sub(1);
-        // What has not reached this level yet is filling at the levels below it, newest last.
+        // Columns that have not reached this level yet are filling at the levels below, newest last.
         let filling = self.levels[..=level].iter().rev().filter_map(|l| l.filling.as_ref());
         let mut columns = Vec::with_capacity(complete.len() - start + level + 1);
         columns.extend(complete.range(start..).take_while(|c| c.first() <= to));
@@ -123,13 +123,13 @@ impl<C: Fold> Trace<C> {
         columns
     }
 
-    /// The last column that began at or before `at`, as finely as it is remembered.
+    /// The last column that began at or before `at`, at the finest level that remembers it.
     pub fn column_at(&self, at: Time) -> Option<&C> {
         let level = self.level(at, 0.0);
         self.last_before(level, at)
     }
 
-    /// The instant from which everything is remembered, at the coarsest level.
+    /// The instant from which on everything is remembered, at the coarsest level.
     pub fn oldest(&self) -> Option<Time> {
         let coarsest = &self.levels[LEVELS - 1];
         let all = self.levels.iter().rev().flat_map(|l| l.complete.front().or(l.filling.as_ref()));
@@ -146,7 +146,8 @@ impl<C: Fold> Trace<C> {
             .or(older.map(|i| &complete[i]))
     }
 
-    /// The coarsest level with columns of at most `seconds`, or coarser to reach back to `from`.
+    /// The coarsest level with columns of at most `seconds`, or a coarser one to reach back to
+    /// `from`.
     fn level(&self, from: Time, seconds: f64) -> usize {
         let fits = |k: usize| (1_u64 << (FINEST as usize + k)) as f64 / 1e6 <= seconds;
         let wanted = (1..LEVELS).rev().find(|&k| fits(k)).unwrap_or(0);
@@ -159,8 +160,8 @@ impl<C: Fold> Trace<C> {
 }
 
 impl Trace {
-    /// How many events had arrived by `at`. Exact where `at` is not inside a column of several
-    /// events; there, the events of the column count from its last one on.
+    /// How many events had arrived by `at`. This is exact unless `at` lies inside a column of several
+    /// events; such events count from the last one of the column on.
     pub fn total_at(&self, at: Time) -> Option<u64> {
         let level = self.level(at, 0.0);
         match self.last_before(level, at) {
@@ -172,7 +173,7 @@ impl Trace {
     }
 }
 
-/// The number of the column of level `k` in which `at` lies.
+/// The number of the column of level `k` that contains `at`.
 #[inline(always)]
 fn slot(at: Time, k: usize) -> i64 {
     at.as_micros() >> (FINEST as usize + k)

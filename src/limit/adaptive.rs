@@ -1,48 +1,50 @@
 //! The adaptive limit: each sender is held to a few times its own habit.
 //!
 //! Source: the page "ratelimit demo" by Tony Finch proposes a smoothed average of the rate for
-//! "automatically adaptive rate limiting", sees that a sender may have too direct a control over
+//! "automatically adaptive rate limiting", notes that a sender may have too direct a control over
 //! it, and asks: "How much control does this give the sender?" The answer below is ours.
 //!
 //! # The rule
 //! The rate R is measured as by [`exim`](super::exim), over the decay interval p. The smoothed
-//! rate B follows it over the much longer increase interval q, [`crate::estimate::smoothed`]. The
-//! limit is k times the habit, and never less than a floor:
+//! rate B, the sender's *habit*, follows R over the much longer increase interval q: see
+//! [`crate::estimate::smoothed`]. The limit is k times the habit, and never less than a floor:
 //!
 //! ```text
 //! L = max(floor, k B)        an event passes when R < L, with B as it was before the event
 //! ```
 //!
-//! What B learns from is min(R, L), never more, whatever is counted in R. `strict`, `leaky` and
-//! `readonly` say what is counted, as for Exim.
+//! B follows min(R, L), never more, whatever R counts. `strict`, `leaky` and `readonly` say which
+//! events R counts, as for Exim.
 //!
 //! # How much control it gives the sender
-//! B follows something that is at most L, so
+//! B follows a rate that is at most L, so
 //!
 //! ```text
 //! dB/dt <= (L - B)/q = ((k-1) B)/q        while k B is above the floor
 //! dB/dt <= (floor - B)/q                  below it
 //! ```
 //!
-//! A sender that takes all it can get comes from nothing to the floor/k that frees it from the
-//! floor in q ln(k/(k-1)), and from there doubles its limit every q ln 2/(k-1), no faster:
-//! [`highest_after`](Adaptive::highest_after), [`doubling_time`](Adaptive::doubling_time). A burst
-//! in one instant moves nothing, since B moves only with time.
+//! A sender that takes all it can get needs q ln(k/(k-1)) until its habit reaches floor/k, where its
+//! limit leaves the floor. From there it doubles its limit every q ln 2/(k-1), no faster: see
+//! [`highest_after`](Adaptive::highest_after) and [`doubling_time`](Adaptive::doubling_time). A
+//! burst in one instant changes nothing, since B moves only with time.
 //!
-//! It promises that, and no number of events in a window. It surprises a sender whose habit grows
-//! faster than the bound, and one that comes back from a long holiday: it starts at the floor.
+//! The limiter promises that bound, and no number of events in a window. It surprises a sender whose
+//! traffic grows faster than the bound, and one that comes back from a long holiday and starts at
+//! the floor again.
 //!
-//! Where nights are not like days, [`by_hour`](super::by_hour) learns a habit for each hour.
+//! When nights differ from days, [`by_hour`](super::by_hour) learns a habit for each hour.
 //!
 //! The level is R with the event, in events per decay interval, and the limit is L.
 //!
 //! # The edges
 //! * **First event:** B is 0 and the limit is the floor.
 //! * **Equality, no time passed, time runs backwards:** as for Exim's limiter.
-//! * **A cost of the floor or more:** passes only while the habit allows it, so a refused one may
-//!   pass a little later and never after that.
+//! * **A cost of the floor or more:** passes only while the habit allows it. A refused event may
+//!   therefore pass a little later, and after that never again.
 
 use super::exim::Mode;
+use super::in_f64::{Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
@@ -70,19 +72,20 @@ pub struct Habit {
     pub rate: f64,
     /// B, in the same unit.
     pub smoothed: f64,
-    /// When that was.
+    /// The time of that event.
     pub at: Time,
 }
 
 impl Adaptive {
-    /// `factor` times the rate over `decay`, smoothed over `increase`; at least `floor` events per
-    /// decay interval.
+    /// A limit of `factor` times the rate over `decay`, smoothed over `increase`; at least `floor`
+    /// events per decay interval.
     ///
     /// # Errors
-    /// When the factor is not above 1 and finite: a limit no higher than the habit sinks to the
-    /// floor. When the decay is less than a microsecond, or the increase less than twice the decay:
-    /// a limit that follows the rate at once limits nothing. When the floor is not above 0 and
-    /// finite: a new sender could never begin.
+    /// * When the factor is not above 1 and finite: a limit no higher than the habit sinks to the
+    ///   floor.
+    /// * When the decay is less than a microsecond, or the increase less than twice the decay: a
+    ///   limit that follows the rate at once limits nothing.
+    /// * When the floor is not above 0 and finite: a new sender could never begin.
     pub fn new(
         factor: f64,
         decay: Span,
@@ -106,7 +109,7 @@ impl Adaptive {
         Ok(Adaptive { factor, smoothed: Smoothed { decay, increase }, floor, mode })
     }
 
-    /// k, how many times the habit the limit is.
+    /// k: the limit is that many times the habit.
     pub fn factor(&self) -> f64 {
         self.factor
     }
@@ -116,12 +119,12 @@ impl Adaptive {
         self.smoothed
     }
 
-    /// The least limit, in events per decay interval.
+    /// The lowest limit, in events per decay interval.
     pub fn floor(&self) -> f64 {
         self.floor
     }
 
-    /// Which events are counted in the rate.
+    /// Which events the rate counts.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -131,17 +134,18 @@ impl Adaptive {
         Estimator { period: self.smoothed.decay }
     }
 
-    /// The habit B at `now`, when nothing was counted since.
+    /// The habit B at `now`, if nothing was counted since the state was stored.
     pub fn smoothed_at(&self, state: &Habit, now: Time) -> f64 {
         self.smoothed.after(state.smoothed, self.lesson(state), now.since(state.at))
     }
 
-    /// The limit L at `now`, when nothing was counted since.
+    /// The limit L at `now`, if nothing was counted since the state was stored.
     pub fn limit_at(&self, state: &Habit, now: Time) -> f64 {
         self.limit(self.smoothed_at(state, now))
     }
 
-    /// The highest that a habit of `smoothed` can be after `elapsed`, whatever the sender does.
+    /// The highest value that a habit, now `smoothed`, can have after `elapsed`, whatever the sender
+    /// does.
     pub fn highest_after(&self, smoothed: f64, elapsed: Span) -> f64 {
         let free = self.floor / self.factor;
         let in_increases = elapsed.secs() / self.smoothed.increase.secs();
@@ -156,7 +160,7 @@ impl Adaptive {
         }
     }
 
-    /// The least time in which a sender can double its limit, once that is above the floor.
+    /// The shortest time in which a sender can double its limit, once the limit is above the floor.
     pub fn doubling_time(&self) -> Span {
         let seconds = self.smoothed.increase.secs() * LN_2 / (self.factor - 1.0);
         Span::from_secs(seconds).unwrap_or(Span::ZERO)
@@ -166,7 +170,7 @@ impl Adaptive {
         self.floor.max(self.factor * smoothed)
     }
 
-    /// What the habit learns from: the rate as of the last event, clipped at the limit of then.
+    /// The rate that the habit follows: the rate as of the last event, capped by the limit then.
     fn lesson(&self, state: &Habit) -> f64 {
         state.rate.min(self.limit(state.smoothed))
     }
@@ -185,7 +189,7 @@ impl Adaptive {
         self.later(state.at, periods * self.smoothed.decay.secs())
     }
 
-    /// When the habit is highest, if nothing is counted.
+    /// When the habit is highest, if nothing more is counted.
     pub(super) fn peak(&self, state: &Habit) -> Time {
         self.later(state.at, self.smoothed.peak_after(state.smoothed, self.lesson(state)))
     }
@@ -225,12 +229,12 @@ impl Limiter for Adaptive {
 
     /// The first instant at which R with the event is below L.
     ///
-    /// R with the event falls until it is the event's own cost w. As long as it is above that, it
-    /// falls by at least half of itself in each p, and L by at most all of itself in each q >= 2p;
-    /// and B, while it still rises, lifts L. So from now until the later of the two, R has
-    /// reached w and B its peak, L/R only grows: passing there is a matter of time. If w is below
-    /// the floor it stays so ever after; otherwise L only sinks after it, and what does not pass
-    /// at that moment never will.
+    /// R with the event falls until it equals the event's own cost w. Until then R falls at a
+    /// relative rate of at least 1/(2p), and L at one of at most 1/q, where q >= 2p; while B still
+    /// rises, L does not fall at all. So L/R grows until the later of two instants: R reaches w, and
+    /// B its peak. Until then, once the event passes, it passes at every later instant. After that,
+    /// an event with w below the floor always passes. For any other, L only falls: if the event does
+    /// not pass at that instant, it never will.
     fn retry_after(&self, state: &Habit, now: Time, cost: f64) -> Retry {
         let passes = |at| self.measure(state, at, cost) < self.limit_at(state, at);
         let counted = self.mode.cost(cost);
@@ -257,7 +261,7 @@ impl Limiter for Adaptive {
         self.mode.remaining(self.estimator().room(Some(self.measured(state)), now, limit))
     }
 
-    /// Until an event reads its own cost, and the limit is back at the floor for good.
+    /// Until an event reads its own cost and the limit stays at the floor.
     fn reset_after(&self, state: &Habit, now: Time) -> Span {
         let reads_itself = |at| self.measure(state, at, 1.0) <= 1.0;
         let at_floor = |at| self.limit_at(state, at) <= self.floor;
@@ -274,7 +278,7 @@ impl Limiter for Adaptive {
         now.until(from.after(wait_until(sunk, from, &at_floor)))
     }
 
-    /// The limit is learned, so there is no number; see [`highest_after`](Self::highest_after).
+    /// Infinite, since the limit is learned; see [`highest_after`](Self::highest_after).
     fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
         f64::INFINITY
     }
@@ -294,9 +298,15 @@ impl Keep for Adaptive {
         Some(state)
     }
 
-    /// It is of f64 anyway.
+    /// The state is in f64 anyway.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         Ok(())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        let (decay, increase) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
+        let numbers = [self.factor, decay, increase, self.floor, self.mode.number()];
+        InF64::new(Form::Adaptive, numbers)
     }
 }
 

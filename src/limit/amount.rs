@@ -1,19 +1,18 @@
-//! Costs and limits as whole numbers, which add up and compare without rounding.
+//! Costs and limits as whole numbers, which are added and compared without rounding.
 
 use super::{MAX_COST, is_cost};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::millionths_up;
 
-/// The smallest limit on a count, so that rounding to millionths changes none by more than 0.1%.
+/// The smallest limit on a count: rounding to millionths changes no limit by more than 0.1%.
 const SMALLEST: f64 = 0.001;
 
-/// A cost in whole millionths of an event, rounded up; `None` when it cannot be counted.
+/// A cost in whole millionths of an event; `None` when it cannot be counted.
 ///
-/// Rounded up, so that nothing but 0 is free. The largest is 10^18, and sums of a few stay far
-/// below 2^64.
+/// It is rounded up, so that only 0 is free. The largest is 10^18: the sum of a few fits a u64.
 pub(super) fn amount(cost: f64) -> Option<u64> {
-    // A whole number needs no rounding, and most costs are one.
+    // Most costs are whole numbers, which need no rounding.
     let whole = cost as u64;
     let exact = |cost| {
         if whole as f64 == cost { whole * 1_000_000 } else { millionths_up(cost).unsigned_abs() }
@@ -21,7 +20,7 @@ pub(super) fn amount(cost: f64) -> Option<u64> {
     is_cost(cost).then(|| exact(cost))
 }
 
-/// An amount as a number of events.
+/// An amount in events.
 pub(super) fn events(amount: u64) -> f64 {
     amount as f64 / 1e6
 }
@@ -29,7 +28,7 @@ pub(super) fn events(amount: u64) -> f64 {
 /// The amount that a limit of `count` admits.
 ///
 /// # Errors
-/// When it is less than [`SMALLEST`], and not 0 where `zero` is allowed, or above [`MAX_COST`].
+/// When `count` is not from [`SMALLEST`] to [`MAX_COST`]; with `zero`, a count of 0 is allowed, too.
 pub(super) fn limit(what: &'static str, count: f64, zero: bool) -> Result<u64, BadNumber> {
     if (zero && count == 0.0) || (SMALLEST..=MAX_COST).contains(&count) {
         Ok(millionths_up(count).unsigned_abs())
@@ -39,7 +38,7 @@ pub(super) fn limit(what: &'static str, count: f64, zero: bool) -> Result<u64, B
     }
 }
 
-/// The amount and the whole microseconds of a limit on a count; a count of 0 refuses everything.
+/// The amount and the whole microseconds of a limit on a count, which may be 0.
 ///
 /// # Errors
 /// When the count is neither 0 nor from 0.001 to 10^12.
@@ -47,8 +46,8 @@ pub(super) fn window(rate: Rate) -> Result<(u64, i64), BadNumber> {
     Ok((limit("the count of a rate", rate.count(), true)?, rate.per().micros_up()))
 }
 
-/// How many parts of `width` microseconds a window of `span` microseconds can touch, both at least
-/// 1: it holds `span` instants, and may begin at the last of a part.
+/// How many blocks of `width` microseconds a window of `span` microseconds can touch; both are at
+/// least 1. The window holds `span` instants, and its first may be the last of a block.
 pub(super) fn touched(span: i64, width: i64) -> i64 {
     1 + span.saturating_sub(2).saturating_add(width) / width
 }

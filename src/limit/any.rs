@@ -1,4 +1,4 @@
-//! Any of the limiters, chosen by a text while the program runs.
+//! Any of the limiters, chosen by a text at run time.
 //!
 //! ```
 //! use ratescope::limit::any::AnyLimiter;
@@ -10,7 +10,7 @@
 //! assert_eq!(outcomes[3].to_string(), "refused: level 4, limit 3");
 //! assert_eq!(limiter.retry_after(&state, Time::ZERO, 1.0).to_string(), "in 1s");
 //!
-//! // A mistake is known by its place.
+//! // An error knows where the mistake is.
 //! let error = "gcra 10/1m brust 3".parse::<AnyLimiter>().unwrap_err();
 //! assert_eq!(error.at(), 11..16);
 //! # Ok::<(), ratescope::ParseError>(())
@@ -24,6 +24,7 @@ use super::exim::Exim;
 use super::fixed_window::{self, FixedWindow};
 use super::gcra::{self, Gcra};
 use super::haproxy::{self, Haproxy};
+use super::in_f64::InF64;
 use super::kept::{Content, Keep, Shape};
 use super::leaky_bucket::{self, LeakyBucket};
 use super::nginx::{self, Nginx};
@@ -75,9 +76,11 @@ pub enum AnyLimiter {
     Envoy(Envoy),
 }
 
-/// The state of the limiter of the same name: 32 bytes, and what a log or the habits of 24 hours hold.
+/// The state of the limiter of the same name: 32 bytes, and on the heap the entries of a log or of a
+/// window, or the habits of 24 hours.
 ///
-/// With a limiter of another kind it counts as fresh, and is replaced when something is counted.
+/// A limiter of another kind treats it as its own initial state, and replaces it when an event is
+/// recorded.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "named as the limiters")]
@@ -98,7 +101,7 @@ pub enum AnyState {
     Envoy(envoy::State),
 }
 
-/// `$body` for the limiter and its own kind of state; `$other` when the state is of another kind.
+/// `$body` with the limiter and its state; `$other` when the state is of another kind of limiter.
 macro_rules! matched {
     ($limiter:expr, $state:expr, |$l:ident, $s:ident| $body:expr, $other:expr) => {
         match ($limiter, $state) {
@@ -121,7 +124,7 @@ macro_rules! matched {
     };
 }
 
-/// `$body` for the limiter, whichever it is.
+/// `$body` with the limiter, whichever it is.
 macro_rules! each {
     ($limiter:expr, |$l:ident| $body:expr) => {
         match $limiter {
@@ -143,7 +146,7 @@ macro_rules! each {
     };
 }
 
-/// The state of the limiter, whichever it is, with `$body` in it.
+/// `$body`, wrapped as the state of the limiter, whichever it is.
 macro_rules! stated {
     ($limiter:expr, |$l:ident| $body:expr) => {
         match $limiter {
@@ -166,17 +169,16 @@ macro_rules! stated {
 }
 
 impl AnyLimiter {
-    /// Reads a text form. A limiter that names no rate has the rate `default`, where there is one.
+    /// Reads a text form. A limiter without a rate gets the rate `default`, if there is one.
     ///
     /// # Errors
-    /// When it is none of [`FORMS`](super::FORMS), or one of its numbers is out of range. The
-    /// error points at the word.
+    /// When the text has none of the [`FORMS`](super::FORMS), or a number is out of range. The error
+    /// points at the word.
     pub fn read(text: &str, default: Option<Rate>) -> Result<Self, ParseError> {
         text::read(text, default)
     }
 
-    /// Frees the memory of what a log or a window no longer counts at `now`; decisions stay the
-    /// same.
+    /// Frees the entries that a log or a window no longer counts at `now`. Decisions stay the same.
     pub fn forget(&self, state: &mut AnyState, now: Time) {
         match (self, state) {
             (AnyLimiter::SlidingWindow(l), AnyState::SlidingWindow(s)) => l.forget(s, now),
@@ -185,19 +187,24 @@ impl AnyLimiter {
         }
     }
 
-    /// What the states are made by, as opposed to what they are held against: see
+    /// The shape of its states: two limiters of one shape can share states. See
     /// [`kept`](super::kept).
     pub fn shape(&self) -> Shape {
         each!(self, |l| l.shape())
     }
 
-    /// Whether the same decisions can be computed with f64 alone, in the domain that
-    /// [`in_f64`](super::in_f64) derives.
+    /// Checks that the same decisions can be computed with f64 alone: that all numbers are in the
+    /// domain of [`in_f64`](super::in_f64).
     ///
     /// # Errors
-    /// When one of its numbers is beyond that domain.
+    /// When a number is outside of that domain.
     pub fn exact_in_f64(&self) -> Result<(), BadNumber> {
         each!(self, |l| l.exact_in_f64())
+    }
+
+    /// The limiter as f64 alone can compute it, within that domain; `None` for those by hour.
+    pub fn in_f64(&self) -> Option<InF64> {
+        each!(self, |l| l.in_f64())
     }
 
     pub(super) fn content(&self, state: &AnyState, now: Time) -> Content {
@@ -209,7 +216,7 @@ impl AnyLimiter {
         Some(stated!(self, |l| l.restore(content)?))
     }
 
-    /// Makes `state` one of this limiter's kind.
+    /// Replaces `state` by an initial one if it is of another kind.
     fn own(&self, state: &mut AnyState) {
         if !matched!(self, &*state, |_l, _s| true, false) {
             *state = self.initial();
@@ -259,7 +266,7 @@ impl Limiter for AnyLimiter {
     }
 }
 
-/// The text form with every word in it, also those that may be left out.
+/// The text form with every word, including optional ones.
 impl fmt::Display for AnyLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         each!(self, |l| l.fmt(f))

@@ -1,41 +1,41 @@
 //! The arithmetic of the token bucket, GCRA and the leaky bucket: one bucket, exact.
 //!
-//! The three are one algorithm. What was counted fills a bucket of a given size, and it drains at
-//! the rate of the limit; an event passes when it still fits. The token bucket calls the room in
-//! it tokens, GCRA keeps the instant at which it will be empty, and the leaky bucket makes events
-//! wait for what is before them.
+//! The three are one algorithm. Events fill a bucket of a given size, and the bucket drains at the
+//! rate of the limit. An event passes when it still fits. The token bucket calls the room in the
+//! bucket tokens, GCRA stores the instant at which the bucket will be empty, and the leaky bucket
+//! makes events wait until what is before them has drained.
 //!
 //! # Without rounding
-//! At n events in p, d microseconds drain n d/p events: rarely a number that f64 has, and sums of
-//! rounded ones drift until a sender exactly at the limit is refused. So the bucket is measured
-//! in *parts*. Let a/b be n/p in lowest terms, n in millionths of an event and p in microseconds.
-//! Then a microsecond drains a parts and a millionth of an event fills b, all of them whole. With
-//! n and costs up to 10^18 and times up to 2^63, every product is below 2^124, and sums of a few
-//! fit an i128.
+//! At n events in p, d microseconds drain n d/p events. That is rarely a number that f64 can hold,
+//! and rounding errors add up until a sender exactly at the limit is refused. So the content is
+//! measured in *parts*. Let a/b be n/p in lowest terms, n in millionths of an event and p in
+//! microseconds. Then a microsecond drains a parts, and a millionth of an event fills b parts, all
+//! whole numbers. With n and costs up to 10^18 and times up to 2^63, every product is below 2^124,
+//! and the sum of a few fits an i128.
 //!
 //! # The edges
 //! * **Equality:** an event that fills the bucket to the brim passes.
-//! * **First event, a long silence:** the bucket is empty and never less than that.
+//! * **First event, a long silence:** the bucket is empty, and never less than empty.
 //! * **Cost 0:** counts nothing.
 //! * **Cost above the size:** never passes.
-//! * **Time runs backwards:** what has drained since is back in the bucket, as if time were
-//!   simply earlier, so going to and fro gains nothing. It can then be fuller than full, by as
-//!   much as drains while the clock catches up. When that is more than the bucket's size, the
-//!   clock was set back for good, and the bucket is set to full.
+//! * **Time runs backwards:** what has drained since is back in the bucket, so a clock that goes
+//!   back and forth gains nothing. The bucket can then be overfull, by as much as drains until the
+//!   clock catches up. When it is overfull by more than its size, the clock was set back for good,
+//!   and the bucket is set to full.
 
 use super::amount::{amount, events, limit};
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::{Content, Filled};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 
-/// The parts that an emptied schedule lies before any time: beyond 2^124, and safe to add to.
+/// The due time, in parts, of a bucket without events: before any instant (2^124), with room for
+/// sums.
 const LONG_AGO: i128 = i128::MIN / 4;
 
-/// A number of parts, in two words: an i128 is aligned to 16 bytes, and so would be every state
-/// with one in it.
+/// A number of parts, in two words: an i128 would align every state that contains it to 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Parts {
     high: i64,
@@ -57,8 +57,8 @@ impl Parts {
 
 /// The rule: how large the bucket is and how fast it drains.
 ///
-/// What is in it comes from the state of the algorithm, as the parts that are there *by the
-/// clock*: less than none after a silence, more than all when time ran backwards.
+/// The content is passed in by the algorithm, as the parts that are there *by the clock*: negative
+/// after a silence, more than full when time ran backwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bucket {
     pub(super) rate: Rate,
@@ -67,7 +67,7 @@ pub(super) struct Bucket {
     per_micro: u64,
     /// b: what a millionth of an event fills.
     per_millionth: u64,
-    /// What an event fills, as a divisor.
+    /// The parts that an event fills, as f64.
     per_event: f64,
     full: i128,
 }
@@ -84,12 +84,12 @@ impl Bucket {
         Ok(Bucket { rate, size, per_micro, per_millionth, per_event, full })
     }
 
-    /// What drains from `from` to `to`; less than nothing when that is backwards.
+    /// The parts that drain from `from` to `to`; negative when `to` is earlier.
     pub(super) fn drained(&self, from: Time, to: Time) -> i128 {
         (i128::from(to.as_micros()) - i128::from(from.as_micros())) * i128::from(self.per_micro)
     }
 
-    /// What is in the bucket.
+    /// The parts in the bucket.
     fn fill(&self, by_clock: i128) -> i128 {
         if self.is_set_back(by_clock) { self.full } else { by_clock.max(0) }
     }
@@ -110,30 +110,30 @@ impl Bucket {
         parts / self.per_event
     }
 
-    /// How long it takes to drain `parts`, in whole microseconds, rounded up.
+    /// How long `parts` take to drain, in whole microseconds, rounded up.
     fn time(&self, parts: i128) -> Span {
         let micros = parts.max(0).unsigned_abs().div_ceil(u128::from(self.per_micro));
         Span::micros(u64::try_from(micros).unwrap_or(u64::MAX))
     }
 
-    /// Whether an event still fits, and how long what is before it takes to drain.
+    /// Whether an event still fits.
     pub(super) fn peek(&self, by_clock: i128, cost: f64) -> Outcome {
         let Some(amount) = amount(cost) else { return Outcome::new(false, cost, self.size) };
         let filled = self.fill(by_clock) + self.parts(amount);
         Outcome::new(filled <= self.full, self.events(filled), self.size)
     }
 
-    /// How long what is in the bucket takes to drain.
+    /// How long the bucket takes to drain.
     pub(super) fn reset_after(&self, by_clock: i128) -> Span {
         self.time(self.fill(by_clock))
     }
 
-    /// What is there by the clock after an event; `None` when that changes nothing.
+    /// The parts by the clock after an event; `None` when nothing changes.
     pub(super) fn record(&self, by_clock: i128, cost: f64, allowed: bool) -> Option<i128> {
         let counted = amount(cost).filter(|&amount| allowed && amount > 0);
         let set_back = self.is_set_back(by_clock).then_some(self.full);
-        // Another limit or a charge may overfill it. It is capped at twice full, as more would be
-        // read as a clock that was set back.
+        // A charge, or an event that only another limiter allowed, may overfill the bucket. The cap
+        // is twice full: more than that would be taken for a clock that was set back.
         let filled = |amount| (self.fill(by_clock) + self.parts(amount)).min(2 * self.full);
         counted.map(filled).or(set_back)
     }
@@ -154,9 +154,9 @@ impl Bucket {
         events(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
-    /// What is in the bucket, in plain units: as of `now`, or where that is empty or more than can
-    /// be believed, as of the nearest microsecond at which it is neither. So nothing is lost, also
-    /// where time runs backwards.
+    /// The content in plain units, as of `now`. If the bucket is less than empty or more than twice
+    /// full then, it is the content as of the nearest microsecond at which it is neither, so that
+    /// nothing is lost even when time runs backwards.
     pub(super) fn keep(&self, by_clock: i128, now: Time) -> Content {
         let up = |parts: i128| parts.unsigned_abs().div_ceil(u128::from(self.per_micro));
         let too_much = (by_clock - 2 * self.full).max(0);
@@ -171,15 +171,15 @@ impl Bucket {
         Content::Filled(Filled { at: Time::from_micros(at), millionths, part, of })
     }
 
-    /// The parts that were in a bucket, at the time that is kept with them, as far as this one
-    /// holds them; a fraction in other units than its own is forgotten.
+    /// The parts that were kept and their time. They are capped at twice full, and a fraction in
+    /// other units than this bucket's is dropped.
     pub(super) fn restore(&self, content: &Content) -> Option<(i128, Time)> {
         let Content::Filled(Filled { at, millionths, part, of }) = content else { return None };
         let part = if *of == self.per_millionth { i128::from(*part) } else { 0 };
         Some(((self.parts(*millionths) + part).min(2 * self.full), *at))
     }
 
-    /// The same as the instant at which all is drained, in parts from the origin of time.
+    /// The same as the instant at which the bucket is empty, in parts from the origin of time.
     pub(super) fn restore_due(&self, content: &Content) -> Option<Parts> {
         let (parts, at) = self.restore(content)?;
         let never = parts == 0 && at == super::LONG_AGO;
@@ -192,15 +192,23 @@ impl Bucket {
         in_f64::rate(self.per_micro, self.per_millionth)
     }
 
-    /// The whole bucket at once, and what drains from then to the end of the window.
+    /// In a queue events wait.
+    pub(super) fn in_f64(&self, is_queue: bool) -> Option<InF64> {
+        let size = (self.full / i128::from(self.per_millionth)) as f64;
+        let (a, b) = (self.per_micro as f64, self.per_millionth as f64);
+        InF64::new(Form::Bucket, [a, b, size, f64::from(u8::from(is_queue))])
+    }
+
+    /// The whole bucket at once, and what drains from then until the end of the window.
     pub(super) fn max_admitted(&self, window: Span) -> f64 {
         let gaps = window.micros_up().saturating_sub(1).max(0);
         self.events(self.full + i128::from(gaps) * i128::from(self.per_micro))
     }
 }
 
-/// By a function of the compiler's, where a processor converts 64 bits by itself. Apart, as the call
-/// would otherwise be made always and take half the time of a decision.
+/// The conversion of an i128 is a call into the compiler's runtime; that of an i64 is one
+/// instruction. It is a cold function of its own because the compiler would otherwise make the call
+/// always, which takes half the time of a decision.
 #[cold]
 #[inline(never)]
 fn to_f64(parts: i128) -> f64 {

@@ -1,38 +1,36 @@
-//! The adaptive limit that knows the hour: each sender is held to a few times its own habit at this
-//! time of day.
+//! The adaptive limit by hour: each sender is held to a few times its own habit at this time of day.
 //!
 //! Source: the page "ratelimit demo" by Tony Finch asks: "How do I avoid overnight spam runs?
 //! Internet services have a strong diurnal load variation. A rate limit that makes sense for working
 //! hours is several times too large for the small hours." The answer below is ours.
 //!
 //! # The rule
-//! The rate R is measured and the habit is learned as by [`adaptive`](super::adaptive), but there is
-//! a habit B_h for each hour h of the day, and it changes in its own hour only. An hour comes by for
-//! a 24th of the time, so the habit follows 24 times as fast while it does, and the increase interval
-//! q keeps its meaning, counted in days:
+//! The rate R is measured and habits are learned as in [`adaptive`](super::adaptive), but there is a
+//! habit B_h for each hour h of the day, and it changes in its own hour only. Since an hour is a 24th
+//! of the day, its habit follows R 24 times as fast during that hour. So the increase interval q,
+//! counted in days, keeps its meaning:
 //!
 //! ```text
 //! dB_h/dt = (min(R, L_h) - B_h) 24/q     in hour h;  0 in any other
-//! L_h = max(floor, k B_h)                what the hour's own habit would allow
+//! L_h = max(floor, k B_h)                the limit by the hour's own habit
 //! L   = max(floor, k max(B_h-1, B_h, B_h+1))      an event passes when R < L
 //! ```
 //!
-//! Within an hour that is the adaptive limit with an increase interval of q/24, exact between events.
-//! Where an event's rate lasts into the next hour, that one goes on with its own habit from what R has
-//! decayed to, and clips it by its own limit.
+//! Within an hour this is the adaptive limit with an increase interval of q/24, exact between events.
+//! When the hour ends, R goes on decaying, and the habit of the next hour follows it, capped by that
+//! hour's own limit.
 //!
-//! The hours beside are looked at because people aren't on time: without them, half as many honest
-//! events again are refused. And they only let
-//! pass, they don't teach: were a habit to learn from what its neighbours allow, a sender could climb
-//! from hour to hour, and double its limit 24 times as often.
+//! The neighbouring hours count because people are not on time: without them, half as many honest
+//! events again are refused. They raise the limit but teach nothing. If a habit learned from what its
+//! neighbours allow, a sender could climb from hour to hour and double its limit 24 times as often.
 //!
 //! # How much control it gives the sender
-//! What moves the habit of an hour is time spent in this hour, a 24th of each day, 24 times as fast.
-//! So the bound is the adaptive limit's, a night for a day: at the hour of its choice, a
-//! sender that takes all it can get leaves the floor behind in q ln(k/(k-1)), and from there doubles
-//! its limit every q ln 2/(k-1), no faster:
-//! [`highest_after`](ByHour::highest_after), [`doubling_time`](ByHour::doubling_time). With `x3` and
-//! `increase 7d` those are three nights at the floor, and then a doubling each 2.4.
+//! The habit of an hour moves only during that hour, a 24th of each day, and then 24 times as fast.
+//! So the bound is that of the adaptive limit, counted in days. At the hour of its choice, a sender
+//! that takes all it can get leaves the floor after q ln(k/(k-1)), and from there doubles its limit
+//! every q ln 2/(k-1), no faster: see [`highest_after`](ByHour::highest_after) and
+//! [`doubling_time`](ByHour::doubling_time). With `x3` and `increase 7d` that is three nights at the
+//! floor, and then a doubling each 2.4 nights.
 //!
 //! In a window in which no limit rises above M, no more passes than with Exim's limit of M:
 //!
@@ -40,36 +38,36 @@
 //! total <= M + (M + w/2) s      in s decay intervals, for events of cost w
 //! ```
 //!
-//! and where the habit of these hours is nothing, M is the floor for as long as q ln(k/(k-1)) is more
-//! than a day. So in its first night a sender gets through, with `decay 10m` and `floor 10`, at most
-//! 10 + 10.5 · 48 = 514 in eight hours, whatever it sends by day:
+//! If these hours have no habit yet, M is the floor as long as q ln(k/(k-1)) is more than a day. So
+//! with `decay 10m` and `floor 10`, a sender gets at most 10 + 10.5 · 48 = 514 events through in the
+//! eight hours of its first night, whatever it sends by day: see
 //! [`max_admitted_from`](ByHour::max_admitted_from).
 //!
-//! It promises that, and no number of events in a window. It surprises a sender at an hour that is new
-//! to it.
+//! The limiter promises that bound, and no number of events in a window. It surprises a sender that
+//! sends at an hour that is new to it.
 //!
 //! # The edges
-//! * **The first days:** every hour begins at the floor, as for the adaptive limit, and each hour
-//!   learns by itself. So the floor must be one that a newcomer can live with for some days.
-//! * **A sender that never sleeps:** every hour has the same habit, and it is held to what the
-//!   adaptive limit holds it to.
-//! * **A holiday:** an hour without events forgets e^(-1d/q) of its habit a day, as the adaptive
-//!   limit does; after two weeks away, at `7d`, 14% is left.
-//! * **Weekends:** the days of the week aren't told apart. Saturday's noon is held to the habit of
-//!   noon; two days without events take a quarter of the habit, at `7d`, and Monday finds that missing.
+//! * **The first days:** every hour begins at the floor, as in the adaptive limit, and each hour
+//!   learns by itself. So the floor must suffice for a newcomer for some days.
+//! * **A sender that never sleeps:** every hour has the same habit, and the limit is that of the
+//!   adaptive limit.
+//! * **A holiday:** an hour without events keeps e^(-1d/q) of its habit each day, as in the adaptive
+//!   limit. At `7d`, 14% are left after two weeks away.
+//! * **Weekends:** the days of the week are not distinguished. Noon on Saturday has the habit of
+//!   noon. At `7d`, two days without events cost a quarter of the habit, which is missing on Monday.
 //!   A habit for each of 168 hours would learn seven times as slowly.
-//! * **Summer time:** the core knows no calendar, so hours are of a fixed offset that the rule gives.
-//!   When the clocks change, everyone is an hour early or late, which the hours beside allow for.
+//! * **Summer time:** the core knows no calendar, so hours have a fixed offset that the rule gives.
+//!   When the clocks change, everyone is an hour early or late, which the neighbouring hours allow.
 //! * **Evening and morning:** for the same reason the day's limit reaches an hour into the night at
 //!   each end.
-//! * **Time runs backwards:** as for the adaptive limit. Where it lands in another hour, that hour's
-//!   habit is the one that counts.
-//! * **A long silence:** what is left of a rate after a day and an hour, less than e^-24, teaches
-//!   nothing any more; whole days of silence are one exponential.
+//! * **Time runs backwards:** as in the adaptive limit. If the new time is in another hour, that
+//!   hour's habit counts.
+//! * **A long silence:** after a day, and at most an hour more, the rate is below e^-24 of what it
+//!   was and is taken as 0. Whole days of silence then cost one exponential.
 //!
 //! # What it remembers
-//! The habits of the hours are f32, rounded down when an hour is over, so that no bound is passed; the
-//! current one is f64. That is 120 bytes a key, five times the adaptive limit's 24.
+//! The habits of the other hours are f32, rounded down when an hour ends, so that no bound is
+//! exceeded; the current one is f64. A key takes 120 bytes, five times the adaptive limit's 24.
 //!
 #![doc = include_str!("by_hour/measured.md")]
 
@@ -95,19 +93,19 @@ use core::fmt;
 /// An adaptive limiter with a habit for each hour.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ByHour {
-    /// What holds within an hour.
+    /// The rule within an hour.
     hourly: Adaptive,
     increase: Span,
     day: Day,
 }
 
 impl ByHour {
-    /// `factor` times the rate over `decay`, smoothed for each hour of the `day` over `increase`, which
-    /// is counted in whole days; at least `floor` events per decay interval.
+    /// A limit of `factor` times the rate over `decay`, smoothed for each hour of the `day` over
+    /// `increase`; at least `floor` events per decay interval.
     ///
     /// # Errors
-    /// As for [`Adaptive::new`]. When the decay is more than an hour: such a rate can't tell the hours
-    /// apart. When the increase is less than two days: a habit is more than yesterday.
+    /// As for [`Adaptive::new`]. When the decay is more than an hour: such a rate cannot tell the
+    /// hours apart. When the increase is less than two days: a habit needs more than one day.
     pub fn new(
         factor: f64,
         decay: Span,
@@ -124,14 +122,15 @@ impl ByHour {
             let want = "at least two days, by hour";
             return Err(BadNumber { what: "the increase", given: increase.secs(), want });
         }
-        // Two days are 48 hours, so that a 24th of it is at least twice the decay but for a
-        // rounding up of the hour.
+        // A 24th of at least two days is at least two hours, twice the decay. The hour is rounded
+        // up, so `max` is needed.
         let share = (increase.secs() / HOURS as f64).max(2.0 * decay.secs());
         let hourly = Adaptive::new(factor, decay, Span::from_secs(share)?, floor, mode)?;
         Ok(ByHour { hourly, increase, day })
     }
 
-    /// The rule within an hour, for that hour's own habit: its increase is a 24th of the limiter's.
+    /// The rule within an hour, for that hour's own habit: its increase interval is a 24th of this
+    /// limiter's.
     pub fn hourly(&self) -> &Adaptive {
         &self.hourly
     }
@@ -141,13 +140,13 @@ impl ByHour {
         self.increase
     }
 
-    /// The day that the hours are of.
+    /// The day that is cut into hours.
     pub fn day(&self) -> Day {
         self.day
     }
 
-    /// The state as of `now`, when nothing was counted since: the rate has decayed, and the hours
-    /// that have passed know of it.
+    /// The state at `now`, if nothing was counted since it was stored: the rate has decayed, and the
+    /// habits of the hours that passed have followed it.
     pub fn at(&self, state: &Habits, now: Time) -> Habits {
         let (mut habits, at) = (*state, state.current.at);
         if now <= at {
@@ -168,26 +167,26 @@ impl ByHour {
         habits
     }
 
-    /// The limit L at `now`, when nothing was counted since.
+    /// The limit L at `now`, if nothing was counted since the state was stored.
     pub fn limit_at(&self, state: &Habits, now: Time) -> f64 {
         self.limit(&self.at(state, now))
     }
 
-    /// The highest that the habit of an hour, now `smoothed`, can be after `elapsed`, whatever the
-    /// sender does.
+    /// The highest value that the habit of an hour, now `smoothed`, can have after `elapsed`,
+    /// whatever the sender does.
     pub fn highest_after(&self, smoothed: f64, elapsed: Span) -> f64 {
         self.hourly.highest_after(smoothed, self.day.in_one_hour(elapsed))
     }
 
-    /// The least time in which a sender can double its limit at an hour, once that is above the
-    /// floor; counted in days, in each of which the hour comes once.
+    /// The shortest time in which a sender can double its limit at an hour, once that limit is above
+    /// the floor. The hour comes once in each day of that time.
     pub fn doubling_time(&self) -> Span {
         let seconds = self.hourly.doubling_time().secs() * HOURS as f64;
         Span::from_secs(seconds).unwrap_or(Span::ZERO)
     }
 
-    /// The most that is admitted in an interval of `window` in events of cost `cost`, when at its
-    /// beginning no hour that it touches, nor one beside those, has a habit above `smoothed`.
+    /// The most that is admitted in an interval of `window` in events of cost `cost`, if at its
+    /// beginning no hour of it, and no neighbour of one, has a habit above `smoothed`.
     pub fn max_admitted_from(&self, smoothed: f64, window: Span, cost: f64) -> f64 {
         let highest = self.hourly.limit(self.highest_after(smoothed, window));
         let limit = Rate::new(highest, self.hourly.smoothing().decay);
@@ -200,7 +199,7 @@ impl ByHour {
         self.hourly.smoothing().increase.secs()
     }
 
-    /// The end of the hour in which it is a day since the last event.
+    /// The end of the hour that contains the instant a day after the last event.
     fn faded(&self, state: &Habits) -> Time {
         self.day.around(state.current.at.after(self.day.length())).end
     }
@@ -226,7 +225,7 @@ impl ByHour {
         self.hourly.limit(habits.current.smoothed.max(beside[0]).max(beside[1]))
     }
 
-    /// What is made of an event when the state is by now `habits`.
+    /// Decides about an event; `habits` is `state` at the time of the event.
     fn decide(&self, state: &Habits, habits: &Habits, cost: f64) -> Outcome {
         let limit = self.limit(habits);
         if !is_cost(cost) {
@@ -250,7 +249,7 @@ impl ByHour {
         }
     }
 
-    /// When an event of cost `cost` can no longer be refused, or only hours that sink are to come.
+    /// When an event of cost `cost` can no longer be refused, or all habits only sink from then on.
     fn settled(&self, state: &Habits, cost: f64) -> Time {
         let faded = self.faded(state).after(self.day.length());
         self.hourly.decayed(&state.current, cost, cost.max(self.hourly.floor())).max(faded)
@@ -272,7 +271,7 @@ impl Limiter for ByHour {
         *state = self.recorded(state, self.at(state, now), cost, allowed);
     }
 
-    /// With the hours passed once instead of twice.
+    /// Passes the hours once instead of twice.
     fn check(&self, state: &mut Habits, now: Time, cost: f64) -> Outcome {
         let habits = self.at(state, now);
         let outcome = self.decide(state, &habits, cost);
@@ -282,12 +281,12 @@ impl Limiter for ByHour {
 
     /// The first instant at which R with the event is below L.
     ///
-    /// Within an hour, what is said of the adaptive limit holds: the hours beside it don't change
-    /// meanwhile, and a limit that is the larger of a fixed one and a falling one falls no faster. So
-    /// in each hour, passing is a matter of time up to the later of the instants when R has reached
-    /// the floor or w, and when B is highest; and hours are gone through one by one, from the first
-    /// in which any limit could be met. When all of them have come by once since R was forgotten, and
-    /// R is w, limits only sink.
+    /// Within an hour, the argument for the adaptive limit holds: the habits of the neighbours do not
+    /// change meanwhile, and the larger of a fixed and a falling limit falls no faster. So in each
+    /// hour, once the event passes, it passes at every later instant up to the later of two: R has
+    /// reached the floor or w, and B is highest. The search goes through the hours one by one, from
+    /// the first in which any limit could be met. When every hour has come once since R was
+    /// forgotten, and R is w, limits only fall.
     fn retry_after(&self, state: &Habits, now: Time, cost: f64) -> Retry {
         let floor = self.hourly.floor();
         let counted = self.hourly.mode().cost(cost);
@@ -298,7 +297,7 @@ impl Limiter for ByHour {
         if passes(now) {
             return Retry::NOW;
         }
-        // A habit never rises above the limit that it sets, so this is what no limit exceeds.
+        // A habit never rises above the limit that it sets, so no limit exceeds this one.
         let highest = self.hourly.limit(self.hourly.limit(state.highest()));
         let possible = self.hourly.decayed(&state.current, counted, highest.max(counted));
         let reached = self.hourly.decayed(&state.current, counted, counted.max(floor));
@@ -326,7 +325,7 @@ impl Limiter for ByHour {
         self.hourly.mode().remaining(room)
     }
 
-    /// Until an event reads its own cost, and the limit is back at the floor in every hour.
+    /// Until an event reads its own cost and the limit is at the floor in every hour.
     fn reset_after(&self, state: &Habits, now: Time) -> Span {
         let reads_itself = |at| self.hourly.measure(&state.current, at, 1.0) <= 1.0;
         let at_floor = |habit| self.hourly.limit(habit) <= self.hourly.floor();
@@ -337,7 +336,7 @@ impl Limiter for ByHour {
         if at_floor(here.highest().max(here.current.rate)) {
             return now.until(alone);
         }
-        // Once the rate is forgotten they all sink, by e^(-1d/q) a day.
+        // Once the rate is forgotten, all habits sink by a factor of e^(-1d/q) a day.
         let from = alone.max(self.faded(state));
         let most = self.hourly.limit(self.at(state, from).highest());
         let increases = libm::log(most / self.hourly.floor());
@@ -346,15 +345,14 @@ impl Limiter for ByHour {
         now.until(from.after(wait_until(sunk, from, &passes)))
     }
 
-    /// The limit is learned, so there is no number; see
-    /// [`max_admitted_from`](Self::max_admitted_from).
+    /// Infinite, since the limit is learned; see [`max_admitted_from`](Self::max_admitted_from).
     fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
         f64::INFINITY
     }
 }
 
 impl Keep for ByHour {
-    /// The offset shapes nothing: when it changes, the habit of nine o'clock stays that of nine.
+    /// The offset is not in the shape: when it changes, the habit of nine o'clock stays that of nine.
     fn shape(&self) -> Shape {
         let spans = [self.hourly.smoothing().decay, self.increase, self.day.length()];
         Shape::new(Algorithm::ByHour, spans)
@@ -372,7 +370,7 @@ impl Keep for ByHour {
         Some(state)
     }
 
-    /// It is of f64 anyway, and of f32.
+    /// The state is in f64 and f32 anyway.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         Ok(())
     }

@@ -2,28 +2,28 @@
 //!
 //! Source: as for the estimator, [`crate::estimate::recent_average`].
 //!
-//! The rate is estimated from the events *before* this one, and an event is refused when that is
-//! more than the limit; equality passes. Then it is counted, allowed or not. So a sender that
-//! keeps to the limit is never refused, and one that does not is refused for as long as it goes
-//! on: there is no new window in which to start again.
+//! The rate is estimated from the events *before* this one. An event is refused when the estimate is
+//! more than the limit; equality passes. Then the event is counted, allowed or not. So a sender that
+//! keeps to the limit is never refused, and one that stays above it is refused as long as it goes
+//! on: no new window gives it a new start.
 //!
-//! It surprises in two ways. The estimate does not know the event's own cost, so the one that
-//! goes over the limit passes, whatever it costs. And a steady rate r reads a little less than
-//! r, by up to λ/2: the longer the half-life, the less the error.
+//! It surprises in two ways. The estimate does not include the event's own cost, so the event that
+//! exceeds the limit passes, whatever it costs. And a steady rate r reads up to λ/2 less than r: the
+//! longer the half-life, the smaller the error.
 //!
-//! The level is the estimate, and the limit the count of the rate, both in events per period of
+//! The level is the estimate and the limit is the count of the rate, both in events per period of
 //! the rate.
 //!
 //! # The most in a window
 //! Before an allowed event the impulse N is at most limit/λ, so after one of cost w it is at most
-//! w more, and within s seconds of decay no more than (limit/λ + w) λ s of it is forgotten. What
-//! is allowed is at most what is there at the end and what was forgotten before; refused events
-//! only make the sender wait longer.
+//! limit/λ + w. Within s seconds at most (limit/λ + w) λ s of it decays. What is allowed is at most
+//! what is left at the end and what decayed before. Refused events only make the sender wait longer.
 //!
 //! ```text
 //! total <= (limit/λ + w) (1 + λ s)
 //! ```
 
+use super::in_f64::{Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, SHORTEST, amount, is_cost};
@@ -34,7 +34,7 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// What is left of an impulse when it counts as forgotten, in events.
+/// An impulse of this size, in events, counts as forgotten.
 const FORGOTTEN: f64 = 1e-6;
 
 /// EARRRL.
@@ -42,12 +42,12 @@ const FORGOTTEN: f64 = 1e-6;
 pub struct Earrrl {
     limit: Rate,
     estimator: Estimator,
-    /// λ of the estimator, so that no decision divides.
+    /// λ of the estimator, stored so that decisions need not divide.
     lambda: f64,
 }
 
 impl Earrrl {
-    /// At most `limit`, as estimated with the half-life `half_life`.
+    /// At most `limit`, estimated with the half-life `half_life`.
     ///
     /// # Errors
     /// When the count of the limit is not from 0.001 to 10^12, or the half-life is less than a
@@ -67,12 +67,12 @@ impl Earrrl {
         self.limit
     }
 
-    /// The estimator that the limit is held against.
+    /// The estimator of the rate.
     pub fn estimator(&self) -> Estimator {
         self.estimator
     }
 
-    /// Events in a period of the limit, as estimated from the events before `now`.
+    /// Events in a period of the limit, estimated from the events before `now`.
     pub fn level(&self, state: Impulse, now: Time) -> f64 {
         self.reading(remembered(self.lambda, state, now))
     }
@@ -96,7 +96,7 @@ impl Earrrl {
         self.limit.per_second() / self.lambda
     }
 
-    /// When an impulse that is `times` as large as is wanted has decayed to that.
+    /// When the impulse has decayed by a factor of `times`.
     fn decayed(&self, state: Impulse, times: f64) -> Time {
         let seconds = libm::log(times).max(0.0) / self.lambda;
         state.at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))
@@ -107,7 +107,7 @@ impl Limiter for Earrrl {
     /// The impulse: 16 bytes.
     type State = Impulse;
 
-    /// Nothing, an endless gap ago.
+    /// An impulse of 0, an infinite gap ago.
     fn initial(&self) -> Impulse {
         Impulse { size: 0.0, at: LONG_AGO }
     }
@@ -116,7 +116,7 @@ impl Limiter for Earrrl {
         self.outcome(self.level(*state, now), cost)
     }
 
-    /// In one exponential instead of two.
+    /// Computes one exponential instead of two.
     #[inline]
     fn check(&self, state: &mut Impulse, now: Time, cost: f64) -> Outcome {
         let left = remembered(self.lambda, *state, now);
@@ -126,7 +126,7 @@ impl Limiter for Earrrl {
         self.outcome(self.reading(left), cost)
     }
 
-    /// Counts the refused as well.
+    /// Counts refused events, too.
     fn record(&self, state: &mut Impulse, now: Time, cost: f64, _allowed: bool) {
         if is_cost(cost) {
             *state = self.estimator.add(*state, now, cost);
@@ -134,7 +134,7 @@ impl Limiter for Earrrl {
     }
 
     /// When the estimate has decayed to the limit: ln(estimate/limit)/λ after the last event.
-    /// Never, if that is after the last instant of [`Time`].
+    /// Never if that is after [`Time::LAST`].
     fn retry_after(&self, state: &Impulse, now: Time, cost: f64) -> Retry {
         if !is_cost(cost) || !self.is_within(*state, Time::LAST) {
             return Retry::Never;
@@ -149,13 +149,13 @@ impl Limiter for Earrrl {
         (room / self.limit.per().secs() / self.lambda).max(0.0)
     }
 
-    /// Until less than a millionth of an event is remembered, or less than the limit where that is
-    /// less still; the memory is never quite empty.
+    /// Until a millionth of an event is left, or the impulse at the limit if that is smaller. The
+    /// impulse never decays to 0.
     fn reset_after(&self, state: &Impulse, now: Time) -> Span {
         now.until(self.decayed(*state, state.size / FORGOTTEN.min(self.brim())))
     }
 
-    /// As derived above.
+    /// The bound that is derived above.
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
         (self.brim() + cost) * (1.0 + self.lambda * window.secs())
     }
@@ -175,9 +175,13 @@ impl Keep for Earrrl {
         Some(state)
     }
 
-    /// It is of f64 anyway.
+    /// The state is in f64 anyway.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         Ok(())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        InF64::new(Form::Earrrl, [self.lambda, self.limit.per().secs(), self.limit.count()])
     }
 }
 

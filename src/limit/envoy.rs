@@ -1,12 +1,12 @@
-//! Envoy's local rate limit: a token bucket that drips, in doubles.
+//! Envoy's local rate limit: a token bucket that is filled continuously, in doubles.
 //!
 //! Source: Envoy 1.32 to 1.40, `AtomicTokenBucketImpl` in `source/common/common/token_bucket_impl.h`
-//! and `local_ratelimit_impl.cc`, and what a real Envoy decided (`tests/vectors/envoy_*.json`).
+//! and `local_ratelimit_impl.cc`, and the decisions of a real Envoy (`tests/vectors/envoy_*.json`).
 //! `token_bucket: { max_tokens: 10, tokens_per_fill: 5, fill_interval: 1s }` is `envoy 5/1s burst
 //! 10` here.
 //!
-//! For each descriptor Envoy keeps the instant t, in seconds, at which the bucket was empty, or
-//! would have been. A request takes its tokens by moving it:
+//! For each descriptor Envoy keeps an instant t, in seconds: the bucket would be empty at t and
+//! fills since then. A request takes its tokens by moving t:
 //!
 //! ```text
 //! rate = tokens_per_fill/fill_interval
@@ -15,34 +15,35 @@
 //! ```
 //!
 //! So it is a [token bucket](super::token_bucket), with its promise of `max_tokens + rate × window`.
-//! It surprises by the fill interval, which is none: 100 tokens each minute come as one each 0.6 s,
-//! and the minute's end brings nothing. And by its rounding: a full bucket of seven, at three a
-//! second, refuses seven at once on a host that has been up for 18 to 36 hours; up for 36 to 73, it
-//! takes those, but of seven one by one only six.
+//! It surprises by the fill interval, which only sets the rate: 100 tokens each minute come as one
+//! each 0.6 s, and the end of the minute adds none. It also surprises by its rounding. At three
+//! tokens a second, a full bucket of seven refuses a request for seven when the host has been up for
+//! 18 to 36 hours; up for 36 to 73 hours, it allows that, but of seven single requests only six.
 //!
 //! The level is the tokens that would be missing after the event; the limit is the size of the
 //! bucket.
 //!
 //! # Doubles
-//! Envoy's clock is the time since the host's start, as a double of seconds, so that what it rounds
-//! depends on how long that is: to 1.5e-11 s after a day. A log does not say how long, so here the
-//! clock stands at [`UPTIME`] at the beginning of the day of the key's first event, as it did in the
-//! recordings. An event that comes exactly when its token does passes here whenever it did there.
+//! Envoy's clock is the time since the host's start, as a double of seconds. Its rounding therefore
+//! depends on the uptime: to 1.5e-11 s after a day. A log does not contain the uptime. Here the clock
+//! stands at [`UPTIME`] at the beginning of the day of the key's first event, as it did in the
+//! recordings. So an event that comes exactly when its token does passes here if it did there.
 //!
 //! # The edges
-//! * **Equality:** an event that takes the last token passes, if it is there to the last bit.
-//! * **First event:** begins the bucket, even when it is refused.
+//! * **Equality:** an event that takes the last token passes, if the token is there to the last bit.
+//! * **First event:** creates the bucket, even when it is refused.
 //! * **A long silence:** the bucket is full.
-//! * **Costs** are `hits_addend`, whole numbers; parts of one are rounded up. Cost 0 takes nothing,
-//!   and is *refused*: Envoy takes none for not enough.
-//! * **Time runs backwards:** what dripped since is back in the air. When that is more than a full
-//!   bucket, the clock was set back, and the bucket is empty. Envoy's own clock never goes back.
-//! * **What is left out:** a request that matches several descriptors has paid the first ones when
-//!   a later one refuses it, where a policy of ours counts in all or in none. And of a wildcard
-//!   descriptor Envoy keeps only the last 20 buckets, unless `max_dynamic_descriptors` says more.
+//! * **Costs** are `hits_addend`, whole numbers; fractions are rounded up. Cost 0 takes nothing
+//!   and is *refused*: Envoy reads no token taken as not enough tokens.
+//! * **Time runs backwards:** the tokens that came since are gone. When more than a full bucket would
+//!   be missing, the clock was set back, and the bucket is empty. Envoy's own clock never goes back.
+//! * **Not imitated:** in Envoy a request that matches several descriptors has paid the first ones
+//!   when a later one refuses it; a policy of this crate counts in all or in none. Envoy keeps only
+//!   the last 20 buckets of a wildcard descriptor, unless `max_dynamic_descriptors` says more.
 
 use super::Limiter;
 use super::amount::amount;
+use super::in_f64::{Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::server::{period, whole};
@@ -52,16 +53,16 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// How long the host has been up at the beginning of the day of a key's first event, in seconds.
+/// The assumed uptime of the host, in seconds, at the beginning of the day of a key's first event.
 pub const UPTIME: f64 = 100_000.0;
 
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
 
-/// The slowest that a bucket is filled: one token a year of 365 days.
+/// The slowest rate at which a bucket is filled: one token in 365 days.
 const SLOWEST: f64 = 1.0 / 31_536_000.0;
 
-/// Half of the last bit of a clock that has been running for up to 97 days, in seconds.
+/// The rounding of a clock that has been running for up to 97 days, in seconds: half of its last bit.
 const ROUNDING: f64 = 1.0 / (1u64 << 30) as f64;
 
 /// Envoy's token bucket.
@@ -78,12 +79,12 @@ pub struct Envoy {
 pub struct State {
     /// When the clock stood at [`UPTIME`].
     day: Time,
-    /// Seconds of that clock; endlessly long ago while the bucket has not begun.
+    /// When the bucket was empty, in seconds of that clock; minus infinity before the first event.
     empty: f64,
 }
 
 impl Envoy {
-    /// `fill` tokens in an interval, and at most `burst` are kept.
+    /// `fill` says how many tokens come per interval; the bucket holds at most `burst`.
     ///
     /// # Errors
     /// When the count of the rate or the burst is not a whole number from 1 to 2^32 - 1, or its
@@ -112,7 +113,7 @@ impl Envoy {
         self.burst as f64
     }
 
-    /// The state with a bucket in it: a new one is full.
+    /// The state with a bucket, created if there is none: a new one is full.
     fn begun(&self, state: &State, now: Time) -> State {
         if state.empty > f64::NEG_INFINITY {
             return *state;
@@ -122,7 +123,7 @@ impl Envoy {
         State { empty: new.clock(now) - self.size() / self.rate, ..new }
     }
 
-    /// The tokens in a bucket that has begun; less than none when time ran backwards.
+    /// The tokens in the bucket, which must exist; negative when time ran backwards.
     fn tokens(&self, state: &State, now: Time) -> f64 {
         if self.is_set_back(state, now) {
             return 0.0;
@@ -130,12 +131,13 @@ impl Envoy {
         ((state.clock(now) - state.empty) * self.rate).min(self.size())
     }
 
-    /// Whether the bucket is empty for longer than a full one drips, by more than the clock rounds.
+    /// Whether the bucket will be empty for longer than it takes to fill, by more than the clock's
+    /// rounding.
     fn is_set_back(&self, state: &State, now: Time) -> bool {
         state.empty - state.clock(now) > self.size() / self.rate + 1e-6
     }
 
-    /// The first instant at which there are `tokens`, in a bucket that has begun.
+    /// How long until there are `tokens` in the bucket, which must exist.
     fn has(&self, state: &State, now: Time, tokens: f64) -> Span {
         let seconds = state.empty + tokens / self.rate - UPTIME;
         let guess = state.day.as_micros().saturating_add(libm::ceil(seconds * 1e6) as i64);
@@ -144,7 +146,7 @@ impl Envoy {
 }
 
 impl State {
-    /// Seconds since the host's start, rounded as Envoy does: from whole nanoseconds.
+    /// Seconds since the host's start, rounded from whole nanoseconds as in Envoy.
     fn clock(&self, at: Time) -> f64 {
         let micros = i128::from(at.as_micros()) - i128::from(self.day.as_micros());
         let nanos = (micros + i128::from(UPTIME as i64) * 1_000_000) * 1000;
@@ -176,8 +178,8 @@ impl Limiter for Envoy {
         *state = self.begun(state, now);
         let (there, clock) = (self.tokens(state, now), state.clock(now));
         if allowed && cost > 0.0 {
-            // Another limit or a charge may take more than there is. Less than a full bucket below
-            // none would be read as a clock that was set back.
+            // A charge, or an event that only another limiter allowed, may take more than there is.
+            // A debt of more than a full bucket would be taken for a clock that was set back.
             state.empty = clock - (there - cost).max(-self.size()) / self.rate;
         } else if self.is_set_back(state, now) {
             state.empty = clock;
@@ -206,9 +208,9 @@ impl Limiter for Envoy {
         }
     }
 
-    /// The whole bucket at once, what drips from then to the end of the window, and what is gained
-    /// by rounding: at each event up to half of the last bit of the clock, and some last bits of the
-    /// tokens. Where that is a token or more, nothing is promised.
+    /// The whole bucket at once, what comes from then until the end of the window, and what rounding
+    /// adds: at each event up to half of the last bit of the clock, and some last bits of the tokens.
+    /// If rounding adds a token or more for each event, there is no bound.
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
         let gaps = window.micros_up().saturating_sub(1).max(0);
         let exact = self.size() + gaps as f64 / 1e6 * self.rate;
@@ -233,9 +235,13 @@ impl Keep for Envoy {
         Some(State { day, empty: seconds })
     }
 
-    /// It is in f64 as it is.
+    /// The arithmetic is in f64 already.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         Ok(())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        InF64::new(Form::Envoy, [self.rate, self.size()])
     }
 }
 

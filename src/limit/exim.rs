@@ -1,38 +1,39 @@
 //! Exim's `ratelimit`: a limit on the exponentially decaying rate.
 //!
 //! Source: as for the estimator, [`crate::estimate::exim`]. An event is refused when the rate
-//! that includes it is not below the limit; equality is over. The limit is also the burst: from
-//! rest, the m-th event of an instant burst reads just below m and passes, the next does not. (An
-//! isolated event reads 1, so a limit of 1 or less lets nothing pass. And an instant is taken as a
-//! nanosecond: 100,000 in a second are fast enough that five more pass meanwhile.)
+//! including it is not below the limit; equality is refused. The limit is also the burst: from rest,
+//! the m-th event of an instant burst reads just below m and passes, the next one does not. (An
+//! isolated event reads 1, so a limit of 1 or less lets nothing pass. Two events at one instant
+//! count as a nanosecond apart: with a limit of 100,000 a second that is long enough for five more
+//! to pass.)
 //!
-//! What it counts is the mode's choice:
+//! The mode says which events are counted:
 //!
-//! * **strict** counts every attempt. A sender over the limit must fall silent, and comes back
-//!   after p ln(rate/limit); one that keeps trying never does.
-//! * **leaky** counts what was allowed. A sender over the limit gets the limit.
-//! * **readonly** counts nothing: it asks whether the rate measured elsewhere is over, by now.
+//! * **strict** counts every event. A sender over the limit is allowed again after a silence of
+//!   p ln(rate/limit); a sender that keeps trying never is.
+//! * **leaky** counts allowed events. A sender over the limit gets the limit.
+//! * **readonly** counts nothing: it compares the rate that was measured elsewhere.
 //!
 //! It promises the limit in an instant, and the limit per period for a steady sender. It surprises
 //! in between: a sender that uses its burst and goes on at the limit gets up to twice the limit
-//! into its first period.
+//! in its first period.
 //!
 //! # When the clock is set back
-//! Nothing decays until time has caught up with the last event that was counted. In leaky, where
-//! a refused event is not counted, Exim would refuse for as long as the clock was set back. Here
-//! that is so within a period; from further back, a refused event takes the rate along to its own
-//! time.
+//! Nothing decays until the clock has caught up with the last counted event. In leaky mode a refused
+//! event is not counted, so Exim would refuse all that time. So does this limiter if the clock is at
+//! most a period behind; if it is further behind, a refused event moves the rate to its own time.
 //!
 //! # The most in a window
-//! An event of cost w after a gap of x periods turns the rate r into at least r e^-x + w·mean(x),
-//! so of its cost at most r (1 - e^-x) + w (1 - mean(x)) <= r x + w x/2 is not seen in the rate
-//! that follows. Summed over the events that are allowed in a window of s periods, where no rate
-//! exceeds the limit m and the gaps add up to less than s,
+//! An event of cost w after a gap of x periods turns the rate r into at least r e^-x + w·mean(x).
+//! So at most r (1 - e^-x) + w (1 - mean(x)) <= r x + w x/2 of its cost is missing in the new rate.
+//! Sum this over the events that are allowed in a window of s periods. No rate exceeds the limit m,
+//! and the gaps add up to less than s:
 //!
 //! ```text
 //! total <= m + (m + w/2) s
 //! ```
 
+use super::in_f64::{Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{LONG_AGO, Limiter, is_cost};
@@ -49,7 +50,7 @@ use core::str::FromStr;
 pub enum Mode {
     /// Every event, allowed or refused.
     Strict,
-    /// Allowed events only, which is Exim's default.
+    /// Allowed events only: Exim's default.
     #[default]
     Leaky,
     /// None.
@@ -66,13 +67,22 @@ impl Mode {
         }
     }
 
-    /// What an event of cost `cost` is measured as.
+    /// As [`in_f64`](super::in_f64) numbers it.
+    pub(super) fn number(self) -> f64 {
+        match self {
+            Mode::Strict => 0.0,
+            Mode::Leaky => 1.0,
+            Mode::Readonly => 2.0,
+        }
+    }
+
+    /// The cost with which an event of cost `cost` is measured.
     pub(super) fn cost(self, cost: f64) -> f64 {
         if self == Mode::Readonly { 0.0 } else { cost }
     }
 
-    /// The largest cost that passes when there is room for `room`. In readonly, where the cost
-    /// does not matter, all or nothing may pass.
+    /// The largest cost that passes when there is room for `room`. In readonly mode the cost does
+    /// not matter: any cost passes, or none.
     pub(super) fn remaining(self, room: f64) -> f64 {
         if self == Mode::Readonly && room > 0.0 { f64::INFINITY } else { room }
     }
@@ -105,32 +115,32 @@ impl fmt::Display for Mode {
 /// Exim's limiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exim {
-    /// The limit m and the period p. With a limit of 0 everything is over: Exim is configured
-    /// so to measure without limiting, and [`check`](Limiter::check) then allows and measures.
-    /// (In Exim that takes the strict mode; leaky, where all is over, would store nothing.)
+    /// The limit m and the period p. A limit of 0 measures without limiting, as in Exim:
+    /// [`check`](Limiter::check) allows everything. (Exim also needs the strict mode for that: with
+    /// a limit of 0 every event is over the limit, and leaky would store nothing.)
     pub limit: Rate,
     /// Which events are counted.
     pub mode: Mode,
 }
 
 impl Exim {
-    /// The estimator that the limit is held against.
+    /// The estimator that measures the rate.
     pub fn estimator(&self) -> Estimator {
         Estimator { period: self.limit.per() }
     }
 
-    /// Whether the limit is 0, so that nothing is ever refused.
+    /// Whether the limit is 0 and nothing is ever refused.
     pub fn measures_only(&self) -> bool {
         self.limit.count() == 0.0
     }
 
-    /// What an event of cost `cost`, one that can be counted, is measured as.
+    /// The measurement with an event of cost `cost`, which must be a valid cost.
     #[inline(always)]
     fn measure(&self, state: &Measured, now: Time, cost: f64) -> Measured {
         self.estimator().measure(Some(*state), now, self.mode.cost(cost))
     }
 
-    /// Stores what an event measured if the mode says so, and follows a clock that was set back.
+    /// Stores the measurement if the mode counts the event; otherwise follows a clock set back.
     #[inline(always)]
     fn store(&self, state: &mut Measured, measured: Measured, allowed: bool) {
         if self.mode.counts(allowed) {
@@ -143,7 +153,8 @@ impl Exim {
 
     #[inline(always)]
     fn outcome(&self, rate: f64) -> Outcome {
-        // Without a branch, since a sender at its limit passes and is refused by turns.
+        // Without a branch: a sender at its limit passes and is refused in turns, which no branch
+        // predictor foresees.
         let passes = self.is_below(rate) | self.measures_only();
         Outcome::new(passes, rate, self.limit.count())
     }
@@ -161,7 +172,7 @@ impl Limiter for Exim {
     /// The last rate and its time: 16 bytes.
     type State = Measured;
 
-    /// A rate of 0, an endless gap ago: an event then reads its own cost, as Exim's first does.
+    /// A rate of 0, an infinite gap ago: the first event then reads its own cost, as in Exim.
     fn initial(&self) -> Measured {
         Measured { rate: 0.0, at: LONG_AGO }
     }
@@ -180,7 +191,7 @@ impl Limiter for Exim {
         }
     }
 
-    /// In one measurement instead of two.
+    /// Measures once instead of twice.
     #[inline(always)]
     fn check(&self, state: &mut Measured, now: Time, cost: f64) -> Outcome {
         if !is_cost(cost) {
@@ -194,10 +205,10 @@ impl Limiter for Exim {
 
     /// When the rate with the event will be below the limit.
     ///
-    /// The rate is never measured as less than the event's own cost, so a limit of that or less
-    /// cannot be met, nor one that is met only after the last instant of [`Time`]. Otherwise the
-    /// closed form gives the instant, and the estimator itself settles its rounding, so that the
-    /// answer and the verdict agree.
+    /// The rate is never measured as less than the event's own cost. So the answer is never if the
+    /// limit is not above the cost, or if the rate is below the limit only after [`Time::LAST`].
+    /// Otherwise a closed form gives the instant, and the estimator itself corrects its rounding, so
+    /// that the answer and the verdict agree.
     fn retry_after(&self, state: &Measured, now: Time, cost: f64) -> Retry {
         let (counted, limit) = (self.mode.cost(cost), self.limit.count());
         if self.measures_only() && is_cost(cost) {
@@ -212,7 +223,7 @@ impl Limiter for Exim {
         Retry::After(wait_until(guess, now, &passes))
     }
 
-    /// Without end to a limit of 0, which refuses nothing.
+    /// Infinite for a limit of 0, which refuses nothing.
     fn remaining(&self, state: &Measured, now: Time) -> f64 {
         if self.measures_only() {
             return f64::INFINITY;
@@ -226,8 +237,8 @@ impl Limiter for Exim {
         wait_until(guess, now, &|at| self.estimator().measure(Some(*state), at, 1.0).rate <= 1.0)
     }
 
-    /// As derived above, but for one thing: events of one instant count as a little apart, so n of
-    /// them lengthen s by n such gaps, and the inequality is solved for n.
+    /// The bound that is derived above, with one correction: events at one instant count as a small
+    /// gap apart, so n of them lengthen s by n such gaps. The inequality is solved for n.
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
         let limit = self.limit.count();
         if self.measures_only() || self.mode == Mode::Readonly {
@@ -254,9 +265,15 @@ impl Keep for Exim {
         Some(state)
     }
 
-    /// It is of f64 anyway.
+    /// The state is in f64 anyway.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         Ok(())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        let (period, count) = (self.limit.per().secs(), self.limit.count());
+        let least = self.estimator().least_gap();
+        InF64::new(Form::Exim, [period, count, self.mode.number(), least])
     }
 }
 

@@ -1,24 +1,24 @@
-//! The fixed window: so many in each minute of the clock.
+//! The fixed window: at most the limit in each minute of the clock.
 //!
 //! Source: the plain counter of Josiah Carlson, "Introduction to rate limiting with Redis", part
-//! 1, which counts allowed events only, as his part 2 asks.
+//! 1, but counting allowed events only, as his part 2 asks.
 //!
-//! Time is cut into windows of one period, aligned to the origin of time, and each counts from
-//! zero. It promises at most the limit in every window *of the clock*. It surprises at an edge:
-//! the whole limit just before and again just after is twice the limit within a moment, and
-//! everyone's windows end together.
+//! Time is cut into windows of one period, aligned to the origin of time. Each window counts from
+//! zero. It promises at most the limit in every window *of the clock*. It surprises at an edge: the
+//! whole limit just before and again just after is twice the limit within a moment, and all keys'
+//! windows end together.
 //!
 //! The level is the count with the event; the limit is the count of the rate.
 //!
 //! # The edges
 //! * **Equality:** the event that reaches the limit passes.
 //! * **On an edge:** the first instant of a window belongs to it.
-//! * **Time runs backwards:** an event from the window before the latest that has counted anything
-//!   counts in that one. From further back, the clock was set back, and the count moves with it.
+//! * **Time runs backwards:** an event from the window before the latest one counts in the latest.
+//!   When it is from further back, the clock was set back, and the count moves to its window.
 
 use super::Limiter;
 use super::amount::{amount, events, touched, window};
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -55,7 +55,7 @@ impl FixedWindow {
         self.limit
     }
 
-    /// The state as it stands at `now`.
+    /// The state at `now`.
     fn roll(&self, state: &State, now: Time) -> State {
         let window = now.as_micros().div_euclid(self.period);
         let ahead = state.window.saturating_sub(window);
@@ -94,7 +94,7 @@ impl Limiter for FixedWindow {
         if allowed {
             next.counted = next.counted.saturating_add(amount);
         }
-        // Nothing counted is nothing to remember, in whichever window.
+        // With nothing counted, the window does not matter.
         *state = if next.counted == 0 { self.initial() } else { next };
     }
 
@@ -113,7 +113,7 @@ impl Limiter for FixedWindow {
         events(self.most.saturating_sub(self.roll(state, now).counted))
     }
 
-    /// Until the window ends, when it has counted anything.
+    /// Until the window ends, if it has counted anything.
     fn reset_after(&self, state: &State, now: Time) -> Span {
         let state = self.roll(state, now);
         if state.counted == 0 { Span::ZERO } else { now.until(self.end(&state)) }
@@ -140,6 +140,10 @@ impl Keep for FixedWindow {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         in_f64::window(self.most, self.period)
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        InF64::new(Form::Window, [self.most as f64, self.period as f64])
     }
 }
 

@@ -2,17 +2,18 @@
 //!
 //! Source: ATM Forum, Traffic Management Specification 4.0 (af-tm-0056.000); ITU-T I.371.
 //!
-//! All that was counted so far is due at the *theoretical arrival time*: at the rate of the
-//! limit, the next event after a steady sender's would arrive then. An event may come before it,
-//! by as long as a burst takes at that rate; if it passes, the time moves on by its own share,
-//! from `now` when it lies in the past.
+//! The state is the *theoretical arrival time*: when the next event of a steady sender at the rate
+//! of the limit would arrive. An event may come before that time, by as long as a burst takes at
+//! that rate. If it passes, the time moves on by the event's share of the rate, starting from `now`
+//! if it lies in the past.
 //!
-//! What the token bucket is missing is exactly what arrives from now until that time. So it
-//! decides exactly as [`token_bucket`](super::token_bucket), with the same promise of
+//! The tokens missing from a token bucket are exactly those that come back from now until that time.
+//! So GCRA decides exactly as [`token_bucket`](super::token_bucket), with the same promise of
 //! `burst + rate × window` and the same levels.
 
 use super::Limiter;
 use super::bucket::{Bucket, Parts};
+use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -44,7 +45,7 @@ impl Gcra {
         self.0.rate
     }
 
-    /// How many events pass at once, from rest.
+    /// How many events pass at once from rest.
     pub fn burst(&self) -> f64 {
         self.0.size
     }
@@ -104,6 +105,10 @@ impl Keep for Gcra {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         self.0.exact_in_f64("the burst")
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        self.0.in_f64(false)
     }
 }
 

@@ -1,7 +1,7 @@
-//! HAProxy's rate counters in a stick table: two windows of the key's own, the older one fading out.
+//! HAProxy's rate counters in a stick table: two windows for each key, the older one fading out.
 //!
-//! Source: HAProxy 2.6 to 3.2, `include/haproxy/freq_ctr.h` and `src/freq_ctr.c`, and what a real
-//! HAProxy decided (`tests/vectors/haproxy_*.json`). Two ways in which it is used:
+//! Source: HAProxy 2.6 to 3.2, `include/haproxy/freq_ctr.h` and `src/freq_ctr.c`, and the decisions
+//! of a real HAProxy (`tests/vectors/haproxy_*.json`). It is used in two ways:
 //!
 //! ```text
 //! haproxy 20/10s            http-request track-sc0 src        table: store http_req_rate(10s)
@@ -11,42 +11,43 @@
 //!                           http-request sc-inc-gpc0(0)
 //! ```
 //!
-//! In the first, every request counts, the refused as well, and is held against the limit with
-//! itself in it. In the second only what passed counts, and the count *before* a request is held
-//! against the limit. The count of the last period is estimated as in the [sliding
-//! counter](super::sliding_counter), in whole milliseconds and whole numbers:
+//! In the first, every request counts, even when it is refused, and the count *including* it is
+//! compared with the limit. In the second, only requests that passed count, and the count *before*
+//! the request is compared with the limit. The count of the last period is estimated as in the
+//! [sliding counter](super::sliding_counter), in whole milliseconds and whole numbers:
 //!
 //! ```text
 //! rate = floor((previous × left + current × period)/period)      left: ms left of this window
 //! ```
 //!
-//! but windows begin at the key's first event, and anew with the first that is counted two periods
-//! or more after a window began. And a count of 1 does not fade: when it is all that there is, it
-//! reads as 1 until two periods have passed since its window began, "to avoid flapping".
+//! It differs in two ways. The first window begins at the key's first event; a new series of windows
+//! begins with the first event that is counted two periods or more after a window began. And a count
+//! of 1 does not fade: when both windows together hold a single 1, it reads as 1 until two periods
+//! have passed since its window began, "to avoid flapping".
 //!
-//! Counting all, it promises at most the limit in each window, and refuses a sender who stays above
-//! it for as long as that goes on. It surprises where 1 is the limit: counting the allowed, `1/10s`
-//! lets one through each 20 s, as a count of 1 does not fade; and one that cost 2 is forgotten
-//! sooner, as it does.
+//! When it counts all requests, it promises at most the limit in each window, and refuses a sender as
+//! long as that sender stays above the limit. It surprises at a limit of 1. When it counts allowed
+//! requests, `1/10s` lets one through each 20 s, since a count of 1 does not fade; an event of cost 2
+//! is forgotten sooner, since a count of 2 does.
 //!
-//! The level is what the rule compares, and the limit what it is compared with.
+//! The level is the number that the rule compares with the limit.
 //!
 //! # The edges
 //! * **Equality:** counting all, the event that reaches the limit passes; counting the allowed, the
-//!   one after it is refused. That is the same limit.
-//! * **Time between milliseconds** is cut, and the beginning of a window to an even millisecond.
+//!   next one is refused. The effect is the same.
+//! * **Time** is cut to whole milliseconds, and the beginning of a window to an even millisecond.
 //! * **A long silence:** nothing is left after two periods.
-//! * **Costs:** HAProxy counts requests; parts of one are rounded up. Cost 0 only reads the rate,
-//!   and passes. Counting the allowed, a cost is not held against the limit, so that the event
-//!   which goes over it passes, whatever it costs.
-//! * **Time runs backwards:** an event from before its window counts as at the beginning of it. From
-//!   more than a period before, the clock was set back, and the window moves with it. HAProxy's own
-//!   clock never goes back.
-//! * **What is left out:** a clock of 32 bits, which begins anew after 49.7 days. Counts stay at
-//!   2^32 - 1, where HAProxy's begin anew.
+//! * **Costs:** HAProxy counts requests; fractions are rounded up. Cost 0 only reads the rate, and
+//!   passes. When allowed requests count, the cost is not compared with the limit: the event that
+//!   exceeds the limit passes, whatever it costs.
+//! * **Time runs backwards:** an event from before its window counts at the beginning of the window.
+//!   When it is from more than a period before, the clock was set back, and the window moves to it.
+//!   HAProxy's own clock never goes back.
+//! * **Not imitated:** HAProxy's clock has 32 bits and wraps around after 49.7 days. Its counts wrap
+//!   around at 2^32; here they stay at 2^32 - 1.
 
 use super::amount::{amount, touched};
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::server::{instant, millis, period, whole};
@@ -57,10 +58,10 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// The longest period that HAProxy takes, in milliseconds: 24.8 days.
+/// The longest period that HAProxy accepts, in milliseconds: 24.8 days.
 const LONGEST: i64 = i32::MAX as i64;
 
-/// The highest limit, far below what a counter holds.
+/// The highest limit, below the 2^32 of a counter.
 const HIGHEST: u64 = 1_000_000_000;
 
 /// A rate counter of a stick table, and the rule that reads it.
@@ -73,16 +74,16 @@ pub struct Haproxy {
     period: i64,
 }
 
-/// What is counted.
+/// Which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counts {
-    /// Every request, before it is decided about: `http_req_rate` and `gt`.
+    /// Every request, before the decision: `http_req_rate` and `gt`.
     All,
-    /// Those that passed: `gpc0_rate`, `ge` and `sc-inc-gpc0`.
+    /// Requests that passed: `gpc0_rate`, `ge` and `sc-inc-gpc0`.
     Allowed,
 }
 
-/// The beginning of the window, its count and that of the one before: 16 bytes.
+/// The beginning of the window, its count and the count of the window before: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// Milliseconds.
@@ -92,11 +93,10 @@ pub struct State {
 }
 
 impl Haproxy {
-    /// At most `limit` in a period, as far as the counter can tell. A limit of 0 refuses
-    /// everything.
+    /// At most `limit` in a period, by the estimate above. A limit of 0 refuses everything.
     ///
     /// # Errors
-    /// When the count of the limit is not a whole number up to 10^9, or its period not a whole
+    /// When the count of the limit is not a whole number up to 10^9, or its period is not a whole
     /// number of milliseconds from 2 to 2^31 - 1, which is 24.8 days.
     pub fn new(limit: Rate, counts: Counts) -> Result<Self, BadNumber> {
         let want = "a whole number up to 1e9";
@@ -111,13 +111,13 @@ impl Haproxy {
         self.limit
     }
 
-    /// What is counted.
+    /// Which requests are counted.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The millisecond that an event at `now` counts at, and the window, where it must move with a
-    /// clock that was set back.
+    /// The state, with its window moved if the clock was set back, and the millisecond at which an
+    /// event at `now` counts.
     fn at(&self, state: &State, now: Time) -> (State, i64) {
         let now = millis(now);
         match state.began.saturating_sub(now) > self.period {
@@ -126,7 +126,7 @@ impl Haproxy {
         }
     }
 
-    /// The counter after `n` more at `now`.
+    /// The counter after `n` more requests at `now`.
     fn count(&self, state: State, now: i64, n: u32) -> State {
         if now - state.began < self.period {
             return State { current: state.current.saturating_add(n), ..state };
@@ -147,8 +147,8 @@ impl Haproxy {
         }
     }
 
-    /// The counts of the window that `now` is in and of the one before; a window ends with the
-    /// first millisecond of the next.
+    /// The counts of the window that contains `now` and of the one before. Here the first
+    /// millisecond of the next window still belongs to a window.
     fn windows(&self, state: State, now: i64) -> (u64, u64) {
         match now - state.began {
             passed if passed <= self.period => (state.current.into(), state.previous.into()),
@@ -157,7 +157,7 @@ impl Haproxy {
         }
     }
 
-    /// The count without the exception for 1.
+    /// The estimate without the exception for a count of 1.
     fn weighed(&self, state: State, now: i64) -> u64 {
         let (current, previous) = self.windows(state, now);
         let passed = now - state.began;
@@ -167,7 +167,7 @@ impl Haproxy {
         (previous * left + current * period) / period
     }
 
-    /// What the rule compares when `n` requests come at `now`, and whether they pass.
+    /// The number that the rule compares when `n` requests come at `now`, and whether they pass.
     fn decide(&self, state: State, now: i64, n: u32) -> (u64, bool) {
         let most = u64::from(self.most);
         match self.counts {
@@ -185,8 +185,8 @@ impl Haproxy {
 
     /// The first millisecond at which nothing is left.
     fn faded(&self, state: &State) -> i64 {
-        // The last millisecond of two periods still belongs to a 1 that does not fade, but not to
-        // what counts before it reads.
+        // Exactly two periods after its window began, a count of 1 is still read as 1, unless the
+        // request is counted first, which begins a new window.
         let more = i64::from(self.counts == Counts::Allowed && state.current == 1);
         state.began.saturating_add(2 * self.period + more)
     }
@@ -213,7 +213,7 @@ impl Limiter for Haproxy {
         Outcome::new(passes, rate as f64, self.limit.count())
     }
 
-    /// Counts the refused as well, unless it counts the allowed.
+    /// With [`Counts::All`], refused events count, too.
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let Some(n) = requests(cost) else { return };
         let (moved, now) = self.at(state, now);
@@ -235,7 +235,7 @@ impl Limiter for Haproxy {
         Retry::After(wait_until(instant(self.faded(&state) + 1), now, &passes))
     }
 
-    /// What may still be counted until the limit is reached. Counting the allowed, an event that
+    /// What may still be counted until the limit is reached. With [`Counts::Allowed`], an event that
     /// costs more still passes.
     fn remaining(&self, state: &State, now: Time) -> f64 {
         let (state, now) = self.at(state, now);
@@ -252,8 +252,8 @@ impl Limiter for Haproxy {
         if state.current == 0 { Span::ZERO } else { now.until(instant(self.faded(&state))) }
     }
 
-    /// In each of its windows the limit at most; counting the allowed, the last event of each may
-    /// go over it. A window is a period long, and its beginning cut to an even millisecond.
+    /// At most the limit in each of its windows; with [`Counts::Allowed`] the last event of each may
+    /// exceed it. Windows begin at least a period apart, cut to an even number of milliseconds.
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
         let most = match (self.counts, self.most) {
             (Counts::Allowed, 1..) => f64::from(self.most - 1) + libm::ceil(cost),
@@ -278,10 +278,15 @@ impl Keep for Haproxy {
         Some(State { began, current, previous })
     }
 
-    /// Where limit times period is exact: a count times milliseconds that is not is over it.
+    /// Where limit times period is exact. A count times milliseconds beyond 2^53 is over the limit.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         let what = "the product of a rate's count and milliseconds";
         in_f64::product(what, self.most.into(), self.period.unsigned_abs())
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        let allowed = if self.counts == Counts::Allowed { 1.0 } else { 0.0 };
+        InF64::new(Form::Haproxy, [self.most.into(), self.period as f64, allowed])
     }
 }
 

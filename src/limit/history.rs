@@ -1,38 +1,38 @@
-//! What the sliding window and the sliding log remember: how much was allowed in which block.
+//! The state of the sliding window and the sliding log: how much was allowed in which block.
 //!
-//! Time is cut into blocks of equal width, aligned to its origin, and the window is the last few
-//! of them, the current one included. A block leaves it when as many newer ones have begun as the
-//! window has. The fixed window is the case of one block; the sliding log is the case of blocks
-//! of one microsecond, in which every event has its own.
+//! Time is cut into blocks of equal width, aligned to its origin. The window is the last n blocks,
+//! including the current one. A block leaves the window when n newer blocks have begun. With one
+//! block it is the fixed window; with blocks of one microsecond it is the sliding log, where events
+//! of different times are in different blocks.
 //!
-//! Source: Josiah Carlson, "Introduction to rate limiting with Redis", part 2, corrected: it
-//! compares the number of a block with a time in seconds. Here blocks are compared with blocks.
+//! Source: Josiah Carlson, "Introduction to rate limiting with Redis", part 2, with a correction:
+//! the article compares the number of a block with a time in seconds.
 //!
 //! # The edges
 //! * **Equality:** the event that reaches the limit passes.
-//! * **Cost 0:** leaves no block behind.
+//! * **Cost 0:** adds no block.
 //! * **Time runs backwards:** an event counts in the latest block seen. When the clock was set
 //!   back by more than the window, the blocks move back with it.
 
 use super::amount::{amount, events, touched};
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::Content;
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use std::collections::VecDeque;
 
-/// The blocks in which anything was allowed, oldest first: 40 bytes, and 16 for each block that
-/// there is room for. The room doubles when it is full and halves when little is in use.
+/// The blocks in which anything was allowed, oldest first: 40 bytes, and 16 for each block of its
+/// capacity. The capacity doubles when it is full, and halves when less than a quarter is in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// The number of a block and the amount in it.
     blocks: VecDeque<(i64, u64)>,
-    /// The amount in all of them.
+    /// The amount in all blocks.
     total: u64,
 }
 
-/// The rule: how wide a block is and how much the last few may hold.
+/// The rule: how wide a block is, and how much the blocks of a window may hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Window {
     /// Microseconds in a block.
@@ -41,7 +41,7 @@ pub(super) struct Window {
     pub(super) blocks: i64,
     /// The amount that the window admits.
     pub(super) most: u64,
-    /// How many blocks are remembered, at least 1.
+    /// How many blocks may be remembered, at least 1.
     pub(super) capacity: usize,
 }
 
@@ -50,8 +50,9 @@ impl Window {
         at.as_micros().div_euclid(self.width)
     }
 
-    /// The current block at `now`, and whether the clock was set back. The blocks may lie ahead of
-    /// it only until the next event is counted, and are as far along as when it was set back.
+    /// The current block at `now`, and whether the clock was set back. When blocks lie ahead of the
+    /// clock, the latest of them is the current one; if the clock was set back, the next event moves
+    /// them.
     fn current(&self, history: &History, now: Time) -> (i64, bool) {
         let (block, latest) = (self.block(now), history.latest());
         let ahead = latest.map_or(0, |latest| latest.saturating_sub(block));
@@ -78,7 +79,7 @@ impl Window {
         left.fold(history.total, |total, (_, amount)| total.saturating_sub(*amount))
     }
 
-    /// Drops the blocks that have left the window, and the room of many.
+    /// Drops the blocks that have left the window, and capacity that is not needed.
     pub(super) fn forget(&self, history: &mut History, now: Time) {
         let (current, _) = self.current(history, now);
         self.drop_left(history, current);
@@ -142,7 +143,8 @@ impl Window {
         self.until(history, now, leaves)
     }
 
-    /// How long until `at`, which was found from the blocks as they are.
+    /// How long until `at`, an instant computed from the stored blocks. If the clock was set back,
+    /// the blocks will move, and `at` with them.
     fn until(&self, history: &History, now: Time, at: Time) -> Span {
         let (current, set_back) = self.current(history, now);
         let back = if set_back { current.saturating_sub(self.block(now)) } else { 0 };
@@ -150,7 +152,8 @@ impl Window {
         now.until(Time::from_micros(at.as_micros().saturating_sub(back)))
     }
 
-    /// Of the blocks that a window can touch, any consecutive `blocks` hold at most the limit.
+    /// Among the blocks that the interval can touch, any `self.blocks` consecutive ones hold at most
+    /// the limit.
     pub(super) fn max_admitted(&self, window: Span) -> f64 {
         let blocks = touched(window.micros_up(), self.width);
         events(self.most) * (1 + (blocks - 1) / self.blocks) as f64
@@ -160,9 +163,9 @@ impl Window {
         Content::Blocks(history.blocks.iter().copied().collect())
     }
 
-    /// The blocks that were kept, perhaps by a limit that had room for more of them. Then those
-    /// before the latest that fill the window can't matter, since they leave it first. If there
-    /// are still too many, neighbours become one that leaves with the first.
+    /// The blocks that were kept. A limiter with a larger capacity may have kept more than fit here.
+    /// Then only the latest blocks that together reach the limit matter, since older ones leave
+    /// first. If there are still too many, neighbours are merged at the time of the first.
     pub(super) fn restore(&self, content: &Content) -> Option<History> {
         let Content::Blocks(all) = content else { return None };
         let (mut kept, mut total) = (all.as_slice(), 0u64);
@@ -181,6 +184,11 @@ impl Window {
         Some(History { blocks, total: sum(kept) })
     }
 
+    pub(super) fn in_f64(&self) -> Option<InF64> {
+        let (width, blocks) = (self.width as f64, self.blocks as f64);
+        InF64::new(Form::Blocks, [self.most as f64, width, blocks, self.capacity as f64])
+    }
+
     pub(super) fn exact_in_f64(&self) -> Result<(), BadNumber> {
         in_f64::window(self.most, self.blocks.saturating_mul(self.width))
     }
@@ -192,7 +200,7 @@ impl History {
         self.blocks.len()
     }
 
-    /// The bytes that this takes, with its room for blocks.
+    /// The bytes that it takes, including its capacity for blocks.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.blocks.capacity() * size_of::<(i64, u64)>()
     }
@@ -206,8 +214,8 @@ impl History {
         self.blocks.back().map(|(block, _)| *block)
     }
 
-    /// Adds to the current block. When there is room for no more blocks, the latest one becomes
-    /// the current one: what it holds is then remembered for longer, never for less.
+    /// Adds to the current block. When no more blocks fit, the latest block becomes the current one:
+    /// its content is then remembered for longer, never for less time.
     fn add(&mut self, current: i64, amount: u64, capacity: usize) {
         self.total = self.total.saturating_add(amount);
         let full = self.blocks.len() >= capacity;
@@ -221,18 +229,18 @@ impl History {
     }
 }
 
-/// A [`Limiter`](super::Limiter) out of a type with a `limit` and a `window`.
+/// Implements [`Limiter`](super::Limiter) for a type with a `limit` and a `window`.
 macro_rules! limit_by_window {
     ($limiter:ty) => {
         impl $limiter {
-            /// Frees the memory of what has left the window; decisions stay the same.
+            /// Frees the blocks that have left the window. Decisions stay the same.
             pub(super) fn forget(&self, state: &mut History, now: Time) {
                 self.window.forget(state, now);
             }
         }
 
         impl Limiter for $limiter {
-            /// 40 bytes, and 16 for each block that there is room for.
+            /// 40 bytes, and 16 for each block of its capacity.
             type State = History;
 
             fn initial(&self) -> History {

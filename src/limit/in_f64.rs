@@ -1,51 +1,52 @@
-//! Where the same decisions can be computed with f64 alone, as in Lua on Redis.
+//! The domain in which f64 alone computes the same decisions, as in Lua on Redis.
 //!
-//! An f64 holds every whole number up to 2^53. The limiters that count do so in whole millionths
-//! of an event and whole microseconds, in integers of up to 128 bits. As long as no number that is
-//! compared exceeds 2^53, the same arithmetic in f64 decides exactly alike, to the last
-//! microsecond and millionth. [`AnyLimiter::exact_in_f64`](super::any::AnyLimiter::exact_in_f64)
-//! says whether a limiter is within that domain:
+//! An f64 holds every whole number up to 2^53. Limiters that count use whole millionths of an event
+//! and whole microseconds, in integers of up to 128 bits. As long as no number that is compared
+//! exceeds 2^53, the same arithmetic in f64 decides exactly alike, to the last microsecond and
+//! millionth. [`AnyLimiter::exact_in_f64`](super::any::AnyLimiter::exact_in_f64) says whether a
+//! limiter is within that domain:
 //!
 //! | what | domain |
 //! |---|---|
 //! | counts, bursts, queues | below 2^51 millionths: 2.25 · 10^9 events |
 //! | periods of windows | below 2^51 microseconds: 71 years |
-//! | rates of buckets | a · b below 2^53, where a/b is millionths per microseconds in lowest terms. A whole number of events in whole seconds is within it up to 9 · 10^15 event-seconds, as 10^9 events in 100 days |
+//! | rates of buckets | a · b below 2^53, where a/b is millionths per microseconds in lowest terms. With whole events and whole seconds that holds up to 9 · 10^15 event-seconds, such as 10^9 events in 100 days |
 //! | times | from 0 to 2^52 microseconds: from 1970 to 2112 for a clock of the epoch |
-//! | costs | all; they are handed over in whole millionths |
-//! | waits | to the microsecond up to 2^53 of them, 285 years |
-//! | what is charged afterwards | for the sliding counter, less than 2^52 millionths in a period; else all |
+//! | costs | all; they are passed in whole millionths |
+//! | waits | exact to the microsecond up to 2^53 microseconds, 285 years |
+//! | costs charged afterwards | for the sliding counter, less than 2^52 millionths in a period; else all |
 //!
-//! The limiters that measure a rate (exim, earrrl, adaptive) use f64 anyway; there the `exp` of
-//! the platform decides, and levels agree to 1e-12.
+//! Limiters that measure a rate (exim, earrrl, adaptive) use f64 anyway. Their levels depend on the
+//! `exp` of the platform and agree to 1e-12.
 //!
-//! `tests/f64` has each limiter that counts once more, with `+ - * / floor` on f64 and nothing
-//! else, held against the ones here. That is what the Lua is written from.
+//! `tests/f64` implements each limiter that counts a second time, with nothing but `+ - * / floor`
+//! on f64, and compares both. The Lua is written from that code.
 //!
 //! # Why that is enough
-//! Rounding to f64 keeps order, and a whole number up to 2^53 stays itself. So a number may be
-//! rounded that is only compared with one below 2^53, if it is beyond that itself: the comparison
-//! comes out alike. That covers costs and sums that are over a limit anyway.
+//! Rounding to f64 is monotone, and a whole number up to 2^53 is not changed by it. So when a number
+//! beyond 2^53 is compared with one below 2^53, it may be rounded: the comparison gives the same
+//! result. Costs and sums beyond 2^53 are over the limit anyway.
 //!
 //! A quotient of whole numbers up to 2^53 is rounded down exactly: q - 1/w would be rounded to q
 //! only if q w were more than 2^53.
 //!
-//! **Windows** add amounts and compare the sum with the limit. A sum that is within it has no part
-//! that exceeds it, so all of them are exact. The number of a block is `floor(t/width)`.
+//! **Windows** add amounts and compare the sum with the limit. No term of a sum exceeds the sum, so
+//! when the sum is within the limit all terms are exact. The number of a block is `floor(t/width)`.
 //!
-//! **Buckets** drain d a/b millionths in d microseconds. The product d a can be of any size, so
-//! what is in the bucket is kept as whole millionths and a rest in b-ths of one, and the time is
-//! divided first: with `k = floor(d/b)` and `x = (d - k b) a`, which is below a b,
+//! **Buckets** drain d a/b millionths in d microseconds. The product d a can be of any size.
+//! Therefore the content of a bucket is kept as whole millionths and a remainder in b-ths of a
+//! millionth, and the time is divided first: with `k = floor(d/b)` and `x = (d - k b) a`, which is
+//! below a b,
 //!
 //! ```text
 //! d a/b = k a + floor(x/b), rest x mod b
 //! ```
 //!
-//! Where time runs backwards, k b goes beyond d, but by less than b and not beyond 2^53, as times
-//! end at 2^52. Only k a can be more, and then the bucket is empty or the clock was set back by
-//! more than two full ones; neither is in doubt, as content, size and cost are below 2^52. How
-//! long w millionths and a rest r take to drain, (w b + r)/a, is found in the same way with a and
-//! b exchanged: `floor(w/a) b + ceil(((w mod a) b + r)/a)`, where what is divided is below a b.
+//! When time runs backwards, |k b| exceeds |d|, but by less than b, and it stays below 2^53 since
+//! times end at 2^52. Only k a can be larger. Then the bucket is empty, or the clock was set back by
+//! more than two full buckets; both are certain, since content, size and cost are below 2^52. The
+//! time in which w millionths and a remainder r drain, (w b + r)/a, is computed in the same way with
+//! a and b exchanged: `floor(w/a) b + ceil(((w mod a) b + r)/a)`, where the dividend is below a b.
 //!
 //! **The sliding counter** compares `previous · left` with `room · period`, products of two
 //! numbers below 2^52. Each factor is put into two limbs of 26 bits, a = a1 2^26 + a0, so that
@@ -54,12 +55,72 @@
 //! a b = a1 b1 2^52 + (a1 b0 + a0 b1) 2^26 + a0 b0
 //! ```
 //!
-//! has no term of more than 53 bits; after carrying, the high and the low 52 bits are compared.
-//! Quotients of such products (what remains, the wait) are estimated as `a (b/c)`, which is off by
-//! two at most, and settled by the same comparison.
+//! has no term of more than 53 bits. After carrying, the high and the low 52 bits are compared.
+//! Quotients of such products (the remaining amount, the wait) are estimated as `a (b/c)`, which is
+//! off by two at most; the same comparison then finds the exact one.
 
-use super::amount::events;
+use super::amount::{amount as counted, events};
+use super::is_cost;
 use crate::text::BadNumber;
+
+/// A limiter that f64 alone can compute: which algorithm, and its numbers. Amounts are in
+/// millionths of an event; times in microseconds where events are counted, and else in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InF64 {
+    /// The algorithm.
+    pub form: Form,
+    /// As many as the form has; the others are 0.
+    pub numbers: [f64; 5],
+}
+
+/// The algorithms, and which numbers each has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Token bucket, GCRA and leaky bucket: what drains and in how many microseconds, in lowest
+    /// terms; the size; and 1 where events wait in it.
+    Bucket,
+    /// Fixed window: the most, and the period.
+    Window,
+    /// Sliding counter: the most, and the period.
+    Counter,
+    /// Sliding window and sliding log: the most, the width of a block, how many blocks, and how many
+    /// are remembered.
+    Blocks,
+    /// Exim: the period, the limit, the mode (0 strict, 1 leaky, 2 readonly), and the gap between
+    /// two events of one instant in periods.
+    Exim,
+    /// EARRRL: λ, the period of the limit, and the limit.
+    Earrrl,
+    /// Adaptive: the factor, the decay, the increase, the floor, and the mode.
+    Adaptive,
+    /// nginx: the thousandths that drain in a second, the most and the first that don't wait in
+    /// thousandths; below 0, none waits.
+    Nginx,
+    /// HAProxy: the most, the period in milliseconds, and 1 where the allowed are counted.
+    Haproxy,
+    /// Envoy: the tokens a second, and the most of them.
+    Envoy,
+}
+
+impl InF64 {
+    pub(super) fn new<const N: usize>(form: Form, given: [f64; N]) -> Option<Self> {
+        let mut numbers = [0.0; 5];
+        numbers.iter_mut().zip(given).for_each(|(to, number)| *to = number);
+        Some(InF64 { form, numbers })
+    }
+}
+
+impl Form {
+    /// A cost as the form takes it: rounded up to whole millionths where events are counted; not a
+    /// number when it can't be counted.
+    pub fn weight(self, cost: f64) -> f64 {
+        match self {
+            Form::Exim | Form::Earrrl | Form::Adaptive if is_cost(cost) => cost,
+            Form::Exim | Form::Earrrl | Form::Adaptive => f64::NAN,
+            _ => counted(cost).map_or(f64::NAN, |amount| amount as f64),
+        }
+    }
+}
 
 /// The bound on amounts, in millionths, and on periods, in microseconds.
 const NUMBERS: u64 = 1 << 51;

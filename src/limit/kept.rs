@@ -1,8 +1,8 @@
-//! A state that outlives its rule: in a file, in a database, or from an old rule to a new one.
+//! States that outlive their limiter: in a file, in a database, or from an old rule to a new one.
 //!
-//! In memory a state is whatever its limiter computes with fastest; a bucket, for example, counts
-//! in fractions that depend on its rate. What is [`Kept`] means the same whatever the numbers of
-//! the limit: it is in plain units, and knows its [`Shape`].
+//! In memory a state has the units in which its limiter computes fastest; a bucket, for example,
+//! counts in fractions that depend on its rate. A [`Kept`] state is in plain units and knows its
+//! [`Shape`], so it means the same whatever the numbers of the limit.
 //!
 //! ```
 //! use ratescope::limit::any::AnyLimiter;
@@ -19,7 +19,7 @@
 //! let kept = Kept::from_bytes(&bytes)?;
 //! assert_eq!(new.remaining(&new.restore(&kept)?, now), 92.0);
 //!
-//! // Another algorithm cannot go on with it, and says so.
+//! // Another algorithm cannot use it, and says so.
 //! let other: AnyLimiter = "exim 10/1m".parse()?;
 //! let changed = other.restore(&kept).unwrap_err();
 //! assert_eq!(changed.to_string(), "the algorithm changed from bucket to exim/1m: it starts anew");
@@ -30,7 +30,7 @@
 //! | limiter | shape | what is kept | goes on when these change |
 //! |---|---|---|---|
 //! | [`exim`](super::exim) | `exim/PERIOD` | the rate, in events per period, and its time | count, mode |
-//! | [`earrrl`](super::earrrl) | `earrrl/HALF-LIFE` | the impulse, in events, and its time | count, and the period where the half-life is said |
+//! | [`earrrl`](super::earrrl) | `earrrl/HALF-LIFE` | the impulse, in events, and its time | count, and the period if the half-life is given |
 //! | [`token_bucket`](super::token_bucket), [`gcra`](super::gcra), [`leaky_bucket`](super::leaky_bucket) | `bucket` | what is missing or queued, in events, as of a time | count, period, burst or queue, which of the three |
 //! | [`fixed_window`](super::fixed_window) | `fixed-window/PERIOD` | the window and its count | count |
 //! | [`sliding_window`](super::sliding_window) | `sliding-window/PERIOD/PRECISION` | the blocks and their counts | count |
@@ -42,48 +42,45 @@
 //! | [`haproxy`](super::haproxy) | `haproxy/PERIOD` | when the window began and both counts | count, what is counted |
 //! | [`envoy`](super::envoy) | `envoy/INTERVAL` | when the bucket was empty | burst; the interval is that of one token |
 //!
-//! What goes on keeps the standing of its sender as Exim does, where the rate that was measured is
-//! simply held against another limit: who was over a limit and still is over the new one stays
-//! refused, and who is below it passes. For a bucket, what was missing stays missing, and comes
-//! back at the new rate. That the token bucket, GCRA and the leaky bucket go on with each other's
-//! states is no exception: they are one algorithm under three names, and decide alike.
+//! A state with the same shape goes on, as in Exim: the measured rate is compared with the new
+//! limit. A sender over the new limit stays refused, and a sender below it passes. In a bucket, what
+//! was missing stays missing and comes back at the new rate. The token bucket, GCRA and the leaky
+//! bucket share states because they are one algorithm under three names and decide alike.
 //!
-//! A change of shape starts anew, and [`Changed`] says what it was: a rate per minute is none per
-//! hour. A log could go on over another period, but one that is longer would believe that nothing
-//! came before the shorter one, so its period is part of its shape too.
+//! When the shape changes, a state starts anew, and [`Changed`] says what changed: a rate per minute
+//! is not a rate per hour. The entries of a log could be used over another period, but a longer
+//! period would take the time before the shorter one as empty. So the period is part of its shape.
 //!
 //! # Rounding
-//! Under the same limit nothing is rounded: what is restored decides as what was kept would have,
-//! at every instant and in the last bit. When a limit changes, there are three cases, each in
-//! favour of the sender:
-//! * **A bucket whose rate changes** forgets a fraction of a millionth of an event; where two rates
-//!   take turns on one state, at each turn.
+//! Under the same limit nothing is rounded: the restored state decides as the kept one, at every
+//! instant and to the last bit. When a limit changes, there are three cases, each in favour of the
+//! sender:
+//! * **A bucket whose rate changes** loses a fraction of a millionth of an event. If two rates take
+//!   turns on one state, it does so at each turn.
 //! * **A bucket that becomes smaller** than half of what is missing holds twice its new size, the
-//!   most that it may: nobody waits for longer than a full bucket and the event take to drain.
-//! * **A log that becomes shorter** forgets what can't matter before it has left the period. If
-//!   it then still has more entries than there is room for, which takes costs below 1, neighbours
-//!   are merged at the time of the first.
+//!   most that is possible: nobody waits longer than a full bucket and the event take to drain.
+//! * **A log that becomes shorter** drops the entries that leave the period before they could matter.
+//!   If there are still too many, which takes costs below 1, neighbours are merged at the time of
+//!   the first.
 //!
 //! # Two generations of rules on one store
-//! During a rolling deployment, processes with the old rules and with the new ones work on the
-//! same states. They would reset each other's states for as long as that lasts, if they did not
-//! agree on what these are. So **the shape belongs into the key**
-//! ([`Policy::state_names`](crate::Policy::state_names)): rules of another shape have states of
-//! their own, and rules of the same shape go on with each other's. [`VERSION`] belongs there too
-//! where it is not in the value, so that builds that write different versions leave each other's
-//! states alone. Old states are left to expire.
+//! During a rolling deployment, processes with the old rules and processes with the new rules use
+//! the same states. If they did not agree on the meaning of a state, each would reset the other's.
+//! So **the shape belongs in the key** ([`Policy::state_names`](crate::Policy::state_names)): rules
+//! of another shape have states of their own, and rules of the same shape share theirs.
+//! [`VERSION`] belongs in the key, too, if it is not in the value: builds that write different
+//! versions then leave each other's states alone. Old states are left to expire.
 //!
-//! A store writes back **only what an event has changed**. Then a bucket that is much smaller than
-//! the one that filled the state refuses and leaves it as it is. It admits an event, and lowers
-//! the state to what it believes, only after nothing was written for as long as it takes to drain
-//! from twice its size.
+//! A store writes back **only what an event has changed**. When a bucket is much smaller than the
+//! one that filled the state, it refuses and leaves the state as it is. It admits an event, and stores
+//! the lower content, only after nothing was written for as long as twice its size takes to drain.
 //!
 //! # The bytes
 //! [`Kept::to_bytes`] writes the [`VERSION`], the length of the shape's text, that text, and the
-//! content. A place that has shape and version in its key needs the content only
-//! ([`Kept::write_content`]). Times (microseconds) and rates are eight bytes, little endian; whole
-//! numbers and amounts as short as they are: seven bits a byte, the lowest first, the high bit set
-//! in all but the last; an amount is twice its events, or else twice its millionths and one.
+//! content. If shape and version are in the key, the content is enough ([`Kept::write_content`]).
+//! Times (microseconds) and rates are eight bytes, little endian. Whole numbers and amounts have
+//! seven bits a byte, the lowest first, with the high bit set in all bytes but the last. An amount in
+//! whole events is written as twice that number, any other as twice its millionths plus one.
 //!
 //! | content | bytes | usually |
 //! |---|---|---|
@@ -91,17 +88,17 @@
 //! | earrrl | impulse, time | 16 |
 //! | adaptive | rate, habit, time | 24 |
 //! | adaptive-by-hour | rate, habit of the current hour, time; that hour, from 0; 24 f32, little endian: the habits of the hours, 0 for the current one | 121 |
-//! | bucket | time, content, the numerator of a fraction of a millionth and, unless that is 0, its denominator | 10 to 15 |
+//! | bucket | time, content, the numerator of a fraction of a millionth and, unless the numerator is 0, the denominator | 10 to 15 |
 //! | fixed-window | number of the window (with its sign as the lowest bit), count | 5 or 6 |
 //! | sliding-counter | time, previous and current count | 10 to 12 |
-//! | sliding-window | number of blocks; the first's number, as above, and count; the distance of each other from the one before, and its count | 5, and 2 a block in use |
-//! | sliding-log | the same, with a microsecond for each block | 9, and 4 or 5 an event |
+//! | sliding-window | how many blocks; the number (signed as above) and count of the first; for each other block its distance from the one before, and its count | 5, and 2 a block in use |
+//! | sliding-log | the same, with blocks of a microsecond | 9, and 4 or 5 an event |
 //! | nginx | excess, millisecond (each with its sign as the lowest bit) | 7 to 9 |
 //! | haproxy | millisecond, current and previous count | 8 to 10 |
 //! | envoy | day, seconds | 16 |
 //!
-//! Numbers of any length are compact and need no choice of widths. Reading them where only f64
-//! exists is a loop of a line, and exact in the domain of [`in_f64`](super::in_f64).
+//! Numbers of variable length are compact. A program that has only f64 reads them in a loop of one
+//! line, exactly in the domain of [`in_f64`](super::in_f64).
 
 mod bytes;
 mod content;
@@ -113,46 +110,53 @@ pub use shape::Shape;
 
 use super::Limiter;
 use super::any::{AnyLimiter, AnyState};
+use super::in_f64::InF64;
 use crate::text::{BadNumber, ParseError};
 use crate::time::Time;
 use bytes::{Reader, put_whole};
 use core::fmt;
 
-/// The version of the bytes. It only rises: bytes of a later one are an error, and not to be
-/// replaced.
+/// The version of the bytes. It only rises. Bytes of a later version are an error, and must not be
+/// overwritten.
 pub const VERSION: u8 = 1;
 
-/// A state in plain units, which means the same whatever the numbers of its limit.
+/// A state in plain units. It means the same whatever the numbers of its limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
     shape: Shape,
     content: Content,
 }
 
-/// What every limiter does to have its states kept.
+/// Converts the states of a limiter to plain units and back.
 pub(super) trait Keep: Limiter {
     fn shape(&self) -> Shape;
 
     /// The state in plain units, as of `now`.
     fn keep(&self, state: &Self::State, now: Time) -> Content;
 
-    /// The state out of what is kept; `None` when that is of another algorithm.
+    /// The state of a content; `None` when the content is of another algorithm.
     fn restore(&self, content: &Content) -> Option<Self::State>;
 
     /// See [`AnyLimiter::exact_in_f64`].
     fn exact_in_f64(&self) -> Result<(), BadNumber>;
+
+    /// See [`AnyLimiter::in_f64`].
+    fn in_f64(&self) -> Option<InF64> {
+        None
+    }
 }
 
 impl AnyLimiter {
-    /// `state` in plain units. What drains from a bucket until `now` does so at the rate of this
-    /// limit, and later at that of the limit for which it is restored.
+    /// `state` in plain units. Until `now` a bucket drains at the rate of this limiter, and later at
+    /// the rate of the limiter that restores it.
     ///
-    /// It holds all that the state holds: [`forget`](Self::forget) first what no longer counts.
+    /// The result contains the whole state: call [`forget`](Self::forget) first to drop entries that
+    /// no longer count.
     pub fn keep(&self, state: &AnyState, now: Time) -> Kept {
         Kept { shape: self.shape(), content: self.content(state, now) }
     }
 
-    /// The state out of what was kept, by this limit or by another one of the same shape.
+    /// The state that was kept by this limiter or by another one of the same shape.
     ///
     /// # Errors
     /// When the shape has changed: the sender then starts anew, with the
@@ -169,12 +173,21 @@ impl AnyLimiter {
 }
 
 impl Kept {
-    /// What the state is made by.
+    /// What is in a bucket, for a place that keeps it in a form of its own: `millionths` and the
+    /// fraction `part / of` of one more, as of `at`. `None` where that is no fraction.
+    #[cfg(feature = "redis")]
+    pub(crate) fn filled(at: Time, millionths: u64, part: u64, of: u64) -> Option<Self> {
+        let shape = Shape::new(Algorithm::Bucket, []);
+        let content = Content::Filled(Filled { at, millionths, part, of });
+        (part < of).then_some(Kept { shape, content })
+    }
+
+    /// The shape of the state.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// The whole as bytes.
+    /// Version, shape and content as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let shape = self.shape.to_string();
         let mut bytes = vec![VERSION];
@@ -187,8 +200,8 @@ impl Kept {
     /// Reads what [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
-    /// When the bytes are anything else. Whatever they are, reading them does not panic, and
-    /// takes no more memory than a few times their length.
+    /// When the bytes are anything else. Reading any bytes does not panic, and takes no more memory
+    /// than a few times their length.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, KeptError> {
         let mut reader = Reader { bytes };
         let version = reader.byte("the version")?;
@@ -206,13 +219,13 @@ impl Kept {
         }
     }
 
-    /// Adds the content to `out`, for a place that knows shape and version.
+    /// Appends the content to `out`, without shape and version.
     pub fn write_content(&self, out: &mut Vec<u8>) {
         self.content.write(out);
     }
 
-    /// Reads what [`write_content`](Self::write_content) wrote from the beginning of `bytes`, which
-    /// are then those that follow: several contents can be written one after the other.
+    /// Reads what [`write_content`](Self::write_content) wrote from the beginning of `bytes`, and
+    /// advances `bytes` past it. So several contents can be written one after the other.
     ///
     /// # Errors
     /// As for [`from_bytes`](Self::from_bytes); `bytes` then stay as they are.
@@ -224,7 +237,7 @@ impl Kept {
     }
 }
 
-/// Why a state does not go on under another limit: its shape has changed.
+/// Why another limiter cannot use a state: the shape has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     what: &'static str,
@@ -233,7 +246,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// What has changed, as in `algorithm`, `period`, `precision` or `half-life`.
+    /// What has changed, such as `algorithm`, `period`, `precision` or `half-life`.
     pub fn what(&self) -> &'static str {
         self.what
     }
@@ -248,7 +261,7 @@ impl fmt::Display for Changed {
 
 impl core::error::Error for Changed {}
 
-/// Why bytes are not a state, and which part of them is wrong.
+/// Why bytes are not a state, and which part is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeptError {
@@ -257,21 +270,21 @@ pub enum KeptError {
         /// Where they end.
         part: &'static str,
     },
-    /// They are of another version than [`VERSION`]. A later one is not to be replaced.
+    /// They have another version than [`VERSION`]. Bytes of a later version must not be overwritten.
     Version {
-        /// The version that they say.
+        /// The version in the bytes.
         found: u8,
     },
-    /// Their shape is none that is known here.
+    /// Their shape is unknown.
     Shape(ParseError),
-    /// A number is one that no state has.
+    /// A number that no state can have.
     OutOfRange {
         /// What the number is.
         part: &'static str,
     },
-    /// They go on after the state.
+    /// More bytes follow the state.
     Trailing {
-        /// How many there are.
+        /// How many bytes follow.
         bytes: usize,
     },
 }

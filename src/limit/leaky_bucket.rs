@@ -3,33 +3,34 @@
 //! Source: as for the [token bucket](super::token_bucket); here the bucket is the queue itself.
 //!
 //! An event that finds the queue empty goes at once and occupies the outlet for its share of the
-//! rate; the next ones wait for what is before them, and one that no longer fits is refused. So
-//! it is allowed exactly when a token bucket with a burst of the queue's size would allow it,
-//! and what comes out is never closer together than the rate says.
+//! rate. Later events wait for those before them. An event that no longer fits is refused. So an
+//! event is allowed exactly when a token bucket with a burst of the queue's size would allow it, and
+//! events never come out faster than the rate.
 //!
-//! It promises a steady output, and `queue + rate × window` admitted in any window. It surprises
-//! by the wait: a sender a little above the rate has the queue always full, and every event of it
-//! waits `queue / rate`.
+//! It promises a steady output, and at most `queue + rate × window` admitted in any window. It
+//! surprises by the wait: a sender slightly above the rate always has a full queue, and each of its
+//! events waits `queue / rate`.
 //!
-//! # Its level measures nothing
-//! The page "ratelimit demo" by Tony Finch sets it aside as a model of a rate: "The computed value
+//! # Its level is no measure of the rate
+//! The page "ratelimit demo" by Tony Finch rejects it as a model of a rate: "The computed value
 //! tends to zero or a maximum if the input rate is less than or greater than the maximum." With even
-//! events, R in the period of a rate of m, the queue gains 1 with each and loses m/R in between. Where
-//! R <= m each event finds it empty. Where R > m the n-th finds (n-1)(1 - m/R), and fits in a queue of
-//! Q while that is at most Q - 1: as many as
+//! events at R in a period and a limit of m, the queue grows by 1 with each event and drains m/R
+//! between two. If R <= m, each event finds it empty. If R > m, the n-th event finds (n-1)(1 - m/R),
+//! and fits in a queue of Q while that is at most Q - 1. So
 //!
 //! ```text
 //! 1 + ⌊(Q - 1) R/(R - m)⌋
 //! ```
 //!
-//! pass before the first refusal, which is [`passing`](LeakyBucket::passing); then the queue is full,
-//! whether R is a little more than m or far more.
+//! events pass before the first refusal: see [`passing`](LeakyBucket::passing). Then the queue stays
+//! full, whether R is slightly or far above m.
 //!
-//! The level is the queue with the event in it, the one that is on its way out included; the
-//! limit is the size of the queue. Waits are in whole microseconds, rounded up.
+//! The level is the queue including the event, and including the event that is leaving; the limit is
+//! the size of the queue. Waits are in whole microseconds, rounded up.
 
 use super::Limiter;
 use super::bucket::{Bucket, Parts};
+use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::order::larger;
 use crate::outcome::{Decision, Outcome, Retry};
@@ -72,14 +73,14 @@ impl LeakyBucket {
         self.peek(state, now, 0.0).level
     }
 
-    /// A queue of `level`, `elapsed` seconds (at least 0) later, when nothing has arrived since and
-    /// events come out at `rate`.
+    /// The level of a queue, `elapsed` seconds (at least 0) after it was `level`, if events come out
+    /// at `rate` and nothing arrives.
     pub fn level_after(level: f64, rate: Rate, elapsed: f64) -> f64 {
         larger(0.0, level - rate.per_second() * elapsed)
     }
 
     /// How many even events, `steady` (above 0) in the period of the rate, pass from an empty queue
-    /// before the first is refused: a whole number, 0 where none fits, infinite where none is refused.
+    /// before the first is refused: a whole number, 0 if none fits, infinite if none is refused.
     pub fn passing(&self, steady: f64) -> f64 {
         let (out, room) = (self.rate().count(), self.queue() - 1.0);
         match room {
@@ -153,6 +154,10 @@ impl Keep for LeakyBucket {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         self.0.exact_in_f64("the queue")
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        self.0.in_f64(true)
     }
 }
 

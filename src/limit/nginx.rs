@@ -1,44 +1,44 @@
 //! nginx's `limit_req`: a token bucket of one more than its burst, in thousandths of a request.
 //!
-//! Source: nginx 1.22 to 1.29, `src/http/modules/ngx_http_limit_req_module.c`, and what a real
-//! nginx decided (`tests/vectors/nginx_*.json`). `limit_req_zone ... rate=10r/s` and `limit_req ...
+//! Source: nginx 1.22 to 1.29, `src/http/modules/ngx_http_limit_req_module.c`, and the decisions of
+//! a real nginx (`tests/vectors/nginx_*.json`). `limit_req_zone ... rate=10r/s` and `limit_req ...
 //! burst=20 nodelay` are `nginx 10/1s burst 20 nodelay` here.
 //!
-//! For each key nginx keeps the *excess*: how many thousandths of a request it is ahead of the
-//! rate. Time is in whole milliseconds, the rate in whole thousandths of a request a second.
+//! For each key nginx keeps the *excess*: how far the key is ahead of the rate, in thousandths of a
+//! request. Time is in whole milliseconds, the rate in whole thousandths of a request a second.
 //!
 //! ```text
 //! r = floor(1000 × count/period)                     1r/m is 16, which is 0.96 a minute
-//! x = max(0, excess - floor(r × ms/1000) + 1000)     0 for a key that was never seen
+//! x = max(0, excess - floor(r × ms/1000) + 1000)     0 for a new key
 //! refused when x > 1000 burst, and then nothing is stored; or else excess = x, last = now
 //! wait = floor((x - 1000 delay) × 1000/r) ms where x > 1000 delay; 0 with nodelay
 //! ```
 //!
 //! So it promises at most `burst + 1 + rate × window` in any window. It surprises in three ways.
-//! Rates per minute are cut: an event each 60 s is refused at 1r/m. Without a burst, a key may not
-//! be ahead at all: two events within one gap of the rate are one too many, so ten a second come
-//! through only 100 ms apart. And without `nodelay` what is ahead waits, as in a queue.
+//! Rates per minute are cut: at 1r/m, an event each 60 s is refused. Without a burst, a key may not
+//! be ahead at all: at ten a second, an event less than 100 ms after the last one is refused. And
+//! without `nodelay`, events that are ahead wait, as in a queue.
 //!
-//! The level is the excess plus one, which is the number of events in the bucket with this one; the
-//! limit is the burst plus one. nginx's log prints the excess.
+//! The level is the excess in requests plus one: the number of events in the bucket, including this
+//! one. The limit is the burst plus one. nginx's log prints the excess.
 //!
 //! # The edges
 //! * **Equality:** an event that fills the burst passes.
 //! * **First event, a long silence:** the excess is 0 after it.
-//! * **Time between milliseconds** is cut: 12.9999 s is 12.999 s.
+//! * **Time** is cut to whole milliseconds: 12.9999 s is 12.999 s.
 //! * **Fractions of a thousandth** that drained are lost at each event that passes.
 //! * **Costs:** nginx counts requests. A cost of n counts as n requests in one millisecond, all or
-//!   none of them; parts of a thousandth are rounded up. Cost 0 counts nothing.
-//! * **Time runs backwards:** as if it stood still, up to a minute. From further back, one
-//!   millisecond counts as passed, and the next event that passes takes the state along. So a key
-//!   without any room left is refused until the clock has caught up. nginx itself reads a clock
-//!   that is never set back.
-//! * **What is left out:** when a new key comes, nginx may forget one or two that were not used for
-//!   a minute and whose excess would have drained. For such a key the next event is then the first
-//!   one again, and one too early passes.
+//!   none of them; fractions of a thousandth are rounded up. Cost 0 counts nothing.
+//! * **Time runs backwards:** up to a minute, time counts as standing still. From further back, one
+//!   millisecond counts as passed, and the next event that passes moves the state to its time. So a
+//!   key without any room is refused until the clock has caught up. nginx itself reads a clock that
+//!   is never set back.
+//! * **Not imitated:** when a new key comes, nginx may forget one or two keys that were not used for
+//!   a minute and whose excess has drained. The next event of such a key counts as its first, so it
+//!   may pass one event too early.
 
 use super::amount::amount;
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::server::{instant, millis, whole};
 use super::{LONG_AGO, Limiter, MAX_COST};
@@ -48,11 +48,10 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// How far ahead a key that was never seen is, in thousandths of a request: its first event brings
-/// it to 0.
+/// The excess of a new key, in thousandths of a request: its first event brings it to 0.
 const IDLE: i64 = -1000;
 
-/// From further back than this many milliseconds, the clock was set back.
+/// The clock was set back if an event is from before this many milliseconds.
 const SET_BACK: i64 = -60_000;
 
 /// nginx's `limit_req`.
@@ -65,11 +64,10 @@ pub struct Nginx {
     thousandths: u64,
 }
 
-/// Which of the events that are ahead of the rate wait until they are not.
+/// Which events that are ahead of the rate are delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// Those beyond the first so many: `delay=8`. With 0 all of them, as nginx does when nothing
-    /// is said.
+    /// All but the first n, as with `delay=8`. 0 delays all of them, which is nginx's default.
     Beyond(u64),
     /// None: `nodelay`.
     Never,
@@ -85,7 +83,7 @@ pub struct State {
 }
 
 impl Nginx {
-    /// A whole number of events a second or a minute, and `burst` events ahead of that.
+    /// A whole number of events a second or a minute, and up to `burst` events ahead of that rate.
     ///
     /// # Errors
     /// When the period of the rate is neither 1s nor 1m, its count is not a whole number from 1 to
@@ -111,7 +109,7 @@ impl Nginx {
         Ok(Nginx { rate, burst, delay, thousandths: count * 1000 / scale })
     }
 
-    /// The rate as it is written.
+    /// The rate as given.
     pub fn rate(&self) -> Rate {
         self.rate
     }
@@ -126,7 +124,7 @@ impl Nginx {
         self.burst
     }
 
-    /// Which of them wait.
+    /// Which of them are delayed.
     pub fn delay(&self) -> Delay {
         self.delay
     }
@@ -201,7 +199,8 @@ impl Limiter for Nginx {
         if elapsed(state, now) > 0 {
             state.last = millis(now);
         }
-        // Another limit or a charge may overfill it: at most once more, as other buckets.
+        // A charge, or an event that only another limiter allowed, may overfill the bucket, up to
+        // twice its size like other buckets.
         state.excess = excess.min(2 * self.most() - IDLE);
     }
 
@@ -225,9 +224,9 @@ impl Limiter for Nginx {
         now.until(self.drained_to(state, IDLE))
     }
 
-    /// The whole bucket at once, and what drains from then to the end of the window: a window of
-    /// that many microseconds sees as many milliseconds begin. A sum of cut numbers is no more than
-    /// the cut sum.
+    /// The whole bucket at once, and what drains from then until the end of the window, for each
+    /// millisecond that begins in it. The sum of numbers that are rounded down is at most their sum
+    /// rounded down.
     fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         let gaps = window.micros_up().saturating_sub(1).max(0).unsigned_abs();
         let drained = u128::from(self.thousandths) * u128::from(gaps.div_ceil(1000)) / 1000;
@@ -244,20 +243,27 @@ impl Keep for Nginx {
         Content::Excess { thousandths: state.excess, last: state.last }
     }
 
-    /// No further ahead than an event may bring it.
+    /// The excess is capped as by [`record`](Limiter::record).
     fn restore(&self, content: &Content) -> Option<State> {
         let Content::Excess { thousandths, last } = *content else { return None };
         Some(State { excess: thousandths.min(2 * self.most() - IDLE), last })
     }
 
-    /// Beyond 2^53 what has drained is rounded, and is then more than there was.
+    /// A drained amount beyond 2^53 is rounded, but it is then more than the bucket holds.
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         in_f64::amount("the burst", self.burst.saturating_mul(1_000_000))
     }
+
+    fn in_f64(&self) -> Option<InF64> {
+        let delay = match self.delay {
+            Delay::Beyond(first) => first as f64 * 1000.0,
+            Delay::Never => -1.0,
+        };
+        InF64::new(Form::Nginx, [self.thousandths as f64, self.most() as f64, delay])
+    }
 }
 
-/// As in `nginx 10/1s burst 20 nodelay`. Without a burst nothing is said of it, as nginx refuses
-/// one of 0.
+/// As in `nginx 10/1s burst 20 nodelay`. A burst of 0 is left out, since nginx refuses `burst=0`.
 impl fmt::Display for Nginx {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "nginx {}", self.rate)?;

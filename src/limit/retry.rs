@@ -1,17 +1,18 @@
-//! The honest time to come back: found by formula, settled by asking the limiter itself.
+//! The exact time to retry: a formula guesses it, and the limiter itself confirms it.
 
 use crate::time::{Span, Time};
 
-/// The furthest that a rounding error can put a guess off, in microseconds: enough for any
-/// formula in f64, and a bound on the search.
+/// The largest stride of the search, in microseconds. No rounding error of a formula in f64 puts a
+/// guess further off.
 const FURTHEST: i64 = 1 << 40;
 
-/// How long after `now` the first whole microsecond lies at which `passes`, given a guess.
+/// The time from `now` to the first whole microsecond at which `passes` is true. The search begins
+/// at `guess`.
 ///
-/// Passing must be a matter of time: once true, true ever after. A closed form in f64 is a
-/// rounding error or two away from the microsecond at which the limiter, computing forwards,
-/// changes its mind. So the guess is only where the search begins: strides that double find an
-/// instant that passes, strides that halve find the first one.
+/// `passes` must be monotone: once true, it stays true. A closed form in f64 is off by a rounding
+/// error or two from the microsecond at which the limiter, computing forwards, changes its answer.
+/// So the closed form is only a guess. From there, strides that double find an instant that passes,
+/// and strides that halve find the first one.
 #[inline(never)]
 pub(crate) fn wait_until(guess: Time, now: Time, passes: &dyn Fn(Time) -> bool) -> Span {
     let step = |at: Time, by: i64| Time::from_micros(at.as_micros().saturating_add(by));
@@ -20,7 +21,7 @@ pub(crate) fn wait_until(guess: Time, now: Time, passes: &dyn Fn(Time) -> bool) 
         at = step(at, stride);
         stride *= 2;
     }
-    // Going back as far as it passes: double while that succeeds, then halve.
+    // Go back as long as it still passes.
     while stride < FURTHEST && step(at, -stride) >= now && passes(step(at, -stride)) {
         at = step(at, -stride);
         stride *= 2;

@@ -4,17 +4,17 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::ops::RangeInclusive;
 
-/// A whole number within `range`.
+/// `given` as a whole number within `range`.
 ///
 /// # Errors
-/// When it is none; `want` says what would be right.
+/// When it is not such a number; `want` says what would be right.
 pub(super) fn whole(
     what: &'static str,
     given: f64,
     range: RangeInclusive<u64>,
     want: &'static str,
 ) -> Result<u64, BadNumber> {
-    // Casts saturate, so that what comes back the same was whole and not negative.
+    // Casts saturate, so only a whole number that is not negative converts back to itself.
     let number = given as u64;
     let is_whole = number as f64 == given;
     let right = is_whole && range.contains(&number);
@@ -24,7 +24,7 @@ pub(super) fn whole(
 /// The period of a rate in whole milliseconds within `range`.
 ///
 /// # Errors
-/// When it is none; `want` says what would be right.
+/// When it is not such a number; `want` says what would be right.
 pub(super) fn period(
     period: Span,
     range: RangeInclusive<i64>,
@@ -36,12 +36,12 @@ pub(super) fn period(
     right.then_some(micros / 1000).ok_or(wrong)
 }
 
-/// The millisecond that an instant lies in: what is less is cut.
+/// The instant in whole milliseconds, rounded down.
 pub(super) const fn millis(at: Time) -> i64 {
     at.as_micros().div_euclid(1000)
 }
 
-/// The instant at which a millisecond begins.
+/// The instant at which the millisecond begins.
 pub(super) const fn instant(millis: i64) -> Time {
     Time::from_micros(millis.saturating_mul(1000))
 }

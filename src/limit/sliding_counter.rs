@@ -4,30 +4,30 @@
 //! built rate limiting capable of scaling to millions of domains" (2017).
 //!
 //! The count of the last period is estimated from the counts of two windows of the clock: all of
-//! the current one, and the share of the previous one that the last period still overlaps, as if
-//! its events had been spread evenly.
+//! the current one, and of the previous one the share that the last period still overlaps. The
+//! estimate assumes that the events of the previous window were spread evenly.
 //!
 //! ```text
 //! level = previous × (time left in the current window)/period + current + cost
 //! ```
 //!
-//! It promises at most the limit in every window of the clock. It surprises by its error, which
-//! is the evenness it assumes: after a burst at the very end of a window, nearly the whole limit
-//! again seeps through during the next, so nearly twice the limit can pass in one period; after
-//! one at the beginning, events are refused although the last period held none.
+//! It promises at most the limit in every window of the clock. It surprises when that assumption is
+//! wrong. After a burst at the very end of a window, nearly the whole limit passes again during the
+//! next, so nearly twice the limit can pass in one period. After a burst at the beginning of a
+//! window, events are refused although the last period contained none.
 //!
-//! The limit is the count of the rate. Nothing is divided to decide, so equality is exact: both
-//! sides are multiplied by the period.
+//! The limit is the count of the rate. Decisions do not divide: both sides are multiplied by the
+//! period, so equality is exact.
 //!
 //! # The edges
 //! * **Equality:** the event that reaches the limit passes.
 //! * **On an edge:** the current window becomes the previous one, at its full weight.
 //! * **A long silence:** after two windows nothing is left.
-//! * **Time runs backwards:** an event from before the last one counts as at its time. From more
-//!   than a period before, the clock was set back, and the level moves with it.
+//! * **Time runs backwards:** an event from before the last one counts at the time of the last one.
+//!   When it is from more than a period before, the clock was set back, and the level moves to it.
 
 use super::amount::{amount, events, touched, window};
-use super::in_f64;
+use super::in_f64::{self, Form, InF64};
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
@@ -44,7 +44,7 @@ pub struct SlidingCounter {
     period: i64,
 }
 
-/// The latest time seen, the count of its window and of the one before: 24 bytes.
+/// The latest time seen, the count of its window and the count of the window before: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     at: Time,
@@ -53,8 +53,7 @@ pub struct State {
 }
 
 impl SlidingCounter {
-    /// At most `limit` in a period, as far as the counter can tell. A limit of 0 refuses
-    /// everything.
+    /// At most `limit` in a period, by the estimate above. A limit of 0 refuses everything.
     ///
     /// # Errors
     /// When the count of the limit is neither 0 nor from 0.001 to 10^12.
@@ -67,7 +66,7 @@ impl SlidingCounter {
         self.limit
     }
 
-    /// The state as it stands at `now`.
+    /// The state at `now`.
     fn roll(&self, state: &State, now: Time) -> State {
         let ahead = state.at.as_micros().saturating_sub(now.as_micros());
         if ahead > self.period {
@@ -84,13 +83,13 @@ impl SlidingCounter {
         }
     }
 
-    /// How much of the current window is left at `at`, in microseconds: from a period at its
-    /// beginning down to one.
+    /// How many microseconds of the current window are left at `at`: a period at its beginning, 1 at
+    /// its last instant.
     fn left(&self, at: Time) -> i64 {
         self.period - at.as_micros().rem_euclid(self.period)
     }
 
-    /// The level with `amount` more, times the period.
+    /// The level including `amount`, times the period.
     fn weighed(&self, state: &State, amount: u64) -> u128 {
         let left = u128::from(self.left(state.at).unsigned_abs());
         let current = u128::from(state.current) + u128::from(amount);
@@ -105,8 +104,8 @@ impl SlidingCounter {
         u128::from(self.most) * self.scale()
     }
 
-    /// How much of a window must be left, at most, for `fading` to have faded so far that
-    /// `standing` fits with it.
+    /// The most microseconds of a window that may be left for `standing` to fit beside what is then
+    /// left of `fading`.
     fn fits_from(&self, fading: u64, standing: u128) -> i64 {
         let room = self.bound().saturating_sub(standing * self.scale());
         let left = room.checked_div(u128::from(fading)).unwrap_or(u128::MAX);
@@ -136,7 +135,7 @@ impl Limiter for SlidingCounter {
         if allowed {
             next.current = next.current.saturating_add(amount);
         }
-        // Nothing counted is nothing to remember, whenever that was.
+        // With nothing counted, the time does not matter.
         *state = if (next.previous, next.current) == (0, 0) { self.initial() } else { next };
     }
 
@@ -148,8 +147,8 @@ impl Limiter for SlidingCounter {
         if self.weighed(&state, amount) <= self.bound() {
             return Retry::After(Span::ZERO);
         }
-        // The previous count fades in what is left of this window, or else the current one does
-        // in the next.
+        // It fits when the previous count has faded enough within this window, or else when the
+        // current count has faded enough within the next.
         let standing = u128::from(state.current) + u128::from(amount);
         let (left, wait) = if standing <= u128::from(self.most) {
             (self.fits_from(state.previous, standing), self.left(state.at))
@@ -166,7 +165,7 @@ impl Limiter for SlidingCounter {
         events(u64::try_from(room / self.scale()).unwrap_or(u64::MAX))
     }
 
-    /// Until the count of the current window has faded in the next.
+    /// Until the count of the current window has faded, at the end of the next window.
     fn reset_after(&self, state: &State, now: Time) -> Span {
         let state = self.roll(state, now);
         let left = self.left(state.at);
@@ -200,6 +199,10 @@ impl Keep for SlidingCounter {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         in_f64::window(self.most, self.period)
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        InF64::new(Form::Counter, [self.most as f64, self.period as f64])
     }
 }
 

@@ -1,21 +1,24 @@
 //! The sliding log: the exact count of the last period.
 //!
-//! Source: the "sliding window log" of the usual lists of algorithms. What is remembered here is
-//! each *allowed* event, so that the log is bounded by the limit itself.
+//! Source: the "sliding window log" of the usual lists of algorithms. Here the log contains
+//! *allowed* events only, so the limit bounds its length.
 //!
-//! An event counts until exactly one period after it came. It promises at most the limit in any
-//! period whatsoever, and is the only one here to do so. It surprises by what that costs: 16 bytes
-//! for each event that the limit admits, for every key.
+//! An event counts until exactly one period after it came. The limiter promises at most the limit
+//! in any period, and is the only one here to do so. It surprises by its memory: 16 bytes for each
+//! event that the limit admits, for every key.
 //!
-//! The level is the count of the last period with the event; the limit is the count of the rate.
+//! The level is the count of the last period including the event; the limit is the count of the
+//! rate.
 //!
 //! With costs of 1 or more there are never more entries than the limit admits. Smaller costs could
-//! make any number of them, so there is room for [`SPARE`] at least; beyond that, the latest two
-//! are merged at the later time, which may refuse longer and never lets more through.
+//! make any number of entries. A log has room for at least [`SPARE`]; when it is full, a new event is
+//! merged with the latest entry at the later time. That may refuse for longer, and never lets more
+//! through.
 
 use super::Limiter;
 use super::amount::window;
 use super::history::{History, Window, limit_by_window};
+use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -23,11 +26,11 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// How many entries there is room for even when the limit is smaller.
+/// The least number of entries that a log has room for.
 pub const SPARE: usize = 1000;
 
-/// The most events that a log may admit, and so the most entries of a state: 3.2 MB, as its room
-/// doubles. Where more are to pass, a [sliding window](super::sliding_window) does with less.
+/// The largest limit, and so the most entries of a state: up to 3.2 MB, as its capacity doubles.
+/// For larger limits a [sliding window](super::sliding_window) needs less memory.
 pub const MAX_ENTRIES: usize = 100_000;
 
 /// A sliding log.
@@ -80,6 +83,10 @@ impl Keep for SlidingLog {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         self.window.exact_in_f64()
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        self.window.in_f64()
     }
 }
 

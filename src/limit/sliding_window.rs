@@ -2,22 +2,22 @@
 //!
 //! Source: Josiah Carlson, "Introduction to rate limiting with Redis", part 2.
 //!
-//! The duration is cut into blocks of `precision`, aligned to the origin of time, and the window
-//! is the current block and those before it that make up the duration, rounded up to whole
-//! blocks. With a precision of the whole duration it is the [fixed window](super::fixed_window);
-//! the finer it is, the closer to the [sliding log](super::sliding_log), which it equals at one
-//! microsecond.
+//! Time is cut into blocks of `precision`, aligned to the origin of time. The window is the current
+//! block and the blocks before it that make up the period, rounded up to whole blocks. With a
+//! precision of the whole period it is the [fixed window](super::fixed_window). A finer precision
+//! brings it closer to the [sliding log](super::sliding_log), which it equals at one microsecond.
 //!
-//! It promises at most the limit in any window shorter than the duration by one precision, for
-//! an event is forgotten up to that much early. It surprises in the rest: in a full duration,
-//! the limit at the end of one block and again at the beginning of the block that replaces it is
-//! twice the limit, as for the fixed window, only further apart.
+//! It promises at most the limit in any interval that is shorter than the period by one precision,
+//! since an event is forgotten up to that much too early. It surprises in a full period: the limit
+//! at the end of one block, and again at the beginning of the block that replaces it, is twice the
+//! limit. The fixed window has the same fault, with the two bursts closer together.
 //!
-//! The level is the count of the window with the event; the limit is the count of the rate.
+//! The level is the count of the window including the event; the limit is the count of the rate.
 
 use super::Limiter;
 use super::amount::window;
 use super::history::{Window, limit_by_window};
+use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -27,8 +27,8 @@ use core::fmt;
 
 pub use super::history::History;
 
-/// The most blocks that a window may have, and so the most that a state can hold: 262 kB, as its
-/// room doubles.
+/// The most blocks that a window may have, and so the most in a state: up to 262 kB, as its capacity
+/// doubles.
 pub const MAX_BLOCKS: i64 = 10_000;
 
 /// A sliding window.
@@ -44,7 +44,7 @@ impl SlidingWindow {
     ///
     /// # Errors
     /// When the precision is zero, longer than the period, or so short that the period has more
-    /// than [`MAX_BLOCKS`] of it; when the count of the limit is neither 0 nor from 0.001 to 10^12.
+    /// than [`MAX_BLOCKS`] blocks. When the count of the limit is neither 0 nor from 0.001 to 10^12.
     pub fn new(limit: Rate, precision: Span) -> Result<Self, BadNumber> {
         let (most, period) = window(limit)?;
         let wrong = |want| BadNumber { what: "the precision", given: precision.secs(), want };
@@ -89,6 +89,10 @@ impl Keep for SlidingWindow {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         self.window.exact_in_f64()
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        self.window.in_f64()
     }
 }
 

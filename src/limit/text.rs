@@ -1,4 +1,4 @@
-//! Reading the text forms of the limiters. Writing them is each limiter's own.
+//! Reads the text forms of the limiters. Each limiter's `Display` writes its own.
 
 use super::adaptive::Adaptive;
 use super::any::AnyLimiter;
@@ -22,99 +22,99 @@ use crate::time::Span;
 /// The text form of one limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// The word that it begins with.
+    /// The first word.
     pub name: &'static str,
-    /// What may follow, with what may be left out in brackets.
+    /// The words after it; those in brackets are optional.
     pub words: &'static str,
-    /// An example, which can be read.
+    /// An example that can be read.
     pub example: &'static str,
-    /// What lets an event pass, and what is taken for a word that is left out.
+    /// When an event passes, and the defaults of the optional words.
     pub about: &'static str,
 }
 
-/// Every text form. The words after the rate come in any order.
+/// Every text form. The words after the rate may come in any order.
 pub const FORMS: &[Form] = &[
     Form {
         name: "exim",
         words: "RATE [leaky|strict|readonly]",
         example: "exim 10/1m strict",
-        about: "the decaying rate, with the event, is below the limit; leaky unless said",
+        about: "the decaying rate, including the event, is below the limit; leaky by default",
     },
     Form {
         name: "earrrl",
         words: "RATE [half-life SPAN]",
         example: "earrrl 1/1s half-life 20s",
-        about: "the recent average before the event is within the limit; half-life of a period unless said",
+        about: "the recent average before the event is within the limit; the half-life is the period by default",
     },
     Form {
         name: "token-bucket",
         words: "RATE [burst N]",
         example: "token-bucket 10/1s burst 20",
-        about: "there are tokens left; burst of the count unless said",
+        about: "there are enough tokens; the burst is the count by default",
     },
     Form {
         name: "gcra",
         words: "RATE [burst N]",
         example: "gcra 10/1s burst 20",
-        about: "as the token bucket, kept in one timestamp; burst of the count unless said",
+        about: "as the token bucket, kept in one timestamp; the burst is the count by default",
     },
     Form {
         name: "leaky-bucket",
         words: "RATE [queue N]",
         example: "leaky-bucket 10/1s queue 20",
-        about: "there is room in the queue, which is let out at the rate; queue of the count unless said",
+        about: "there is room in the queue, which drains at the rate; the queue is the count by default",
     },
     Form {
         name: "fixed-window",
         words: "RATE",
         example: "fixed-window 10/1m",
-        about: "so many in each window of the clock; the same as a rate alone, 10/1m",
+        about: "at most the count in each window of the clock; the same as a rate alone, 10/1m",
     },
     Form {
         name: "sliding-window",
         words: "RATE [precision SPAN]",
         example: "sliding-window 240/1h precision 1m",
-        about: "so many in the last blocks of the clock; blocks of a sixtieth of the period unless said",
+        about: "at most the count in the last blocks of the clock; a block is a sixtieth of the period by default",
     },
     Form {
         name: "sliding-counter",
         words: "RATE",
         example: "sliding-counter 500/1m",
-        about: "so many in this window of the clock and the fading share of the last",
+        about: "at most the count in this window of the clock and the fading share of the last one",
     },
     Form {
         name: "sliding-log",
         words: "RATE",
         example: "sliding-log 10/1s",
-        about: "so many in any period, exactly",
+        about: "at most the count in any period, exactly",
     },
     Form {
         name: "adaptive",
         words: "xFACTOR decay SPAN [increase SPAN] floor N [by hour [offset ±SPAN] [day SPAN]] [leaky|strict|readonly]",
         example: "adaptive x3 decay 1m increase 1h floor 5",
-        about: "below a multiple of the sender's own habit, or of its habit at this hour of the day; increase of 60 decays (by hour 7 days), offset of 0, day of 24h and leaky unless said",
+        about: "the rate is below a multiple of the sender's own habit, or of its habit at this hour of the day; by default the increase is 60 decays (by hour 7 days), the offset 0, the day 24h and the mode leaky",
     },
     Form {
         name: "nginx",
         words: "RATE [burst N] [nodelay|delay N]",
         example: "nginx 10/1s burst 20 nodelay",
-        about: "as nginx's limit_req: not ahead of the rate by more than the burst; none, and all wait, unless said",
+        about: "as nginx's limit_req: not ahead of the rate by more than the burst; by default there is no burst, and events that are ahead wait",
     },
     Form {
         name: "haproxy",
         words: "RATE [allowed]",
         example: "haproxy 20/10s",
-        about: "as HAProxy's http_req_rate: so many in the window of the sender and the fading share of the last; the refused count unless said",
+        about: "as HAProxy's http_req_rate: at most the count in the window of the sender and the fading share of the last one; refused events count by default",
     },
     Form {
         name: "envoy",
         words: "RATE [burst N]",
         example: "envoy 5/1s burst 10",
-        about: "as Envoy's local rate limit: there are tokens left; burst of the count unless said",
+        about: "as Envoy's local rate limit: there are enough tokens; the burst is the count by default",
     },
 ];
 
-/// Reads a limiter. One that names no rate has the rate `default`, where there is one.
+/// Reads a limiter. A limiter without a rate gets the rate `default`, if there is one.
 pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, ParseError> {
     let mut words = Words::new(text);
     let Some(name) = words.next() else {
@@ -144,23 +144,23 @@ fn help(name: &str) -> String {
     }
 }
 
-/// The words of one limiter, and which of them its numbers came from.
+/// The words of one limiter, and the words that its numbers were read from.
 struct Reader<'a> {
     words: Words<'a>,
-    /// The rate of one that names none.
+    /// The rate of a limiter that names none.
     default: Option<Rate>,
-    /// The word that the rate came from; the name, where it is the default.
+    /// The word of the rate; the name of the limiter if the rate is the default.
     rate: Word<'a>,
     values: Vec<(&'static str, Word<'a>)>,
 }
 
-/// The outer error is one of spelling. The inner one is a number that is out of range, for which
-/// the word that it came from is still to be found.
+/// The outer error is one of syntax. The inner error is a number out of range; [`Reader::blame`]
+/// finds the word that it was read from.
 type Read = Result<Result<AnyLimiter, BadNumber>, ParseError>;
 
 impl<'a> Reader<'a> {
-    /// A rate without a name. As in Carlson's lists of limits, without a precision the window is a
-    /// fixed one.
+    /// A rate without a name. As in Carlson's lists of limits, it is a fixed window, or a sliding one
+    /// if a precision follows.
     fn bare(&mut self) -> Read {
         let limit = self.words.read(self.rate)?;
         Ok(match self.span("precision")? {
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The rate, which comes right after the name, or the default.
+    /// The rate right after the name, or the default.
     fn rate(&mut self, name: Word) -> Result<Rate, ParseError> {
         match (self.words.peek().filter(|word| word.text.contains('/')), self.default) {
             (None, Some(default)) => Ok(default),
@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
                 Haproxy::new(rate, counts).map(AnyLimiter::Haproxy)
             }
             "envoy" => {
-                // A count that is not whole is refused for itself.
+                // A count that is not a whole number is refused by `new`.
                 let burst = self.whole("burst")?.unwrap_or(rate.count() as u64);
                 Envoy::new(rate, burst).map(AnyLimiter::Envoy)
             }
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The day whose hours are told apart, where they are.
+    /// The day after `by hour`, if it is there.
     fn by_hour(&mut self) -> Result<Option<Result<Day, BadNumber>>, ParseError> {
         let Some(what) = self.words.option("by")? else { return Ok(None) };
         if what.text != "hour" {
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         Ok(Some(Day::new(length, ahead)))
     }
 
-    /// The value of an option, when it is there.
+    /// The value of an option, if it is there.
     fn value(&mut self, name: &'static str) -> Result<Option<Word<'a>>, ParseError> {
         let value = self.words.option(name)?;
         self.values.extend(value.map(|word| (name, word)));
@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
         number(word.text).map(Some).ok_or_else(|| self.words.wrong(word, help))
     }
 
-    /// A number of events as servers have it: whole, and left out rather than 0.
+    /// A number of events as servers write it: a whole number from 1.
     fn whole(&mut self, name: &'static str) -> Result<Option<u64>, ParseError> {
         let Some(word) = self.value(name)? else { return Ok(None) };
         let digits = word.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -297,20 +297,20 @@ impl<'a> Reader<'a> {
         number.map(Some).ok_or_else(|| self.words.wrong(word, help))
     }
 
-    /// The default unless it is said.
+    /// The mode, or the default.
     fn mode(&mut self) -> Mode {
         let word = self.words.flag(&["strict", "leaky", "readonly"]);
         word.and_then(|word| word.text.parse().ok()).unwrap_or_default()
     }
 
-    /// What is wrong with a number, at the word that it came from.
+    /// The error about a number, at the word that it was read from.
     fn blame(&self, error: BadNumber) -> ParseError {
         let named = self.values.iter().find(|(name, _)| error.what.ends_with(name));
         let word = named.map_or(self.rate, |(_, word)| *word);
         self.words.wrong(word, error.to_string())
     }
 
-    /// Nothing may be left over.
+    /// Refuses words that are left over.
     fn finish(&mut self, name: Word) -> Result<(), ParseError> {
         match self.words.next() {
             None => Ok(()),

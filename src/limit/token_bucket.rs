@@ -1,21 +1,22 @@
 //! The token bucket: a burst, then a steady rate.
 //!
 //! Source: J. Turner, "New directions in communications (or which way to the information age?)",
-//! IEEE Communications Magazine 24 (10), 1986, as a counter that runs the other way; the bucket
-//! with tokens is how traffic shapers and web services describe it.
+//! IEEE Communications Magazine 24 (10), 1986. Turner's counter runs the other way; traffic shapers
+//! and web services describe the same algorithm as a bucket of tokens.
 //!
-//! A bucket holds `burst` tokens and starts full. Tokens come back at the rate of the limit; an
-//! event takes as many as it costs, and is refused, taking none, when there are not enough: a
-//! fraction of a token is not a token.
+//! A bucket holds `burst` tokens and starts full. Tokens come back at the rate of the limit. An
+//! event takes as many tokens as it costs. When there are not enough, it is refused and takes none:
+//! a fraction of a token is not a token.
 //!
-//! It promises at most `burst + rate × window` in any window. It surprises by that sum: a full
-//! bucket of one period's worth lets twice the limit through in a period.
+//! It promises at most `burst + rate × window` in any window. It surprises by that sum: when the
+//! burst is the count of the rate, twice the limit can pass in a period.
 //!
 //! The level is the tokens that would be missing after the event; the limit is the burst. It
-//! decides exactly as [`gcra`](super::gcra), which needs one word less; the arithmetic and its
-//! edges are in the source file `bucket.rs`.
+//! decides exactly as [`gcra`](super::gcra), which needs one word less. The source file `bucket.rs`
+//! has the arithmetic and its edges.
 
 use super::bucket::{Bucket, Parts};
+use super::in_f64::InF64;
 use super::kept::{Algorithm, Content, Keep, Shape};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
@@ -28,7 +29,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TokenBucket(Bucket);
 
-/// How many tokens are missing since the last event that took some: 24 bytes.
+/// How many tokens were missing after the last event that took any, and its time: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     missing: Parts,
@@ -111,6 +112,10 @@ impl Keep for TokenBucket {
 
     fn exact_in_f64(&self) -> Result<(), BadNumber> {
         self.0.exact_in_f64("the burst")
+    }
+
+    fn in_f64(&self) -> Option<InF64> {
+        self.0.in_f64(false)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Addresses of clients, each in one form.
 //!
-//! IPv6 writes one address in many ways, an IPv4 address may be mapped into it, and who has one
-//! IPv6 address has at least a /64 of them (RFC 6177, RFC 4941). So a limit for each address would
-//! be a limit for none. Here the mapped ones become IPv4 first, and the others are grouped:
+//! An IPv6 address can be written in many ways, and may contain a mapped IPv4 address. A client with
+//! one IPv6 address usually has a whole /64 (RFC 6177, RFC 4941), so a limit for each address would
+//! limit nobody. Here mapped addresses become IPv4 first, and the others are grouped:
 //!
 //! | read | taken as |
 //! |---|---|
@@ -10,26 +10,26 @@
 //! | `::ffff:192.0.2.7`, `[::ffff:c000:207]:443` | `192.0.2.7` |
 //! | `2001:DB8:0:1:aaaa::1`, `[2001:db8:0:1::2]:443` | `2001:db8:0:1::/64` |
 //! | `2001:db8::1`, with a prefix of 128 | `2001:db8::1` |
-//! | `mail.example.org` and whatever else is no address | as it is |
+//! | `mail.example.org` and anything else that is no address | unchanged |
 
 use core::fmt::{self, Write};
 use core::net::{IpAddr, Ipv6Addr};
 
-/// The prefix in bits by which IPv6 addresses are grouped, unless another is said.
+/// The default prefix in bits by which IPv6 addresses are grouped.
 pub const IPV6_PREFIX: u8 = 64;
 
-/// Whether a text has dots and digits alone: an IPv4 address without a port has one spelling.
+/// Whether a text has dots and digits only. An IPv4 address without a port has one spelling.
 #[inline]
 pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
-/// The form that an address shares with its other spellings; `None` where it is no address.
+/// The common form of all spellings of an address; `None` if `text` is no address.
 pub(super) fn canonical(text: &str, prefix: u8) -> Option<Made> {
     parse(text).map(|address| Made::of(address, prefix))
 }
 
-/// The address that `text` is; also with a port, in brackets, or with a zone (`%eth0`).
+/// Reads an address, also with a port, in brackets, or with a zone (`%eth0`).
 pub(super) fn parse(text: &str) -> Option<IpAddr> {
     let begin = text.bytes().next()?;
     if !(begin.is_ascii_hexdigit() || matches!(begin, b':' | b'[')) {
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str) -> Option<IpAddr> {
     }
     match text.split_once(':') {
         None => text.parse().ok().map(IpAddr::V4),
-        // Of an IPv6 address the first colon is followed by another one.
+        // An IPv6 address has more than one colon.
         Some((ip, port)) if !port.contains(':') => {
             let is_port = port.bytes().all(|b| b.is_ascii_digit()) && port.len() < 6;
             ip.parse().ok().map(IpAddr::V4).filter(|_| is_port)
@@ -54,7 +54,8 @@ pub(super) fn parse(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether an address says nothing about who sent a request: that of a proxy of one's own.
+/// Whether an address is internal, such as that of a proxy in front of the server, and so says
+/// nothing about who sent a request.
 fn is_internal(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -69,15 +70,15 @@ fn is_internal(address: IpAddr) -> bool {
     }
 }
 
-/// The client that a list of X-Forwarded-For names: the last address that is not of a private
-/// network, as whatever stands before it may have been sent by anybody. Where all are private, the
-/// first of them: a client inside.
+/// The client in an X-Forwarded-For list: the last address that is not of a private network, since
+/// anybody can send the part before it. If all addresses are private, the first of them, a client
+/// inside the network.
 pub(super) fn forwarded(list: &str) -> Option<&str> {
     let each = || list.split(',').map(str::trim).filter(|text| parse(text).is_some());
     each().rev().find(|text| parse(text).is_some_and(|a| !is_internal(a))).or_else(|| each().next())
 }
 
-/// An address that was made, in place of the text in the log.
+/// The text of an address in its common form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Made {
     // The longest is 2001:0db8:... with eight groups of four and a prefix, 43 bytes.
@@ -88,7 +89,7 @@ pub(super) struct Made {
 impl Made {
     fn of(address: IpAddr, prefix: u8) -> Self {
         let mut made = Made { bytes: [0; 48], length: 0 };
-        // It has room for every address.
+        // Every address fits.
         let _ = match address {
             IpAddr::V6(v6) if prefix < 128 => {
                 let bits = v6.to_bits();
@@ -103,8 +104,8 @@ impl Made {
         made
     }
 
-    /// An IPv6 address of which the second half is zero, by hand: it is a fifth of the time. The
-    /// zeros at the end are the longest row of them, and so the one that `::` stands for (RFC 5952).
+    /// Writes an IPv6 address whose second half is zero, in a fifth of the time that std takes. The
+    /// zeros at the end are the longest run, so `::` stands for them (RFC 5952).
     fn write_network(&mut self, bits: u128, prefix: u8) -> fmt::Result {
         let groups = Ipv6Addr::from_bits(bits).segments();
         let end = groups.iter().rposition(|group| *group != 0).map_or(0, |last| last + 1);

@@ -7,12 +7,13 @@
 //! 192.0.2.7, 198.51.100.3 10.0.0.5 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "-" "-"
 //! ```
 //!
-//! A line is read up to the bytes; what follows is looked for only when it is asked for. Before the
-//! address a column may stand: the host that was asked, or the X-Forwarded-For of the request. Each
-//! line shows which: the second word is an address then, where it is the identity, mostly `-`,
-//! otherwise. Where there is an X-Forwarded-For, `ip` is the last of its addresses that is not of a
-//! private network, and `peer` the one that the connection came from. nginx writes it at the end;
-//! there it is only the field `forwarded`, as the server cannot have been told to trust it.
+//! A line is read up to the bytes; what follows is read only on demand. Before the address there may
+//! be one more column: the requested host, or the X-Forwarded-For of the request. Each line shows
+//! whether it has that column: the second word is then an address, and otherwise the identity,
+//! usually `-`. With an X-Forwarded-For, `ip` is the last of its addresses that is not of a private
+//! network, and `peer` is the address that the connection came from. nginx writes the
+//! X-Forwarded-For at the end; there it is only the field `forwarded`, since nothing says that the
+//! server trusts it.
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
@@ -22,7 +23,7 @@ use super::names::Standard;
 use super::stamp::{Instant, Stamps};
 use memchr::{memchr, memchr2};
 
-/// What a line has.
+/// The parts of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clf<'a> {
     /// The column before the address; empty if there is none.
@@ -73,13 +74,13 @@ pub(super) fn guess(line: &str) -> Guess {
             let fields = fields.map(|field| (*field).to_owned()).collect();
             Guess::Yes(Shape::new(format!("{name}{column}"), Some(fields)))
         }
-        // A log may begin within a line.
+        // A log may begin in the middle of a line.
         None => Guess::Perhaps(problem(line)),
     }
 }
 
-/// The event of a line, if it can be read. In place, as passing it on in memory costs a third of the
-/// time that reading it takes.
+/// The event of a line, if it can be read. Inlined, since returning it through memory costs a third
+/// of the time of reading it.
 #[inline(always)]
 pub(super) fn read<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, Clf<'a>)> {
     let ((leading, peer, user), stamp, rest) = parts(line)?;
@@ -89,7 +90,7 @@ pub(super) fn read<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, C
     Some((instant, Clf { leading, peer, user, request, status, bytes, rest }))
 }
 
-/// Why a line can't be read.
+/// Why a line cannot be read.
 #[cold]
 pub(super) fn problem(line: &str) -> Problem {
     let Some((_, stamp, rest)) = parts(line) else {
@@ -109,13 +110,13 @@ type Head<'a> = (&'a str, &'a str, &'a str);
 fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
     let bytes = line.as_bytes();
     let space = memchr(b' ', bytes)?;
-    // Mostly nobody is logged in, and the identity is nearly always a dash.
+    // Usually nobody is logged in, and the identity is nearly always a dash.
     let open = match bytes.get(space..space + 6)? {
         b" - - [" => space + 5,
         [b' ', b'-', b' ', ..] => space + 3 + memchr(b'[', bytes.get(space + 3..)?)?,
         _ => return any_parts(line),
     };
-    // The time has its usual length, and nothing else looks like one.
+    // The time has its usual length. Otherwise, try the other forms.
     let close = open + 1 + STAMP;
     if bytes.get(close..close + 3) != Some(b"] \"") || open < space + 5 {
         return any_parts(line);
@@ -127,7 +128,7 @@ fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
 /// The length of `10/Oct/2000:13:55:36 -0700`.
 const STAMP: usize = 26;
 
-/// As [`parts`], with columns before the address, or another form of the time.
+/// As [`parts`], for lines with columns before the address or another form of the time.
 #[cold]
 fn any_parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
     let end = line.find("] \"")?;
@@ -137,7 +138,7 @@ fn any_parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
     Some((head, before.get(open + 2..)?, line.get(end + 3..)?))
 }
 
-/// The leading column, the address and the user. The user may have spaces.
+/// The leading column, the address and the user. The user may contain spaces.
 fn head(text: &str) -> Option<Head<'_>> {
     let mut from = 0;
     let (mut leading, mut rest) = ("", text);
@@ -154,7 +155,7 @@ fn head(text: &str) -> Option<Head<'_>> {
     }
 }
 
-/// The text up to the quote that closes it, and what follows that. `\"` does not close it.
+/// The text up to the closing quote, and what follows the quote. `\"` does not close it.
 #[inline]
 fn in_quotes(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
@@ -167,7 +168,7 @@ fn in_quotes(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The status and the bytes, from ` 200 2326` and whatever follows.
+/// The status, the bytes and the rest of a text such as ` 200 2326 ...`.
 #[inline]
 fn numbers(text: &str) -> Option<(&str, &str, &str)> {
     let (status, rest) = number(text)?;
@@ -214,7 +215,7 @@ impl<'a> Clf<'a> {
         })
     }
 
-    /// The leading column, if it is the host that was asked, without the port.
+    /// The leading column, if it is the requested host, without the port.
     fn host(&self) -> Option<&'a str> {
         let is_host = !self.leading.is_empty() && self.forwarded().is_none();
         is_host.then(|| self.leading.split(':').next().unwrap_or(self.leading))
@@ -227,7 +228,7 @@ impl<'a> Clf<'a> {
         (!self.leading.is_empty() && is_list(self.leading)).then_some(self.leading)
     }
 
-    /// The text in quotes that has `skip` others between it and the bytes.
+    /// A text in quotes after the bytes: the first one after `skip` others.
     fn quoted(&self, skip: usize) -> Option<&'a str> {
         let mut rest = self.rest;
         for _ in 0..skip {
@@ -237,7 +238,7 @@ impl<'a> Clf<'a> {
     }
 }
 
-/// A dash is what servers write for nothing.
+/// The value, if it is there: servers write a dash for nothing.
 #[inline]
 fn present(value: &str) -> Option<&str> {
     (value != "-").then_some(value)

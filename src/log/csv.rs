@@ -7,9 +7,9 @@
 //! ```
 //!
 //! `time` is in seconds since any origin, with up to six decimals, or a date and a time; large
-//! numbers are taken as milliseconds and less. `cost` is 1 where it is not said. Every other column
-//! is a field that a limit may be for. Source: RFC 4180, but a record is one line, so that a mistake
-//! is known by its line.
+//! numbers are taken as milliseconds, microseconds or nanoseconds. `cost` is 1 if it is missing.
+//! Every other column is a field that a limit may be for. Source: RFC 4180, except that a record is
+//! one line, so that errors can name the line.
 
 use super::format::{Guess, Problem, Shape};
 use super::names::{Alias, Standard, classify, standards};
@@ -20,10 +20,10 @@ use crate::time::Time;
 use csv_core::{ReadRecordResult, Reader};
 use memchr::{memchr, memchr_iter};
 
-/// The column that is the cost unless another is said.
+/// The default column of the cost.
 pub(super) const COST: &str = "cost";
 
-/// The header decides, which is the first line that is not empty.
+/// The header decides: the first line that is not empty.
 pub(super) fn guess(line: &str, aliases: &[Alias]) -> Guess {
     let columns = match Columns::of(line, aliases) {
         Ok(Some(columns)) => columns,
@@ -43,7 +43,7 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Guess {
     Guess::Yes(Shape::new("CSV".to_owned(), Some(fields)).with_columns(columns))
 }
 
-/// Which column of a line is what.
+/// The meaning of the columns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
     names: Vec<String>,
@@ -51,7 +51,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Those of a header; none in an empty line.
+    /// The columns of a header; `None` if the line is empty.
     fn of(line: &str, aliases: &[Alias]) -> Result<Option<Self>, Problem> {
         let mut csv = Csv::default();
         csv.split(line)?;
@@ -87,7 +87,7 @@ impl Columns {
     }
 }
 
-/// Reads lines, again and again in the same memory.
+/// Reads lines, all in the same memory.
 #[derive(Default)]
 pub(super) struct Csv {
     pub(super) columns: Columns,
@@ -101,8 +101,7 @@ impl Csv {
         Csv { columns, ..Csv::default() }
     }
 
-    /// The event of a line; none in one that is empty. A field that is missing at the end is as one
-    /// left out.
+    /// The event of a line; `None` if the line is empty. Fields may be missing at the end.
     pub(super) fn read<'a>(
         &'a mut self,
         line: &'a str,
@@ -144,8 +143,8 @@ impl Csv {
     }
 }
 
-/// Numbers are instants that somebody computed, and taken as they are: those of seconds have six
-/// decimals at most, as cutting would make other events of them.
+/// Numbers are taken exactly as they are. A number of seconds has at most six decimals: cutting more
+/// would change the event.
 fn time_of(text: &str, stamps: &mut Stamps, unit: Option<Unit>) -> Result<Instant, Problem> {
     let time = match number::plain(text, unit) {
         Some((instant, decimals)) if decimals <= 6 => instant.time,
@@ -159,7 +158,7 @@ fn time_of(text: &str, stamps: &mut Stamps, unit: Option<Unit>) -> Result<Instan
     Ok(Instant { time, coarse: false })
 }
 
-/// Fields in quotes. The other lines need none of it.
+/// Splits lines with quotes. Other lines do not need it.
 struct Splitter {
     reader: Reader,
     text: Vec<u8>,
@@ -168,7 +167,7 @@ struct Splitter {
 
 impl Default for Splitter {
     fn default() -> Self {
-        // Not the reader's default, which knows no grammar yet.
+        // Not `Reader::default`, which has no grammar yet.
         Splitter { reader: Reader::new(), text: Vec::new(), ends: Vec::new() }
     }
 }
@@ -180,14 +179,14 @@ impl Splitter {
         values: &mut Vec<Span>,
         made: &mut String,
     ) -> Result<(), Problem> {
-        // A quote within quotes is written twice, so that in every line their number is even.
+        // A quote within quotes is written twice, so the number of quotes in a line is even.
         if memchr_iter(b'"', line.as_bytes()).count() % 2 == 1 {
             return Err("a quote is not closed; within quotes it is written twice".into());
         }
         self.text.resize(line.len() + 1, 0);
         self.ends.resize(line.len() + 2, 0);
         self.reader.reset();
-        // The line, and then nothing, which ends it.
+        // The empty input ends the record.
         let (mut written, mut fields) = (0, 0);
         for input in [line.as_bytes(), &[]] {
             let (text, ends) = (&mut self.text[written..], &mut self.ends[fields..]);

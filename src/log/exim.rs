@@ -1,14 +1,14 @@
-//! Exim's main log: a mail that arrives is an event.
+//! Exim's main log: an event is a mail that arrives.
 //!
 //! ```text
 //! 2024-05-01 12:00:00 1s2abc-0003xY-Az <= ann@example.org H=mx.example.org (helo) [192.0.2.7]:4567 P=esmtpsa A=plain:ann S=1234 T="Hello" for bob@example.com
 //! ```
 //!
-//! The other lines (deliveries, connections, rejections) are no events. Decimals, a zone and the
-//! number of the process may follow the time. The fields are `ip`, `host` (a name that was verified),
-//! `helo`, `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or who sent from
-//! this machine), `bytes`, `protocol` and `id`. What the sender chose, such as the subject, comes
-//! after all of these or in parentheses, and is never read as one of them.
+//! Other lines (deliveries, connections, rejections) are no events. The time may be followed by
+//! decimals, a zone and the number of the process. The fields are `ip`, `host` (a verified name),
+//! `helo`, `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or the local user
+//! who sent the mail), `bytes`, `protocol` and `id`. Text that the sender chose, such as the subject,
+//! comes after all of these or in parentheses, and is never read as one of them.
 //!
 //! Source: the Exim specification, chapter "Log files".
 
@@ -33,7 +33,8 @@ pub(super) struct Exim<'a> {
 const FIELDS: [&str; 9] =
     ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id"];
 
-/// A mail that arrives or is delivered decides; times alone begin the lines of many programs.
+/// A line with the id of a message decides. A date and a time alone are not enough, since many
+/// programs begin their lines so.
 pub(super) fn guess(line: &str) -> Guess {
     let Some((_, rest)) = time_of(line, &mut Stamps::default()) else {
         return Guess::Perhaps("no line begins with a date and a time".into());
@@ -62,7 +63,7 @@ pub(super) fn read<'a>(
     }
 }
 
-/// `2024-05-01 12:00:00.123 +0200 [4567] `, of which the last three parts may be missing.
+/// Reads `2024-05-01 12:00:00.123 +0200 [4567] `; decimals, zone and process may be missing.
 fn time_of<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, &'a str)> {
     let word = |from: usize| {
         let rest = line.get(from..)?;
@@ -78,7 +79,7 @@ fn time_of<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, &'a str)>
     Some((instant, process.map_or(rest, |(_, rest)| rest)))
 }
 
-/// The id of a message, the arrow after it, and what follows that.
+/// The id of a message, the arrow after it, and the rest.
 fn message(text: &str) -> Option<(&str, &str, &str)> {
     let (id, rest) = text.split_once(' ')?;
     let (arrow, rest) = rest.split_once(' ')?;
@@ -90,7 +91,7 @@ fn message(text: &str) -> Option<(&str, &str, &str)> {
     (is_id && is_arrow).then_some((id, arrow, rest))
 }
 
-/// What a mail came with. Its subject ends the reading: all of that was chosen by the sender.
+/// Reads the fields of an arrival, up to the subject: the sender chose what follows.
 fn arrival<'a>(id: &'a str, text: &'a str) -> Option<Exim<'a>> {
     let (sender, mut rest) = text.split_at_checked(end_of_sender(text))?;
     let sender = if sender == "<>" { "" } else { sender };
@@ -125,8 +126,8 @@ fn end_of_sender(text: &str) -> usize {
 }
 
 impl<'a> Exim<'a> {
-    /// `mx.example.org (helo) [192.0.2.7]:4567`, where the name and the helo may be missing. Says
-    /// what follows.
+    /// Reads `mx.example.org (helo) [192.0.2.7]:4567`, where the name and the helo may be missing,
+    /// and returns the rest.
     fn host(&mut self, first: &'a str, rest: &'a str) -> &'a str {
         let (mut word, mut rest) = (first, rest);
         if !word.starts_with(['(', '[']) {
@@ -135,7 +136,7 @@ impl<'a> Exim<'a> {
         }
         if let Some(helo) = word.strip_prefix('(') {
             self.helo = helo.strip_suffix(')').unwrap_or(helo);
-            // Where Exim is told to accept any, it may have spaces.
+            // The helo may have spaces if Exim is configured to accept any.
             while !word.ends_with(')') && !rest.is_empty() {
                 (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
             }
@@ -155,7 +156,7 @@ impl<'a> Exim<'a> {
             "sender" => self.sender,
             "auth" => self.auth,
             "user" if !self.auth.is_empty() => self.auth,
-            // Of a mail from elsewhere it is what that machine says.
+            // Only of a local mail: otherwise `U=` is what the other host claims.
             "user" if self.ip.is_empty() => self.local,
             "bytes" => self.bytes,
             "protocol" => self.protocol,

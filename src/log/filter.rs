@@ -8,17 +8,16 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-/// Which events are wanted: of each list that is not empty, one must fit.
+/// Which events are wanted. In each list that is not empty, at least one entry must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// What the path begins with.
+    /// Beginnings of the path.
     pub paths: Vec<String>,
-    /// Methods, in capitals.
+    /// Methods, in either case.
     pub methods: Vec<String>,
-    /// Answers.
+    /// Statuses of the response.
     pub statuses: Vec<Statuses>,
-    /// What the message of a line of syslog has somewhere. Where none is given, failed logins are
-    /// wanted.
+    /// Texts that the message of a syslog line contains. Without any, failed logins are wanted.
     pub messages: Vec<String>,
 }
 
@@ -34,7 +33,7 @@ impl Filter {
         each.into_iter().filter(|(unused, _)| !unused).map(|(_, name)| name)
     }
 
-    /// Whether an event is wanted; its message has been looked at before.
+    /// Whether an event is wanted. The parser has already checked its message.
     #[inline]
     pub(super) fn wants(&self, record: &Record<'_>) -> bool {
         let fits =
@@ -55,7 +54,7 @@ impl Filter {
     }
 }
 
-/// Answers of a server: `404`, all of a class as in `4xx`, or `400-403`.
+/// A range of statuses: `404`, `4xx` or `400-403`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statuses(RangeInclusive<u16>);
 

@@ -1,8 +1,8 @@
 //! The formats of logs, and how one is recognized.
 //!
-//! Each format is shown the first lines, one after the other, and answers yes, no or not yet. The
-//! first that says yes has the log. So a log may begin in the middle of a line, or with lines of
-//! another kind; and it does not matter in which pieces its beginning arrives.
+//! Each format looks at the first lines, one after the other, and answers yes, no or not yet. The
+//! first format that says yes reads the log. So a log may begin in the middle of a line, or with
+//! lines of another kind, and its beginning may arrive in any pieces.
 
 use super::csv::Columns;
 use super::options::Options;
@@ -29,7 +29,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them, in the order in which they are tried.
+    /// All formats, in the order in which they are tried.
     pub const ALL: [Format; 5] =
         [Format::Json, Format::Combined, Format::Exim, Format::Syslog, Format::Csv];
 
@@ -62,10 +62,10 @@ impl FromStr for Format {
     }
 }
 
-/// Why a line can't be read.
+/// Why a line cannot be read.
 pub(super) type Problem = Cow<'static, str>;
 
-/// What a format says to a line at the beginning of a log.
+/// What a format says about a line at the beginning of a log.
 #[derive(Debug)]
 pub(super) enum Guess {
     Yes(Shape),
@@ -75,7 +75,7 @@ pub(super) enum Guess {
     No(Problem),
 }
 
-/// A format, and what the first lines told about this log.
+/// A format, and what the first lines of the log say about it.
 #[derive(Clone, Debug)]
 pub struct Shape {
     format: Format,
@@ -102,13 +102,13 @@ impl Shape {
         self.format
     }
 
-    /// Whether its lines can be read each by itself: not where times have no year, which is that of the
-    /// line before.
+    /// Whether each line can be read on its own. Lines of syslog cannot: their times may have no
+    /// year, and take it from the line before.
     pub fn is_divisible(&self) -> bool {
         self.format != Format::Syslog
     }
 
-    /// The fields that its lines may have; `None` where each line may have others, as in JSON.
+    /// The fields that its lines may have; `None` if each line may have others, as in JSON.
     pub fn fields(&self) -> Option<&[String]> {
         self.fields.as_deref()
     }
@@ -121,18 +121,18 @@ impl fmt::Display for Shape {
     }
 }
 
-/// How much of a log is looked at, at most, to recognize it.
+/// The most bytes of a log that are read to recognize it.
 pub const HEAD: usize = 1 << 16;
 
-/// Recognizes a log by its beginning. `None` means that it takes more of it: then ask again with a
-/// longer `head`, until that is [`HEAD`] bytes or all there is, which `complete` says.
+/// Recognizes a log by its beginning. `None` means that more of it is needed: then call again with a
+/// longer `head`, until it has [`HEAD`] bytes or is the whole log, which `complete` says.
 ///
 /// # Errors
-/// When it is none of the formats, empty, or no text.
+/// When the log has none of the formats, is empty, or is no text.
 pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Option<Shape>, Unknown> {
     let complete = complete && head.len() <= HEAD;
     let head = head.get(..HEAD).unwrap_or(head);
-    // Without its end a line may be half of one.
+    // The last line may be incomplete.
     let whole = memchr::memrchr(b'\n', head).map_or(0, |at| at + 1);
     let end = if complete { head.len() } else { whole };
     let complete = complete || head.len() == HEAD;
@@ -148,7 +148,7 @@ pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Optio
             }
             match guess(*format, line, options) {
                 Guess::Yes(shape) => return Ok(Some(Shape { format: *format, ..shape })),
-                // What is told in the end is about the first line, which is shown.
+                // The error shows the first line, so the first reason is kept.
                 Guess::Perhaps(_) if answer.is_some() => {}
                 other => *answer = Some(other),
             }
@@ -170,11 +170,11 @@ fn guess(format: Format, line: &str, options: &Options) -> Guess {
     }
 }
 
-/// An input that is none of the known formats: what it begins with, and why each is not it.
+/// The input has none of the known formats: how it begins, and why each format does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown(String);
 
-/// What other files begin with, and what to do about it.
+/// The first bytes of other kinds of files, and what to do about them.
 const OTHERS: [(&[u8], &str); 9] = [
     (b"\x1f\x8b", "it is packed with gzip; unpack it first"),
     (b"\x28\xb5\x2f\xfd", "it is packed with zstd; unpack it first"),
@@ -212,7 +212,8 @@ impl Unknown {
     }
 }
 
-/// The beginning of a text, for a person: a terminal does what control characters tell it.
+/// The beginning of a text, for people. Control characters are replaced, since a terminal would obey
+/// them.
 pub(super) fn shown(text: &str, most: usize) -> String {
     let visible = |c: char| if c.is_control() { '\u{b7}' } else { c };
     let mut shown: String = text.chars().take(most).map(visible).collect();

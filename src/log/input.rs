@@ -1,4 +1,4 @@
-//! A log that is read from its source by whoever asks for the next piece.
+//! A log that reads the next piece from its source on request.
 
 use super::format::{Shape, Unknown};
 use super::options::Options;
@@ -9,14 +9,14 @@ use crate::text::ParseError;
 use core::fmt;
 use std::io::{self, Read};
 
-/// A log, recognized and being read.
+/// A log whose format was recognized.
 #[derive(Debug)]
 pub struct Log<R> {
     pieces: Pieces<R>,
     reader: Reader,
     /// The piece that was read last.
     piece: Vec<u8>,
-    /// Nothing more comes.
+    /// Whether nothing more comes.
     finished: bool,
 }
 
@@ -24,18 +24,18 @@ impl<R: Read> Log<R> {
     /// Reads as much of `input` as it takes to recognize its format.
     ///
     /// # Errors
-    /// When it is empty or no log that is known, the options do not fit it, or the input fails.
+    /// When the input is empty or has no known format, the options do not fit it, or the input fails.
     pub fn open(input: R, options: &Options) -> Result<Self, Error> {
         let pieces = Pieces::open(input, options)?;
         let reader = Reader::new(pieces.shape(), options)?;
         Ok(Log { pieces, reader, piece: Vec::new(), finished: false })
     }
 
-    /// Reads the next piece and hands out its events; `false` when there is no more.
+    /// Reads the next piece and hands out its events; `false` at the end of the log.
     ///
     /// # Errors
-    /// When the input fails or ends where it should not, or when a line can't be read and the log
-    /// is read strictly. Then nothing more comes.
+    /// When the input fails or is cut off, or when a line cannot be read and the log is read
+    /// strictly. Then nothing more comes.
     pub fn read(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<bool, Error> {
         if self.finished {
             return Ok(false);
@@ -52,12 +52,12 @@ impl<R: Read> Log<R> {
         Ok(more)
     }
 
-    /// From here on, a line that can't be read is an error, and not only counted.
+    /// Makes every later line that cannot be read an error, instead of only counting it.
     pub fn be_strict(&mut self) {
         self.reader.be_strict();
     }
 
-    /// The format, and what the first lines told about it.
+    /// The format, and what the first lines say about it.
     pub fn shape(&self) -> &Shape {
         self.pieces.shape()
     }
@@ -67,27 +67,27 @@ impl<R: Read> Log<R> {
         self.reader.counts()
     }
 
-    /// How many bytes of the log have been read, as they are when unpacked.
+    /// How many bytes of the log have been read, counted after unpacking.
     pub fn bytes(&self) -> u64 {
         self.pieces.bytes()
     }
 }
 
-/// Why a log can't be read, or not to its end.
+/// Why a log cannot be read, or not to its end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// It is none that is known.
+    /// Its format is unknown.
     Unknown(Unknown),
-    /// What was said about it does not fit it.
+    /// The options do not fit it.
     Options(ParseError),
-    /// A line can't be read, and the log is read strictly.
+    /// A line cannot be read, and the log is read strictly.
     Unread(Unread),
     /// The input failed.
     Input {
-        /// How many lines came before.
+        /// How many lines were read before.
         line: u64,
-        /// How it failed.
+        /// The error of the input.
         error: io::Error,
     },
 }

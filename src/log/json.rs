@@ -5,10 +5,10 @@
 //! {"ts":971211336.25,"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/a"},"status":200}
 //! ```
 //!
-//! Fields may have any names: [`names`](super::names) has those that are known. A value in an object
-//! is called as in `request.remote_ip`; of a list the first value counts, as in Caddy's headers. A
-//! time may be a number or a text. An object without a time is no event, as a server may write of
-//! other things to the same log.
+//! Fields may have any names; [`names`](super::names) lists the known ones. A value in an inner
+//! object is named like `request.remote_ip`. Of a list the first value counts, as needed for Caddy's
+//! headers. A time may be a number or a text. An object without a time is no event, since a server
+//! may write other things to the same log.
 //!
 //! Source: RFC 8259.
 
@@ -21,16 +21,16 @@ use super::number::{self, Unit};
 use super::stamp::{Instant, Stamps};
 use super::table::{Names, Places, Span, Table};
 
-/// Reads lines, again and again in the same memory.
+/// Reads lines, all in the same memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Json {
     names: Vec<Span>,
     values: Vec<Span>,
-    /// Texts that do not stand in the line as they are: with escapes, or made of several names.
+    /// Texts that differ from the line: with escapes replaced, or joined from several names.
     made: String,
     places: Places,
     aliases: Vec<Alias>,
-    /// What the names of the line before are taken for. Lines of one log are mostly alike.
+    /// The names of the line before and their classes. Lines of one log are usually alike.
     known: Vec<(String, Option<Class>)>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn guess(line: &str, aliases: &[Alias], unit: Option<Unit>) -> Guess 
     }
 }
 
-/// Which fields were taken for what.
+/// Describes which fields were taken for which standard fields.
 fn about(table: &Table<'_>) -> String {
     let named = |standard: Standard| {
         let field = table.name_of(standard).filter(|field| *field != standard.name())?;
@@ -69,7 +69,7 @@ impl Json {
         Json { aliases, ..Json::default() }
     }
 
-    /// The event of a line; none where there is no time.
+    /// The event of a line; `None` if it has no time.
     pub(super) fn read<'a>(
         &'a mut self,
         line: &'a str,
@@ -88,7 +88,7 @@ impl Json {
         }
     }
 
-    /// Finds out which member is which standard field.
+    /// Finds the member for each standard field.
     fn place(&mut self, line: &str) {
         let mut ranks = Places::default();
         self.places = Places::default();
@@ -100,7 +100,7 @@ impl Json {
                 *known = (name.to_owned(), classify(name, &self.aliases));
             }
             let Some((standard, rank)) = known.1 else { continue };
-            // What is null or a dash is as if it was not there, so that the next best is taken.
+            // A null or a dash counts as missing, so that the next best name is used.
             let is_there = !matches!(value.text(line, &self.made), "" | "-");
             if is_there && ranks.get(standard).is_none_or(|best| u16::from(rank) < best) {
                 ranks.set(standard, rank.into());

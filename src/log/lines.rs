@@ -1,22 +1,22 @@
-//! The lines of an input that comes in chunks: borrowed from the chunk, but for the one that two
-//! chunks share.
+//! The lines of an input that comes in chunks. A line is borrowed from its chunk, unless it lies in
+//! several.
 
 use core::str;
 use memchr::{memchr_iter, memrchr};
 
-/// The longest line in bytes. Nothing longer is an event, and it would have to be kept in memory.
+/// The longest line in bytes. A longer one is no event, and would have to be kept in memory.
 pub const LONGEST: usize = 1 << 20;
 
 /// Splits chunks into lines.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// The beginning of a line that the next chunk goes on with; at most [`LONGEST`] bytes.
+    /// The beginning of a line that continues in the next chunk; at most [`LONGEST`] bytes.
     begun: Vec<u8>,
-    /// The line is too long, and passed over up to its end.
+    /// Whether that line is too long; it is then skipped up to its end.
     too_long: bool,
     /// How many lines have ended.
     number: u64,
-    /// A line that is not UTF-8, as it is shown.
+    /// The text of a line that is not UTF-8.
     shown: String,
 }
 
@@ -29,7 +29,7 @@ impl Lines {
         self.number + u64::from(self.too_long || !self.begun.is_empty())
     }
 
-    /// Hands out every line that ends in `chunk`, with its number from 1; an error ends it.
+    /// Hands out every line that ends in `chunk`, with its number from 1, up to the first error.
     pub(super) fn feed<E>(
         &mut self,
         chunk: &[u8],
@@ -52,7 +52,7 @@ impl Lines {
         told
     }
 
-    /// Hands out the last line, where nothing ends it.
+    /// Hands out the last line, if no line feed ended it.
     pub(super) fn finish<E>(
         &mut self,
         on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>,
@@ -60,7 +60,7 @@ impl Lines {
         if self.number() > self.number { self.end(on) } else { Ok(()) }
     }
 
-    /// Whole lines. All of them are looked at for UTF-8 at once, which costs less than each.
+    /// Hands out whole lines. UTF-8 is checked once for all of them, which is faster.
     fn split<E>(
         &mut self,
         whole: &[u8],
@@ -88,7 +88,7 @@ impl Lines {
         }
     }
 
-    /// The end of the line that was kept.
+    /// Hands out the line that was kept.
     fn end<E>(&mut self, on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>) -> Result<(), E> {
         self.number += 1;
         let line = (!self.too_long).then(|| bare(text_of(&self.begun, &mut self.shown)));
@@ -99,14 +99,14 @@ impl Lines {
     }
 }
 
-/// A line without the mark of its encoding and the other half of its end.
+/// A line without a byte order mark and without a carriage return.
 fn bare(line: &str) -> &str {
     let line = line.strip_prefix('\u{feff}').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// The text of a line. Bytes that are no UTF-8 are written as `\xE9`, as servers write them
-/// themselves: so different values stay different.
+/// The text of a line. Bytes that are not UTF-8 are written like `\xE9`, as servers do, so different
+/// values stay different.
 fn text_of<'a>(line: &'a [u8], shown: &'a mut String) -> &'a str {
     if let Ok(text) = str::from_utf8(line) {
         return text;

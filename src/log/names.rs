@@ -1,9 +1,9 @@
-//! The names of fields: ours, and what others call the same.
+//! The names of fields: the standard ones, and the names that servers use for them.
 //!
-//! In JSON and CSV a field has whatever name it was given. The standard fields below are found under
-//! the names that servers use; of several in one line the first in the list counts. Each can be
-//! said: `ip=client.address` looks for the address there. A dot leads into an object, as in Caddy's
-//! `request.remote_ip`.
+//! In JSON and CSV a field may have any name. The standard fields are found under the names listed
+//! below; if a line has several of them, the first in the list counts. An alias sets another name:
+//! with `ip=client.address` the address is looked up there. A dot leads into an object, as in
+//! Caddy's `request.remote_ip`.
 
 use crate::text::ParseError;
 use core::str::FromStr;
@@ -22,14 +22,14 @@ pub(super) enum Standard {
     Agent,
     Referer,
     Forwarded,
-    /// `GET /path HTTP/1.1`, for the method and the path where they do not stand alone.
+    /// `GET /path HTTP/1.1`, used for the method and the path if these have no fields of their own.
     Request,
 }
 
-/// How many of them there are.
+/// The number of standard fields.
 pub(super) const STANDARDS: usize = 12;
 
-/// Each with its name, and then the names that it has elsewhere, the best first.
+/// Each standard field with its names: the standard name, then those of servers, the best first.
 const NAMES: [(Standard, &[&str]); STANDARDS] = [
     (
         Standard::Time,
@@ -193,18 +193,18 @@ impl Standard {
         known.map(|(standard, _)| *standard)
     }
 
-    /// Its own name.
+    /// The standard name.
     pub(super) fn name(self) -> &'static str {
         NAMES.iter().find(|(known, _)| *known == self).map_or("", |(_, names)| names[0])
     }
 }
 
-/// All of them.
+/// All standard fields.
 pub(super) fn standards() -> impl Iterator<Item = Standard> {
     NAMES.iter().map(|(standard, _)| *standard)
 }
 
-/// Which field is meant by which name, where it is not the usual one: `time=when`.
+/// Another name for a standard field: `time=when` finds the time in the field `when`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
     standard: Standard,
@@ -230,17 +230,17 @@ impl FromStr for Alias {
     }
 }
 
-/// A standard field, and how good a name for it this is: the lower the better.
+/// A standard field, and the rank of a name for it: the lower the better.
 pub(super) type Class = (Standard, u8);
 
-/// What a field of this name is taken for.
+/// The standard field that a field of this name is taken for.
 pub(super) fn classify(field: &str, aliases: &[Alias]) -> Option<Class> {
     if let Some(alias) = aliases.iter().find(|alias| alias.field == field) {
         return Some((alias.standard, 0));
     }
     NAMES.iter().find_map(|(standard, names)| {
         let place = names.iter().position(|name| *name == field)?;
-        // Where another field was said to be this one, none is guessed.
+        // With an alias for the standard field, no other name is guessed.
         let said = aliases.iter().any(|alias| alias.standard == *standard);
         (!said).then_some((*standard, place as u8 + 1))
     })

@@ -1,4 +1,4 @@
-//! Times in numbers: seconds, milliseconds, microseconds or nanoseconds since the epoch.
+//! Times as numbers: seconds, milliseconds, microseconds or nanoseconds since the epoch.
 
 use super::stamp::Instant;
 use crate::text::ParseError;
@@ -6,7 +6,7 @@ use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
 
-/// What a time in a number counts.
+/// The unit of a time that is written as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// `s`.
@@ -23,11 +23,11 @@ const UNITS: [(Unit, &str); 4] =
     [(Unit::Seconds, "s"), (Unit::Millis, "ms"), (Unit::Micros, "us"), (Unit::Nanos, "ns")];
 
 impl Unit {
-    /// What a number most likely counts, by its size.
+    /// The most likely unit of a number, by its size.
     ///
-    /// Below 10¹¹ seconds, which reach to the year 5138 and include small numbers since any other
-    /// origin; below 10¹⁴ milliseconds, which begin with March 1973; below 10¹⁷ microseconds, which
-    /// begin then too; and nanoseconds. So each is right for the times of the epoch since 1973.
+    /// Below 10¹¹ it is seconds, which reach to the year 5138 and include small numbers since any
+    /// other origin; below 10¹⁴ milliseconds; below 10¹⁷ microseconds; and from there nanoseconds.
+    /// The last three begin in March 1973, so the guess is right for all times of the epoch since.
     pub fn guess(number: f64) -> Self {
         match number.abs() {
             size if size < 1e11 => Unit::Seconds,
@@ -56,13 +56,13 @@ impl FromStr for Unit {
     }
 }
 
-/// Reads a number as a time, in the unit that is given or guessed. What is finer than a microsecond
-/// is cut. `None` where it is no number, or too far away.
+/// Reads a number as a time, in the given or guessed unit, cut to microseconds. `None` if it is no
+/// number or the time is out of range.
 pub(super) fn read(text: &str, unit: Option<Unit>) -> Option<Instant> {
     plain(text, unit).map(|(instant, _)| instant).or_else(|| exponential(text, unit))
 }
 
-/// As [`read`], of a number that is written without an exponent; and how many decimals it has.
+/// As [`read`], for a number without an exponent; also returns how many decimals it has.
 pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -74,7 +74,7 @@ pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> 
         return None;
     }
     let whole: i64 = whole.parse().ok()?;
-    // Of how many decimals microseconds are made, and how many of the whole's own are cut.
+    // How many decimals are kept as microseconds, and the divisor that makes microseconds of `whole`.
     let (shift, cut) = match unit.unwrap_or_else(|| Unit::guess(whole as f64)) {
         Unit::Seconds => (6, 1),
         Unit::Millis => (3, 1),
@@ -88,7 +88,7 @@ pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> 
     Some((Instant { time, coarse: shift == 6 && part.is_empty() }, part.len()))
 }
 
-/// A number such as `1.7e9`, which is read as the nearest f64.
+/// Reads a number such as `1.7e9`, rounded to f64.
 fn exponential(text: &str, unit: Option<Unit>) -> Option<Instant> {
     let first = text.bytes().next()?;
     let number: f64 = text.parse().ok().filter(|_| first.is_ascii_digit() || first == b'-')?;

@@ -1,4 +1,4 @@
-//! What may be said about a log, and about what is wanted of it.
+//! How a log is to be read.
 
 use super::address::IPV6_PREFIX;
 use super::filter::Filter;
@@ -15,21 +15,21 @@ use core::str::FromStr;
 /// How a log is read. The default guesses the format, takes every event, and counts each as 1.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The format, where it is not to be guessed.
+    /// The format; `None` guesses it.
     pub format: Option<Format>,
-    /// Fields of JSON and CSV whose names are not the usual ones.
+    /// Other names for the standard fields of JSON and CSV.
     pub aliases: Vec<Alias>,
-    /// What times in numbers count, where it is not to be guessed by their size.
+    /// The unit of times that are numbers; `None` guesses it from their size.
     pub unit: Option<Unit>,
-    /// The year of the first line, where lines have none.
+    /// The year of the first line, for times without a year.
     pub year: Year,
     /// Which events are wanted.
     pub filter: Filter,
-    /// What an event counts for; where it is not said, the column `cost` of CSV, and 1 otherwise.
+    /// The cost of an event; `None` takes the column `cost` of CSV, and 1 otherwise.
     pub cost: Option<Cost>,
-    /// The prefix in bits by which IPv6 addresses are grouped in `ip`; 128 or more keeps each apart.
+    /// The prefix in bits by which IPv6 addresses are grouped in `ip`; from 128 on, none are grouped.
     pub ipv6_prefix: u8,
-    /// How many segments of the path are kept in `path`; without it, all.
+    /// How many segments of the path are kept in `path`; `None` keeps all.
     pub path_depth: Option<NonZeroU8>,
 }
 
@@ -48,12 +48,12 @@ impl Default for Options {
     }
 }
 
-/// What an event counts for. Its text form is `1`, or the name of a field, such as `bytes`.
+/// The cost of an event. The text form is `1` or the name of a field, such as `bytes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// 1, whatever it was.
+    /// Always 1.
     One,
-    /// The number in a field; 0 where the field is missing, as where no bytes were sent.
+    /// The number in a field; 0 if the field is missing, as `bytes` is when none were sent.
     Field(String),
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Refuses what names a field that the lines of a log do not have.
+/// Refuses the name of a field that the log does not have.
 pub(super) fn check_field(name: &str, fields: Option<&[String]>) -> Result<(), ParseError> {
     match fields {
         Some(fields) if !fields.iter().any(|field| field == name) => {

@@ -1,14 +1,15 @@
-//! Events in the order of their times, though their lines are not quite.
+//! Sorts events by time when their lines are slightly out of order.
 //!
-//! A server writes a request when it has been answered, but often with the time at which it came, so
-//! a slow one stands behind later ones. Events are held until the log is `slack` further, at most
-//! `most` of them, and come out in order; those of equal times in the order of their lines. One that
-//! is later still is counted, and taken at the earliest time that is not yet given away.
+//! A server logs a request when it has answered it, but often with the time of arrival. So the line
+//! of a slow request follows those of later requests. Events are held until the log is `slack`
+//! further, at most `most` of them, and then come out in the order of their times; events of equal
+//! time keep the order of their lines. An event that comes later than that is counted as late, and
+//! gets the earliest time that has not been handed out yet.
 //!
-//! Where the clock was set back, as from summer to winter in a log without zones, or where the parts
-//! of a log follow each other in the wrong order, all lines are late from there on. After 64 of them
-//! in a row the clock is taken to have been set back: it goes on from where it was, and the count of
-//! such steps says so. One line from the future does no more harm than that.
+//! If the clock was set back, as at the end of summer time in a log without zones, or if the parts of
+//! a log are in the wrong order, all lines are late from there on. After 64 late lines in a row the
+//! clock is taken to have been set back: later times are shifted so that they continue where the log
+//! was, and the step is counted. One line with a time in the future does no more harm than that.
 //!
 //! ```
 //! use ratescope::log::{Order, Spread};
@@ -29,34 +30,33 @@ use super::spread::{Spread, place};
 use crate::civil::SECOND;
 use crate::time::{Span, Time};
 
-/// How long lines are waited for, unless it is said: longer than nearly all requests take.
+/// The default slack: nearly all requests take less time.
 pub const SLACK: Span = Span::minutes(1);
 
-/// The longest slack in seconds. Whatever is waited for is held.
+/// The longest slack in seconds, since all events of that time must be held.
 const LONGEST_SLACK: f64 = 3600.0;
 
-/// How many events are held, unless it is said.
+/// The default for how many events are held.
 pub const HELD: usize = 1 << 20;
 
 /// How many late lines in a row mean that the clock was set back.
 const LATE_IN_A_ROW: u32 = 64;
 
-/// Holds events until those before them must have come. An event is its time and whatever goes with
-/// it, a `T`.
+/// Holds events until no earlier one can come. An event is its time and a value of type `T`.
 #[derive(Clone, Debug)]
 pub struct Order<T> {
     spread: Spread,
     slack: i64,
     most: usize,
-    /// The events of each second that is still open, at the place of its number's last bits.
+    /// The events of each open second, indexed by the last bits of the second's number.
     seconds: Vec<Second<T>>,
-    /// The first second that is open, and the last one that has an event.
+    /// The first open second, and the last one with an event.
     first: i64,
     newest: i64,
     held: usize,
-    /// Of the first second, what was given away already; in microseconds of the log.
+    /// The time in the first second up to which events were handed out, in microseconds.
     given: i64,
-    /// What came out last.
+    /// The time of the event that came out last, in microseconds.
     last: i64,
     begun: bool,
     /// How far the clock was set back in all, in microseconds.
@@ -75,14 +75,14 @@ fn start(second: i64) -> i64 {
 #[derive(Clone, Debug)]
 struct Second<T> {
     events: Vec<(Time, T)>,
-    /// All of them are in whole seconds.
+    /// Whether all of them are in whole seconds.
     coarse: bool,
     sorted: bool,
 }
 
 impl<T> Order<T> {
-    /// Waits for lines that are up to `slack` late (whole seconds, rounded up; up to an hour), and
-    /// holds `most` events, at least one.
+    /// Waits for lines that are up to `slack` late (rounded up to whole seconds, at most an hour),
+    /// and holds `most` events, at least one.
     pub fn new(slack: Span, most: usize, spread: Spread) -> Self {
         let slack = libm::ceil(slack.secs()).min(LONGEST_SLACK) as i64;
         let length = (slack as usize + 1).next_power_of_two();
@@ -106,7 +106,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// How many events came too late to be put in order.
+    /// How many events came too late to be sorted.
     pub fn late(&self) -> u64 {
         self.late
     }
@@ -116,7 +116,7 @@ impl<T> Order<T> {
         self.steps_back
     }
 
-    /// How many events were put elsewhere in their second.
+    /// How many events were moved within their second.
     pub fn spread_out(&self) -> u64 {
         self.spread_out
     }
@@ -126,7 +126,7 @@ impl<T> Order<T> {
         self.held
     }
 
-    /// Takes the next event of the log, and hands out those that nothing can come before any more.
+    /// Takes the next event of the log, and hands out the events that no later line can precede.
     /// `coarse` says that its time is in whole seconds.
     #[inline]
     pub fn push(&mut self, time: Time, coarse: bool, item: T, out: &mut impl FnMut(Time, T)) {
@@ -157,14 +157,14 @@ impl<T> Order<T> {
         }
     }
 
-    /// Hands out what is held.
+    /// Hands out all events that are held.
     pub fn finish(&mut self, out: &mut impl FnMut(Time, T)) {
         if self.begun {
             self.close(self.newest + 1, out);
         }
     }
 
-    /// The time at which a late event is taken.
+    /// The time that a late event gets.
     #[cold]
     fn belated(&mut self, micros: i64) -> i64 {
         self.late += 1;
@@ -172,7 +172,7 @@ impl<T> Order<T> {
         if self.late_in_a_row < LATE_IN_A_ROW {
             return self.given;
         }
-        // By whole seconds, so that fractions stay what they are.
+        // The shift is in whole seconds, so fractions stay the same.
         let back = self.newest - micros.div_euclid(SECOND);
         self.late_in_a_row = 0;
         self.steps_back += 1;
@@ -185,9 +185,9 @@ impl<T> Order<T> {
         second as usize & (self.seconds.len() - 1)
     }
 
-    /// The log has come to `second`.
+    /// Advances to `second`.
     fn go_on(&mut self, second: i64, out: &mut impl FnMut(Time, T)) {
-        // Beyond the newest nothing is held, however far it jumps.
+        // Nothing is held beyond the newest second, however far the log jumps.
         self.close((second - self.slack).min(self.newest + 1), out);
         self.newest = second;
         if self.first < second - self.slack {
@@ -205,8 +205,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Hands out the events of the first second, which are taken to lie in the next `length`
-    /// microseconds of it.
+    /// Hands out the events of the first second, spread over its next `length` microseconds.
     fn give(&mut self, length: i64, out: &mut impl FnMut(Time, T)) {
         let (place_of, from) = (self.place(self.first), self.given);
         let Some(second) = self.seconds.get_mut(place_of) else { return };
@@ -233,7 +232,7 @@ impl<T> Order<T> {
         (self.last, self.held) = (last, self.held - count);
     }
 
-    /// Hands out the earliest second that has events, before its time.
+    /// Hands out the earliest second with events early.
     #[cold]
     fn make_room(&mut self, out: &mut impl FnMut(Time, T)) {
         while self.first < self.newest {
@@ -243,13 +242,13 @@ impl<T> Order<T> {
                 return;
             }
         }
-        // All of them are of one second, and more of it may come: they get half of what is left.
+        // All events are of one second, and more may come: these get half of the rest of the second.
         let half = self.left() / 2;
         self.give(half, out);
         self.given = self.given.saturating_add(half);
     }
 
-    /// What is left of the first second, in microseconds: at least one, as half of that is none.
+    /// The rest of the first second, in microseconds: at least one, since half of one is rounded to 0.
     fn left(&self) -> i64 {
         SECOND - (self.given - start(self.first))
     }

@@ -7,21 +7,21 @@ use super::options::Options;
 use memchr::memrchr;
 use std::io::{self, Read};
 
-/// How much is read at once. It fits into a processor's second cache, with the lines looked at in it.
+/// How many bytes are read at once. They fit in a processor's second-level cache.
 const PIECE: usize = 1 << 17;
 
-/// A log that was recognized, and whose lines are still to be [read](super::Reader).
+/// A log whose format was recognized. Its lines are still to be [read](super::Reader).
 ///
-/// Several threads can share the work: each takes the next piece and reads it by a reader of its own,
-/// if the lines are [independent](Shape::is_divisible).
+/// If the lines are [independent](Shape::is_divisible), several threads can share the work: each
+/// takes the next piece and reads it with its own reader.
 #[derive(Debug)]
 pub struct Pieces<R> {
     input: R,
     shape: Shape,
-    /// What was read last, and not handed out yet.
+    /// The bytes that were read last and not handed out yet.
     buffer: Box<[u8]>,
     length: usize,
-    /// A line that has not ended in what was read before.
+    /// The beginning of a line that has not ended yet.
     begun: Vec<u8>,
     bytes: u64,
     ended: bool,
@@ -31,7 +31,7 @@ impl<R: Read> Pieces<R> {
     /// Reads as much of `input` as it takes to recognize its format.
     ///
     /// # Errors
-    /// When it is empty or no log that is known, or the input fails.
+    /// When the input is empty, has no known format, or fails.
     pub fn open(mut input: R, options: &Options) -> Result<Self, Error> {
         let mut buffer = vec![0; PIECE].into_boxed_slice();
         let (mut length, mut ended) = (0, false);
@@ -47,13 +47,13 @@ impl<R: Read> Pieces<R> {
         Ok(Pieces { input, shape, buffer, length, begun: Vec::new(), bytes: length as u64, ended })
     }
 
-    /// Puts the next lines into `piece`, in place of what is there; `false` when there are none.
+    /// Replaces `piece` by the next lines; `false` at the end of the log.
     ///
-    /// All of them are whole, but the last one of the log may have no end. Of a line of more than
-    /// [`LONGEST`] bytes, as many as make it too long are handed out.
+    /// All lines are whole; only the last one of the log may lack a line feed. A line of more than
+    /// [`LONGEST`] bytes is cut to one byte more than that.
     ///
     /// # Errors
-    /// When the input fails, or ends where it should not. Then nothing more comes.
+    /// When the input fails or is cut off. Then nothing more comes.
     pub fn next(&mut self, piece: &mut Vec<u8>) -> io::Result<bool> {
         piece.clear();
         core::mem::swap(piece, &mut self.begun);
@@ -78,18 +78,18 @@ impl<R: Read> Pieces<R> {
         }
     }
 
-    /// The format, and what the first lines told about it.
+    /// The format, and what the first lines say about it.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// How many bytes of the log have been read, as they are when unpacked.
+    /// How many bytes of the log have been read, counted after unpacking.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-/// Reads once, and again where that was interrupted.
+/// Reads once, and repeats a read that was interrupted.
 fn read(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match input.read(into) {

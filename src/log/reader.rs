@@ -18,22 +18,22 @@ use core::fmt;
 
 /// Reads a log that comes in chunks of any size, such as those of a file or of a stream in a page.
 ///
-/// Each event is handed out as soon as its line has ended, and borrows from it. Of the log only a
-/// line that two chunks share is kept, at most [`LONGEST`](super::LONGEST) bytes.
+/// Each event is handed out as soon as its line has ended, and borrows from that line. Only a line
+/// that lies in several chunks is kept in memory, at most [`LONGEST`](super::LONGEST) bytes.
 #[derive(Debug)]
 pub struct Reader {
     lines: Lines,
     work: Work,
 }
 
-/// What is done with a line.
+/// Turns a line into events.
 #[derive(Debug)]
 struct Work {
     parser: Parser,
     stamps: Stamps,
     unit: Option<Unit>,
     filter: Filter,
-    /// The field that is the cost, and the cost where it is missing.
+    /// The field with the cost, and the cost if the field is missing.
     cost: Option<(String, f64)>,
     normal: Normal,
     strict: bool,
@@ -49,22 +49,22 @@ enum Parser {
     Csv { csv: Box<Csv>, header: bool },
 }
 
-/// How many problems are kept in words.
+/// How many problems are kept.
 pub const PROBLEMS: usize = 5;
 
-/// How much is shown of what is wrong, in characters: it may quote the line.
+/// The most characters of a problem that are kept, since it may quote the line.
 const MOST_SHOWN: usize = 300;
 
 /// What became of the lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All lines, the empty ones too.
+    /// All lines, including empty ones.
     pub lines: u64,
     /// Events that were handed out.
     pub events: u64,
-    /// Events that the filter kept back.
+    /// Events that the filter dropped.
     pub filtered: u64,
-    /// Lines that are no events, as a delivery in a log of mails is not, or the header of CSV.
+    /// Lines that are no events, such as a delivery in a mail log, or the header of CSV.
     pub others: u64,
     /// Lines that could not be read.
     pub unread: u64,
@@ -143,8 +143,8 @@ impl Reader {
         Ok(Reader { lines: Lines::default(), work })
     }
 
-    /// Reads later parts of such a log, each of which begins with a line: several readers share the
-    /// work.
+    /// A reader for later parts of a log, so that several readers can share the work. Each part
+    /// begins with a whole line.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -156,8 +156,8 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Hands out the events of a part that ends with a line; what became of its lines, whose numbers
-    /// begin anew with it.
+    /// Hands out the events of a part of whole lines, and returns what became of its lines. Line
+    /// numbers begin at 1 in each part.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
@@ -172,7 +172,7 @@ impl Reader {
         Ok(core::mem::take(&mut self.work.counts))
     }
 
-    /// From here on, a line that can't be read is an error, and not only counted.
+    /// Makes every later line that cannot be read an error, instead of only counting it.
     pub fn be_strict(&mut self) {
         self.work.strict = true;
     }
@@ -180,7 +180,7 @@ impl Reader {
     /// Hands out the events of all lines that end in `chunk`.
     ///
     /// # Errors
-    /// When a line can't be read and the reader is strict. Then nothing more comes.
+    /// When a line cannot be read and the reader is strict. Then nothing more comes.
     pub fn feed(
         &mut self,
         chunk: &[u8],
@@ -190,7 +190,7 @@ impl Reader {
         self.lines.feed(chunk, &mut |number, line| work.line(number, line, on_event))
     }
 
-    /// Hands out the event of a last line that nothing ends.
+    /// Hands out the event of the last line, if no line feed ended it.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
@@ -224,7 +224,7 @@ impl Work {
         }
     }
 
-    /// Hands out the event of a line, if it is one that is wanted.
+    /// Hands out the event of a line, if there is one and the filter wants it.
     #[inline]
     fn event(
         &mut self,
@@ -297,7 +297,7 @@ impl Work {
     }
 }
 
-/// The cost in a field. An empty one is as one that is missing.
+/// The cost in a field. An empty field counts as missing.
 fn cost(text: Option<&str>, missing: f64) -> Result<f64, Problem> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(missing) };
     let number: Option<f64> = text.parse().ok().filter(|cost| (0.0..=MAX_COST).contains(cost));

@@ -1,4 +1,4 @@
-//! A line that was read: an event that borrows from its line.
+//! Records: events that borrow from their lines.
 
 use super::address::{self, Made};
 use super::clf::Clf;
@@ -14,10 +14,10 @@ use core::cell::OnceCell;
 use core::fmt;
 use core::num::NonZeroU8;
 
-/// An event of a log. Its fields are looked for when they are asked for, and nothing is allocated.
+/// An event of a log. Its fields are looked up on demand, and nothing is allocated.
 ///
-/// In `ip` and `forwarded` an address has one form, whatever the log has (see [`log`](super)); the
-/// `path` is without the query. Every other field is as the log has it.
+/// In `ip` and `forwarded` an address has one form, however the log writes it (see [`log`](super)).
+/// `path` has no query. Every other field is as in the log.
 pub struct Record<'a> {
     pub(super) line: u64,
     pub(super) instant: Instant,
@@ -28,7 +28,7 @@ pub struct Record<'a> {
     forwarded: OnceCell<Option<Made>>,
 }
 
-/// What was found in a line, by its format.
+/// The parts of a line, by format.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found<'a> {
     Clf(Clf<'a>),
@@ -56,19 +56,20 @@ impl<'a> Record<'a> {
         self.line
     }
 
-    /// When: since the Unix epoch, or since whatever origin numbers in a log have.
+    /// When it happened: since the Unix epoch, or since the origin of the numbers in the log.
     #[inline]
     pub fn time(&self) -> Time {
         self.instant.time
     }
 
-    /// Whether the log has whole seconds here, so that it may have been at any time in its second.
+    /// Whether the log writes its time in whole seconds. It may then have happened at any instant of
+    /// its second.
     #[inline]
     pub fn is_coarse(&self) -> bool {
         self.instant.coarse
     }
 
-    /// What it counts for.
+    /// The cost.
     #[inline]
     pub fn cost(&self) -> f64 {
         self.cost
@@ -79,7 +80,7 @@ impl<'a> Record<'a> {
         Event { time: self.instant.time, cost: self.cost, fields: self }
     }
 
-    /// A standard field, as the log has it.
+    /// A standard field, as in the log.
     pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
         match &self.found {
             Found::Clf(clf) => clf.standard(standard),
@@ -89,7 +90,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// A field, as the log has it.
+    /// A field, as in the log.
     #[inline]
     pub(super) fn raw(&self, name: &str) -> Option<&'a str> {
         match &self.found {

@@ -1,24 +1,24 @@
-//! Events that own their fields, to be kept after their line is gone.
+//! Rows: events that own their fields and outlive their lines.
 
 use super::record::Record;
 use crate::event::{Event, Fields};
 use crate::time::Time;
 use std::sync::Arc;
 
-/// An event that was kept: its time and cost, and those of its fields that were wanted.
+/// An event with its own copy of some fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// When.
     pub time: Time,
-    /// What it counts for.
+    /// The cost.
     pub cost: f64,
-    /// The names of the fields, which the rows of a log share, and their values in the same order.
+    /// The names of the fields, shared by all rows of a log; the values have the same order.
     names: Arc<[String]>,
     values: Box<[Option<Box<str>>]>,
 }
 
 impl Row {
-    /// Keeps the fields called `names` of an event.
+    /// Copies the fields called `names` of an event.
     pub fn new(record: &Record<'_>, names: &Arc<[String]>) -> Self {
         let values = names.iter().map(|name| record.value(name).map(Box::from)).collect();
         Row { time: record.time(), cost: record.cost(), names: Arc::clone(names), values }

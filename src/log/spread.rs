@@ -1,29 +1,28 @@
-//! The events of a second of a log in whole seconds, spread over it.
+//! Spreads the events of one second over that second, for logs in whole seconds.
 //!
-//! A log that is written in whole seconds says of two events of one second that they came at once,
-//! and of two in neighbouring seconds that they came a second apart. A limit would see bursts that
-//! nobody sent. That they came evenly is the guess that adds nothing: n events of a second are put
-//! at its beginning and after each nth part of it, in the order of their lines. So the one of a quiet
-//! second stays where it is.
+//! In such a log two events of one second seem to have come at once, and two events of neighbouring
+//! seconds a second apart. A limiter would see bursts that nobody sent. Even spacing is the guess
+//! that assumes least: n events of a second are put at multiples of 1/n of the second, beginning
+//! with 0, in the order of their lines. A single event stays where it is.
 
 use crate::time::Time;
 
 /// Whether times in whole seconds are spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// In a second of which all events are written in whole seconds.
+    /// If all events of a second are written in whole seconds.
     #[default]
     Coarse,
-    /// Every second, whatever its events say.
+    /// In every second, however its events are written.
     Always,
-    /// Times stay as they are.
+    /// Never: times stay as they are.
     Never,
 }
 
-/// The time of the event at place `i` of `count` in the `length` microseconds that begin with `from`.
+/// The time of event `i` of `count`, spread over the `length` microseconds from `from` on.
 #[inline]
 pub(super) fn place(from: i64, i: usize, count: usize, length: i64) -> Time {
-    // Both are far below what 63 bits hold: a second, and events that fit into memory.
+    // The product fits: a second, and events that fit in memory.
     let part = (i as i64).saturating_mul(length) / (count as i64).max(1);
     Time::from_micros(from.saturating_add(part))
 }

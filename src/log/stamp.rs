@@ -1,17 +1,17 @@
-//! Times of the calendar, as logs write them.
+//! Calendar times, as logs write them.
 //!
-//! | as in | written by |
+//! | form | written by |
 //! |---|---|
 //! | `10/Oct/2000:13:55:36 -0700` | Apache, nginx; also with decimals |
 //! | `2000-10-10T13:55:36.25-07:00` | RFC 3339, RFC 5424; also with `Z`, a comma, a space or slashes |
 //! | `2000-10-10 13:55:36.250 +0200` | Exim, with and without the decimals and the zone |
 //! | `Oct 10 13:55:36` | syslog by RFC 3164: without a year |
 //!
-//! A time without a zone is taken as UTC: what counts are differences. Decimals beyond a microsecond
-//! are cut, and a second 60 is the one after 59.
+//! A time without a zone is taken as UTC, since only differences matter. Decimals beyond a microsecond
+//! are cut, and the second 60 is the one after 59.
 //!
-//! Lines of one minute begin their times alike. So the date, the minute and the zone are compared
-//! with those of the line before, and where they are the same only the seconds are computed.
+//! Times of one minute begin alike. So the date, the minute and the zone are compared with those of
+//! the line before; if they are equal, only the seconds are computed.
 
 use crate::civil::{Civil, Date, SECOND};
 use crate::time::Time;
@@ -20,14 +20,14 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Instant {
     pub(super) time: Time,
-    /// It is written in whole seconds, so it may have been anywhere in its second.
+    /// Whether it is written in whole seconds: it may then have been anywhere in its second.
     pub(super) coarse: bool,
 }
 
 /// Reads times, and remembers the minute of the last one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stamps {
-    /// What the last time began with, up to the colon before its seconds, and its zone.
+    /// The beginning of the last time, up to the colon before its seconds, and its zone.
     begin: Text<18>,
     zone: Text<10>,
     /// The beginning of that minute, in microseconds of UTC since the epoch.
@@ -37,16 +37,16 @@ pub(super) struct Stamps {
     year: Year,
 }
 
-/// In which year a log begins whose times have none, as those of syslog by RFC 3164.
+/// The year of the first line, for logs whose times have none, such as syslog by RFC 3164.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Year {
-    /// Some year with a 29 February: only differences count.
+    /// Some leap year: only differences matter.
     #[default]
     Any,
-    /// In this one, from 0 to 9999; in another, no line has a time.
+    /// This year, from 0 to 9999; with any other number, no line can be read.
     First(i32),
-    /// In the last one in which its first line is no more than a day later than this: than the
-    /// clock, or than the log's last change.
+    /// The latest year in which the first line is at most a day after this time, which may be that of
+    /// the clock or of the log's last change.
     Before(Time),
 }
 
@@ -58,7 +58,7 @@ impl Year {
             Year::First(year) => year,
             Year::Before(time) => {
                 let last = Date::at(Civil(time).date().since_epoch() + 1);
-                // A 29 February may be up to eight years ago, as from 1904 to 1896.
+                // The last 29 February may be up to eight years ago, as in 1904, after 1896.
                 let mut years = (0..=8).map(|ago| last.year().saturating_sub(ago));
                 let fits = |year: &i32| Date::new(*year, month, day).is_ok_and(|date| date <= last);
                 years.find(fits).unwrap_or(last.year())
@@ -68,7 +68,7 @@ impl Year {
 }
 
 impl Stamps {
-    /// Nothing read so far; the first time without a year is of `year`.
+    /// Nothing read so far; `year` is the year of the first time without one.
     pub(super) fn new(year: Year) -> Self {
         Stamps { year, ..Stamps::default() }
     }
@@ -91,10 +91,10 @@ impl Stamps {
         (seconds <= 60).then_some(Instant { time, coarse: part.is_none() })
     }
 
-    /// Reads `Oct 10 13:55:36`, the time at the beginning of `text`, and what follows it.
+    /// Reads a time such as `Oct 10 13:55:36` at the beginning of `text`, and returns the rest.
     ///
-    /// The year goes up by one where the month falls by more than one, as from December to January.
-    /// A line of the month before is only out of order, and so is a December in January.
+    /// The year goes up by one when the month falls by more than one, as from December to January.
+    /// A line of the month before is only out of order, and so is a line of December after January.
     pub(super) fn read_of_year<'a>(&mut self, text: &'a str) -> Option<(Instant, &'a str)> {
         let (stamp, rest) = text.split_at_checked(15)?;
         let stamp = stamp.as_bytes();
@@ -119,7 +119,7 @@ impl Stamps {
     }
 }
 
-/// The year of times that have none and of which none is known: it has a 29 February.
+/// The year of times without a year when none is known. It has a 29 February.
 const SOME_LEAP_YEAR: i32 = 2000;
 
 /// The beginning of a minute in microseconds, from `10/Oct/2000:13:55:` or `2000-10-10T13:55:`.
@@ -145,7 +145,7 @@ fn minutes(time: &[u8]) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
 }
 
-/// How far a zone is ahead of UTC, in microseconds: `Z`, `+0200`, `-07:00`, ` +0200` or nothing.
+/// How far a zone is ahead of UTC, in microseconds. It is `Z`, `+0200`, `-07:00`, ` +0200` or empty.
 fn offset_of(zone: &[u8]) -> Option<i64> {
     let zone = zone.strip_prefix(b" ").unwrap_or(zone);
     let (sign, digits) = match zone {
@@ -162,7 +162,8 @@ fn offset_of(zone: &[u8]) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60 * SECOND)
 }
 
-/// Microseconds from `.25` at the beginning of `text`, if it is there, and what follows.
+/// The microseconds of decimals such as `.25` at the beginning of `text`, if there are any, and the
+/// rest.
 fn decimals(text: &[u8]) -> (Option<i64>, &[u8]) {
     let Some((b'.' | b',', digits)) = text.split_first() else { return (None, text) };
     let end = digits.iter().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
@@ -195,7 +196,7 @@ fn four(digits: &[u8]) -> Option<i32> {
     Some((two(century)? * 100 + two(years)?) as i32)
 }
 
-/// A short text, kept where it is.
+/// A short text, stored inline.
 #[derive(Clone, Copy, Debug)]
 struct Text<const MOST: usize> {
     bytes: [u8; MOST],

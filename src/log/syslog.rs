@@ -1,4 +1,4 @@
-//! Lines of syslog: failed logins, unless other messages are asked for.
+//! Lines of syslog: failed logins, or messages that contain given texts.
 //!
 //! ```text
 //! Oct 10 13:55:36 web1 sshd[4567]: Failed password for invalid user admin from 192.0.2.7 port 52114 ssh2
@@ -6,15 +6,15 @@
 //! <38>1 2000-10-10T13:55:36.123Z web1 sshd 4567 - - Failed password for ann from 192.0.2.7 port 52114 ssh2
 //! ```
 //!
-//! The first is RFC 3164, which has no year: the first line's is said or guessed by [`Year`], and
-//! it goes up where December is followed by January; so a log is read right that has no gap of nearly
-//! a year. The second is what rsyslog writes today, and the third RFC 5424. A priority such as `<38>`
-//! may begin each of them.
+//! The first is RFC 3164, which has no year. [`Year`] gives or guesses the year of the first line;
+//! the year goes up when January follows December. So a log without a gap of nearly a year is read
+//! correctly. The second form is what rsyslog writes today, and the third is RFC 5424. Each may begin
+//! with a priority such as `<38>`.
 //!
-//! An event is a message of sshd that begins with `Failed`, and of Postfix and Dovecot one that says
-//! that an authentication failed: one line for each attempt. With messages given, it is each line
-//! that has one of them. Other lines are no events. `message repeated 3 times: [ ... ]` is three.
-//! The fields are `host`, `program`, `pid`, `user`, `ip` and `message`.
+//! By default, an event is a message of sshd that begins with `Failed`, or one of Postfix or Dovecot
+//! about a failed authentication: one line for each attempt. If texts are given, an event is a
+//! message that contains one of them. Other lines are no events. `message repeated 3 times: [ ... ]`
+//! is three events. The fields are `host`, `program`, `pid`, `user`, `ip` and `message`.
 //!
 //! [`Year`]: super::Year
 
@@ -22,23 +22,23 @@ use super::format::{Guess, Problem, Shape};
 use super::names::Standard;
 use super::stamp::{Instant, Stamps};
 
-/// What a line has.
+/// The parts of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syslog<'a> {
     host: &'a str,
     program: &'a str,
     pid: &'a str,
     message: &'a str,
-    /// How many times it came at once.
+    /// How many events the line stands for.
     pub(super) times: u32,
 }
 
 const FIELDS: [&str; 6] = ["ip", "user", "host", "program", "pid", "message"];
 
-/// How often a message may have been repeated at most: each is an event.
+/// The most repetitions that are read from a line: each is an event.
 const MOST_TIMES: u32 = 100_000;
 
-/// What begins the name of a program, and what its message about a failed login has.
+/// The beginning of a program's name, and the text in its message about a failed login.
 const FAILED: [(&str, &str); 3] =
     [("sshd", "Failed "), ("postfix", "authentication failed"), ("dovecot", "auth failed")];
 
@@ -53,7 +53,8 @@ pub(super) fn guess(line: &str) -> Guess {
     }
 }
 
-/// The event of a line, if it is one: those that have one of `wanted`, or the failed logins.
+/// The event of a line, if its message contains one of `wanted`; without any, if it is about a failed
+/// login.
 pub(super) fn read<'a>(
     line: &'a str,
     stamps: &mut Stamps,
@@ -89,13 +90,13 @@ fn parse<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, Syslog<'a>)
     Some((instant, syslog.unrepeated()))
 }
 
-/// What follows `<38>`.
+/// The rest after a priority such as `<38>`.
 fn priority(line: &str) -> Option<&str> {
     let (number, rest) = line.strip_prefix('<')?.split_once('>')?;
     (number.len() <= 3 && number.bytes().all(|b| b.is_ascii_digit())).then_some(rest)
 }
 
-/// `web1 sshd[4567]: message`.
+/// Reads `web1 sshd[4567]: message`.
 fn tagged(text: &str) -> Option<Syslog<'_>> {
     let (host, rest) = text.split_once(' ')?;
     let (tag, message) = match rest.split_once(": ") {
@@ -107,7 +108,7 @@ fn tagged(text: &str) -> Option<Syslog<'_>> {
     Some(Syslog { host, program, pid, message, times: 1 })
 }
 
-/// `web1 sshd 4567 ID [data]... message`.
+/// Reads `web1 sshd 4567 ID [data]... message`.
 fn rfc5424(text: &str) -> Option<Syslog<'_>> {
     let mut words = text.splitn(5, ' ');
     let (host, program, pid) = (words.next()?, words.next()?, words.next()?);
@@ -125,7 +126,7 @@ fn rfc5424(text: &str) -> Option<Syslog<'_>> {
     Some(Syslog { host, program, pid, message, times: 1 })
 }
 
-/// What follows an element of structured data, in whose values `"`, `\` and `]` are escaped.
+/// The rest after an element of structured data, in whose values `"`, `\` and `]` are escaped.
 fn element(text: &str) -> Option<&str> {
     let mut escaped = false;
     let end = text.bytes().position(|b| {
@@ -175,8 +176,8 @@ impl<'a> Syslog<'a> {
         self.value(standard.name())
     }
 
-    /// The address in the message. That of sshd is after the last `from`: a name may have one too,
-    /// as whoever logs in chooses it.
+    /// The address in the message. In sshd's it follows the last `from`: the user name, which the
+    /// client chooses, may contain a `from`, too.
     fn ip(&self) -> Option<&'a str> {
         let is_address = |text: &&str| super::address::parse(text).is_some();
         let word = |text: &'a str| text.split([' ', ',', ']', ')', ';']).next();
@@ -187,7 +188,7 @@ impl<'a> Syslog<'a> {
         })
     }
 
-    /// Who tried to log in: `for invalid user ann from`, `user=ann`, `user=<ann>`.
+    /// The user who tried to log in, from `for invalid user ann from`, `user=ann` or `user=<ann>`.
     fn user(&self) -> Option<&'a str> {
         let ssh = || {
             let (_, rest) = self.message.split_once(" for ")?;

@@ -1,9 +1,9 @@
-//! Lines of named values: those of JSON and CSV.
+//! Lines of named values, as in JSON and CSV.
 
 use super::names::{STANDARDS, Standard};
 use core::ops::Range;
 
-/// Where a text is: in the line, or in what was made of it.
+/// Where a text is: in the line, or in the text made from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     from: u32,
@@ -14,7 +14,7 @@ pub(super) struct Span {
 impl Span {
     pub(super) const EMPTY: Span = Span { from: 0, to: 0, made: false };
 
-    // Lines are far shorter than 4 GiB, and what is made of them too.
+    // Lines and the texts made from them are far shorter than 4 GiB.
     pub(super) fn of_line(from: usize, to: usize) -> Self {
         Span { from: from as u32, to: to as u32, made: false }
     }
@@ -27,7 +27,7 @@ impl Span {
         (self.to - self.from) as usize
     }
 
-    /// Where it is in what was made, if it is there.
+    /// The range in the text that was made, if it is there.
     pub(super) fn of_made_range(self) -> Option<Range<usize>> {
         self.made.then_some(self.from as usize..self.to as usize)
     }
@@ -39,7 +39,7 @@ impl Span {
     }
 }
 
-/// A number for each standard field, such as which value it is.
+/// A number for each standard field, such as the index of its value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places([u16; STANDARDS]);
 
@@ -70,7 +70,7 @@ pub(super) struct Table<'a> {
     pub(super) made: &'a str,
     pub(super) names: Names<'a>,
     pub(super) values: &'a [Span],
-    /// Which value is which standard field.
+    /// The index of each standard field's value.
     pub(super) places: &'a Places,
 }
 
@@ -82,7 +82,7 @@ pub(super) enum Names<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The text of a field. Of a name that comes twice, the first counts.
+    /// The text of a field. If a name occurs twice, its first text counts.
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
         match Standard::of(name) {
             Some(standard) => self.standard(standard),

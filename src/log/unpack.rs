@@ -1,9 +1,8 @@
-//! Logs that are packed.
+//! Packed logs.
 //!
-//! Both unpackers are in Rust alone, so that building needs no C compiler, and bytes of strangers are
-//! read by checked code for the most part. For gzip it is zlib-rs by way of flate2, as fast as the C
-//! library. For zstd it is ruzstd: on logs it takes about twice as long as the C library, and no
-//! longer than gzip does.
+//! Both unpackers are pure Rust: building needs no C compiler, and mostly safe code reads bytes from
+//! strangers. gzip is read by zlib-rs through flate2, as fast as the C library. zstd is read by
+//! ruzstd: on logs it takes about twice as long as the C library, and no longer than gzip.
 
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -16,11 +15,12 @@ const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 /// How much of a packed input is read at once.
 const PIECE: usize = 1 << 16;
 
-/// The text of `input`, unpacked if its first bytes say that it is packed with gzip or zstd. A name
-/// may lie, and standard input has none. Inputs that were packed one after the other are one text.
+/// The text of `input`, unpacked if its first bytes are those of gzip or zstd. The file name does not
+/// count: it may be wrong, and standard input has none. Packed inputs that follow one another are
+/// read as one text.
 ///
 /// # Errors
-/// When the first bytes can't be read. Where a packed input is cut off or damaged, reading its text
+/// When the first bytes cannot be read. If a packed input is cut off or damaged, reading the text
 /// ends with an error that says so.
 pub fn unpack<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut begin = Vec::new();
@@ -54,11 +54,11 @@ impl<R: BufRead> Read for Gzip<R> {
     }
 }
 
-/// Frames, one after the other.
+/// Reads frames, one after the other.
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,
-    /// A frame has begun, and not all of it was handed out.
+    /// Whether a frame has begun and was not handed out completely.
     within: bool,
 }
 

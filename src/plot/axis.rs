@@ -5,7 +5,7 @@
 mod label;
 mod round;
 
-pub use label::{compact, readout, readout_count, seconds};
+pub use label::{compact, instant, readout, readout_count, seconds};
 pub use round::{next_round, next_round_time, two_digits};
 
 /// A marked value on an axis.
@@ -65,6 +65,28 @@ pub fn time_ticks(window_seconds: f64, about: usize) -> Vec<Tick> {
         .map(|i| {
             let value = step.times(i as f64);
             Tick { value, label: format!("−{}", label::time(value, step.exponent)) }
+        })
+        .collect()
+}
+
+/// Ticks at round times of a run from `from` to `to`, in seconds since its start, ascending; there
+/// are none before it.
+///
+/// The steps are those of [`next_round_time`], and the labels read as [`instant`] does. There are at
+/// most `about` intervals, and at most 1000.
+pub fn run_ticks(from: f64, to: f64, about: usize) -> Vec<Tick> {
+    let length = to - from;
+    if !(round::LEAST..=round::GREATEST).contains(&length) {
+        return Vec::new();
+    }
+    let step = round::time_at_least(length / about.clamp(1, MOST) as f64);
+    let first = libm::ceil((from / step.value() - ROUNDING).max(0.0)) as i64;
+    let last = libm::floor(to / step.value() + ROUNDING) as i64;
+    (first..=last)
+        .take(MOST + 1)
+        .map(|i| {
+            let value = step.times(i as f64);
+            Tick { value, label: label::at(value, step.exponent, to) }
         })
         .collect()
 }

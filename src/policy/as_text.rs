@@ -1,5 +1,5 @@
-//! With the feature `serde`: whatever has a text form is written and read as that text, so that
-//! nothing enters by another way than the one that checks it.
+//! With the feature `serde`: types with a text form are serialized as that text, so reading always
+//! goes through the checks of `FromStr`.
 
 use super::{Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;

@@ -1,4 +1,4 @@
-//! What several limits together make of an event.
+//! How several limits together decide about an event.
 
 use super::LIMITS;
 use crate::limit::Limiter;
@@ -11,11 +11,12 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "an event may pass only if it was allowed"]
 pub struct Verdict {
-    /// Whether the event may pass. The level and the limit are those of the limit that decided;
-    /// the wait is the longest of any.
+    /// Whether the event may pass. The level and the limit are those of the limit that decided; the
+    /// wait is the longest of all limits.
     pub outcome: Outcome,
-    /// The place of the limit that decided in [`Policy::limits`](super::Policy::limits): of those
-    /// that refuse, or else of all, the one whose level is the highest in terms of its limit.
+    /// The index of the limit that decided in [`Policy::limits`](super::Policy::limits). Of the
+    /// limits that refuse, or of all if none does, it is the one with the highest ratio of level to
+    /// limit.
     pub by: usize,
 }
 
@@ -33,15 +34,14 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The first pass: what limits that answered `outcomes`, in their order, make of the event
-/// together. But for the place of the limit that decided, nothing depends on the order. Without
-/// any limit the event is allowed.
+/// The common verdict of limits that answered `outcomes`. The order only matters for
+/// [`Verdict::by`]. Without any limit the event is allowed.
 pub fn strictest(outcomes: impl IntoIterator<Item = Outcome>) -> Verdict {
     let each = outcomes.into_iter().enumerate().map(|(by, outcome)| Verdict { outcome, by });
     each.reduce(stricter).unwrap_or(Verdict { outcome: Outcome::new(true, 0.0, 0.0), by: 0 })
 }
 
-/// Of two verdicts the one that decides, with the longer wait.
+/// The verdict that decides of the two, with the longer wait of both.
 pub(crate) fn stricter(a: Verdict, b: Verdict) -> Verdict {
     let less = tightness(&a.outcome, &b.outcome) == Ordering::Less;
     let (mut decides, other) = if less { (b, a) } else { (a, b) };
@@ -54,14 +54,14 @@ pub(crate) fn stricter(a: Verdict, b: Verdict) -> Verdict {
 }
 
 fn tightness(a: &Outcome, b: &Outcome) -> Ordering {
-    // A limit of 0 that lets an event pass is one that only measures.
+    // A limit of 0 that lets an event pass only measures.
     let share =
         |x: &Outcome| if x.is_allowed() && x.limit == 0.0 { 0.0 } else { x.level / x.limit };
     let refuses = b.is_allowed().cmp(&a.is_allowed());
     refuses.then(share(a).total_cmp(&share(b))).then(a.limit.total_cmp(&b.limit))
 }
 
-/// The first instant at which all limits let an event pass, if nothing is counted before.
+/// The wait until all limits let an event pass, if nothing is counted until then.
 pub(crate) fn retry_after<'a, L: Limiter + 'a>(
     held: impl Iterator<Item = (&'a L, &'a L::State)> + Clone,
     now: Time,
@@ -71,11 +71,11 @@ pub(crate) fn retry_after<'a, L: Limiter + 'a>(
     retry_after_all(now, |at| held.clone().map(move |one| each(one, at)))
 }
 
-/// The first instant at which an event passes everything that is asked: `ask` lists how long after
-/// an instant each would let it pass.
+/// The wait until all limits let an event pass. `ask` lists, for an instant, how long after it each
+/// limit would let the event pass.
 ///
-/// Each passes from its own instant on, so the latest of these is the first for all. Where that is
-/// only nearly so (an adaptive limit can sink again), what is found is asked about once more.
+/// A limit usually lets the event pass from some instant on, so the latest of these instants is the
+/// answer. An adaptive limit can sink again, so all limits are asked once more at that instant.
 pub(crate) fn retry_after_all<R: Iterator<Item = Retry>>(
     now: Time,
     ask: impl Fn(Time) -> R,
@@ -98,5 +98,5 @@ pub(crate) fn retry_after_all<R: Iterator<Item = Retry>>(
     Retry::Never
 }
 
-/// How often [`retry_after_all`] looks for a common instant: twice is enough but in strange cases.
+/// How often [`retry_after_all`] asks for a common instant; twice is nearly always enough.
 const ROUNDS: usize = 2 * LIMITS;

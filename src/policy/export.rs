@@ -1,4 +1,4 @@
-//! Configuration to paste: a policy in the words of a server.
+//! Configuration to paste: a policy in the syntax of a server.
 //!
 //! ```
 //! use ratescope::Policy;
@@ -11,22 +11,22 @@
 //!     "nginx keeps 1r/m in whole thousandths a second, and so as 0.96 a minute",
 //! ]);
 //!
-//! // What a server cannot say is an error.
+//! // A policy that a server cannot express is an error.
 //! let error = Target::Haproxy.configure(&policy).unwrap_err();
 //! assert_eq!(error.to_string(), "HAProxy cannot say \"nginx 1/1m burst 5 nodelay per ip\": \
 //!     it counts in windows of its own; write a limit such as haproxy 20/10s");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A limit is written for a server when the server decides as the limiter does; where it does so
-//! only nearly, or surprises, a warning says how. Nothing is approximated in silence.
+//! A limit is exported only if the server decides as the limiter does. If the server differs
+//! slightly or surprises, a warning says how. Nothing is approximated silently.
 //!
 //! # Keys
-//! | field | what it is |
+//! | field | meaning |
 //! |---|---|
 //! | `ip`, `address` | the whole address of the client, as the server sees it |
 //! | `host`, `path`, `method` | of the request |
-//! | `user` | the name that a client gives or has proved, where the server knows it |
+//! | `user` | the name that a client gives or has proved, if the server knows it |
 //! | `agent`, `referer` | the request headers `User-Agent` and `Referer` |
 //! | any other | the request header of that name |
 //!
@@ -48,7 +48,7 @@ use crate::text::ParseError;
 use core::fmt;
 use core::str::FromStr;
 
-/// What a configuration is written for.
+/// The server or library that a configuration is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Target {
@@ -60,7 +60,7 @@ pub enum Target {
     Haproxy,
     /// Envoy: the filter `local_ratelimit`.
     Envoy,
-    /// The rate limit service of Lyft, which Envoy asks: its descriptors.
+    /// Descriptors for Lyft's rate limit service, which Envoy calls.
     Descriptors,
     /// Caddy with the plugin `mholt/caddy-ratelimit`.
     Caddy,
@@ -72,17 +72,17 @@ pub enum Target {
     Rust,
 }
 
-/// A configuration, and what is to be known about it.
+/// A configuration, with warnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Configuration {
     /// The text to paste; its comments say where.
     pub text: String,
-    /// Where the server differs from the policy or surprises, a sentence each.
+    /// How the server differs from the policy or surprises, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Why a target cannot say a policy.
+/// Why a target cannot express a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CannotSay {
     target: Target,
@@ -104,10 +104,10 @@ impl Target {
         Target::Rust,
     ];
 
-    /// Writes `policy` in the words of the target.
+    /// Writes `policy` in the syntax of the target.
     ///
     /// # Errors
-    /// When the target has no words for it.
+    /// When the target cannot express it.
     pub fn configure(self, policy: &Policy) -> Result<Configuration, CannotSay> {
         let limits = policy.limits();
         let mut notes = Notes::default();
@@ -126,7 +126,7 @@ impl Target {
         text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
     }
 
-    /// The word for it, and its name.
+    /// Its text form, and its name for people.
     const fn names(self) -> (&'static str, &'static str) {
         match self {
             Target::Exim => ("exim", "Exim"),
@@ -142,10 +142,10 @@ impl Target {
     }
 }
 
-/// The text, or the limit that cannot be said, if it is one, and why.
+/// The text; or the reason why it cannot be written, with the limit if it is about one.
 type Written = Result<String, (Option<String>, String)>;
 
-/// The warnings so far. What was said is not said again.
+/// The warnings so far, each once.
 #[derive(Debug, Default)]
 struct Notes(Vec<String>);
 
@@ -157,7 +157,7 @@ impl Notes {
         }
     }
 
-    /// That a limiter is written as a server's own, which is nearly the same.
+    /// Warns that a limiter is written as the server's own, which differs slightly.
     fn instead(&mut self, limit: &Limit, own: &impl fmt::Display, difference: &str) {
         self.add(format!("{} is written as \"{own}\", {difference}", limit.limiter));
     }
@@ -194,7 +194,7 @@ impl FromStr for Target {
 }
 
 impl CannotSay {
-    /// What cannot say it.
+    /// The target that cannot express it.
     pub const fn target(&self) -> Target {
         self.target
     }

@@ -1,13 +1,13 @@
-//! Keys: whom a limit is for, and how that is written without ambiguity.
+//! Keys: whom a limit is for, written without ambiguity.
 //!
-//! A key is written as `user=ann,path=/login`. In a value all but letters, digits and `-._~/:@` is
-//! written as `%` and two digits, as in a URL. So `=` and `,` stand only where names and values
-//! meet: different values never make the same key, which `a` = `b_c` and `a_b` = `c` do where
-//! values are joined by a character that they may contain. The names come from the limit and have
-//! no such characters. The key of everybody together is empty.
+//! A key is written as `user=ann,path=/login`. In a value, every character except letters, digits
+//! and `-._~/:@` is written as `%` and two digits, as in a URL. So `=` and `,` only separate names
+//! and values, and different values never make the same key. (If values were joined by a character
+//! that they may contain, such as `_`, then `a` = `b_c` and `a_b` = `c` would.) The names come from
+//! the limit and contain no such characters. The key for `all` is empty.
 //!
-//! It is text, so that it can be read in a log and in Redis; there it stands between braces, which
-//! it never contains, so that all limits of one subject share a node of a cluster.
+//! A key is text, so that it can be read in a log and in Redis. In Redis it stands between braces,
+//! which it never contains, so all limits of one key are on one node of a cluster.
 
 use crate::event::Event;
 use crate::limit::FORMS;
@@ -16,7 +16,7 @@ use core::fmt::{self, Write};
 use core::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What is escaped in a value.
+/// The characters that are escaped in a value.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -32,18 +32,18 @@ pub(crate) fn escaped(value: &str) -> impl fmt::Display {
     utf8_percent_encode(value, ESCAPED)
 }
 
-/// The fields that make the key of a limit: each combination of their values has a count of its
-/// own. Of no fields it is everybody together.
+/// The fields of a limit's key: each combination of their values is counted separately. Without
+/// fields, all events are counted together.
 ///
-/// Its text form is `user`, `ip+path` or, for everybody, `all`.
+/// The text form is `user`, `ip+path` or, without fields, `all`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Per(Vec<String>);
 
 impl Per {
-    /// Everybody together.
+    /// No fields: all events share one key.
     pub const ALL: Per = Per(Vec::new());
 
-    /// The names of the fields; none for everybody together.
+    /// The names of the fields; empty for [`ALL`](Self::ALL).
     pub fn fields(&self) -> &[String] {
         &self.0
     }
@@ -51,7 +51,7 @@ impl Per {
     /// Writes the key of an event.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// When `out` fails.
     pub fn write_key(&self, event: &Event<'_>, out: &mut impl Write) -> fmt::Result {
         for (i, name) in self.0.iter().enumerate() {
             out.write_str(if i == 0 { "" } else { "," })?;
@@ -67,13 +67,13 @@ impl Per {
     /// The key of an event, as in `user=ann,path=/login`.
     pub fn key(&self, event: &Event<'_>) -> String {
         let mut key = String::new();
-        // A String takes whatever is written to it.
+        // Writing to a String does not fail.
         let _ = self.write_key(event, &mut key);
         key
     }
 }
 
-/// Whether a limiter is called `name`. No field is, so that `per user+gcra 3/1s` can be read.
+/// Whether a limiter is called `name`. No field may be, so that `per user+gcra 3/1s` can be read.
 pub(super) fn is_limiter(name: &str) -> bool {
     FORMS.iter().any(|form| form.name == name)
 }

@@ -8,25 +8,25 @@ use crate::text::{ParseError, Words};
 use core::fmt;
 use core::str::FromStr;
 
-/// What a limit means that leaves something out, in the place where it is written.
+/// The defaults for the parts that a limit leaves out. They depend on where the limit is written.
 ///
-/// In `simulate`, for example, a limit without `per` is for the column `key`, and a lane of the
-/// comparison has the rate that is set for all lanes.
+/// In `simulate`, for example, a limit without `per` is for the column `key`. In the comparison, a
+/// limit without a rate has the rate that is set for all lanes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Defaults {
-    /// The rate of a limit that names none; without it every limit must.
+    /// The rate of a limit without one. If this is `None`, every limit must have a rate.
     pub rate: Option<Rate>,
-    /// Whom a limit without `per` is for.
+    /// The fields of a limit without `per`.
     pub per: Per,
-    /// The fields that events have here; without it, a limit may be for any.
+    /// The fields that events have. If this is `None`, a limit may use any name.
     pub fields: Option<Vec<String>>,
 }
 
 impl Policy {
-    /// Reads a policy in a place that has defaults.
+    /// Reads a policy; `defaults` stand for what a limit leaves out.
     ///
     /// # Errors
-    /// When a limit is none that [`AnyLimiter`] reads, is for a field that events do not have, or
+    /// When [`AnyLimiter`] cannot read a limit, a limit is for a field that events do not have, or
     /// there are more than [`LIMITS`]. The error points at the word.
     pub fn read(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
         let mut limits = Vec::new();
@@ -43,7 +43,7 @@ impl Policy {
 }
 
 impl Limit {
-    /// Reads one limit in a place that has defaults.
+    /// Reads one limit; `defaults` stand for what it leaves out.
     ///
     /// # Errors
     /// As for [`Policy::read`].
@@ -78,7 +78,7 @@ impl Limit {
     }
 }
 
-/// What may be written for whom a limit is.
+/// Help: what may be written to say whom a limit is for.
 fn known(defaults: &Defaults) -> String {
     match &defaults.fields {
         Some(fields) => {
@@ -89,9 +89,9 @@ fn known(defaults: &Defaults) -> String {
     }
 }
 
-/// The limits of a text, each with the byte at which it begins. They are joined by `&`, or by `+`,
-/// which links have in place of it. Within the word after `per` a `+` joins fields, unless a
-/// limiter follows, whose name no field can have: links of old have `per user+gcra`. And the `+` of
+/// The limits of a text, each with the byte at which it begins. They are joined by `&`, or by `+`
+/// as in links. Within the word after `per`, a `+` joins fields, unless the name of a limiter
+/// follows, which no field can have: old links contain `per user+gcra`. The `+` of
 /// `offset +1h` is a sign.
 pub(crate) fn limit_texts(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_sign = |at: usize| {
@@ -121,7 +121,7 @@ pub(crate) fn limit_texts(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// As in `gcra 10/1s burst 20 per ip+path`, with every word in it.
+/// As in `gcra 10/1s burst 20 per ip+path`, with every word, including optional ones.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} per {}", self.limiter, self.per)
@@ -138,7 +138,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// Reads a limit that leaves nothing out but whom it is for: then it is for all.
+/// Reads a limit with a rate. Without `per` it is for all.
 impl FromStr for Limit {
     type Err = ParseError;
 
@@ -147,7 +147,7 @@ impl FromStr for Limit {
     }
 }
 
-/// Reads limits that leave nothing out but whom they are for: then they are for all.
+/// Reads limits with rates. Those without `per` are for all.
 impl FromStr for Policy {
     type Err = ParseError;
 

@@ -1,4 +1,4 @@
-//! Tests of rules: events with their times, and what is expected of each.
+//! Tests of rules: events with their times, and the expected result of each.
 //!
 //! ```yaml
 //! tests:
@@ -17,20 +17,19 @@
 //!
 //! | key | meaning |
 //! |---|---|
-//! | `at` | the time, in seconds or as a span such as `1m30s`; that of the event before it, unless it says |
-//! | `fields` | names and texts; a number is a text, too |
-//! | `cost` | 1, unless it says |
-//! | `times`, `every` | so many of them, so far apart |
-//! | `load` | that of the service from then on, as in `80%`; a test has one, too, to begin with |
+//! | `at` | the time, in seconds or as a span such as `1m30s`; by default that of the event before |
+//! | `fields` | names and texts; a number is read as a text |
+//! | `cost` | the cost; 1 by default |
+//! | `times`, `every` | how many such events there are, and how far apart |
+//! | `load` | the load of the service from then on, as in `80%`; a test may have one, too, for its beginning |
 //! | `expect` | `allowed` within the limit, `softly` beyond it, or `refused` |
-//! | `by` | the name of the rule that decided, its own or that which the file gives it, or `none` |
-//! | `wait` | how long it stands in a queue |
-//! | `retry_after` | when it would pass: a span, or `never` |
-//! | `shadow` | which shadows would refuse it, as a list of the names of all of them, or `none` |
+//! | `by` | the rule that decided, by its full name or its `name` in the file, or `none` |
+//! | `wait` | how long the event stands in a queue |
+//! | `retry_after` | when the event would pass: a span, or `never` |
+//! | `shadow` | a list of all shadows that would refuse the event, or `none` |
 //!
-//! Source: the unit tests of rules in Prometheus (`promtool test rules`): time is virtual, keys are
-//! strict, and a failure says what was expected and what came. Each test begins with nothing
-//! remembered.
+//! Source: the unit tests of rules in Prometheus (`promtool test rules`). Time is virtual, keys are
+//! strict, and a failure says what was expected and what happened. Each test begins with empty states.
 
 mod run;
 
@@ -82,7 +81,7 @@ pub(super) struct Test {
     pub(super) events: Vec<Step>,
 }
 
-/// An event, perhaps several times, and what is expected of each.
+/// One or several equal events, and what is expected of each.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) at: Time,
@@ -94,7 +93,7 @@ pub(super) struct Step {
     pub(super) expected: Vec<Expected>,
 }
 
-/// Something that is expected, with its place in the file.
+/// An expectation, with its place in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Expected {
     pub(super) at: At,
@@ -104,7 +103,7 @@ pub(super) struct Expected {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum What {
     Decision(&'static str),
-    /// The rule; none, where no limit may apply.
+    /// The rule; `None` if no limit may apply.
     By(Option<String>),
     Wait(Span),
     Retry(Option<Span>),
@@ -112,10 +111,10 @@ pub(super) enum What {
 }
 
 impl Cases {
-    /// Reads the tests that stand in `text`; `file` is its name, for errors.
+    /// Reads the tests in `text`; `file` is its name, for errors.
     ///
     /// # Errors
-    /// When anything in it is wrong, or not known; all mistakes at once.
+    /// When anything in it is wrong or unknown; the error has all mistakes.
     pub fn read(file: &str, text: &str) -> Result<Self, RulesError> {
         let root = yaml::read(text).map_err(|mistake| RulesError::new(file, vec![mistake]))?;
         let mut reading = Reading { reader: Reader::default(), events: 0 };
@@ -124,7 +123,7 @@ impl Cases {
         reading.reader.finish(file, cases)
     }
 
-    /// The name of the file, as it was given.
+    /// The name of the file, as given.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -134,8 +133,7 @@ impl Cases {
         self.tests.iter().map(|test| test.name.as_str())
     }
 
-    /// The names of the fields of all events, each once. One that no rule is about is perhaps
-    /// misspelled.
+    /// The names of the fields of all events, each once. A name that no rule uses may be misspelled.
     pub fn fields(&self) -> Vec<&str> {
         let mut fields: Vec<&str> = Vec::new();
         let events = self.tests.iter().flat_map(|test| &test.events);
@@ -191,7 +189,7 @@ impl Reading {
         Some(Test { name, load, events: steps })
     }
 
-    /// An event; one that does not say when comes when the last one did.
+    /// Reads an event; without `at` it comes at the time of the last one.
     fn step(&mut self, node: &Node, last: Time) -> Option<Step> {
         let map = self.reader.map(node, &EVENT)?;
         let at = map.get("at").and_then(|node| self.time(node)).unwrap_or(last);
@@ -233,7 +231,7 @@ impl Reading {
         cost
     }
 
-    /// Any names, with texts that may be empty.
+    /// Reads fields: any names, with texts that may be empty.
     fn fields(&mut self, node: &Node) -> Vec<(String, String)> {
         let Some(map) = self.reader.any_map(node, "fields") else { return Vec::new() };
         let mut fields = Vec::new();
@@ -285,7 +283,7 @@ impl Reading {
 }
 
 impl Step {
-    /// When the `n`th of them comes, from 0.
+    /// When the `n`th of these events comes, counted from 0.
     pub(super) fn time(&self, n: u32) -> Time {
         let span = Span::from_secs(self.every.secs() * f64::from(n));
         self.at.after(span.unwrap_or(self.every))

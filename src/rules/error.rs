@@ -1,8 +1,8 @@
-//! What is wrong with a file, and where.
+//! The mistakes in a file.
 
 use core::fmt;
 
-/// One thing that is wrong: where, the word, and what would be right.
+/// A mistake: its place, the word there, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     at: At,
@@ -22,17 +22,17 @@ impl Mistake {
         Mistake { at, word: word.to_owned(), problem: problem.into() }
     }
 
-    /// The number of the line, from 1.
+    /// The line, from 1.
     pub fn line(&self) -> usize {
         self.at.line
     }
 
-    /// The place in the line, in characters from 1.
+    /// The column, in characters from 1.
     pub fn column(&self) -> usize {
         self.at.column
     }
 
-    /// What stands there; empty where something is missing.
+    /// The word there; empty if something is missing.
     pub fn word(&self) -> &str {
         &self.word
     }
@@ -57,17 +57,17 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// How much of a word is printed, in characters.
+/// The most characters of a word that are printed.
 const LONGEST_WORD: usize = 80;
 
-/// Why a file was refused: every mistake that was found in it.
+/// Why a file was refused: all mistakes that were found in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulesError {
     file: String,
     mistakes: Vec<Mistake>,
 }
 
-/// How many mistakes are told. A file with more is not one of ours.
+/// The most mistakes that are reported. A file with more is probably no rule file.
 pub(super) const MOST: usize = 50;
 
 impl RulesError {
@@ -77,12 +77,12 @@ impl RulesError {
         RulesError { file: file.to_owned(), mistakes }
     }
 
-    /// The name of the file, as it was given.
+    /// The name of the file, as given.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The mistakes, in the order of the file: at least one, and the first 50 of more.
+    /// The mistakes, in the order of the file: from 1 to 50.
     pub fn mistakes(&self) -> &[Mistake] {
         &self.mistakes
     }

@@ -1,25 +1,25 @@
-//! Why a rule is for an event, or is not.
+//! Why a rule applies to an event, or does not.
 
 use super::value::{Step, Value};
 use super::{Rule, Rules};
 use crate::event::Fields;
 use core::fmt;
 
-/// Why a rule is for an event, or is not.
+/// Why a rule applies to an event, or does not.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Why<'a> {
-    /// The event has to pass it.
+    /// It applies: the event has to pass it.
     Applies,
-    /// The event has no such field, or it is empty.
+    /// The event does not have this field, or the field is empty.
     Missing(&'a Step),
     /// The field has another value.
     Other(&'a Step),
-    /// Another descriptor of the same list says more about the value.
+    /// This descriptor of the same list is more specific about the value.
     Nearer(&'a Step),
-    /// A rule within its descriptor is for the event.
+    /// This rule within its descriptor applies.
     Deeper(&'a Rule),
-    /// A rule that replaces it is for the event.
+    /// This rule applies and replaces it.
     Replaced(&'a Rule),
 }
 
@@ -37,10 +37,10 @@ impl fmt::Display for Why<'_> {
 }
 
 impl Rules {
-    /// Of each rule, in the order of the file, why it is for an event with these fields, or is not.
+    /// Why each rule, in the order of the file, applies to an event with these fields or does not.
     ///
-    /// It looks at all rules, one after the other, and finds the same as
-    /// [`matching`](Self::matching) does by its tables.
+    /// This looks at all rules, one after the other, and finds the same ones as
+    /// [`matching`](Self::matching) does with its tables.
     pub fn explain<'a>(&'a self, fields: &dyn Fields) -> Vec<(&'a Rule, Why<'a>)> {
         let lead = |rule: &'a Rule| (rule, self.leads_astray(rule, fields));
         let all: Vec<(&Rule, Option<Why<'_>>)> = self.rules.iter().map(lead).collect();
@@ -56,7 +56,7 @@ impl Rules {
         all.iter().map(why).collect()
     }
 
-    /// Where the way to a rule ends for the event; `None` where it leads there.
+    /// Why the path to a rule does not match the event; `None` if it does.
     fn leads_astray<'a>(&'a self, rule: &'a Rule, fields: &dyn Fields) -> Option<Why<'a>> {
         rule.path.iter().enumerate().find_map(|(i, step)| {
             let value = fields.value(&step.key).filter(|value| !value.is_empty());
@@ -76,7 +76,7 @@ impl Rules {
     }
 }
 
-/// What says more comes first; of two wildcards, the one that comes first in the file.
+/// The rank of a step: the most specific first. Of two wildcards, the first in the file counts.
 fn rank(step: &Step) -> u8 {
     match step.value {
         Value::Is(_) => 0,
@@ -86,8 +86,8 @@ fn rank(step: &Step) -> u8 {
 }
 
 impl Rule {
-    /// Whether it lies in a descriptor within that of `outer`. All lie within the top, but the rule
-    /// there holds beside them.
+    /// Whether its descriptor lies within that of `outer`. The rule at the top does not count as
+    /// `outer`, since it applies together with the others.
     pub(super) fn is_within(&self, outer: &Rule) -> bool {
         let (path, outer) = (&self.path, &outer.path);
         !outer.is_empty() && path.len() > outer.len() && path.starts_with(outer)

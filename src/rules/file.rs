@@ -44,14 +44,14 @@ const DESCRIPTOR: Form = Form {
         "replaces",
         "share_threshold",
         "quota_mode",
-        // They shape the metrics of envoyproxy/ratelimit, and decide nothing.
+        // They only concern the metrics of envoyproxy/ratelimit.
         "detailed_metric",
         "value_to_metric",
         "metadata",
     ],
 };
 
-/// The most bytes of the keys and values on the way to a rule, of which its name is made.
+/// The most bytes of the keys and values on the path to a rule, which make its name.
 const LONGEST_PATH: usize = 4096;
 
 /// The most bytes of a domain.
@@ -60,7 +60,7 @@ const LONGEST_DOMAIN: usize = 256;
 /// The most rules of a file.
 const MOST_RULES: usize = 10_000;
 
-/// Reads a file, and gathers all its mistakes.
+/// Reads a file, and collects all its mistakes.
 pub(super) fn read(name: &str, text: &str) -> Result<Rules, RulesError> {
     let root = yaml::read(text).map_err(|mistake| RulesError::new(name, vec![mistake]))?;
     let mut file = File::default();
@@ -74,11 +74,11 @@ struct File<'a> {
     reader: Reader,
     domain: &'a str,
     rules: Vec<Rule>,
-    /// Where the rules say what they replace.
+    /// The rules that replace others, with the places where they say so.
     replaces: Vec<(usize, &'a Node)>,
 }
 
-/// A step on the way to a descriptor, and whether the values that it admits share their limits.
+/// A step on the path to a descriptor, and whether the values that it matches share their limits.
 #[derive(Clone)]
 struct Passed {
     step: Step,
@@ -125,8 +125,7 @@ impl<'a> File<'a> {
         level
     }
 
-    /// Adds a descriptor to the list in which it stands. There is nothing to be told of one whose
-    /// key can't be read.
+    /// Adds a descriptor to its list. If its key cannot be read, the rest of it is not checked.
     fn descriptor(&mut self, node: &'a Node, path: &[Passed], level: &mut Level) -> Option<()> {
         let map = self.reader.map(node, &DESCRIPTOR)?;
         let Some(key) = map.get("key") else {
@@ -163,7 +162,8 @@ impl<'a> File<'a> {
         Some(())
     }
 
-    /// What else stands in a descriptor of envoyproxy/ratelimit; whether its values share a limit.
+    /// Checks the other keys that envoyproxy/ratelimit has, and returns whether the values share a
+    /// limit.
     fn shared(&mut self, map: &Map<'a>, value: &Value) -> bool {
         for unread in ["detailed_metric", "value_to_metric"] {
             map.get(unread).and_then(|node| self.reader.flag(node));
@@ -180,7 +180,7 @@ impl<'a> File<'a> {
         shared
     }
 
-    /// The name of a field.
+    /// Reads the name of a field.
     fn field(&mut self, node: &Node) -> Option<String> {
         let per = self.reader.text(node, "a key")?.parse::<Per>();
         let problem = match per.as_ref().map(Per::fields) {
@@ -193,16 +193,16 @@ impl<'a> File<'a> {
         None
     }
 
-    /// The place of the rule of a descriptor, or at the top of the one for all events; none where
-    /// there is only a way to others.
+    /// Adds the rule of a descriptor, or of the top, and returns its index. `None` if a descriptor
+    /// only contains others.
     fn rule(&mut self, map: &Map<'a>, path: &[Passed]) -> Option<usize> {
         let own = path.iter().filter(|passed| !passed.shared);
         let own: Vec<&str> = own.map(|passed| passed.step.key.as_str()).collect();
-        // Of no field it is all, and the others were read as fields.
+        // The names were read as fields before; without any, the limit is for all.
         let per = own.join("+").parse().unwrap_or(Per::ALL);
         let settings = settings::read(&mut self.reader, map, &per);
         let is_end = !path.is_empty() && map.get("descriptors").is_none();
-        // Where a way ends without a limit, what comes there is not limited.
+        // A descriptor with neither a limit nor a list does not limit its events.
         let settings = settings.or_else(|| is_end.then(Settings::default))?;
         let inner = map.get("rate_limit").and_then(|node| node.get("replaces"));
         if let Some(node) = map.get("replaces").or(inner) {
@@ -216,7 +216,7 @@ impl<'a> File<'a> {
         Some(self.rules.len() - 1)
     }
 
-    /// What is replaced must be there, and something must be left of what replaces each other.
+    /// Checks that replaced rules exist, and that no rules replace each other.
     fn check_replaces(&mut self) {
         let labels: Vec<&str> = self.rules.iter().filter_map(Rule::label).collect();
         let known: HashSet<&str> = labels.iter().copied().collect();
@@ -243,8 +243,8 @@ impl<'a> File<'a> {
     }
 }
 
-/// The names of rules that replace each other in a circle: those that are left when, again and again,
-/// each is taken away that replaces none of the others, or is replaced by none.
+/// The names of rules that replace each other in a circle. They are what is left after repeatedly
+/// removing each rule that replaces none of the others or is replaced by none.
 fn circles(rules: &[Rule]) -> HashSet<&str> {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     for rule in rules {

@@ -1,4 +1,4 @@
-//! Which rules are for an event.
+//! Which rules apply to an event.
 
 use super::value::{Value, Wildcard};
 use super::{Rule, Rules};
@@ -6,7 +6,7 @@ use crate::event::Fields;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// Places of rules; those of an event are few.
+/// The indices of rules; an event has few.
 pub(super) type Places = SmallVec<[usize; 8]>;
 
 /// The descriptors of one list, by their keys.
@@ -22,7 +22,7 @@ struct Group {
     any: Option<Branch>,
 }
 
-/// A descriptor: its rule, as the place in [`Rules::rules`], and the descriptors in it.
+/// A descriptor: its rule, as an index into [`Rules::rules`], and the descriptors in it.
 #[derive(Clone, Debug)]
 pub(super) struct Branch {
     pub(super) line: usize,
@@ -31,10 +31,10 @@ pub(super) struct Branch {
 }
 
 impl Level {
-    /// Adds a descriptor after those that are there.
+    /// Adds a descriptor after the others.
     ///
     /// # Errors
-    /// When it could never be chosen, or one that is there could not: the line of the other one.
+    /// When it, or another one, could never be chosen: the line of the other one.
     pub(super) fn add(&mut self, key: &str, value: &Value, branch: Branch) -> Result<(), usize> {
         let place = self.0.iter().position(|group| group.key == key).unwrap_or_else(|| {
             let (is, like) = (HashMap::new(), Vec::new());
@@ -65,13 +65,13 @@ impl Level {
         Ok(())
     }
 
-    /// Finds the rules that are for an event with these fields; whether there are any.
+    /// Finds the rules that apply to an event with these fields; returns whether there are any.
     fn find(&self, fields: &dyn Fields, found: &mut Places) -> bool {
         let mut any = false;
         for group in &self.0 {
             let value = fields.value(&group.key).filter(|value| !value.is_empty());
             let Some(branch) = value.and_then(|value| group.choose(value)) else { continue };
-            // The deepest one that has a rule is the one that counts.
+            // The deepest descriptor with a rule counts.
             any |= branch.below.find(fields, found)
                 || branch.rule.is_some_and(|rule| {
                     found.push(rule);
@@ -83,7 +83,7 @@ impl Level {
 }
 
 impl Group {
-    /// The descriptor that says most about the value.
+    /// The most specific descriptor for the value.
     fn choose(&self, value: &str) -> Option<&Branch> {
         let like = || self.like.iter().find(|(wildcard, _)| wildcard.matches(value));
         let like = || like().map(|(_, branch)| branch);
@@ -92,13 +92,13 @@ impl Group {
 }
 
 impl Rules {
-    /// The rules that an event with these fields has to pass, in the order of the file. None means
-    /// that it is not limited.
+    /// The rules that an event with these fields has to pass, in the order of the file. If there are
+    /// none, it is not limited.
     pub fn matching<'a>(&'a self, fields: &dyn Fields) -> Vec<&'a Rule> {
         self.places(fields).into_iter().filter_map(|place| self.rules.get(place)).collect()
     }
 
-    /// The places of the matching rules, sorted.
+    /// The indices of the matching rules, sorted.
     pub(super) fn places(&self, fields: &dyn Fields) -> Places {
         let mut found = Places::new();
         self.top.find(fields, &mut found);

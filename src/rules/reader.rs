@@ -1,4 +1,4 @@
-//! Reading a tree strictly: whatever is not known is a mistake, and all mistakes are gathered.
+//! Reads a tree strictly: everything unknown is a mistake, and all mistakes are collected.
 
 use super::error::{At, MOST, Mistake};
 use super::yaml::{Kind, Node};
@@ -6,13 +6,13 @@ use crate::text::ParseError;
 use core::str::FromStr;
 use std::collections::HashMap;
 
-/// What was found to be wrong so far.
+/// The mistakes found so far.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     pub(super) mistakes: Vec<Mistake>,
 }
 
-/// A kind of map: what it is called in an error, and its keys.
+/// A kind of map: its name in errors, and its keys.
 pub(super) struct Form {
     pub(super) what: &'static str,
     pub(super) keys: &'static [&'static str],
@@ -23,12 +23,12 @@ pub(super) struct Form {
 pub(super) struct Map<'a> {
     pub(super) at: At,
     pairs: &'a [(Node, Node)],
-    /// Whether it has a key that is not known: it may be one that is missing.
+    /// Whether it has an unknown key, which may be a missing one, misspelled.
     is_strange: bool,
 }
 
 impl<'a> Map<'a> {
-    /// The value of a key; the first, where it stands there twice.
+    /// The value of a key; the first, if the key occurs twice.
     pub(super) fn get(&self, key: &str) -> Option<&'a Node> {
         self.pair(key).map(|(_, value)| value)
     }
@@ -45,19 +45,19 @@ impl<'a> Map<'a> {
 }
 
 impl Reader {
-    /// A mistake at a node.
+    /// Adds a mistake at a node.
     pub(super) fn wrong(&mut self, node: &Node, problem: impl Into<String>) {
         self.mistakes.push(Mistake::new(node.at, node.word(), problem));
     }
 
-    /// A mistake about what is missing from a map, unless one of its keys is misspelled.
+    /// Adds a mistake about something that is missing from a map, unless the map has an unknown key.
     pub(super) fn missing(&mut self, map: &Map<'_>, problem: impl Into<String>) {
         if !map.is_strange {
             self.mistakes.push(Mistake::new(map.at, "", problem));
         }
     }
 
-    /// A mistake within the text of a node.
+    /// Adds a mistake within the text of a node.
     pub(super) fn wrong_within(&mut self, node: &Node, error: &ParseError) {
         let part = node.word().get(error.at()).filter(|part| !part.is_empty());
         let at = node.at_byte(error.at().start);
@@ -65,7 +65,7 @@ impl Reader {
         self.mistakes.push(Mistake::new(at, word, error.problem()));
     }
 
-    /// A map with the keys of `form` and no others, each once.
+    /// Reads a map with the keys of `form` and no others, each once.
     pub(super) fn map<'a>(&mut self, node: &'a Node, form: &Form) -> Option<Map<'a>> {
         let mut map = self.any_map(node, form.what)?;
         for (key, _) in map.pairs {
@@ -81,7 +81,7 @@ impl Reader {
         Some(map)
     }
 
-    /// A map with any keys, each once.
+    /// Reads a map with any keys, each once.
     pub(super) fn any_map<'a>(&mut self, node: &'a Node, what: &str) -> Option<Map<'a>> {
         let Kind::Map(pairs) = &node.kind else {
             self.wrong(
@@ -101,7 +101,7 @@ impl Reader {
         Some(Map { at: node.at, pairs, is_strange: false })
     }
 
-    /// The items of a list, of which there is at least one.
+    /// Reads a list of at least one item.
     pub(super) fn list<'a>(&mut self, node: &'a Node, what: &str) -> Option<&'a [Node]> {
         match &node.kind {
             Kind::List(items) if !items.is_empty() => Some(items),
@@ -116,7 +116,7 @@ impl Reader {
         }
     }
 
-    /// A text that says something. A number is one, as it is written.
+    /// Reads a text that is not empty. A number is a text, as it is written.
     pub(super) fn text<'a>(&mut self, node: &'a Node, what: &str) -> Option<&'a str> {
         match &node.kind {
             Kind::Text { text, .. } if !text.is_empty() && !node.is_nothing() => Some(text),
@@ -131,7 +131,7 @@ impl Reader {
         }
     }
 
-    /// Whatever has a text form.
+    /// Reads a type with a text form.
     pub(super) fn parse<T: FromStr<Err = ParseError>>(
         &mut self,
         node: &Node,
@@ -141,7 +141,7 @@ impl Reader {
         read.map_err(|error| self.wrong_within(node, &error)).ok()
     }
 
-    /// Yes or no, as in YAML 1.1, which is what envoyproxy/ratelimit reads.
+    /// Reads yes or no as in YAML 1.1, which envoyproxy/ratelimit uses.
     pub(super) fn flag(&mut self, node: &Node) -> Option<bool> {
         const YES: [&str; 9] = ["true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"];
         const NO: [&str; 9] = ["false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"];
@@ -155,7 +155,7 @@ impl Reader {
         }
     }
 
-    /// One of `known`, whose names are listed when it is none.
+    /// Reads one of `known`; the error lists their names.
     pub(super) fn one_of<T: Copy>(
         &mut self,
         node: &Node,
@@ -171,7 +171,7 @@ impl Reader {
         None
     }
 
-    /// What was read, unless there was a mistake.
+    /// Returns what was read, unless there was a mistake.
     pub(super) fn finish<T>(self, file: &str, read: Option<T>) -> Result<T, super::RulesError> {
         match read {
             Some(read) if self.mistakes.is_empty() => Ok(read),
@@ -188,11 +188,12 @@ pub(super) fn meant(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// The name that was probably meant, if any is near enough: a third of its letters may be wrong.
+/// The name that was probably meant, if one is close enough: up to a third of its letters may be
+/// wrong.
 fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase();
     let far = |name: &str| strsim::damerau_levenshtein(&word, name);
-    // No key is nearly as long as this, and the comparison takes time in proportion to both.
+    // No key is nearly that long, and the comparison takes time proportional to both lengths.
     let near = known.iter().filter(|_| word.len() <= 64).map(|name| (far(name), *name));
     let (distance, name) = near.min_by_key(|(distance, _)| *distance)?;
     (distance <= name.chars().count().div_ceil(3)).then_some(name)

@@ -1,16 +1,15 @@
-//! New rules in place of the old ones, while events come in.
+//! Replacing the rules while events come in.
 //!
-//! The rules are exchanged at once: each event is decided by the old ones or by the new ones. Rules
-//! that are wrong change nothing. What is remembered of each key is carried over, limit by limit:
+//! The rules are exchanged at once: each event is decided by the old rules or by the new ones. Rules
+//! with mistakes change nothing. The states of the keys are carried over, limit by limit:
 //!
-//! * A limit that is in the new rule as it was in the old one of the same name goes on with the same
-//!   states, whatever else changes in the rule, and wherever in the file it stands.
-//! * One whose numbers have changed, but not what its states are made by (see
-//!   [`kept`](crate::limit::kept)), goes on with these states under the new numbers: what was counted
-//!   stays counted. They are copied for it, and what other threads decide meanwhile may count in the
-//!   old ones only.
-//! * Where a rule's name changes (its domain, its keys and values), or the limit's key, or what its
-//!   states are made by, the limit starts anew, and [`Changes`] says so.
+//! * A limit that is unchanged in the rule of the same name keeps its states, whatever else changes
+//!   in the rule, and wherever in the file the rule is.
+//! * A limit with other numbers but the same shape of states (see [`kept`](crate::limit::kept)) goes
+//!   on with these states under the new numbers: what was counted stays counted. The states are
+//!   copied; decisions of other threads during that time may count in the old states only.
+//! * A limit starts anew if its rule has another name (its domain, its keys and values), or if the
+//!   limit's key or its shape changes. [`Changes`] says so.
 
 use super::ruled::{Generation, Home, Ruled, places};
 use super::{Rule, Rules, RulesError};
@@ -20,33 +19,33 @@ use crate::time::Time;
 use core::fmt;
 use std::sync::{Arc, PoisonError};
 
-/// What came of a reload.
+/// The result of a reload.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "rules that were rejected are not in force"]
 pub enum Reloaded {
-    /// The rules say what they said before; nothing was done.
+    /// The rules are the same as before; nothing was done.
     Unchanged,
     /// The new rules are in force.
     Applied(Changes),
-    /// The new rules are wrong, for these reasons; the old ones stay in force, all of them.
+    /// The new rules have these mistakes. All the old ones stay in force.
     Rejected(RulesError),
 }
 
-/// What became of the limits, each written as its rule's name and the limit.
+/// What became of the limits. Each is written as the name of its rule and the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Those that go on as they were.
+    /// Limits that go on unchanged.
     pub kept: Vec<String>,
-    /// Those that go on with other numbers.
+    /// Limits that go on with other numbers.
     pub changed: Vec<String>,
-    /// Those that know no key yet: new ones, and those whose states mean something else now.
+    /// Limits without states: new ones, and those whose old states no longer fit.
     pub anew: Vec<String>,
-    /// Those that are there no longer, and whose states are forgotten.
+    /// Limits that no longer exist; their states are dropped.
     pub gone: Vec<String>,
 }
 
 impl Reloaded {
-    /// A word for a counter: `unchanged`, `applied` or `rejected`.
+    /// A word for metrics: `unchanged`, `applied` or `rejected`.
     pub fn name(&self) -> &'static str {
         match self {
             Reloaded::Unchanged => "unchanged",
@@ -80,8 +79,8 @@ impl fmt::Display for Reloaded {
 }
 
 impl Ruled {
-    /// Reads rules, and puts them in force if nothing is wrong with them. `file` is their name, for
-    /// errors. It is `now` for the states of limits that change, by the clock of the events.
+    /// Reads rules, and puts them in force if they have no mistakes. `file` is their name, for errors.
+    /// States of limits that change are converted at `now`, by the clock of the events.
     pub fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
         match Rules::read(file, text) {
             Ok(rules) => self.replace(rules, now),
@@ -89,7 +88,7 @@ impl Ruled {
         }
     }
 
-    /// Puts rules in force that were read before.
+    /// Puts `rules` in force.
     pub fn replace(&self, rules: Rules, now: Time) -> Reloaded {
         let _alone = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.current.load_full();
@@ -105,10 +104,10 @@ impl Ruled {
     }
 }
 
-/// What is carried over from the old rules.
+/// Carries states over from the old rules.
 struct Carried<'a> {
     old: &'a Generation,
-    /// The stores whose states go on.
+    /// The old stores that were used.
     taken: Vec<&'a Arc<Store>>,
     changes: Changes,
     now: Time,
@@ -116,8 +115,8 @@ struct Carried<'a> {
 }
 
 impl<'a> Carried<'a> {
-    /// The states for the limits of a rule: first for those that are as they were, and then, out of
-    /// what is left, for those that have changed.
+    /// The states for the limits of a rule: first for unchanged limits, and then, from the stores that
+    /// are left, for limits that have changed.
     fn homes(&mut self, rule: &Rule) -> Vec<Home> {
         let old = self.old.named(rule.name()).unwrap_or_default();
         let same = |limit| old.iter().map(|home| &home.own).find(|store| has(store, limit));
@@ -149,7 +148,7 @@ impl<'a> Carried<'a> {
         Home { own, stretched }
     }
 
-    /// The states of a limit that has other numbers now.
+    /// The states for a limit with other numbers.
     fn changed(&mut self, limit: &Limit, old: &'a [Home]) -> Option<Arc<Store>> {
         let left = old.iter().map(|home| &home.own);
         let mut left =
@@ -160,8 +159,8 @@ impl<'a> Carried<'a> {
         Some(Arc::new(store))
     }
 
-    /// The states of a stretched limit. Where it was not stretched before, it begins with what the
-    /// limit itself has counted, so that nobody gains a burst by the change.
+    /// The states for a stretched limit. If there was none before, it begins with what the limit
+    /// itself has counted, so that nobody gains a burst by the change.
     fn stretched(&self, limit: &Limit, own: &Store, old: &[Home]) -> Arc<Store> {
         let before = || old.iter().filter_map(|home| home.stretched.as_ref());
         if let Some(store) = before().find(|store| has(store, limit)) {
@@ -188,7 +187,7 @@ impl<'a> Carried<'a> {
     }
 }
 
-/// Whether a store holds the states of this very limit.
+/// Whether a store holds the states of exactly this limit.
 fn has(store: &Store, limit: &Limit) -> bool {
     store.policy().limits() == core::slice::from_ref(limit)
 }

@@ -1,7 +1,8 @@
-//! Rules at work: events in, rulings out, and what is remembered of each key.
+//! Rules with their states: events in, rulings out.
 
-use super::ruling::{Answer, Ruling};
-use super::{Load, Rule, Rules};
+use super::asked::{Ask, Judged};
+use super::ruling::{Ruling, Source};
+use super::{Load, OnStoreFailure, Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
@@ -15,15 +16,15 @@ use arc_swap::{ArcSwap, Guard};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Rules, and the states of the keys of each of their limits. It is shared between threads as it
-/// is: every method takes `&self`.
+/// Rules, and the states of the keys of each of their limits. Threads can share it: every method
+/// takes `&self`.
 #[derive(Debug)]
 pub struct Ruled {
     pub(super) current: ArcSwap<Generation>,
     /// One reload at a time, so that none is lost.
     pub(super) reloading: Mutex<()>,
     capacity: usize,
-    /// The bits of the load in percent; not a number where nobody told it.
+    /// The bits of the load in percent; NaN if the load is unknown.
     load: AtomicU64,
 }
 
@@ -31,7 +32,7 @@ pub struct Ruled {
 #[derive(Debug)]
 pub(super) struct Generation {
     pub(super) rules: Arc<Rules>,
-    /// Of each rule, in their order, the states of each of its limits.
+    /// The states of each limit of each rule, in the order of the rules.
     pub(super) homes: Vec<Vec<Home>>,
 }
 
@@ -39,20 +40,14 @@ pub(super) struct Generation {
 #[derive(Clone, Debug)]
 pub(super) struct Home {
     pub(super) own: Arc<Store>,
-    /// Those of the same limit when it is stretched.
+    /// The states of the same limit when stretched.
     pub(super) stretched: Option<Arc<Store>>,
 }
 
 /// One store that is asked about an event.
 pub(super) struct Asked<'a> {
-    pub(super) rule: usize,
-    pub(super) limit: usize,
+    pub(super) ask: Ask,
     store: &'a Store,
-    cost: f64,
-    pub(super) is_stretched: bool,
-    pub(super) is_shadow: bool,
-    /// Whether it is the one of the two that decides at present.
-    pub(super) in_force: bool,
 }
 
 impl Ruled {
@@ -74,19 +69,19 @@ impl Ruled {
         Arc::clone(&self.current.load().rules)
     }
 
-    /// The most keys that are remembered of each limit.
+    /// The most keys that can be remembered for each limit.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Tells how busy the service is, on which elastic rules depend; `None` where that is not known.
-    /// Then, as at the beginning, they are hard.
+    /// Sets the load of the service, on which elastic rules depend. With `None`, as at the beginning,
+    /// the load is unknown and elastic rules are hard.
     pub fn set_load(&self, load: Option<Load>) {
         let percent = load.map_or(f64::NAN, Load::percent);
         self.load.store(percent.to_bits(), Ordering::Relaxed);
     }
 
-    /// How busy the service is, as it told last.
+    /// The load that was set last.
     pub fn load(&self) -> Option<Load> {
         Load::from_percent(f64::from_bits(self.load.load(Ordering::Relaxed))).ok()
     }
@@ -101,13 +96,22 @@ impl Ruled {
         self.decide(event, false)
     }
 
-    /// Counts an event that passed, whatever it cost: what is known only afterwards, such as the
-    /// bytes that were sent. A rule that has a cost of its own has counted that before.
+    /// Counts an event, whatever its cost. It is for costs that are known only after the event passed,
+    /// such as the bytes that were sent. Rules with their own cost have counted that already.
     pub fn charge(&self, event: &Event<'_>) {
+        self.charge_where(event, |_| true);
+    }
+
+    /// The same, in place of another store: what is decided here counts here.
+    pub(crate) fn charge_instead(&self, event: &Event<'_>) {
+        self.charge_where(event, |rule| rule.on_store_failure() == OnStoreFailure::Local);
+    }
+
+    fn charge_where(&self, event: &Event<'_>, of: impl Fn(&Rule) -> bool) {
         let generation = self.generation();
-        let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| generation.rule(asked).is_none_or(|rule| rule.cost().is_none()));
-        for held in &mut hold(&asked, event) {
+        let mut asked = generation.rules.ask_to_charge(event, self.load());
+        asked.retain(|ask| generation.rules.rules().get(ask.rule).is_some_and(&of));
+        for held in &mut hold(&generation.stored(asked), event) {
             held.charge(event.time, event.cost);
         }
     }
@@ -117,20 +121,22 @@ impl Ruled {
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         let generation = self.generation();
         let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| asked.in_force && !asked.is_shadow);
+        asked.retain(|asked| asked.ask.in_force && !asked.ask.is_shadow);
         let held = hold(&asked, event);
         retry_after_all(event.time, |at| {
             let each = held.iter().zip(&asked);
-            each.map(move |(held, asked)| held.limiter().retry_after(held.state(), at, asked.cost))
+            each.map(move |(held, asked)| {
+                held.limiter().retry_after(held.state(), at, asked.ask.cost)
+            })
         })
     }
 
-    /// Frees the memory of what logs and windows no longer count at `now`; decisions stay the same.
+    /// Frees the entries that logs and windows no longer count at `now`. Decisions stay the same.
     pub fn forget(&self, now: Time) {
         self.current.load().stores().for_each(|store| store.forget(now));
     }
 
-    /// How many keys are remembered, of all limits.
+    /// How many keys are remembered, over all limits.
     pub fn len(&self) -> usize {
         self.current.load().stores().map(|store| store.len()).sum()
     }
@@ -145,32 +151,59 @@ impl Ruled {
         self.current.load().stores().map(|store| store.forgotten()).sum()
     }
 
-    /// The rules that are in force, for as long as one event takes.
+    /// The rules in force, to be used for one event.
     pub(super) fn generation(&self) -> Guard<Arc<Generation>> {
         self.current.load()
     }
 
     fn decide(&self, event: &Event<'_>, count: bool) -> Ruling {
+        self.decide_by(event, count, |_| Source::Store)
+    }
+
+    /// What is decided in place of another store that can't be asked: rules that say so are decided
+    /// by the states that are here, and the others allow or refuse.
+    pub(crate) fn decide_instead(&self, event: &Event<'_>, count: bool) -> Ruling {
+        self.decide_by(event, count, |rule| match rule.on_store_failure() {
+            OnStoreFailure::Local => Source::Local,
+            OnStoreFailure::Allow | OnStoreFailure::Refuse => Source::Nowhere,
+        })
+    }
+
+    fn decide_by(
+        &self,
+        event: &Event<'_>,
+        count: bool,
+        source: impl Fn(&Rule) -> Source,
+    ) -> Ruling {
         let generation = self.generation();
-        let asked = generation.ask(event, self.load());
         let rules = Arc::clone(&generation.rules);
+        let asked = generation.ask(event, self.load());
         if asked.is_empty() {
             return Ruling::new(rules, Vec::new());
         }
+        let source =
+            |rule: usize| generation.rules.rules().get(rule).map_or(Source::Store, &source);
         let mut held = hold(&asked, event);
+        let asked: Few<Ask> = asked.into_iter().map(|asked| asked.ask).collect();
         let each = held.iter().zip(&asked);
-        let outcomes: Few<Outcome> =
-            each.map(|(held, asked)| held.peek(event.time, asked.cost)).collect();
+        let outcomes: Few<Outcome> = each
+            .map(|(held, ask)| match source(ask.rule) {
+                Source::Nowhere => generation.assumed(ask, held.limiter(), event.time),
+                Source::Store | Source::Local => held.peek(event.time, ask.cost),
+            })
+            .collect();
         let judged = Judged { asked: &asked, outcomes: &outcomes };
-        let passes = judged.passes(|asked| !asked.is_shadow);
+        let passes = judged.passes(|ask| !ask.is_shadow);
         if count {
             for (i, held) in held.iter_mut().enumerate() {
-                let (asked, passed) = (&asked[i], outcomes[i].is_allowed());
-                held.record(event.time, asked.cost, passed, judged.counts(i, passes));
+                let (ask, passed) = (&asked[i], outcomes[i].is_allowed());
+                if source(ask.rule) != Source::Nowhere {
+                    held.record(event.time, ask.cost, passed, judged.counts(i, passes));
+                }
             }
         }
         drop(held);
-        Ruling::new(rules, judged.answers())
+        Ruling::new(rules, judged.answers(source))
     }
 }
 
@@ -178,87 +211,32 @@ pub(super) fn hold<'a>(asked: &[Asked<'a>], event: &Event<'_>) -> Few<Held<'a, A
     together::hold(asked.iter().map(|asked| asked.store), event)
 }
 
-/// What all stores that were asked say.
-struct Judged<'a> {
-    asked: &'a [Asked<'a>],
-    outcomes: &'a [Outcome],
-}
-
-impl Judged<'_> {
-    /// Whether all of those that are in force let the event pass.
-    fn passes(&self, of: impl Fn(&Asked<'_>) -> bool) -> bool {
-        let mut each = self.asked.iter().zip(self.outcomes);
-        each.all(|(asked, outcome)| !asked.in_force || !of(asked) || outcome.is_allowed())
-    }
-
-    /// Whether the event counts as allowed in a store, where all that can refuse it say whether it
-    /// `passes`.
-    fn counts(&self, i: usize, passes: bool) -> bool {
-        let asked = &self.asked[i];
-        // A shadow counts what it would if it could refuse.
-        let would = !asked.is_shadow || self.passes(|other| other.rule == asked.rule);
-        // A limit in whose place the stretched one decides counts what passes within it.
-        let own = asked.in_force || asked.is_stretched || self.outcomes[i].is_allowed();
-        passes && would && own
-    }
-
-    /// The answers of those that are in force.
-    fn answers(&self) -> Vec<Answer> {
-        let mut answers = Vec::new();
-        for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
-            let Asked { rule, limit, is_stretched, is_shadow, .. } = *asked;
-            let outcome = self.outcomes[i];
-            // A limit of its own stands right before the stretched one.
-            let own = i.checked_sub(1).filter(|_| is_stretched).map(|own| self.outcomes[own]);
-            let exceeds = outcome.is_allowed() && own.is_some_and(|own| !own.is_allowed());
-            answers.push(Answer { rule, limit, outcome, is_stretched, is_shadow, exceeds });
-        }
-        answers
-    }
-}
-
 impl Generation {
-    fn rule(&self, asked: &Asked<'_>) -> Option<&Rule> {
-        self.rules.rules().get(asked.rule)
-    }
-
     fn stores(&self) -> impl Iterator<Item = &Arc<Store>> {
         let homes = self.homes.iter().flatten();
         homes.flat_map(|home| core::iter::once(&home.own).chain(&home.stretched))
     }
 
-    /// The stores that are to be asked about an event: each limit of each rule that applies, and
-    /// right after it the stretched one, if there is one.
+    /// The stores that are to be asked about an event.
     pub(super) fn ask<'a>(&'a self, event: &Event<'_>, load: Option<Load>) -> Few<Asked<'a>> {
-        let mut all = Few::new();
-        for rule in self.rules.places(event.fields) {
-            let (Some(what), Some(homes)) = (self.rules.rules().get(rule), self.homes.get(rule))
-            else {
-                continue;
-            };
-            let cost = what.cost().unwrap_or(event.cost);
-            let (is_shadow, stretch) = (what.is_shadow(), what.throttle().is_stretched(load));
-            for (limit, home) in homes.iter().enumerate() {
-                let own = Asked {
-                    rule,
-                    limit,
-                    store: &home.own,
-                    cost,
-                    is_stretched: false,
-                    is_shadow,
-                    in_force: !stretch,
-                };
-                let more = home.stretched.as_deref().map(|store| Asked {
-                    store,
-                    is_stretched: true,
-                    in_force: stretch,
-                    ..own
-                });
-                all.push(own);
-                all.extend(more);
-            }
-        }
-        all
+        self.stored(self.rules.ask(event, load))
+    }
+
+    fn stored(&self, asked: Few<Ask>) -> Few<Asked<'_>> {
+        let stored = asked.into_iter().filter_map(|ask| {
+            let home = self.homes.get(ask.rule)?.get(ask.limit)?;
+            let store = if ask.is_stretched { home.stretched.as_ref()? } else { &home.own };
+            Some(Asked { ask, store })
+        });
+        stored.collect()
+    }
+
+    /// What a rule says of whose states nothing is known.
+    fn assumed(&self, ask: &Ask, limiter: &AnyLimiter, now: Time) -> Outcome {
+        let rule = self.rules.rules().get(ask.rule);
+        let refuses = rule.is_some_and(|rule| rule.on_store_failure() == OnStoreFailure::Refuse);
+        let new = limiter.peek(&limiter.initial(), now, 0.0);
+        Outcome::new(!refuses, 0.0, new.limit)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What rules make of an event.
+//! Rulings: the answers of rules to an event.
 
 use super::{Rule, Rules};
 use crate::event::Event;
@@ -8,26 +8,38 @@ use crate::time::Span;
 use core::fmt;
 use std::sync::Arc;
 
-/// The answer to one event, and what each rule that applies says of it.
+/// The answer to one event, with the answer of each rule that applies.
 #[derive(Clone, Debug)]
 #[must_use = "an event may pass only if it was allowed"]
 pub struct Ruling {
     rules: Arc<Rules>,
     answers: Vec<Answer>,
-    /// Whether the event may pass, and the place in `answers` of the one that decided. None, where
-    /// no rule could refuse it.
+    /// Whether the event may pass, and the index in `answers` of the one that decided; `None` if no
+    /// rule could refuse it.
     decided: Option<(Decision, usize)>,
 }
 
 /// What one limit of one rule answered, by their places.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub(super) rule: usize,
     pub(super) limit: usize,
     pub(super) outcome: Outcome,
     pub(super) is_stretched: bool,
     pub(super) is_shadow: bool,
     pub(super) exceeds: bool,
+    pub(super) source: Source,
+}
+
+/// What an answer is based on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The states of the store that was asked.
+    Store,
+    /// What this process has seen itself, since the store could not be asked.
+    Local,
+    /// Nothing: the store could not be asked, and the rule says what happens then. Its level is 0.
+    Nowhere,
 }
 
 /// What one limit of one rule says of an event.
@@ -41,6 +53,8 @@ pub struct Opinion<'a> {
     pub outcome: Outcome,
     /// Whether it lets the event pass only because it is stretched: softly.
     pub exceeds: bool,
+    /// What it is based on.
+    pub source: Source,
 }
 
 impl Opinion<'_> {
@@ -51,7 +65,7 @@ impl Opinion<'_> {
 }
 
 impl Ruling {
-    pub(super) fn new(rules: Arc<Rules>, answers: Vec<Answer>) -> Self {
+    pub(crate) fn new(rules: Arc<Rules>, answers: Vec<Answer>) -> Self {
         let firm = || answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
         let verdict = strictest(firm().map(|(_, answer)| answer.outcome));
         let decided = firm().nth(verdict.by).map(|(i, _)| (verdict.outcome.decision, i));
@@ -69,9 +83,9 @@ impl Ruling {
         matches!(self.decision(), Decision::Allowed { .. })
     }
 
-    /// The limit that decided: of those that refuse, or else of all, the one whose level is the
-    /// highest in terms of its limit. None where no rule could refuse the event: nothing applies,
-    /// or only what is unlimited or a shadow.
+    /// The limit that decided. Of the limits that refuse, or of all if none does, it is the one with
+    /// the highest ratio of level to limit. `None` if no rule could refuse the event: no rule
+    /// applies, or only rules that are unlimited or shadows.
     pub fn decided_by(&self) -> Option<Opinion<'_>> {
         let (_, by) = self.decided?;
         self.opinion(self.answers.get(by)?)
@@ -82,12 +96,13 @@ impl Ruling {
         self.is_allowed() && self.answers.iter().any(|answer| answer.exceeds && !answer.is_shadow)
     }
 
-    /// What each limit of each rule that applies says, in the order of the file, shadows among them.
+    /// The opinion of each limit of each rule that applies, in the order of the file, including
+    /// shadows.
     pub fn opinions(&self) -> impl Iterator<Item = Opinion<'_>> {
         self.answers.iter().filter_map(|answer| self.opinion(answer))
     }
 
-    /// What shadows would have refused, while all others let it pass.
+    /// The opinions of shadows that would refuse the event, if all other rules let it pass.
     pub fn shadow_refusals(&self) -> impl Iterator<Item = Opinion<'_>> {
         let refuse =
             |opinion: &Opinion<'_>| opinion.rule.is_shadow() && !opinion.outcome.is_allowed();
@@ -97,16 +112,21 @@ impl Ruling {
     fn opinion(&self, answer: &Answer) -> Option<Opinion<'_>> {
         let rule = self.rules.rules().get(answer.rule)?;
         let limit = rule.limit(answer.limit, answer.is_stretched)?;
-        Some(Opinion { rule, limit, outcome: answer.outcome, exceeds: answer.exceeds })
+        let Answer { outcome, exceeds, source, .. } = *answer;
+        Some(Opinion { rule, limit, outcome, exceeds, source })
     }
 }
 
 /// The reason in numbers, as in `refused by web:user: level 6, limit 5`.
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(Opinion { rule, outcome, .. }) = self.decided_by() else {
+        let Some(Opinion { rule, outcome, source, .. }) = self.decided_by() else {
             return f.write_str("allowed: no limit applies");
         };
+        if source == Source::Nowhere {
+            let (decision, name) = (self.decision(), rule.name());
+            return write!(f, "{decision} by {name}: its store can't be asked");
+        }
         let softly = if self.is_soft() { " softly" } else { "" };
         let outcome = Outcome { decision: self.decision(), ..outcome };
         let text = outcome.to_string();

@@ -1,4 +1,4 @@
-//! What a descriptor, or the top of a file, says about its limits.
+//! The settings of limits, in a descriptor or at the top of a file.
 
 use super::reader::{Form, Map, Reader, meant};
 use super::throttle::{Throttle, stretched};
@@ -12,14 +12,15 @@ use crate::rate::Rate;
 use crate::text::number;
 use crate::time::{Span, Time};
 
-/// What happens to an event when the store of its state can't be asked. In memory that never is.
+/// What happens to an event when the store of its state cannot be asked. In memory that never
+/// happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnStoreFailure {
     /// It passes.
     Allow,
     /// It is refused.
     Refuse,
-    /// This process decides by what it has seen itself.
+    /// This process decides by the events that it has seen itself.
     #[default]
     Local,
 }
@@ -40,11 +41,11 @@ impl core::fmt::Display for OnStoreFailure {
     }
 }
 
-/// The limits of a rule, and how they are held. Without limits, its events are not limited.
+/// The limits of a rule, and how they are enforced. Without limits, its events are not limited.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Settings {
     pub(super) limits: Vec<Limit>,
-    /// Those limits when they are stretched; none, where they never are.
+    /// The same limits when stretched; empty if they never are.
     pub(super) stretched: Vec<Limit>,
     pub(super) throttle: Throttle,
     pub(super) shadow: bool,
@@ -54,11 +55,11 @@ pub(super) struct Settings {
     pub(super) replaces: Vec<String>,
 }
 
-/// The keys of a descriptor that are about its limit.
+/// The keys of a descriptor that only make sense with a limit or `unlimited`.
 const ABOUT_LIMITS: [&str; 7] =
     ["throttle", "shadow", "shadow_mode", "cost", "on_store_failure", "name", "replaces"];
 
-/// What makes no sense where there is no limit.
+/// The keys that make no sense when a rule is unlimited.
 const WITH_LIMITS: [&str; 5] = ["throttle", "shadow", "shadow_mode", "cost", "on_store_failure"];
 
 const RATE_LIMIT: Form = Form {
@@ -79,7 +80,7 @@ const UNITS: [(&str, Span); 7] = [
     ("year", Span::hours(24 * 365)),
 ];
 
-/// Reads the settings of a map, where there are any. A limit that says nothing else is for `per`.
+/// Reads the settings of a map, if it has any. A limit without `per` is for `per`.
 pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Settings> {
     let mut settings = Settings::default();
     let mistakes = reader.mistakes.len();
@@ -101,7 +102,7 @@ pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Sett
         (None, Some((_, node))) => settings.limits = limits(reader, node, per),
     }
     names(reader, map, &mut settings);
-    // Where there is none for a mistake, the rest is read all the same.
+    // If limits are only missing because of a mistake, the rest is still read.
     if settings.limits.is_empty() && reader.mistakes.len() == mistakes {
         for (key, _) in WITH_LIMITS.iter().filter_map(|name| map.pair(name)) {
             reader.wrong(key, "it is about a limit, and this is unlimited");
@@ -121,7 +122,7 @@ pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Sett
     Some(settings)
 }
 
-/// A limit as envoyproxy/ratelimit has it: so many in each window of the clock.
+/// Reads a limit of envoyproxy/ratelimit: a count in each window of the clock.
 fn rate_limit(
     reader: &mut Reader,
     outer: &Map<'_>,
@@ -193,7 +194,7 @@ fn known_unit(reader: &mut Reader, node: &Node, text: &str) -> Option<Span> {
     known
 }
 
-/// One limit in our text form, several of them, or none at all.
+/// Reads one or several limits in the text form of a policy, or `unlimited`.
 fn limits(reader: &mut Reader, node: &Node, per: &Per) -> Vec<Limit> {
     if node.word() == "unlimited" {
         return Vec::new();
@@ -223,7 +224,7 @@ fn limits(reader: &mut Reader, node: &Node, per: &Per) -> Vec<Limit> {
     limits
 }
 
-/// What a rule is called, and what it replaces.
+/// Reads the name of a rule, and the names of the rules that it replaces.
 fn names(reader: &mut Reader, map: &Map<'_>, settings: &mut Settings) {
     if let Some(node) = map.get("name") {
         settings.label = reader.text(node, "a name").map(str::to_owned);
@@ -275,7 +276,7 @@ fn cost(reader: &mut Reader, node: &Node, limits: &[Limit]) -> Option<f64> {
         let Limit { limiter, .. } = limit;
         limiter.retry_after(&limiter.initial(), Time::ZERO, cost) != Retry::Never
     };
-    // A limit that admits nothing at all is meant so.
+    // A limit that admits nothing at all is intended.
     let tiny = 1e-6;
     if let Some(limit) = limits.iter().find(|limit| !admits(limit, cost) && admits(limit, tiny)) {
         reader.wrong(node, format!("more than {} ever admits", limit.limiter));

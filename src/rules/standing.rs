@@ -1,11 +1,13 @@
-//! How a sender stands with the limits that apply to it: what headers tell a client.
+//! How much the limits that apply to a sender still admit, as headers tell a client.
 
+use super::asked::Ask;
 use super::ruled::{Ruled, hold};
 use super::{Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
+use crate::limit::any::{AnyLimiter, AnyState};
 use crate::policy::Limit;
-use crate::time::Span;
+use crate::time::{Span, Time};
 use std::sync::Arc;
 
 /// How a sender stands with each limit in force, shadows left out.
@@ -16,7 +18,7 @@ pub struct Standings {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Stands {
+pub(crate) struct Stands {
     rule: usize,
     limit: usize,
     is_stretched: bool,
@@ -40,6 +42,11 @@ pub struct Standing<'a> {
 }
 
 impl Standings {
+    #[cfg(feature = "redis")]
+    pub(crate) fn new(rules: Arc<Rules>, each: Vec<Stands>) -> Self {
+        Standings { rules, each }
+    }
+
     /// One for each limit, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = Standing<'_>> {
         self.each.iter().filter_map(|stands| {
@@ -50,7 +57,7 @@ impl Standings {
         })
     }
 
-    /// The one of which the least remains; of several, the first.
+    /// The limit that admits the least; of several, the first.
     pub fn least(&self) -> Option<Standing<'_>> {
         self.iter().min_by(|a, b| a.remaining.total_cmp(&b.remaining))
     }
@@ -62,17 +69,26 @@ impl Ruled {
     pub fn standings(&self, event: &Event<'_>) -> Standings {
         let generation = self.generation();
         let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| asked.in_force && !asked.is_shadow);
+        asked.retain(|asked| asked.ask.in_force && !asked.ask.is_shadow);
         let held = hold(&asked, event);
-        let each = asked.iter().zip(&held).map(|(asked, held)| Stands {
-            rule: asked.rule,
-            limit: asked.limit,
-            is_stretched: asked.is_stretched,
-            remaining: held.limiter().remaining(held.state(), event.time),
-            reset_after: held.limiter().reset_after(held.state(), event.time),
-        });
+        let each = asked
+            .iter()
+            .zip(&held)
+            .map(|(asked, held)| Stands::new(&asked.ask, held.limiter(), held.state(), event.time));
         let each = each.collect();
         drop(held);
         Standings { rules: Arc::clone(&generation.rules), each }
+    }
+}
+
+impl Stands {
+    pub(crate) fn new(ask: &Ask, limiter: &AnyLimiter, state: &AnyState, now: Time) -> Self {
+        Stands {
+            rule: ask.rule,
+            limit: ask.limit,
+            is_stretched: ask.is_stretched,
+            remaining: limiter.remaining(state, now),
+            reset_after: limiter.reset_after(state, now),
+        }
     }
 }

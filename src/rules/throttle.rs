@@ -1,24 +1,24 @@
-//! Throttles: how firmly a rule holds its limits.
+//! Throttles: how strictly a rule enforces its limits.
 //!
 //! Source: the three kinds of throttling in "What is a rate limiter?" (system design notes on rate
 //! limiters, 2023). *Hard*: the limit is not exceeded. *Soft*: it may be exceeded by a share; with
 //! 100 a second and 10 %, 110 pass. *Elastic*: it may be exceeded while the system has resources
 //! left.
 //!
-//! A rule that is not hard has two limiters: its own, and one that admits more (its *stretched* one),
-//! with the same periods but larger counts, bursts and queues. Each keeps a state of its own. The
-//! stretched one counts all that passes, and the own one what of it passes within the limit. So
-//! "softly" is said of what a hard rule would have refused, and when an elastic rule is no longer
-//! stretched, its senders are at their limit and not in debt.
+//! A rule that is not hard has two limiters: its own, and a *stretched* one that admits more, with
+//! the same periods but larger counts, bursts and queues. Each has its own state. The stretched
+//! limiter counts all events that pass, the rule's own limiter counts those that pass within its
+//! limit. So an event passes "softly" exactly if a hard rule would have refused it. And when an
+//! elastic rule is no longer stretched, its senders are at their limit and not in debt.
 //!
-//! A limit that is learned can only be hard, flat or by hour: its multiple is the share by which a sender
-//! may exceed its habit, and a stretched one would learn from what it lets pass, so that its habit, and
-//! with it the limit, would grow away from the own one's by more than any share. A server's limiter is
-//! hard as well: it is as that server has it.
+//! A learned limit (adaptive, with or without hours) can only be hard. Its factor already is the share
+//! by which a sender may exceed its habit. A stretched one would learn from what it lets pass, so its
+//! habit, and with it the limit, would move away from the own limiter's by more than any share. The
+//! limiter of a server can only be hard, too, since the server has no other.
 //!
-//! While a rule is stretched, the stretched limiter alone decides, so that its bound holds. In all it
-//! lets more pass; but an event that passed softly may take the place of one that comes a moment
-//! later, which a hard rule would have let pass.
+//! While a rule is stretched, only the stretched limiter decides, so that its bound holds. In total it
+//! lets more pass. But an event that passed softly may take the place of one that comes a moment
+//! later and that a hard rule would have let pass.
 
 use crate::limit::any::AnyLimiter;
 use crate::limit::earrrl::Earrrl;
@@ -35,30 +35,29 @@ use crate::text::{BadNumber, ParseError, Words, number};
 use core::fmt;
 use core::str::FromStr;
 
-/// How firmly a rule holds its limits. Its text form is `hard`, `soft 10%` or
+/// How strictly a rule enforces its limits. The text form is `hard`, `soft 10%` or
 /// `elastic up to 2x while load < 70%`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Throttle {
-    /// They are not exceeded.
+    /// The limits are not exceeded.
     #[default]
     Hard,
-    /// They may be exceeded by a share, and the ruling says so.
+    /// The limits may be exceeded by a share, and the ruling says so.
     Soft {
         /// The share in percent, above 0 and at most 1000.
         percent: f64,
     },
-    /// They may be exceeded up to a multiple, while the load of the service is low.
+    /// The limits may be exceeded up to a multiple while the load of the service is low.
     Elastic {
         /// The multiple, above 1 and at most 1000.
         factor: f64,
-        /// The load below which it is low.
+        /// The load is low below this value.
         below: Load,
     },
 }
 
 impl Throttle {
-    /// How much of each limit there is when the rule is stretched, in percent; `None` when it never
-    /// is.
+    /// The stretched limits in percent of the rule's own; `None` if it is never stretched.
     pub(super) fn percent(self) -> Option<f64> {
         match self {
             Throttle::Hard => None,
@@ -67,7 +66,7 @@ impl Throttle {
         }
     }
 
-    /// Whether a rule is stretched at a load. One that nobody told is not low.
+    /// Whether a rule is stretched at a load. An unknown load is not low.
     pub(super) fn is_stretched(self, load: Option<Load>) -> bool {
         match self {
             Throttle::Hard => false,
@@ -77,10 +76,10 @@ impl Throttle {
     }
 }
 
-/// How busy a service is, as a share of what it can do. Its text form is `42%`.
+/// How busy a service is, as a share of its capacity. The text form is `42%`.
 ///
-/// What it is a share of, the service decides: processors, connections, workers. It may be above
-/// 100 %, as a load average is when more wants to run than there are processors.
+/// The service chooses what is measured: processors, connections, workers. The load may be above
+/// 100 %, such as a load average when there are more runnable tasks than processors.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Load(f64);
 
@@ -119,12 +118,12 @@ impl FromStr for Load {
     }
 }
 
-/// The limiter that admits `percent` of what `limiter` does.
+/// The limiter that admits `percent` of what `limiter` admits.
 ///
 /// # Errors
 /// When a number gets too large, or the limiter has none to multiply.
 pub(super) fn stretched(limiter: &AnyLimiter, percent: f64) -> Result<AnyLimiter, Unstretched> {
-    // First the product, so that 10 % more than 100 is 110 and not a rounding error above.
+    // Multiply first, so that 110 % of 100 is exactly 110.
     let times = |count: f64| count * percent / 100.0;
     let rate = |rate: Rate| Rate::new(times(rate.count()), rate.per());
     Ok(match limiter {
@@ -154,7 +153,7 @@ pub(super) fn stretched(limiter: &AnyLimiter, percent: f64) -> Result<AnyLimiter
     })
 }
 
-/// Why a limiter can't be stretched.
+/// Why a limiter cannot be stretched.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unstretched {
     Learned,
@@ -229,7 +228,7 @@ fn literal(words: &mut Words<'_>, literals: &[&str]) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// A share such as `10%`, above 0 and at most 1000.
+/// Reads a share such as `10%`, above 0 and at most 1000.
 fn percent(words: &mut Words<'_>) -> Result<f64, ParseError> {
     let word = words.next().ok_or_else(|| missing(words))?;
     let percent = word.text.strip_suffix('%').and_then(number);

@@ -1,32 +1,32 @@
-//! What a descriptor says about the value of its field.
+//! The values of a field that a descriptor matches.
 
 use crate::policy::escaped;
 use core::fmt;
 
-/// Which values of a field a descriptor is about.
+/// The values of a field that a descriptor matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
-    /// Any that is not empty. It is written by leaving `value` out.
+    /// Any value that is not empty: the descriptor has no `value`.
     Any,
-    /// This one.
+    /// This value.
     Is(String),
-    /// All that are like this, as in `/api/*/edit`.
+    /// All values that match this wildcard, as in `/api/*/edit`.
     Like(Wildcard),
 }
 
 /// A text with stars, each of which stands for any characters, or none.
 ///
-/// Source: envoyproxy/ratelimit, `wildcardMatch` in `src/config/config_impl.go`, since 2026 for
-/// stars anywhere. A star itself can't be asked for, there and here.
+/// Source: envoyproxy/ratelimit, `wildcardMatch` in `src/config/config_impl.go`, since 2026 with
+/// stars anywhere. Neither there nor here can a literal star be matched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wildcard {
     text: String,
-    /// What stands between the stars: at least two parts, of which any may be empty.
+    /// The parts between the stars: at least two, and each may be empty.
     parts: Vec<String>,
 }
 
 impl Value {
-    /// The value that `text` asks for; with a star in it, all that are like it.
+    /// The value `text`, or a wildcard if it contains a star.
     pub(super) fn new(text: &str) -> Self {
         match text.contains('*') {
             true => Value::Like(Wildcard {
@@ -37,7 +37,7 @@ impl Value {
         }
     }
 
-    /// Whether a field with the text `value` is meant.
+    /// Whether it matches a field with the text `value`.
     pub fn matches(&self, value: &str) -> bool {
         match self {
             Value::Any => !value.is_empty(),
@@ -48,11 +48,11 @@ impl Value {
 }
 
 impl Wildcard {
-    /// Whether `value`, which is not empty, is like this.
+    /// Whether it matches `value`; an empty value never matches.
     ///
-    /// The part before the first star begins it, and the part after the last one ends it; each other
-    /// part is looked for in what is left, and the first place is as good as any, since that leaves
-    /// most for the parts that follow.
+    /// The value must begin with the part before the first star and end with the part after the last
+    /// one. Each part between is searched in the rest, in order. Its first occurrence is always the
+    /// right choice, since it leaves the most for the parts that follow.
     pub fn matches(&self, value: &str) -> bool {
         let [first, between @ .., last] = self.parts.as_slice() else { return false };
         let inner =
@@ -67,15 +67,15 @@ impl Wildcard {
         true
     }
 
-    /// Whether whatever is like `other` is also like this.
+    /// Whether it matches everything that `other` matches.
     ///
-    /// A star of `other` is a character that no part of this contains, and so one that only a star
-    /// of this can stand for: what holds for it holds for any characters in its place.
+    /// It is enough to match the text of `other`: no part of `self` contains a star, so only a star
+    /// of `self` can match a star of `other`, and would match any characters in its place, too.
     pub(super) fn covers(&self, other: &Wildcard) -> bool {
         self.matches(&other.text)
     }
 
-    /// Whether everything is like this.
+    /// Whether it matches everything.
     pub(super) fn is_all(&self) -> bool {
         self.parts.iter().all(String::is_empty)
     }
@@ -86,7 +86,7 @@ impl Wildcard {
     }
 }
 
-/// One step of the way to a rule: a field, and which of its values.
+/// One step of the path to a rule: a field, and the values that it must have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// The name of the field.
@@ -96,7 +96,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// How many bytes its texts have.
+    /// The bytes of its texts.
     pub(super) fn len(&self) -> usize {
         let value = match &self.value {
             Value::Any => "",
@@ -107,8 +107,8 @@ impl Step {
     }
 }
 
-/// As in `to_number`, `message_type=marketing` or `path=/api/*`: escaped as in a
-/// [key](crate::policy::Per), but for the stars, so that a star in a name is always one.
+/// As in `to_number`, `message_type=marketing` or `path=/api/*`. Values are escaped as in a
+/// [key](crate::policy::Per), except for the stars, so a star in a name is always a wildcard.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.key)?;

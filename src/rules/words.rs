@@ -1,4 +1,4 @@
-//! What a rule means, in words.
+//! Rules explained in words.
 
 use super::value::{Step, Value};
 use super::{OnStoreFailure, Rule, Rules, Throttle};
@@ -7,7 +7,7 @@ use crate::policy::{Limit, Per};
 use crate::time::Span;
 use core::fmt;
 
-/// The spans for which it is said how much passes.
+/// The spans for which the text says how much passes.
 const SPANS: [(&str, Span); 5] = [
     ("at once", Span::micros(1)),
     ("in any second", Span::seconds(1)),
@@ -16,7 +16,7 @@ const SPANS: [(&str, Span); 5] = [
     ("in any day", Span::hours(24)),
 ];
 
-/// How many descriptors are told that are chosen before another one.
+/// The most descriptors that are listed as chosen before another one.
 const SHOWN: usize = 5;
 
 /// Every rule in words, with the line in which it begins.
@@ -33,7 +33,7 @@ impl fmt::Display for Rules {
 }
 
 impl Rules {
-    /// Which events a rule is for.
+    /// Writes which events a rule is for.
     fn write_events(&self, rule: &Rule, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match rule.path.as_slice() {
             [] => f.write_str("  for all events")?,
@@ -66,7 +66,7 @@ impl Rules {
             Value::Like(wildcard) => write!(f, "{key} like {:?}", wildcard.as_str())?,
             Value::Any => write!(f, "any {key}")?,
         }
-        // The other descriptors of the list that are chosen before it for a value.
+        // The other descriptors of the list that are chosen before it for some values.
         let mut nearer: Vec<&Step> = Vec::new();
         let mut is_behind = false;
         for other in &self.rules {
@@ -91,8 +91,8 @@ impl Rules {
     }
 }
 
-/// Whether `a` is chosen before `b` for values that both admit; `is_behind` says that it comes after
-/// `b` in the file. Of wildcards that admit some values together, only one within the other is told.
+/// Whether `a` is chosen before `b` for values that both match; `is_behind` says that `a` comes after
+/// `b` in the file. Two wildcards are only compared if one matches everything that the other does.
 fn is_nearer(a: &Value, b: &Value, is_behind: bool) -> bool {
     match (a, b) {
         (Value::Is(text), Value::Like(like)) => like.matches(text),
@@ -103,7 +103,7 @@ fn is_nearer(a: &Value, b: &Value, is_behind: bool) -> bool {
 }
 
 impl Rule {
-    /// What it does with its events.
+    /// Writes what it does with its events.
     fn write_words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.limits().is_empty() {
             writeln!(f, "  not limited")?;
@@ -148,10 +148,10 @@ impl Rule {
     }
 }
 
-/// For whom, and how many events pass at most.
+/// For whom a limit is, and how many events pass at most.
 struct Most<'a> {
     limit: &'a Limit,
-    /// What each of them costs.
+    /// The cost of each event.
     cost: f64,
 }
 

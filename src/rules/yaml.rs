@@ -1,14 +1,14 @@
-//! YAML, as a tree in which everything knows its place.
+//! YAML, as a tree in which every node knows its place.
 //!
-//! The text is split into events by [`granit_parser`], the parser beneath serde-saphyr: it forbids
-//! unsafe code, is fuzzed, gives each event its place, and bounds nesting. Deserializing into types
-//! would stop at the first mistake and know no neighbouring names, so the events are made a tree
-//! here, and [`Reader`](super::reader::Reader) reads that.
+//! The text is split into events by [`granit_parser`], the parser of serde-saphyr: it forbids unsafe
+//! code, is fuzzed, gives each event its place, and bounds nesting. Deserializing into types would
+//! stop at the first mistake and could not suggest similar names. So the events are put into a tree
+//! here, and [`Reader`](super::reader::Reader) reads the tree.
 //!
 //! # A budget against bombs
 //! A text has at most [`LONGEST`] bytes, nests at most [`DEEPEST`] levels deep, and has at most
-//! [`LARGEST`] nodes, of which a long text counts as several. An alias counts as all the nodes that it
-//! stands for, before they are copied: ten lines of `&b [*a, *a, *a]` are refused, and not written out.
+//! [`LARGEST`] nodes; a long text counts as several. An alias counts as all the nodes that it stands
+//! for, before they are copied: ten lines of `&b [*a, *a, *a]` are refused and never expanded.
 
 use super::error::{At, Mistake};
 use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
@@ -17,13 +17,13 @@ use std::collections::HashMap;
 /// The longest text, in bytes.
 pub const LONGEST: usize = 1 << 20;
 
-/// How deep lists and maps lie in each other, aliases written out.
+/// How deep lists and maps may be nested, with aliases expanded.
 const DEEPEST: usize = 64;
 
-/// The most texts, lists and maps, aliases written out.
+/// The most texts, lists and maps, with aliases expanded.
 const LARGEST: usize = 100_000;
 
-/// So many bytes of a text count as one more.
+/// Each so many bytes of a text count as one more node.
 const LONG: usize = 64;
 
 /// A text, a list or a map.
@@ -31,9 +31,9 @@ const LONG: usize = 64;
 pub(super) struct Node {
     pub(super) at: At,
     pub(super) kind: Kind,
-    /// How many nodes there are in it, with itself.
+    /// How many nodes it has, including itself.
     size: usize,
-    /// How many levels there are in it, with itself.
+    /// How many levels it has, including itself.
     depth: usize,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct Node {
 pub(super) enum Kind {
     Text {
         text: String,
-        /// Without quotes, so that it may mean nothing, yes or no.
+        /// Whether it has no quotes, so that it may mean null, yes or no.
         plain: bool,
-        /// Where it stands there word for word: how many characters come before it, which is its quote.
+        /// How many characters come before it, its quote; `None` if it differs from the source.
         quote: Option<usize>,
     },
     List(Vec<Node>),
@@ -51,7 +51,7 @@ pub(super) enum Kind {
 }
 
 impl Node {
-    /// A word for it, in an error.
+    /// Its text, for errors; empty for a list or a map.
     pub(super) fn word(&self) -> &str {
         match &self.kind {
             Kind::Text { text, .. } => text,
@@ -59,7 +59,7 @@ impl Node {
         }
     }
 
-    /// What it is, in an error.
+    /// Its kind, for errors.
     pub(super) fn what(&self) -> &'static str {
         match &self.kind {
             _ if self.is_nothing() => "nothing",
@@ -69,13 +69,13 @@ impl Node {
         }
     }
 
-    /// The value of a key, where it is a map.
+    /// The value of a key, if it is a map.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         let Kind::Map(pairs) = &self.kind else { return None };
         pairs.iter().find(|(known, _)| known.word() == key).map(|(_, value)| value)
     }
 
-    /// What is in it, where it is a list.
+    /// Its items, if it is a list.
     pub(super) fn items(&self) -> &[Node] {
         match &self.kind {
             Kind::List(items) => items,
@@ -83,13 +83,13 @@ impl Node {
         }
     }
 
-    /// Whether it says nothing, as in `key:` or `key: null`.
+    /// Whether it is null, as in `key:` or `key: null`.
     pub(super) fn is_nothing(&self) -> bool {
         const NOTHING: [&str; 5] = ["", "~", "null", "Null", "NULL"];
         matches!(&self.kind, Kind::Text { text, plain: true, .. } if NOTHING.contains(&text.as_str()))
     }
 
-    /// The place of byte `byte` of its text.
+    /// The place of the byte `byte` of its text.
     pub(super) fn at_byte(&self, byte: usize) -> At {
         match &self.kind {
             Kind::Text { text, quote: Some(quote), .. } => {
@@ -101,10 +101,10 @@ impl Node {
     }
 }
 
-/// Reads a text of one document. What is read of one that is wrong is not to be used.
+/// Reads a text of one document.
 ///
 /// # Errors
-/// The first mistake, after which nothing can be told of the rest.
+/// The first mistake: the parser cannot continue after it.
 pub(super) fn read(text: &str) -> Result<Node, Mistake> {
     let whole = |problem: &str| Mistake::new(At { line: 1, column: 1 }, "", problem);
     if text.len() > LONGEST {
@@ -134,14 +134,14 @@ fn at(marker: &Marker) -> At {
 /// A tree that grows with each event.
 struct Tree<'a> {
     source: &'a str,
-    /// The lists and maps that have not ended, from outside.
+    /// The lists and maps that have not ended, the outermost first.
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
     nodes: usize,
     root: Option<Node>,
 }
 
-/// A list, or a map with the key whose value comes next, and the name by which it is known.
+/// A list or map that has not ended, with its anchor; of a map also the key whose value comes next.
 struct Open {
     at: At,
     anchor: usize,
@@ -168,7 +168,7 @@ impl Tree<'_> {
                     false => (unquoted == Some(&*text)).then_some(1),
                 };
                 let plain = style == ScalarStyle::Plain;
-                // Where nothing stands, the parser says "~".
+                // For an empty value the parser returns "~".
                 let text = if written.is_empty() { String::new() } else { text.into_owned() };
                 let kind = Kind::Text { text, plain, quote };
                 let node = Node::new(at, kind);
@@ -178,7 +178,7 @@ impl Tree<'_> {
             Event::SequenceStart(_, anchor, _) => self.begin(at, anchor, Kind::List(Vec::new())),
             Event::MappingStart(_, anchor, _) => self.begin(at, anchor, Kind::Map(Vec::new())),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                // What is in it was counted when it was put there.
+                // Its contents were counted when they were added.
                 Some(Open { at, anchor, kind, .. }) => self.add(Node::new(at, kind), 1, anchor),
                 None => Ok(()),
             },
@@ -196,7 +196,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Puts a node where it belongs, which makes `new` more of them.
+    /// Adds a node to the innermost open list or map; the tree grows by `new` nodes.
     fn add(&mut self, node: Node, new: usize, anchor: usize) -> Result<(), Mistake> {
         let kept = if anchor == 0 { 0 } else { node.size };
         self.nodes += new + kept;

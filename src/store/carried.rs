@@ -1,4 +1,4 @@
-//! The states of a store for a limit that has changed.
+//! Carries the states of a store over to a limit that has changed.
 
 use super::{Keyed, Store};
 use crate::limit::Limiter;
@@ -7,10 +7,10 @@ use crate::policy::Limit;
 use crate::time::Time;
 
 impl Store {
-    /// The states of this store, which has one limit, for another limit that counts for the same
-    /// keys, in a store of its own; `None` where they mean something else there.
+    /// A new store for `limit` with the states of this one, which has one limit. `None` if the new
+    /// limit has other keys or another shape.
     ///
-    /// [`kept`](crate::limit::kept) says what becomes of a state, for which it is `now`.
+    /// [`kept`](crate::limit::kept) says what becomes of each state; the change happens at `now`.
     pub(crate) fn carried(&self, limit: &Limit, now: Time) -> Option<Store> {
         let (old, keyed) = (self.policy.limits().first()?, self.limits.first()?);
         if old.per != limit.per || old.shape().difference(&limit.shape()).is_some() {

@@ -1,5 +1,5 @@
-//! Every order in which threads can run, tried by loom: `./scripts/test loom`. Real threads, more
-//! keys and more limits are tried in `tests/store/threads.rs`.
+//! Loom tries every interleaving of threads: `./scripts/test loom`. `tests/store/threads.rs` tests
+//! real threads, with more keys and more limits.
 #![cfg(loom)]
 
 use super::Store;
@@ -21,8 +21,8 @@ fn check(store: &Store, from: From) -> bool {
     ask(from, 1.0, |event| store.check(event)).is_allowed()
 }
 
-/// What each thread sent and what of it passed, for every order; the main thread sends the first.
-/// Loom finds it when threads wait for each other.
+/// Runs `threads`, of which the main thread is the first, in every interleaving. `judge` gets what
+/// was sent and whether it passed. Loom also finds deadlocks.
 fn every_order(
     policy: &str,
     threads: &'static [&'static [From]],
@@ -52,8 +52,8 @@ fn every_order(
     });
 }
 
-/// One for each user and one for each address: what passed fits, what was refused met a full key,
-/// and the store counted exactly what passed.
+/// Judges a limit of one event for each user and for each address: what passed fits, what was
+/// refused met a full key, and the store counted exactly what passed.
 fn one_each(store: &Store, sent: &[(From, bool)]) {
     let passed = |same: &dyn Fn(From) -> bool| {
         sent.iter().filter(|(from, passed)| *passed && same(*from)).count()
@@ -81,7 +81,7 @@ fn three_threads_for_two_places() {
     every_order(ONE_EACH, &[&[("ann", "x")], &[("ann", "y")], &[("bob", "x")]], one_each);
 }
 
-/// All limits are for the same key here, and everybody meets at all of them.
+/// All limits have the same key, so all events meet in each of them.
 #[test]
 fn the_same_keys_everywhere() {
     let policy = "sliding-log 3/1h per all & fixed-window 2/1h per all & gcra 3/1h per all";
@@ -103,7 +103,7 @@ fn the_same_keys_everywhere() {
     );
 }
 
-/// A charge counts in all limits at once, and looks see all of it or nothing.
+/// A charge counts in all limits at once; a look sees all of it or nothing.
 #[test]
 fn a_charge_beside_looks() {
     loom::model(|| {

@@ -1,7 +1,7 @@
 //! One limiter for many keys, in bounded memory, for many threads.
 //!
-//! A key is whatever is limited: a user, an address, both. Each has its own state, made when it is
-//! first needed, and at most [`capacity`](Keyed::capacity) of them are remembered.
+//! A key is whatever is limited: a user, an address, or both. Each key has its own state, created
+//! when it is first needed. At most [`capacity`](Keyed::capacity) keys are remembered.
 //!
 //! ```
 //! use ratescope::limit::gcra::Gcra;
@@ -27,13 +27,13 @@ use crate::time::Time;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
-/// How many entries a shard has at least where there are several: fewer would be spread unevenly.
+/// The least number of entries of a shard if there are several: fewer would spread unevenly.
 const PER_SHARD: usize = 1024;
 
 /// A limiter and the states of its keys: see [the store](super) for what it remembers.
 ///
-/// A key is anything that can be hashed. It is neither kept nor copied, and two keys are the same
-/// when they give a hasher the same, as `String` and `str` do.
+/// A key is anything that can be hashed. It is neither kept nor copied. Two keys are the same when
+/// they hash the same, as `String` and `str` do.
 pub struct Keyed<L: Limiter, H = Secret> {
     limiter: L,
     initial: L::State,
@@ -41,8 +41,7 @@ pub struct Keyed<L: Limiter, H = Secret> {
     shards: Box<[Shard<L::State>]>,
 }
 
-/// A lock and what it guards, apart from the next one: two cache lines, since they are fetched in
-/// pairs.
+/// A lock and what it guards, aligned to two cache lines, since processors fetch them in pairs.
 #[repr(align(128))]
 struct Shard<S>(Mutex<Memory<S>>);
 
@@ -50,13 +49,13 @@ struct Shard<S>(Mutex<Memory<S>>);
 #[derive(Clone, Debug)]
 #[repr(C)]
 struct Memory<S> {
-    /// The latest time of an event. One before it comes out of order, or the clock was set back.
+    /// The latest time of an event. An earlier event is out of order, or the clock was set back.
     latest: Time,
     table: Table<S>,
 }
 
 impl<S: Clone> Memory<S> {
-    /// Puts in a new key.
+    /// Inserts a new key.
     #[inline(never)]
     fn put<L: Limiter<State = S>>(&mut self, limiter: &L, hash: u64, state: S, now: Time) -> Place {
         self.table.insert(hash, state, &mut is_refused(limiter, now, self.latest))
@@ -67,7 +66,8 @@ impl<L: Limiter> Keyed<L>
 where
     L::State: PartialEq,
 {
-    /// `limiter` for each of `capacity` keys or somewhat more: see [`capacity`](Self::capacity).
+    /// A store for `limiter` with room for `capacity` keys or slightly more: see
+    /// [`capacity`](Self::capacity).
     pub fn new(limiter: L, capacity: usize) -> Self {
         Self::with_hasher(limiter, capacity, Secret::new())
     }
@@ -77,9 +77,9 @@ impl<L: Limiter, H: BuildHasher> Keyed<L, H>
 where
     L::State: PartialEq,
 {
-    /// The same with another hash, of 64 good bits: two keys of one hash are one key. A faster hash
-    /// than that with a [`Secret`] is for keys that no sender can choose, such as numbers that you
-    /// give out yourself.
+    /// The same with another hash. All its 64 bits must be good: two keys with one hash are one key.
+    /// Use a faster hash than [`Secret`] only for keys that no sender can choose, such as numbers
+    /// that you assign yourself.
     pub fn with_hasher(limiter: L, capacity: usize, hasher: H) -> Self {
         let entries = capacity.saturating_add(capacity / 8).max(1);
         let shards = (entries / PER_SHARD).clamp(1, SHARDS);
@@ -96,24 +96,25 @@ where
         self.hold(self.hash(key)).check(now, cost)
     }
 
-    /// Decides as [`check`](Self::check) would; counts nothing, and does not use the key.
+    /// What [`check`](Self::check) would answer. Nothing is counted, and the key does not count as
+    /// used.
     pub fn peek<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Outcome {
         self.hold(self.hash(key)).peek(now, cost)
     }
 
-    /// Counts an event that passed, whatever it cost: what is known only afterwards, such as the
-    /// bytes that were sent.
+    /// Counts an event, whatever its cost. It is for costs that are known only after the event
+    /// passed, such as the bytes that were sent.
     pub fn charge<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) {
         self.hold(self.hash(key)).charge(now, cost);
     }
 
-    /// How long after `now` an event of `key` passes if nothing is counted before.
+    /// How long after `now` an event of `key` would pass if nothing is counted until then.
     pub fn retry_after<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Retry {
         let held = self.hold(self.hash(key));
         self.limiter.retry_after(held.state(), now, cost)
     }
 
-    /// What is remembered of `key`.
+    /// The state of `key`, if it is remembered.
     pub fn state<K: Hash + ?Sized>(&self, key: &K) -> Option<L::State> {
         let held = self.hold(self.hash(key));
         held.place.map(|place| held.memory.table.at(place).state.clone())
@@ -124,9 +125,9 @@ where
         &self.limiter
     }
 
-    /// The most keys that are remembered: an eighth more than was asked for, in whole sets.
-    /// Sets do not fill evenly, and with this much room nearly none of as many keys as were asked
-    /// for is forgotten.
+    /// The most keys that can be remembered: an eighth more than was asked for, in whole sets.
+    /// Sets do not fill evenly; with the additional room, almost none of the number of keys that was
+    /// asked for is forgotten.
     pub fn capacity(&self) -> usize {
         self.sum(|memory| memory.table.capacity())
     }
@@ -151,7 +152,7 @@ where
         self.hasher.hash_one(key)
     }
 
-    /// Holds a key, for as long as it takes to decide.
+    /// Locks a key, for as long as the result lives.
     #[inline(always)]
     pub(super) fn hold(&self, hash: u64) -> Held<'_, L> {
         let memory = lock(&self.shards[shard(hash, self.shards.len())].0);
@@ -159,7 +160,7 @@ where
         Held { limiter: &self.limiter, initial: &self.initial, memory, hash, place }
     }
 
-    /// The same keys under another limiter: what is remembered of each as `turn` leaves it.
+    /// The same keys under another limiter; `turn` converts each state.
     #[cfg(feature = "rules")]
     pub(super) fn turned(&self, limiter: L, turn: impl FnMut(&mut L::State)) -> Self
     where
@@ -171,14 +172,14 @@ where
         turned
     }
 
-    /// Shows each state to `see`.
+    /// Calls `see` with each state.
     pub(super) fn each(&self, mut see: impl FnMut(&L::State)) {
         for shard in &self.shards {
             lock(&shard.0).table.entries().for_each(|entry| see(&entry.state));
         }
     }
 
-    /// Lets `change` do what it wants with each state.
+    /// Calls `change` with each state.
     pub(super) fn each_mut(&self, mut change: impl FnMut(&mut L::State)) {
         for shard in &self.shards {
             lock(&shard.0).table.entries_mut().for_each(|entry| change(&mut entry.state));
@@ -229,7 +230,7 @@ where
         self.limiter
     }
 
-    /// What is remembered, or else what is known of a new key.
+    /// The state that is remembered, or that of a new key.
     pub(crate) fn state(&self) -> &L::State {
         match self.place {
             Some(place) => &self.memory.table.at(place).state,
@@ -252,14 +253,14 @@ where
         self.update(now, |limiter, state| limiter.charge(state, now, cost));
     }
 
-    /// Counts an event that this limiter let pass or not, and that was `allowed` by all or not.
+    /// Counts an event. `passed` says whether this limiter let it pass, `allowed` whether all did.
     pub(crate) fn record(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
         self.update(now, |limiter, state| limiter.record(state, now, cost, allowed));
         self.remember(now, cost, passed, allowed);
     }
 
-    /// Uses the key. A new one is remembered when there is something to remember: what is as it was
-    /// initially need not push out anything.
+    /// Changes the state and marks the key as used. A new key is remembered only if its state is not
+    /// the initial one, so that it does not push out another key for nothing.
     #[inline(always)]
     fn update<R>(&mut self, now: Time, change: impl FnOnce(&L, &mut L::State) -> R) -> R {
         let (limiter, memory) = (self.limiter, &mut *self.memory);
@@ -275,12 +276,12 @@ where
         result
     }
 
-    /// Remembers the cost of an event that the limiter refused for what came before it, the largest
-    /// if there are several, until one that costs as much passes. One that is refused whatever came
-    /// before says nothing of the key.
+    /// Remembers the cost of an event that the limiter refused because of earlier events: the largest
+    /// if there are several, until an event that costs as much passes. An event that would be refused
+    /// for a new key, too, is not remembered.
     ///
-    /// Senders at their limit pass and are refused by turns, and no processor foresees which. So it
-    /// is only the sign that turns, without a branch, as long as events cost the same.
+    /// A sender at its limit passes and is refused in turns, which no branch predictor foresees. So
+    /// as long as events cost the same, only the sign of `refused` changes, without a branch.
     #[inline(always)]
     fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
         let Some(place) = self.place else { return };
@@ -295,12 +296,12 @@ where
     }
 }
 
-/// Whether a key is being refused at `now`: whether an event of that cost would be.
+/// Whether a key is being refused at `now`: whether an event of the given cost would be refused.
 ///
-/// A limiter refuses a state from the future until the clock has caught up, or until an event of
-/// its own lets it follow the clock. Who waits for nobody else's sake is not protected for so long:
-/// when the clock is further behind than the state takes to be as a new one, it follows here, as by
-/// an event of cost 0 that was refused.
+/// A limiter refuses events against a state from the future until the clock has caught up, or until
+/// an event of the key moves the state back. A key that sends nothing must not be protected for all
+/// that time. So when the clock is further behind than the state takes to be as good as new, a
+/// refused event of cost 0 is recorded here, which moves the state to `now`.
 fn is_refused<L: Limiter>(
     limiter: &L,
     now: Time,

@@ -6,15 +6,15 @@ use core::fmt;
 use siphasher::sip::SipHasher13;
 use std::hash::{BuildHasher, RandomState};
 
-/// A secret of 128 bits, with which keys are hashed: SipHash-1-3.
+/// A secret of 128 bits with which keys are hashed by SipHash-1-3.
 ///
-/// [`RandomState`] of std is the same hash, but keeps the kind of it for itself to change.
+/// std's [`RandomState`] is the same hash today, but std does not promise that it stays the same.
 #[derive(Clone, Copy)]
 pub struct Secret([u64; 2]);
 
 impl Secret {
-    /// A new one, from where std gets its own. Loom runs the same program again and again, and
-    /// needs the same hashes.
+    /// A new secret, from the source that std uses. Loom runs the same program again and again and
+    /// needs the same hashes, so there it is constant.
     pub fn new() -> Self {
         if cfg!(all(test, loom)) {
             return Secret([1, 2]);
@@ -30,7 +30,7 @@ impl Default for Secret {
     }
 }
 
-/// Says nothing of the secret.
+/// Does not print the secret.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret").finish_non_exhaustive()

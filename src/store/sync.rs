@@ -1,4 +1,4 @@
-//! The lock: that of std, or that of loom where loom tries every order in which threads may run.
+//! The lock: std's, or loom's in the tests in which loom tries every interleaving of threads.
 
 #[cfg(not(all(test, loom)))]
 pub(super) use std::sync::{Mutex, MutexGuard};
@@ -6,8 +6,8 @@ pub(super) use std::sync::{Mutex, MutexGuard};
 #[cfg(all(test, loom))]
 pub(super) use loom::sync::{Mutex, MutexGuard};
 
-/// Locks. A thread that panics while it holds the lock leaves at most one event half counted,
-/// which is no reason to stop all others.
+/// Locks, also after a thread panicked while holding the lock: it leaves at most one event half
+/// counted, which is no reason to stop all other threads.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

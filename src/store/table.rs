@@ -1,27 +1,26 @@
-//! A bounded table of states, without their keys: what one shard remembers.
+//! A bounded table of states, without their keys: the memory of one shard.
 //!
-//! An entry has the hash of its key, all 64 bits, and lies in one of two [sets](super::tags) of
-//! eight: in the second only where the first was full. Sets never lose an entry but to another,
-//! so one that is full stays full, and a key that is not found in a first set with room is not
-//! there at all.
+//! An entry has the 64-bit hash of its key. It lies in one of two [sets](super::tags) of eight, in
+//! the second only if the first was full. A set loses an entry only to another one, so a full set
+//! stays full. Therefore a key that is not found in its first set is not in the table at all if that
+//! set has room.
 //!
 //! # Room for a new key
-//! In the first set, or else the second. When both are full, one of the sixteen may have room in
-//! its other set and moves there. So nothing has to be given up before the table is about 85 %
-//! full, and 98.4 % of the keys find a place in a table of as many places. With one set for each
-//! key, it would be 86 %.
+//! A new key goes into its first set, or else into the second. When both are full, one of their
+//! sixteen entries may have room in its other set and moves there. So no entry has to be given up
+//! before the table is about 85 % full, and of as many keys as places 98.4 % find one. With one set
+//! for each key it would be 86 %.
 //!
-//! When there is no room, the table grows by a quarter, for which the hashes are enough, until it
-//! has as many sets as it may. Then an entry is given up:
+//! When there is no room, the table grows by a quarter, up to its largest number of sets; the hashes
+//! are enough to move the entries. After that, an entry is given up:
 //!
-//! 1. the least recently used of the sixteen that are not being refused;
-//! 2. or, when all are, the least recently used of those that are not being refused in the other
-//!    set of one of the sixteen, which moves there;
-//! 3. or, when all of these, up to 144 entries, are being refused, the least recently used of the
-//!    sixteen.
+//! 1. the least recently used of those of the sixteen that are not being refused;
+//! 2. if all sixteen are being refused: one of them moves to its other set, in place of the least
+//!    recently used entry there that is not being refused;
+//! 3. if all of these entries, up to 144, are being refused: the least recently used of the sixteen.
 //!
-//! Whether an entry is being refused is asked only here, and only of those of which a refusal is
-//! remembered. So room for a new key costs 144 questions at most, whatever others have sent.
+//! Whether an entry is being refused is asked only here, and only if a refusal is remembered. So room
+//! for a new key costs at most 144 such questions, whatever others have sent.
 
 use super::tags::{Tags, WAYS, first_set, second_set, sets, tag};
 
@@ -30,53 +29,53 @@ use super::tags::{Tags, WAYS, first_set, second_set, sets, tag};
 pub(super) struct Entry<S> {
     /// The hash of the key, which stands for the key.
     hash: u64,
-    /// The number of its last use. The numbers begin anew after 2³² uses of the table, so what was
-    /// not used for so long may seem to have been used since: it then stays a while longer.
+    /// The number of its last use. Numbers wrap around after 2³² uses of the table. An entry that
+    /// was not used for so long may then seem recently used, and stays a while longer.
     used: u32,
-    /// The largest cost that was refused for what came before it, negative when one that costs as
-    /// much has passed since; 0 when there is none.
+    /// The largest cost that was refused because of earlier events. Negative when an event that
+    /// costs as much has passed since; 0 when there is none.
     pub(super) refused: f32,
     pub(super) state: S,
 }
 
-/// Eight entries, from the beginning of a cache line on. That wastes nothing, since an entry takes
-/// whole words.
+/// Eight entries, aligned to a cache line. The alignment wastes nothing: eight entries of whole words
+/// are a multiple of 64 bytes.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Set<S>([Entry<S>; WAYS]);
 
-/// Where an entry is, until the next one is put in.
+/// Where an entry is; valid until the next insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     set: usize,
     way: usize,
 }
 
-/// The states of a shard. What every event needs comes first, and is one cache line together with
-/// the lock and the time before it.
+/// The states of a shard. The fields that every event needs come first: together with the lock and
+/// the time before them they fill one cache line.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Table<S> {
-    /// The tags of each set, apart from the entries: of a million keys they are a megabyte.
+    /// The tags of each set, apart from the entries: a megabyte for a million keys.
     tags: Box<[Tags]>,
     sets: Box<[Set<S>]>,
     uses: u32,
     len: usize,
-    /// The most sets.
+    /// The largest number of sets.
     most: usize,
     forgotten: u64,
-    /// What stands where no entry is; it is never looked at.
+    /// The state in free places, which is never read.
     blank: S,
 }
 
 impl<S: Clone> Table<S> {
-    /// A table of up to `most` sets, and of none yet.
+    /// An empty table that may grow to `most` sets.
     pub(super) fn new(most: usize, blank: S) -> Self {
         let (tags, sets) = (Box::default(), Box::default());
         Table { tags, sets, uses: 0, len: 0, most, forgotten: 0, blank }
     }
 
-    /// The most entries.
+    /// The largest number of entries.
     pub(super) fn capacity(&self) -> usize {
         self.most * WAYS
     }
@@ -86,7 +85,7 @@ impl<S: Clone> Table<S> {
         self.len
     }
 
-    /// How many entries were given up.
+    /// How many entries were given up for others.
     pub(super) fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -101,7 +100,8 @@ impl<S: Clone> Table<S> {
         }
     }
 
-    /// Apart, since one in ten is found there, and fewer of those that are used often.
+    /// A cold function of its own: one key in ten is in its second set, and fewer of the keys that
+    /// are used often.
     #[cold]
     #[inline(never)]
     fn find_in_second(&self, first: usize, hash: u64) -> Option<Place> {
@@ -130,7 +130,7 @@ impl<S: Clone> Table<S> {
         &mut self.sets[place.set].0[place.way % WAYS]
     }
 
-    /// The same, now the most recently used.
+    /// The same; the entry becomes the most recently used.
     #[inline(always)]
     pub(super) fn use_at(&mut self, place: Place) -> &mut Entry<S> {
         self.uses = self.uses.wrapping_add(1);
@@ -151,9 +151,9 @@ impl<S: Clone> Table<S> {
         each.flat_map(|(tags, set)| set.0.iter_mut().take(tags.len()))
     }
 
-    /// Puts in a key that is not there yet, as the most recently used. Where something must be
-    /// given up for it, `is_refused` says whether an entry with this state is being refused, given
-    /// the cost of its last refusal.
+    /// Inserts a key that is not there yet, as the most recently used. If an entry must be given up
+    /// for it, `is_refused` says whether an entry is being refused, given its state and the cost of
+    /// its refusal.
     pub(super) fn insert(
         &mut self,
         hash: u64,
@@ -186,7 +186,7 @@ impl<S: Clone> Table<S> {
         place
     }
 
-    /// A place for a new key that is free, or left by one that moved.
+    /// A place for a new key: a free one, or the place of an entry that was moved.
     fn room(&mut self, hash: u64) -> Option<Place> {
         let sets = sets(hash, self.sets.len());
         if let Some(free) = sets.into_iter().find_map(|set| self.free(set)) {
@@ -207,13 +207,13 @@ impl<S: Clone> Table<S> {
         Some(Place { set, way: tags.len() })
     }
 
-    /// The other set in which the entry at a place may lie.
+    /// The other of the two sets of the entry at a place.
     fn other(&self, place: Place) -> usize {
         let [first, second] = sets(self.at(place).hash, self.sets.len());
         if place.set == first { second } else { first }
     }
 
-    /// Moves an entry to another set. What was there comes to its place, to be overwritten.
+    /// Moves an entry to another set. The entry there takes its place, to be overwritten.
     fn shift(&mut self, from: Place, to: Place) {
         let tag = self.tags[from.set].at(from.way);
         self.tags[to.set] = self.tags[to.set].with(to.way, tag);
@@ -222,7 +222,7 @@ impl<S: Clone> Table<S> {
         }
     }
 
-    /// A place that was given up for a new key.
+    /// Gives up an entry for a new key and returns its place.
     #[inline(never)]
     fn give_up_one(&mut self, hash: u64, is_refused: &mut dyn FnMut(&mut S, f32) -> bool) -> Place {
         let candidates = sets(hash, self.sets.len());
@@ -260,13 +260,13 @@ impl<S: Clone> Table<S> {
         None
     }
 
-    /// The least recently used entry of two full sets, of those that `may` go.
+    /// The least recently used entry of two full sets that `may` be given up.
     fn oldest(&self, sets: [usize; 2], may: impl Fn(Place) -> bool) -> Option<Place> {
         let age = |place: &Place| self.uses.wrapping_sub(self.at(*place).used);
         places(sets).filter(|place| may(*place)).max_by_key(age)
     }
 
-    /// Grows by a quarter, or by what is left to the most.
+    /// Grows by a quarter, but at most to `most` sets.
     #[inline(never)]
     fn grow(&mut self, is_refused: &mut dyn FnMut(&mut S, f32) -> bool) {
         let count = (self.sets.len() + (self.sets.len() / 4).max(1)).min(self.most);
@@ -283,7 +283,7 @@ impl<S: Clone> Table<S> {
     }
 }
 
-/// The places of two sets, or of one that is given twice.
+/// The places of two sets, or of one set that is given twice.
 fn places([first, second]: [usize; 2]) -> impl Iterator<Item = Place> {
     let count = if first == second { WAYS } else { 2 * WAYS };
     (0..count).map(move |i| Place { set: if i < WAYS { first } else { second }, way: i % WAYS })

@@ -1,52 +1,52 @@
-//! Where a key may lie, by its hash; and the tags by which it is found there.
+//! The sets in which a key may lie, chosen by its hash, and the tags by which it is found there.
 //!
 //! # Which bits of the hash choose what
-//! A key is hashed to 64 bits, on every target, and nothing here is computed in `usize`, whose
-//! upper half a 32-bit target does not have.
+//! A key is hashed to 64 bits on every target. Nothing is computed in `usize`, which has only 32
+//! bits on some targets.
 //!
 //! ```text
 //! bits   63 ........ 37 | 36 .. 32 | 31 ......... 8 | 7 ... 0
 //!        the first set  |  shard   | the second set |   tag
 //! ```
 //!
-//! A set is found by *multiply and shift*: of n sets, a number x of 32 bits chooses the set
-//! ⌊x n / 2³²⌋. It needs no power of two, so a table can grow by a quarter; and it is decided by the
-//! upper bits of x. So the upper half of the hash chooses the first set and the lower half the
-//! second, and the last bits of each half, which move neither by more than one, are free for the
-//! shard and for the tag.
+//! A set is chosen by *multiply and shift*: of n sets, a number x of 32 bits chooses the set
+//! ⌊x n / 2³²⌋. The number of sets need not be a power of two, so a table can grow by a quarter. The
+//! upper bits of x decide. The upper half of the hash chooses the first set, the lower half the
+//! second. The last bits of each half change the choice by at most one, so they are free for the
+//! shard and the tag.
 //!
-//! Within a shard, five bits of the first choice are the same for all keys. What is left are 2²⁷
-//! values, so that of n sets some are chosen more often than others by one part in 2²⁷/n: by 1 %
-//! with 1.3 million sets, which is a store of 300 million keys. More are found all the same.
+//! Within a shard, five bits of the first choice are the same for all keys. That leaves 2²⁷ values,
+//! so some of n sets are chosen more often than others, by one part in 2²⁷/n: by 1 % with 1.3
+//! million sets, which is a store of 300 million keys. Larger tables work, too, only less evenly.
 //!
-//! With a secret the hash is as good as random to those who choose the keys, so nobody can aim at a
-//! set, a shard or a tag.
+//! The hash has a secret, so it looks random to those who choose keys: nobody can aim at a set, a
+//! shard or a tag.
 
 /// How many entries a set has.
 pub(super) const WAYS: usize = 8;
 
-/// The most shards of a store. Each costs a cache line that is wanted again and again; with these,
-/// two threads that do nothing else meet in a shard once in 32 times.
+/// The most shards of a store. Each costs a cache line that is used constantly. With 32, two threads
+/// that do nothing else meet in a shard once in 32 times.
 pub(super) const SHARDS: usize = 32;
 
-/// The shard of a key, of `count`, a power of two of at most [`SHARDS`].
+/// The shard of a key; `count`, the number of shards, is a power of two up to [`SHARDS`].
 #[inline(always)]
 pub(super) fn shard(hash: u64, count: usize) -> usize {
     (hash >> 32) as u32 as usize & (count - 1)
 }
 
-/// The two sets in which a key may lie, of `count`: the one that it prefers, and the other.
+/// The two of `count` sets in which a key may lie, the preferred one first.
 pub(super) fn sets(hash: u64, count: usize) -> [usize; 2] {
     [first_set(hash, count), second_set(hash, count)]
 }
 
-/// The set that a key prefers, of `count`.
+/// The one of `count` sets that a key prefers.
 #[inline(always)]
 pub(super) fn first_set(hash: u64, count: usize) -> usize {
     choose(hash >> 32, count)
 }
 
-/// The other set in which a key may lie, of `count`; the same if there is only one.
+/// The other one of `count` sets in which a key may lie; the same if there is only one set.
 pub(super) fn second_set(hash: u64, count: usize) -> usize {
     let (first, second) = (first_set(hash, count), choose(hash & 0xffff_ffff, count));
     match second {
@@ -68,15 +68,15 @@ pub(super) fn tag(hash: u64) -> u8 {
     (hash as u8).max(1)
 }
 
-/// The tags of a set, a byte each, the first lowest; 0 where there is no entry. Entries fill a
-/// set from the first place on, without gaps.
+/// The tags of a set, one byte each, the first in the lowest byte; 0 for a free place. Entries fill
+/// a set from the first place on, without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tags(u64);
 
 /// A one in each byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// All bits of each byte but its highest.
+/// All bits of each byte except the highest.
 const LOW: u64 = 0x7f * ONES;
 
 impl Tags {
@@ -94,23 +94,22 @@ impl Tags {
         (self.0 >> (8 * way)) as u8
     }
 
-    /// With another tag at a place.
+    /// The tags with another one at a place.
     pub(super) fn with(self, way: usize, tag: u8) -> Self {
         let shift = 8 * way;
         Tags(self.0 & !(0xff << shift) | u64::from(tag) << shift)
     }
 
-    /// The places that have this tag, which is not 0.
+    /// The places with this tag, which must not be 0.
     ///
-    /// All eight are compared in one integer. Let b be a byte of x, which is 0 where the tags are
-    /// equal. `(b & 0x7f) + 0x7f` has its highest bit set unless the lower seven bits of b are 0,
-    /// and is at most 0xfe, so that nothing is carried into the next byte; or'ed with b itself,
-    /// the highest bit is clear only where b is 0. (A shorter form of the trick, with a
-    /// subtraction, borrows from the next byte and then also answers yes for the tag beside.)
+    /// All eight tags are compared in one integer. Let b be a byte of x; it is 0 where the tags are
+    /// equal. `(b & 0x7f) + 0x7f` has its highest bit set unless the lower seven bits of b are 0.
+    /// It is at most 0xfe, so nothing is carried into the next byte. Or'ed with b itself, its highest
+    /// bit is clear only if b is 0. (A shorter form of the trick, with a subtraction, borrows from
+    /// the next byte and can then also report the tag beside.)
     ///
-    /// So it never misses a tag, and what it finds has this tag. That may still be another key,
-    /// one in 255; the whole hash is compared then. A place without an entry has tag 0, and is not
-    /// found.
+    /// So the result is exact. A place with this tag may hold another key, one time in 255;
+    /// therefore the caller compares the whole hash. A free place has tag 0 and is not found.
     #[inline(always)]
     pub(super) fn find(self, tag: u8) -> Ways {
         let x = self.0 ^ (ONES * u64::from(tag));
@@ -118,7 +117,7 @@ impl Tags {
     }
 }
 
-/// Places in a set, each as the highest bit of a byte.
+/// Places in a set, each marked by the highest bit of its byte.
 pub(super) struct Ways(u64);
 
 impl Iterator for Ways {
@@ -144,7 +143,7 @@ mod tests {
         bytes.iter().enumerate().fold(Tags::default(), place)
     }
 
-    /// Every tag beside every other, which is where carries and borrows would show.
+    /// Every tag beside every other, where carries and borrows would show.
     #[test]
     fn the_trick_finds_exactly_the_equal_bytes() {
         for sought in 1..=255 {

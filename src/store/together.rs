@@ -1,17 +1,17 @@
-//! Several stores about one event: what each of them holds of it, all at once.
+//! Locks the keys of one event in several stores at once.
 
 use super::{Held, Key, Store};
 use crate::event::Event;
 use crate::limit::any::AnyLimiter;
 use smallvec::SmallVec;
 
-/// What is asked about one event: a few of anything.
+/// A few of anything.
 pub(crate) type Few<T> = SmallVec<[T; 4]>;
 
-/// Holds the key of the event in each of `stores`, which have one limit each, and of which none
-/// stands there twice. They are returned in the order in which they are given, and locked in the
-/// order of their addresses: that is one order for all threads, whichever rules they follow, so that
-/// no two wait for each other. The hashes are found before the first lock is taken.
+/// Locks the key of the event in each of `stores`. Each store has one limit, and none occurs twice.
+/// The result has the order of `stores`. The locks are taken in the order of the stores' addresses,
+/// which is the same for all threads whatever their rules, so they cannot deadlock. The hashes are
+/// computed before the first lock is taken.
 pub(crate) fn hold<'a>(
     stores: impl Iterator<Item = &'a Store>,
     event: &Event<'_>,

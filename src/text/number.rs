@@ -2,8 +2,8 @@
 
 /// Splits `text` after its leading plain decimal number (digits and at most one point).
 ///
-/// Signs, exponents, `inf` and `nan` are not numbers here: nobody types them in a limit, and
-/// each of them is a way in for a bad value.
+/// Signs, exponents, `inf` and `nan` are not read as numbers: nobody types them in a limit, and
+/// each could let a bad value in.
 pub(crate) fn leading_number(text: &str) -> (&str, &str) {
     let mut point = false;
     let end = text
@@ -16,14 +16,14 @@ pub(crate) fn leading_number(text: &str) -> (&str, &str) {
     split(text, end)
 }
 
-/// The text before and after the byte `at`, where that is between two characters: a split that
-/// cannot panic.
+/// Splits `text` at the byte `at` without panicking: inside a character or past the end, all of
+/// `text` and nothing.
 pub(crate) fn split(text: &str, at: usize) -> (&str, &str) {
     text.split_at_checked(at).unwrap_or((text, ""))
 }
 
-/// The value of a plain decimal number, the nearest f64; `None` for anything else, and where
-/// that is not finite.
+/// The f64 nearest to a plain decimal number; `None` if `digits` is anything else or the value is
+/// not finite.
 pub(crate) fn number(digits: &str) -> Option<f64> {
     let (number, rest) = leading_number(digits);
     let plain = rest.is_empty() && number.bytes().any(|b| b.is_ascii_digit());

@@ -1,9 +1,9 @@
-//! Reading a text word by word, in which every word knows its place.
+//! Reading a text word by word; every word knows its position.
 
 use super::ParseError;
 use core::str::FromStr;
 
-/// The words that are still to be read.
+/// The words of a text that have not been read yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Words<'a> {
     text: &'a str,
@@ -30,28 +30,27 @@ impl<'a> Words<'a> {
         Words { text, words }
     }
 
-    /// All words.
     pub(crate) fn all(self) -> Vec<Word<'a>> {
         self.words
     }
 
-    /// The next word, which stays.
+    /// The next word; it is not removed.
     pub(crate) fn peek(&self) -> Option<Word<'a>> {
         self.words.first().copied()
     }
 
-    /// The next word, which is taken out.
+    /// Removes the next word.
     pub(crate) fn next(&mut self) -> Option<Word<'a>> {
         (!self.words.is_empty()).then(|| self.words.remove(0))
     }
 
-    /// The first of the words that is one of `names`, which is taken out.
+    /// Removes the first word that is one of `names`.
     pub(crate) fn flag(&mut self, names: &[&str]) -> Option<Word<'a>> {
         let at = self.words.iter().position(|word| names.contains(&word.text))?;
         Some(self.words.remove(at))
     }
 
-    /// The word after the one that is `name`; both are taken out.
+    /// Removes the word `name` and the word after it, and returns the latter.
     ///
     /// # Errors
     /// When nothing follows the name.
@@ -77,7 +76,7 @@ impl<'a> Words<'a> {
         ParseError::new(self.text, word.from..word.from + word.text.len(), problem)
     }
 
-    /// An error about what should follow and does not.
+    /// An error at the end of the text, about a word that is missing there.
     pub(crate) fn missing(&self, problem: impl Into<String>) -> ParseError {
         let end = self.text.trim_end().len();
         ParseError::new(self.text, end..end, problem)

@@ -14,12 +14,14 @@ mod totals;
 mod trail;
 
 pub use crosshair::words;
+pub use numbers::{next, short};
 
 use crate::lab::compare::history::Columns;
 use crate::lab::compare::{Lane, Replay};
 use crate::lab::run::pace::Gap;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
+use crate::view::timebase::is_narrow;
 use layout::Layout;
 
 /// How a comparison is looked at.
@@ -42,14 +44,31 @@ pub struct Viewport<'a> {
     pub crosshair: Option<f64>,
     /// Stretches to mark as unseen.
     pub gaps: &'a [Gap],
+    /// Whether the time axis counts from the start of the run, and not back from the right edge.
+    pub own_time: bool,
+    /// Instants to mark, ascending.
+    pub flags: &'a [Time],
 }
 
-/// The height above each lane's plot, in CSS pixels, in which nothing is drawn: the page lays the
-/// lane's controls over it.
-pub const HEAD: f64 = 28.0;
+/// [`head`] where there is room for all controls in a row.
+const HEAD: f64 = 28.0;
 
-/// The distance from lane to lane in CSS pixels.
-pub const PITCH: f64 = 86.0;
+/// [`pitch`] then.
+const PITCH: f64 = 86.0;
+
+/// How much more both are on a narrow canvas: the controls take two rows there.
+const SECOND_ROW: f64 = 24.0;
+
+/// The height above each lane's plot, in CSS pixels, in which nothing is drawn: the page lays the
+/// lane's controls over it. It depends on the width of the canvas.
+pub fn head(width: f64) -> f64 {
+    HEAD + if is_narrow(width) { SECOND_ROW } else { 0.0 }
+}
+
+/// The distance from lane to lane in CSS pixels, on a canvas of that width.
+pub fn pitch(width: f64) -> f64 {
+    PITCH + head(width) - HEAD
+}
 
 /// The length of a column of the histories in CSS pixels, at most.
 const COLUMN: f64 = 1.5;
@@ -103,7 +122,8 @@ pub fn total(replay: &Replay, right: Time, window: Span) -> f64 {
     1.08 * (sent as f64).max(4.0)
 }
 
-/// The height in CSS pixels that a canvas of so many lanes should have; 900 or less up to eight.
-pub fn height(lanes: usize) -> f64 {
-    layout::height(lanes)
+/// The height in CSS pixels that a canvas of so many lanes and that width should have; 900 or less
+/// up to eight, where it is not narrow.
+pub fn height(lanes: usize, width: f64) -> f64 {
+    layout::height(lanes, width)
 }

@@ -18,8 +18,8 @@ pub use crosshair::words;
 pub use models::{at as shown_models, models};
 pub use outlook::outlook;
 
-use crate::lab::run::{RunSettings, pace::Gap};
-use crate::lab::scope::{Scope, Settings};
+use crate::lab::run::pace::Gap;
+use crate::lab::scope::Scope;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
 use crate::view::Hit;
@@ -46,6 +46,10 @@ pub struct Viewport<'a> {
     pub exact: bool,
     /// Stretches to mark as unseen.
     pub gaps: &'a [Gap],
+    /// Whether the time axis counts from the start of the run, and not back from the right edge.
+    pub own_time: bool,
+    /// Instants to mark, ascending.
+    pub flags: &'a [Time],
 }
 
 /// Everything there is to draw, back to front.
@@ -73,9 +77,10 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
 }
 
 /// The events per second that the upper edge should have: all of the red line that is on the
-/// screen, the exact count and thin lines if they are drawn, and the limit, with some air above.
-pub fn top(scope: &Scope, right: Time) -> f64 {
-    let Settings { exact, run: RunSettings { window, .. }, .. } = *scope.settings();
+/// screen, a `window` up to `right`, the exact count and thin lines if they are drawn, and the limit,
+/// with some air above.
+pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
+    let exact = scope.settings().exact;
     let instrument = scope.instrument();
     let per_second = 1.0 / instrument.period().secs();
     let from = right.before(window);
@@ -134,7 +139,8 @@ pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
 }
 
 /// The limit, in events per decay interval, for which the line is at `y`, or at the edge of the
-/// plot beyond which that is: to a round number of the size of a pixel.
+/// plot beyond which that is: to a round number of the size of a pixel, and at least that, since
+/// without a limit there would be no line to drag back.
 pub fn limit_at(scope: &Scope, view: &Viewport, y: f64) -> f64 {
     let layout = Layout::new(scope, view);
     let per_pixel = layout.per_decay(view.top) / layout.plot.height;
@@ -144,5 +150,5 @@ pub fn limit_at(scope: &Scope, view: &Viewport, y: f64) -> f64 {
     }
     let limit = libm::round(layout.per_decay(layout.rate_at(y.max(layout.plot.y))) / step) * step;
     // The rounding of the product would show as 0.30000000000000004.
-    (libm::round(limit * 1e6) / 1e6).max(0.0)
+    (libm::round(limit * 1e6) / 1e6).max(step)
 }

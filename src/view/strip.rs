@@ -1,6 +1,7 @@
 //! A strip of events: allowed ones as bars, refused ones as crosses.
 
-use crate::plot::{Fill, Ink, Mark, Point, Rect, Stroke};
+use super::label::{SMALL, small, width};
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 
 /// Events nearer to each other than this, in CSS pixels, are drawn as a band.
 const APART: f64 = 7.0;
@@ -13,10 +14,14 @@ const ARM: f64 = 3.5;
 pub(super) struct Strip {
     /// Its left edge, at which events are cut off.
     pub(super) left: f64,
+    /// Its right edge.
+    pub(super) right: f64,
     /// Its upper edge.
     pub(super) top: f64,
     /// Its height.
     pub(super) height: f64,
+    /// Where the run began: what is placed from there moves with time.
+    pub(super) origin: f64,
 }
 
 /// Events with one verdict in one column of the history.
@@ -33,27 +38,61 @@ pub(super) struct Group {
 /// The bars of allowed events, from left to right.
 pub(super) fn allowed(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
     marks.push(Mark::Rects { rects: bars(strip, groups), fill: Fill::new(Ink::Allowed, 1.0) });
+    counts(marks, strip, groups, Ink::Allowed);
 }
 
-/// The crosses of refused events, from left to right; bars where crosses would overlap.
+/// The crosses of refused events, from left to right: one each, and side by side where they would
+/// overlap.
 pub(super) fn refused(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
     let y = strip.top + strip.height / 2.0;
-    let (mut arms, mut crowd) = (Vec::new(), Vec::new());
-    let mut last_x = f64::NEG_INFINITY;
-    let mut groups = groups.iter().peekable();
-    while let Some(group) = groups.next() {
+    let mut arms = Vec::new();
+    let mut cross = |x: f64| {
+        arms.push((Point::new(x - ARM, y - ARM), Point::new(x + ARM, y + ARM)));
+        arms.push((Point::new(x - ARM, y + ARM), Point::new(x + ARM, y - ARM)));
+    };
+    let (mut last_x, mut filled) = (f64::NEG_INFINITY, i64::MIN);
+    let mut groups_left = groups.iter().peekable();
+    while let Some(group) = groups_left.next() {
         let x = group.last;
-        let next_x = groups.peek().map_or(f64::INFINITY, |next| next.last);
-        if group.events == 1 && x - last_x >= APART && next_x - x >= APART {
-            arms.push((Point::new(x - ARM, y - ARM), Point::new(x + ARM, y + ARM)));
-            arms.push((Point::new(x - ARM, y + ARM), Point::new(x + ARM, y - ARM)));
+        let next_x = groups_left.peek().map_or(f64::INFINITY, |next| next.last);
+        let narrow = x - group.first < APART;
+        if narrow && x - last_x >= APART && next_x - x >= APART {
+            cross(x);
         } else {
-            crowd.push(*group);
+            // In places of a cross each, which are those of time and not of the screen.
+            let place = |x: f64| libm::floor((x.max(strip.left) - strip.origin) / APART) as i64;
+            for place in place(group.first).max(filled.saturating_add(1))..=place(x) {
+                cross(strip.origin + (place as f64 + 0.5) * APART);
+                filled = place;
+            }
         }
         last_x = x;
     }
-    marks.push(Mark::Rects { rects: bars(strip, &crowd), fill: Fill::new(Ink::Refused, 1.0) });
     marks.push(Mark::Segments { pairs: arms, stroke: Stroke::solid(Ink::Refused, 1.75) });
+    counts(marks, strip, groups, Ink::Refused);
+}
+
+/// How many events there are at an instant, beside it where there is room.
+fn counts(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group], ink: Ink) {
+    let arm = if ink == Ink::Refused { ARM } else { 1.0 };
+    let mut taken = strip.left;
+    let mut groups = groups.iter().peekable();
+    while let Some(group) = groups.next() {
+        let next = groups.peek().map_or(strip.right, |next| next.first - arm);
+        // One sees two.
+        if group.events > 2 && group.last - group.first < APART && group.first > strip.left {
+            let text = group.events.to_string();
+            let (wide, away) = (width(&text, SMALL) + 2.0, arm + 2.5);
+            let y = strip.top + strip.height / 2.0;
+            let (before, after) = (group.first - away, group.last + away);
+            if after + wide < next {
+                marks.push(small(after, y, &text, ink, Anchor::Start));
+            } else if before - wide > taken {
+                marks.push(small(before, y, &text, ink, Anchor::End));
+            }
+        }
+        taken = group.last + arm;
+    }
 }
 
 /// One bar a group, higher where it stands for more events; neighbours of a height are one.

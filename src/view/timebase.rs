@@ -1,11 +1,11 @@
 //! The time base of a picture: where instants are, the scale that says so, and the stretches that
 //! nobody saw.
 
-use super::label::label;
+use super::label::{SMALL, TAG, label, tag, width};
 use crate::civil::{Civil, DAY};
 use crate::lab::run::pace::Gap;
 use crate::plot::axis::{self, Tick};
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Rect};
+use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::{Span, Time};
 
 /// Below this width of the canvas, in CSS pixels, margins shrink.
@@ -43,13 +43,20 @@ pub(super) struct Timebase {
     left: f64,
     right: f64,
     window: Span,
+    /// Whether it counts from the start of the run, and not back from the right edge.
+    own: bool,
 }
 
 impl Timebase {
     /// `window` up to the instant `to`, between the CSS pixels `left` and `right`.
     pub(super) fn new([left, right]: [f64; 2], to: Time, window: Span) -> Self {
         let pace = (right - left) / window.secs();
-        Timebase { from: to.before(window), to, pace, left, right, window }
+        Timebase { from: to.before(window), to, pace, left, right, window, own: false }
+    }
+
+    /// The same, in the run's own time if that is wanted.
+    pub(super) fn in_own_time(self, own: bool) -> Self {
+        Timebase { own, ..self }
     }
 
     /// Where an instant is.
@@ -67,49 +74,98 @@ impl Timebase {
     /// The labels of the scale around the height `y`; returns where its grid lines are.
     pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64) -> Vec<f64> {
         let columns = ((self.right - self.left) / COLUMN).max(2.0) as usize;
-        let mut lines = Vec::with_capacity(columns);
-        let mut ticks = axis::time_ticks(self.window.secs(), columns);
-        let dated = is_date(self.to);
-        if dated {
-            ticks = self.hours(&ticks);
-        }
         // A label centred on either edge would leave the picture or meet the scale.
-        let room = if dated { 80.0 } else { 24.0 };
-        for tick in ticks {
-            let x = self.right - tick.value * self.pace;
-            lines.push(x);
-            if x - self.left > 24.0 && self.right - x > room {
-                marks.push(label(x, y, &tick.label, Anchor::Middle, Baseline::Middle));
-            }
+        let room = if is_date(self.to) { 80.0 } else { 24.0 };
+        let has_label = |x: f64| x - self.left > 24.0 && self.right - x > room;
+        let labels = |ticks: &Vec<(f64, String)>| ticks.iter().filter(|t| has_label(t.0)).count();
+        // One label is no scale: a smaller step has more.
+        let enough = (columns..=4 * columns).map(|n| self.ticks(n)).find(|ticks| labels(ticks) > 1);
+        let ticks = enough.unwrap_or_else(|| self.ticks(columns));
+        for (x, text) in ticks.iter().filter(|(x, _)| has_label(*x)) {
+            marks.push(label(*x, y, text, Anchor::Middle, Baseline::Middle));
         }
-        lines
+        ticks.into_iter().map(|(x, _)| x).collect()
     }
 
-    /// Ticks as far apart as `ticks`, where a clock has them.
-    fn hours(&self, ticks: &[Tick]) -> Vec<Tick> {
-        let Some(step) = ticks.first().map(|tick| (tick.value * 1e6) as i64).filter(|s| *s > 0)
-        else {
+    /// Where the ticks of at most so many intervals are, and how they are written.
+    fn ticks(&self, about: usize) -> Vec<(f64, String)> {
+        let seconds = self.to.as_secs();
+        if is_date(self.to) {
+            return self.hours(about);
+        }
+        if self.own {
+            let ticks = axis::run_ticks(seconds - self.window.secs(), seconds, about);
+            let place = |tick: Tick| (self.right + (tick.value - seconds) * self.pace, tick.label);
+            return ticks.into_iter().map(place).collect();
+        }
+        let ticks = axis::time_ticks(self.window.secs(), about);
+        ticks.into_iter().map(|tick| (self.right - tick.value * self.pace, tick.label)).collect()
+    }
+
+    /// The same where a clock has them.
+    fn hours(&self, about: usize) -> Vec<(f64, String)> {
+        let first = axis::time_ticks(self.window.secs(), about).into_iter().next();
+        let step = first.map_or(0, |tick| (tick.value * 1e6) as i64);
+        if step <= 0 {
             return Vec::new();
-        };
-        let last = self.to.as_micros();
-        let at = |i: usize| last - last.rem_euclid(step) - step * i as i64;
-        let tick = |micros: i64| {
-            let civil = Civil(Time::from_micros(micros)).to_string();
+        }
+        let last = self.to.as_micros().div_euclid(step);
+        let tick = |i: i64| {
+            let at = Time::from_micros((last - i) * step);
+            let civil = Civil(at).to_string();
             let (date, of_day) = civil.split_once(' ').unwrap_or((&civil, ""));
-            let label = match micros.rem_euclid(DAY) {
+            let label = match at.as_micros().rem_euclid(DAY) {
                 0 => date,
                 _ => of_day.strip_suffix(":00").unwrap_or(of_day),
             };
-            Tick { value: (last - micros) as f64 / 1e6, label: label.to_owned() }
+            (self.x(at), label.to_owned())
         };
-        let all = (0..=ticks.len()).map(|i| tick(at(i)));
-        all.filter(|tick| tick.value <= self.window.secs()).collect()
+        (0..=about as i64).map(tick).filter(|(x, _)| *x >= self.left).collect()
     }
 
     /// What the right edge is: now, or a time of the run.
     pub(super) fn end(&self, marks: &mut Vec<Mark>, y: f64, live: bool) {
-        let right = if live { "now".to_owned() } else { clock(self.to) };
+        let right = match (self.own, live) {
+            _ if is_date(self.to) => date(self.to, 1_000_000),
+            (true, _) => self.when(self.to, self.to),
+            (false, true) => "now".to_owned(),
+            (false, false) => clock(self.to),
+        };
         marks.push(label(self.right, y, &right, Anchor::Middle, Baseline::Middle));
+    }
+
+    /// When something was, as seen at `now`: at its date if it has one, at a time of the run, or so long
+    /// ago.
+    pub(super) fn when(&self, at: Time, now: Time) -> String {
+        match self.own {
+            _ if is_date(at) => date(at, 1000),
+            true => format!("at {}", axis::instant(at.as_secs())),
+            false => format!("{} ago", axis::seconds(now.since(at).max(0.0))),
+        }
+    }
+
+    /// A flag at each of some instants, through the plots, and its time around the height `y`.
+    pub(super) fn flags(&self, marks: &mut Vec<Mark>, flags: &[Time], plots: &[Rect], y: f64) {
+        const SIZE: f64 = 8.0;
+        let (mut lines, mut taken) = (Vec::new(), f64::NEG_INFINITY);
+        for &at in flags.iter().filter(|&&at| at >= self.from && at <= self.to) {
+            let x = self.x(at);
+            lines.extend(plots.iter().map(|p| (Point::new(x, p.y), Point::new(x, p.bottom()))));
+            if let Some(Rect { y, .. }) = plots.first() {
+                let at = |across: f64, up: f64| Point::new(x + across, y - up);
+                let points = vec![at(0.0, 0.0), at(0.0, SIZE), at(SIZE, SIZE / 2.0)];
+                marks.push(Mark::Area { points, fill: Fill::new(Ink::Crosshair, 1.0) });
+            }
+            let text = axis::instant(at.as_secs());
+            let wide = width(&text, SMALL) + 6.0;
+            // Beside the one before it where they would meet.
+            let left = (x - wide / 2.0).max(taken);
+            let rect = Rect { x: left, y, width: wide, height: TAG };
+            make_room(marks, rect);
+            tag(marks, rect, text, Ink::Crosshair, SMALL);
+            taken = rect.right() + 1.0;
+        }
+        marks.push(Mark::Segments { pairs: lines, stroke: Stroke::dashed(Ink::Crosshair, 1.0) });
     }
 
     /// Shades what nobody saw on a plot between the edges; `why` says so where there is room.
@@ -133,12 +189,15 @@ impl Timebase {
     }
 }
 
-/// When something was: so long ago, or its date where it has one.
-pub(super) fn when(at: Time, now: Time) -> String {
-    match is_date(at) {
-        true => Civil(Time::from_micros(at.as_micros() / 1000 * 1000)).to_string(),
-        false => format!("{} ago", axis::seconds(now.since(at))),
-    }
+/// Takes away the labels around the height of a tag that it would touch.
+pub(super) fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
+    marks.retain(|mark| match mark {
+        Mark::Text(text) if text.at.y == tag.y && text.ink == Ink::Muted => {
+            let apart = (text.at.x - tag.x - tag.width / 2.0).abs();
+            apart > (tag.width + width(&text.text, text.size)) / 2.0 + 4.0
+        }
+        _ => true,
+    });
 }
 
 /// Whether a time is one of the calendar: that of an event that was, in a run of such events. No
@@ -147,11 +206,13 @@ fn is_date(at: Time) -> bool {
     at.as_secs() >= 1e9
 }
 
-/// The time of a run, as in `at 1m5s`, or a date.
+/// A date and the time of day, in whole multiples of so many microseconds.
+fn date(at: Time, micros: i64) -> String {
+    Civil(Time::from_micros(at.as_micros() / micros * micros)).to_string()
+}
+
+/// The time of a run, as in `at 1m5s`.
 fn clock(at: Time) -> String {
     let seconds = libm::round(at.as_secs() * 10.0) / 10.0;
-    match is_date(at) {
-        true => Civil(Time::from_micros(at.as_micros() / 1_000_000 * 1_000_000)).to_string(),
-        false => format!("at {}", Span::from_secs(seconds).unwrap_or_default()),
-    }
+    format!("at {}", Span::from_secs(seconds).unwrap_or_default())
 }

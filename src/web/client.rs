@@ -64,11 +64,13 @@ impl View {
             size: seen.size,
             right: seen.right,
             live: false,
-            window: self.events.window(),
+            window: seen.window,
             top: self.top.top,
             crosshair: seen.crosshair,
             on_limit: false,
             exact: false,
+            own_time: true,
+            flags: &[],
             gaps: &[],
         }
     }
@@ -114,13 +116,13 @@ impl view::View for View {
     }
 
     fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool {
-        let from = seen.right.before(self.events.window());
+        let from = seen.right.before(seen.window);
         let reaches = self.scope.instrument().trace().oldest().is_none_or(|oldest| oldest <= from);
         let all = self.scope.now() == self.events.now();
         if self.scope.now() != seen.right && !(all && reaches) {
             self.scope = self.until(seen.right);
         }
-        self.top.follow(scope::top(&self.scope, seen.right), wall, still)
+        self.top.follow(scope::top(&self.scope, seen.right, seen.window), wall, still)
     }
 
     fn jump(&mut self) {

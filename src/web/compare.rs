@@ -33,24 +33,34 @@ impl View {
             size: seen.size,
             right: seen.right,
             live: seen.live,
-            window: self.window(),
+            window: seen.window,
             tops: &self.tops,
             total: self.total.top,
             crosshair: seen.crosshair,
             gaps: seen.gaps,
+            own_time: seen.own_time,
+            flags: seen.flags,
         }
-    }
-
-    fn window(&self) -> Span {
-        self.replay.settings().run.window
     }
 
     /// The instant under the crosshair, if there is one.
     fn pointed_at(&self, seen: &Seen) -> Option<Time> {
         let ([_, edge], pixel) =
-            (edges(seen.size[0]), seconds_per_pixel(seen.size[0], self.window()));
+            (edges(seen.size[0]), seconds_per_pixel(seen.size[0], seen.window));
         let seconds = (edge - seen.crosshair?) * pixel;
         Span::from_secs(seconds.max(0.0)).ok().map(|span| seen.right.before(span))
+    }
+
+    /// What a lane ever allows in a period.
+    fn promise(&self, lane: &Lane) -> String {
+        let settings = self.replay.settings();
+        let most = lane.max_admitted(settings.cost);
+        let whole = libm::round(most);
+        let most = if (most - whole).abs() < 1e-3 { whole } else { most };
+        match most.is_finite() {
+            true => format!("at most {} in any {}", compare::short(most), settings.limit.per()),
+            false => "no bound on what passes".to_owned(),
+        }
     }
 
     /// The lane that a setting or something about it belongs to.
@@ -93,24 +103,23 @@ impl view::View for View {
         }
     }
 
-    /// The limiter of a lane with all of its words, and what it ever allows in a period.
+    /// The limiter of a lane with all of its words.
     fn about(&self, name: &str) -> String {
         let Some(lane) = self.lane(name) else { return String::new() };
-        let settings = self.replay.settings();
-        let most = lane.max_admitted(settings.cost);
-        let bound = match most.is_finite() {
-            true => format!("at most {} in any {}", axis::readout(most), settings.limit.per()),
-            false => "no bound on what passes".to_owned(),
+        // The block of a window is a sixtieth of it, which is seldom a round time.
+        let word = |word: &str| match word.parse::<Span>() {
+            Ok(span) if word.ends_with("us") => axis::seconds(span.secs()),
+            _ => word.to_owned(),
         };
-        format!("{}: {bound}", lane.policy())
+        lane.policy().to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")
     }
 
-    fn height(&self) -> Option<f64> {
-        Some(compare::height(self.replay.lanes().len()))
+    fn height(&self, width: f64) -> Option<f64> {
+        Some(compare::height(self.replay.lanes().len(), width))
     }
 
     fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool {
-        let (right, window) = (seen.right, self.window());
+        let (right, window) = (seen.right, seen.window);
         let total = compare::total(&self.replay, right, window);
         let mut moved = self.total.follow(total, wall, still);
         self.lanes.resize_with(self.replay.lanes().len(), || Eased::new(1.0));
@@ -143,6 +152,8 @@ impl view::View for View {
                 all => format!("{} %", axis::readout(100.0 * allowed as f64 / all as f64)),
             };
             texts.say(format!("share-{n}"), share);
+            texts.say(format!("again-{n}"), compare::next(lane.retry_after(self.replay.now())));
+            texts.say(format!("promise-{n}"), self.promise(lane));
         }
     }
 

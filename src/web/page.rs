@@ -9,8 +9,9 @@ use super::texts::Texts;
 use super::view::{View, named};
 use super::viewer::Viewer;
 use crate::plot::palette::Theme;
-use crate::plot::svg;
+use crate::plot::{Fill, Ink, Mark, Rect, axis, svg};
 use crate::text::ParseError;
+use crate::view::edges;
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;
 
@@ -55,7 +56,7 @@ impl Page {
     /// id of its element, the text, and the number it was made of, or nothing.
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
-        let seen = self.viewer.sees(self.view.run().now());
+        let seen = self.viewer.sees(self.view.run());
         let runs = self.view.is_live() && !self.viewer.paused;
         let moved = self.view.ease(&seen, wall, self.viewer.still) || runs;
         let urgent = core::mem::take(&mut self.dirty);
@@ -97,7 +98,12 @@ impl Page {
 
     /// The height that the canvas should have in CSS pixels, if the style sheet does not say.
     pub fn height(&self) -> Option<f64> {
-        self.view.height()
+        self.view.height(self.viewer.size[0])
+    }
+
+    /// Whether something is wrong with the last link.
+    pub fn has_problem(&self) -> bool {
+        !self.problem.is_empty()
     }
 
     /// Numbers for the picture, by what they are.
@@ -108,22 +114,34 @@ impl Page {
 
     /// The picture as an SVG file.
     pub fn svg(&self) -> String {
-        let seen = self.viewer.sees(self.view.run().now());
+        let seen = self.viewer.sees(self.view.run());
         let [width, height] = seen.size;
         svg::write(&self.view.draw(&seen), width, height, self.canvas.theme())
     }
 
     fn paint(&mut self) -> Result<(), JsValue> {
-        let seen = self.viewer.sees(self.view.run().now());
-        self.canvas.paint(&self.view.draw(&seen))
+        let seen = self.viewer.sees(self.view.run());
+        let mut marks = self.view.draw(&seen);
+        if let Some([from, to]) = self.viewer.pointer.chosen() {
+            let [left, right] = edges(seen.size[0]);
+            let (x, end) = (from.max(left), to.min(right));
+            let rect = Rect { x, y: 0.0, width: end - x, height: seen.size[1] };
+            marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Crosshair, 0.2) });
+        }
+        self.canvas.paint(&marks)
     }
 
     fn say(&mut self, wall: f64) {
-        let seen = self.viewer.sees(self.view.run().now());
+        let seen = self.viewer.sees(self.view.run());
         self.view.say(&mut self.texts);
+        let playing = match self.viewer.play {
+            Some(play) => format!("playing at {}×", axis::two_digits(play.speed)),
+            None => String::new(),
+        };
         let note = match self.view.note() {
             _ if !self.problem.is_empty() => &self.problem,
             _ if self.viewer.paused => "paused",
+            "" if !playing.is_empty() && !self.viewer.pace.slowed() => &playing,
             "" if self.viewer.pace.slowed() => "slowed: too many events for this machine",
             note => note,
         };

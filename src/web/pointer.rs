@@ -25,6 +25,8 @@ pub(super) struct Press {
     pub(super) right: Time,
     /// Whether it became a drag.
     pub(super) moved: bool,
+    /// Whether a drag chooses a stretch of time to see larger.
+    pub(super) zooms: bool,
 }
 
 /// Fewer CSS pixels than this are a click by an unsteady hand.
@@ -53,6 +55,14 @@ impl Pointer {
             press.follow(at);
         }
         self.press
+    }
+
+    /// The stretch that is being chosen, in CSS pixels, from left to right.
+    pub(super) fn chosen(&self) -> Option<[f64; 2]> {
+        let Press { from: [from, _], .. } =
+            self.press.filter(|press| press.zooms && press.moved)?;
+        let [to, _] = self.at?;
+        Some([from.min(to), from.max(to)])
     }
 
     /// Where the crosshair is, if there is one.

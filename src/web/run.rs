@@ -17,8 +17,9 @@ pub(super) trait AnyRun {
     /// The length of time on the screen.
     fn window(&self) -> Span;
 
-    /// Lets time pass until the viewer's `wall`, in milliseconds.
-    fn pass(&mut self, _pace: &mut Pace, _wall: f64) {}
+    /// Lets time pass until the viewer's `wall`, in milliseconds; where it is played, at a speed and
+    /// up to an end of its own.
+    fn pass(&mut self, _pace: &mut Pace, _wall: f64, _play: Option<(f64, Time)>) {}
 
     /// Lets `span` pass with the viewer's clock stopped.
     fn step(&mut self, _pace: &mut Pace, _span: Span) {}
@@ -26,9 +27,15 @@ pub(super) trait AnyRun {
     /// One event, now.
     fn click(&mut self) {}
 
-    /// Begins the run that a link's fragment describes, at the instant that it names or as near as
-    /// it gets. If there is no such run, nothing changes.
-    fn open(&mut self, fragment: &str) -> Result<Entry, ParseError>;
+    /// Begins the run that a link's fragment describes, at the instant that it names, or at `from` if
+    /// that is given, or as near as it gets. Of a link with something wrong the rest is taken; if
+    /// there is no such run, nothing changes.
+    fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError>;
+
+    /// Whether what happens is written down, at times of the run.
+    fn is_scripted(&self) -> bool {
+        false
+    }
 
     /// Begins again with the settings in force.
     fn reset(&mut self) -> Result<(), ParseError>;
@@ -57,8 +64,12 @@ pub(super) trait AnyRun {
 pub(super) struct Entry {
     /// Whether to stay at the instant that the link names.
     pub(super) paused: bool,
-    /// Whether it is there.
+    /// The instant that the link names.
+    pub(super) at: Time,
+    /// Whether the run is where it should be entered.
     pub(super) arrived: bool,
+    /// What is wrong with the link, where something is.
+    pub(super) wrong: Option<ParseError>,
 }
 
 impl<E: Experiment> AnyRun for Run<E> {
@@ -70,8 +81,11 @@ impl<E: Experiment> AnyRun for Run<E> {
         self.settings().run().window
     }
 
-    fn pass(&mut self, pace: &mut Pace, wall: f64) {
-        pace.run(self, wall);
+    fn pass(&mut self, pace: &mut Pace, wall: f64, play: Option<(f64, Time)>) {
+        match play {
+            Some((speed, end)) => pace.play(self, wall, speed, end),
+            None => pace.run(self, wall),
+        }
     }
 
     fn step(&mut self, pace: &mut Pace, span: Span) {
@@ -82,11 +96,20 @@ impl<E: Experiment> AnyRun for Run<E> {
         self.click();
     }
 
-    fn open(&mut self, fragment: &str) -> Result<Entry, ParseError> {
-        let link: Link<E::Settings> = fragment.parse()?;
+    fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError> {
+        let (link, wrong) = match Link::<E::Settings>::good_parts(fragment) {
+            (Some(link), wrong) => (link, wrong),
+            (None, Some(error)) => return Err(error),
+            (None, None) => (Link::default(), None),
+        };
         *self = Run::open(&link)?;
-        self.advance(link.at, FRAMES * E::PER_FRAME);
-        Ok(Entry { paused: link.paused, arrived: self.now() >= link.at })
+        let (at, from) = (link.at, from.unwrap_or(link.at));
+        self.advance(from, FRAMES * E::PER_FRAME);
+        Ok(Entry { paused: link.paused, at, arrived: self.now() >= from, wrong })
+    }
+
+    fn is_scripted(&self) -> bool {
+        self.is_scripted()
     }
 
     fn reset(&mut self) -> Result<(), ParseError> {

@@ -6,14 +6,13 @@ use super::texts::Texts;
 use super::view;
 use super::viewer::Seen;
 use crate::estimate::decay::decay;
-use crate::lab::run::RunSettings;
 use crate::lab::scope::models::Model;
 use crate::lab::scope::outlook::Fate;
 use crate::lab::scope::{Scope, Settings};
 use crate::outcome::Retry;
 use crate::plot::{Mark, axis};
 use crate::text::ParseError;
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::view::Hit;
 use crate::view::scope::{self, Viewport};
 
@@ -26,21 +25,23 @@ pub(super) struct View {
 impl View {
     pub(super) fn new() -> Result<Self, ParseError> {
         let scope = Scope::new(Settings::default())?;
-        Ok(View { top: Eased::new(scope::top(&scope, scope.now())), scope })
+        Ok(View { top: Eased::new(scope::top(&scope, scope.now(), Span::minutes(1))), scope })
     }
 
     fn viewport<'a>(&self, seen: &Seen<'a>) -> Viewport<'a> {
-        let Settings { run: RunSettings { window, .. }, exact, .. } = *self.scope.settings();
+        let exact = self.scope.settings().exact;
         Viewport {
             size: seen.size,
             right: seen.right,
             live: seen.live,
-            window,
+            window: seen.window,
             top: self.top.top,
             crosshair: seen.crosshair,
             on_limit: seen.on_limit,
             exact,
             gaps: seen.gaps,
+            own_time: seen.own_time,
+            flags: seen.flags,
         }
     }
 
@@ -71,7 +72,7 @@ impl view::View for View {
         // While the limit is dragged the scale stays, or the line would run away from the pointer.
         let target = match seen.holds_limit {
             true => self.top.top,
-            false => scope::top(&self.scope, seen.right),
+            false => scope::top(&self.scope, seen.right, seen.window),
         };
         self.top.follow(target, wall, still)
     }
@@ -145,12 +146,22 @@ impl View {
         for (id, count) in [("allowed", instrument.allowed()), ("refused", instrument.refused())] {
             texts.show(id, axis::readout_count(count), count as f64);
         }
+        texts.say("exim", self.exim());
         match self.again() {
             Retry::After(wait) if wait.secs() == 0.0 => texts.show("again", "now", 0.0),
             Retry::After(wait) => {
                 texts.show("again", format!("in {}", axis::seconds(wait.secs())), wait.secs());
             }
             Retry::Never => texts.show("again", "never", f64::INFINITY),
+        }
+    }
+
+    /// The limit as Exim's configuration has it.
+    fn exim(&self) -> String {
+        let Settings { limit, decay, mode, .. } = *self.scope.settings();
+        match decay.secs() == libm::floor(decay.secs()) {
+            true => format!("ratelimit = {limit} / {decay} / {mode}"),
+            false => "Exim’s periods are whole seconds".to_owned(),
         }
     }
 

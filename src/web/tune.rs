@@ -190,9 +190,9 @@ impl AnyRun for Choices {
         self.period
     }
 
-    fn open(&mut self, fragment: &str) -> Result<Entry, ParseError> {
+    fn open(&mut self, fragment: &str, _from: Option<Time>) -> Result<Entry, ParseError> {
         *self = fragment.parse()?;
-        Ok(Entry { paused: false, arrived: true })
+        Ok(Entry { paused: false, at: Time::ZERO, arrived: true, wrong: None })
     }
 
     fn reset(&mut self) -> Result<(), ParseError> {

@@ -57,8 +57,8 @@ pub(super) trait View {
         String::new()
     }
 
-    /// The height of the picture in CSS pixels, where the view and not the style sheet decides it.
-    fn height(&self) -> Option<f64> {
+    /// The height of a picture of that width in CSS pixels, where the view and not the style sheet decides it.
+    fn height(&self, _width: f64) -> Option<f64> {
         None
     }
 

@@ -1,8 +1,9 @@
 //! Who looks at a view: how far in time, how large, and where the pointer is.
 
 use super::pointer::Pointer;
+use super::run::AnyRun;
 use crate::lab::run::pace::{Gap, Pace};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// The viewer of a run.
 #[derive(Default)]
@@ -18,6 +19,23 @@ pub(super) struct Viewer {
     pub(super) size: [f64; 2],
     /// Whether the viewer asked for less motion.
     pub(super) still: bool,
+    /// The length of time on the screen, while it is not the run's.
+    pub(super) zoom: Option<Span>,
+    /// What is played of a run, if it is.
+    pub(super) play: Option<Play>,
+    /// Instants that are marked, ascending.
+    pub(super) flags: Vec<Time>,
+}
+
+/// A part of a run that is played at a speed of its own.
+#[derive(Clone, Copy)]
+pub(super) struct Play {
+    /// Seconds of the run in a second of the viewer.
+    pub(super) speed: f64,
+    /// When it ends.
+    pub(super) end: Time,
+    /// Whether the run stops there.
+    pub(super) stops: bool,
 }
 
 /// How a view is looked at.
@@ -27,6 +45,12 @@ pub(super) struct Seen<'a> {
     pub(super) size: [f64; 2],
     /// The instant at the right edge.
     pub(super) right: Time,
+    /// The length of time between the edges.
+    pub(super) window: Span,
+    /// Whether the axis has the run's own time.
+    pub(super) own_time: bool,
+    /// Instants to mark.
+    pub(super) flags: &'a [Time],
     /// Whether that is the present.
     pub(super) live: bool,
     /// Where the crosshair is, in CSS pixels from the left.
@@ -42,11 +66,14 @@ pub(super) struct Seen<'a> {
 }
 
 impl Viewer {
-    /// What is seen when it is `now` in the run.
-    pub(super) fn sees(&self, now: Time) -> Seen<'_> {
+    /// What is seen of the run.
+    pub(super) fn sees(&self, run: &dyn AnyRun) -> Seen<'_> {
         Seen {
             size: self.size,
-            right: self.past.unwrap_or(now),
+            right: self.past.unwrap_or(run.now()),
+            window: self.zoom.unwrap_or(run.window()),
+            own_time: self.paused || !self.flags.is_empty() || run.is_scripted(),
+            flags: &self.flags,
             live: self.past.is_none(),
             crosshair: self.pointer.crosshair(),
             pointer: self.pointer.at,
@@ -58,14 +85,27 @@ impl Viewer {
 
     /// Returns to the present, and to a clock that has not started.
     pub(super) fn begin(&mut self) {
-        (self.pace, self.past) = (Pace::default(), None);
+        (self.pace, self.past, self.zoom, self.play) = (Pace::default(), None, None, None);
+        self.flags.clear();
     }
 
-    /// Looks back from `from` by `seconds`, or forward if negative: no further than to `oldest`,
-    /// or to the present, `now`.
-    pub(super) fn look_back(&mut self, from: Time, seconds: f64, [oldest, now]: [Time; 2]) {
+    /// Returns to the present and to the window of the run.
+    pub(super) fn return_to_live(&mut self) {
+        (self.past, self.zoom) = (None, None);
+    }
+
+    /// Looks back from `from` by `seconds`, or forward if negative: no further than that a quarter of
+    /// the `window` is still what is remembered, from `oldest` on, or to the present, `now`.
+    pub(super) fn look_back(
+        &mut self,
+        from: Time,
+        seconds: f64,
+        window: Span,
+        [oldest, now]: [Time; 2],
+    ) {
         let micros = from.as_micros().saturating_sub((seconds * 1e6) as i64);
-        let right = Time::from_micros(micros).max(oldest);
+        let quarter = Span::from_secs(window.secs() / 4.0).unwrap_or(window);
+        let right = Time::from_micros(micros).max(oldest.after(quarter));
         self.past = (right < now).then_some(right);
     }
 }

@@ -62,18 +62,26 @@ fn policy(policy: Policy) -> String {
 }
 
 fn decide(mut check: impl FnMut(&mut Checksum, Time, f64) -> bool) -> String {
-    let (mut now, mut random) = (1_700_000_000_000_000, 1u64);
     let (mut allowed, mut sum) = (0, Checksum(0xcbf2_9ce4_8422_2325));
-    for _ in 0..2000 {
-        // Knuth's MMIX generator: 0 to 16 s apart, now and then 16 s backwards; mostly of cost 1.
+    for (now, cost) in events() {
+        allowed += u32::from(check(&mut sum, now, cost));
+    }
+    format!("{allowed} allowed, {:016x}", sum.0)
+}
+
+/// The same 2,000 events for all: 0 to 16 s apart, now and then 16 s backwards; mostly of cost 1.
+pub fn events() -> Vec<(Time, f64)> {
+    let (mut now, mut random) = (1_700_000_000_000_000, 1u64);
+    let event = |_| {
+        // Knuth's MMIX generator.
         random =
             random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (gap, kind) = ((random >> 40) as i64, random >> 37 & 7);
         now += if kind == 0 { -16_000_000 } else { gap };
         let cost = if kind < 6 { 1.0 } else { (random >> 32 & 31) as f64 / 8.0 };
-        allowed += u32::from(check(&mut sum, Time::from_micros(now), cost));
-    }
-    format!("{allowed} allowed, {:016x}", sum.0)
+        (Time::from_micros(now), cost)
+    };
+    (0..2000).map(event).collect()
 }
 
 /// FNV-1a, eight bytes at a time.

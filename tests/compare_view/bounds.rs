@@ -4,7 +4,7 @@ use super::{at, run, texts, tops, view};
 use proptest::prelude::*;
 use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Mark, Point, Rect, Text};
-use ratescope::view::compare::{HEAD, PITCH, Viewport, draw, height, total, words};
+use ratescope::view::compare::{Viewport, draw, head, height, pitch, total, words};
 use ratescope::{Span, Time};
 
 /// About where a text is: narrower than it may be, so that what overlaps here does so anywhere.
@@ -41,8 +41,8 @@ fn no_two_labels_overlap() {
 
 #[test]
 fn up_to_eight_lanes_fit_a_screen() {
-    assert!((1..=8).all(|lanes| height(lanes) <= 900.0));
-    assert!((1..12).all(|lanes| height(lanes + 1) > height(lanes)));
+    assert!((1..=8).all(|lanes| height(lanes, 1200.0) <= 900.0));
+    assert!((1..12).all(|lanes| height(lanes + 1, 400.0) > height(lanes, 400.0)));
 }
 
 #[test]
@@ -109,6 +109,7 @@ proptest! {
         back in -20.0..120.0,
         window in prop::sample::select(vec![1_u32, 10, 60, 3600, 86_400]),
         crosshair in prop::option::of(0.0..2000.0),
+        own_time in any::<bool>(),
         scale in prop::sample::select(vec![1.0, 0.01, 100.0, 0.0, f64::NAN, f64::INFINITY]),
     ) {
         let replay = run(&link);
@@ -117,7 +118,7 @@ proptest! {
         let gaps = [Gap { from: at(2.0), to: at(30.0), skipped: Span::seconds(9), hidden: true }];
         let window = Span::seconds(window);
         let total = total(&replay, right, window) * scale;
-        let view = Viewport { right, live: back == 0.0, window, total, crosshair, gaps: &gaps, ..view(&replay, width, &tops) };
+        let view = Viewport { right, live: back == 0.0, window, total, crosshair, own_time, gaps: &gaps, ..view(&replay, width, &tops) };
         let lanes = replay.lanes().len() as f64;
         let mut clip: Option<Rect> = None;
         for mark in draw(&replay, &view) {
@@ -133,7 +134,7 @@ proptest! {
             for r in all {
                 prop_assert!(r.x >= -0.1 && r.right() <= width + 0.1, "{width} {mark:?}");
                 prop_assert!(r.y >= 0.0 && r.bottom() <= view.size[1], "{mark:?}");
-                prop_assert!(r.y >= lanes * PITCH || r.y.rem_euclid(PITCH) >= HEAD - 1.5, "in a head: {mark:?}");
+                prop_assert!(r.y >= lanes * pitch(width) || r.y.rem_euclid(pitch(width)) >= head(width) - 1.5, "in a head: {mark:?}");
             }
         }
         prop_assert_eq!(words(&replay, &view, right).len(), replay.lanes().len());

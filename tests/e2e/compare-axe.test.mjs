@@ -11,7 +11,7 @@ pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, op
   await assertClean(page, 'at first');
   const headings = await page.$$eval('h1, h2, h3', (all) =>
     all.filter((h) => h.checkVisibility()).map((h) => `${h.tagName} ${h.textContent}`));
-  assert.deepEqual(headings, ['H1 Ratescope', 'H2 Scenarios', 'H2 What a lane shows', 'H3 Keys, on the lanes']);
+  assert.deepEqual(headings, ['H1 Ratescope', 'H2 Scenarios', 'H2 What a lane shows', 'H3 The limiters', 'H3 Keys, on the lanes']);
   assert.equal(await page.locator('main').count(), 1);
   assert.equal(await page.getAttribute('html', 'lang'), 'en');
   // With everything that can appear: wrong boxes, looking back, the note.

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { allowed, click, compare, compareStopped, counts, HEAD, PITCH, place, plots, quiet, sent, tall } from './compare.mjs';
+import { allowed, click, compare, compareStopped, counts, HEAD, more, PITCH, place, plots, quiet, sent, tall } from './compare.mjs';
 import { noteTexts, press, settle, step, written } from './scope.mjs';
 
 const each = (...counts) => Array(8).fill(counts);
@@ -52,13 +52,21 @@ pageTest('clicks and keys that are events for all, and those that are not', tall
     await compare(page, open, quiet);
     const { left, right } = await plots(page);
     for (const x of [left - 10, right + 20]) await page.mouse.click(...await place(page, x, HEAD + 30));
-    for (const part of ['h1', '.lane input >> nth=1', '.lane .number >> nth=2', '.lane .counts >> nth=3', '#add', '#limit']) {
+    for (const part of ['h1', '.lane input >> nth=1', '.lane .number >> nth=2', '#add', '#limit']) {
       await page.locator(part).click();
     }
     await page.locator('#reset').focus();
     await page.keyboard.press('Space');
     await settle(page);
     assert.equal(await sent(page), 0);
+    // But between them, and where only numbers are, the head of a lane is a part of the graph.
+    await page.evaluate(() => scrollTo(0, 0));
+    for (const part of ['.counts', '.promise']) {
+      const { x, y, width, height } = await page.locator(`.lane ${part} >> nth=3`).boundingBox();
+      await page.mouse.click(x + width / 2, y + height / 2);
+    }
+    await settle(page);
+    assert.equal(await sent(page), 2);
   });
 
   await test('automatic events go through every lane', async () => {
@@ -83,7 +91,7 @@ pageTest('a tap is an event for all', { hasTouch: true, viewport: { width: 360, 
   await noteTexts(page);
   await compare(page, open, quiet);
   for (const n of [1, 4]) {
-    await page.locator('#graph').tap({ position: { x: 150, y: PITCH * (n - 1) + HEAD + 30 } });
+    await page.locator('#graph').tap({ position: { x: 150, y: (PITCH + more(336)) * (n - 1) + HEAD + more(336) + 30 } });
     await settle(page);
   }
   assert.equal(await sent(page), 2);

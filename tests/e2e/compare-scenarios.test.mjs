@@ -7,6 +7,7 @@ import { compareStopped, counts, rules, sent, tall } from './compare.mjs';
 // What each claims, of [allowed, refused] by rule. tests/scenarios.rs has the rest of the claims.
 const claims = {
   'A burst at the window’s edge': { sent: 20, lanes: { 'fixed-window': [20, 0], 'sliding-log': [10, 10] } },
+  'Token bucket against sliding window': { sent: 49, lanes: { 'token-bucket': [29, 20], 'sliding-window': [20, 29] } },
   'The relentless abuser': { sent: 299, lanes: { earrrl: [17, 282], 'exim strict': [11, 288] } },
   'The repentant abuser': { sent: 401, lanes: { 'earrrl 1/1s half-life 20s': [90, 311] } },
   'Steady, just under the limit': { sent: 113, lanes: { 'sliding-counter': [108, 5], 'sliding-log': [113, 0] } },
@@ -25,6 +26,7 @@ const claims = {
   'Expensive requests': { sent: 31, lanes: { 'token-bucket': [30, 1], 'sliding-log': [29, 2], earrrl: [22, 9] } },
   // Ann's ten per 10 s pass in both lanes, and per user all of Bob's 19 besides.
   'Two users behind one address': { sent: 179 + 19, lanes: { 'sliding-log per address': [60, 138], 'sliding-log per user': [60 + 19, 119] } },
+  'One a minute, as servers count it': { sent: 11, lanes: { nginx: [6, 5], 'haproxy allowed': [4, 7], 'envoy burst 1': [11, 0] } },
 };
 
 pageTest('the scenarios', tall, async ({ page, open, test }) => {
@@ -36,6 +38,10 @@ pageTest('the scenarios', tall, async ({ page, open, test }) => {
       const link = page.getByRole('link', { name, exact: true });
       await link.click();
       await page.clock.runFor(50);
+      assert.equal(await page.textContent('#story-name'), name);
+      assert((await page.textContent('#story-text')).length > 100);
+      await page.locator('#story-end').click();
+      await page.clock.runFor(50);
       const hash = await link.evaluate(({ hash }) => decodeURIComponent(hash));
       assert.equal(await page.evaluate(() => decodeURIComponent(location.hash)), hash);
       assert.equal(await sent(page), claim.sent);
@@ -44,9 +50,9 @@ pageTest('the scenarios', tall, async ({ page, open, test }) => {
         assert.deepEqual(found[texts.indexOf(rule)], expected, rule);
       }
       for (const [passed, denied] of found) assert.equal(passed + denied, await sent(page));
-      assert.equal(await page.textContent('#note'), hash.endsWith('&paused') ? 'paused' : '');
-      const box = await page.locator('#graph').boundingBox();
-      assert(box.y > -box.height / 2, 'its picture is scrolled to');
+      assert.equal(await page.textContent('#note'), 'paused');
+      const [story, graph] = await Promise.all(['#story', '#graph'].map((it) => page.locator(it).boundingBox()));
+      assert(story.y >= 0 && story.y < 20 && graph.y >= story.y + story.height, 'its sentence and its picture are in sight');
     });
   }
 });

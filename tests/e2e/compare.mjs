@@ -57,7 +57,8 @@ export const place = (page, x, y) => page.$eval('#graph', (graph, [x, y]) => {
 // A click in lane `n`, in the middle of the plots.
 export async function click(page, n = 1, times = 1) {
   const { left, right } = await plots(page);
-  const [x, y] = await place(page, (left + right) / 2, PITCH * (n - 1) + HEAD + 30);
+  const second = await page.$eval('#graph', (graph) => graph.clientWidth).then(more);
+  const [x, y] = await place(page, (left + right) / 2, (PITCH + second) * (n - 1) + HEAD + second + 30);
   for (let i = 0; i < times; i++) await page.mouse.click(x, y);
   await settle(page);
 }
@@ -66,6 +67,9 @@ export async function click(page, n = 1, times = 1) {
 const source = readFileSync(`${root}src/view/compare.rs`, 'utf8');
 const constant = (name) => Number(source.match(new RegExp(`const ${name}: f64 = ([\\d.]+);`))[1]);
 export const [HEAD, PITCH] = ['HEAD', 'PITCH'].map(constant);
+
+// How much more both are on a canvas of that width.
+export const more = (width) => (width < 480 ? constant('SECOND_ROW') : 0);
 const STRIP = 11;
 export const LEVEL = { top: HEAD + STRIP + 1, bottom: PITCH - 1 - STRIP - 1 };
 export const REFUSED = HEAD + STRIP / 2;

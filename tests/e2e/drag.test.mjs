@@ -19,7 +19,7 @@ pageTest('drags with the mouse', async ({ page, open, test }) => {
     await noteTexts(page);
     await show(page, open, 'auto-rate=2&at=50&paused');
     const before = [await events(page), ...await values(page, 'rate', 'smoothed')];
-    assert((await written(page)).includes('now'));
+    assert((await written(page)).includes('at 50\u202fs'));
     assert(await page.locator('#live').isHidden());
 
     await drag(page, 200, 3);
@@ -35,7 +35,7 @@ pageTest('drags with the mouse', async ({ page, open, test }) => {
     await page.locator('#live').click();
     await settle(page);
     assert(await page.locator('#live').isHidden());
-    assert((await written(page)).includes('now'));
+    assert((await written(page)).includes('at 50\u202fs'));
     assert.deepEqual([await events(page), ...await values(page, 'rate', 'smoothed')], before);
   });
 

@@ -5,10 +5,10 @@ import { pageTest } from './harness.mjs';
 import { assertFocusIsSeen, events, focused, settle, show, value, values } from './scope.mjs';
 
 const order = [
-  'Scope', 'Compare', 'Tune', 'copy', 'theme', 'graph',
+  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme', 'graph',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval', 'exact',
-  'Lower limit', 'limit', 'Higher limit', 'mode', 'ghost',
+  'Lower limit', 'limit', 'Higher limit', 'Copy', 'mode', 'ghost',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
   'pause', 'step', 'reset', 'speed', 'window', 'bucket', 'mean', 'last', 'recent',
   'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky',
@@ -47,12 +47,9 @@ pageTest('without a mouse', async ({ page, open, test }) => {
     assert(Math.abs(await value(page, 'rate') - 4 * Math.exp(-0.1)) < 1e-6);
     await press('ArrowUp', 'ArrowUp');
     assert.equal(await page.inputValue('#limit'), '5');
+    // There is only a second of it: nothing to look back at.
     await press('PageUp');
-    assert(await page.locator('#live').isVisible());
-    await tabTo('live');
-    await press('Enter');
     assert(await page.locator('#live').isHidden());
-    assert.equal(await focused(page), 'graph', 'the focus is not lost with the button');
 
     await tabTo('decay');
     await press('Control+a', '2', '0', 's');
@@ -77,6 +74,20 @@ pageTest('without a mouse', async ({ page, open, test }) => {
     await press('Enter');
     // Three seconds later it has one more, which a busy machine may come to see first.
     await page.waitForFunction(() => Number(document.querySelector('#allowed').dataset.value) >= 10);
+  });
+
+  await test('Live by keys, and the focus is not lost with it', async () => {
+    await show(page, open, 'auto-rate=2&at=50&paused&window=10s');
+    await page.locator('#graph').focus();
+    await page.keyboard.press('PageUp');
+    await settle(page);
+    assert(await page.locator('#live').isVisible());
+    await page.keyboard.press('Tab');
+    assert.equal(await focused(page), 'live');
+    await page.keyboard.press('Enter');
+    await settle(page);
+    assert(await page.locator('#live').isHidden());
+    assert.equal(await focused(page), 'graph');
   });
 
   await test('keys of the browser stay the browser’s', async () => {

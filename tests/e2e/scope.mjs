@@ -104,8 +104,10 @@ export async function step(page, times = 1) {
   await settle(page);
 }
 
+// Writes in a box and is done with it: what is wrong is told when typing rests, or now.
 export async function type(page, id, text) {
   await page.locator(`#${id}`).fill(text);
+  await page.locator(`#${id}`).dispatchEvent('change');
   await settle(page);
 }
 

@@ -6,7 +6,7 @@ import { click, close, events, press, settle, show, step, type, value } from './
 
 const boxes = {
   decay: { good: '20s', wrong: ['abc', '10', '', '-5s', '1e9h', '2w'] },
-  increase: { good: '5s', wrong: ['', '-5s', '0s', '5 s'] },
+  increase: { good: '5s', wrong: ['', '-5s', '0s', '5 x'] },
   limit: { good: '12', wrong: ['abc', '', '-1', 'NaN', '10/1m'] },
   'auto-rate': { good: '30', wrong: ['', '0', '2000000', '1,5'] },
   seed: { good: '4', wrong: ['', '-1', '1.5', '99999999999999999999999'] },

@@ -102,9 +102,9 @@ fn another_limit_keeps_the_lanes_that_it_does_not_touch() {
     let before: Vec<_> = replay.lanes().iter().map(counts).collect();
     replay.set("limit", "20/10s").unwrap();
     let now: Vec<_> = replay.lanes().iter().map(counts).collect();
-    assert_eq!(now, [before[0], (0, 0), before[2]]);
+    let fresh = run(&[("lanes", "exim 20/10s strict")], 30.0);
+    assert_eq!(now, [before[0], counts(&fresh.lanes()[0]), before[2]]);
     assert_eq!(replay.lanes()[1].policy().to_string(), "exim 20/10s strict per address");
-    // Only the lane that began anew has forgotten.
     replay.advance(at(40.0), usize::MAX);
     let untouched = run(&[("lanes", "gcra 5/10s;exim strict;adaptive x2 decay 2s floor 3")], 40.0);
     for i in [0, 2] {
@@ -112,6 +112,43 @@ fn another_limit_keeps_the_lanes_that_it_does_not_touch() {
         let now = replay.now();
         assert_eq!(replay.lanes()[i].level(now), untouched.lanes()[i].level(now));
     }
+}
+
+/// A run is a function of what was done, so it can be done again with other lanes.
+#[test]
+fn what_is_compared_has_seen_all_of_the_run() {
+    let done = "auto-rate=3&script=20 at 4s user ann&do=2:events*5,6:cost=2,9:auto=off";
+    let with = |first: &str, seconds: f64| {
+        let mut replay = Replay::open(&format!("lanes={first}&{done}").parse().unwrap()).unwrap();
+        replay.advance(at(seconds), usize::MAX);
+        replay
+    };
+    let last = "exim 8/10s strict per user;sliding-log;gcra";
+    let fresh = |seconds| -> Vec<_> { with(last, seconds).lanes().iter().map(counts).collect() };
+    // Between two commands, at the instant of one, and when all is done.
+    for seconds in [5.0, 6.0, 12.0] {
+        let mut replay = with("gcra", seconds);
+        replay.add_lane("fixed-window").unwrap();
+        replay.set("lanes", last).unwrap();
+        let all = |replay: &Replay| -> Vec<_> { replay.lanes().iter().map(counts).collect() };
+        assert_eq!((replay.now(), all(&replay)), (at(seconds), fresh(seconds)));
+        // What is to come comes, and a link has it all.
+        replay.advance(at(20.0), usize::MAX);
+        assert_eq!(all(&replay), fresh(20.0));
+        let mut again = Replay::open(&replay.link()).unwrap();
+        again.advance(at(20.0), usize::MAX);
+        assert_eq!(all(&again), fresh(20.0));
+    }
+}
+
+#[test]
+fn after_too_much_to_do_again_a_lane_begins_anew() {
+    let mut replay = run(&[("lanes", "gcra"), ("auto-rate", "10000")], 60.0);
+    let before = counts(&replay.lanes()[0]);
+    replay.add_lane("sliding-log").unwrap();
+    assert_eq!((counts(&replay.lanes()[0]), counts(&replay.lanes()[1])), (before, (0, 0)));
+    // It was refused nothing because it was not there: so the link tells.
+    assert_eq!(replay.link().commands.len(), 1);
 }
 
 #[test]
@@ -127,11 +164,13 @@ fn lanes_are_added_changed_moved_and_removed() {
     assert_eq!(all(&replay), [gcra, exim, fixed]);
     replay.change_lane(1, " exim   leaky ").unwrap();
     assert_eq!(texts(&replay), ["gcra", "exim leaky", "fixed-window"]);
-    assert_eq!(all(&replay), [gcra, (0, 0), fixed]);
+    // What is new has seen what the others saw.
+    let leaky = counts(&run(&[("lanes", "exim leaky")], 30.0).lanes()[0]);
+    assert_eq!(all(&replay), [gcra, leaky, fixed]);
     replay.add_lane("gcra").unwrap();
-    assert_eq!(all(&replay), [gcra, (0, 0), fixed, (0, 0)]);
+    assert_eq!(all(&replay), [gcra, leaky, fixed, gcra]);
     replay.remove_lane(1);
-    assert_eq!(all(&replay), [gcra, fixed, (0, 0)]);
+    assert_eq!(all(&replay), [gcra, fixed, gcra]);
     assert_eq!(replay.change_lane(0, "gcra 1/x").unwrap_err().at(), 7..8);
     let wrong = replay.add_lane("token-buket").unwrap_err().to_string();
     assert!(wrong.starts_with("\"token-buket\": not a limiter; write one of exim,"), "{wrong}");

@@ -168,10 +168,12 @@ fn a_client_under_the_scope() {
         right: end,
         live: false,
         window: run.window,
-        top: scope::top(&scope, end),
+        top: scope::top(&scope, end, run.window),
         crosshair: Some(500.0),
         on_limit: false,
         exact: false,
+        own_time: true,
+        flags: &[],
         gaps: &[],
     };
     assert!(scope::words(&scope, &view)[0].starts_with("2026-03-0"), "a date and no \"ago\"");

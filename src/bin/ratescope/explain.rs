@@ -1,4 +1,4 @@
-//! `ratescope explain`: which rules are for an event.
+//! `ratescope explain`: which rules apply to an event.
 
 use crate::rules;
 use crate::simulate::until_closed;
@@ -8,10 +8,9 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Say which rules of a file are for an event, in which order and with which keys, and why the
-/// others are not
+/// Say which rules of a file apply to an event, with which keys, and why the others do not
 ///
-/// An event has to pass all that apply; it counts in all of them or in none. For example:
+/// An event has to pass all rules that apply, and counts in all of them or in none. For example:
 ///
 ///     ratescope explain rules.yaml user=ann ip=192.0.2.7 path=/login
 #[derive(clap::Args)]

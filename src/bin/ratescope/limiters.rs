@@ -1,4 +1,4 @@
-//! `ratescope limiters`: what a limiter may be written as.
+//! `ratescope limiters`: the text forms of the limiters.
 
 use crate::simulate::until_closed;
 use ratescope::limit::FORMS;

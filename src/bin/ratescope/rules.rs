@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The text of a file, by which errors call it.
+/// The text of a file; errors name the file.
 pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {
     let reason = |error: std::io::Error| format!("{}: {error}", path.display());
     let mut text = String::new();
@@ -21,7 +21,7 @@ pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
     Rules::read(&path.display().to_string(), &text).map_err(told)
 }
 
-/// Says which fields no rule is about, since they may be misspelled.
+/// Prints which fields no rule uses, since they may be misspelled.
 pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
     let known = rules.fields();
     let unknown: Vec<&str> = fields.iter().copied().filter(|name| !known.contains(name)).collect();
@@ -31,7 +31,7 @@ pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
     }
 }
 
-/// An error with all its lines, of which the first stands after "error: ".
+/// An error with a line for each mistake, after a first line that follows "error: ".
 pub(crate) fn told(error: RulesError) -> Box<dyn Error> {
     let n = error.mistakes().len();
     let mistakes = if n == 1 { "a mistake" } else { "mistakes" };

@@ -1,4 +1,4 @@
-//! `ratescope sample`: a made-up log to try things on.
+//! `ratescope sample`: a generated log to try things on.
 
 use crate::simulate::until_closed;
 use ratescope::Span;
@@ -6,26 +6,26 @@ use ratescope::traffic::sample::{Sample, Style};
 use std::error::Error;
 use std::io::{self, Write};
 
-/// Write a made-up server log, to try things on
+/// Write a generated server log, to try things on
 ///
-/// Days of a small site: people who read more by day than by night, an office behind one address,
-/// crawlers, a monitor, and somebody who tries stolen passwords at night. The same seed gives the
-/// same log everywhere. As Exim's log every request is a mail, and as syslog a failed login.
+/// It shows some days of a small site: people who read more by day than by night, an office behind one
+/// address, crawlers, a monitor, and an attacker who tries stolen passwords at night. The same seed
+/// gives the same log everywhere. In Exim's log every request is a mail, in syslog a failed login.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How it is written: combined, json, exim, syslog or csv
+    /// The format: combined, json, exim, syslog or csv
     #[arg(long, value_name = "FORMAT", default_value_t = Style::Combined)]
     format: Style,
 
-    /// Another seed gives another log
+    /// The seed; another one gives another log
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// How many lines it has, without the header of csv
+    /// The number of lines, without the header of csv
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     lines: u64,
 
-    /// How much time it covers, about; with more lines in it, the site is busier
+    /// About how much time it covers; with more lines in that time, the site is busier
     #[arg(long, value_name = "SPAN", default_value = "2d")]
     over: Span,
 }

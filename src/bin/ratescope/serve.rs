@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "www")]
     dir: PathBuf,
 
-    /// Say where Compare shows the rules of this file, a lane each
+    /// Print a link to Compare that shows each rule of this file as a lane
     #[arg(long, value_name = "RULES")]
     rules: Vec<PathBuf>,
 }

@@ -4,6 +4,8 @@
 mod lane;
 #[path = "simulate/report.rs"]
 mod report;
+#[path = "simulate/shared.rs"]
+mod shared;
 
 #[path = "simulate/summary.rs"]
 mod summary;
@@ -25,7 +27,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Put the events of a log on standard input to limiters, and print what each decides
+/// Put the events of a log from standard input to limiters, and print each decision
 ///
 /// The log may be an access log of Apache or nginx, JSON lines, Exim's main log, sshd's failed
 /// logins in syslog, or CSV; it may be packed with gzip or zstd:
@@ -33,25 +35,28 @@ use std::sync::Arc;
 ///     ratescope simulate "exim 10/1m strict" < access.log
 ///     ratescope simulate "6/10s per ip & 100/1h per user" --path /login < access.log.gz
 ///
-/// CSV has a header: time in seconds since any origin, with up to six decimals; the cost of the
-/// event, which is 1 unless it is said; and any other columns that a limit may be for:
+/// CSV has a header. The column time is in seconds since any origin, with up to six decimals; cost is
+/// the cost of the event, by default 1; any other column is a field that a limit may be for:
 ///
 ///     time,key,ip,cost
 ///     0.5,alice,192.0.2.7,1
 ///     0.75,bob,192.0.2.7,2
 ///
-/// There is one line for each event and limiter, in the order of their times, and a summary on
-/// standard error. In csv and jsonl, times are in seconds, of a log since 1970, and retry_after is
-/// "never" where waiting does not help. The key is that of --key. The level is what the limiter
-/// held against its limit. Of several limits, level and limit are those of the one that decided:
-/// decided_by, and decided_key is whom it counted.
+/// The output has one line for each event and limiter, in the order of time, and a summary on
+/// standard error. In csv and jsonl, times are in seconds, for a log since 1970, and retry_after is
+/// "never" if waiting does not help. The key is made of the fields of --key. The level is what the
+/// limiter compared with its limit. Of several limits, level and limit are those of the limit that
+/// decided; decided_by is that limit, and decided_key the key that it counted.
 ///
-/// With --rules, the rules of a file decide, beside the limiters if there are any, and each decision
-/// has a remark: "softly", and which shadows would refuse. The columns are the fields of the rules;
-/// one called load, as in 42%, is the load of the service.
+/// With --rules, the rules of a file decide, beside the limiters if there are any. Each decision has a
+/// remark: "softly", and which shadows would refuse. The columns are the fields of the rules; a column
+/// called load, as in 42%, is the load of the service.
 ///
-/// CSV is taken as it comes, and a line that can't be read is an error. Other logs are put in order,
-/// and such lines are counted and passed over.
+/// With --store, a Redis decides, in the time of the events; it decides as this program does. The
+/// run has keys of its own there, and leaves none behind.
+///
+/// CSV is taken in its own order, and a line that cannot be read is an error. Other logs are sorted by
+/// time, and lines that cannot be read are counted and skipped.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -68,10 +73,14 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// How many keys of a limit are remembered; beyond that, those used least recently are
+    /// How many keys of a limit are remembered; beyond that, the least recently used ones are
     /// forgotten
     #[arg(long, value_name = "N", default_value = "1000000")]
     keys: NonZeroUsize,
+
+    /// Where the states are: a Redis, as in redis://127.0.0.1:6379. Not said, in this program
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
 
     #[command(flatten)]
     source: Source,
@@ -84,7 +93,7 @@ enum Format {
     Jsonl,
 }
 
-/// A policy as it was written. Which fields there are is known only when the input is read.
+/// A policy as it was written. Its fields can only be checked when the input is read.
 #[derive(Clone)]
 struct Written(String);
 
@@ -94,7 +103,7 @@ impl FromStr for Written {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse::<Policy>() {
             Ok(_) => Ok(Written(text.trim().to_owned())),
-            // The shell splits at spaces, and each word comes here as a limiter.
+            // Without quotes the shell splits at spaces, and each word comes here as a limiter.
             Err(error) if !text.contains(' ') => {
                 Err(format!("{error}; write a limiter of several words in quotes"))
             }
@@ -120,9 +129,12 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     }
     let defaults = Defaults { rate: None, per: per.clone(), fields };
     let keys = args.keys.get();
-    let lane = |Written(text)| Lane::policy(text, &defaults, keys);
+    let at = shared::At::new(args.store)?;
+    let lane = |Written(text)| Lane::policy(text, &defaults, keys, &at);
     let mut lanes = args.limiters.into_iter().map(lane).collect::<Result<Vec<_>, _>>()?;
-    lanes.extend(files.into_iter().map(|rules| Lane::rules(rules, keys)));
+    for rules in files {
+        lanes.push(Lane::rules(rules, keys, &at)?);
+    }
     let texts: Vec<&str> = lanes.iter().map(|lane| lane.text.as_str()).collect();
     let out = io::BufWriter::new(io::stdout().lock());
     let remarks = lanes.iter().any(Lane::is_rules);
@@ -213,7 +225,7 @@ impl<W: Write> Run<W> {
     }
 }
 
-/// Says which fields of the rules there are not, so that nobody wonders why a rule never applies.
+/// Prints which fields of the rules are missing in the input, since such rules never apply.
 fn warn_of_fields(rules: &Rules, known: &[String]) {
     let mut missing: Vec<&str> = rules.fields();
     missing.retain(|field| !known.iter().any(|known| known == field));
@@ -223,7 +235,7 @@ fn warn_of_fields(rules: &Rules, known: &[String]) {
     }
 }
 
-/// A reader that has seen enough, such as `head`, closes the pipe, and that is no error.
+/// Treats a closed pipe as success: a reader such as `head` closes it when it has seen enough.
 pub(crate) fn until_closed(result: io::Result<()>) -> Result<(), Box<dyn Error>> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -1,5 +1,4 @@
-//! Which log is read and how, as it is said on the command line: the same for every command that
-//! reads one.
+//! The options for reading a log, the same for every command that reads one.
 
 use ratescope::log::{Alias, Cost, Filter, Format, Options, Shape, Spread, Statuses, Unit, Year};
 use ratescope::policy::Per;
@@ -10,21 +9,21 @@ use std::time::SystemTime;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reading the log")]
 pub(crate) struct Source {
-    /// The format of the log: combined, json, exim, syslog or csv; guessed from its first lines
-    /// unless it is said
+    /// The format of the log: combined, json, exim, syslog or csv; by default it is guessed from the
+    /// first lines
     #[arg(long, value_name = "FORMAT")]
     log: Option<Format>,
 
-    /// Whom a limit without "per" is for: a field, several as in ip+path, or all; unless it is said
-    /// ip, and of csv the column key or else all
+    /// The key of a limit without "per": a field, several as in ip+path, or all; by default ip, and for
+    /// csv the column key, or all if there is no such column
     #[arg(long, value_name = "FIELDS")]
     key: Option<Per>,
 
-    /// What an event counts for: 1, bytes, or another field with a number
+    /// The cost of an event: 1, bytes, or another field with a number
     #[arg(long, value_name = "FIELD")]
     cost: Option<Cost>,
 
-    /// Only requests whose path begins so; several with commas
+    /// Only requests whose path begins with this; several with commas
     #[arg(long = "path", value_name = "PREFIX", value_delimiter = ',')]
     paths: Vec<String>,
 
@@ -32,46 +31,46 @@ pub(crate) struct Source {
     #[arg(long = "method", value_name = "METHOD", value_delimiter = ',')]
     methods: Vec<String>,
 
-    /// Only requests with this answer: 404, 4xx or 400-403; several with commas
+    /// Only requests with this status: 404, 4xx or 400-403; several with commas
     #[arg(long = "status", value_name = "STATUS", value_delimiter = ',')]
     statuses: Vec<Statuses>,
 
-    /// Of syslog, the lines whose message has this text, in place of failed logins
+    /// For syslog: lines whose message contains this text, instead of failed logins
     #[arg(long = "message", value_name = "TEXT")]
     messages: Vec<String>,
 
-    /// Of IPv6 addresses, how many bits make the field ip
+    /// How many bits of an IPv6 address make the field ip
     #[arg(long, value_name = "BITS", default_value_t = ratescope::log::IPV6_PREFIX,
           value_parser = clap::value_parser!(u8).range(0..=128))]
     ipv6_prefix: u8,
 
-    /// How many segments of a path make the field path; all unless it is said
+    /// How many segments of a path make the field path; by default all
     #[arg(long, value_name = "N")]
     path_depth: Option<NonZeroU8>,
 
-    /// Which field of json or csv is meant by a name, as in time=when or ip=client.address
+    /// Read a standard field of json or csv from another one, as in time=when or ip=client.address
     #[arg(long = "field", value_name = "NAME=FIELD")]
     aliases: Vec<Alias>,
 
-    /// What times in numbers count: s, ms, us or ns; guessed from their size unless it is said
+    /// The unit of times that are numbers: s, ms, us or ns; by default it is guessed from their size
     #[arg(long, value_name = "UNIT")]
     time_unit: Option<Unit>,
 
-    /// The year of the first line, where lines have none; the last one that fits unless it is said
+    /// The year of the first line, for times without a year; by default the latest one that fits
     #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(1..=9999))]
     year: Option<i32>,
 
-    /// How late a line may be to be put in order, up to 1h; 1m, and csv is taken as it comes, unless
-    /// it is said
+    /// How late a line may be and still be sorted by time, up to 1h; by default 1m, and csv is not
+    /// sorted
     #[arg(long, value_name = "SPAN")]
     slack: Option<Span>,
 
-    /// Spread the events of every second evenly over it, also where their times have decimals
+    /// Spread the events of every second evenly over it, even if their times have decimals
     #[arg(long, conflicts_with = "no_spread")]
     spread: bool,
 
-    /// Leave times in whole seconds as they are; else the events of a second are spread evenly over
-    /// it, as they would all be one burst
+    /// Leave times in whole seconds unchanged; by default the events of such a second are spread evenly
+    /// over it, since they would otherwise look like one burst
     #[arg(long)]
     no_spread: bool,
 }
@@ -97,12 +96,12 @@ impl Source {
         }
     }
 
-    /// Whom a limit is for that does not say.
+    /// The key of a limit without `per`.
     pub(crate) fn key(&self, shape: &Shape) -> Per {
         self.key.clone().unwrap_or_else(|| shape.usual_key())
     }
 
-    /// How late a line may be; none where the events are taken as they come.
+    /// How late a line may be; `None` if events are not sorted.
     pub(crate) fn slack(&self, shape: &Shape) -> Option<Span> {
         self.slack.or(shape.usual_slack(self.spread()))
     }

@@ -1,4 +1,4 @@
-//! `ratescope test`: rules against what is expected of them.
+//! `ratescope test`: tests the rules of a file.
 
 use crate::rules;
 use ratescope::rules::cases::Cases;
@@ -6,9 +6,9 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Test the rules of a file: events with their times, and what is expected of each
+/// Test the rules of a file with events, their times, and the expected result of each
 ///
-/// Time is virtual, and each test begins with nothing remembered. For example, with this cases.yaml:
+/// Time is virtual, and each test begins with empty states. For example, with this cases.yaml:
 ///
 ///     tests:
 ///       - name: five marketing messages a day to a number
@@ -35,17 +35,17 @@ use std::path::PathBuf;
 ///
 ///     ratescope test rules.yaml cases.yaml
 ///
-/// An event has a time (at: seconds, or a span such as 1m30s; the time of the one before it unless it
-/// is said), fields, a cost, and may come several times, every so often. What may be expected:
+/// An event has a time (at: seconds, or a span such as 1m30s; by default the time of the event
+/// before), fields and a cost. With times and every it is repeated. These results can be expected:
 ///
 ///     expect: allowed, softly or refused
 ///     by: the name of the rule that decided, or none
 ///     wait: how long the event stands in a queue
 ///     retry_after: a span, or never
-///     shadow: the names of the shadows that would refuse, as a list, or none
+///     shadow: a list of the shadows that would refuse the event, or none
 ///
-/// A load such as 80% is that of the service, for the test or from one event on. A test ends with
-/// the first event that fails. The exit status is 1 when any test fails or a file is wrong.
+/// A load such as 80% is the load of the service, for a whole test or from one event on. A test ends
+/// with the first event that fails. The exit status is 1 if any test fails or a file has a mistake.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     cases: PathBuf,
 }
 
-/// Prints a line for each test, and what failed.
+/// Prints a line for each test, and its failures.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let rules = rules::read(&args.rules)?;
     let text = rules::text(&args.cases)?;

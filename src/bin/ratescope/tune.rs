@@ -1,4 +1,4 @@
-//! `ratescope tune`: a log in, the limit to choose out.
+//! `ratescope tune`: chooses a limit from a log.
 
 #[path = "tune/answer.rs"]
 mod answer;
@@ -29,30 +29,30 @@ use std::path::PathBuf;
 
 /// Choose a limit from a log of your own traffic
 ///
-/// For every limit, over several periods, it says which clients it would ever have refused
-/// something, and proposes the smallest one that leaves nearly all of them alone. It is learned from
-/// the first two thirds of the log and checked on the rest.
+/// For every limit, over several periods, it says to which clients that limit would ever have refused
+/// a request, and proposes the smallest limit that leaves nearly all clients alone. The limit is
+/// learned from the first two thirds of the log and checked on the rest.
 ///
 ///     ratescope tune access.log
 ///     ratescope tune access.log --period 5m --limit "exim 100/1h strict"
 ///     ratescope tune --summary a.tune access-a.log
 ///     ratescope tune --merge a.tune b.tune
 ///
-/// A summary holds the key and the times of every client, a few bytes a request, so that summaries
-/// add up to what one reading of all logs would have been, by whatever they were split. Keep it as
-/// you keep the log.
+/// A summary holds the key of every client and the times of its requests, a few bytes a request. So
+/// merged summaries give the same answer as reading all logs at once, however these were split.
+/// Protect a summary like the log itself.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The logs, in any order; - is standard input, as is none
+    /// The logs, in any order; - or no file at all is standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A period to look at, beside 1s, 10s, 1m, 10m and 1h; the curve is that of the first
+    /// A period to look at, beside 1s, 10s, 1m, 10m and 1h; the curve is for the first one
     #[arg(long, value_name = "SPAN")]
     period: Vec<Span>,
 
-    /// Look at the periods given, and at no others
+    /// Look only at the periods given
     #[arg(long, requires = "period")]
     only: bool,
 
@@ -61,15 +61,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BY", default_value_t = By::Exim)]
     by: By,
 
-    /// A limit to try, exactly, such as "exim 10/1m strict" or "5/1s per user & 9/1s per ip"
+    /// A limit to replay exactly, such as "exim 10/1m strict" or "5/1s per user & 9/1s per ip"
     #[arg(long = "limit", value_name = "LIMITS", value_parser = written)]
     limits: Vec<String>,
 
-    /// How many clients of a hundred to leave alone
+    /// The percentage of clients to leave alone
     #[arg(long, value_name = "PERCENT", default_value_t = 99.9)]
     untouched: f64,
 
-    /// A file with the keys of clients that are to be left alone, one a line
+    /// A file with the keys of clients that should be left alone, one a line
     #[arg(long, value_name = "FILE")]
     marks: Option<PathBuf>,
 
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Write a summary, to be added to others by --merge
+    /// Write a summary, for --merge
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
 
@@ -89,7 +89,7 @@ pub(crate) struct Args {
     #[arg(long)]
     merge: bool,
 
-    /// How many clients are kept
+    /// The most clients that are kept
     #[arg(long, value_name = "N", default_value_t = Room::default().clients)]
     clients: usize,
 
@@ -101,7 +101,7 @@ pub(crate) struct Args {
     source: Source,
 }
 
-/// A policy as it is written. Which fields there are is known only when a log is read.
+/// A policy as it is written. Its fields can only be checked when a log is read.
 fn written(text: &str) -> Result<String, ParseError> {
     text.parse::<Policy>().map(|_| text.trim().to_owned())
 }

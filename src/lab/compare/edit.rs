@@ -1,4 +1,4 @@
-//! Changes to single lanes. Each is done to the setting of all lanes, so that a link has it.
+//! Changes to single lanes. Each changes the setting `lanes`, so that a link contains it.
 
 use super::{Replay, Rule, settings};
 use crate::text::ParseError;
@@ -7,16 +7,16 @@ impl Replay {
     /// Adds a lane at the end.
     ///
     /// # Errors
-    /// When there are [`settings::LANES`] already, or the rule can't be read; the error is about
+    /// When there are [`settings::LANES`] already, or the rule cannot be read; the error is about
     /// `rule`.
     pub fn add_lane(&mut self, rule: &str) -> Result<(), ParseError> {
         self.change(rule, |rules, rule| rules.push(rule))
     }
 
-    /// Gives lane `i` another rule. Without such a lane nothing happens.
+    /// Gives lane `i` another rule. If there is no such lane, nothing happens.
     ///
     /// # Errors
-    /// When the rule can't be read; the error is about `rule`.
+    /// When the rule cannot be read; the error is about `rule`.
     pub fn change_lane(&mut self, i: usize, rule: &str) -> Result<(), ParseError> {
         self.change(rule, |rules, rule| {
             if let Some(old) = rules.get_mut(i) {
@@ -25,17 +25,17 @@ impl Replay {
         })
     }
 
-    /// Takes lane `i` out, but not the last one there is.
+    /// Removes lane `i`, unless it is the only one.
     pub fn remove_lane(&mut self, i: usize) {
         let mut rules = self.settings().lanes.clone();
         if i < rules.len() && rules.len() > 1 {
             rules.remove(i);
-            // They were all read before, under this limit.
+            // All these rules were read before, under this limit, so this cannot fail.
             let _ = self.put(&rules);
         }
     }
 
-    /// Puts lane `from` at the place `to`, or at the end when that is further.
+    /// Moves lane `from` to the index `to`, or to the end if `to` is beyond it.
     pub fn move_lane(&mut self, from: usize, to: usize) {
         let mut rules = self.settings().lanes.clone();
         if from < rules.len() {

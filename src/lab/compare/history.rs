@@ -1,48 +1,48 @@
-//! What a lane remembers of a run: its level and its verdicts, at several resolutions.
+//! The history of a lane: its level and its verdicts, at several resolutions.
 //!
-//! As for the [trace](crate::lab::trace) of the scope, events are folded into columns as they arrive
-//! and a picture never walks them. But a limiter's level has no closed form that suits all of
-//! them, so it is sampled at the end of every column, and the columns are without gaps. Level k
-//! has columns of 2^(14+k) microseconds, from 16 ms to 2.1 s, and two of them are one of the next.
+//! As in the [trace](crate::lab::trace) of the scope, events are folded into columns as they arrive,
+//! and drawing never walks them. But no closed form describes the level of every kind of
+//! limiter, so it is sampled at the end of every column, and the columns are without gaps. Level k
+//! has columns of 2^(14+k) microseconds, from 16 ms to 67 s, and two of them are one of the next.
 
 use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 
-/// Columns remembered at each level. Level 0 then reaches 33 s back and the last one 71 minutes.
+/// How many columns are remembered at each level. Level 0 reaches 33 s back, the last one 38 hours.
 pub const COLUMNS: usize = 2048;
 
 /// The number of levels.
-pub const LEVELS: usize = 8;
+pub const LEVELS: usize = 13;
 
 /// log2 of the microseconds in a column of level 0.
 const FINEST: u32 = 14;
 
-/// The last event of a column as it was judged.
+/// The verdict about the last event of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
     /// When.
     pub at: Time,
-    /// How long it stands in the queue, zero without one; `None` when it was refused.
+    /// How long it stands in the queue, zero without a queue; `None` when it was refused.
     pub wait: Option<Span>,
-    /// What was held against the limit, with the event.
+    /// The level with the event, which was compared with the limit.
     pub level: f64,
-    /// The limit of then.
+    /// The limit at that time.
     pub limit: f64,
 }
 
-/// What happened in a short while.
+/// What happened in a short interval.
 ///
-/// The level is known at the end of the column before, after each event and at the last
-/// microsecond of the column itself; of these are the lowest and the highest.
+/// The level is known at the end of the column before, after each event, and at the last microsecond
+/// of the column. `low` and `high` are the extremes of these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
     /// The lowest level.
     pub low: f64,
     /// The highest level.
     pub high: f64,
-    /// The level at the end; as long as the column is filling, after its last event.
+    /// The level at the end; while the column is filling, the level after its last event.
     pub end: f64,
     /// The limit at the end.
     pub limit: f64,
@@ -52,20 +52,23 @@ pub struct Column {
     pub refused: u32,
     /// The last event, if there was one.
     pub judged: Option<Judged>,
-    /// Events allowed since the lane began, with those of this column.
+    /// Events allowed since the lane began, including this column.
     pub passed: u64,
-    /// Events sent since the start of the run, with those of this column.
+    /// Events sent since the start of the run, including this column.
     pub sent: u64,
+    /// When another event would be allowed, as of the end of the column: [`Time::ZERO`] if at once,
+    /// [`Time::LAST`] if never. While the column is filling, it is that of the column before.
+    pub again: Time,
 }
 
-/// A level, and the limit that it is held against.
+/// A level, and the limit that it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Level {
     pub(crate) level: f64,
     pub(crate) limit: f64,
 }
 
-/// The history of a lane, at most [`History::BYTES`] of it.
+/// The history of a lane, of at most [`History::BYTES`].
 #[derive(Clone, Debug)]
 pub struct History {
     begun: Time,
@@ -75,8 +78,8 @@ pub struct History {
     scales: [Scale; LEVELS],
 }
 
-/// One resolution: the complete columns, without gaps and newest last, and what the one after
-/// them has so far of complete columns of the scale below.
+/// One resolution: the complete columns, without gaps and newest last, and the next column, as far
+/// as complete columns of the scale below fill it.
 #[derive(Clone, Debug, Default)]
 struct Scale {
     complete: VecDeque<Column>,
@@ -86,9 +89,9 @@ struct Scale {
 /// Columns without gaps, oldest first.
 #[derive(Clone, Debug)]
 pub struct Columns<'a> {
-    /// When the first of them begins, whether or not there is one.
+    /// When the first column begins, or would begin if there were any.
     pub first: Time,
-    /// How long each of them is.
+    /// The length of a column.
     pub width: Span,
     complete: Iter<'a, Column>,
     filling: Option<Column>,
@@ -100,12 +103,12 @@ impl Columns<'_> {
         self.complete.clone().chain(&self.filling)
     }
 
-    /// How many there are.
+    /// How many columns there are.
     pub fn len(&self) -> usize {
         self.complete.len() + usize::from(self.filling.is_some())
     }
 
-    /// Whether there is none.
+    /// Whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -115,17 +118,17 @@ impl History {
     /// The most memory the columns of a history take, in bytes.
     pub const BYTES: usize = LEVELS * COLUMNS * size_of::<Column>();
 
-    /// A history that begins at `now`, when the level is `level`.
+    /// A history that begins at `now` with `level`.
     pub(crate) fn new(now: Time, level: Level, sent: u64) -> Self {
         History {
             begun: now,
             slot: slot(now, 0),
-            current: Column::quiet(level, 0, sent),
+            current: Column::quiet(level, 0, sent, now),
             scales: core::array::from_fn(|_| Scale::default()),
         }
     }
 
-    /// Adds an event as it was judged, and the level after it.
+    /// Adds the verdict about an event, and the level after it.
     #[inline(always)]
     pub(crate) fn event(&mut self, judged: Judged, after: Level, sent: u64) {
         let allowed = judged.wait.is_some();
@@ -138,17 +141,19 @@ impl History {
         column.sent = sent;
     }
 
-    /// Completes the column that is filling, at the end of which the level is `end`.
-    pub(crate) fn close(&mut self, end: Level) {
+    /// Completes the column that is filling. At its end the level is `end`, and another event would be
+    /// allowed from `again` on.
+    pub(crate) fn close(&mut self, end: Level, again: Time) {
         self.current.include(end);
-        let next = Column::quiet(end, self.current.passed, self.current.sent);
+        self.current.again = again;
+        let next = Column::quiet(end, self.current.passed, self.current.sent, again);
         let mut complete = core::mem::replace(&mut self.current, next);
         for (k, scale) in self.scales.iter_mut().enumerate() {
             if let Some(mut earlier) = scale.filling.take() {
                 earlier.merge(&complete);
                 complete = earlier;
             }
-            // The column of scale k ends where all of the last k bits of the slot are ones.
+            // A column of scale k ends when the last k bits of the slot are all ones.
             if (self.slot + 1) & ((1 << k) - 1) != 0 {
                 scale.filling = Some(complete);
                 break;
@@ -161,11 +166,11 @@ impl History {
         self.slot += 1;
     }
 
-    /// Dense columns that show `from..to` at about `seconds` each; the last may still be filling.
-    /// There are fewer where nothing is remembered or the lane had not begun.
+    /// Columns without gaps that show `from..to` at about `seconds` each; the last may still be
+    /// filling. Columns are missing where nothing is remembered or the lane had not begun.
     ///
-    /// The coarsest columns of at most `seconds` are used, or coarser ones when those do not reach
-    /// back to `from`.
+    /// The result has the coarsest columns of at most `seconds`, or coarser ones if those do not
+    /// reach back to `from`.
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Columns<'_> {
         let k = self.scale(from, seconds);
         let complete = &self.scales[k].complete;
@@ -182,8 +187,8 @@ impl History {
         }
     }
 
-    /// The column in which `at` lies, as finely as it is remembered; `None` before the lane began,
-    /// when it is forgotten, and in the future.
+    /// The finest column that contains `at`; `None` before the lane began, if it is forgotten, and
+    /// in the future.
     pub fn column_at(&self, at: Time) -> Option<&Column> {
         if at < self.begun {
             return None;
@@ -198,14 +203,19 @@ impl History {
         })
     }
 
-    /// The instant from which everything is remembered, at the coarsest resolution.
+    /// Whether `at` lies in the column that is filling.
+    pub(crate) fn is_filling(&self, at: Time) -> bool {
+        slot(at, 0) == self.slot
+    }
+
+    /// The instant from which on everything is remembered, at the coarsest resolution.
     pub fn oldest(&self) -> Time {
         let k = LEVELS - 1;
         let first = (self.slot >> k) - self.scales[k].complete.len() as i64;
         self.begun.max(Time::from_micros(first << (FINEST as usize + k)))
     }
 
-    /// The column of scale `k` that is filling, with what is filling below.
+    /// The column of scale `k` that is filling, including the ones that are filling below it.
     fn filling(&self, k: usize) -> Column {
         let parts = self.scales[..=k].iter().rev().filter_map(|scale| scale.filling.as_ref());
         let mut all = parts.chain([&self.current]);
@@ -216,7 +226,8 @@ impl History {
         })
     }
 
-    /// The coarsest scale with columns of at most `seconds`, or coarser to reach back to `from`.
+    /// The coarsest scale with columns of at most `seconds`, or a coarser one to reach back to
+    /// `from`.
     fn scale(&self, from: Time, seconds: f64) -> usize {
         let fits = |k: usize| (1_u64 << (FINEST as usize + k)) as f64 / 1e6 <= seconds;
         let wanted = (1..LEVELS).rev().find(|&k| fits(k)).unwrap_or(0);
@@ -230,7 +241,7 @@ impl History {
 }
 
 impl Column {
-    fn quiet(level: Level, passed: u64, sent: u64) -> Self {
+    fn quiet(level: Level, passed: u64, sent: u64, again: Time) -> Self {
         let Level { level, limit } = level;
         Column {
             low: level,
@@ -242,6 +253,7 @@ impl Column {
             judged: None,
             passed,
             sent,
+            again,
         }
     }
 
@@ -265,12 +277,12 @@ impl Column {
     }
 }
 
-/// The number of the column of scale `k` in which `at` lies.
+/// The number of the column of scale `k` that contains `at`.
 fn slot(at: Time, k: usize) -> i64 {
     at.as_micros() >> (FINEST as usize + k)
 }
 
-/// The last instant of the column of scale 0 in which `at` lies.
+/// The last instant of the column of scale 0 that contains `at`.
 pub(crate) fn last_of_column(at: Time) -> Time {
     Time::from_micros(at.as_micros() | ((1 << FINEST) - 1))
 }

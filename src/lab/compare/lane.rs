@@ -1,8 +1,8 @@
-//! A lane: a rule, the store that decides by it, and what it has shown.
+//! A lane: a rule, the store that decides it, and its history.
 
 pub use super::rule::Rule;
 
-use super::history::{History, Judged, Level, last_of_column};
+use super::history::{Column, History, Judged, Level, last_of_column};
 use super::rule::Sender;
 use crate::event::Event;
 use crate::limit::any::AnyLimiter;
@@ -11,10 +11,10 @@ use crate::policy::Policy;
 use crate::store::Store;
 use crate::time::{Span, Time};
 
-/// The most keys of a limit in a lane: more than a script has users.
+/// The most keys of a limit in a lane: more than the users of a script.
 const KEYS: usize = 64;
 
-/// A rule at work: it decides as the same policy does anywhere else.
+/// A rule with its states. It decides as the same policy does anywhere else.
 #[derive(Clone, Debug)]
 pub struct Lane {
     rule: Rule,
@@ -28,24 +28,25 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// A lane that begins at `now` and has seen nothing; `sent` were sent before.
+    /// A lane that begins at `now` without states, after `sent` events of the run.
     pub(super) fn new(rule: Rule, policy: Policy, now: Time, sent: u64) -> Self {
         let store = Store::new(policy, KEYS);
         let history = History::new(now, level(store.tightest(now)), sent);
         Lane { rule, store, allowed: 0, refused: 0, history, asked: (1.0, Span::ZERO) }
     }
 
-    /// Whether this is the lane of `rule`, which stands for `policy` now.
+    /// Whether this is the lane of `rule`, which now means `policy`.
     pub(super) fn is(&self, rule: &Rule, policy: &Policy) -> bool {
         self.rule == *rule && self.store.policy() == policy
     }
 
-    /// From now on, what is asked is about events of cost `cost` and about any `period`.
+    /// Sets the cost and the period that [`retry_after`](Self::retry_after) and
+    /// [`max_admitted`](Self::max_admitted) are about.
     pub(super) fn ask_about(&mut self, cost: f64, period: Span) {
         self.asked = (cost, period);
     }
 
-    /// Decides about an event, the one that makes `sent` in the run.
+    /// Decides about an event, after which `sent` events of the run have been sent.
     #[inline]
     pub(super) fn event(&mut self, event: &Event<'_>, sent: u64) {
         let outcome = self.store.check(event).outcome;
@@ -57,25 +58,31 @@ impl Lane {
         self.history.event(judged, level(self.store.tightest(event.time)), sent);
     }
 
-    /// The column of the history that ends with `last` is complete.
+    /// Completes the column of the history that ends with `last`.
     pub(super) fn close(&mut self, last: Time) {
         debug_assert!(last == last_of_column(last));
         self.store.forget(last);
-        self.history.close(level(self.store.tightest(last)));
+        let again = match self.retry_after(last) {
+            // Allowed already: nobody asks since when.
+            Retry::After(Span::ZERO) => Time::ZERO,
+            Retry::After(wait) => last.after(wait),
+            Retry::Never => Time::LAST,
+        };
+        self.history.close(level(self.store.tightest(last)), again);
     }
 
-    /// What is written in the lane.
+    /// The rule, as written.
     pub fn rule(&self) -> &Rule {
         &self.rule
     }
 
-    /// The policy that the rule stands for; its text has every word in it, as in `token-bucket
-    /// 10/10s burst 10 per user & fixed-window 10/10s per address`.
+    /// The policy that the rule means. Its text has every optional word, as in `token-bucket 10/10s
+    /// burst 10 per user & fixed-window 10/10s per address`.
     pub fn policy(&self) -> &Policy {
         self.store.policy()
     }
 
-    /// What the level is.
+    /// A word for the level.
     pub fn unit(&self) -> &'static str {
         let [limit] = self.policy().limits() else { return "of the tightest" };
         match &limit.limiter {
@@ -98,8 +105,8 @@ impl Lane {
         self.refused
     }
 
-    /// The level and the limit at `now`, not before the last event; of several limits and several
-    /// users those that are the tightest in terms of their limit.
+    /// The level and the limit at `now`, not before the last event. Of several limits and several
+    /// users, those with the highest ratio of level to limit.
     pub fn level(&self, now: Time) -> (f64, f64) {
         let Outcome { level, limit, .. } = self.store.tightest(now);
         (level, limit)
@@ -111,19 +118,28 @@ impl Lane {
         self.store.retry_after(&Event { time: now, cost: self.asked.0, fields })
     }
 
-    /// What the lane has shown.
+    /// When such an event would have been allowed, from `at` on, an instant in `column` of the history,
+    /// if it is `now` in the run.
+    pub fn retry_at(&self, column: &Column, at: Time, now: Time) -> Retry {
+        match column.again {
+            _ if self.history.is_filling(at) => self.retry_after(now),
+            Time::LAST => Retry::Never,
+            again => Retry::After(at.until(again)),
+        }
+    }
+
+    /// The history.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// The most that passes in any period of all lanes' rate in events of cost `cost`, for one
-    /// sender; infinite when nothing is promised.
+    /// The most that one sender gets through in any period of the common rate, in events of cost
+    /// `cost`; infinite when there is no bound.
     pub fn max_admitted(&self, cost: f64) -> f64 {
         self.policy().max_admitted(self.asked.1, cost)
     }
 
-    /// The least time in which a sender can double a limit that is learned from it; `None` when
-    /// none is.
+    /// The shortest time in which a sender can double a learned limit; `None` if no limit is learned.
     pub fn doubling_time(&self) -> Option<Span> {
         self.policy().limits().iter().find_map(|limit| match &limit.limiter {
             AnyLimiter::Adaptive(adaptive) => Some(adaptive.doubling_time()),

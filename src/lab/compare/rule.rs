@@ -1,12 +1,12 @@
-//! What is written in a lane: a policy, in which limits without a rate have that of all lanes.
+//! The text of a lane: a policy in which limits without a rate have the common rate of all lanes.
 //!
 //! ```text
 //! exim strict
 //! token-bucket 10/10s burst 20 per user & fixed-window per address
 //! ```
 //!
-//! All events of a run come from one address, which is what a limit is for unless it says `per
-//! user` or `per all`.
+//! All events of a run come from one address. A limit is for the address unless it says `per user` or
+//! `per all`.
 
 use crate::event::Fields;
 use crate::policy::{Defaults, Policy, limit_texts};
@@ -15,13 +15,13 @@ use crate::text::ParseError;
 use core::fmt;
 use core::str::FromStr;
 
-/// What is written in a lane, with one space between words. It is only text: whether it can be
-/// read may depend on the rate of all lanes.
+/// The text of a lane, with one space between words. It is kept as text because whether it can be
+/// read may depend on the common rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule(String);
 
 impl Rule {
-    /// Reads a rule, and the policy that it stands for where limits without a rate have `rate`.
+    /// Reads a rule, and the policy that it means when limits without a rate have `rate`.
     ///
     /// # Errors
     /// As for [`Policy::read`]. The error points at the word.
@@ -35,7 +35,7 @@ impl Rule {
         Ok((Rule(tidy), policy))
     }
 
-    /// The policy that it stands for where limits without a rate have `rate`.
+    /// The policy that it means when limits without a rate have `rate`.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -55,7 +55,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Reads a rule as it would be under the rate of [`Settings::default`](super::Settings).
+/// Reads a rule with the common rate of [`Settings::default`](super::Settings).
 impl FromStr for Rule {
     type Err = ParseError;
 

@@ -5,12 +5,12 @@
 //! 2/1s poisson from 10s to 1m cost 5 user alice
 //! ```
 //!
-//! Events come in phases, separated by commas (or by `+`, as in older links): so many at an
-//! instant, or a rate with a [pattern](Pattern), steady unless said, from an instant on and up to
-//! another, at which nothing comes any more. A phase of a rate is a stream of
-//! [`Traffic`](crate::traffic::Traffic), seeded by the seed of the settings plus the number of the
-//! phase. So a steady one begins one interval after its `from`; for an event at that instant itself,
-//! write one, as in the first line above.
+//! Events come in phases, separated by commas (or by `+`, as in older links). A phase is a number of
+//! events at one instant, or a rate with a [pattern](Pattern), by default steady, from one instant up
+//! to but excluding another. A phase with a rate is a stream of
+//! [`Traffic`](crate::traffic::Traffic); its seed is the seed of the settings plus the number of the
+//! phase. A steady stream begins one interval after its `from`; the first line above adds an event
+//! at that instant itself.
 
 use crate::lab::run::Source;
 use crate::rate::Rate;
@@ -23,13 +23,13 @@ use core::str::FromStr;
 /// The most phases of a script.
 pub const PHASES: usize = 16;
 
-/// The most events that one phase has at an instant.
+/// The most events of one phase at one instant.
 pub const BURST: u32 = 10_000;
 
 /// The most events a second of one phase.
 const FASTEST: f64 = 1e4;
 
-/// Scripted events. The default is none, and its text is empty.
+/// Scripted events. The default has none; its text is empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
     phases: Vec<Phase>,
@@ -41,16 +41,16 @@ pub struct Script {
 pub struct Phase {
     /// When its events come.
     pub when: When,
-    /// What each of them costs, from 0 to 10^6.
+    /// The cost of each, from 0 to 10^6.
     pub cost: f64,
-    /// Who sends them: a place in [`Script::users`].
+    /// The sender: an index into [`Script::users`].
     pub user: u32,
 }
 
 /// When the events of a phase come.
 #[derive(Clone, Debug, PartialEq)]
 pub enum When {
-    /// So many at one instant, at most [`BURST`].
+    /// Several at one instant, at most [`BURST`].
     Burst {
         /// How many.
         count: u32,
@@ -59,13 +59,13 @@ pub enum When {
     },
     /// A stream.
     Flow {
-        /// How many, up to 10,000 a second.
+        /// The rate, up to 10,000 a second.
         rate: Rate,
-        /// How they are spaced.
+        /// How the events are spaced.
         pattern: Pattern,
-        /// When the stream begins, from the start of the run.
+        /// When the stream begins, after the start of the run.
         from: Span,
-        /// When it ends; `None` when it does not.
+        /// When it ends; `None` if it does not end.
         to: Option<Span>,
     },
 }
@@ -82,8 +82,8 @@ impl Script {
         &self.phases
     }
 
-    /// The users by name. The first has none: it sends what does not say who sends it, and the
-    /// clicks and generated events.
+    /// The names of the users. The first name is empty: this user sends phases without a user, the
+    /// clicks and the generated events.
     pub fn users(&self) -> &[String] {
         &self.users
     }
@@ -142,7 +142,7 @@ impl Script {
         Ok(())
     }
 
-    /// The place of a user, who is added if not yet known.
+    /// The index of a user, who is added if unknown.
     fn user(&mut self, name: &str) -> u32 {
         let known = self.users.iter().position(|user| user == name);
         let place = known.unwrap_or(self.users.len());
@@ -187,7 +187,7 @@ fn flow(words: &mut Words, first: Word) -> Result<When, ParseError> {
         Some(name) if name.text == "day-and-night" => match words.next() {
             None => words.read(name)?,
             Some(day) => {
-                // Read as one text, in which the day begins after the name and a space.
+                // Both words are read as one text.
                 let both = format!("{} {}", name.text, day.text);
                 both.parse().map_err(|e: ParseError| words.wrong(day, e.problem()))?
             }
@@ -229,8 +229,8 @@ impl fmt::Display for Script {
 }
 
 impl Phase {
-    /// What comes of it from `now` on; a stream that would be under way begins anew there. `None`
-    /// when that is nothing.
+    /// Its events from `now` on; a stream that would already be running begins anew at `now`. `None`
+    /// if there are no more events.
     pub(super) fn source(&self, seed: u64, now: Time) -> Option<Source> {
         let source = match self.when {
             When::Burst { count, at } => {

@@ -1,32 +1,32 @@
-//! What can be set in a comparison, by the names that its controls and links use.
+//! The settings of a comparison, by the names that its controls and links use.
 
 use super::rule::Rule;
 use super::script::Script;
-use crate::lab::run::{Named, RunSettings, Source, decimal};
+use crate::lab::run::{Named, RunSettings, Source, decimal, lenient};
 use crate::limit::sliding_log::MAX_ENTRIES;
 use crate::policy::{Limit, Policy};
 use crate::rate::Rate;
 use crate::text::{ParseError, parts};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// All settings of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The limit of every lane that has none of its own: from 0.001 to 100,000 events in 100 ms to
+    /// The common rate, for limits without their own: from 0.001 to 100,000 events in 100 ms to
     /// 1 week.
     pub limit: Rate,
-    /// What is compared: from 1 to [`LANES`] rules, in a text with `;` between them. Another limit
-    /// under which one of them could not be read is refused.
+    /// From 1 to [`LANES`] rules; the text has `;` between them. A common rate with which one of them
+    /// could not be read is refused.
     pub lanes: Vec<Rule>,
     /// The cost of a click and of a generated event, from 0 to 10^6.
     pub cost: f64,
-    /// Events besides those.
+    /// Scripted events.
     pub script: Script,
     /// What every run has.
     pub run: RunSettings,
 }
 
-/// The most limits in all lanes, where one that is per user is one for each user.
+/// The most states in all lanes: one for each limit, and of a limit per user one for each user.
 pub const STATES: usize = 256;
 
 /// The most lanes.
@@ -64,15 +64,16 @@ impl Named for Settings {
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
     const VIEW: &'static [&'static str] = &["speed", "window"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed", "script"];
-    const JUDGING: &'static [&'static str] = &["cost"];
+    /// Not the cost: the history remembers when an event of that cost would pass, even if none comes.
+    const JUDGING: &'static [&'static str] = &[];
     const MOST_AUTO_RATE: f64 = 1e4;
-    const MOST_SPEED: f64 = 100.0;
+    const FROM_START: &'static [&'static str] = &["limit", "lanes"];
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
         match name {
             "limit" => {
-                let limit = rate(value)?;
+                let limit = rate(value, self.limit.per())?;
                 self.resolve(limit).map_err(|e| ParseError::whole(value, e.to_string()))?;
                 self.limit = limit;
             }
@@ -112,6 +113,10 @@ impl Named for Settings {
         self.cost
     }
 
+    fn is_scripted(&self) -> bool {
+        !self.script.phases().is_empty()
+    }
+
     /// Each phase of the script has a seed of its own.
     fn streams(&self, now: Time) -> Vec<Source> {
         let phases = self.script.phases().iter().zip(1..);
@@ -120,7 +125,7 @@ impl Named for Settings {
 }
 
 impl Settings {
-    /// The policy of every lane, if the limit is `rate`.
+    /// The policy of every lane, if the common rate is `rate`.
     pub(super) fn resolve(&self, rate: Rate) -> Result<Vec<Policy>, ParseError> {
         self.lanes.iter().map(|rule| rule.resolve(rate)).collect()
     }
@@ -157,7 +162,7 @@ fn lanes(text: &str, rate: Rate) -> Result<Vec<Rule>, ParseError> {
     Ok(rules)
 }
 
-/// How many states the lanes of `rules` hold: a limit that is per user has one for each.
+/// How many states the lanes of `rules` hold: a limit per user has one for each user.
 fn states(rules: &[Rule], rate: Rate, users: usize) -> usize {
     let policies = rules.iter().flat_map(|rule| rule.resolve(rate));
     let states = |policy: Policy| {
@@ -168,7 +173,7 @@ fn states(rules: &[Rule], rate: Rate, users: usize) -> usize {
     policies.map(states).sum()
 }
 
-/// Refuses so many limits that a single instant would take seconds.
+/// Refuses so many states that a single instant would take seconds.
 fn few(rules: &[Rule], rate: Rate, users: usize) -> Result<(), String> {
     match states(rules, rate, users) {
         ..=STATES => Ok(()),
@@ -178,9 +183,9 @@ fn few(rules: &[Rule], rate: Rate, users: usize) -> Result<(), String> {
     }
 }
 
-/// A rate with which every kind of limiter can be made.
-fn rate(text: &str) -> Result<Rate, ParseError> {
-    let rate: Rate = text.parse()?;
+/// A rate with which every kind of limiter can be made; of a number alone, with the period `per`.
+fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
+    let rate = lenient::rate(text, per)?;
     let counts = (0.001..=MAX_ENTRIES as f64).contains(&rate.count());
     match counts && (0.1..=604_800.0).contains(&rate.per().secs()) {
         true => Ok(rate),

@@ -1,11 +1,11 @@
-//! What was done in a run and what is still to be done, and how a link lists it.
+//! The commands of a run, done and still to come, and how a link lists them.
 //!
 //! ```text
 //! do=1:events*10,20:mode=leaky
 //! ```
 //!
-//! Each command has its time in seconds: `events*10` is ten events at once, anything else gives a
-//! setting a value, in which `,` is percent-encoded too.
+//! Each command has its time in seconds. `events*10` is ten events at once. Any other command gives
+//! a setting a value, in which `,` is percent-encoded, too.
 
 use super::Named;
 use super::escape::{LISTED, decoded, encoded, inside};
@@ -14,48 +14,50 @@ use crate::time::Time;
 use core::fmt;
 use std::collections::VecDeque;
 
-/// Something that a person does to a run, other than to look at it.
+/// Something that a person does to a run, beyond looking at it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// So many events at once: one for a click.
+    /// That many events at once: a click is one.
     Events(u32),
-    /// A setting is given a value.
+    /// Gives a setting a value.
     Set {
-        /// One of the names of the run's settings.
+        /// The name of the setting.
         name: String,
-        /// As the settings read it.
+        /// The text of the value.
         value: String,
     },
 }
 
 impl Command {
-    /// About how many events are as much work. A change reads text and may make lanes.
+    /// Its work, as a number of events. A change reads text and may create lanes.
     pub(super) fn work(&self) -> usize {
         if let Command::Events(n) = self { *n as usize } else { 20 }
     }
 }
 
-/// Commands remembered for a link: some minutes of dragging while events come in each frame. A run
-/// with more of them can't be replayed from one.
+/// The most commands that are remembered for a link: some minutes of dragging while events come in
+/// each frame. A run with more commands cannot be replayed from a link.
 pub const MEMORY: usize = 10_000;
 
 /// The most events that one command makes.
 const BURST: u32 = 100_000;
 
-/// What is to be done in a run, and what was done.
+/// The commands of a run that are still to come, and those that were done.
 #[derive(Clone, Debug)]
 pub(crate) struct Recording {
     coming: VecDeque<(Time, Command)>,
-    /// `None` once it was too much.
+    /// `None` once there were too many.
     done: Option<Vec<(Time, Command)>>,
-    /// If the last command was one.
+    /// The last command, if it was a step.
     step: Option<Step>,
+    /// Whether commands came from a link.
+    scripted: bool,
 }
 
-/// A change of a setting that leaves nothing behind which another value of it would not change:
-/// one of [`Named::TRAFFIC`] and [`Named::JUDGING`]. The next one takes its place if no event came
-/// in between, nor would have come without it. So a drag is no more commands than events came
-/// meanwhile.
+/// A change of a setting that a later change of the same setting fully undoes: one of
+/// [`Named::TRAFFIC`] and [`Named::JUDGING`]. The later change replaces it if no event came in
+/// between, and none would have come without it. So a drag makes no more commands than events came
+/// during it.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     name: String,
@@ -66,7 +68,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// A change of `name`, if that is a setting whose changes are steps.
+    /// A change of `name`, if changes of that setting are steps.
     pub(super) fn new<S: Named>(
         name: &str,
         from: (String, Time),
@@ -76,8 +78,9 @@ impl Step {
         is_step.then(|| Step { name: name.to_owned(), from, to })
     }
 
-    /// Both in one, if the second comes next, at `now`. A change back takes no place: nothing would
-    /// change, and what the first one began anew would not be.
+    /// Both steps in one, if `second` comes next, at `now`. A change back to the first value is not
+    /// merged: the merged step would change nothing, so it would not restart what the first step
+    /// restarted.
     fn then(&self, second: &Step, now: Time) -> Option<Step> {
         let one = Step { to: second.to.clone(), ..self.clone() };
         let unseen = now <= self.from.1.min(self.to.1);
@@ -88,32 +91,47 @@ impl Step {
 impl Recording {
     /// Nothing was done yet, and `coming` is to be.
     pub(crate) fn new(coming: &[(Time, Command)]) -> Self {
-        Recording { coming: coming.iter().cloned().collect(), done: Some(Vec::new()), step: None }
+        let scripted = !coming.is_empty();
+        let coming = coming.iter().cloned().collect();
+        Recording { coming, done: Some(Vec::new()), step: None, scripted }
     }
 
-    /// When the next command is due, if that is by `until`.
+    /// The recording with all commands still to come, except changes of these settings; `None` if
+    /// there were too many commands to remember.
+    pub(crate) fn without(&self, names: &[&str]) -> Option<Self> {
+        let is_other = |command: &Command| !matches!(command, Command::Set { name, .. } if names.contains(&name.as_str()));
+        let done = self.done.as_ref()?.iter().filter(|(_, command)| is_other(command));
+        let coming = done.chain(&self.coming).cloned().collect();
+        Some(Recording { coming, done: Some(Vec::new()), step: None, scripted: self.scripted })
+    }
+
+    /// Whether commands came from a link.
+    pub(crate) fn is_scripted(&self) -> bool {
+        self.scripted
+    }
+
+    /// When the next command is due, if it is due by `until`.
     pub(crate) fn due(&self, until: Time) -> Option<Time> {
         self.coming.front().map(|&(at, _)| at).filter(|&at| at <= until)
     }
 
-    /// The next command, which is taken out.
+    /// Removes the next command.
     pub(crate) fn take(&mut self) -> Option<Command> {
         self.coming.pop_front().map(|(_, command)| command)
     }
 
-    /// Whether commands are still to come.
+    /// Whether more commands are to come.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.coming.is_empty()
     }
 
-    /// All commands, done and to come; `None` when they are too many to be known.
+    /// All commands, done and to come; `None` if there were too many to remember.
     pub(crate) fn all(&self) -> Option<Vec<(Time, Command)>> {
         let done = self.done.as_ref()?;
         Some(done.iter().chain(&self.coming).cloned().collect())
     }
 
-    /// Keeps a command for the link; with `step` if it is one. Of events, how many there were in one
-    /// instant is enough.
+    /// Remembers a command for the link, with `step` if it is one. Events of one instant are added up.
     pub(super) fn remember(&mut self, now: Time, command: Command, step: Option<Step>) {
         let one = match (&self.step, &step) {
             (Some(first), Some(second)) => first.then(second, now),
@@ -136,7 +154,7 @@ impl Recording {
     }
 }
 
-/// Writes the part of a link that lists commands, if there are any.
+/// Writes the part of a link with the commands, if there are any.
 pub(crate) fn write(f: &mut fmt::Formatter<'_>, commands: &[(Time, Command)]) -> fmt::Result {
     for (i, (at, command)) in commands.iter().enumerate() {
         f.write_str(if i == 0 { "&do=" } else { "," })?;
@@ -148,7 +166,7 @@ pub(crate) fn write(f: &mut fmt::Formatter<'_>, commands: &[(Time, Command)]) ->
     Ok(())
 }
 
-/// Reads the part of a link that lists commands, in which `settings` are those at the start.
+/// Reads the part of a link with the commands; `settings` are the first settings.
 pub(super) fn read<S: Named>(
     raw: &str,
     mut settings: S,

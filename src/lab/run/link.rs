@@ -1,15 +1,15 @@
-//! A link: the settings in readable form, and optionally a recording of what was done.
+//! A link: the settings in readable form, and optionally a recording of the commands.
 //!
 //! ```text
 //! decay=10s&limit=10&mode=strict&…&at=42.5&paused&do=1:events*10,20:mode=leaky
 //! ```
 //!
-//! What is not said has its default, and what is said twice has its last value. `do` lists
-//! [commands], each with its time in seconds of the run. `at` is the time at
-//! which the viewer enters, `paused` keeps it there.
+//! A missing setting has its default, and a repeated one its last value. `do` lists [commands], each
+//! with its time in seconds of the run. `at` is the time at which the viewer enters the run; with
+//! `paused` the run stays there.
 //!
-//! Text is what follows `#` in an address, as the address has it: `&`, `%` and `+` in a value are
-//! percent-encoded, and whatever else may be.
+//! The text follows `#` in an address: `&`, `%` and `+` in a value are percent-encoded, and any other
+//! character may be.
 
 use super::escape::{VALUE, decoded, encoded, inside};
 use super::{Command, Named, commands};
@@ -18,24 +18,24 @@ use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
 
-/// What a link says.
+/// The content of a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Link<S> {
-    /// The settings at the start.
+    /// The first settings.
     pub settings: S,
-    /// What is done, in the order of time.
+    /// The commands, in the order of time.
     pub commands: Vec<(Time, Command)>,
     /// The time to show first.
     pub at: Time,
     /// Whether to stay there.
     pub paused: bool,
-    /// Whether it was made of a run in which too much was done to replay it, and has but the
-    /// settings. It has no text form: what such a link says is what it does.
+    /// Whether the run had too many commands to be replayed, so that the link has the settings only.
+    /// This is not part of the text form.
     pub settings_only: bool,
 }
 
 impl<S> Link<S> {
-    /// Whether it replays the run that it was made of.
+    /// Whether it replays the run that it was made from.
     pub fn is_replay(&self) -> bool {
         !self.settings_only
     }
@@ -58,6 +58,7 @@ impl<S: Named> fmt::Display for Link<S> {
 }
 
 /// Every part must be right: a link that is half read would show another run than the one meant.
+/// A caller that can show an error beside the run can use the [good parts](Link::good_parts).
 impl<S: Named> FromStr for Link<S> {
     type Err = ParseError;
 
@@ -69,29 +70,53 @@ impl<S: Named> FromStr for Link<S> {
 }
 
 impl<S: Named> Link<S> {
+    /// The valid parts of a link (`None` if no part is valid), and the first error, if there is one.
+    pub fn good_parts(text: &str) -> (Option<Self>, Option<ParseError>) {
+        let (link, good, wrong) = Self::gather(text);
+        if wrong.is_none() {
+            return (Some(link), None);
+        }
+        // What wrote the address down may have encoded the separators too.
+        match Self::gather(&decoded(text)) {
+            (link, _, None) => (Some(link), None),
+            _ => ((good > 0).then_some(link), wrong),
+        }
+    }
+
     fn read(text: &str) -> Result<Self, ParseError> {
+        let (link, _, wrong) = Self::gather(text);
+        wrong.map_or(Ok(link), Err)
+    }
+
+    /// The link, how many of its parts are valid, and the first error.
+    fn gather(text: &str) -> (Self, usize, Option<ParseError>) {
         let given = || {
             parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {
                 let (name, value) = part.split_once('=').unwrap_or((part, ""));
                 (offset, S::name_now(name), offset + part.len() - value.len(), value)
             })
         };
-        // What is done is done to the settings, so they are read before it.
+        // Commands change the settings, so the settings are read first.
         let names = || S::NAMES.iter().copied().chain(["at", "paused", "do"]);
+        let mut wrong = None;
         for (offset, name, ..) in given() {
             if !names().any(|known| known == name) {
                 let help =
                     format!("not part of a link; it has at, paused, do, {}", S::NAMES.join(", "));
-                return Err(inside(ParseError::whole(&decoded(name), help), text, offset));
+                wrong =
+                    wrong.or(Some(inside(ParseError::whole(&decoded(name), help), text, offset)));
             }
         }
-        let mut link = Self::default();
+        let (mut link, mut good) = (Self::default(), 0);
         for known in names() {
             for (_, name, at, value) in given().filter(|&(_, name, ..)| name == known) {
-                link.part(name, value).map_err(|e| inside(e, text, at))?;
+                match link.part(name, value) {
+                    Ok(()) => good += 1,
+                    Err(error) => wrong = wrong.or_else(|| Some(inside(error, text, at))),
+                }
             }
         }
-        Ok(link)
+        (link, good, wrong)
     }
 
     fn part(&mut self, name: &str, raw: &str) -> Result<(), ParseError> {

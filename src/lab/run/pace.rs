@@ -1,16 +1,16 @@
-//! How the viewer's time becomes the run's: speed, pause, and what happened unseen.
+//! Converts the viewer's time to the run's: speed, pause, and absences of the viewer.
 
 use super::{Experiment, Named, Run};
 use crate::time::{Span, Time};
 
-/// Without a frame for longer than this, in milliseconds, nobody was looking: the page was
-/// hidden, or it did not run, as on a machine that was asleep or busy.
+/// If there is no frame for longer than this, in milliseconds, nobody was looking: the page was
+/// hidden, or the machine was asleep or busy.
 const ABSENCE: f64 = 1000.0;
 
-/// Events generated for one absence at most: a few seconds of work.
+/// The most events that are generated for one absence: a few seconds of work.
 pub const CATCH_UP: f64 = 5e6;
 
-/// Absences remembered.
+/// How many absences are remembered.
 const GAPS: usize = 16;
 
 /// A stretch of the run that was generated while nobody looked.
@@ -20,18 +20,18 @@ pub struct Gap {
     pub from: Time,
     /// When it ended.
     pub to: Time,
-    /// How long the run stood still besides, because events were too many to generate.
+    /// How long the run also stood still, because there were too many events to generate.
     pub skipped: Span,
-    /// Whether the page was hidden; otherwise it did not run.
+    /// Whether the page was hidden; otherwise the machine was asleep or busy.
     pub hidden: bool,
 }
 
 /// Drives a run by the viewer's clock.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
-    /// The viewer's time at the last frame, in milliseconds; `None` when it does not run.
+    /// The viewer's time at the last frame, in milliseconds; `None` if the clock is stopped.
     wall: Option<f64>,
-    /// The run's time to reach, and the part of a microsecond beyond.
+    /// The time that the run should reach, and a fraction of a microsecond beyond it.
     target: Time,
     rest: f64,
     gaps: Vec<Gap>,
@@ -41,23 +41,29 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Lets the run catch up with the viewer's time `wall`, in milliseconds from any origin.
+    /// Advances the run to the viewer's time `wall`, in milliseconds from any origin.
     ///
-    /// Time that passed since the last call counts at the run's speed; the first call, and the
-    /// first after [`stop`](Self::stop), only sets the clock.
+    /// Time since the last call counts at the run's speed. The first call, and the first call after
+    /// [`stop`](Self::stop), only sets the clock.
     pub fn run<E: Experiment>(&mut self, run: &mut Run<E>, wall: f64) {
+        self.play(run, wall, run.settings().run().speed, Time::LAST);
+    }
+
+    /// As [`run`](Self::run), at another `speed` and only up to `end`.
+    pub fn play<E: Experiment>(&mut self, run: &mut Run<E>, wall: f64, speed: f64, end: Time) {
         let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
         self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
         self.target = self.target.max(run.now());
-        let seconds = passed / 1e3 * run.settings().run().speed;
+        let seconds = passed / 1e3 * speed;
         match passed > ABSENCE {
             true => self.catch_up(run.load(), seconds),
             false => self.move_target(seconds),
         }
         self.hidden = false;
+        self.target = self.target.min(end.max(run.now()));
         run.advance(self.target, E::PER_FRAME);
-        // What one frame can't do of an absence, the next ones do. Otherwise the machine is too
-        // slow for the rate and the speed, and the run's time slows down instead.
+        // If one frame cannot catch up with an absence, the next frames go on with it. Without an
+        // absence, the machine is too slow for the rate and the speed: the run slows down instead.
         let catching_up = self.gaps.last().is_some_and(|gap| run.now() < gap.to);
         self.slowed = run.now() < self.target && !catching_up;
         if self.slowed {
@@ -65,7 +71,7 @@ impl Pace {
         }
     }
 
-    /// The page is hidden until the next [`run`](Self::run): if that is long, it is why.
+    /// Notes that the page is hidden until the next [`run`](Self::run), as the reason of an absence.
     pub fn hide(&mut self) {
         self.hidden = true;
     }
@@ -75,14 +81,14 @@ impl Pace {
         self.wall = None;
     }
 
-    /// Lets `span` pass in the run with the clock stopped.
+    /// Advances the run by `span`, and stops the clock.
     pub fn step<E: Experiment>(&mut self, run: &mut Run<E>, span: Span) {
         self.stop();
         self.target = run.now().after(span);
         run.advance(self.target, E::PER_FRAME);
     }
 
-    /// Stretches that nobody saw, oldest first.
+    /// The absences, oldest first.
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
     }

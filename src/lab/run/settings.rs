@@ -1,7 +1,7 @@
-//! Settings by name: what each of them does to a run, those that every run has, and their readers.
+//! Settings by name: their effects on a run, the common ones of every run, and how values are read.
 
-use super::Source;
-use crate::text::{ParseError, number};
+use super::{Source, lenient};
+use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::traffic::Pattern;
 use core::fmt;
@@ -9,72 +9,81 @@ use core::ops::RangeInclusive;
 
 /// The settings of a run: each has a name, and its value a text form.
 pub trait Named: Clone + Default + PartialEq + fmt::Debug {
-    /// The names, in the order in which a link has them; one comes after those on which its
-    /// reading depends.
+    /// The names, in the order in which a link has them; a setting comes after those that it depends
+    /// on when it is read.
     const NAMES: &'static [&'static str];
 
-    /// What settings were called in links of old, and what they are called now.
+    /// The names of settings in old links, with their present names.
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[];
 
-    /// Those that change nothing but what is seen of a run.
+    /// The settings that only change what is shown of a run.
     const VIEW: &'static [&'static str];
 
-    /// Those with which all streams of events begin anew, and nothing else changes.
+    /// The settings that restart all streams of events, and change nothing else.
     const TRAFFIC: &'static [&'static str];
 
-    /// Those that only say how events are judged from then on.
+    /// The settings that only change how later events are judged.
     const JUDGING: &'static [&'static str];
+
+    /// The settings that people mean for the whole run and not from a moment on: what is compared.
+    /// They take effect [from the start](super::Run::set).
+    const FROM_START: &'static [&'static str] = &[];
 
     /// The most events a second that can be generated, on average.
     const MOST_AUTO_RATE: f64;
 
-    /// The most seconds of the run in a second of the viewer.
-    const MOST_SPEED: f64;
-
-    /// Sets `name` to what `value` says.
+    /// Sets `name` to the value of the text `value`.
     ///
     /// # Errors
-    /// When there is no such setting, or the value is not one of its; nothing changes then.
+    /// When there is no such setting, or it cannot have that value; nothing changes then.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
 
     /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
     fn get(&self, name: &str) -> String;
 
-    /// What a link means by `name`.
+    /// The present name of the setting that a link calls `name`.
     fn name_now(name: &str) -> &str {
         let old = Self::OLD_NAMES.iter().find(|(old, _)| *old == name);
         old.map_or(name, |(_, now)| now)
     }
 
-    /// Those of the settings that every run has.
+    /// The common settings.
     fn run(&self) -> &RunSettings;
 
-    /// What an event costs when its source does not say.
+    /// The cost of an event whose source has none.
     fn cost(&self) -> f64 {
         1.0
     }
 
-    /// The events from `now` on besides the generated ones, which come after those of an instant.
+    /// Whether there are scripted events, at times of the run.
+    fn is_scripted(&self) -> bool {
+        false
+    }
+
+    /// Events from `now` on, beside the generated ones. At one instant they come before those.
     fn streams(&self, now: Time) -> Vec<Source> {
         let _ = now;
         Vec::new()
     }
 }
 
+/// The most seconds of a run in a second of the viewer.
+pub const MOST_SPEED: f64 = 1000.0;
+
 /// The settings that every run has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunSettings {
     /// Whether events are generated.
     pub auto: bool,
-    /// How they are spaced.
+    /// How the events are spaced.
     pub pattern: Pattern,
-    /// How many a second, on average, from 0.1 to [`Named::MOST_AUTO_RATE`].
+    /// How many a second, on average, from 0.001 to [`Named::MOST_AUTO_RATE`].
     pub auto_rate: f64,
-    /// What all randomness starts from.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// Seconds of the run in a second of the viewer, from 0.1 to [`Named::MOST_SPEED`].
+    /// Seconds of the run in a second of the viewer, from 0.1 to [`MOST_SPEED`].
     pub speed: f64,
-    /// The length of time on the screen, from 10 s to 1 h.
+    /// The length of time on the screen, from 10 s to a day.
     pub window: Span,
 }
 
@@ -93,18 +102,22 @@ impl Default for RunSettings {
 }
 
 impl RunSettings {
-    /// Sets `name`, of the settings `S`, to what `value` says. Any other name is an error.
+    /// Sets `name` to the value of the text `value`. Any name that is not common is an error, which
+    /// lists those of `S`.
     pub(crate) fn set<S: Named>(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         match name {
             "auto" => self.auto = switch(value)?,
             "pattern" => self.pattern = value.parse()?,
-            "auto-rate" => self.auto_rate = decimal(value, 0.1..=S::MOST_AUTO_RATE)?,
+            "auto-rate" => self.auto_rate = decimal(value, 0.001..=S::MOST_AUTO_RATE)?,
             "seed" => {
                 let help = "write a whole number from 0 up";
-                self.seed = value.parse().map_err(|_| ParseError::whole(value, help))?;
+                let whole =
+                    lenient::number(value).filter(|n| n.fract() == 0.0 && (0.0..1e15).contains(n));
+                let seed = value.parse().ok().or(whole.map(|n| n as u64));
+                self.seed = seed.ok_or_else(|| ParseError::whole(value, help))?;
             }
-            "speed" => self.speed = decimal(value, 0.1..=S::MOST_SPEED)?,
-            "window" => self.window = span(value, Span::seconds(10)..=Span::hours(1))?,
+            "speed" => self.speed = decimal(value, 0.1..=MOST_SPEED)?,
+            "window" => self.window = span(value, Span::seconds(10)..=Span::hours(24))?,
             _ => {
                 let help = format!("not a setting; there are {}", S::NAMES.join(", "));
                 return Err(ParseError::whole(name, help));
@@ -135,17 +148,17 @@ pub(crate) fn switch(text: &str) -> Result<bool, ParseError> {
     }
 }
 
-/// What [`switch`] reads.
+/// The text that [`switch`] reads.
 pub(crate) fn on_off(switch: bool) -> String {
     if switch { "on" } else { "off" }.to_owned()
 }
 
 pub(crate) fn span(text: &str, range: RangeInclusive<Span>) -> Result<Span, ParseError> {
-    within(text, text.parse()?, &range)
+    within(text, lenient::span(text)?, &range)
 }
 
 pub(crate) fn decimal(text: &str, range: RangeInclusive<f64>) -> Result<f64, ParseError> {
-    match number(text) {
+    match lenient::number(text) {
         Some(value) => within(text, value, &range),
         None => Err(ParseError::whole(text, format!("not a number; {}", choose(&range)))),
     }

@@ -1,4 +1,4 @@
-//! Where the events of a run come from.
+//! The sources of a run's events.
 
 use crate::text::BadNumber;
 use crate::time::Time;
@@ -9,32 +9,32 @@ use crate::traffic::{Pattern, Traffic};
 pub struct Arrival {
     /// When.
     pub at: Time,
-    /// What it costs.
+    /// The cost.
     pub cost: f64,
-    /// Who sent it, by number; 0 is who sends the clicks and the generated events.
+    /// The number of its sender; 0 sends the clicks and the generated events.
     pub user: u32,
 }
 
 /// Events that are still to come, in order.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// When the next one comes; the last instant means never.
+    /// When the next event comes; [`Time::LAST`] means never.
     pub(super) next: Time,
     stream: Stream,
-    /// How many a second, in the mean, for as long as there are any.
+    /// The mean number of events a second, until they end.
     pub(super) per_second: f64,
-    /// What an event costs; `None` when the settings say.
+    /// The cost of an event; `None` takes that of the settings.
     pub(super) cost: Option<f64>,
     pub(super) user: u32,
 }
 
 #[derive(Clone, Debug)]
 enum Stream {
-    /// So many more after the next one, at the same instant.
+    /// That many more after the next one, at the same instant.
     Burst(u32),
     /// Those of a list, and what the next one costs.
     Given(std::vec::IntoIter<(Time, f64)>, Option<f64>),
-    /// Endless traffic, of which what comes from an instant on is left out.
+    /// Traffic up to, but excluding, an instant.
     Flow(Traffic, Time),
 }
 
@@ -44,7 +44,7 @@ impl Source {
         Source::new(Stream::Burst(count), at, 0.0)
     }
 
-    /// [`Traffic`] from an instant on, of which what comes before `to` is taken.
+    /// [`Traffic`] from `from` up to, but excluding, `to`.
     ///
     /// # Errors
     /// As for [`Traffic::new`].
@@ -70,12 +70,12 @@ impl Source {
         source
     }
 
-    /// The same events, each of them at the cost of `cost` and sent by `user`.
+    /// The same events, with the cost `cost` and sent by `user`.
     pub(crate) fn sent_by(self, user: u32, cost: f64) -> Self {
         Source { cost: Some(cost), user, ..self }
     }
 
-    /// Takes the next event out.
+    /// Removes the next event.
     #[inline(always)]
     pub(super) fn take(&mut self) {
         self.next = match &mut self.stream {

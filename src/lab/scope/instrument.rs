@@ -1,4 +1,4 @@
-//! The measuring instrument: a limiter under test, both lines, and what they have shown.
+//! The measuring instrument: a limiter under test, the red and the blue line, and their history.
 
 use super::{Models, Settings};
 use crate::estimate::exim::{Exim as Estimator, Measured};
@@ -19,11 +19,11 @@ pub struct Instrument {
     /// One event per decay interval, in events per second.
     per_second: f64,
     state: Option<Measured>,
-    /// The smoothed rate in events per decay interval, and as of when: since the time of `state`,
-    /// or since the intervals changed.
+    /// The smoothed rate in events per decay interval, and its time: that of `state`, or of the last
+    /// change of the intervals.
     smoothed: f64,
     since: Time,
-    /// What was allowed and refused.
+    /// How many events were allowed and refused.
     allowed: u64,
     refused: u64,
     last: Option<LastEvent>,
@@ -31,18 +31,19 @@ pub struct Instrument {
     models: Option<Box<Models>>,
 }
 
-/// What one event did, for the formulas beside the graph. Rates are per decay interval of then.
+/// The effect of the last event, for the formulas beside the graph. Rates are per decay interval at
+/// that time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LastEvent {
-    /// When.
+    /// When it came.
     pub at: Time,
-    /// What judged it; its limit and its interval may since have changed.
+    /// The limiter that judged it; its limit and its interval may have changed since.
     pub limiter: Exim,
-    /// Seconds since the rate was stored before; `None` for the first event.
+    /// Seconds since the rate was stored last; `None` for the first event.
     pub gap: Option<f64>,
-    /// The rate as stored before it.
+    /// The rate that was stored before it.
     pub before: f64,
-    /// What was measured with it, and whether that let it pass.
+    /// The rate measured with it, and whether it passed.
     pub outcome: Outcome,
 }
 
@@ -77,7 +78,7 @@ impl Experiment for Instrument {
         let mut state = before.unwrap_or(initial);
         let outcome = self.limiter.check(&mut state, at, cost);
         self.state = (state != initial).then_some(state);
-        // A refused event that is not stored leaves both lines where they were.
+        // A refused event that is not stored changes neither line.
         let counted = self.state != before;
         let rate = if counted {
             (self.smoothed, self.since) = (smoothed, at);
@@ -98,11 +99,11 @@ impl Experiment for Instrument {
         }
     }
 
-    /// Events per second stay what they are, and the limit is as many events in whatever the decay
-    /// interval is.
+    /// Rates in events per second stay the same. The limit is a number of events in the decay
+    /// interval, whatever that is.
     ///
-    /// Only another decay interval touches the red line: the rate goes on from now. Otherwise the
-    /// gap to the next event is still that since the last one.
+    /// Only another decay interval changes the red line: the rate is stored anew at the present time.
+    /// Otherwise the gap of the next event is still counted from the last event.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         let (limiter, increase) = (settings.limiter()?, settings.increase);
         let period = limiter.limit.per();
@@ -132,7 +133,7 @@ impl Experiment for Instrument {
     }
 }
 
-/// The models, if a line of theirs is drawn.
+/// The models, if one of their lines is drawn.
 fn models(settings: &Settings, whole: bool) -> Result<Option<Box<Models>>, ParseError> {
     settings.shows_models().then(|| Models::new(settings, whole).map(Box::new)).transpose()
 }
@@ -169,7 +170,7 @@ impl Instrument {
         smoothing.after(self.smoothed, rate, now.since(self.since))
     }
 
-    /// When an event at `now` would be allowed; at once if there is no limit.
+    /// When an event would be allowed, from `now` on; at once if there is no limit.
     pub fn retry_after(&self, now: Time) -> Retry {
         let state = self.state.unwrap_or(self.limiter.initial());
         self.limiter.retry_after(&state, now, 1.0)
@@ -195,7 +196,7 @@ impl Instrument {
         &self.trace
     }
 
-    /// What else measures, while it is drawn.
+    /// The models, while one of their lines is drawn.
     pub fn models(&self) -> Option<&Models> {
         self.models.as_deref()
     }

@@ -1,15 +1,15 @@
-//! What else could measure the same events: two models that the page of 2009 sets aside, and a
-//! simpler form of its own.
+//! Other measurements of the same events: two models that the page of 2009 rejects, and a simpler
+//! form of its own.
 //!
-//! | line | formula | why the red line is another |
+//! | line | formula | why the red line differs |
 //! |---|---|---|
 //! | the level of a leaky bucket | [`limit::leaky_bucket`](crate::limit::leaky_bucket) | it tends to nothing or to its maximum, whatever the rate is |
 //! | the mean of the last events | [`estimate::moving_average`](crate::estimate::moving_average) | it has to remember them |
 //! | N of the recent average | [`estimate::recent_average`](crate::estimate::recent_average) | it is about a half too high |
 //!
-//! They are measured only while one of them is drawn. The bucket sees every event, drains at the limit
-//! and holds as much, so that its maximum is where the limit is; the other two count what the red line
-//! counts.
+//! They are measured only while one of them is drawn. The bucket sees every event. It drains at the
+//! limit and holds as much, so its maximum lies at the limit. The other two count the events that the
+//! red line counts.
 
 mod column;
 
@@ -39,7 +39,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Models that have seen nothing. They are `whole` if there was nothing to see.
+    /// Models without events. They are `whole` if the run had none so far.
     pub(super) fn new(settings: &Settings, whole: bool) -> Result<Self, ParseError> {
         Ok(Models {
             limit: Rate::new(settings.limit, settings.decay)?,
@@ -53,7 +53,7 @@ impl Models {
         })
     }
 
-    /// An event of cost 1, which the red line counts or not.
+    /// Takes an event of cost 1; `counted` says whether the red line counts it.
     pub(super) fn event(&mut self, now: Time, counted: bool) {
         if let Some((bucket, state)) = &mut self.bucket {
             let _ = bucket.check(state, now, 1.0);
@@ -65,12 +65,12 @@ impl Models {
         self.record(now, 1);
     }
 
-    /// Goes on with other settings. Events per second stay what they are, and the bucket has what it
-    /// has, as far as it holds it.
+    /// Applies other settings. Rates in events per second stay the same, and so does the content of
+    /// the bucket, as far as it still fits.
     pub(super) fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         let limit = Rate::new(settings.limit, settings.decay)?;
         if settings.last != self.last {
-            // What is drawn so far is another mean.
+            // The line drawn so far is another mean.
             (self.mean, self.last) = (MovingAverage::new(settings.last), settings.last);
             self.whole = self.trace.total() == 0;
         }
@@ -109,7 +109,7 @@ impl Models {
         Point { at: now, limit, level, mean, impulse, events: 0 }
     }
 
-    /// What is in the bucket.
+    /// The level of the bucket.
     fn level_at(&self, now: Time) -> f64 {
         self.bucket.as_ref().map_or(0.0, |(bucket, state)| bucket.level(state, now))
     }

@@ -1,33 +1,33 @@
-//! What a limit lets through, told beforehand.
+//! Predicts what a limit lets through.
 //!
 //! Source: the page of 2009, as for [`estimate::exim`](crate::estimate::exim), under "Properties of
-//! this recurrence". Its sums are for the formula without the lower bound; here each number is
-//! that of the limiter itself.
+//! this recurrence". Its sums are for the formula without the lower bound; here each number is exact
+//! for the limiter itself.
 //!
 //! # The formulas
-//! A sender at rest begins with events of cost 1, evenly spaced, R in a period p. The first reads 1
-//! and the n-th, where R > 1,
+//! A sender at rest begins to send events of cost 1, evenly spaced, R in a period p. The first reads
+//! 1, and for R > 1 the n-th reads
 //!
 //! ```text
 //! r_n = R + (1 - R) e^(-(n-1)/R)
 //! ```
 //!
-//! It passes a limit m when r_n < m. So where R > m > 1 as many pass as there are whole numbers
-//! n - 1 >= 0 below R ln((R-1)/(R-m)), which is `events_between(1, m, R)`, rounded up.
+//! It passes a limit m when r_n < m. So for R > m > 1, as many events pass as there are whole numbers
+//! n - 1 >= 0 below R ln((R-1)/(R-m)). That is `events_between(1, m, R)`, rounded up.
 //!
-//! What follows depends on the mode. Strict goes on counting: nothing passes, and the rate tends
-//! to R. In silence it is back at the limit after p ln(R/m); an event adds to it, so the next one
-//! passes a little later. Leaky holds the rate below the limit. There (1-e^-x)/x + r e^-x < m
-//! for r < m from x = 1/m on, so the next event passes after p/m at the latest; and events that
-//! come evenly pass no faster than this in the long run.
+//! After that, it depends on the mode. Strict goes on counting: nothing passes, and the rate tends
+//! to R. In silence the rate is back at the limit after p ln(R/m). The next event adds to the rate,
+//! so it passes slightly later. Leaky holds the rate r below the limit m. Then
+//! (1-e^-x)/x + r e^-x < m from x = 1/m on, so the next event passes after p/m at the latest, and
+//! evenly spaced events pass no faster than that in the long run.
 //!
 //! # The edges
-//! * **Limit 0:** it only measures, and all pass.
-//! * **A limit of 1 or less:** an event alone reads 1, so none ever passes.
-//! * **R up to the limit, and up to 1:** r_n stays below R, or is 1: all pass. At R = m only the
-//!   rounding of r_n can meet the limit, after some 36 R events.
-//! * **At once:** the gap is a nanosecond, as the estimator has it, and R is very large; then as
-//!   many pass as the limit says, rounded down.
+//! * **Limit 0:** the limiter only measures, and all events pass.
+//! * **A limit of 1 or less:** a single event reads 1, so none ever passes.
+//! * **R up to the limit, or up to 1:** r_n stays below R, or is 1: all pass. At R = m, only the
+//!   rounding of r_n can reach the limit, after some 36 R events.
+//! * **At once:** the estimator takes the gap as a nanosecond, so R is very large. Then the limit,
+//!   rounded down, is the number of events that pass.
 
 use crate::estimate::decay::decay;
 use crate::estimate::exim::{Measured, events_between, recovery_time};
@@ -39,39 +39,38 @@ use crate::time::Time;
 /// What a limiter does to a sender that was at rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlook {
-    /// How many events of one instant pass; infinite where all do.
+    /// How many events of one instant pass; infinite if all do.
     pub at_once: f64,
     /// The decay interval, in seconds.
     pub decay: f64,
     /// The rate R of even events, in events per decay interval.
     pub steady: f64,
-    /// What becomes of them.
+    /// What happens to them.
     pub fate: Fate,
 }
 
-/// What becomes of a sender of even events.
+/// What happens to a sender of even events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     /// Every event passes.
     Passes,
     /// No event passes, however long the silence before it.
     Barred,
-    /// The rate comes over the limit.
+    /// The rate reaches the limit.
     Over(Over),
 }
 
-/// How a sender fares that sends faster than its limit. Times are in seconds.
+/// What happens to a sender that sends faster than its limit. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Over {
     /// How many events pass before the first is refused; a whole number, at least 1.
     pub events: f64,
-    /// In leaky, how far apart events pass from then on, at best; after as long a silence the
-    /// next event passes for sure.
+    /// In leaky mode: the shortest time between events that pass from then on. After a silence of
+    /// that length the next event certainly passes.
     pub pace: f64,
-    /// In strict, how long it takes in silence until the rate, once it has settled, is back at the
-    /// limit.
+    /// In strict mode: the silence after which the rate, once it has settled, is back at the limit.
     pub back: f64,
-    /// In strict, how long it takes in silence until the next event passes.
+    /// In strict mode: the silence after which the next event passes.
     pub again: f64,
 }
 
@@ -95,15 +94,15 @@ impl Outlook {
         Outlook { at_once, decay: period.secs(), steady, fate }
     }
 
-    /// The rate `after` seconds (at least 0) from a burst of one instant, of as many events as
-    /// pass; `None` where none passes or all do.
+    /// The rate `after` seconds (at least 0) after a burst of as many events as pass at one instant;
+    /// `None` if none or all pass.
     pub fn burst_at(&self, after: f64) -> Option<f64> {
         let some = self.at_once > 0.0 && self.at_once.is_finite();
         some.then(|| self.at_once * decay(after / self.decay).left)
     }
 
-    /// How many seconds after the first of even events the last one passes that does before a
-    /// refusal; infinite where all pass.
+    /// The time from the first of even events to the last one that passes before a refusal, in
+    /// seconds; infinite if all pass.
     pub fn last_passes(&self) -> f64 {
         match self.fate {
             Fate::Over(over) => (over.events - 1.0) * self.decay / self.steady,
@@ -112,21 +111,21 @@ impl Outlook {
         }
     }
 
-    /// The rate `after` seconds (at least 0) from the first of even events, on the curve through
-    /// what each of them reads; silence follows the last that passes before a refusal. `None`
-    /// where none passes.
+    /// The rate `after` seconds (at least 0) after the first of even events, on the curve through
+    /// their readings. The last one that passes before a refusal is followed by silence. `None` if
+    /// none passes.
     pub fn even_at(&self, after: f64) -> Option<f64> {
         let last = self.last_passes();
         let left = |seconds: f64| decay(seconds / self.decay).left;
-        // An event alone reads 1, however seldom they come.
+        // A single event reads 1, however rare events are.
         let settles = self.steady.max(1.0);
         let read = settles + (1.0 - settles) * left(after.min(last));
         (self.fate != Fate::Barred).then(|| read * left((after - last).max(0.0)))
     }
 }
 
-/// How many of the events of a sender at rest pass before the first is refused, at `steady` events
-/// per period.
+/// How many events of a sender at rest pass before the first is refused, at `steady` events per
+/// period.
 fn passing(limiter: &Exim, steady: f64) -> f64 {
     let limit = limiter.limit.count();
     match limiter.measures_only() {
@@ -136,7 +135,7 @@ fn passing(limiter: &Exim, steady: f64) -> f64 {
     }
 }
 
-/// Seconds until an event would pass when the rate is `rate`.
+/// Seconds until an event would pass if the rate is `rate`.
 fn again(limiter: &Exim, rate: f64) -> f64 {
     let state = Measured { rate, at: Time::ZERO };
     match limiter.retry_after(&state, Time::ZERO, 1.0) {

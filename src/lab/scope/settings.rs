@@ -1,4 +1,4 @@
-//! What can be set on the scope, by the names that its controls and links use.
+//! The settings of the scope, by the names that its controls and links use.
 
 use super::Outlook;
 use crate::lab::run::{Named, RunSettings, decimal, on_off, span, switch, whole};
@@ -15,7 +15,7 @@ pub struct Settings {
     pub decay: Span,
     /// The increase interval q of the blue line, from 100 ms to 1 week.
     pub increase: Span,
-    /// Events allowed in a decay interval, from 0 to 10^9; 0 only measures.
+    /// The limit, in events per decay interval, from 0 to 10^9; 0 only measures.
     pub limit: f64,
     /// Which events Exim counts.
     pub mode: Mode,
@@ -27,7 +27,7 @@ pub struct Settings {
     pub bucket: bool,
     /// Whether the mean of the last events is drawn as well.
     pub mean: bool,
-    /// Of how many events that is the mean, from 1 to 1000.
+    /// How many events that mean is of, from 1 to 1000.
     pub last: u32,
     /// Whether N of the recent average is drawn as well.
     pub recent: bool,
@@ -77,7 +77,6 @@ impl Named for Settings {
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed"];
     const JUDGING: &'static [&'static str] = &["limit", "mode"];
     const MOST_AUTO_RATE: f64 = 1e6;
-    const MOST_SPEED: f64 = 10.0;
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
@@ -142,15 +141,15 @@ impl Settings {
         self.bucket || self.mean || self.recent
     }
 
-    /// The leaky bucket beside the limiter, which drains at the limit and holds as much; `None` where
-    /// the limit is so low that there is none.
+    /// The leaky bucket of the [models](super::models), which drains at the limit and holds as much;
+    /// `None` if the limit is too low for a bucket.
     pub fn leaky_bucket(&self) -> Option<LeakyBucket> {
         let rate = Rate::new(self.limit, self.decay).ok()?;
         LeakyBucket::new(rate, self.limit).ok()
     }
 
-    /// What the limit lets through, at once and at the rate of the automatic events, whether they
-    /// are on or not.
+    /// What the limit lets through, at once and at the rate of the automatic events, even if these
+    /// are off.
     ///
     /// # Errors
     /// As for [`limiter`](Self::limiter).

@@ -1,11 +1,11 @@
-//! One column of the history: everything that happened in a short while.
+//! One column of the history: everything that happened in a short interval.
 
 use super::{Extent, Fold};
 use crate::estimate::exim::{Exim, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::time::{Span, Time};
 
-/// What an instrument shows at one instant, just after what happened there.
+/// The readings of an instrument just after what happened at an instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// When.
@@ -20,10 +20,10 @@ pub struct Point {
     pub increase: Span,
     /// The rate that the last event was judged by, in events per decay interval.
     pub judged: f64,
-    /// The limit that it was held against, in events per decay interval.
+    /// The limit that it was compared with, in events per decay interval.
     pub limit: f64,
-    /// What the limiter has stored, in events per decay interval: the red line goes on from there,
-    /// and so do the verdicts. An event that is not counted leaves it as it was.
+    /// The state of the limiter, in events per decay interval. The red line and later verdicts follow
+    /// from it. An event that is not counted does not change it.
     pub stored: Measured,
     /// Events that were allowed here.
     pub allowed: u32,
@@ -32,18 +32,18 @@ pub struct Point {
 }
 
 impl Point {
-    /// The red line at `at`, if nothing happens between here and there.
+    /// The red line at `at`, if nothing happens until then.
     pub fn rate_at(&self, at: Time) -> f64 {
         let last = Measured { rate: self.rate, at: self.at };
         Exim { period: self.decay }.rate_at(last, at)
     }
 
-    /// The blue line at `at`, if nothing happens between here and there.
+    /// The blue line at `at`, if nothing happens until then.
     pub fn smoothed_at(&self, at: Time) -> f64 {
         self.smoothing().after(self.smoothed, self.rate, at.since(self.at))
     }
 
-    /// The highest the blue line gets on the way to `until`.
+    /// The highest value of the blue line until `until`.
     fn smoothed_peak(&self, until: Time) -> f64 {
         let smoothing = self.smoothing();
         let peak = smoothing.peak_after(self.smoothed, self.rate).min(until.since(self.at));
@@ -55,23 +55,23 @@ impl Point {
     }
 }
 
-/// A run of points that fell into one column.
+/// Successive points that fell into one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
-    /// When the first of them happened.
+    /// When the first point happened.
     pub first: Time,
-    /// The last point, with the counts of all; the lines go on from here.
+    /// The last point, with the counts of all points; the lines go on from here.
     pub end: Point,
     /// The range of the red line from just after the first point to just after the last.
     pub rate: Extent,
     /// The range of the blue line over the same time.
     pub smoothed: Extent,
-    /// All events since the start of the run, up to and with this column.
+    /// All events since the start of the run, including this column.
     pub total: u64,
 }
 
 impl Column {
-    /// When the last of them happened.
+    /// When the last point happened.
     pub fn last(&self) -> Time {
         self.end.at
     }

@@ -1,30 +1,30 @@
-//! What a history is made of.
+//! The columns that a history is made of.
 
 use crate::order::{larger, smaller};
 use crate::time::Time;
 
-/// A column: what happened in a short while, in a size that does not grow with it.
+/// A column: a summary of fixed size of what happened in a short interval.
 pub trait Fold: Copy {
-    /// What is known of one instant, just after what happened there.
+    /// The readings just after what happened at an instant.
     type Point;
 
-    /// When that was.
+    /// The time of a point.
     fn time(point: &Self::Point) -> Time;
 
-    /// How many events it had.
+    /// The number of events of a point.
     fn events(point: &Self::Point) -> u64;
 
     /// A column of one point; `total` counts all events up to it.
     fn new(point: &Self::Point, total: u64) -> Self;
 
-    /// When the first of its points happened.
+    /// When its first point happened.
     fn first(&self) -> Time;
 
-    /// When the last of them happened.
+    /// When its last point happened.
     fn last(&self) -> Time;
 
-    /// Adds a point of the finest level. Columns there are so short against any interval one can
-    /// set that what lines do between two of its points would not show.
+    /// Adds a point, at the finest level. Columns there are so short compared with any interval that
+    /// can be set that the course of a line between two points of a column would not show.
     fn add(&mut self, point: &Self::Point, total: u64);
 
     /// Appends a later column.
@@ -34,9 +34,9 @@ pub trait Fold: Copy {
 /// The lowest and the highest value of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
-    /// The lowest.
+    /// The lowest value.
     pub low: f64,
-    /// The highest.
+    /// The highest value.
     pub high: f64,
 }
 

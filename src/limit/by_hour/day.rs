@@ -7,13 +7,14 @@ use core::fmt;
 /// The hours of a day.
 pub const HOURS: usize = 24;
 
-/// The length of a day unless another is said.
+/// The default length of a day.
 pub const DAY: Span = Span::hours(24);
 
 /// A day of 24 hours, all of the same length, and how far its clock is ahead of the origin of time.
 ///
-/// The text form is what a rule says of it after `by hour`: nothing for the day of the origin, or
-/// `offset +1h`, `offset -5h30m`, and `day 2m` for a day that is shorter than ours, to be looked at.
+/// The text form stands in a limiter after `by hour`: nothing for 24 hours from the origin,
+/// `offset +1h` or `offset -5h30m` for another clock, and `day 2m` for a short day to experiment
+/// with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Day {
     length: Span,
@@ -23,7 +24,7 @@ pub struct Day {
     ahead: i64,
 }
 
-/// An hour in which an instant lies: which of the day's it is, and the first instant after it.
+/// The hour that contains an instant: its index in the day, and the first instant after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Hour {
     pub(super) index: usize,
@@ -31,12 +32,12 @@ pub(super) struct Hour {
 }
 
 impl Day {
-    /// A day of `length`, by a clock that is `ahead` seconds ahead of the origin's: 3600 in Central
-    /// Europe in winter, negative west of Greenwich, where the origin is a midnight of UTC.
+    /// A day of `length` by a clock that is `ahead` seconds ahead of the origin's. With an origin at
+    /// midnight UTC, `ahead` is 3600 in Central Europe in winter, and negative west of Greenwich.
     ///
     /// # Errors
-    /// When the day is less than a millisecond or more than a century, or its clock more than a day
-    /// off.
+    /// When the day is less than a millisecond or more than a century, or the clock is more than a
+    /// day off.
     pub fn new(length: Span, ahead: f64) -> Result<Self, BadNumber> {
         if !(1e-3..=3.2e9).contains(&length.secs()) {
             let want = "from a millisecond to a century";
@@ -49,22 +50,22 @@ impl Day {
         Ok(Day { length, hour, ahead: libm::round(ahead * 1e6) as i64 })
     }
 
-    /// How long it is.
+    /// The length of the day.
     pub fn length(&self) -> Span {
         self.length
     }
 
-    /// How many seconds its clock is ahead of the origin's.
+    /// How many seconds the clock is ahead of the origin's.
     pub fn ahead(&self) -> f64 {
         self.ahead as f64 / 1e6
     }
 
-    /// How long an hour is.
+    /// The length of an hour.
     pub fn hour(&self) -> Span {
         Span::micros(self.hour.unsigned_abs())
     }
 
-    /// Which of the 24 hours `at` lies in, from 0.
+    /// The index of the hour that contains `at`, from 0 to 23.
     pub fn hour_of(&self, at: Time) -> usize {
         self.around(at).index
     }
@@ -79,7 +80,7 @@ impl Day {
         }
     }
 
-    /// How many whole days there are from `from` to `to`, and the instant after them.
+    /// The number of whole days from `from` to `to`, and the instant after them.
     pub(super) fn whole(&self, from: Time, to: Time) -> (f64, Time) {
         let day = i128::from(self.hour) * HOURS as i128;
         let (from, to) = (i128::from(from.as_micros()), i128::from(to.as_micros()));
@@ -87,7 +88,7 @@ impl Day {
         (days as f64, Time::from_micros((from + days * day) as i64))
     }
 
-    /// The most that an interval of `elapsed` has of one hour of the day.
+    /// The most time that an interval of `elapsed` can spend in one hour of the day.
     pub(super) fn in_one_hour(&self, elapsed: Span) -> Span {
         let (day, hour) = (self.hour().secs() * HOURS as f64, self.hour().secs());
         let days = libm::floor(elapsed.secs() / day);
@@ -96,7 +97,7 @@ impl Day {
     }
 }
 
-/// Seconds out of a span with a sign before it, as in `+1h` or `-5h30m`.
+/// Reads a span with a sign, as in `+1h` or `-5h30m`, in seconds.
 pub(crate) fn signed(text: &str) -> Result<f64, ParseError> {
     let read = |span: &str| {
         span.parse::<Span>().map_err(|e| e.inside(text, text.len() - span.len())).map(Span::secs)
@@ -108,7 +109,7 @@ pub(crate) fn signed(text: &str) -> Result<f64, ParseError> {
     }
 }
 
-/// Begins with a space, or is nothing.
+/// The words with a space before each; empty for the default day.
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.ahead != 0 {

@@ -1,4 +1,4 @@
-//! What is remembered: a rate, and a habit for each hour.
+//! The state: a rate, and a habit for each hour.
 
 use super::HOURS;
 use crate::limit::adaptive::Habit;
@@ -6,15 +6,14 @@ use crate::limit::adaptive::Habit;
 /// The rate and the habits as of the last counted event: 120 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Habits {
-    /// The rate, when it was measured, and the habit of the hour in which that was.
+    /// The rate, the time of its measurement, and the habit of the hour that contains that time.
     pub current: Habit,
-    /// The habits of the other hours, in events per decay interval. That of the current hour is 0
-    /// here.
+    /// The habits of the other hours, in events per decay interval; 0 for the current hour.
     pub hours: [f32; HOURS],
 }
 
 impl Habits {
-    /// The habit of another hour than the current one, counted on from the day's first.
+    /// The habit of an hour that is not the current one; 24 and more count on into the next day.
     pub(super) fn of(&self, hour: usize) -> f64 {
         self.hours.get(hour % HOURS).map_or(0.0, |habit| f64::from(*habit))
     }
@@ -24,7 +23,7 @@ impl Habits {
         self.hours.iter().fold(self.current.smoothed, |most, &habit| most.max(f64::from(habit)))
     }
 
-    /// Goes from one hour to another.
+    /// Makes `to` the current hour instead of `from`.
     pub(in crate::limit) fn turn(&mut self, from: usize, to: usize) {
         if from != to
             && let Ok([left, entered]) = self.hours.get_disjoint_mut([from, to])
@@ -34,7 +33,7 @@ impl Habits {
         }
     }
 
-    /// Leaves that part of every habit.
+    /// Multiplies every habit by `left`.
     pub(super) fn fade(&mut self, left: f64) {
         if left < 1.0 {
             self.current.smoothed *= left;

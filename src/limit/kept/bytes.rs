@@ -1,8 +1,8 @@
 //! Writing and reading the numbers of a state, byte by byte.
 //!
-//! Whole numbers are written seven bits a byte, the lowest first, with the high bit set in all
-//! bytes but the last: small ones are most, and a reader in any language is five lines. Times and
-//! rates are eight bytes, little endian, for they rarely have fewer digits.
+//! Whole numbers are written with seven bits a byte, the lowest first, and the high bit set in all
+//! bytes but the last. Most of them are small, and a reader in any language is five lines. Times and
+//! rates are eight bytes, little endian, since they rarely fit in fewer.
 
 use super::KeptError;
 use crate::time::Time;
@@ -22,13 +22,13 @@ pub(super) fn put_whole(out: &mut Vec<u8>, mut n: u128) {
     out.push(n as u8);
 }
 
-/// Writes a whole number with a sign, which is put below its digits.
+/// Writes a whole number with its sign as the lowest bit.
 pub(super) fn put_signed(out: &mut Vec<u8>, n: i64) {
     put_whole(out, u128::from((n << 1 ^ n >> 63) as u64));
 }
 
-/// Writes an amount: whole events as an even number, and anything else as the odd one after twice
-/// its millionths. Most costs are whole, and take a byte or two instead of three or four.
+/// Writes an amount: whole events as twice their number, anything else as twice its millionths plus
+/// one. Most costs are whole, and take a byte or two instead of three or four.
 pub(super) fn put_amount(out: &mut Vec<u8>, amount: u64) {
     put_whole(
         out,
@@ -47,12 +47,12 @@ pub(super) fn put_rate(out: &mut Vec<u8>, rate: f64) {
     out.extend(rate.to_le_bytes());
 }
 
-/// A rate of half the digits.
+/// Writes a rate in f32.
 pub(super) fn put_habit(out: &mut Vec<u8>, habit: f32) {
     out.extend(habit.to_le_bytes());
 }
 
-/// The bytes that are still to be read, and the part that is being read.
+/// Reads a state; errors name the part that was being read.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     pub(super) bytes: &'a [u8],
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
             let byte = self.byte(part)?;
             n |= u128::from(byte & 0x7f) << (7 * i);
             if byte < 0x80 {
-                // In one way only: a last byte of zero says nothing.
+                // Each number has one form only: a last byte of zero is not the shortest.
                 let shortest = byte > 0 || i == 0;
                 return if shortest { Ok(n) } else { Err(KeptError::OutOfRange { part }) };
             }
@@ -111,13 +111,13 @@ impl<'a> Reader<'a> {
         Ok(Time::from_micros(i64::from_le_bytes(self.eight(part)?)))
     }
 
-    /// An instant as a number, or one that is endlessly long ago.
+    /// An instant in seconds, or minus infinity.
     pub(super) fn instant(&mut self, part: &'static str) -> Result<f64, KeptError> {
         let at = f64::from_le_bytes(self.eight(part)?);
         if at < f64::INFINITY { Ok(at) } else { Err(KeptError::OutOfRange { part }) }
     }
 
-    /// A rate of half the digits, which is finite and not negative.
+    /// A rate in f32, which is finite and not negative.
     pub(super) fn habit(&mut self, part: &'static str) -> Result<f32, KeptError> {
         let (first, rest) = self.bytes.split_first_chunk().ok_or(KeptError::Truncated { part })?;
         self.bytes = rest;

@@ -1,4 +1,4 @@
-//! What a state holds, in plain units, for each algorithm.
+//! The content of a state in plain units, for each algorithm.
 
 use super::KeptError;
 use super::bytes::{Reader, put_amount, put_habit, put_rate, put_signed, put_time, put_whole};
@@ -16,7 +16,7 @@ pub(in crate::limit) enum Content {
     Measured(Measured),
     Impulse(Impulse),
     Habit(Habit),
-    /// The habits, and the hour of the day that is the current one.
+    /// The habits, and which hour of the day is the current one.
     Habits {
         habits: Box<Habits>,
         hour: usize,
@@ -33,7 +33,7 @@ pub(in crate::limit) enum Content {
     },
     /// The number of a block and the amount in it, oldest first.
     Blocks(Vec<(i64, u64)>),
-    /// Thousandths of a request ahead of the rate, and the millisecond of the last one.
+    /// Thousandths of a request ahead of the rate, and the millisecond of the last request.
     Excess {
         thousandths: i64,
         last: i64,
@@ -51,11 +51,11 @@ pub(in crate::limit) enum Content {
     },
 }
 
-/// What was in a bucket at an instant: `millionths` of an event, and the fraction `part / of` of
+/// The content of a bucket at an instant: `millionths` of an event, and the fraction `part / of` of
 /// one more.
 ///
-/// What drains in a microsecond is a fraction, so that the whole millionths alone would be short
-/// by a little with every event. `of` is the denominator that the rate has in lowest terms.
+/// A fraction drains in a microsecond, so whole millionths alone would lose a little with every
+/// event. `of` is the denominator of the rate in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::limit) struct Filled {
     pub(in crate::limit) at: Time,
@@ -225,7 +225,7 @@ fn count(reader: &mut Reader<'_>, part: &'static str) -> Result<u32, KeptError> 
 const FRACTION: &str = "the fraction of the content";
 const BLOCK: &str = "the number of a block";
 
-/// `number`, if it is that of a block that a time can lie in.
+/// `number`, if a [`Time`] can lie in the block of that number.
 fn block(shape: &Shape, number: i64) -> Result<i64, KeptError> {
     let width = shape.width().unwrap_or(1);
     let first = i64::MIN.div_euclid(width);
@@ -239,7 +239,7 @@ fn block(shape: &Shape, number: i64) -> Result<i64, KeptError> {
 fn blocks(shape: &Shape, reader: &mut Reader<'_>) -> Result<Vec<(i64, u64)>, KeptError> {
     const OUT_OF_RANGE: KeptError = KeptError::OutOfRange { part: BLOCK };
     let many = reader.unsigned("the number of blocks")?;
-    // Not reserved: what the bytes claim may be more than they hold.
+    // Not reserved: the bytes may claim more blocks than they hold.
     let mut blocks = Vec::new();
     for _ in 0..many {
         let number = match blocks.last() {

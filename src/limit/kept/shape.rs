@@ -1,22 +1,22 @@
-//! Shapes: what a state is made by, as opposed to what it is held against.
+//! Shapes: what gives the numbers of a state their meaning.
 
 use crate::text::ParseError;
 use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
 
-/// What a state can only be read by: the algorithm, and the spans that its numbers are about.
+/// What a state must be read with: the algorithm, and the spans that its numbers refer to.
 ///
-/// A limit may change and keep its states as long as its shape stays; the numbers that are not in
-/// the shape (count, burst, queue, factor, floor, mode) only say what a state is held against. So
-/// in a store that outlives the rules, the shape belongs into the key: see [`kept`](super).
+/// A limiter may change and keep its states as long as its shape stays the same. Numbers that are
+/// not in the shape (count, burst, queue, factor, floor, mode) are only compared with a state. In a
+/// store that outlives the rules, the shape belongs in the key: see [`kept`](super).
 ///
 /// Its text form is the name of the algorithm and its spans, as in `exim/1m`, `bucket` or
 /// `sliding-window/1h/1m`. The token bucket, GCRA and the leaky bucket are one algorithm, `bucket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub(super) algorithm: Algorithm,
-    /// As many as the algorithm has; the rest are zero.
+    /// The spans of the algorithm; the rest are zero.
     spans: [Span; 3],
 }
 
@@ -36,7 +36,7 @@ pub(in crate::limit) enum Algorithm {
     Envoy,
 }
 
-/// Each algorithm with its name, and what its spans are called where they are set.
+/// Each algorithm with its name and the names of its spans.
 const ALGORITHMS: &[(Algorithm, &str, &[&str])] = &[
     (Algorithm::Exim, "exim", &["period"]),
     (Algorithm::Earrrl, "earrrl", &["half-life"]),
@@ -67,8 +67,8 @@ impl Shape {
         Shape { algorithm, spans: all }
     }
 
-    /// What is different in `other`, as in `algorithm`, `period` or `half-life`; `None` when
-    /// nothing is.
+    /// What differs in `other`, such as `algorithm`, `period` or `half-life`; `None` when the two are
+    /// equal.
     pub fn difference(&self, other: &Shape) -> Option<&'static str> {
         if self.algorithm != other.algorithm {
             return Some("algorithm");
@@ -78,7 +78,7 @@ impl Shape {
         self.algorithm.row().1.get(at).copied()
     }
 
-    /// The microseconds of a block, for an algorithm that counts in blocks.
+    /// The width of a block in microseconds, for an algorithm that counts in blocks.
     pub(super) fn width(&self) -> Option<i64> {
         let width = match self.algorithm {
             Algorithm::FixedWindow => self.spans[0],

@@ -3,9 +3,9 @@
 use core::iter::Peekable;
 use core::str::Chars;
 
-/// Writes a text up to the quote that closes it to `out`, and says how many bytes it has, with that
-/// quote; `None` where it is not closed. An escape that JSON does not have stays as it is: nginx
-/// writes `\x22` unless it is told `escape=json`.
+/// Writes a text up to its closing quote to `out`, and returns how many bytes were read, including
+/// the quote; `None` if there is no such quote. An escape that JSON does not have stays as it is:
+/// nginx writes `\x22` unless it has `escape=json`.
 pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     let mut chars = text.chars().peekable();
     let mut length = 0;
@@ -20,7 +20,7 @@ pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     }
 }
 
-/// What follows a backslash, and how many bytes it has.
+/// Writes the character of the escape after a backslash, and returns how many bytes were read.
 fn escaped(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Option<usize> {
     let c = chars.next()?;
     let plain = match c {
@@ -40,8 +40,8 @@ fn escaped(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Option<usize> {
     Some(c.len_utf8())
 }
 
-/// `00e9`, or `d83d\ude00` where one of them is only half a character; half of one alone is
-/// replaced. Says how many bytes were read.
+/// Reads `00e9`, or a surrogate pair such as `d83d\ude00`; a lone surrogate is replaced. Returns how
+/// many bytes were read.
 fn hexadecimal(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> usize {
     let Some(first) = four(chars.clone()) else {
         out.push_str("\\u");
@@ -62,7 +62,7 @@ fn hexadecimal(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> usize {
     read
 }
 
-/// The value of the four digits that come next.
+/// The value of the next four digits.
 fn four(mut chars: Peekable<Chars<'_>>) -> Option<u32> {
     (0..4).try_fold(0, |code, _| Some(code << 4 | chars.next()?.to_digit(16)?))
 }

@@ -1,21 +1,21 @@
-//! Finds the members of an object in one pass. What it does not keep it still reads to the end, so
-//! that a line that is cut off is no event.
+//! Finds the members of an object in one pass. Members that are not kept are still read to the end,
+//! so a line that is cut off is no event.
 
 use super::escape;
 use crate::log::format::Problem;
 use crate::log::table::Span;
 use memchr::memchr2;
 
-/// How deep objects and lists may be in each other.
+/// How deep objects and lists may be nested.
 const DEEPEST: usize = 32;
 
-/// How many members are kept, those of objects within included, and how long their names may be.
+/// How many members are kept, including those of inner objects, and how long their names may be.
 const MOST: usize = 256;
 const LONGEST_NAME: usize = 256;
 
-/// Finds the names and the values of all members of the object that `line` is; of `null` the value
-/// is empty. Those of an object within are called `outer.inner`, and of a list only the first value
-/// counts. `made` takes the texts that do not stand in the line as they are.
+/// Finds the names and the values of all members of the object in `line`. A `null` becomes an empty
+/// value. Members of an inner object are named `outer.inner`, and of a list only the first value
+/// counts. `made` receives the texts that differ from the line.
 pub(super) fn members(
     line: &str,
     names: &mut Vec<Span>,
@@ -41,14 +41,14 @@ struct Scan<'a> {
     made: &'a mut String,
 }
 
-/// In what an object is.
+/// What an object is in.
 #[derive(Clone, Copy)]
 enum Outer {
-    /// It is the line.
+    /// Nothing: the object is the line.
     None,
     /// The member of that name.
     Member(Span),
-    /// In a list, or in something that is not kept.
+    /// A list, or something that is not kept.
     Dropped,
 }
 
@@ -65,7 +65,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Passes over `byte` and the space around it, if that is next.
+    /// Skips `byte` and the space around it, if it comes next.
     #[inline]
     fn take(&mut self, byte: u8) -> bool {
         self.space();
@@ -115,7 +115,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A list, of which the first value is kept, unless that is an object or a list itself.
+    /// Reads a list. Its first value is kept, unless it is an object or a list.
     fn list(&mut self, mut name: Option<Span>, depth: usize) -> Result<(), Problem> {
         if depth == DEEPEST {
             return self.wrong("more than 32 objects and lists in each other");
@@ -135,7 +135,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A value, which is kept if it has a name.
+    /// Reads a value and keeps it if `name` is given.
     fn value(&mut self, name: Option<Span>, depth: usize) -> Result<(), Problem> {
         let value = match self.peek() {
             Some(b'"') => self.text("")?,
@@ -150,7 +150,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// A number, `true`, `false` or `null`. Some servers write `-` for nothing.
+    /// Reads a number, `true`, `false` or `null`. Some servers write `-` for nothing.
     fn plain(&mut self) -> Result<Span, Problem> {
         let ends = |b: &u8| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.'));
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
@@ -169,7 +169,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A text in quotes.
+    /// Reads a text in quotes.
     fn text(&mut self, missing: &str) -> Result<Span, Problem> {
         if self.peek() != Some(b'"') {
             return self.wrong(missing);
@@ -199,7 +199,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The name of a member of a member; none where it is too long to be kept.
+    /// The name of a member of a member; `None` if it is too long to be kept.
     fn join(&mut self, outer: Span, name: Span) -> Option<Span> {
         if outer.len() + 1 + name.len() > LONGEST_NAME {
             return None;

@@ -96,6 +96,25 @@ pub(super) fn time(value: f64, exponent: i32) -> String {
     whole(value, 1.0)
 }
 
+/// An instant of a run, in seconds since its start: in seconds of at most two decimals up to 1000,
+/// as a person says it of a short run, and from there on as [`seconds`] has it.
+pub fn instant(value: f64) -> String {
+    if !(0.0..1000.0).contains(&value) {
+        return seconds(value);
+    }
+    let digits = fixed(value, 2);
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    format!("{digits}{THIN}s")
+}
+
+/// A multiple of a step of the magnitude 10^`exponent` seconds, on an axis that ends at `to`.
+pub(super) fn at(value: f64, exponent: i32, to: f64) -> String {
+    match to < 1000.0 || value == 0.0 {
+        true => format!("{}{THIN}s", number(value, exponent.min(0))),
+        false => time(value, exponent),
+    }
+}
+
 /// Seconds, rounded to whole `unit`s, in days, hours, minutes and seconds; zeros are left out.
 fn whole(value: f64, unit: f64) -> String {
     let mut rest = (libm::round(value / unit) * unit) as u64;

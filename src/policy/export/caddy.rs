@@ -1,4 +1,4 @@
-//! Caddy, with the plugin `mholt/caddy-ratelimit`: a log of each key's last events.
+//! Caddy, with the plugin `mholt/caddy-ratelimit`: a log of the last events of each key.
 //!
 //! Source: its `caddyfile.go`, `handler.go` and `ringbuffer.go`.
 
@@ -36,7 +36,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
     ))
 }
 
-/// A span as Go reads it.
+/// A span in Go's syntax.
 ///
 /// # Errors
 /// When it is not a whole number of microseconds.

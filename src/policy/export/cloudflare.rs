@@ -1,4 +1,4 @@
-//! Cloudflare: rate limiting rules, as its Rulesets API takes them.
+//! Cloudflare: rate limiting rules for its Rulesets API.
 //!
 //! Source: Cloudflare, "Rate limiting rules", "Rate limiting parameters"; and its blog, "How we built
 //! rate limiting capable of scaling to millions of domains", for the [sliding
@@ -9,7 +9,7 @@ use super::{Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
 
-/// The periods, in seconds.
+/// The periods that Cloudflare offers, in seconds.
 const PERIODS: [f64; 6] = [10.0, 60.0, 120.0, 300.0, 600.0, 3600.0];
 
 pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
@@ -45,7 +45,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
     Ok(format!("[\n{rules}]\n"))
 }
 
-/// What the requests are told apart by.
+/// The characteristics by which requests are counted separately.
 fn characteristics(per: &Per) -> Result<String, String> {
     let mut names = vec!["\"cf.colo.id\"".to_owned()];
     for field in fields(per)? {

@@ -1,7 +1,7 @@
-//! The rate limit service that Envoy asks: descriptors, and the actions that make them.
+//! The rate limit service that Envoy calls: descriptors, and the actions that produce them.
 //!
-//! Source: `envoyproxy/ratelimit`, README, "The rate limit service configuration": a fixed window of
-//! a unit of the clock, in UTC.
+//! Source: `envoyproxy/ratelimit`, README, "The rate limit service configuration". Limits are fixed
+//! windows of one clock unit, in UTC.
 
 use super::envoy::{actions, entries};
 use super::{Notes, Written, each};

@@ -9,7 +9,7 @@ use crate::limit::envoy::Envoy;
 use crate::policy::{Limit, Per};
 use crate::rate::Rate;
 
-/// How many buckets of a wildcard are kept. Envoy's default is 20.
+/// How many buckets of a wildcard Envoy is told to keep. Its default is 20.
 const BUCKETS: usize = 100_000;
 
 const BEGIN: &str = "\
@@ -93,11 +93,11 @@ fn warn(own: &Envoy, notes: &mut Notes) {
     }
 }
 
-/// A part of a descriptor: what makes it, and what it is called then.
+/// An entry of a descriptor: the action that produces it, and its key and value.
 pub(super) struct Entry {
     action: String,
     key: String,
-    /// Any value, where there is none.
+    /// `None` matches any value.
     value: Option<String>,
 }
 
@@ -116,7 +116,8 @@ impl Entry {
     }
 }
 
-/// The parts of the descriptor of a limit; with a number where limits must be told apart.
+/// The entries of the descriptor of a limit. The number `n`, if given, distinguishes it from other
+/// limits.
 pub(super) fn entries(
     per: &Per,
     n: Option<usize>,
@@ -163,7 +164,7 @@ fn entry(field: &Field, notes: &mut Notes) -> Result<Entry, String> {
     })
 }
 
-/// The actions that make a descriptor, as an item of `rate_limits`.
+/// The actions that produce a descriptor, as an item of `rate_limits`.
 pub(super) fn actions(entries: &[Entry], indent: &str) -> String {
     let item = |entry: &Entry| format!("{indent}  - {}\n", entry.action);
     format!("{indent}- actions:\n{}", entries.iter().map(item).collect::<String>())

@@ -1,9 +1,9 @@
 //! Exim: `ratelimit` conditions of an ACL.
 //!
 //! Source: Exim specification, chapter "Access control lists", section "Rate limiting incoming
-//! messages", and `acl_ratelimit` in its source. There the condition is split at `/` after it was
-//! expanded, and a part that is the name of an option is one: so what a sender chose goes into the
-//! key as a digest.
+//! messages", and `acl_ratelimit` in its source. Exim splits the condition at `/` after expansion,
+//! and takes a part that is the name of an option as that option. So text that a sender chose goes
+//! into the key as a digest.
 
 use super::{Notes, Written, each};
 use crate::limit::any::AnyLimiter;

@@ -35,14 +35,14 @@ impl Field {
         })
     }
 
-    /// Whether its value may have spaces, by which fields are told apart.
+    /// Whether its value may contain spaces, which separate the fields of a key.
     const fn is_free(&self) -> bool {
         matches!(self, Field::Path | Field::User | Field::Header(_))
     }
 }
 
-/// The fields of a key, with those that may have spaces last: where there is one of these at most,
-/// different values never make the same key when they are joined by spaces.
+/// The fields of a key, those whose values may contain spaces last. If there is at most one of
+/// these, different values never make the same key when they are joined by spaces.
 pub(super) fn fields(per: &Per) -> Result<Vec<Field>, String> {
     let mut fields =
         per.fields().iter().map(|name| Field::new(name)).collect::<Result<Vec<_>, _>>()?;
@@ -50,7 +50,7 @@ pub(super) fn fields(per: &Per) -> Result<Vec<Field>, String> {
     Ok(fields)
 }
 
-/// What is to be known of fields that are joined by spaces.
+/// A warning about fields that are joined by spaces, if one is needed.
 pub(super) fn joined(fields: &[Field]) -> Option<&'static str> {
     let free = fields.iter().filter(|field| field.is_free()).count();
     (free > 1).then_some(
@@ -59,7 +59,7 @@ pub(super) fn joined(fields: &[Field]) -> Option<&'static str> {
     )
 }
 
-/// Refuses `user`, for a server that does not know who that is.
+/// The error about `user`, for a server that does not know users.
 pub(super) fn no_user() -> String {
     "it knows no users; name the request header that carries the user, as in per x-user".to_owned()
 }

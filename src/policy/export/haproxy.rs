@@ -1,8 +1,8 @@
 //! HAProxy: a stick table for each limit, and the rules that count and read.
 //!
 //! Source: HAProxy configuration manual, "stick-table", "http-request track-sc" and "sc-inc-gpc0".
-//! Every limit is asked before any counts that counts the allowed, so that these count in all or in
-//! none; those that count all do so first.
+//! Limits that count all requests count first. Limits that count allowed requests count after all
+//! limits were asked, so they count in all or in none.
 
 use super::field::{Field, fields, joined, no_user};
 use super::{Notes, Written, each};
@@ -10,7 +10,7 @@ use crate::limit::any::AnyLimiter;
 use crate::limit::haproxy::{Counts, Haproxy};
 use crate::policy::{Limit, Per};
 
-/// How many counters follow a request, unless HAProxy is built or told to have more.
+/// How many keys of a request HAProxy tracks by default.
 const COUNTERS: usize = 3;
 
 /// The longest that a table keeps an entry, in milliseconds.
@@ -55,7 +55,7 @@ fn table(n: usize, own: &Haproxy, kind: &str) -> Result<String, String> {
             "it keeps an entry for 24.8 days at most, and two periods are longer".to_owned()
         );
     }
-    // A count is read as it was for up to a millisecond beyond two periods.
+    // A count may be read up to a millisecond after two periods.
     let (period, expire) = (millis, 2.0 * millis + 1000.0);
     let store = match own.counts() {
         Counts::All => format!("http_req_rate({period}ms)"),
@@ -77,7 +77,7 @@ fn warn(own: &Haproxy, notes: &mut Notes) {
     }
 }
 
-/// What a table is keyed by: its type, what to follow, and what to set before that.
+/// The key of a table: its type, the expression to track, and a rule to run before.
 struct Key {
     kind: &'static str,
     track: String,
@@ -95,8 +95,7 @@ impl Key {
             return Ok(Key { kind: "integer", track: "int(0)".to_owned(), set: None });
         }
         let names = fields.iter().map(name).collect::<Result<Vec<_>, _>>()?;
-        // By a digest, as a text would be cut at the length of the table, and one that is missing
-        // would not be counted.
+        // A digest: the table would cut a text to its length, and would not count a missing one.
         Ok(Key {
             kind: "binary len 20",
             track: format!("var(txn.limit{n}),sha1"),

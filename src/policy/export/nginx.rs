@@ -1,7 +1,7 @@
 //! nginx: `limit_req_zone` and `limit_req`.
 //!
-//! Source: nginx, "Module ngx_http_limit_req_module", and its source. Several `limit_req` in one
-//! place are asked first and counted then, all or none, as a policy is.
+//! Source: nginx, "Module ngx_http_limit_req_module", and its source. nginx asks several `limit_req`
+//! of one place first and then counts in all or in none, as a policy does.
 
 use super::field::{Field, fields, joined};
 use super::{Notes, Written, each};
@@ -48,7 +48,7 @@ fn own(limit: &Limit, notes: &mut Notes) -> Result<Nginx, String> {
     Ok(nginx)
 }
 
-/// The rate as a whole number a second or else a minute.
+/// The rate as a whole number a second or, if that is not possible, a minute.
 fn whole_rate(rate: Rate) -> Result<Rate, String> {
     for per in [Span::seconds(1), Span::minutes(1)] {
         let count = rate.count() * (per.secs() / rate.per().secs());
@@ -95,7 +95,7 @@ fn warn(nginx: &Nginx, notes: &mut Notes) {
     }
 }
 
-/// What the requests are told apart by. An empty key would not be limited at all.
+/// The key by which requests are counted. It is never empty: nginx does not limit an empty key.
 fn key(per: &Per, notes: &mut Notes) -> Result<String, String> {
     let fields = fields(per)?;
     joined(&fields).into_iter().for_each(|note| notes.add(note));

@@ -1,4 +1,4 @@
-//! Traefik: the middleware `rateLimit`, a token bucket that lets a request wait a little.
+//! Traefik: the middleware `rateLimit`, a token bucket that lets requests wait briefly.
 //!
 //! Source: Traefik 2 and 3, "RateLimit", and `pkg/middlewares/ratelimiter/rate_limiter.go`.
 
@@ -47,8 +47,8 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
     Ok(format!("http:\n  middlewares:\n{middlewares}"))
 }
 
-/// A sender that is silent for some seconds is forgotten, and what it took with it: for so long as
-/// one token takes at a rate below one a second, and one second more; or for two.
+/// Checks that the bucket is full again before Traefik forgets a silent sender. It does so after two
+/// seconds; at a rate below one a second, after the time that one token takes and one second more.
 fn check_memory(rate: Rate, burst: f64) -> Result<(), String> {
     let a_second = rate.per_second();
     let kept = if a_second >= 1.0 { 2.0 } else { 1.0 + libm::floor(1.0 / a_second) };

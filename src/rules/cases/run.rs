@@ -7,25 +7,25 @@ use crate::rules::{Opinion, Ruled, Rules, Ruling};
 use crate::time::Time;
 use core::fmt;
 
-/// How many keys of each limit are remembered in a test.
+/// How many keys of each limit a test can remember.
 const KEYS: usize = 100_000;
 
-/// What came instead of what a test expected.
+/// An expectation of a test that was not met.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// The name of the test.
     pub test: String,
-    /// The line of the file in which it is expected.
+    /// The line of the expectation in the file.
     pub line: usize,
-    /// The place in that line, in characters from 1.
+    /// Its column, in characters from 1.
     pub column: usize,
-    /// The number of the event in the test, from 1, repeated ones counted.
+    /// The number of the event in the test, from 1; repeated events count.
     pub event: u64,
-    /// When it came.
+    /// The time of the event.
     pub time: Time,
     /// What was expected.
     pub expected: String,
-    /// What came.
+    /// What happened.
     pub got: String,
 }
 
@@ -39,8 +39,8 @@ impl fmt::Display for Failure {
 }
 
 impl Cases {
-    /// Runs the tests: the failures of each, in the order of [`names`](Self::names). A test ends
-    /// with the first event that fails, since all that follows depends on it.
+    /// Runs the tests and returns the failures of each, in the order of [`names`](Self::names). A test
+    /// ends with the first event that fails, since all later events depend on it.
     pub fn run(&self, rules: &Rules) -> Vec<Vec<Failure>> {
         self.tests.iter().map(|test| test.run(rules)).collect()
     }
@@ -90,7 +90,7 @@ impl Step {
     }
 }
 
-/// What came of an event.
+/// The result of an event.
 struct Got<'a> {
     ruling: &'a Ruling,
     ruled: &'a Ruled,
@@ -98,7 +98,7 @@ struct Got<'a> {
 }
 
 impl Got<'_> {
-    /// What came instead; `None` where it is what was expected.
+    /// What happened instead of `what`; `None` if it was met.
     fn instead_of(&self, what: &What) -> Option<String> {
         match what {
             What::Decision(expected) => {
@@ -148,7 +148,7 @@ fn shadows<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
-/// As it stands after "expected".
+/// The text after "expected".
 impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

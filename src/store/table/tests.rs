@@ -1,5 +1,5 @@
-//! The structure checks itself, and what it does is held against a plain map and against the rules
-//! by which an entry is given up.
+//! The table validates its own structure. Its behaviour is compared with a plain map and with the
+//! rules by which an entry is given up.
 #![cfg(not(target_arch = "wasm32"))]
 
 use super::*;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl<S: Clone> Table<S> {
-    /// Says what is wrong with the structure.
+    /// Checks the structure.
     fn validate(&self) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         for (set, (tags, entries)) in self.tags.iter().zip(&self.sets).enumerate() {
@@ -61,7 +61,7 @@ fn ops(keys: u64) -> impl Strategy<Value = Vec<(Op, u64)>> {
     prop_oneof![some(Op::Use), some(Op::Refuse)]
 }
 
-/// Some numbers that are spread as hashes are.
+/// A simple hash.
 fn hash(key: u64) -> u64 {
     let x = (key + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -71,7 +71,7 @@ fn hash(key: u64) -> u64 {
 /// A state says whether its key is being refused, and which key it is.
 type State = (bool, u64);
 
-/// Does an operation and says what was forgotten.
+/// Does an operation and returns the hashes that were forgotten.
 fn run(table: &mut Table<State>, op: Op, key: u64) -> BTreeSet<u64> {
     let (hash, refused) = (hash(key), matches!(op, Op::Refuse));
     let before = table.hashes();
@@ -85,7 +85,7 @@ fn run(table: &mut Table<State>, op: Op, key: u64) -> BTreeSet<u64> {
     };
     let entry = table.at_mut(place);
     entry.state.0 = refused;
-    // What is remembered of a refusal may outlive it.
+    // The note of a refusal may outlive the refusal.
     entry.refused = if refused { 1.0 } else { entry.refused };
     before.difference(&table.hashes()).copied().collect()
 }
@@ -123,7 +123,7 @@ proptest! {
             prop_assert_eq!(table.validate(), Ok(()));
             prop_assert!(table.len() <= table.capacity());
             prop_assert_eq!(table.forgotten() - before.forgotten(), forgotten.len() as u64);
-            // Growing may cost a key as well, which is then one among others.
+            // Growing may also give up keys, whichever.
             if forgotten.is_empty() || before.sets.len() < most {
                 continue;
             }
@@ -152,7 +152,7 @@ proptest! {
     }
 }
 
-/// The share of as many keys as there are places that finds none.
+/// The share of keys that find no place when there are as many keys as places.
 fn lost(sets: usize) -> f64 {
     let keys = (sets * WAYS) as u64;
     let mut table = Table::new(sets, ());
@@ -164,7 +164,7 @@ fn lost(sets: usize) -> f64 {
     table.forgotten() as f64 / keys as f64
 }
 
-/// The documentation says 98.4 %, and about 85 % before the first is lost or the table grows.
+/// As documented: 98.4 % find a place, and the table grows when it is about 85 % full.
 #[test]
 fn nearly_all_find_a_place() {
     assert!((lost(4_000) - 0.016).abs() < 0.004, "{}", lost(4_000));
@@ -189,7 +189,7 @@ fn nearly_all_find_a_place() {
     assert!(large.iter().all(|full| (0.78..0.96).contains(full)), "{fullest:?}");
 }
 
-/// The number of the last use begins anew without harm.
+/// The number of the last use may wrap around.
 #[test]
 fn the_order_of_use_survives_its_overflow() {
     let mut table = Table::new(1, 0);

@@ -9,10 +9,11 @@ use super::totals::{Count, chip, elder};
 use super::{columns, top};
 use crate::lab::compare::history::{Column, Columns};
 use crate::lab::compare::{Lane, Replay};
+use crate::outcome::Retry;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
 use crate::view::label::{SMALL, TAG, panel, small, tag, width};
-use crate::view::timebase;
+use crate::view::timebase::make_room;
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
@@ -38,7 +39,8 @@ pub fn words(replay: &Replay, view: &Viewport, at: Time) -> Vec<String> {
         };
         let level = numbers::level(column.end, column.limit);
         let verdict = numbers::verdict(column).map_or(String::new(), |v| format!("; {v}"));
-        format!("{}, {}: {} {level}{verdict}", i + 1, lane.rule(), lane.unit())
+        let next = numbers::next(lane.retry_at(column, at, replay.now()));
+        format!("{}, {}: {} {level}{verdict}; {next}", i + 1, lane.rule(), lane.unit())
     };
     replay.lanes().iter().enumerate().map(line).collect()
 }
@@ -59,7 +61,10 @@ pub(super) fn draw(
     let at = snap(layout, replay, columns, layout.time.time_at(x));
     let remembered: Vec<_> =
         replay.lanes().iter().map(|lane| numbers::column(replay, lane, at)).collect();
-    let said: Vec<_> = remembered.iter().map(|column| column.map(Said::of)).collect();
+    let of = |(lane, column): (&Lane, &Option<&Column>)| {
+        column.map(|column| Said::of(column, lane.retry_at(column, at, replay.now())))
+    };
+    let said: Vec<_> = replay.lanes().iter().zip(&remembered).map(of).collect();
     let widest = said.iter().flatten().map(|said| said.width()).fold(0.0, f64::max);
     let left = beside(layout, x, widest + 2.0 * PAD);
     for (i, (said, lane)) in said.iter().zip(replay.lanes()).enumerate() {
@@ -73,18 +78,11 @@ pub(super) fn draw(
         }
     }
     counts(marks, layout, x, replay, &remembered);
-    let text = timebase::when(at, replay.now().max(at));
+    let text = layout.time.when(at, replay.now());
     let wide = width(&text, SMALL) * 1.05 + 2.0 * PAD;
     let left = (x - wide / 2.0).min(layout.width - wide - 2.0).max(2.0);
     let rect = Rect { x: left, y: layout.axis, width: wide, height: TAG };
-    // The tag takes the place of the labels of the axis that it would touch.
-    marks.retain(|mark| match mark {
-        Mark::Text(text) if text.at.y == layout.axis => {
-            let apart = (text.at.x - left - wide / 2.0).abs();
-            apart > (wide + width(&text.text, text.size)) / 2.0 + 4.0
-        }
-        _ => true,
-    });
+    make_room(marks, rect);
     tag(marks, rect, text, Ink::Crosshair, SMALL);
 }
 
@@ -126,11 +124,11 @@ struct Said {
 }
 
 impl Said {
-    fn of(column: &Column) -> Self {
+    fn of(column: &Column, next: Retry) -> Self {
         let ink = if column.refused > 0 { Ink::Refused } else { Ink::Allowed };
         Said {
             level: column.end,
-            text: numbers::level(column.end, column.limit),
+            text: format!("{}; {}", numbers::level(column.end, column.limit), numbers::next(next)),
             verdict: numbers::verdict(column).map(|text| (text, ink)),
         }
     }

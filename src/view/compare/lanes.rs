@@ -32,6 +32,8 @@ pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     }
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     layout.time.end(marks, layout.axis, view.live);
+    let plots: Vec<_> = layout.plots().collect();
+    layout.time.flags(marks, view.flags, &plots, layout.axis);
 }
 
 #[allow(clippy::too_many_arguments)] // All of them are what one lane is.

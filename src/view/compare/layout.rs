@@ -1,7 +1,8 @@
 //! Where things are: the lanes, the time axis below them and the cumulative picture.
 
-use super::{HEAD, PITCH, Viewport};
+use super::{Viewport, head, pitch};
 use crate::plot::Rect;
+use crate::time::Time;
 use crate::view::strip::Strip;
 use crate::view::timebase::{Timebase, edges, is_narrow};
 
@@ -20,10 +21,10 @@ const FOOT: f64 = 12.0;
 /// The distance that the numbers of the lanes have in the cumulative picture, at most.
 pub(super) const ROW: f64 = 15.0;
 
-/// The height that a canvas of so many lanes should have.
-pub(super) fn height(lanes: usize) -> f64 {
+/// The height that a canvas of so many lanes and that width should have.
+pub(super) fn height(lanes: usize, width: f64) -> f64 {
     let lanes = lanes as f64;
-    lanes * PITCH + AXIS + TITLE + (ROW * (lanes + 1.0)).max(120.0) + FOOT
+    lanes * pitch(width) + AXIS + TITLE + (ROW * (lanes + 1.0)).max(120.0) + FOOT
 }
 
 /// The geometry of one picture.
@@ -56,11 +57,11 @@ pub(super) struct Parts {
 impl Layout {
     pub(super) fn new(lanes: usize, view: &Viewport) -> Self {
         let [left, right] = edges(view.size[0]);
-        let below = lanes as f64 * PITCH;
+        let below = lanes as f64 * pitch(view.size[0]);
         let y = below + AXIS + TITLE;
         let (width, height) = (right - left, view.size[1] - FOOT - y);
         Layout {
-            time: Timebase::new([left, right], view.right, view.window),
+            time: Timebase::new([left, right], view.right, view.window).in_own_time(view.own_time),
             left,
             right,
             width: view.size[0],
@@ -80,9 +81,11 @@ impl Layout {
     /// Lane `i`, from 0.
     pub(super) fn lane(&self, i: usize) -> Parts {
         let (x, width) = (self.left, self.right - self.left);
-        let y = i as f64 * PITCH + HEAD;
-        let height = PITCH - HEAD - 1.0;
-        let strip = |top: f64| Strip { left: x, top, height: STRIP };
+        let (head, pitch) = (head(self.width), pitch(self.width));
+        let y = i as f64 * pitch + head;
+        let height = pitch - head - 1.0;
+        let origin = self.time.x(Time::ZERO);
+        let strip = |top: f64| Strip { left: x, right: x + width, top, height: STRIP, origin };
         Parts {
             plot: Rect { x, y, width, height },
             refused: strip(y),

@@ -2,6 +2,7 @@
 
 use crate::lab::compare::history::Column;
 use crate::lab::compare::{Lane, Replay};
+use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::time::{Span, Time};
 
@@ -16,7 +17,7 @@ pub(super) fn count(count: u64) -> String {
 }
 
 /// A number for a narrow place; what is whole has no decimals.
-pub(super) fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     if (0.0..9999.5).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);
     }
@@ -41,10 +42,25 @@ pub(super) fn verdict(column: &Column) -> Option<String> {
             _ => format!("{allowed} allowed, {refused} refused"),
         });
     }
-    let reason = level(judged.level, judged.limit);
-    Some(match judged.wait {
-        None => format!("refused: {reason}"),
-        Some(wait) if wait == Span::ZERO => format!("allowed: {reason}"),
-        Some(wait) => format!("allowed in {}: {reason}", axis::seconds(wait.secs())),
+    let verdict = match judged.wait {
+        None => "refused".to_owned(),
+        Some(wait) if wait == Span::ZERO => "allowed".to_owned(),
+        Some(wait) => format!("allowed in {}", axis::seconds(wait.secs())),
+    };
+    // Where the event counts, what it was judged at is the level after it.
+    let rounding = 1e-6 * judged.limit;
+    let is_level = (column.low - rounding..=column.high + rounding).contains(&judged.level);
+    Some(match is_level && judged.limit == column.limit {
+        true => verdict,
+        false => format!("{verdict}: judged at {}", level(judged.level, judged.limit)),
     })
+}
+
+/// When the next event would be allowed.
+pub fn next(retry: Retry) -> String {
+    match retry {
+        Retry::After(wait) if wait == Span::ZERO => "next now".to_owned(),
+        Retry::After(wait) => format!("next in {}", axis::seconds(wait.secs())),
+        Retry::Never => "next never".to_owned(),
+    }
 }

@@ -103,7 +103,7 @@ fn scale(marks: &mut Vec<Mark>, layout: &Layout, top: f64) {
         let text = if top < room { &tick.label } else { &compact };
         marks.push(small(plot.x - 8.0, y(tick.value), text, Ink::Muted, Anchor::End));
     }
-    let title = "since the left edge: sent, and allowed by each lane";
+    let title = "In this window: sent, and allowed per lane";
     marks.push(label(8.0, layout.title, title, Anchor::Start, Baseline::Middle));
 }
 

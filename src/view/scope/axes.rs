@@ -78,6 +78,7 @@ fn times(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     let pairs = lines.into_iter().map(line).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     layout.time.end(marks, y, view.live);
+    layout.time.flags(marks, view.flags, &[plot], y);
 }
 
 fn lanes(marks: &mut Vec<Mark>, layout: &Layout) {

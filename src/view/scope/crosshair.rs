@@ -13,7 +13,6 @@ use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use crate::rate::Rate;
 use crate::time::Span;
 use crate::view::label::{LINE, PAD, SIZE, panel, width};
-use crate::view::timebase;
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
@@ -89,7 +88,7 @@ fn describe(scope: &Scope, layout: &Layout, x: f64) -> (Vec<(f64, Ink)>, Vec<Str
         let per_decay = axis::readout(layout.per_decay(value));
         format!("{name} {per_decay} per {interval}, {} per second", axis::readout(value))
     };
-    let mut words = vec![timebase::when(at, scope.now())];
+    let mut words = vec![layout.time.when(at, scope.now())];
     words.push(line("rate", rate));
     words.push(line("smoothed", smoothed));
     for &(model, value) in &thin {

@@ -3,6 +3,7 @@
 use super::layout::{LANE, Layout};
 use crate::lab::trace::Column;
 use crate::plot::Mark;
+use crate::time::Time;
 use crate::view::strip::{self, Group, Strip};
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, columns: &[&Column]) {
@@ -14,8 +15,9 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, columns: &[&Column]) 
         };
         columns[inside..].iter().filter(|c| events(c) > 0).map(group).collect()
     };
-    let (left, top) = (layout.plot.x, layout.plot.bottom() + 4.0);
-    let strip = |top: f64| Strip { left, top, height: LANE };
+    let (left, right, top) = (layout.plot.x, layout.plot.right(), layout.plot.bottom() + 4.0);
+    let origin = layout.x(Time::ZERO);
+    let strip = |top: f64| Strip { left, right, top, height: LANE, origin };
     strip::allowed(marks, strip(top), &groups(|c| c.end.allowed));
     strip::refused(marks, strip(top + LANE), &groups(|c| c.end.refused));
 }

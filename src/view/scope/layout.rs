@@ -35,7 +35,8 @@ impl Layout {
         let limiter = scope.instrument().limiter();
         Layout {
             plot,
-            time: Timebase::new([plot.x, plot.right()], view.right, view.window),
+            time: Timebase::new([plot.x, plot.right()], view.right, view.window)
+                .in_own_time(view.own_time),
             top: view.top,
             period: limiter.limit.per().secs(),
             limit: limiter.limit.count(),

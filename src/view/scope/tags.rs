@@ -15,8 +15,7 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag>
     let plot = layout.plot;
     let now = scope.now().min(view.right);
     let (rate, smoothed) = lines::at(scope, now);
-    let blue = if layout.narrow { "avg" } else { "smooth" };
-    let mut values = vec![("rate", rate, Ink::Rate), (blue, smoothed, Ink::Smoothed)];
+    let mut values = vec![("rate", rate, Ink::Rate), ("smoothed", smoothed, Ink::Smoothed)];
     let thin = models::at(scope, now).into_iter();
     values.extend(thin.map(|(model, value)| (models::name(model), value, models::ink(model))));
     let tag = |(name, value, ink)| (layout.y(value), name, layout.per_decay(value), ink);
@@ -33,10 +32,12 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag>
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     let plot = layout.plot;
-    // Wide enough for twelve, or ten, of the widest characters that browsers come with.
-    let (width, size) = if layout.narrow { (76.0, SMALL) } else { (104.0, SIZE) };
+    // Wide enough for the longer name and a number of four characters.
+    let (width, size) = if layout.narrow { (78.0, SMALL - 2.0) } else { (104.0, SIZE) };
     for &(y, name, value, ink) in tags {
-        let text = format!("{name} {}", axis::compact(value));
+        let number = axis::compact(value);
+        let text =
+            if layout.narrow && number.len() > 4 { number } else { format!("{name} {number}") };
         tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, text, ink, size);
     }
     if layout.has_limit() {

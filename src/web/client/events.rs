@@ -63,8 +63,8 @@ impl AnyRun for Events {
         self.window
     }
 
-    fn open(&mut self, _fragment: &str) -> Result<Entry, ParseError> {
-        Ok(Entry { paused: false, arrived: true })
+    fn open(&mut self, _fragment: &str, _from: Option<Time>) -> Result<Entry, ParseError> {
+        Ok(Entry { paused: false, at: self.now(), arrived: true, wrong: None })
     }
 
     fn reset(&mut self) -> Result<(), ParseError> {

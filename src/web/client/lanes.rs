@@ -8,7 +8,7 @@ use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Text};
 use crate::policy::Policy;
 use crate::text::ParseError;
 use crate::time::{Span, Time};
-use crate::view::compare::{self, PITCH, Viewport};
+use crate::view::compare::{self, Viewport, pitch};
 use crate::view::edges;
 use crate::web::run::AnyRun;
 use crate::web::texts::Texts;
@@ -40,8 +40,7 @@ impl View {
     }
 
     /// Puts the events around a time to the lanes.
-    fn again(&mut self, right: Time) {
-        let window = self.events.window();
+    fn again(&mut self, right: Time, window: Span) {
         let [from, to] = [right.before(window), right.after(window).min(self.events.now())];
         let mut events = self.events.between(from.before(BEFORE), to);
         // The lanes begin with the first, so that one without cost makes them begin early enough.
@@ -58,7 +57,7 @@ impl View {
     }
 
     fn viewport<'a>(&self, seen: &Seen<'a>) -> Viewport<'a> {
-        let window = self.events.window();
+        let window = seen.window;
         Viewport {
             size: seen.size,
             right: seen.right,
@@ -67,6 +66,8 @@ impl View {
             tops: &[],
             total: compare::total(&self.replay, seen.right, window),
             crosshair: seen.crosshair,
+            own_time: true,
+            flags: &[],
             gaps: &[],
         }
     }
@@ -105,8 +106,8 @@ impl view::View for View {
         self.forget();
     }
 
-    fn height(&self) -> Option<f64> {
-        Some(compare::height(self.settings.lanes.len()))
+    fn height(&self, width: f64) -> Option<f64> {
+        Some(compare::height(self.settings.lanes.len(), width))
     }
 
     /// The highest rate over a period of the limit.
@@ -120,9 +121,9 @@ impl view::View for View {
 
     fn ease(&mut self, seen: &Seen, _wall: f64, _still: bool) -> bool {
         let [from, to] = self.known;
-        let known = from <= seen.right.before(self.events.window()) && seen.right <= to;
+        let known = from <= seen.right.before(seen.window) && seen.right <= to;
         if !known {
-            self.again(seen.right);
+            self.again(seen.right, seen.window);
         }
         !known
     }
@@ -134,7 +135,7 @@ impl view::View for View {
         let [left, _] = edges(seen.size[0]);
         for (lane, i) in self.replay.lanes().iter().zip(0..) {
             marks.push(Mark::Text(Text {
-                at: Point::new(left, f64::from(i) * PITCH + 16.0),
+                at: Point::new(left, f64::from(i) * pitch(seen.size[0]) + 16.0),
                 text: format!("{}  {}", i + 1, limiters(lane.policy())),
                 ink: Ink::Text,
                 size: 12.0,

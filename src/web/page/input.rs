@@ -1,18 +1,39 @@
 //! The pointer over the picture, and keys.
 
 use super::Page;
-use crate::view::{edges, seconds_per_pixel};
+use crate::view::{Hit, edges, seconds_per_pixel};
 use crate::web::pointer::Press;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 impl Page {
-    /// The pointer goes down.
-    pub fn press(&mut self, x: f64, y: f64, touch: bool) {
+    /// The pointer goes down; with `zooms`, to choose a stretch of time.
+    pub fn press(&mut self, x: f64, y: f64, touch: bool, zooms: bool) {
         let from = [x, y];
-        let hit = self.view.hit(&self.viewer.sees(self.view.run().now()), from, touch);
-        let press = Press { hit, from, right: self.right(), moved: false };
+        let hit = match zooms {
+            true => Hit::Graph,
+            false => self.view.hit(&self.viewer.sees(self.view.run()), from, touch),
+        };
+        let press = Press { hit, from, right: self.right(), moved: false, zooms };
         self.viewer.pointer.press = Some(press);
+    }
+
+    /// The crosshair is put there, and nothing is held.
+    pub fn point(&mut self, x: f64, y: f64) {
+        self.dirty = true;
+        let pointer = &mut self.viewer.pointer;
+        (pointer.press, pointer.at) = (None, Some([x, y]));
+    }
+
+    /// More time is seen, or less, as a wheel turns by `by` CSS pixels; the instant at `x` stays.
+    pub fn zoom(&mut self, x: f64, by: f64) {
+        let seen = self.viewer.sees(self.view.run());
+        let window = seen.window.secs() * libm::exp(by.clamp(-300.0, 300.0) / 600.0);
+        let [left, right] = edges(seen.size[0]);
+        let share = ((right - x) / (right - left)).clamp(0.0, 1.0);
+        let back = share * (seen.window.secs() - window);
+        let right = self.right();
+        self.see(right, back, window);
     }
 
     /// Whether the pointer holds the limit.
@@ -25,7 +46,7 @@ impl Page {
     pub fn move_to(&mut self, x: f64, y: f64, held: bool) -> String {
         self.dirty = true;
         let press = self.viewer.pointer.follow([x, y], held);
-        let seen = self.viewer.sees(self.view.run().now());
+        let seen = self.viewer.sees(self.view.run());
         let cursor = match press {
             None => {
                 let over = self.view.hit(&seen, [x, y], false);
@@ -33,12 +54,13 @@ impl Page {
                 over.cursor()
             }
             Some(Press { hit, moved: false, .. }) => hit.cursor(),
+            Some(Press { zooms: true, .. }) => "col-resize",
             Some(Press { hit, .. }) if hit.is_limit() => {
                 self.view.drag(&seen, [x, y]);
                 hit.cursor()
             }
             Some(Press { from, right, .. }) => {
-                let pixel = seconds_per_pixel(seen.size[0], self.view.run().window());
+                let pixel = seconds_per_pixel(seen.size[0], seen.window);
                 self.look_back(right, (x - from[0]) * pixel);
                 "grabbing"
             }
@@ -49,13 +71,19 @@ impl Page {
     /// The pointer goes up; if it did not move, that is an event at the time `wall`. False if it
     /// held nothing.
     pub fn release(&mut self, wall: f64) -> bool {
+        let chosen = self.viewer.pointer.chosen();
         let Some(press) = self.viewer.pointer.press.take() else { return false };
         self.act();
-        if press.moved || self.view.click(&self.viewer.sees(self.view.run().now()), press.from) {
-            return true;
-        }
         let [left, right] = edges(self.viewer.size[0]);
-        if self.view.is_live() && (left..=right).contains(&press.from[0]) {
+        if let Some([from, to]) = chosen {
+            let (from, to) = (from.max(left), to.min(right));
+            let pixel = seconds_per_pixel(self.viewer.size[0], self.window());
+            self.see(self.right(), (right - to) * pixel, (to - from) * pixel);
+        } else if press.zooms || press.moved {
+        } else if !self.view.is_live() {
+            let seen = self.viewer.sees(self.view.run());
+            self.view.click(&seen, press.from);
+        } else if (left..=right).contains(&press.from[0]) {
             self.click(wall);
         }
         true
@@ -70,7 +98,7 @@ impl Page {
     /// A key on the picture, at the time `wall`; false if it means nothing.
     pub fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
         let pixels = if shift { 10.0 } else { 1.0 };
-        let half = self.view.run().window().secs() / 2.0;
+        let half = self.window().secs() / 2.0;
         let edges = edges(self.viewer.size[0]);
         match key {
             " " | "p" | "P" | "s" | "S" | "r" | "R" if !self.view.is_live() => return false,
@@ -80,8 +108,8 @@ impl Page {
             "PageUp" => self.look_back(self.right(), half),
             "PageDown" => self.look_back(self.right(), -half),
             "Escape" => {
-                self.viewer.past = None;
-                self.viewer.pointer.at = None;
+                self.viewer.return_to_live();
+                self.viewer.pointer = Default::default();
             }
             "p" | "P" => self.pause(),
             "s" | "S" => self.step(),

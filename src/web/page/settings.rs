@@ -3,6 +3,8 @@
 use super::Page;
 use crate::plot::axis;
 use crate::text::number;
+use crate::time::Time;
+use crate::web::run::Entry;
 use wasm_bindgen::prelude::*;
 
 /// What is wrong with a link whose run would take too long.
@@ -16,17 +18,7 @@ impl Page {
     /// Begins the run that a link's fragment describes and shows the instant it names, or says what
     /// is wrong with it.
     pub fn open(&mut self, fragment: &str) {
-        self.act();
-        match self.view.run_mut().open(fragment) {
-            Ok(entry) => {
-                self.begin();
-                self.viewer.paused = entry.paused;
-                if !entry.arrived {
-                    STOPS_EARLY.clone_into(&mut self.problem);
-                }
-            }
-            Err(error) => self.problem = error.to_string(),
-        }
+        self.enter(fragment, None);
     }
 
     /// The fragment for the address: the settings in force.
@@ -46,7 +38,14 @@ impl Page {
     /// Gives a setting a value; returns what is wrong with it, if so.
     pub fn set(&mut self, name: &str, value: &str) -> String {
         self.act();
-        let Err(error) = self.view.set(name, value) else { return String::new() };
+        let Err(error) = self.view.set(name, value) else {
+            match name {
+                "window" => self.viewer.return_to_live(),
+                "speed" => self.viewer.play = None,
+                _ => {}
+            }
+            return String::new();
+        };
         // Of several words it matters which of them is wrong.
         let problem = match value.trim().contains(' ') {
             true => error.to_string(),
@@ -87,5 +86,29 @@ impl Page {
         self.act();
         let value = axis::two_digits(libm::exp(position * core::f64::consts::LN_10));
         let _ = self.view.set(name, &value.to_string());
+    }
+}
+
+impl Page {
+    /// Enters the run that a link's fragment describes, at an instant or at the one it names; `None`
+    /// where it has none. What is wrong with it is said.
+    pub(super) fn enter(&mut self, fragment: &str, from: Option<Time>) -> Option<Entry> {
+        self.act();
+        let entry = match self.view.run_mut().open(fragment, from) {
+            Ok(entry) => entry,
+            Err(error) => {
+                self.problem = format!("This link has an error: {error}");
+                return None;
+            }
+        };
+        self.begin();
+        self.viewer.paused = entry.paused;
+        if !entry.arrived {
+            STOPS_EARLY.clone_into(&mut self.problem);
+        }
+        if let Some(error) = &entry.wrong {
+            self.problem = format!("This link has an error, the rest is shown: {error}");
+        }
+        Some(entry)
     }
 }

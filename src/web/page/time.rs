@@ -2,7 +2,12 @@
 
 use super::{Page, said};
 use crate::time::{Span, Time};
+use crate::web::viewer::Play;
 use wasm_bindgen::prelude::*;
+
+/// The least and the most time that one can zoom to, in seconds.
+const SHORTEST: f64 = 0.1;
+const LONGEST: f64 = 86_400.0;
 
 /// What a step lets pass.
 const STEP: Span = Span::micros(100_000);
@@ -44,20 +49,38 @@ impl Page {
     /// Returns to the present.
     pub fn live(&mut self) {
         self.act();
-        self.viewer.past = None;
+        self.viewer.return_to_live();
     }
 
     /// Shows what one would like to look at, in the middle.
     pub fn show(&mut self) {
         self.act();
         let Some(at) = self.view.landmark() else { return };
-        let half = self.view.run().window().secs() / 2.0;
+        let half = self.window().secs() / 2.0;
         self.look_back(at, -half);
     }
 
-    /// Whether the right edge is the present.
+    /// Whether the right edge is the present, and the window that of the run.
     pub fn is_live(&self) -> bool {
-        self.viewer.past.is_none()
+        self.viewer.past.is_none() && self.viewer.zoom.is_none()
+    }
+
+    /// Begins the run that a link's fragment describes at the second `from`, and plays it up to the
+    /// instant that it names, in so many `seconds`.
+    pub fn play(&mut self, fragment: &str, from: f64, seconds: f64) {
+        let Some(entry) = self.enter(fragment, Time::from_secs(from).ok()) else { return };
+        let left = entry.at.since(self.view.run().now());
+        if left > 0.0 {
+            let (speed, end, stops) = (left / seconds, entry.at, entry.paused);
+            self.viewer.play = Some(Play { speed, end, stops });
+            self.viewer.paused = false;
+        }
+    }
+
+    /// Marks instants, in seconds of the run, ascending.
+    pub fn flag(&mut self, seconds: Vec<f64>) {
+        self.dirty = true;
+        self.viewer.flags = seconds.into_iter().flat_map(Time::from_secs).collect();
     }
 
     /// Another run begins.
@@ -68,18 +91,41 @@ impl Page {
 
     /// Lets time pass until the viewer's `wall`, in milliseconds, unless it is stopped.
     pub(super) fn pass(&mut self, wall: f64) {
-        if !self.viewer.paused {
-            self.view.run_mut().pass(&mut self.viewer.pace, wall);
+        if self.viewer.paused {
+            return;
+        }
+        let play = self.viewer.play.map(|play| (play.speed, play.end));
+        self.view.run_mut().pass(&mut self.viewer.pace, wall, play);
+        if let Some(play) = self.viewer.play.filter(|play| self.view.run().now() >= play.end) {
+            self.viewer.play = None;
+            if play.stops {
+                self.pause();
+            }
         }
     }
 
     /// The instant at the right edge.
     pub(super) fn right(&self) -> Time {
-        self.viewer.sees(self.view.run().now()).right
+        self.viewer.sees(self.view.run()).right
+    }
+
+    /// The length of time between the edges.
+    pub(super) fn window(&self) -> Span {
+        self.viewer.sees(self.view.run()).window
     }
 
     /// Looks back from an instant by `seconds`, or forward if negative.
     pub(super) fn look_back(&mut self, from: Time, seconds: f64) {
-        self.viewer.look_back(from, seconds, [self.view.oldest(), self.view.run().now()]);
+        let (window, now) = (self.window(), self.view.run().now());
+        self.viewer.look_back(from, seconds, window, [self.view.oldest(), now]);
+    }
+
+    /// Sees so many seconds, up to `back` seconds before an instant.
+    pub(super) fn see(&mut self, from: Time, back: f64, seconds: f64) {
+        self.act();
+        let seconds = seconds.clamp(SHORTEST, LONGEST);
+        self.viewer.zoom = Span::from_secs(seconds).ok();
+        self.look_back(from, back);
+        self.view.jump();
     }
 }

@@ -1,8 +1,10 @@
 //! What decides in a simulation: a policy, or the rules of a file.
 
+use super::shared::{self, Shared};
 use ratescope::policy::Defaults;
-use ratescope::rules::{Load, Ruled, Rules};
-use ratescope::{Decision, Event, Outcome, ParseError, Policy, Retry, Store};
+use ratescope::rules::{Load, Opinion, Ruled, Rules, Ruling};
+use ratescope::{Decision, Event, Outcome, Policy, Retry, Store};
+use std::error::Error;
 use std::io::{self, ErrorKind, Write};
 
 /// A policy or rules at work, and what came of it so far.
@@ -21,6 +23,11 @@ pub(crate) struct Lane {
 enum Decider {
     Policy(Store),
     Rules(Ruled),
+    /// A policy or rules in a store outside of this process.
+    Shared {
+        store: Shared,
+        is_rules: bool,
+    },
 }
 
 /// What was decided about an event.
@@ -43,19 +50,36 @@ impl Lane {
     /// A policy, for so many keys of each limit.
     ///
     /// # Errors
-    /// When a limit is for a field that there is not.
+    /// When a limit is for a field that there is not, or the store has no such limit.
     pub(crate) fn policy(
         text: String,
         defaults: &Defaults,
         keys: usize,
-    ) -> Result<Self, ParseError> {
-        let store = Store::new(Policy::read(&text, defaults)?, keys);
-        Ok(Lane::new(text, Decider::Policy(store), keys))
+        at: &shared::At,
+    ) -> Result<Self, Box<dyn Error>> {
+        let policy = Policy::read(&text, defaults)?;
+        let decider = match at.open(policy.clone().into())? {
+            Some(store) => Decider::Shared { store, is_rules: false },
+            None => Decider::Policy(Store::new(policy, keys)),
+        };
+        Ok(Lane::new(text, decider, keys))
     }
 
     /// The rules of a file.
-    pub(crate) fn rules(rules: Rules, keys: usize) -> Self {
-        Lane::new(rules.file().to_owned(), Decider::Rules(Ruled::new(rules, keys)), keys)
+    ///
+    /// # Errors
+    /// When the store has no such limit.
+    pub(crate) fn rules(
+        rules: Rules,
+        keys: usize,
+        at: &shared::At,
+    ) -> Result<Self, Box<dyn Error>> {
+        let text = rules.file().to_owned();
+        let decider = match at.open(rules.clone())? {
+            Some(store) => Decider::Shared { store, is_rules: true },
+            None => Decider::Rules(Ruled::new(rules, keys)),
+        };
+        Ok(Lane::new(text, decider, keys))
     }
 
     fn new(text: String, decider: Decider, keys: usize) -> Self {
@@ -63,55 +87,47 @@ impl Lane {
     }
 
     pub(crate) fn is_rules(&self) -> bool {
-        matches!(self.decider, Decider::Rules(_))
+        matches!(self.decider, Decider::Rules(_) | Decider::Shared { is_rules: true, .. })
     }
 
     /// The fields that it looks at.
     pub(crate) fn fields(&self) -> Vec<String> {
         match &self.decider {
             Decider::Policy(store) => store.policy().fields().map(str::to_owned).collect(),
-            Decider::Rules(ruled) => {
-                let rules = ruled.rules();
-                rules.fields().into_iter().chain([LOAD]).map(str::to_owned).collect()
-            }
+            Decider::Rules(ruled) => fields(&ruled.rules()),
+            Decider::Shared { store, .. } => fields(&store.rules()),
         }
     }
 
     /// Decides about an event.
     ///
     /// # Errors
-    /// When its field `load` is no load, on which rules may depend.
+    /// When its field `load` is no load, on which rules may depend; or the store can't be asked.
     pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<Decided<'_>> {
+        let (ruling, retry, is_rules);
         let decided = match &self.decider {
             Decider::Policy(store) => by_policy(&self.text, store, event),
-            Decider::Rules(ruled) => {
-                ruled.set_load(load(event)?);
-                let ruling = ruled.check(event);
+            decider => {
+                (ruling, retry, is_rules) = match decider {
+                    Decider::Shared { store, is_rules: false } => {
+                        let (ruling, retry) = store.check(event, None)?;
+                        (ruling, retry, false)
+                    }
+                    Decider::Shared { store, .. } => {
+                        let (ruling, retry) = store.check(event, load(event)?)?;
+                        (ruling, retry, true)
+                    }
+                    Decider::Rules(ruled) => {
+                        ruled.set_load(load(event)?);
+                        let ruling = ruled.check(event);
+                        let retry = (!ruling.is_allowed()).then(|| ruled.retry_after(event));
+                        (ruling, retry, true)
+                    }
+                    Decider::Policy(_) => return Err(ErrorKind::Other.into()),
+                };
                 self.softly += u64::from(ruling.is_soft());
                 self.shadowed += u64::from(ruling.shadow_refusals().next().is_some());
-                let retry_after = match ruling.is_allowed() {
-                    true => Retry::NOW,
-                    false => ruled.retry_after(event),
-                };
-                let by = ruling.decided_by();
-                let name = |by: &ratescope::rules::Opinion<'_>| {
-                    format!("{}: {}", by.rule.name(), by.limit)
-                };
-                let mut shadows: Vec<&str> =
-                    ruling.shadow_refusals().map(|shadow| shadow.rule.name()).collect();
-                shadows.dedup();
-                let mut remarks: Vec<String> = Vec::new();
-                remarks.extend(ruling.is_soft().then(|| "softly".to_owned()));
-                remarks.extend(shadows.iter().map(|name| format!("{name} would refuse")));
-                Decided {
-                    text: &self.text,
-                    decision: ruling.decision(),
-                    outcome: by.map(|by| by.outcome),
-                    by: by.as_ref().map(|by| (name(by), by.key(event))),
-                    is_chosen: true,
-                    retry_after,
-                    remark: remarks.join(", "),
-                }
+                by_ruling(&self.text, &ruling, retry.unwrap_or(Retry::NOW), is_rules, event)
             }
         };
         let allowed = matches!(decided.decision, Decision::Allowed { .. });
@@ -137,12 +153,47 @@ impl Lane {
         let (len, forgotten) = match &self.decider {
             Decider::Policy(store) => (store.len(), store.forgotten()),
             Decider::Rules(ruled) => (ruled.len(), ruled.forgotten()),
+            Decider::Shared { store, .. } => (store.clear()?, 0),
         };
         write!(out, ", keys: {}", len as u64 + forgotten)?;
         match forgotten {
             0 => writeln!(out),
             n => writeln!(out, " ({n} forgotten: more than --keys {keys})"),
         }
+    }
+}
+
+/// The fields of rules, and the one that is the load.
+fn fields(rules: &Rules) -> Vec<String> {
+    rules.fields().into_iter().chain([LOAD]).map(str::to_owned).collect()
+}
+
+fn by_ruling<'a>(
+    text: &'a str,
+    ruling: &Ruling,
+    retry_after: Retry,
+    is_rules: bool,
+    event: &Event<'_>,
+) -> Decided<'a> {
+    let by = ruling.decided_by();
+    let name = |by: &Opinion<'_>| match is_rules {
+        true => format!("{}: {}", by.rule.name(), by.limit),
+        false => by.limit.to_string(),
+    };
+    let mut shadows: Vec<&str> =
+        ruling.shadow_refusals().map(|shadow| shadow.rule.name()).collect();
+    shadows.dedup();
+    let mut remarks: Vec<String> = Vec::new();
+    remarks.extend(ruling.is_soft().then(|| "softly".to_owned()));
+    remarks.extend(shadows.iter().map(|name| format!("{name} would refuse")));
+    Decided {
+        text,
+        decision: ruling.decision(),
+        outcome: by.map(|by| by.outcome),
+        by: by.as_ref().map(|by| (name(by), by.key(event))),
+        is_chosen: is_rules || ruling.opinions().nth(1).is_some(),
+        retry_after,
+        remark: remarks.join(", "),
     }
 }
 

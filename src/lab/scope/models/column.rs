@@ -1,4 +1,4 @@
-//! What the three lines were at an instant, and in a column of their history.
+//! The three lines at an instant, and in a column of their history.
 
 use crate::estimate::decay::decay;
 use crate::estimate::moving_average::Tally;
@@ -19,30 +19,30 @@ pub enum Model {
 }
 
 impl Model {
-    /// All of them, in the order of the settings.
+    /// All models, in the order of the settings.
     pub const ALL: [Model; 3] = [Model::Bucket, Model::Mean, Model::Recent];
 }
 
-/// All three just after an instant, and how they go on.
+/// The three lines just after an instant, and what they follow from there on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// When.
     pub at: Time,
     /// The limit in force from here on, in the decay interval.
     pub limit: Rate,
-    /// What is in the bucket, in events.
+    /// The level of the bucket, in events.
     pub level: f64,
-    /// What the mean is of.
+    /// The events that the mean is of, and their time.
     pub mean: Tally,
     /// N of the recent average, in events.
     pub impulse: f64,
-    /// How many events there were here.
+    /// How many events happened at this instant.
     pub events: u32,
 }
 
 impl Point {
-    /// A line at `at`, if nothing happens between here and there, in events per second: a level and N
-    /// are events of a decay interval.
+    /// The value of a line at `at` in events per second, if nothing happens until then. The level and
+    /// N are in events per decay interval.
     pub fn value_at(&self, model: Model, at: Time) -> f64 {
         let (period, elapsed) = (self.limit.per().secs(), at.since(self.at).max(0.0));
         match model {
@@ -52,18 +52,18 @@ impl Point {
         }
     }
 
-    /// As of its own instant.
+    /// The value of a line at its own instant.
     pub fn value(&self, model: Model) -> f64 {
         self.value_at(model, self.at)
     }
 }
 
-/// A run of points that fell into one column.
+/// Successive points that fell into one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
-    /// When the first of them happened.
+    /// When the first point happened.
     pub first: Time,
-    /// The last of them; the lines go on from here.
+    /// The last point; the lines go on from here.
     pub end: Point,
     /// The range of each line, in the order of [`Model::ALL`], from just after the first point to
     /// just after the last.
@@ -117,7 +117,7 @@ impl Fold for Column {
         self.end = *point;
     }
 
-    /// Without an event all three fall.
+    /// All three lines fall without events, so the end of the gap is enough.
     fn merge(&mut self, later: &Column) {
         let end = self.end;
         self.include(|model| end.value_at(model, later.first));

@@ -1,0 +1,224 @@
+//! Decisions a second on one Redis, in turn in one run: `./scripts/bench redis`.
+//!
+//! Beside ours stand PING, which is what the way there costs; a script that only returns; GCRA in
+//! ten lines; and the scripts of the two articles, repaired. All take their time from Redis. There
+//! are 50 connections; *one by one* each waits for its answer, *by 16* each sends sixteen at a time.
+//! Keys are those of 10,000 senders, drawn at random and the same for all. A server of its own is
+//! started and ended.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[allow(dead_code, unreachable_pub)]
+#[path = "../limiters/turns.rs"]
+mod turns;
+
+#[path = "../../tests/redis/server.rs"]
+mod server;
+
+use ratescope::redis_store::{Options, RedisStore};
+use ratescope::rules::{AsyncStore, Details, Rules};
+use ratescope::{Event, Policy, Time};
+use server::Server;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+use turns::median;
+
+const SENDERS: usize = 10_000;
+const CONNECTIONS: usize = 50;
+
+/// How long each is measured in each round.
+const SLICE: Duration = Duration::from_millis(300);
+
+struct Contestant {
+    name: &'static str,
+    /// A command for each sender.
+    commands: Vec<Vec<u8>>,
+    bytes: f64,
+    rates: [Vec<f64>; 2],
+}
+
+fn main() {
+    let rounds = std::env::args().filter_map(|word| word.parse().ok()).next().unwrap_or(9);
+    let Some(server) = Server::start(&[]) else { return };
+    let mut all = contestants(&server);
+    let mut client = Client::connect(server.port);
+    for _ in 0..rounds {
+        for one in &mut all {
+            for (batch, rates) in [1, 16].into_iter().zip(&mut one.rates) {
+                rates.push(client.rate(&one.commands, batch));
+            }
+        }
+    }
+    println!("{:<42} {:>10} {:>10} {:>8}", "", "one by one", "by 16", "bytes");
+    for one in &all {
+        let [single, many] = one.rates.clone().map(|rates| median(rates) / 1e3);
+        let bytes = if one.bytes > 0.0 { format!("{:.0}", one.bytes) } else { String::new() };
+        println!("{:<42} {single:>9.0}k {many:>9.0}k {bytes:>8}", one.name);
+    }
+    println!();
+    for (ours, theirs) in [(3, 2), (5, 4), (7, 6)] {
+        let ratio = |i: usize| turns::ratio(&all[ours].rates[i], &all[theirs].rates[i]);
+        let (name, other) = (all[ours].name, all[theirs].name);
+        println!("{name} / {other}: {:.2} one by one, {:.2} by 16", ratio(0), ratio(1));
+    }
+}
+
+fn contestants(server: &Server) -> Vec<Contestant> {
+    let ping = vec![wire(&[b"PING"]); SENDERS];
+    let mut all = vec![
+        Contestant::new("PING", ping),
+        Contestant::new("a script that only returns", script(server, "return 1", "n:", &[])),
+    ];
+    let plain = script(server, include_str!("plain.lua"), "gcra:", &["6000000", "20"]);
+    all.push(Contestant::new("GCRA in ten lines", plain));
+    all.push(Contestant::new("gcra 10/1m burst 20", ours(server, "gcra 10/1m burst 20 per user")));
+    let earrrl = script(server, include_str!("earrrl.lua"), "e:", &[]);
+    all.push(Contestant::new("EARRRL's article", earrrl));
+    let text = "earrrl 5/10s half-life 10s per user";
+    all.push(Contestant::new("earrrl 5/10s half-life 10s", ours(server, text)));
+    let limits = "[[1,10],[60,120],[3600,240,60]]";
+    let windows = script(server, include_str!("windows.lua"), "w:", &[limits, "1"]);
+    all.push(Contestant::new("three limits, Carlson's article", windows));
+    let text = "10/1s per user & 120/1m per user & sliding-window 240/1h precision 1m per user";
+    all.push(Contestant::new("three limits", ours(server, text)));
+    all.iter_mut().for_each(|one| one.bytes = one.measure(server));
+    all
+}
+
+impl Contestant {
+    fn new(name: &'static str, commands: Vec<Vec<u8>>) -> Self {
+        Contestant { name, commands, bytes: 0.0, rates: Default::default() }
+    }
+
+    /// How much memory the keys of a sender take once it has sent two events, by MEMORY USAGE.
+    fn measure(&self, server: &Server) -> f64 {
+        server.command(&["FLUSHDB"]);
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        let some = &self.commands[..200];
+        for command in some.iter().chain(some) {
+            stream.write_all(command).unwrap();
+            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+        }
+        let usage = "local sum = 0 for _, key in ipairs(redis.call('KEYS', '*')) do \
+                     sum = sum + redis.call('MEMORY', 'USAGE', key) end return sum";
+        let sum = server.command(&["EVAL", usage, "0"]);
+        sum.trim_start_matches(':').trim().parse::<f64>().unwrap() / some.len() as f64
+    }
+}
+
+/// A command as it stands on the wire.
+fn wire(words: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        bytes.extend(format!("${}\r\n", word.len()).into_bytes());
+        bytes.extend(*word);
+        bytes.extend(b"\r\n");
+    }
+    bytes
+}
+
+/// The calls of a script, which is loaded before.
+fn script(server: &Server, text: &str, prefix: &str, arguments: &[&str]) -> Vec<Vec<u8>> {
+    let loaded = server.command(&["SCRIPT", "LOAD", text]);
+    let sha = loaded.lines().nth(1).unwrap().as_bytes();
+    let call = |sender: usize| {
+        let key = format!("{prefix}user:{sender:06}");
+        let mut words: Vec<&[u8]> = vec![b"EVALSHA", sha, b"1", key.as_bytes()];
+        words.extend(arguments.iter().map(|argument| argument.as_bytes()));
+        wire(&words)
+    };
+    (0..SENDERS).map(call).collect()
+}
+
+/// The calls of a policy of ours.
+fn ours(server: &Server, text: &str) -> Vec<Vec<u8>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let rules = Rules::from(text.parse::<Policy>().unwrap());
+        let options = Options { deadline: Duration::from_secs(10), ..Options::default() };
+        let store = RedisStore::open(&server.url(), rules, options).unwrap();
+        let event = |fields: &[(&str, String); 1]| {
+            store.wire(&Event { time: Time::ZERO, cost: 1.0, fields }).unwrap()
+        };
+        let first = store.check(
+            &Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "000000")] },
+            Details::default(),
+        );
+        assert_eq!(first.await.fault, None);
+        (0..SENDERS).map(|sender| event(&[("user", format!("{sender:06}"))])).collect()
+    })
+}
+
+/// Connections that are asked by one thread.
+struct Client {
+    streams: Vec<TcpStream>,
+    random: u64,
+}
+
+impl Client {
+    fn connect(port: u16) -> Self {
+        let connect = |_| {
+            let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            stream.set_nodelay(true).unwrap();
+            stream
+        };
+        Client { streams: (0..CONNECTIONS).map(connect).collect(), random: 1 }
+    }
+
+    fn sender(&mut self) -> usize {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.random >> 40) as usize % SENDERS
+    }
+
+    /// Decisions a second.
+    fn rate(&mut self, commands: &[Vec<u8>], batch: usize) -> f64 {
+        let (begun, mut done) = (Instant::now(), 0usize);
+        let mut out = Vec::new();
+        let mut answer = vec![0; 1 << 16];
+        while begun.elapsed() < SLICE {
+            for i in 0..self.streams.len() {
+                out.clear();
+                (0..batch).for_each(|_| out.extend(&commands[self.sender()]));
+                self.streams[i].write_all(&out).unwrap();
+            }
+            for stream in &mut self.streams {
+                let (mut left, mut have) = (batch, 0);
+                while left > 0 {
+                    have += stream.read(&mut answer[have..]).unwrap();
+                    let mut at = 0;
+                    while left > 0 {
+                        let Some(length) = reply(&answer[at..have]) else { break };
+                        at += length;
+                        left -= 1;
+                    }
+                    answer.copy_within(at..have, 0);
+                    have -= at;
+                }
+                done += batch;
+            }
+        }
+        done as f64 / begun.elapsed().as_secs_f64()
+    }
+}
+
+/// The length of the reply at the beginning of these bytes, once it is whole.
+fn reply(bytes: &[u8]) -> Option<usize> {
+    let end = bytes.windows(2).position(|pair| pair == b"\r\n")? + 2;
+    let number = || std::str::from_utf8(&bytes[1..end - 2]).unwrap().parse::<isize>().unwrap();
+    match bytes.first()? {
+        b'+' | b':' => Some(end),
+        b'$' => {
+            let whole = end + usize::try_from(number()).map_or(0, |length| length + 2);
+            (bytes.len() >= whole).then_some(whole)
+        }
+        b'*' => {
+            let mut at = end;
+            for _ in 0..number() {
+                at += reply(&bytes[at..])?;
+            }
+            Some(at)
+        }
+        _ => panic!("{}", String::from_utf8_lossy(&bytes[..end])),
+    }
+}

@@ -1,0 +1,414 @@
+//! The same decisions on Redis, shared by many processes.
+//!
+//! ```no_run
+//! use ratescope::redis_store::{Options, RedisStore};
+//! use ratescope::rules::{AsyncStore, Details, Rules};
+//! use ratescope::{Event, Time};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 10/1s burst 20 per user\n")?;
+//! let store = RedisStore::open("redis://127.0.0.1:6379", rules, Options::default())?;
+//! let fields = [("user", "ann")];
+//! let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
+//! let answer = store.check(&event, Details::default()).await;
+//! println!("{}", answer.ruling);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is decided where
+//! Each limiter is a script that Redis runs: one call for an event, whatever the number of its
+//! limits, and nothing else runs meanwhile. First all limits are asked, then the event is counted
+//! in all of them or in none. The scripts compute what the limiters do natively, with the numbers
+//! of f64 alone: those that count are exact within the domain of [`in_f64`](crate::limit::in_f64),
+//! and those that measure a rate give the same bits, since they bring their own exponential. Rules
+//! beyond that domain are refused when they are read, as are the limiters by hour, which Redis does not have.
+//!
+//! # What stands there
+//! All limits of a rule for the same fields share a key, `rs:{user=ann}AbCd01`: a prefix, the
+//! subject between braces, and a name for these limits: their rule and the shapes of their states.
+//! The value is their states one after the other, as they are [kept](crate::limit::kept); those of
+//! buckets are in doubles. When a
+//! number of a limit changes, its states go on; when a limit is added, taken away or changes its
+//! shape, the rule starts anew, and what it left expires.
+//!
+//! A key expires when it is of no more use: when a bucket has drained, a window is over, or less
+//! than 10^-12 of a rate is left, and one second later. Those of EARRRL and of Exim's strict mode do
+//! not expire at all: past offences are not forgiven by the age of a key. So `maxmemory` should be set,
+//! with a `maxmemory-policy` of `allkeys-lru`: what was not used for longest goes, and who goes on
+//! offending is used, and so stays. (`volatile-lru` forgets only the keys that expire anyway.) With
+//! `noeviction`, the default, a full Redis refuses to count, which is a fault as others are.
+//!
+//! # On a cluster
+//! [`RedisStore::open_cluster`]: the subject chooses the node, and all limits of one subject are
+//! together. An event with several subjects (a user and an address) would need several nodes at once,
+//! which a cluster does not offer; what takes and gives back in turn would let others see what is
+//! given back. So such rules are refused when they are read, unless [`Options::one_node`] puts all
+//! keys of these rules on one node, where they are decided all or none as on a single Redis.
+//!
+//! # When Redis can't be asked
+//! Each rule [says](crate::rules::OnStoreFailure) what happens then: its events pass, are refused,
+//! or, unless it says so, are decided by what this process has seen itself meanwhile. That takes no
+//! longer than the deadline, and is told with the answer. After some failures Redis is left alone for
+//! a while, and asked again by one event at a time.
+//!
+//! An event is never counted twice. What proves that it was not counted is repeated within the
+//! deadline; a broken connection or an answer that does not come proves nothing. Then the event may
+//! have been counted there, and is decided here.
+
+mod breaker;
+mod link;
+mod options;
+mod plan;
+mod reply;
+mod script;
+
+pub use options::{Clock, Options};
+
+use crate::event::Event;
+use crate::limit::Limiter;
+use crate::policy::retry_after_all;
+use crate::rules::asked::{Ask, Judged};
+use crate::rules::{
+    Answered, AsyncStore, Details, Fault, Load, Reloaded, Rule, Ruled, Rules, RulesError, Ruling,
+    Source, Standings, Stands,
+};
+use crate::store::together::Few;
+use crate::time::Time;
+use arc_swap::ArcSwap;
+use core::fmt;
+use link::Link;
+use plan::{Call, Deed, Plan};
+use reply::Reply;
+use std::sync::Arc;
+
+/// Rules whose states are on Redis. A clone is the same store.
+#[derive(Clone, Debug)]
+pub struct RedisStore(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    link: Link,
+    plan: ArcSwap<Plan>,
+    /// The same rules in this process, for when Redis can't be asked.
+    local: Ruled,
+    options: Options,
+    /// Whether the keys of other subjects are on other nodes.
+    apart: bool,
+}
+
+/// Why there is no store.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The address is none.
+    Address(String),
+    /// The rules can't be computed on Redis.
+    Rules(RulesError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Address(problem) => {
+                write!(f, "not the address of a Redis, as in redis://127.0.0.1:6379: {problem}")
+            }
+            OpenError::Rules(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for OpenError {}
+
+impl RedisStore {
+    /// `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`. Nothing is sent yet, so that
+    /// a service begins whether Redis is there or not. It is to be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// When the address can't be read, or a rule can't be computed on Redis.
+    pub fn open(url: &str, rules: Rules, options: Options) -> Result<Self, OpenError> {
+        let link = Link::new(url, &options);
+        RedisStore::by(link, rules, options, false)
+    }
+
+    /// `rules` on the Redis Cluster of which these are nodes; the others are found by them. See
+    /// [`open`](Self::open).
+    ///
+    /// All keys of one event must be on one node. So the limits must all be for the same fields, or
+    /// [`Options::one_node`] puts all of them on one.
+    ///
+    /// # Errors
+    /// When an address can't be read, or a rule can't be computed on this cluster.
+    pub fn open_cluster(urls: &[&str], rules: Rules, options: Options) -> Result<Self, OpenError> {
+        let link = Link::to_cluster(urls, &options);
+        RedisStore::by(link, rules, options, true)
+    }
+
+    fn by(
+        link: redis::RedisResult<Link>,
+        rules: Rules,
+        options: Options,
+        is_cluster: bool,
+    ) -> Result<Self, OpenError> {
+        let apart = is_cluster && !options.one_node;
+        computable(&rules, apart).map_err(OpenError::Rules)?;
+        let link = link.map_err(|error| OpenError::Address(error.to_string()))?;
+        let local = Ruled::new(rules, options.capacity);
+        let plan = ArcSwap::from_pointee(Plan::new(local.rules(), options.clock));
+        Ok(RedisStore(Arc::new(Inner { link, plan, local, options, apart })))
+    }
+
+    /// Reads rules, and puts them in force if nothing is wrong with them and Redis can compute them.
+    /// See [`Ruled::reload`]; on Redis, states go on where a rule's name and the shapes of its limits
+    /// stay.
+    pub fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
+        let apart = self.0.apart;
+        match Rules::read(file, text).and_then(|rules| computable(&rules, apart).map(|()| rules)) {
+            Err(error) => Reloaded::Rejected(error),
+            Ok(rules) => {
+                let reloaded = self.0.local.replace(rules, now);
+                let plan = Plan::new(self.0.local.rules(), self.0.options.clock);
+                self.0.plan.store(Arc::new(plan));
+                reloaded
+            }
+        }
+    }
+
+    /// See [`Ruled::set_load`].
+    pub fn set_load(&self, load: Option<Load>) {
+        self.0.local.set_load(load);
+    }
+
+    /// Frees the memory of what this process has seen itself and no longer counts at `now`.
+    pub fn forget(&self, now: Time) {
+        self.0.local.forget(now);
+    }
+
+    /// What is sent to decide about an event, as it stands on the wire, to be looked at or measured;
+    /// `None` where no rule is for it.
+    pub fn wire(&self, event: &Event<'_>) -> Option<Vec<u8>> {
+        let plan = self.0.plan.load();
+        let asked = plan.ask(event, self.0.local.load(), Deed::Check);
+        let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
+        Some(call.command(true).get_packed_command())
+    }
+
+    /// Removes all keys that begin with the prefix, and returns how many there were.
+    ///
+    /// # Errors
+    /// What Redis says, or the connection to it.
+    pub async fn clear(&self) -> Result<u64, Fault> {
+        let Inner { link, options, .. } = &*self.0;
+        clear_by(link, &options.prefix).await
+    }
+
+    fn ask(
+        &self,
+        event: &Event<'_>,
+        deed: Deed,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<> {
+        let inner = Arc::clone(&self.0);
+        let plan = inner.plan.load_full();
+        let asked = plan.ask(event, inner.local.load(), deed);
+        let tell = details.standings || details.retry;
+        let call = inner.call(&plan, event, &asked, deed, tell);
+        // What is decided here if it must be: an event may not be kept while one waits.
+        let event = Owned::new(event, &plan);
+        async move {
+            let Some(call) = call else {
+                return answered(&plan, &asked, Reply::nothing(), details);
+            };
+            let call = match call {
+                Ok(call) => call,
+                Err(fault) => return inner.instead(&event, deed, details, fault),
+            };
+            match inner.run(&plan, &call, &asked, tell).await {
+                Ok(reply) => answered(&plan, &asked, reply, details),
+                Err(fault) => inner.instead(&event, deed, details, fault),
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// What is to be asked of Redis, if anything; an error where that has no such time.
+    fn call(
+        &self,
+        plan: &Plan,
+        event: &Event<'_>,
+        asked: &[Ask],
+        deed: Deed,
+        tell: bool,
+    ) -> Option<Result<Call, Fault>> {
+        let call = plan.call(event, asked, deed, tell, &self.options)?;
+        let is_known = self.options.clock == Clock::Redis || options::is_time(event.time);
+        let help = "on Redis, times are from 0 to 2^52 microseconds, which is 1970 to 2112";
+        Some(if is_known { Ok(call) } else { Err(Fault::Failed(help.to_owned())) })
+    }
+
+    async fn run(
+        &self,
+        plan: &Plan,
+        call: &Call,
+        asked: &[Ask],
+        tell: bool,
+    ) -> Result<Reply, Fault> {
+        let bytes = self.link.run(call).await?;
+        reply::read(plan, call, asked, tell, &bytes)
+            .ok_or_else(|| Fault::Failed("an answer that is none of its scripts'".to_owned()))
+    }
+
+    /// The answer of this process.
+    fn instead(&self, event: &Owned, deed: Deed, details: Details, fault: Fault) -> Answered {
+        let event = &event.event();
+        let ruling = self.local.decide_instead(event, deed == Deed::Check);
+        let is_local = ruling.decided_by().is_some_and(|by| by.source == Source::Local);
+        let retry = details.retry && is_local && !ruling.is_allowed();
+        let retry = retry.then(|| self.local.retry_after(event));
+        let standings = (details.standings && is_local).then(|| self.local.standings(event));
+        Answered { ruling, standings, retry, fault: Some(fault) }
+    }
+}
+
+/// Removes all keys that begin with `prefix` from the Redis at `url`, and returns how many there were.
+///
+/// # Errors
+/// When the address is none; what Redis says, or the connection to it.
+pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
+    let link = Link::new(url, &Options::default());
+    clear_by(&link.map_err(|error| Fault::Failed(error.to_string()))?, prefix).await
+}
+
+async fn clear_by(link: &Link, prefix: &str) -> Result<u64, Fault> {
+    let removed = async {
+        let (mut cursor, mut removed) = (0u64, 0);
+        let pattern = format!("{}*", escaped(prefix));
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1000);
+            let found = link.command(&scan).await?;
+            let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(found)?;
+            if !keys.is_empty() {
+                let mut unlink = redis::cmd("UNLINK");
+                unlink.arg(keys);
+                removed += redis::from_redis_value::<u64>(link.command(&unlink).await?)?;
+            }
+            cursor = next;
+            if cursor == 0 {
+                return Ok(removed);
+            }
+        }
+    };
+    removed.await.map_err(|error: redis::RedisError| Fault::Failed(error.to_string()))
+}
+
+/// A text as a pattern of Redis that only it matches.
+fn escaped(text: &str) -> String {
+    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '^');
+    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+/// Whether Redis can compute all limits; where subjects are `apart`, those of one event must be the
+/// same.
+fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
+    let first = rules.rules().iter().flat_map(Rule::limits).next().map(|limit| limit.per.clone());
+    rules.refuse(|limit| {
+        let elsewhere = first.as_ref().filter(|first| apart && **first != limit.per);
+        plan::in_f64(&limit.limiter).err().or_else(|| {
+            elsewhere.map(|first| {
+                format!(
+                    "not for the same fields as others, which are per {first}: on a cluster their \
+                     states may be on different nodes; put all on one (Options::one_node), or take \
+                     several stores"
+                )
+            })
+        })
+    })
+}
+
+impl Reply {
+    fn nothing() -> Self {
+        Reply { outcomes: Few::new(), states: Some((Time::ZERO, Few::new())) }
+    }
+}
+
+fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answered {
+    let judged = Judged { asked, outcomes: &reply.outcomes };
+    let ruling = Ruling::new(Arc::clone(&plan.rules), judged.answers(|_| Source::Store));
+    let (mut standings, mut retry) = (None, None);
+    if let Some((now, states)) = &reply.states {
+        let each = || {
+            let each = asked.iter().zip(states).filter(|(ask, _)| ask.in_force && !ask.is_shadow);
+            each.filter_map(|(ask, state)| Some((ask, plan.limiter(ask)?, state)))
+        };
+        standings = details.standings.then(|| {
+            let each = each().map(|(ask, limiter, state)| Stands::new(ask, limiter, state, *now));
+            Standings::new(Arc::clone(&plan.rules), each.collect())
+        });
+        retry = (details.retry && !ruling.is_allowed()).then(|| {
+            retry_after_all(*now, |at| {
+                each().map(move |(ask, limiter, state)| limiter.retry_after(state, at, ask.cost))
+            })
+        });
+    }
+    Answered { ruling, standings, retry, fault: None }
+}
+
+/// An event with fields of its own: those that rules are about.
+#[derive(Debug)]
+struct Owned {
+    time: Time,
+    cost: f64,
+    fields: Vec<(String, String)>,
+}
+
+impl Owned {
+    fn new(event: &Event<'_>, plan: &Plan) -> Self {
+        let field = |name: &String| Some((name.clone(), event.fields.value(name)?.to_owned()));
+        let fields = plan.fields.iter().filter_map(field).collect();
+        Owned { time: event.time, cost: event.cost, fields }
+    }
+
+    fn event(&self) -> Event<'_> {
+        Event { time: self.time, cost: self.cost, fields: &self.fields }
+    }
+}
+
+impl AsyncStore for RedisStore {
+    fn rules(&self) -> Arc<Rules> {
+        self.0.local.rules()
+    }
+
+    fn check(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<> {
+        self.ask(event, Deed::Check, details)
+    }
+
+    fn peek(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<> {
+        self.ask(event, Deed::Peek, details)
+    }
+
+    fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
+        let inner = Arc::clone(&self.0);
+        let plan = inner.plan.load_full();
+        let asked = plan.ask(event, inner.local.load(), Deed::Charge);
+        let call = inner.call(&plan, event, &asked, Deed::Charge, false);
+        let event = Owned::new(event, &plan);
+        async move {
+            let Some(call) = call else { return Ok(()) };
+            let done = match &call {
+                Ok(call) => inner.run(&plan, call, &asked, false).await.map(drop),
+                Err(fault) => Err(fault.clone()),
+            };
+            done.inspect_err(|_| inner.local.charge_instead(&event.event()))
+        }
+    }
+}

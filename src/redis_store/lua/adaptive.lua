@@ -1,0 +1,52 @@
+-- The adaptive limiter: Exim's rate over `p` seconds, held against `factor` times its smoothed
+-- average over `q` seconds, and at least `least`. `mode` as in Exim's.
+-- Source: src/estimate/smoothed.rs and src/limit/adaptive.rs.
+local ADAPTIVE = string.rep('\0', 24)
+
+-- The smoothed rate `elapsed` seconds after it was `smoothed` and the rate was `rate`.
+local function after(smoothed, rate, elapsed, p, q)
+  if not (elapsed > 0) then return smoothed end
+  local in_decays, in_increases = elapsed / p, elapsed / q
+  local forgotten = decay(in_increases)
+  local slower = forgotten
+  if in_decays < in_increases then slower = decay(in_decays) end
+  if slower == 0 then return 0 end
+  local apart = math.abs(in_increases - in_decays)
+  local left, mean = decay(apart)
+  local lifted
+  if apart < 1 then
+    lifted = in_increases * mean
+  else
+    lifted = (1 - left) * (p / math.abs(p - q))
+  end
+  return smoothed * forgotten + rate * slower * lifted
+end
+
+--- numbers: factor p q least mode
+local rate, smoothed, at
+rate, smoothed, at, i = unpack('<ddi8', s, i)
+local gap = (now - at) / 1000000
+-- What is learned from is no more than the limit of then.
+local lesson = math.min(rate, math.max(least, factor * smoothed))
+local habit = after(smoothed, lesson, gap, p, q)
+local limit = math.max(least, factor * habit)
+local gap_at_once = 1e-9 / p
+if not (gap_at_once > 1e-15) then gap_at_once = 1e-15 end
+local left, mean = decay(gap > 0 and gap / p or gap_at_once)
+local cost = mode == 2 and 0 or w
+local measured = cost * mean + rate * left
+if not (measured > cost) then measured = cost end
+if not (measured < 1.7976931348623157e308) then measured = 1.7976931348623157e308 end
+local passes = w == w and measured < limit
+local level, extra = measured, limit
+
+--- keep
+if mode == 0 or mode == 1 and counted then
+  if w == w then
+    bytes, rate, smoothed = pack('<ddi8', measured, habit, now), measured, habit
+  end
+elseif mode == 1 and (at - now) / 1000000 > p then
+  bytes = pack('<ddi8', rate, smoothed, now)
+end
+-- Then the habit is less than 1e-12 of what lifts the limit.
+life = (log(1 + (rate + smoothed) * factor / least) + log(1 + rate) + 28) * q * 1000000

@@ -1,0 +1,67 @@
+-- The token bucket, GCRA and the leaky bucket: `a` millionths of an event drain in `b` microseconds,
+-- in lowest terms; the bucket holds `size` millionths. With `queue` 1, events wait in it.
+-- Source: tests/f64/bucket.rs, and ratescope::limit::in_f64 for why that is exact.
+--
+-- A state is the time and the content as doubles, which is faster than short numbers. Where there is a
+-- fraction of one more millionth, it follows as `part` and `of`, in two bytes each, and the content is
+-- -1 - content; or in four bytes each, and that is 2^52 less; or in eight, and the time is -1 - time.
+local BUCKET = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
+
+--- numbers: a b size queue
+local at, content, part
+at, content, i = unpack('<dd', s, i)
+part = 0
+if content < 0 then
+  local of
+  content = -1 - content
+  if at < 0 then
+    at = -1 - at
+    part, of, i = unpack('<dd', s, i)
+  elseif content < 4503599627370496 then
+    part, of, i = unpack('<I2I2', s, i)
+  else
+    content = content - 4503599627370496
+    part, of, i = unpack('<I4I4', s, i)
+  end
+  -- Another rule may have left it in other units.
+  if of ~= b then part = 0 end
+end
+-- And it may have left more than fits here.
+if content >= 2 * size then content, part = 2 * size, 0 end
+local since = now - at
+local times = floor(since / b)
+local rest = (since - times * b) * a
+local more = floor(rest / b)
+content = content - (times * a + more)
+part = part - (rest - more * b)
+if part < 0 then content, part = content - 1, part + b end
+local back = content > 2 * size or content == 2 * size and part > 0
+if back then
+  content, part = size, 0
+elseif content < 0 then
+  content, part = 0, 0
+end
+local filled = content + w
+local passes = filled < size or filled == size and part == 0
+local level, extra = (filled * b + part) / (b * 1000000), 0
+if queue == 1 then
+  -- How long what is in it takes to drain, in microseconds, rounded up.
+  local whole = floor(content / a)
+  extra = whole * b - floor(-((content - whole * a) * b + part) / a)
+end
+
+--- keep
+if counted and w > 0 or back then
+  if counted and w > 0 then content = content + w end
+  if content >= 2 * size then content, part = 2 * size, 0 end
+  if part == 0 then
+    bytes = pack('<dd', now, content)
+  elseif b < 65536 then
+    bytes = pack('<ddI2I2', now, -1 - content, part, b)
+  elseif b < 4294967296 then
+    bytes = pack('<ddI4I4', now, -4503599627370497 - content, part, b)
+  else
+    bytes = pack('<dddd', -1 - now, -1 - content, part, b)
+  end
+end
+life = (content + 1) / a * b

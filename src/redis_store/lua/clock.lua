@@ -1,0 +1,3 @@
+-- The time is that of Redis.
+local clock = call('TIME')
+local now, shortest = clock[1] * 1000000 + clock[2], 0

@@ -1,0 +1,8 @@
+-- The time is given: by a host whose clock may be `skew` off, or by events, if that is below 0. A key
+-- is kept `shortest` milliseconds at least.
+local now, skew, shortest = unpack('<ddd', ARGV[3])
+if skew >= 0 then
+  local clock = call('TIME')
+  local here = clock[1] * 1000000 + clock[2]
+  if now <= here - skew or now >= here + skew then now = here end
+end

@@ -1,0 +1,31 @@
+-- nginx's limit_req: `rate` thousandths of a request drain in a second, and a sender may be `most`
+-- thousandths ahead of it. Those that are more than `delay` ahead wait, unless that is below 0.
+-- Source: src/limit/nginx.rs; nginx, ngx_http_limit_req_module.
+local NGINX = '\207\15\0' -- 1000 thousandths behind, which a new one is, at the origin of time
+
+--- numbers: rate most delay
+local excess, last
+excess, i = signed(s, i)
+last, i = signed(s, i)
+if excess > 2 * most + 1000 then excess = 2 * most + 1000 end
+local here = floor(now / 1000)
+local passed = here - last
+if passed < -60000 then
+  passed = 1 -- The clock was set back.
+elseif passed < 0 then
+  passed = 0
+end
+excess = excess - floor(rate * passed / 1000)
+if excess < -1000 then excess = -1000 end
+local with = excess + ceil(w / 1000)
+local passes, level, extra = with <= most, (with + 1000) / 1000, 0
+if delay >= 0 and with > delay then extra = floor((with - delay) * 1000 / rate) * 1000 end
+if passed > 0 then last = here end
+
+--- keep
+if counted and w > 0 then
+  if with > 2 * most + 1000 then with = 2 * most + 1000 end
+  bytes = put_signed(with) .. put_signed(last)
+end
+if w ~= w then with = 2 * most + 1000 end
+life = (with + 1000) / rate * 1000000 + 61000000

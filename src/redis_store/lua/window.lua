@@ -1,0 +1,23 @@
+-- The fixed window: at most `most` millionths in `period` microseconds.
+-- Source: tests/f64/window.rs.
+local WINDOW = '\0\0'
+
+--- numbers: most period
+local before, content
+before, i = signed(s, i)
+content, i = amount(s, i)
+local number = floor(now / period)
+-- From further ahead, the clock was set back. What has moved is remembered there, as time may run
+-- backwards.
+if before == number + 1 then number = before end
+local moved = before ~= number and content > 0
+if before < number then content = 0 end
+local passes, level, extra = content + w <= most, (content + w) / 1000000, 0
+
+--- keep
+local counts = counted and w > 0
+if counts then content = content + w end
+if counts or moved then
+  bytes = content > 0 and put_signed(number) .. put_amount(content) or WINDOW
+end
+life = (number + 1) * period - now

@@ -1,0 +1,269 @@
+//! What is asked of Redis about an event: which script, which keys, which numbers.
+
+use super::options::{Clock, Options};
+use super::script::{FORMS, Script, number, numbers};
+use crate::event::Event;
+use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
+use crate::limit::in_f64::InF64;
+use crate::limit::kept::VERSION;
+use crate::policy::Per;
+use crate::rules::asked::Ask;
+use crate::rules::{Load, Rule, Rules};
+use crate::store::together::Few;
+use crate::time::Time;
+use core::hash::Hasher;
+use sha1_smol::Sha1;
+use siphasher::sip::SipHasher13;
+use std::sync::Arc;
+
+/// Rules as they are asked on Redis.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) rules: Arc<Rules>,
+    /// Of each rule, its limits by whom they are for: those that share a key.
+    groups: Vec<Vec<Group>>,
+    /// The fields that rules are about.
+    pub(super) fields: Vec<String>,
+    one: Vec<Arc<Script>>,
+    several: Arc<Script>,
+    all: Arc<Script>,
+}
+
+/// The limits of a rule for the same fields.
+#[derive(Debug)]
+struct Group {
+    per: Per,
+    /// What follows the subject in the key: a name for these very limits.
+    tag: String,
+    items: Vec<Item>,
+}
+
+/// A limit, as it is or stretched.
+#[derive(Debug)]
+pub(super) struct Item {
+    limit: usize,
+    is_stretched: bool,
+    in_f64: InF64,
+    /// How many numbers its form has.
+    numbers: usize,
+    pub(super) limiter: AnyLimiter,
+    /// What its level is held against, where that is always the same.
+    pub(super) held_against: f64,
+}
+
+/// What is to be done with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    Check,
+    Peek,
+    Charge,
+}
+
+/// One call of a script.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) script: Arc<Script>,
+    pub(super) keys: Few<Vec<u8>>,
+    pub(super) args: Vec<Vec<u8>>,
+    /// Of each limit, in the order of the script: its place among what is asked, and where it is
+    /// in the plan.
+    pub(super) order: Few<(usize, [usize; 3])>,
+    /// How many limits there are at each key.
+    pub(super) at_key: Few<usize>,
+}
+
+/// Whether a limiter can be computed on Redis.
+///
+/// # Errors
+/// Why not.
+pub(super) fn in_f64(limiter: &AnyLimiter) -> Result<InF64, String> {
+    limiter
+        .exact_in_f64()
+        .map_err(|error| format!("not exact where only f64 exists, as on Redis: {error}"))?;
+    limiter.in_f64().ok_or_else(|| "not among the limiters that Redis has".to_owned())
+}
+
+impl Plan {
+    /// `rules`, all of which [`in_f64`] knows.
+    pub(super) fn new(rules: Arc<Rules>, clock: Clock) -> Self {
+        let groups: Vec<Vec<Group>> = rules.rules().iter().map(groups).collect();
+        let items = || groups.iter().flatten().flat_map(|group| &group.items);
+        let used = |form| items().any(|item| item.in_f64.form == form);
+        let used: Vec<_> = FORMS.into_iter().filter(|form| used(*form)).collect();
+        let is_given = clock != Clock::Redis;
+        let several = Arc::new(Script::several(&used, is_given));
+        let all = Arc::new(Script::all(&used, is_given));
+        let one = FORMS.map(|form| Arc::new(Script::one(form, is_given))).to_vec();
+        let fields = rules.fields().into_iter().map(str::to_owned).collect();
+        Plan { rules, groups, fields, one, several, all }
+    }
+
+    pub(super) fn item(&self, [rule, group, item]: [usize; 3]) -> Option<&Item> {
+        self.groups.get(rule)?.get(group)?.items.get(item)
+    }
+
+    /// The limiter that is asked.
+    pub(super) fn limiter(&self, ask: &Ask) -> Option<&AnyLimiter> {
+        let items = self.groups.get(ask.rule)?.iter().flat_map(|group| &group.items);
+        items.into_iter().find(|item| item.is_asked(ask.rule, ask)).map(|item| &item.limiter)
+    }
+
+    /// What is asked about an event, in the order of the file.
+    pub(super) fn ask(&self, event: &Event<'_>, load: Option<Load>, deed: Deed) -> Few<Ask> {
+        match deed {
+            Deed::Charge => self.rules.ask_to_charge(event, load),
+            Deed::Check | Deed::Peek => self.rules.ask(event, load),
+        }
+    }
+
+    /// The call that asks it; `None` where there is nothing to ask.
+    pub(super) fn call(
+        &self,
+        event: &Event<'_>,
+        asked: &[Ask],
+        deed: Deed,
+        tell: bool,
+        options: &Options,
+    ) -> Option<Call> {
+        let (mut keys, mut numbers) = (Few::new(), Vec::new());
+        let (mut order, mut at_key) = (Few::new(), Few::new());
+        let mut last = None;
+        for rule in asked.iter().map(|ask| ask.rule) {
+            if last.replace(rule) == Some(rule) {
+                continue;
+            }
+            for (g, group) in self.groups.get(rule)?.iter().enumerate() {
+                numbers.push(group.items.len() as u8);
+                for (i, item) in group.items.iter().enumerate() {
+                    let place = asked.iter().position(|ask| item.is_asked(rule, ask))?;
+                    item.write(&asked[place], &mut numbers);
+                    order.push((place, [rule, g, i]));
+                }
+                keys.push(key(options, &group.per, &group.tag, event));
+                at_key.push(group.items.len());
+            }
+        }
+        let mode = match (deed, tell) {
+            (Deed::Check, false) => "check",
+            (Deed::Check, true) => "check+",
+            (Deed::Peek, false) => "peek",
+            (Deed::Peek, true) => "peek+",
+            (Deed::Charge, _) => "charge",
+        };
+        let script = match order.as_slice() {
+            [] => return None,
+            [(_, place)] => {
+                // Without what the other frame needs to know of each.
+                numbers = numbers.split_off(5);
+                self.one.get(usize::from(number(self.item(*place)?.in_f64.form)) - 1)?
+            }
+            _ if at_key.len() == 1 && asked.iter().all(Ask::is_plain) => &self.several,
+            _ => &self.all,
+        };
+        let clock = clock(options.clock, event.time);
+        // What is done mostly need not be said.
+        let is_said = mode != "check" || clock.is_some();
+        let mode = is_said.then(|| mode.as_bytes().to_vec());
+        let args = [Some(numbers), mode, clock].into_iter().flatten().collect();
+        Some(Call { script: Arc::clone(script), keys, args, order, at_key })
+    }
+}
+
+impl Item {
+    fn new(limit: usize, is_stretched: bool, limiter: &AnyLimiter) -> Option<Self> {
+        let in_f64 = limiter.in_f64()?;
+        let limiter = limiter.clone();
+        let held_against = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;
+        let numbers = numbers(in_f64.form);
+        Some(Item { limit, is_stretched, in_f64, numbers, limiter, held_against })
+    }
+
+    fn is_asked(&self, rule: usize, ask: &Ask) -> bool {
+        ask.rule == rule && ask.limit == self.limit && ask.is_stretched == self.is_stretched
+    }
+
+    fn write(&self, ask: &Ask, out: &mut Vec<u8>) {
+        let flag = |is: bool, bit: u8| if is { bit } else { 0 };
+        let flags = flag(ask.in_force, 1) | flag(ask.is_shadow, 2) | flag(ask.is_stretched, 4);
+        let InF64 { form, numbers } = self.in_f64;
+        out.extend([number(form), flags]);
+        out.extend((ask.rule as u16).to_le_bytes());
+        out.extend(form.weight(ask.cost).to_le_bytes());
+        let given = numbers.iter().take(self.numbers);
+        given.for_each(|number| out.extend(number.to_le_bytes()));
+    }
+}
+
+/// The limits of a rule, with their stretched forms, by whom they are for.
+fn groups(rule: &Rule) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (i, limit) in rule.limits().iter().enumerate() {
+        let stretched = rule.stretched().get(i);
+        let all = [(Some(limit), false), (stretched, true)];
+        let items = all.into_iter().filter_map(|(limit, is)| Item::new(i, is, &limit?.limiter));
+        match groups.iter_mut().find(|group| group.per == limit.per) {
+            Some(group) => group.items.extend(items),
+            None => groups.push(Group {
+                per: limit.per.clone(),
+                tag: String::new(),
+                items: items.collect(),
+            }),
+        }
+    }
+    groups.iter_mut().for_each(|group| group.tag = tag(rule, group));
+    groups
+}
+
+/// A name for the limits of a group: of their rule, and of what their states are made by. Other
+/// rules, and limits of another shape, have states of their own.
+fn tag(rule: &Rule, group: &Group) -> String {
+    let mut text = format!("{VERSION} {} {}", rule.name(), group.per);
+    for item in &group.items {
+        let stretched = if item.is_stretched { "*" } else { "" };
+        text += &format!(" {}{stretched}", item.limiter.shape());
+    }
+    let mut hasher = SipHasher13::new();
+    hasher.write(text.as_bytes());
+    base64(hasher.finish())
+}
+
+/// Six characters for the first 36 bits.
+fn base64(hash: u64) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let digit = |i: u32| char::from(DIGITS[(hash >> (58 - 6 * i)) as usize & 63]);
+    (0..6).map(digit).collect()
+}
+
+/// The most bytes of a subject that stand in a key as they are.
+const LONGEST_SUBJECT: usize = 160;
+
+/// As in `rs:{user=ann}AbCd01`, or all on one node, `{rs:}user=ann}AbCd01`. What is longer than that is replaced by its hash, so that nobody
+/// fills the memory with a long name; that is one that no two names can be found for.
+fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
+    let mut subject = per.key(event);
+    if subject.is_empty() {
+        subject.push_str("all");
+    } else if subject.len() > LONGEST_SUBJECT {
+        subject = format!("#{}", Sha1::from(&subject).digest());
+    }
+    // What stands between the first braces chooses the node.
+    let prefix = &options.prefix;
+    let key = match options.one_node {
+        false => [prefix, "{", &subject, "}", tag].concat(),
+        true => ["{", prefix, "}", &subject, "}", tag].concat(),
+    };
+    key.into_bytes()
+}
+
+/// The time of the host, how far it may be off (below 0, whatever it is), and how many milliseconds
+/// a key is kept at least; none, where the time is that of Redis.
+fn clock(clock: Clock, now: Time) -> Option<Vec<u8>> {
+    let micros = now.as_micros() as f64;
+    let numbers = match clock {
+        Clock::Redis => return None,
+        Clock::Host { most_skew } => [micros, most_skew.secs() * 1e6, 0.0],
+        Clock::Event { keep } => [micros, -1.0, keep.secs() * 1e3],
+    };
+    Some(numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
+}

@@ -1,0 +1,133 @@
+//! What a script answers.
+
+use super::plan::{Call, Item, Plan};
+use crate::limit::Limiter;
+use crate::limit::any::{AnyLimiter, AnyState};
+use crate::limit::in_f64::Form;
+use crate::limit::kept::Kept;
+use crate::outcome::{Decision, Outcome};
+use crate::rules::asked::Ask;
+use crate::store::together::Few;
+use crate::time::{Span, Time};
+
+/// What was found, in the order in which it was asked.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) outcomes: Few<Outcome>,
+    /// The states after it and the time of it, where they were asked for.
+    pub(super) states: Option<(Time, Few<AnyState>)>,
+}
+
+/// Reads the bytes that a script returned; `None` when they are something else.
+pub(super) fn read(
+    plan: &Plan,
+    call: &Call,
+    asked: &[Ask],
+    tell: bool,
+    mut bytes: &[u8],
+) -> Option<Reply> {
+    let bytes = &mut bytes;
+    let nothing = Outcome::new(false, 0.0, 0.0);
+    let mut outcomes: Few<Outcome> = asked.iter().map(|_| nothing).collect();
+    for (place, at) in &call.order {
+        let [passes] = take(bytes)?;
+        let (level, extra) = (double(bytes)?, double(bytes)?);
+        let item = plan.item(*at)?;
+        *outcomes.get_mut(*place)? = item.outcome(asked.get(*place)?, passes == 1, level, extra);
+    }
+    let states = if tell { Some(states(plan, call, asked, bytes)?) } else { None };
+    Some(Reply { outcomes, states })
+}
+
+fn states(
+    plan: &Plan,
+    call: &Call,
+    asked: &[Ask],
+    bytes: &mut &[u8],
+) -> Option<(Time, Few<AnyState>)> {
+    let now = Time::from_micros(double(bytes)? as i64);
+    let mut states: Few<Option<AnyState>> = asked.iter().map(|_| None).collect();
+    let mut order = call.order.iter();
+    for count in &call.at_key {
+        let value = match take(bytes)? {
+            [0] => None,
+            _ => {
+                let length = u32::from_le_bytes(take(bytes)?);
+                let (value, rest) = bytes.split_at_checked(length as usize)?;
+                *bytes = rest;
+                Some(value)
+            }
+        };
+        let mut value = value;
+        for (place, at) in order.by_ref().take(*count) {
+            let limiter = &plan.item(*at)?.limiter;
+            let state = match &mut value {
+                Some(value) => restore(limiter, value)?,
+                None => limiter.initial(),
+            };
+            *states.get_mut(*place)? = Some(state);
+        }
+    }
+    let states: Option<Few<AnyState>> = states.into_iter().collect();
+    Some((now, states?))
+}
+
+/// A state, from the beginning of a value.
+fn restore(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<AnyState> {
+    let kept = match limiter.in_f64()?.form {
+        Form::Bucket => bucket(bytes)?,
+        _ => Kept::read_content(limiter.shape(), bytes).ok()?,
+    };
+    limiter.restore(&kept).ok()
+}
+
+/// What `bucket.lua` wrote.
+fn bucket(bytes: &mut &[u8]) -> Option<Kept> {
+    const LARGE: f64 = (1u64 << 52) as f64;
+    let (at, content) = (double(bytes)?, double(bytes)?);
+    let kept = |at: f64, content: f64, part, of| {
+        Kept::filled(Time::from_micros(at as i64), content as u64, part, of)
+    };
+    if content >= 0.0 {
+        return kept(at, content, 0, 1);
+    }
+    let content = -1.0 - content;
+    if at < 0.0 {
+        let (part, of) = (double(bytes)? as u64, double(bytes)? as u64);
+        kept(-1.0 - at, content, part, of)
+    } else if content < LARGE {
+        let [part, of] = [take(bytes)?, take(bytes)?].map(u16::from_le_bytes);
+        kept(at, content, part.into(), of.into())
+    } else {
+        let [part, of] = [take(bytes)?, take(bytes)?].map(u32::from_le_bytes);
+        kept(at, content - LARGE, part.into(), of.into())
+    }
+}
+
+impl Item {
+    fn outcome(&self, ask: &Ask, passes: bool, level: f64, extra: f64) -> Outcome {
+        let form = self.limiter.in_f64().map(|in_f64| in_f64.form);
+        let limit = if form == Some(Form::Adaptive) { extra } else { self.held_against };
+        if level.is_nan() {
+            // A cost that can't be counted.
+            return Outcome::new(false, ask.cost, limit);
+        }
+        match (&self.limiter, passes) {
+            (AnyLimiter::LeakyBucket(_) | AnyLimiter::Nginx(_), true) => {
+                let wait = Span::micros(extra as u64);
+                Outcome { decision: Decision::Allowed { wait }, level, limit }
+            }
+            _ => Outcome::new(passes, level, limit),
+        }
+    }
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*taken)
+}
+
+fn double(bytes: &mut &[u8]) -> Option<f64> {
+    take(bytes).map(f64::from_le_bytes)
+}

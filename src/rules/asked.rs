@@ -1,0 +1,97 @@
+//! What is asked about an event, and what is made of the answers, wherever the states are.
+
+use super::ruling::{Answer, Source};
+use super::{Load, Rules};
+use crate::event::Event;
+use crate::outcome::Outcome;
+use crate::store::together::Few;
+
+/// A limit of a rule that is asked about one event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(crate) rule: usize,
+    pub(crate) limit: usize,
+    pub(crate) cost: f64,
+    pub(crate) is_stretched: bool,
+    pub(crate) is_shadow: bool,
+    /// Whether it is the one of the two that decides at present.
+    pub(crate) in_force: bool,
+}
+
+impl Ask {
+    /// Whether it decides and counts as it is: in force, and neither a shadow nor stretched.
+    #[cfg(feature = "redis")]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.in_force && !self.is_shadow && !self.is_stretched
+    }
+}
+
+impl Rules {
+    /// What is to be asked about an event: each limit of each rule that applies, and right after it
+    /// the stretched one, if there is one.
+    pub(crate) fn ask(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
+        let mut all = Few::new();
+        for rule in self.places(event.fields) {
+            let Some(what) = self.rules().get(rule) else { continue };
+            let cost = what.cost().unwrap_or(event.cost);
+            let (is_shadow, stretch) = (what.is_shadow(), what.throttle().is_stretched(load));
+            for limit in 0..what.limits().len() {
+                let own =
+                    Ask { rule, limit, cost, is_stretched: false, is_shadow, in_force: !stretch };
+                all.push(own);
+                if what.stretched().get(limit).is_some() {
+                    all.push(Ask { is_stretched: true, in_force: stretch, ..own });
+                }
+            }
+        }
+        all
+    }
+
+    /// The same for an event that passed and is charged afterwards: a rule that has a cost of its own
+    /// has counted that before.
+    pub(crate) fn ask_to_charge(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
+        let mut asked = self.ask(event, load);
+        asked.retain(|ask| self.rules().get(ask.rule).is_none_or(|rule| rule.cost().is_none()));
+        asked
+    }
+}
+
+/// What all limits that were asked say.
+pub(crate) struct Judged<'a> {
+    pub(crate) asked: &'a [Ask],
+    pub(crate) outcomes: &'a [Outcome],
+}
+
+impl Judged<'_> {
+    /// Whether all of those that are in force let the event pass.
+    pub(super) fn passes(&self, of: impl Fn(&Ask) -> bool) -> bool {
+        let mut each = self.asked.iter().zip(self.outcomes);
+        each.all(|(asked, outcome)| !asked.in_force || !of(asked) || outcome.is_allowed())
+    }
+
+    /// Whether the event counts as allowed in a limit, where all that can refuse it say whether it
+    /// `passes`.
+    pub(super) fn counts(&self, i: usize, passes: bool) -> bool {
+        let asked = &self.asked[i];
+        // A shadow counts what it would if it could refuse.
+        let would = !asked.is_shadow || self.passes(|other| other.rule == asked.rule);
+        // A limit in whose place the stretched one decides counts what passes within it.
+        let own = asked.in_force || asked.is_stretched || self.outcomes[i].is_allowed();
+        passes && would && own
+    }
+
+    /// The answers of those that are in force, each by what `source` says of its rule.
+    pub(crate) fn answers(&self, source: impl Fn(usize) -> Source) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
+            let Ask { rule, limit, is_stretched, is_shadow, .. } = *asked;
+            let outcome = self.outcomes[i];
+            // A limit of its own stands right before the stretched one.
+            let own = i.checked_sub(1).filter(|_| is_stretched).map(|own| self.outcomes[own]);
+            let exceeds = outcome.is_allowed() && own.is_some_and(|own| !own.is_allowed());
+            let source = source(rule);
+            answers.push(Answer { rule, limit, outcome, is_stretched, is_shadow, exceeds, source });
+        }
+        answers
+    }
+}

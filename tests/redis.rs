@@ -1,0 +1,66 @@
+//! The store on Redis, held against the one in memory by a real server, which each test starts for
+//! itself on a free port and ends by its process.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "redis/cluster.rs"]
+mod cluster;
+mod common;
+#[path = "redis/equal.rs"]
+mod equal;
+#[path = "redis/faults.rs"]
+mod faults;
+#[path = "redis/published.rs"]
+mod published;
+#[path = "common/random.rs"]
+mod random;
+#[path = "redis/server.rs"]
+mod server;
+#[path = "redis/together.rs"]
+mod together;
+#[path = "redis/vectors.rs"]
+mod vectors;
+
+use core::future::Future;
+use ratescope::redis_store::{Clock, Options, RedisStore};
+use ratescope::rules::{Answered, AsyncStore, Details, Rules};
+use ratescope::{Event, Span, Time};
+
+/// Runs a test to its end.
+fn run<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+}
+
+/// Rules that must be right: a file, or a single policy.
+#[track_caller]
+fn rules(text: &str) -> Rules {
+    match text.contains('\n') {
+        true => Rules::read("rules.yaml", text).unwrap_or_else(|error| panic!("{error}")),
+        false => Rules::from(text.parse::<ratescope::Policy>().unwrap_or_else(|e| panic!("{e}"))),
+    }
+}
+
+/// Events in their own time, with all the patience that a busy machine needs.
+fn patient(prefix: &str) -> Options {
+    Options {
+        prefix: prefix.to_owned(),
+        deadline: core::time::Duration::from_secs(20),
+        clock: Clock::Event { keep: Span::hours(1) },
+        ..Options::default()
+    }
+}
+
+fn open(url: &str, rules: Rules, options: Options) -> RedisStore {
+    RedisStore::open(url, rules, options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn check(
+    store: &impl AsyncStore,
+    time: Time,
+    cost: f64,
+    fields: &[(&str, &str)],
+    details: Details,
+) -> Answered {
+    let answer = store.check(&Event { time, cost, fields: &fields.to_vec() }, details);
+    answer.await
+}

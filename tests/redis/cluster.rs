@@ -1,0 +1,295 @@
+//! A cluster of three masters and three replicas, and what happens to it.
+
+use super::server::{PATIENCE, Server, free_port};
+use super::{check, open, patient, rules, run};
+use ratescope::redis_store::{Options, RedisStore};
+use ratescope::rules::{Answered, AsyncStore, Details, Ruled};
+use ratescope::{Event, Time};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+struct Cluster {
+    nodes: Vec<Server>,
+}
+
+impl Cluster {
+    fn start() -> Option<Cluster> {
+        let node = || {
+            let bus = free_port().to_string();
+            Server::start(&[
+                "--cluster-enabled",
+                "yes",
+                "--cluster-node-timeout",
+                "1000",
+                "--cluster-port",
+                &bus,
+            ])
+        };
+        let nodes = (0..6).map(|_| node()).collect::<Option<Vec<Server>>>()?;
+        let addresses = nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
+        let created = Command::new("redis-cli")
+            .args(["--cluster", "create"])
+            .args(addresses)
+            .args(["--cluster-replicas", "1", "--cluster-yes"])
+            .stdout(Stdio::null())
+            .status();
+        assert!(created.unwrap().success());
+        let cluster = Cluster { nodes };
+        cluster.until("all know of all", |node| {
+            let info = node.try_command(&["CLUSTER", "INFO"]).unwrap_or_default();
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:6")
+        });
+        cluster.until("replicas follow", |node| {
+            let info = node.try_command(&["INFO", "replication"]).unwrap_or_default();
+            info.contains("role:master") || info.contains("master_link_status:up")
+        });
+        Some(cluster)
+    }
+
+    /// Waits until it is so for all nodes.
+    fn until(&self, what: &str, is_so: impl Fn(&Server) -> bool) {
+        let begun = Instant::now();
+        while !self.nodes.iter().all(&is_so) {
+            assert!(begun.elapsed() < PATIENCE, "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn open(&self, text: &str, options: Options) -> RedisStore {
+        let urls: Vec<String> = self.nodes.iter().map(Server::url).collect();
+        let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+        let opened = RedisStore::open_cluster(&urls, rules(text), options);
+        opened.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The place of the master that has the slot.
+    fn master(&self, slot: &str) -> usize {
+        let slot: u32 = slot.parse().unwrap();
+        let has = |line: &str| {
+            line.contains("master")
+                && !line.contains("fail")
+                && line.split(' ').skip(8).any(|range| match range.split_once('-') {
+                    Some((from, to)) => {
+                        (from.parse().unwrap_or(u32::MAX)..=to.parse().unwrap_or(0)).contains(&slot)
+                    }
+                    None => range.parse() == Ok(slot),
+                })
+        };
+        for (i, node) in self.nodes.iter().enumerate() {
+            let Ok(nodes) = node.try_command(&["CLUSTER", "NODES"]) else { continue };
+            let own = nodes.lines().find(|line| line.contains("myself"));
+            if own.is_some_and(has) {
+                return i;
+            }
+        }
+        panic!("nobody has the slot {slot}");
+    }
+
+    fn id(&self, node: usize) -> String {
+        let id = self.nodes[node].command(&["CLUSTER", "MYID"]);
+        id.lines().nth(1).unwrap().to_owned()
+    }
+
+    /// The place of the replica of a master.
+    fn replica(&self, master: usize) -> usize {
+        let id = self.id(master);
+        let follows = |node: &Server| {
+            let nodes = node.try_command(&["CLUSTER", "NODES"]).unwrap_or_default();
+            let own = nodes.lines().find(|line| line.contains("myself")).map(str::to_owned);
+            own.is_some_and(|own| own.contains("slave") && own.contains(&id))
+        };
+        self.nodes.iter().position(follows).unwrap()
+    }
+}
+
+fn slot(server: &Server, key: &str) -> String {
+    server.command(&["CLUSTER", "KEYSLOT", key]).trim_start_matches(':').trim().to_owned()
+}
+
+async fn ask(store: &RedisStore, user: &str) -> Answered {
+    check(store, Time::ZERO, 1.0, &[("user", user)], Details::default()).await
+}
+
+/// What is counted of a user.
+async fn counted(store: &RedisStore, user: &str) -> Option<f64> {
+    let fields = [("user", user)];
+    let event = Event { time: Time::ZERO, cost: 0.0, fields: &fields };
+    let answer = store.peek(&event, Details::default()).await;
+    answer.fault.is_none().then(|| answer.ruling.decided_by().unwrap().outcome.level)
+}
+
+async fn until_counted(store: &RedisStore, user: &str) -> f64 {
+    let begun = Instant::now();
+    loop {
+        if let Some(level) = counted(store, user).await {
+            return level;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it does not come back");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+const LIMIT: &str = "fixed-window 1000000/1h per user";
+
+fn quick() -> Options {
+    Options {
+        deadline: Duration::from_millis(500),
+        rest: Duration::from_millis(20),
+        failures: 50,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_cluster_decides_as_memory_does() {
+    let Some(cluster) = Cluster::start() else { return };
+    run(async {
+        let text = "gcra 10/1m burst 3 per user & sliding-window 5/1m precision 5s per user";
+        let store = cluster.open(text, patient("rs:"));
+        let memory = Ruled::new(rules(text), 1000);
+        for i in 0..600 {
+            let user = format!("user{}", i % 40);
+            let (time, fields) = (Time::from_micros(i * 100_000), [("user", user.as_str())]);
+            let theirs = check(&store, time, 1.0, &fields, Details::ALL).await;
+            let ours = check(&memory, time, 1.0, &fields, Details::ALL).await;
+            assert_eq!(theirs.fault, None);
+            assert_eq!(theirs.ruling.to_string(), ours.ruling.to_string(), "event {i}");
+        }
+        // Users are on all masters.
+        let with_keys = cluster.nodes.iter().filter(|node| node.keys() > 0).count();
+        assert_eq!(with_keys, 6, "three masters and their replicas");
+
+        // A user and an address would be on two nodes.
+        let two = "10/1m per user & 20/1m per ip";
+        let urls = [cluster.nodes[0].url()];
+        let refused = RedisStore::open_cluster(&[&urls[0]], rules(two), patient("two:"));
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("not for the same fields as others, which are per user"), "{said}");
+        let options = Options { one_node: true, ..patient("one:") };
+        let store = cluster.open(two, options);
+        let memory = Ruled::new(rules(two), 1000);
+        for i in 0..200 {
+            let (user, ip) = (format!("u{}", i % 7), format!("192.0.2.{}", i % 3));
+            let fields = [("user", user.as_str()), ("ip", ip.as_str())];
+            let time = Time::from_micros(i * 50_000);
+            let theirs = check(&store, time, 1.0, &fields, Details::ALL).await;
+            let ours = check(&memory, time, 1.0, &fields, Details::ALL).await;
+            assert_eq!(theirs.fault, None);
+            assert_eq!(theirs.ruling.to_string(), ours.ruling.to_string(), "event {i}");
+        }
+        // On a single Redis nothing is apart.
+        let _ = open(&cluster.nodes[0].url(), rules(two), patient("single:"));
+    });
+}
+
+/// While its slot moves to another master: every event counts once, and none is lost.
+#[test]
+fn a_slot_that_moves_loses_nothing() {
+    let Some(cluster) = Cluster::start() else { return };
+    run(async {
+        let store = cluster.open(LIMIT, quick());
+        let mut sent = 0.0;
+        let mut count = async |n: usize| {
+            for _ in 0..n {
+                assert_eq!(ask(&store, "ann").await.fault, None);
+                sent += 1.0;
+            }
+            assert_eq!(counted(&store, "ann").await, Some(sent));
+        };
+        count(10).await;
+        let slot = slot(&cluster.nodes[0], "{user=ann}");
+        let from = cluster.master(&slot);
+        let other = cluster.master(if slot.parse::<u32>().unwrap() < 8192 { "16000" } else { "1" });
+        let (source, target) = (&cluster.nodes[from], &cluster.nodes[other]);
+        let (source_id, target_id) = (cluster.id(from), cluster.id(other));
+        target.command(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source_id]);
+        source.command(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target_id]);
+        // The key is still there.
+        count(10).await;
+        let keys = source.command(&["CLUSTER", "GETKEYSINSLOT", &slot, "10"]);
+        let key = keys.lines().nth(2).unwrap().to_owned();
+        let port = target.port.to_string();
+        let moved = source.command(&["MIGRATE", "127.0.0.1", &port, &key, "0", "5000"]);
+        assert!(moved.starts_with("+OK"), "{moved}");
+        // Now it is at the other, which has to be asked for it (ASK), also with the script's text.
+        count(10).await;
+        target.command(&["SCRIPT", "FLUSH"]);
+        count(10).await;
+        for node in [target, source] {
+            node.command(&["CLUSTER", "SETSLOT", &slot, "NODE", &target_id]);
+        }
+        // And now the other has the slot (MOVED).
+        count(10).await;
+    });
+}
+
+/// A replica becomes master by hand, and then a master dies: what was answered is counted, and no
+/// event counts twice.
+#[test]
+fn failovers_count_nothing_twice() {
+    let Some(mut cluster) = Cluster::start() else { return };
+    run(async {
+        let store = cluster.open(LIMIT, quick());
+        for _ in 0..20 {
+            assert_eq!(ask(&store, "ann").await.fault, None);
+        }
+        let slot = slot(&cluster.nodes[0], "{user=ann}");
+        let master = cluster.master(&slot);
+        let replica = cluster.replica(master);
+        let (mut answered, mut sent) = (20.0, 20.0);
+        let taken = cluster.nodes[replica].command(&["CLUSTER", "FAILOVER"]);
+        assert!(taken.starts_with("+OK"), "{taken}");
+        let begun = Instant::now();
+        while cluster.master(&slot) != replica || begun.elapsed() < Duration::from_secs(1) {
+            let answer = ask(&store, "ann").await;
+            sent += 1.0;
+            answered += f64::from(u8::from(answer.fault.is_none()));
+            assert!(begun.elapsed() < PATIENCE, "it takes over");
+            assert!(answer.ruling.is_allowed());
+        }
+        let level = until_counted(&store, "ann").await;
+        assert!((answered..=sent).contains(&level), "{answered} to {sent}: {level}");
+
+        // One on another master goes on as before.
+        let others = ["bob", "eve", "joe", "sue", "tim", "zoe"];
+        let far = |user: &&&str| {
+            let key = format!("{{user={user}}}");
+            cluster.master(&self::slot(&cluster.nodes[0], &key)) != replica
+        };
+        let other = *others.iter().find(far).unwrap();
+        assert_eq!(ask(&store, other).await.fault, None);
+        let before = until_counted(&store, "ann").await;
+        cluster.nodes[replica].kill();
+        let (mut faults, mut answered, mut sent) = (0, before, before);
+        let begun = Instant::now();
+        loop {
+            let asked = Instant::now();
+            let answer = ask(&store, "ann").await;
+            assert!(asked.elapsed() < Duration::from_secs(5), "within the deadline, and some");
+            assert!(answer.ruling.is_allowed(), "decided here");
+            sent += 1.0;
+            match answer.fault {
+                None => answered += 1.0,
+                Some(_) => faults += 1,
+            }
+            if faults > 0 && answer_is_back(&store).await {
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "the replica takes over");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let level = until_counted(&store, "ann").await;
+        // What the dead master had not yet told its replica is lost; nothing is twice.
+        assert!(level <= sent && level >= answered - 2.0, "{answered} to {sent}: {level}");
+        // A script that a node has forgotten is sent to that node, whichever others are dead.
+        for node in &cluster.nodes {
+            let _ = node.try_command(&["SCRIPT", "FLUSH"]);
+        }
+        assert_eq!(ask(&store, other).await.fault, None);
+        assert_eq!(ask(&store, "ann").await.fault, None);
+    });
+}
+
+async fn answer_is_back(store: &RedisStore) -> bool {
+    counted(store, "ann").await.is_some()
+}

@@ -1,0 +1,151 @@
+//! Real servers as values that end with the test.
+
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long to wait for what should be there in a moment.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A redis-server of this test.
+pub(crate) struct Server {
+    process: Child,
+    pub(crate) port: u16,
+    folder: PathBuf,
+}
+
+impl Server {
+    /// `None`, with a word why, where there is no redis-server; in CI there must be one.
+    pub(crate) fn start(arguments: &[&str]) -> Option<Server> {
+        if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "no redis-server: ./scripts/test installs it"
+            );
+            eprintln!("no redis-server: passed over");
+            return None;
+        }
+        // A port that was free may be taken by another test meanwhile.
+        Some((0..20).find_map(|_| Server::try_start(free_port(), arguments)).expect("it starts"))
+    }
+
+    /// On a port, where it is still free.
+    pub(crate) fn try_start(port: u16, arguments: &[&str]) -> Option<Server> {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ratescope-redis-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let process = begin(port, &folder, arguments);
+        let mut server = Server { process, port, folder };
+        server.answers().then_some(server)
+    }
+
+    /// Begins again where it was, with what it has in its folder.
+    pub(crate) fn restart(&mut self, arguments: &[&str]) {
+        self.process = begin(self.port, &self.folder, arguments);
+        assert!(self.answers(), "it starts again");
+    }
+
+    /// Waits until it does.
+    fn answers(&mut self) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if self.try_command(&["PING"]).is_ok_and(|pong| pong.starts_with("+PONG")) {
+                return true;
+            }
+            if self.process.try_wait().unwrap().is_some() {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Ends it at once, as a crash does.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Sends it a signal, as in `STOP` or `CONT`.
+    pub(crate) fn signal(&self, signal: &str) {
+        let pid = self.pid().to_string();
+        assert!(
+            Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success()
+        );
+    }
+
+    /// What it answers to a command, as it stands on the wire.
+    pub(crate) fn command(&self, words: &[&str]) -> String {
+        self.try_command(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    pub(crate) fn try_command(&self, words: &[&str]) -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut text = format!("*{}\r\n", words.len());
+        for word in words {
+            text += &format!("${}\r\n{word}\r\n", word.len());
+        }
+        stream.write_all(text.as_bytes())?;
+        // The end is known by what follows it.
+        stream.write_all(b"*2\r\n$4\r\nECHO\r\n$7\r\nthe-end\r\n")?;
+        let mut answer = Vec::new();
+        let mut some = [0; 4096];
+        loop {
+            let read = stream.read(&mut some)?;
+            answer.extend(&some[..read]);
+            let end = b"$7\r\nthe-end\r\n";
+            if answer.ends_with(end) {
+                answer.truncate(answer.len() - end.len());
+                return Ok(String::from_utf8_lossy(&answer).into_owned());
+            }
+            // A busy server says so to the end as well.
+            if read == 0 || answer.windows(6).any(|some| some == b"-BUSY ") {
+                return Ok(String::from_utf8_lossy(&answer).into_owned());
+            }
+        }
+    }
+
+    /// How many keys there are.
+    pub(crate) fn keys(&self) -> usize {
+        self.command(&["DBSIZE"]).trim_start_matches(':').trim().parse().unwrap()
+    }
+}
+
+fn begin(port: u16, folder: &Path, arguments: &[&str]) -> Child {
+    Command::new("redis-server")
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--dir"])
+        .arg(folder)
+        .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
+        .args(arguments)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}

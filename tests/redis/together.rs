@@ -1,0 +1,275 @@
+//! Several limits, for several keys: all or none, on Redis as in memory.
+
+use super::equal::both;
+use super::random::{self, KINDS};
+use super::server::Server;
+use super::{check, open, patient, rules, run};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use ratescope::Time;
+use ratescope::rules::{AsyncStore, Details, Ruled};
+use std::time::Duration;
+
+const PER: [&str; 4] = ["user", "ip", "user+ip", "all"];
+
+/// All kinds but the limiters by hour, which Redis does not have.
+fn kinds() -> impl Strategy<Value = usize> {
+    (0..KINDS.len()).prop_filter("by hour", |kind| !KINDS[*kind].contains("by hour"))
+}
+
+/// Times and costs.
+type Events = Vec<(Time, f64)>;
+
+/// Two to four limits of any kind for any key, and the events of the first.
+fn drawn(runner: &mut TestRunner) -> Option<(Vec<String>, Events)> {
+    let limit = (kinds().prop_flat_map(|kind| random::cases(&KINDS[kind..=kind])), 0..PER.len());
+    let strategy = (prop::collection::vec(limit, 2..5), random::steps(true));
+    let (limits, steps) = strategy.new_tree(runner).unwrap().current();
+    if limits.iter().any(|(case, _)| case.limiter.exact_in_f64().is_err()) {
+        return None;
+    }
+    let texts = limits.iter().map(|(case, per)| format!("{} per {}", case.limiter, PER[*per]));
+    let mut texts: Vec<String> = texts.collect();
+    texts.sort();
+    texts.dedup();
+    let events = limits[0].0.events(&steps);
+    let events = events.into_iter().filter(|(at, _)| at.as_micros() >= 0);
+    Some((texts, events.collect()))
+}
+
+#[test]
+fn policies_decide_alike() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mut runner = TestRunner::deterministic();
+    run(async {
+        for number in 0..150 {
+            let Some((limits, events)) = drawn(&mut runner) else { continue };
+            let text = limits.join(" & ");
+            let store = open(&server.url(), rules(&text), patient(&format!("{number}:")));
+            both(&text, &store, &events).await;
+        }
+    });
+}
+
+/// The same limits in rules: shadows, soft ones, and with a cost of their own.
+#[test]
+fn rules_decide_alike() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mut runner = TestRunner::deterministic();
+    let settings = ["", "    shadow: true\n", "    throttle: soft 10%\n", "    cost: 1\n"];
+    run(async {
+        for number in 0..150 {
+            let Some((limits, events)) = drawn(&mut runner) else { continue };
+            // Servers and habits can't be stretched.
+            let plain = |limit: &String| {
+                !["nginx", "haproxy", "envoy", "adaptive"]
+                    .iter()
+                    .any(|name| limit.starts_with(name))
+            };
+            let limits: Vec<_> = limits.into_iter().filter(plain).collect();
+            let mut text = String::from("domain: d\ndescriptors:\n");
+            for (i, (limit, key)) in limits.iter().zip(["user", "ip", "path", "host"]).enumerate() {
+                let setting = settings[(number + i) % settings.len()];
+                text += &format!("  - key: {key}\n    limit:\n      - {limit}\n{setting}");
+            }
+            let read = ratescope::rules::Rules::read("", &text);
+            if limits.is_empty() || read.is_ok_and(|rules| rules.exact_in_f64().is_err()) {
+                continue;
+            }
+            let store = open(&server.url(), rules(&text), patient(&format!("{number}:")));
+            both(&text, &store, &events).await;
+        }
+    });
+}
+
+const ELASTIC: &str = "
+domain: d
+descriptors:
+  - key: user
+    limit: gcra 10/1m burst 3
+    throttle: elastic up to 2x while load < 70%
+";
+
+#[test]
+fn elastic_rules_follow_the_load() {
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        let store = open(&server.url(), rules(ELASTIC), patient("e:"));
+        let memory = Ruled::new(rules(ELASTIC), 100);
+        for i in 0..200 {
+            let load = (i / 7 % 2 == 0).then(|| "42%".parse().unwrap());
+            store.set_load(load);
+            memory.set_load(load);
+            let (time, fields) = (Time::from_micros(i * 900_000), [("user", "ann")]);
+            let theirs = check(&store, time, 1.0, &fields, Details::ALL).await;
+            let ours = check(&memory, time, 1.0, &fields, Details::ALL).await;
+            assert_eq!(theirs.ruling.to_string(), ours.ruling.to_string(), "event {i}");
+            assert_eq!(theirs.ruling.is_soft(), ours.ruling.is_soft(), "event {i}");
+        }
+    });
+}
+
+/// A million decisions from eight tasks on three connections, or as many as there is time for: what
+/// is admitted is the limit, exactly.
+#[test]
+fn many_tasks_admit_exactly_the_limit() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = "fixed-window 5000/1h per user & sliding-window 3000/1h precision 1h per ip";
+    run(async {
+        let stores = [0; 3].map(|_| open(&server.url(), rules(text), patient("m:")));
+        let mut tasks = Vec::new();
+        for task in 0..8 {
+            let store = stores[task % 3].clone();
+            tasks.push(tokio::spawn(async move {
+                let mut passed = [0, 0];
+                for i in 0..2_500 {
+                    let ip = (task + i) % 2;
+                    let fields = [("user", "ann"), ("ip", ["192.0.2.7", "192.0.2.8"][ip])];
+                    let time = Time::from_micros(1_234_567);
+                    let answer = check(&store, time, 1.0, &fields, Details::default()).await;
+                    assert_eq!(answer.fault, None);
+                    passed[ip] += usize::from(answer.ruling.is_allowed());
+                }
+                passed
+            }));
+        }
+        let mut passed = [0, 0];
+        for task in tasks {
+            let some = task.await.unwrap();
+            passed = [passed[0] + some[0], passed[1] + some[1]];
+        }
+        assert_eq!(passed[0] + passed[1], 5_000);
+        assert!(passed[0] <= 3_000 && passed[1] <= 3_000, "{passed:?}");
+    });
+}
+
+/// Subjects are told apart, whatever they contain; long ones and none have keys, too.
+#[test]
+fn keys_are_without_ambiguity() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = "fixed-window 1/1h per user+ip & fixed-window 100/1h per all";
+    let long = "x".repeat(10_000);
+    run(async {
+        let store = open(&server.url(), rules(text), patient("k:"));
+        let pairs = [("a", "b,ip=c"), ("a,ip=b", "c"), ("{a}", "}"), ("", ""), (&long, "")];
+        for (user, ip) in pairs {
+            for passes in [true, false] {
+                let fields = [("user", user), ("ip", ip)];
+                let answer = check(&store, Time::ZERO, 1.0, &fields, Details::default()).await;
+                assert_eq!((answer.ruling.is_allowed(), answer.fault), (passes, None), "{user}");
+            }
+        }
+        assert_eq!(server.keys(), pairs.len() + 1);
+        let keys = server.command(&["KEYS", "*"]);
+        assert!(keys.lines().all(|key| key.len() < 300), "{keys}");
+        assert!(keys.contains("k:{user=a,ip=b%2Cip%3Dc}"), "{keys}");
+        assert_eq!(store.clear().await, Ok(pairs.len() as u64 + 1));
+        assert_eq!(server.keys(), 0);
+    });
+}
+
+/// A key goes when it is of no more use, and not before.
+#[test]
+fn keys_expire_when_they_are_of_no_more_use() {
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        for (limit, from, to) in [
+            ("gcra 10/1m burst 10", 6_000, 8_000),
+            ("fixed-window 10/1s", 1, 2_001),
+            ("sliding-log 10/1h", 3_600_000, 3_602_000),
+            ("exim 10/1m leaky", 28 * 60_000, 29 * 60_000),
+            // Who is not to be forgiven by the age of a key has one without an end.
+            ("exim 10/1m strict", 999, -1),
+            ("earrrl 10/1m half-life 1m", 999, -1),
+        ] {
+            let options = ratescope::redis_store::Options {
+                deadline: Duration::from_secs(20),
+                ..Default::default()
+            };
+            let store = open(&server.url(), rules(&format!("{limit} per user")), options);
+            let fields = [("user", "ann")];
+            let answer = check(&store, Time::ZERO, 1.0, &fields, Details::ALL).await;
+            assert_eq!(answer.fault, None, "{limit}");
+            let keys = server.command(&["KEYS", "rs:{user=ann}*"]);
+            let key = keys.lines().nth(2).unwrap();
+            let left = server.command(&["PTTL", key]);
+            let left: i64 = left.trim_start_matches(':').trim().parse().unwrap();
+            assert!((from - 1_000..=to).contains(&left), "{limit}: {left} ms");
+            assert_eq!(store.clear().await, Ok(1));
+        }
+    });
+}
+
+/// What Redis can't compute is refused when it is read.
+#[test]
+fn what_redis_cannot_compute_is_refused() {
+    run(async {
+        let text =
+            "domain: d\ndescriptors:\n  - key: user\n    limit: gcra 10/1s burst 3000000000\n";
+        let error = ratescope::redis_store::RedisStore::open(
+            "redis://127.0.0.1:1",
+            rules(text),
+            Default::default(),
+        );
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("rules.yaml:4:12: "), "{error}");
+        assert!(error.contains("not exact where only f64 exists"), "{error}");
+        let store = open("redis://127.0.0.1:1", rules("domain: d\nlimit: 1/1s\n"), patient(""));
+        let reloaded = store.reload("rules.yaml", text, Time::ZERO);
+        assert_eq!(reloaded.name(), "rejected");
+        assert_eq!(
+            AsyncStore::rules(&store).rules()[0].limits()[0].to_string(),
+            "fixed-window 1/1s per all"
+        );
+    });
+}
+
+/// The clock of a host counts as long as it is near that of Redis.
+#[test]
+fn a_host_is_believed_as_far_as_its_skew() {
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        let clock = ratescope::redis_store::Clock::Host { most_skew: ratescope::Span::hours(1) };
+        let options = ratescope::redis_store::Options { clock, ..patient("h:") };
+        let store = open(&server.url(), rules("fixed-window 1/1000w per user"), options);
+        let reset = async |micros: i64| {
+            let time = Time::from_micros(micros);
+            let details = Details { standings: true, ..Details::default() };
+            let fields = [("user", "ann")];
+            let answer = check(&store, time, 1.0, &fields, details).await;
+            assert_eq!(answer.fault, None);
+            answer.standings.unwrap().least().unwrap().reset_after.secs()
+        };
+        let now = server.command(&["TIME"]);
+        let now: i64 = now.lines().nth(2).unwrap().parse().unwrap();
+        let (near, early) = (reset((now + 1_800) * 1_000_000).await, reset(1).await);
+        assert!((early - near - 1_800.0).abs() < 60.0, "half an hour ahead: {near}, {early}");
+        let late = reset((now + 10_000) * 1_000_000).await;
+        assert!((early - late).abs() < 60.0, "too far ahead: {early}, {late}");
+    });
+}
+
+/// A rule that changes its numbers goes on with what was counted.
+#[test]
+fn states_go_on_after_a_reload() {
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        let text = "domain: d\nlimit: gcra 3/1h per user\n";
+        let store = open(&server.url(), rules(text), patient("r:"));
+        let fields = [("user", "ann")];
+        let ask = async || {
+            let answer = check(&store, Time::ZERO, 1.0, &fields, Details::default()).await;
+            answer.ruling.to_string()
+        };
+        assert_eq!(ask().await, "allowed by d: level 1, limit 3");
+        let reloaded = store.reload("rules.yaml", &text.replace("3/1h", "5/1h"), Time::ZERO);
+        assert_eq!(reloaded.name(), "applied");
+        assert_eq!(ask().await, "allowed by d: level 2, limit 5");
+        assert_eq!(
+            store.reload("rules.yaml", "domain: d\nlimt: 1/1s\n", Time::ZERO).name(),
+            "rejected"
+        );
+        assert_eq!(ask().await, "allowed by d: level 3, limit 5");
+    });
+}

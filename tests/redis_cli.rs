@@ -1,0 +1,141 @@
+//! `ratescope simulate --store`, as it is run, with a Redis of this test.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "redis/server.rs"]
+mod server;
+
+use server::{PATIENCE, Server};
+use std::io::Write;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Instant;
+
+fn start(arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_ratescope"))
+        .arg("simulate")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn simulate(arguments: &[&str], input: &str) -> Output {
+    let mut process = start(arguments);
+    // It may end before it has read everything.
+    let _ = process.stdin.take().unwrap().write_all(input.as_bytes());
+    process.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Bursts and silences of three users from two addresses, some out of order.
+fn events() -> String {
+    let mut csv = String::from("time,user,ip,cost,load\n");
+    for i in 0..300u64 {
+        let time = i / 7 * 13 + i % 5 - if i % 41 == 40 { 3 } else { 0 };
+        let (user, ip) = (["ann", "bob", "eve"][i as usize % 3], i / 3 % 2);
+        let (cost, load) = (if i % 10 == 0 { 3 } else { 1 }, i % 100);
+        csv += &format!("{time}.{i:06},{user},192.0.2.{ip},{cost},{load}%\n");
+    }
+    csv
+}
+
+const RULES: &str = "
+domain: web
+limit: 40/1m
+descriptors:
+  - key: user
+    limit: [gcra 10/1m burst 5 per user, exim 30/1h strict per user+ip]
+    throttle: elastic up to 2x while load < 50%
+  - key: ip
+    limit: sliding-window 20/1m precision 10s
+    shadow: true
+";
+
+/// The same lines and the same summary, whatever decides; and nothing is left behind.
+#[test]
+fn redis_decides_as_the_program_does() {
+    let Some(server) = Server::start(&[]) else { return };
+    let file = std::env::temp_dir().join(format!("ratescope-{}.yaml", std::process::id()));
+    std::fs::write(&file, RULES).unwrap();
+    let limiters = [
+        "token-bucket 10/1m burst 4 per user",
+        "gcra 10/1m burst 4 per user",
+        "leaky-bucket 7/1m queue 4 per user",
+        "fixed-window 10/1m per ip",
+        "sliding-window 10/1m precision 7s per user",
+        "sliding-counter 10/1m per user",
+        "sliding-log 10/1m per user+ip",
+        "exim 10/1m leaky per user",
+        "exim 10/1m strict per user",
+        "earrrl 10/1m per user",
+        "adaptive x3 decay 1m increase 1h floor 5 per user",
+        "nginx 30/1m burst 2 delay 1 per user",
+        "haproxy 10/1m per user",
+        "envoy 10/1m burst 4 per user",
+        "6/10s per user & 10/10s per ip & gcra 50/1h per all",
+    ];
+    let mut arguments = limiters.to_vec();
+    arguments.extend(["--format", "csv", "--key", "user", "--rules", file.to_str().unwrap()]);
+    let here = simulate(&arguments, &events());
+    let url = server.url();
+    arguments.extend(["--store", &url]);
+    let there = simulate(&arguments, &events());
+    std::fs::remove_file(&file).unwrap();
+    assert!(here.status.success() && there.status.success(), "{}", text(&there.stderr));
+    assert_eq!(text(&there.stdout), text(&here.stdout));
+    let counts = |output: &Output| -> Vec<String> {
+        let lines = text(&output.stderr);
+        lines.lines().map(|line| line.split(", keys: ").next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(counts(&there), counts(&here));
+    assert_eq!(server.keys(), 0);
+}
+
+/// What ends a run early takes its keys along, too.
+#[test]
+fn nothing_is_left_by_a_run_that_ends_early() {
+    let Some(server) = Server::start(&[]) else { return };
+    let url = server.url();
+    let wrong = simulate(&["gcra 2/1m per user", "--store", &url], "time,user\n0,ann\nx,ann\n");
+    assert!(!wrong.status.success() && text(&wrong.stderr).contains("line 3"));
+    assert_eq!(server.keys(), 0);
+
+    let mut process = start(&["gcra 2/1m per user", "--store", &url, "--format", "csv"]);
+    let mut input = process.stdin.take().unwrap();
+    let events = format!("time,user\n{}", "0,ann\n".repeat(1_000_000));
+    // It is ended before it has read them all.
+    let writer = std::thread::spawn(move || input.write_all(events.as_bytes()).is_err());
+    let begun = Instant::now();
+    while server.keys() == 0 {
+        assert!(begun.elapsed() < PATIENCE, "no event was decided");
+    }
+    let id = process.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    process.wait().unwrap();
+    assert!(writer.join().unwrap());
+    assert_eq!(server.keys(), 0);
+}
+
+#[test]
+fn what_is_no_redis_says_so() {
+    let input = "time,user\n0,ann\n";
+    let port = server::free_port();
+    let nobody = format!("redis://127.0.0.1:{port}");
+    for (arguments, problem) in [
+        (["gcra 2/1m", "--store", "localhost"], "not the address of a Redis, as in redis://"),
+        (["gcra 2/1m", "--store", nobody.as_str()], "at 0: the store can't be reached"),
+        (
+            ["adaptive x3 decay 1m increase 7d floor 10 by hour", "--store", nobody.as_str()],
+            "not among the limiters that Redis has",
+        ),
+    ] {
+        let output = simulate(&arguments, input);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains(problem), "{arguments:?}: {said}");
+    }
+}

@@ -1,0 +1,54 @@
+// The story at the graph: the sentence of the scenario in force, beside the picture that it is about.
+//
+// A scenario is a link of the list .try. Its fragment is the run as it is at the end; data-from is the
+// second from which it is worth watching, and data-flags are the seconds that the sentence names.
+const $ = (id) => document.getElementById(id);
+const links = [...document.querySelectorAll(".try a")];
+
+/** How long a scenario plays, in seconds. */
+const PLAYS = 15;
+
+/** The scenario in force, if there is one. */
+let told;
+
+/** Whether a scenario is in force. */
+export const isTold = () => told !== undefined;
+
+/**
+ * Begins the run that the address describes on the page, and shows its sentence if it is a scenario's;
+ * that is played, unless its `end` is wanted.
+ */
+export function begin(page, hash, end) {
+  told = links.find((link) => hash && link.hash === hash);
+  const fragment = hash.slice(1) || "at=60";
+  if (told?.dataset.from && !end) page.play(fragment, Number(told.dataset.from), PLAYS);
+  else page.open(fragment);
+  page.flag(told?.dataset.flags?.split(" ").map(Number) ?? []);
+  if (!$("story")) return;
+  $("story").hidden = !told;
+  if (!told) return;
+  $("story-name").textContent = told.textContent;
+  $("story-text").textContent = told.nextElementSibling.textContent;
+  $("story-end").hidden = !told.dataset.from;
+}
+
+/** Wires the buttons: `again` begins what is in the address, or goes to its end. */
+export function wire(page, on, again) {
+  if (!$("story")) return;
+  const go = (by) => { location.hash = links.at((links.indexOf(told) + by) % links.length).hash; };
+  on($("story-before"), "click", () => go(-1));
+  on($("story-after"), "click", () => go(1));
+  on($("story-replay"), "click", () => replay(again, false));
+  on($("story-end"), "click", () => replay(again, true));
+  on($("story-close"), "click", () => {
+    told = undefined;
+    $("story").hidden = true;
+    page.flag([]);
+  });
+}
+
+/** The scenario from its beginning, or its end; what was changed meanwhile is not part of it. */
+export function replay(again, end) {
+  history.replaceState(null, "", told.hash);
+  again(end);
+}
