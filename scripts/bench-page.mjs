@@ -1,5 +1,5 @@
 // Measures the pages in headless Chromium and prints tables: script time of a frame, weight, first
-// frame, and memory over ten minutes of many events. uPlot draws the scope's two lines beside it,
+// frame, memory over ten minutes of many events, and what Lighthouse says. uPlot draws the scope's two lines beside it,
 // for comparison. Run by ./scripts/bench page.
 
 import { readFileSync, readdirSync } from 'node:fs';
@@ -165,6 +165,24 @@ if (wanted('memory')) {
     const [one, ten] = await memory(...run);
     console.log(`memory of the module, ${page}: ${one} bytes after 1 minute, ${ten} after 10`);
   }
+}
+
+if (wanted('lighthouse')) {
+  row('Lighthouse', 'screen', 'performance', 'accessibility', 'best practices', 'SEO', 'layout shift');
+  row('---', '---', ...Array(5).fill('---:'));
+  const { default: lighthouse, desktopConfig } = await import('lighthouse');
+  const port = 9222;
+  const observed = await launchBrowser(`--remote-debugging-port=${port}`);
+  const onlyCategories = ['performance', 'accessibility', 'best-practices', 'seo'];
+  for (const page of pages) {
+    for (const [screen, config] of [['phone'], ['desktop', desktopConfig]]) {
+      const url = `${server.origin}/${page}`;
+      const { lhr } = await lighthouse(url, { port, logLevel: 'error', onlyCategories }, config);
+      const scores = onlyCategories.map((category) => Math.round(100 * lhr.categories[category].score));
+      row(page, screen, ...scores, lhr.audits['cumulative-layout-shift'].displayValue);
+    }
+  }
+  await observed.close();
 }
 
 await browser.close();

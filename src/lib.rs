@@ -40,7 +40,8 @@
 //!    made of fields.
 //! 5. [`store`]: decides a policy for many keys and many threads. [`store::Keyed`]: the same for
 //!    one limiter and keys of any type. [`rules`]: a file that says which limits apply to which
-//!    events; [`middleware::watch`] reads it again when it changes (features `rules`, `watch`).
+//!    events (feature `rules`). [`middleware`]: a layer that asks the rules about each HTTP request
+//!    (feature `tower`); [`middleware::watch`] reads the file again when it changes (feature `watch`).
 //!    [`redis_store`]: the same decisions on Redis, shared by many processes (feature `redis`).
 //! 6. [`log`]: reads events from files.
 //! 7. [`traffic`]: generates events.
@@ -103,6 +104,8 @@
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(any(feature = "log", feature = "tower"))]
+mod address;
 #[cfg(any(feature = "lab", feature = "log"))]
 pub mod civil;
 pub mod estimate;

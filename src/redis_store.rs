@@ -339,7 +339,7 @@ fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answe
     let (mut standings, mut retry) = (None, None);
     if let Some((now, states)) = &reply.states {
         let each = || {
-            let each = asked.iter().zip(states).filter(|(ask, _)| ask.in_force && !ask.is_shadow);
+            let each = asked.iter().zip(states).filter(|(ask, _)| ask.is_firm());
             each.filter_map(|(ask, state)| Some((ask, plan.limiter(ask)?, state)))
         };
         standings = details.standings.then(|| {

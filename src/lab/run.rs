@@ -120,7 +120,8 @@ impl<E: Experiment> Run<E> {
     /// # Errors
     /// As for [`Named::set`]; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        if E::Settings::FROM_START.contains(&name)
+        if const { !E::Settings::FROM_START.is_empty() }
+            && E::Settings::FROM_START.contains(&name)
             && let Some(run) = self.with_from_start(name, value)?
         {
             *self = run;

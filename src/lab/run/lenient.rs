@@ -38,7 +38,7 @@ pub(crate) fn span(text: &str) -> Result<Span, ParseError> {
 /// As for reading a [`Rate`].
 pub(crate) fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
     text.parse().or_else(|error| {
-        let read = match text.replace(" per ", "/").split_once('/') {
+        let read = match text.split_once('/') {
             None => number(text).map(|count| (count, per)),
             Some((count, span)) => {
                 let one = if tight(span).starts_with(char::is_alphabetic) { "1" } else { "" };
@@ -101,7 +101,7 @@ mod tests {
             ("20", "20/10s"),
             ("10 / 1 min", "10/1m"),
             ("10/s", "10/1s"),
-            ("1e3 per hour", "1000/1h"),
+            ("1e3/hour", "1000/1h"),
             ("10k/1h", "10000/1h"),
         ] {
             let read = rate(text, Span::seconds(10)).map(|rate| rate.to_string());

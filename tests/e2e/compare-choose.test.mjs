@@ -1,0 +1,77 @@
+// What a lane tells of itself and what can be done with it: only these, what it is, its promise, when
+// the next event would pass.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { click, compare, counts, lane, quiet, rules, tall } from './compare.mjs';
+import { press, settle } from './scope.mjs';
+
+pageTest('lanes', tall, async ({ page, open, test }) => {
+  await test('only the chosen ones stay, with what they know', async () => {
+    await compare(page, open, quiet);
+    await click(page, 1, 12);
+    const before = await counts(page);
+    assert.equal(await page.locator('.only:visible').count(), 0);
+    await press(page, '.lane .number >> nth=2');
+    await press(page, '.lane .number >> nth=5');
+    assert.equal(await page.getAttribute('.lane .number >> nth=2', 'aria-pressed'), 'true');
+    await press(page, '.only:visible');
+    assert.deepEqual(await rules(page), ['token-bucket', 'sliding-window']);
+    assert.deepEqual(await counts(page), [before[2], before[5]]);
+    assert.equal(await page.locator('.number[aria-pressed=true]').count(), 0);
+    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('lanes=token-bucket;sliding-window&'));
+  });
+
+  await test('each tells what it promises, and when the next event would pass', async () => {
+    await compare(page, open, `${quiet}&lanes=token-bucket;sliding-log;token-bucket burst 0.5;sliding-window`);
+    assert.equal(await page.textContent('#promise-1'), 'at most 20 in any 10s');
+    assert.equal(await page.textContent('#promise-2'), 'at most 10 in any 10s');
+    assert.equal(await page.textContent('#again-1'), 'next now');
+    await click(page, 1, 10);
+    assert.equal(await page.textContent('#again-1'), 'next in 1.0\u202fs');
+    assert.equal(await page.textContent('#again-2'), 'next in 10.0\u202fs');
+    assert.equal(await page.textContent('#again-3'), 'next never');
+    // No microseconds where nobody wrote any.
+    assert.equal(await page.getAttribute('#promise-4', 'title'), 'sliding-window 10/10s precision 167\u202fms per address');
+  });
+
+  await test('each leads to what it is', async () => {
+    await compare(page, open, `${quiet}&lanes=earrrl half-life 20s;3/1s %26 gcra;gcra;haproxy 10/1m`);
+    for (const [i, term] of ['what-earrrl', 'what-policy', 'what-gcra', 'what-nginx'].entries()) {
+      await press(page, `.lane .what >> nth=${i}`);
+      assert.equal(await page.evaluate(() => document.activeElement.id), term);
+      assert(await page.locator(`#${term}`).evaluate((entry) => entry.getBoundingClientRect().top < innerHeight));
+      assert.match(await page.textContent(`#${term}`), /Good for/);
+      await page.evaluate(() => scrollTo(0, 0));
+    }
+  });
+
+  await test('a lane is written in as the box for another one is', async () => {
+    await compare(page, open, quiet);
+    assert.equal(await lane(page, 1).getAttribute('list'), await page.getAttribute('#add', 'list'));
+    assert.notEqual(await lane(page, 1).evaluate((box) => getComputedStyle(box).borderStyle), 'none');
+    assert.equal(await page.locator('.remove svg').count(), 8);
+  });
+});
+
+pageTest('while one types, the last good text stays in force', tall, async ({ page, open }) => {
+  await compare(page, open, `${quiet}&lanes=token-bucket;sliding-log`);
+  await click(page, 1, 12);
+  await lane(page, 1).click();
+  await page.keyboard.press('Control+a');
+  const graph = await page.locator('#graph').boundingBox();
+  for (const letter of 'gcra burst 3') {
+    await page.keyboard.press(letter === ' ' ? 'Space' : letter);
+    const [[passed, denied]] = await counts(page);
+    assert.equal(passed + denied, 12, 'it never forgets');
+    assert.equal(await page.textContent('#lane-1-error'), '', 'nothing is said while one types');
+  }
+  await settle(page);
+  assert.deepEqual((await counts(page))[0], [3, 9]);
+  await page.keyboard.type(' x');
+  await page.waitForFunction(() => document.querySelector('#lane-1-error').textContent.includes('"x"'));
+  assert.deepEqual(await page.locator('#graph').boundingBox(), graph, 'nothing moves');
+  const [row, said] = await Promise.all(['.lane', '#lane-1-error'].map((it) => page.locator(it).first().boundingBox()));
+  assert(said.y >= row.y - 1 && said.y + said.height <= row.y + row.height + 1, 'nothing is covered');
+  assert.deepEqual((await counts(page))[0], [3, 9]);
+});

@@ -1,0 +1,218 @@
+// The edges of the page: before it is loaded, when it can't be, and what browsers ask of it.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { compare, quiet, sent, tall } from './compare.mjs';
+import { clipboard, crisp, events, limitLine, loaded, picture, plot, settle, show, type } from './scope.mjs';
+
+const values = (page) => page.$$eval('input[name], select[name], [data-does]', (all) => all.map((it) =>
+  (it.type === 'checkbox' ? it.checked : it.value || it.textContent)));
+
+for (const path of ['/', '/compare.html']) {
+  pageTest(`${path} shows what it will say before the module is there`, tall, async ({ page, open, context }) => {
+    await open(path);
+    await loaded(page);
+    const other = await context.newPage();
+    let arrive;
+    const waits = new Promise((done) => { arrive = done; });
+    await other.route('**/ratescope_bg.wasm', async (route) => { await waits; await route.continue().catch(() => {}); });
+    await other.goto(page.url(), { waitUntil: 'commit' });
+    await other.waitForSelector('form [name=window]');
+    assert.equal(await other.textContent('#note'), 'Loading…');
+    const early = await values(other);
+    const late = await page.$$eval('input[name], select[name], [data-does]', (all) => all
+      .filter((it) => !it.name?.startsWith('lane-')).map((it) => (it.type === 'checkbox' ? it.checked : it.value || it.textContent)));
+    // The slider is a logarithm.
+    const alike = (a, b) => a === b || Math.abs(a - b) < 0.01;
+    assert.equal(early.length, late.length);
+    early.forEach((value, i) => assert(alike(value, late[i]), `${value}, not ${late[i]}`));
+    const height = await other.$eval('#graph', (graph) => graph.offsetHeight);
+    arrive();
+    await loaded(other);
+    assert.equal(await other.$eval('#graph', (graph) => graph.offsetHeight), height, 'nothing is shifted');
+  });
+
+  pageTest(`${path} says so when a script does not load`, { allow: [/404|Failed to load/] }, async ({ page, open }) => {
+    for (const file of ['page.js', 'pkg/ratescope.js', 'story.js']) {
+      await page.route(`**/${file}`, (route) => route.fulfill({ status: 404, body: 'gone' }));
+      await open(path);
+      await page.locator('#failed').waitFor();
+      const text = await page.locator('#failed').innerText();
+      assert.match(text, /could not start/);
+      assert.doesNotMatch(text, /has stopped/);
+      await page.unroute(`**/${file}`);
+      await page.locator('#restart').click();
+      await loaded(page);
+    }
+  });
+}
+
+pageTest('a module that does not load never started', { allow: [/wasm|404|compile/i] }, async ({ page, open }) => {
+  await page.route('**/ratescope_bg.wasm', (route) => route.fulfill({ status: 404, body: 'gone' }));
+  await open();
+  await page.locator('#failed').waitFor();
+  assert.match(await page.locator('#failed').innerText(), /could not start/);
+});
+
+pageTest('nothing shifts while it loads', { viewport: { width: 390, height: 844 } }, async ({ page, open }) => {
+  await page.addInitScript(() => {
+    globalThis.shift = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) globalThis.shift += entry.value;
+    }).observe({ type: 'layout-shift', buffered: true });
+  });
+  for (const path of ['/', '/compare.html']) {
+    await open(path);
+    await loaded(page);
+    await page.waitForTimeout(300);
+    const shift = await page.evaluate(() => globalThis.shift);
+    assert(shift < 0.02, `${path}: ${shift}`);
+  }
+});
+
+pageTest('the skip link goes to the settings', async ({ page, open }) => {
+  for (const [path, first] of [['/', 'decay'], ['/compare.html', 'limit']]) {
+    await open(path);
+    await loaded(page);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate(() => document.activeElement.id), first);
+  }
+});
+
+pageTest('the limit can be dragged back from the bottom', crisp, async ({ page, open }) => {
+  await show(page, open, 'auto=off&at=5&paused');
+  const box = await page.locator('#graph').boundingBox();
+  const { left, right, bottom } = await plot(page);
+  const x = box.x + 1 + (left + right) / 2;
+  await page.mouse.move(x, box.y + 1 + await limitLine(page));
+  await page.mouse.down();
+  await page.mouse.move(x, box.y + bottom + 40, { steps: 5 });
+  await page.mouse.up();
+  await settle(page);
+  const low = Number(await page.inputValue('#limit'));
+  assert(low > 0 && low < 0.5, `${low}`);
+});
+
+pageTest('long text is not echoed whole', tall, async ({ page, open }) => {
+  await compare(page, open, quiet);
+  const long = 'x'.repeat(100_000);
+  for (const id of ['limit', 'cost', 'seed', 'script']) {
+    await type(page, id, long);
+    const said = await page.textContent(`#${id}-error`);
+    assert(said.length > 10 && said.length < 400, `${id}: ${said.length}`);
+  }
+  await page.evaluate((long) => { location.hash = `lanes=${long}`; }, long);
+  await page.waitForFunction(() => document.querySelector('#note').textContent.includes('xxx…'));
+  assert((await page.textContent('#note')).length < 400);
+});
+
+pageTest('of a link with an error the rest is shown', tall, async ({ page, open }) => {
+  await compare(page, open, 'auto=off&limit=7/10s&lanes=gcra;3/1s%20%26%20gcra&evnts=5&at=5&paused');
+  const note = await page.textContent('#note');
+  assert.match(note, /^This link has an error, the rest is shown: "evnts"/);
+  assert(await page.$eval('#note', (it) => it.classList.contains('wrong')));
+  assert.equal(await page.inputValue('#limit'), '7/10s');
+  assert.equal(await page.locator('.lane').count(), 2);
+  assert.equal(await page.textContent('#pause'), 'Run');
+});
+
+pageTest('a key that is held is one event', async ({ page, open }) => {
+  await show(page, open, 'auto=off&at=5&paused');
+  await page.locator('#graph').focus();
+  for (let i = 0; i < 5; i++) await page.keyboard.down('Space');
+  await page.keyboard.up('Space');
+  await settle(page);
+  assert.equal(await events(page), 1);
+});
+
+pageTest('what is said as Exim says it is read, shown and copied', clipboard, async ({ page, open }) => {
+  await show(page, open, 'auto=off&at=5&paused');
+  for (const [id, text, value] of [
+    ['decay', '5 min', '5m'], ['decay', '1 hour', '1h'], ['increase', '10 s', '10s'], ['limit', '10k', '10000'],
+    ['limit', '1e2', '100'], ['auto-rate', '0.001', '0.001'],
+  ]) {
+    await type(page, id, text);
+    await page.locator(`#${id}`).blur();
+    assert.equal(await page.inputValue(`#${id}`), value, text);
+  }
+  await page.locator('#mode').selectOption('leaky');
+  await settle(page);
+  assert.equal(await page.textContent('#exim'), 'ratelimit = 100 / 1h / leaky');
+  await page.locator('[data-copies=exim]').click();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'ratelimit = 100 / 1h / leaky');
+});
+
+pageTest('a hundred an hour at one mail a minute', tall, async ({ page, open }) => {
+  await show(page, open, 'decay=1h&limit=100&pattern=steady&auto-rate=0.0167&window=1d&speed=1000&at=20000');
+  const before = await events(page);
+  await page.waitForFunction((n) => {
+    const value = (id) => Number(document.getElementById(id).dataset.value);
+    return value('allowed') + value('refused') > n + 20;
+  }, before);
+  assert.equal(await page.textContent('#note'), '');
+});
+
+pageTest('settings go along to the other view', async ({ page, open }) => {
+  await show(page, open, 'auto=off&at=5&paused');
+  await type(page, 'decay', '1m');
+  await type(page, 'limit', '30');
+  await type(page, 'seed', '9');
+  await page.locator('#window').selectOption('5m');
+  await page.getByRole('link', { name: 'Compare' }).click();
+  await page.waitForSelector('.lane');
+  assert.equal(await page.inputValue('#limit'), '30/1m');
+  assert.deepEqual([await page.inputValue('#seed'), await page.inputValue('#window')], ['9', '5m']);
+  assert.equal(await page.isChecked('#auto'), false);
+  assert.equal(await page.inputValue('#auto-rate'), '1.3', 'what was not changed is not carried');
+  await type(page, 'limit', '12/2m');
+  await page.getByRole('link', { name: 'Scope' }).click();
+  await page.waitForSelector('#decay');
+  await loaded(page);
+  assert.deepEqual([await page.inputValue('#limit'), await page.inputValue('#decay')], ['12', '2m']);
+});
+
+pageTest('dresses of the system', async ({ page, open, test }) => {
+  await test('with few colours the current tab and the marks are seen', async () => {
+    await page.emulateMedia({ forcedColors: 'active' });
+    await show(page, open, 'auto=off&at=5&paused');
+    const [here, there] = await page.$$eval('nav a', (links) => links.slice(0, 2).map((link) => getComputedStyle(link).backgroundColor));
+    assert.notEqual(here, there);
+    const mark = await page.$eval('.field.red > label', (label) => getComputedStyle(label, '::before').backgroundColor);
+    assert.equal(mark, 'rgb(194, 50, 31)');
+    await page.emulateMedia({ forcedColors: 'none' });
+  });
+
+  await test('on a page from right to left the picture is the same', async () => {
+    await show(page, open, 'auto-rate=2&at=50&paused');
+    const before = await picture(page);
+    await page.evaluate(() => { document.documentElement.dir = 'rtl'; });
+    await page.locator('#theme').click();
+    await page.locator('#theme').click();
+    await page.mouse.move(5, 5);
+    await settle(page);
+    assert(await picture(page) === before);
+  });
+
+  await test('on paper the picture keeps its shape', async () => {
+    await page.evaluate(() => { document.documentElement.dir = 'ltr'; });
+    const shape = () => page.$eval('#graph', (graph) => graph.clientWidth / graph.clientHeight / (graph.width / graph.height));
+    await page.emulateMedia({ media: 'print' });
+    await page.$eval('main', (main) => { main.style.width = '600px'; });
+    assert(Math.abs(await shape() - 1) < 0.02, `${await shape()}`);
+    await page.emulateMedia({ media: 'screen' });
+  });
+
+  await test('the reader’s size of letters counts', async () => {
+    await page.evaluate(() => { document.documentElement.style.fontSize = '150%'; });
+    assert.equal(await page.$eval('.hint', (hint) => Math.round(parseFloat(getComputedStyle(hint).fontSize))), 20);
+  });
+});
+
+pageTest('a click where only numbers are is an event', tall, async ({ page, open }) => {
+  await compare(page, open, quiet);
+  const { x, y, width, height } = await page.locator('.lane .counts').nth(1).boundingBox();
+  await page.mouse.click(x + width / 2, y + height / 2);
+  await settle(page);
+  assert.equal(await sent(page), 1);
+});

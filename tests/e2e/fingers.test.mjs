@@ -1,0 +1,117 @@
+// What fingers do on the graph besides taps and swipes.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { compare, quiet, sent } from './compare.mjs';
+import { events, noteTexts, settle, show, written } from './scope.mjs';
+
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+async function hand(page) {
+  const devtools = await page.context().newCDPSession(page);
+  const touch = (type, points) => devtools.send('Input.dispatchTouchEvent', { type, touchPoints: points });
+  const box = await page.locator('#graph').boundingBox();
+  return {
+    down: (...points) => touch('touchStart', points.map(([x, y], id) => ({ x: box.x + x, y: box.y + y, id }))),
+    move: (x, y) => touch('touchMove', [{ x: box.x + x, y: box.y + y, id: 0 }]),
+    up: () => touch('touchEnd', []),
+  };
+}
+
+const crosshair = async (page) => {
+  await settle(page);
+  return (await written(page)).find((text) => text.startsWith('rate') && text.includes(' per 10s,'));
+};
+
+pageTest('a press that is held shows the crosshair, and keeps it', phone, async ({ page, open }) => {
+  await noteTexts(page);
+  await show(page, open, 'auto-rate=2&at=50&paused');
+  const before = await events(page);
+  const { down, move, up } = await hand(page);
+  await down([150, 150]);
+  await page.waitForTimeout(600);
+  const first = await crosshair(page);
+  assert(first, 'it is there while the finger rests');
+  for (let i = 1; i <= 8; i++) await move(150 + 8 * i, 150 - 10 * i);
+  const second = await crosshair(page);
+  assert(second && second !== first, 'it follows the finger');
+  assert(await page.locator('#live').isHidden(), 'and does not look back');
+  assert.equal(await page.evaluate(() => scrollY), 0, 'nor scroll');
+  await up();
+  assert.equal(await crosshair(page), second, 'it stays');
+  assert.equal(await events(page), before);
+  // Another finger moves it on.
+  await down([100, 150]);
+  for (let i = 1; i <= 4; i++) await move(100 + 8 * i, 150);
+  await up();
+  const third = await crosshair(page);
+  assert(third && third !== second);
+  // A tap ends it, and is no event; the next one is.
+  await down([200, 150]);
+  await up();
+  assert.equal(await crosshair(page), undefined);
+  assert.equal(await events(page), before);
+  await down([200, 150]);
+  await up();
+  await settle(page);
+  assert.equal(await events(page), before + 1);
+});
+
+pageTest('a tap beside the graph ends the crosshair too', phone, async ({ page, open }) => {
+  await noteTexts(page);
+  await show(page, open, 'auto-rate=2&at=50&paused');
+  const { down, up } = await hand(page);
+  await down([150, 150]);
+  await page.waitForTimeout(600);
+  await up();
+  assert(await crosshair(page));
+  await page.locator('.readouts').tap();
+  assert.equal(await crosshair(page), undefined);
+});
+
+pageTest('two fingers are no event, and zoom the page', phone, async ({ page, open }) => {
+  await compare(page, open, quiet);
+  const { down, up } = await hand(page);
+  await down([120, 80], [200, 90]);
+  await up();
+  await settle(page);
+  assert.equal(await sent(page), 0);
+  assert.match(await page.$eval('#graph', (graph) => getComputedStyle(graph).touchAction), /pinch-zoom/);
+});
+
+pageTest('the time axis has two labels at least, at every width and window', async ({ page, open }) => {
+  await noteTexts(page);
+  const windows = ['10s', '30s', '1m', '2m', '5m', '10m', '30m', '1h', '2h', '6h', '12h', '1d'];
+  for (const width of [320, 390, 768, 1440]) {
+    await page.setViewportSize({ width, height: 800 });
+    for (const window of windows) {
+      for (const [paused, label] of [['', /^−\d/], ['&paused', /^\d[\d\u202f a-z]*[smhd]$/]]) {
+        await show(page, open, `auto=off&window=${window}&at=100000${paused}`);
+        const labels = (await written(page)).filter((text) => label.test(text));
+        assert(labels.length >= 2, `${width} pixels, ${window}${paused}: ${await written(page)}`);
+      }
+    }
+  }
+});
+
+pageTest('the header has the same rows on both views', async ({ page, open }) => {
+  const rows = () => page.$$eval('header > *', (parts) =>
+    [...new Set(parts.map((part) => Math.round(part.getBoundingClientRect().top / 20)))].length);
+  for (const width of [1280, 900, 768, 640, 390, 360, 320]) {
+    await page.setViewportSize({ width, height: 800 });
+    await open('/');
+    const scope = [await rows(), await page.$eval('header', (it) => it.offsetHeight)];
+    await open('/compare.html');
+    assert.deepEqual([await rows(), await page.$eval('header', (it) => it.offsetHeight)], scope, `at ${width}`);
+  }
+});
+
+pageTest('what is said of the run covers no control', phone, async ({ page, open }) => {
+  await compare(page, open, `${quiet}&limit=ten`);
+  assert.match(await page.textContent('#note'), /^This link has an error, the rest is shown: "ten"/);
+  const { left, right } = await page.$eval('#note', (note) => note.getBoundingClientRect());
+  assert(left >= 0 && right <= 390, `${left} to ${right}`);
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  const [note, form] = await Promise.all(['#note', 'form'].map((it) => page.locator(it).boundingBox()));
+  assert(note.y + note.height <= form.y, 'above the controls');
+});

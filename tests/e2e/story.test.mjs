@@ -1,0 +1,123 @@
+// A scenario tells its story at the graph: its sentence stands there, it is played, on an axis of the
+// run's own time with flags at the instants that the sentence names.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { allowed, compare, compareStopped, quiet, rules, sent, tall } from './compare.mjs';
+import { events, noteTexts, settle, showStopped, written } from './scope.mjs';
+
+const story = (page) => page.evaluate(() => ({
+  seen: !document.querySelector('#story').hidden,
+  name: document.querySelector('#story-name').textContent,
+  text: document.querySelector('#story-text').textContent,
+}));
+const follow = (page, name) => page.getByRole('link', { name }).click();
+
+pageTest('a scenario is played beside its sentence', tall, async ({ page, open, test }) => {
+  await noteTexts(page);
+  await test('from a little before what there is to see, and it pauses at its end', async () => {
+    await compareStopped(page, open, quiet);
+    assert.equal((await story(page)).seen, false);
+    await follow(page, 'A burst at the window’s edge');
+    await page.clock.runFor(100);
+    const { seen, name, text } = await story(page);
+    assert(seen && name === 'A burst at the window’s edge' && text.startsWith('Ten requests at 9.9 s'), text);
+    assert.equal(await page.textContent('#note'), 'playing at 0.8×');
+    assert.equal(await sent(page), 0, 'it begins before the burst');
+    // From 8 s to 20 s in 15 s.
+    await page.clock.runFor(3000);
+    assert.equal(await sent(page), 20);
+    assert.deepEqual(await allowed(page), [20, 10, 10, 10, 10]);
+    await page.clock.runFor(13_000);
+    assert.equal(await page.textContent('#note'), 'paused');
+    assert.equal(await page.textContent('#pause'), 'Run');
+    const words = await written(page);
+    assert(words.includes('at 20\u202fs'), words.join());
+  });
+
+  await test('what the sentence names has a flag, and ten in an instant are seen as ten', async () => {
+    const words = await written(page);
+    for (const word of ['9.9\u202fs', '10.1\u202fs', '4\u202fs', '14\u202fs']) assert(words.includes(word), `${word} in ${words}`);
+    assert(!words.some((word) => word.startsWith('−')), 'the axis has the time of the run');
+    assert(words.filter((word) => word === '10').length >= 6, 'counts beside the ticks');
+  });
+
+  await test('again, its end, the next one, and no more', async () => {
+    await page.locator('#story-replay').click();
+    await page.clock.runFor(100);
+    assert.deepEqual([await sent(page), await page.textContent('#pause')], [0, 'Pause']);
+    await page.locator('#story-end').click();
+    await page.clock.runFor(100);
+    assert.deepEqual([await sent(page), await page.textContent('#note')], [20, 'paused']);
+    await page.locator('#story-after').click();
+    await page.clock.runFor(100);
+    assert.equal((await story(page)).name, 'Token bucket against sliding window');
+    assert.deepEqual(await rules(page), ['token-bucket', 'sliding-window']);
+    await page.locator('#story-before').click();
+    await page.clock.runFor(100);
+    assert.equal((await story(page)).name, 'A burst at the window’s edge');
+    await page.locator('#story-close').click();
+    await page.clock.runFor(100);
+    assert.equal((await story(page)).seen, false);
+  });
+
+  await test('a reset plays it again, whatever was changed', async () => {
+    await follow(page, 'The relentless abuser');
+    await page.clock.runFor(4000);
+    await page.locator('#limit').fill('3/10s');
+    await page.locator('#reset').click();
+    await page.clock.runFor(100);
+    assert.deepEqual([await page.inputValue('#limit'), await page.textContent('#pause')], ['10/10s', 'Pause']);
+    assert(await sent(page) < 5);
+  });
+});
+
+pageTest('another link has no story', async ({ page, open }) => {
+  await compare(page, open, quiet);
+  await follow(page, 'Expensive requests');
+  await settle(page);
+  assert((await story(page)).seen);
+  await compare(page, open, quiet);
+  assert.equal((await story(page)).seen, false);
+});
+
+pageTest('with reduced motion the end is shown, and played when asked', { reducedMotion: 'reduce' }, async ({ page, open }) => {
+  await compare(page, open, quiet);
+  await follow(page, 'Token bucket against');
+  await settle(page);
+  assert.deepEqual([await sent(page), await page.textContent('#note')], [49, 'paused']);
+  await page.locator('#story-replay').click();
+  await settle(page);
+  assert(await sent(page) < 49);
+});
+
+pageTest('on the scope, too', async ({ page, open, test }) => {
+  await noteTexts(page);
+  await test('a story that asks for clicks goes on', async () => {
+    await showStopped(page, open, 'auto=off&at=5&paused');
+    await follow(page, 'Steady, just below');
+    await page.clock.runFor(16_000);
+    assert.equal(await page.textContent('#note'), '');
+    assert(await events(page) >= 37);
+    await page.clock.runFor(3000);
+    assert(await events(page) >= 39);
+  });
+
+  await test('one that ends stands still, with its flags', async () => {
+    await showStopped(page, open, 'auto=off&at=5&paused');
+    await follow(page, 'Stop, and watch it decay');
+    await page.locator('#story-end').click();
+    await page.clock.runFor(100);
+    const words = await written(page);
+    for (const word of ['15\u202fs', '25\u202fs', '35\u202fs', 'at 45\u202fs']) assert(words.includes(word), `${word} in ${words}`);
+    assert.equal(await page.textContent('#note'), 'paused');
+  });
+});
+
+pageTest('a story that was sent is told', async ({ page, open, origin }) => {
+  await compare(page, open, quiet);
+  const href = await page.getByRole('link', { name: 'The repentant abuser' }).getAttribute('href');
+  await page.goto('about:blank');
+  await page.goto(`${origin}/compare.html${href}`);
+  await page.waitForFunction(() => document.querySelector('#story-name').textContent === 'The repentant abuser');
+});
