@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Change `examples/service.yaml` meanwhile: within some seconds the new rules are in force, and the
-//! log says what became of the old ones.
+//! log says what became of the old ones. With `--features tower,redis` and the address of a Redis in
+//! `REDIS_URL`, the states are there, and several processes share them.
 
 use axum::Router;
 use axum::extract::{ConnectInfo, MatchedPath, Request};
@@ -16,7 +17,9 @@ use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, post};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use ratescope::middleware::{self, Clock, Proxies, RateLimit, SystemClock, watch};
+use ratescope::middleware::watch::{self, Watch};
+use ratescope::middleware::{self, Clock, Proxies, RateLimit, SystemClock};
+use ratescope::rules::AsyncStore;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -29,7 +32,30 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let metrics = PrometheusBuilder::new().install_recorder()?;
     let listener = TcpListener::bind("127.0.0.1:3000").await?;
     println!("listening at http://{}", listener.local_addr()?);
-    serve(listener, Path::new("examples/service.yaml"), metrics).await
+    let rules = Path::new("examples/service.yaml");
+    #[cfg(feature = "redis")]
+    if let Ok(url) = std::env::var("REDIS_URL") {
+        let (store, watch) = open_on_redis(&url, rules)?;
+        return serve(listener, store, watch, metrics).await;
+    }
+    // At most 100,000 keys of each limit.
+    let (ruled, watch) = watch::open(rules, 100_000)?;
+    serve(listener, ruled, watch, metrics).await
+}
+
+/// The rules in a file that is watched, with their states on the Redis at `url`.
+#[cfg(feature = "redis")]
+pub(crate) fn open_on_redis(
+    url: &str,
+    rules: &Path,
+) -> Result<(ratescope::redis_store::RedisStore, Watch), Box<dyn Error>> {
+    use ratescope::redis_store::{Options, RedisStore};
+    let text = std::fs::read_to_string(rules)?;
+    let read = ratescope::rules::Rules::read(&rules.display().to_string(), &text)?;
+    let store = RedisStore::open(url, read, Options::default())?;
+    let follows = store.clone();
+    let watch = Watch::new(rules, text, move |file, text, now| follows.reload(file, text, now));
+    Ok((store, watch))
 }
 
 /// Who sent a request, as far as the service knows.
@@ -39,13 +65,12 @@ struct User(String);
 /// Serves for ever.
 pub(crate) async fn serve(
     listener: TcpListener,
-    rules: &Path,
+    store: impl AsyncStore,
+    watch: Watch,
     metrics: PrometheusHandle,
 ) -> Result<(), Box<dyn Error>> {
-    // At most 100,000 keys of each limit.
-    let (ruled, watch) = watch::open(rules, 100_000)?;
     let _watching = watch.every(Duration::from_secs(1), || SystemClock.now(), middleware::seen)?;
-    let limit = RateLimit::new(ruled)
+    let limit = RateLimit::new(store)
         .peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip())
         .behind(Proxies::x_forwarded_for("127.0.0.0/8, ::1".parse()?))
         .user(|user: &User| user.0.as_str())

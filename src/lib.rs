@@ -48,7 +48,8 @@
 //! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
 //!    [`lab::compare`] puts the same events through several policies. Both are built on
 //!    [`lab::run`]: a clock set by the caller, and commands that a link can repeat.
-//! 9. [`view`]: what to draw of both. [`plot`]: the marks, scales and colours to draw with.
+//!    [`lab::tune`] chooses a limit from the events of a log.
+//! 9. [`view`]: what to draw of them. [`plot`]: the marks, scales and colours to draw with.
 //!
 //! Chapter 6 is behind the feature `log`, chapters 7 to 9 behind the feature `lab`. A service needs
 //! neither. [`text`] holds what all text forms share.

@@ -70,6 +70,7 @@ mod syslog;
 mod table;
 #[cfg(feature = "unpack")]
 mod unpack;
+mod usual;
 
 pub use crate::address::IPV6_PREFIX;
 pub use filter::{Filter, Statuses};

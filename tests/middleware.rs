@@ -16,11 +16,17 @@ mod flooding;
 mod forging;
 #[path = "middleware/meters.rs"]
 mod meters;
+#[cfg(feature = "redis")]
+#[path = "middleware/on_redis.rs"]
+mod on_redis;
 #[path = "middleware/parts.rs"]
 mod parts;
 #[path = "middleware/readiness.rs"]
 mod readiness;
 #[path = "middleware/reports.rs"]
 mod reports;
+#[cfg(feature = "redis")]
+#[path = "redis/server.rs"]
+mod server;
 #[path = "middleware/waiting.rs"]
 mod waiting;

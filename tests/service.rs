@@ -34,7 +34,8 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
             let metrics = PrometheusBuilder::new().install_recorder().unwrap();
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             tell.send(listener.local_addr().unwrap()).unwrap();
-            service::serve(listener, &path, metrics).await.unwrap();
+            let (ruled, watch) = ratescope::middleware::watch::open(path, 100_000).unwrap();
+            service::serve(listener, ruled, watch, metrics).await.unwrap();
         });
     });
     Server { address: told.recv().unwrap(), rules }
