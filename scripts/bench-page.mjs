@@ -115,11 +115,15 @@ async function memory(link, events) {
   return result;
 }
 
-// What a page loads is what its HTML file names: nothing is loaded that it does not.
+// What a page loads is what its HTML file names, and the Workers that its scripts name.
 const pages = readdirSync(`${root}www`).filter((file) => file.endsWith('.html'));
 const read = (file) => readFileSync(`${root}www/${file}`);
-const loads = (page) => new Set([page,
-  ...[...`${read(page)}`.matchAll(/(?:href|src)="([\w/.]+\.(?:css|js|wasm|svg))"/g)].map(([, file]) => file)]);
+const named = (file, pattern) => [...`${read(file)}`.matchAll(pattern)].map(([, name]) => name);
+const loads = (page) => {
+  const files = named(page, /(?:href|src)="([\w/.]+\.(?:css|js|wasm|svg))"/g);
+  const scripts = files.filter((file) => file.endsWith('.js'));
+  return new Set([page, ...files, ...scripts.flatMap((file) => named(file, /new URL\("([\w/.-]+)", import\.meta\.url\)/g))]);
+};
 const gzipped = (file) => gzipSync(read(file), { level: 9 }).length;
 const weight = (files) => [...files].reduce((sum, file) => sum + gzipped(file), 0);
 

@@ -40,14 +40,16 @@
 //!    made of fields.
 //! 5. [`store`]: decides a policy for many keys and many threads. [`store::Keyed`]: the same for
 //!    one limiter and keys of any type. [`rules`]: a file that says which limits apply to which
-//!    events; [`middleware::watch`] reads it again when it changes (features `rules`, `watch`).
+//!    events (feature `rules`). [`middleware`]: a layer that asks the rules about each HTTP request
+//!    (feature `tower`); [`middleware::watch`] reads the file again when it changes (feature `watch`).
 //!    [`redis_store`]: the same decisions on Redis, shared by many processes (feature `redis`).
 //! 6. [`log`]: reads events from files.
 //! 7. [`traffic`]: generates events.
 //! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
 //!    [`lab::compare`] puts the same events through several policies. Both are built on
 //!    [`lab::run`]: a clock set by the caller, and commands that a link can repeat.
-//! 9. [`view`]: what to draw of both. [`plot`]: the marks, scales and colours to draw with.
+//!    [`lab::tune`] chooses a limit from the events of a log.
+//! 9. [`view`]: what to draw of them. [`plot`]: the marks, scales and colours to draw with.
 //!
 //! Chapter 6 is behind the feature `log`, chapters 7 to 9 behind the feature `lab`. A service needs
 //! neither. [`text`] holds what all text forms share.
@@ -102,6 +104,8 @@
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(any(feature = "log", feature = "tower"))]
+mod address;
 #[cfg(any(feature = "lab", feature = "log"))]
 pub mod civil;
 pub mod estimate;

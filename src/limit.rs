@@ -100,6 +100,7 @@ pub mod in_f64;
 pub mod kept;
 pub mod leaky_bucket;
 pub mod nginx;
+mod quota;
 mod retry;
 mod server;
 pub mod sliding_counter;

@@ -46,12 +46,12 @@
 //! Time zones are respected; a time without one is UTC. When a log has whole seconds, the events of
 //! one second should be spread over it, and lines out of order should be sorted: [`Order`] does both.
 
-mod address;
 mod clf;
 mod csv;
 mod exim;
 mod filter;
 mod format;
+mod forwarded;
 mod input;
 mod json;
 mod lines;
@@ -70,8 +70,9 @@ mod syslog;
 mod table;
 #[cfg(feature = "unpack")]
 mod unpack;
+mod usual;
 
-pub use address::IPV6_PREFIX;
+pub use crate::address::IPV6_PREFIX;
 pub use filter::{Filter, Statuses};
 pub use format::{Format, HEAD, Shape, Unknown, recognize};
 pub use input::{Error, Log};

@@ -46,6 +46,10 @@
 //! given back. So such rules are refused when they are read, unless [`Options::one_node`] puts all
 //! keys of these rules on one node, where they are decided all or none as on a single Redis.
 //!
+//! # Without a call for each event
+//! [`Leased`] takes a share of what a limit admits in one call and decides by it here, with an error
+//! that has a bound.
+//!
 //! # When Redis can't be asked
 //! Each rule [says](crate::rules::OnStoreFailure) what happens then: its events pass, are refused,
 //! or, unless it says so, are decided by what this process has seen itself meanwhile. That takes no
@@ -57,12 +61,17 @@
 //! have been counted there, and is decided here.
 
 mod breaker;
+mod clear;
+mod lease;
 mod link;
 mod options;
+mod owned;
 mod plan;
 mod reply;
 mod script;
 
+pub use clear::clear;
+pub use lease::{Leased, Leases, Terms};
 pub use options::{Clock, Options};
 
 use crate::event::Event;
@@ -78,6 +87,7 @@ use crate::time::Time;
 use arc_swap::ArcSwap;
 use core::fmt;
 use link::Link;
+use owned::Owned;
 use plan::{Call, Deed, Plan};
 use reply::Reply;
 use std::sync::Arc;
@@ -105,6 +115,8 @@ pub enum OpenError {
     Address(String),
     /// The rules can't be computed on Redis.
     Rules(RulesError),
+    /// A rule can't be leased.
+    Lease(String),
 }
 
 impl fmt::Display for OpenError {
@@ -114,6 +126,7 @@ impl fmt::Display for OpenError {
                 write!(f, "not the address of a Redis, as in redis://127.0.0.1:6379: {problem}")
             }
             OpenError::Rules(error) => error.fmt(f),
+            OpenError::Lease(problem) => write!(f, "not a rule that can be leased: {problem}"),
         }
     }
 }
@@ -193,13 +206,21 @@ impl RedisStore {
         Some(call.command(true).get_packed_command())
     }
 
+    /// All keys of an event, one after the other; `None` where no rule is for it.
+    fn subject(&self, event: &Event<'_>) -> Option<Vec<u8>> {
+        let plan = self.0.plan.load();
+        let asked = plan.ask(event, self.0.local.load(), Deed::Check);
+        let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
+        Some(call.keys.concat())
+    }
+
     /// Removes all keys that begin with the prefix, and returns how many there were.
     ///
     /// # Errors
     /// What Redis says, or the connection to it.
     pub async fn clear(&self) -> Result<u64, Fault> {
         let Inner { link, options, .. } = &*self.0;
-        clear_by(link, &options.prefix).await
+        clear::by(link, &options.prefix).await
     }
 
     fn ask(
@@ -209,24 +230,33 @@ impl RedisStore {
         details: Details,
     ) -> impl Future<Output = Answered> + Send + use<> {
         let inner = Arc::clone(&self.0);
+        // What is decided here if it must be: an event may not be kept while one waits.
+        let owned = Owned::new(event, &inner.plan.load());
+        let attempt = self.attempt(event, deed, details);
+        async move {
+            let answer = attempt.await;
+            answer.unwrap_or_else(|fault| inner.instead(&owned, deed, details, fault))
+        }
+    }
+
+    /// What Redis says.
+    fn attempt(
+        &self,
+        event: &Event<'_>,
+        deed: Deed,
+        details: Details,
+    ) -> impl Future<Output = Result<Answered, Fault>> + Send + use<> {
+        let inner = Arc::clone(&self.0);
         let plan = inner.plan.load_full();
         let asked = plan.ask(event, inner.local.load(), deed);
         let tell = details.standings || details.retry;
         let call = inner.call(&plan, event, &asked, deed, tell);
-        // What is decided here if it must be: an event may not be kept while one waits.
-        let event = Owned::new(event, &plan);
         async move {
-            let Some(call) = call else {
-                return answered(&plan, &asked, Reply::nothing(), details);
+            let reply = match call {
+                Some(call) => inner.run(&plan, &call?, &asked, tell).await?,
+                None => Reply::nothing(),
             };
-            let call = match call {
-                Ok(call) => call,
-                Err(fault) => return inner.instead(&event, deed, details, fault),
-            };
-            match inner.run(&plan, &call, &asked, tell).await {
-                Ok(reply) => answered(&plan, &asked, reply, details),
-                Err(fault) => inner.instead(&event, deed, details, fault),
-            }
+            Ok(answered(&plan, &asked, reply, details))
         }
     }
 }
@@ -271,44 +301,6 @@ impl Inner {
     }
 }
 
-/// Removes all keys that begin with `prefix` from the Redis at `url`, and returns how many there were.
-///
-/// # Errors
-/// When the address is none; what Redis says, or the connection to it.
-pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
-    let link = Link::new(url, &Options::default());
-    clear_by(&link.map_err(|error| Fault::Failed(error.to_string()))?, prefix).await
-}
-
-async fn clear_by(link: &Link, prefix: &str) -> Result<u64, Fault> {
-    let removed = async {
-        let (mut cursor, mut removed) = (0u64, 0);
-        let pattern = format!("{}*", escaped(prefix));
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1000);
-            let found = link.command(&scan).await?;
-            let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(found)?;
-            if !keys.is_empty() {
-                let mut unlink = redis::cmd("UNLINK");
-                unlink.arg(keys);
-                removed += redis::from_redis_value::<u64>(link.command(&unlink).await?)?;
-            }
-            cursor = next;
-            if cursor == 0 {
-                return Ok(removed);
-            }
-        }
-    };
-    removed.await.map_err(|error: redis::RedisError| Fault::Failed(error.to_string()))
-}
-
-/// A text as a pattern of Redis that only it matches.
-fn escaped(text: &str) -> String {
-    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '^');
-    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
-}
-
 /// Whether Redis can compute all limits; where subjects are `apart`, those of one event must be the
 /// same.
 fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
@@ -339,7 +331,7 @@ fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answe
     let (mut standings, mut retry) = (None, None);
     if let Some((now, states)) = &reply.states {
         let each = || {
-            let each = asked.iter().zip(states).filter(|(ask, _)| ask.in_force && !ask.is_shadow);
+            let each = asked.iter().zip(states).filter(|(ask, _)| ask.is_firm());
             each.filter_map(|(ask, state)| Some((ask, plan.limiter(ask)?, state)))
         };
         standings = details.standings.then(|| {
@@ -353,26 +345,6 @@ fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answe
         });
     }
     Answered { ruling, standings, retry, fault: None }
-}
-
-/// An event with fields of its own: those that rules are about.
-#[derive(Debug)]
-struct Owned {
-    time: Time,
-    cost: f64,
-    fields: Vec<(String, String)>,
-}
-
-impl Owned {
-    fn new(event: &Event<'_>, plan: &Plan) -> Self {
-        let field = |name: &String| Some((name.clone(), event.fields.value(name)?.to_owned()));
-        let fields = plan.fields.iter().filter_map(field).collect();
-        Owned { time: event.time, cost: event.cost, fields }
-    }
-
-    fn event(&self) -> Event<'_> {
-        Event { time: self.time, cost: self.cost, fields: &self.fields }
-    }
 }
 
 impl AsyncStore for RedisStore {

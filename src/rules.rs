@@ -114,12 +114,12 @@ mod value;
 mod words;
 mod yaml;
 
-pub use async_store::{Answered, AsyncStore, Details, Fault};
+pub use async_store::{Answered, AsyncStore, Details, Fault, Memory};
 pub use error::{Mistake, RulesError};
 pub use explain::Why;
 pub use reload::{Changes, Reloaded};
 pub use ruled::Ruled;
-pub use ruling::{Opinion, Ruling, Source};
+pub use ruling::{Opinion, Place, Ruling, Source};
 pub use settings::OnStoreFailure;
 #[cfg(feature = "redis")]
 pub(crate) use standing::Stands;

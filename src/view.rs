@@ -1,6 +1,7 @@
 //! What to draw: state and size in, marks out. No browser, and no formula of its own.
 //!
-//! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many of them in lanes.
+//! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many of them in lanes,
+//! [`tune`](mod@tune) what every limit would do to the clients of a log.
 //! A `Viewport` is all that a picture depends on besides the run: its size, the time at the right
 //! edge, where the crosshair is. The page puts the marks on a canvas; here they become a file.
 //!
@@ -36,6 +37,7 @@ mod label;
 pub mod scope;
 mod strip;
 mod timebase;
+pub mod tune;
 
 pub use timebase::{edges, seconds_per_pixel};
 
@@ -47,17 +49,25 @@ pub enum Hit {
     None,
     /// The graph: a press is an event, a drag looks back.
     Graph,
-    /// The limit: a drag moves it.
+    /// The limit, a line across: a drag moves it up and down.
     Limit,
+    /// The limit, a line upright: a drag moves it to the sides.
+    Upright,
 }
 
 impl Hit {
+    /// Whether it is the limit.
+    pub fn is_limit(self) -> bool {
+        matches!(self, Hit::Limit | Hit::Upright)
+    }
+
     /// The CSS cursor that says so.
     pub fn cursor(self) -> &'static str {
         match self {
             Hit::None => "default",
             Hit::Graph => "crosshair",
             Hit::Limit => "ns-resize",
+            Hit::Upright => "ew-resize",
         }
     }
 }

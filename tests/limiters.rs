@@ -18,6 +18,8 @@ mod common;
 mod counting;
 #[path = "limiters/edges.rs"]
 mod edges;
+#[path = "limiters/quota.rs"]
+mod quota;
 #[path = "common/random.rs"]
 mod random;
 #[path = "limiters/same.rs"]

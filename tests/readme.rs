@@ -44,6 +44,14 @@ fn the_table_is_what_is_measured() {
     assert_eq!(docs, table, "src/limit/measured.md is printed by `cargo run --example limiters`");
 }
 
+/// There they are compiled.
+#[test]
+fn the_ten_lines_are_those_of_the_documentation() {
+    let lines = fs::read_to_string(root().join("src/middleware/ten_lines.md")).unwrap();
+    let lines = lines.replace("rust,no_run", "rust,ignore");
+    assert!(readme().contains(&lines), "the README should have these lines:\n{lines}");
+}
+
 #[test]
 fn the_map_has_every_room() {
     let (readme, entries) = (readme(), fs::read_dir(root().join("src")).unwrap());

@@ -10,6 +10,11 @@ mod common;
 mod equal;
 #[path = "redis/faults.rs"]
 mod faults;
+#[cfg(feature = "tower")]
+#[path = "redis/layer.rs"]
+mod layer;
+#[path = "redis/lease.rs"]
+mod lease;
 #[path = "redis/published.rs"]
 mod published;
 #[path = "common/random.rs"]

@@ -14,7 +14,11 @@ use std::path::{Path, PathBuf};
 /// folder directly in src. On the floors 0 and 1 a room may import those before it; elsewhere, none
 /// of its own floor. A room that is missing here is not part of the house: give it a floor.
 const FLOORS: [(char, &str, &[&str]); 7] = [
-    ('0', "", &["order", "text", "time", "civil", "rate", "outcome", "estimate", "limit"]),
+    (
+        '0',
+        "",
+        &["order", "address", "text", "time", "civil", "rate", "outcome", "estimate", "limit"],
+    ),
     ('1', "0", &["event", "policy", "store", "log", "traffic"]),
     ('2', "01", &["rules", "lab"]),
     ('p', "", &["plot"]),

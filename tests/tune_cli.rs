@@ -176,7 +176,7 @@ fn what_is_no_log_is_an_error() {
     assert_wrong(&[], b"hello\nworld\n", "-: ");
     assert_wrong(&[], b"time,key\n", "there are no events");
     assert_wrong(&["nowhere.log"], b"", "nowhere.log: ");
-    assert_wrong(&["--key", "colour"], b"time,key\n0,a\n", "colour is not a field of the log");
+    assert_wrong(&["--key", "colour"], b"time,key\n0,a\n", "\"colour\": not a field of this log");
     assert_wrong(&["--limit", "gcra 1/1m brust 2"], b"time,key\n0,a\n", "\"brust\" in");
     assert_wrong(&["--limit", "1/1m per ip"], b"time,key\n0,a\n", "ip is not a field here");
     assert_wrong(&["--untouched", "101"], b"time,key\n0,a\n", "a percentage");
@@ -198,4 +198,26 @@ fn a_report() {
     ] {
         assert!(report.contains(part), "{part}:\n{report}");
     }
+}
+
+#[test]
+fn the_pictures_of_the_page() {
+    let path = std::env::temp_dir().join(format!("ratescope-{}.svg", std::process::id()));
+    let name = path.to_str().unwrap();
+    for by in ["exim", "sliding-log"] {
+        let report = tune(&["--by", by, "--svg", name], log().as_bytes());
+        let svg = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        let limit = report["periods"][0]["limit"].as_str().unwrap();
+        for text in [limit, "When the limit refuses, UTC", "recommended"] {
+            assert!(svg.contains(text), "{by}: {text}");
+        }
+    }
+    assert_wrong(&["--svg", "/nowhere/at/all.svg"], log().as_bytes(), "/nowhere/at/all.svg: ");
+}
+
+#[test]
+fn what_is_limited_has_a_name() {
+    assert_wrong(&["--by", "feeling"], b"", "exim, earrrl, fixed-window");
 }

@@ -14,12 +14,21 @@ const graph = $("graph");
 /** The view; there once it is loaded. */
 export let page;
 
-/** What a view has of its own: what it wires once it is loaded, and shows when a setting changed. */
+/** Further pictures on the page: each its page, and what the ids of its texts begin with. */
+const others = [];
+
+/** All pictures. */
+const pages = () => [page, ...others.map(([other]) => other)];
+
+/**
+ * What a view has of its own: what it wires once it is loaded, shows when a setting changed, and
+ * whether time passes in it.
+ */
 let own;
 
 /** Starts the page. */
-export function start({ wire = () => {}, shown = () => {} } = {}) {
-  own = { wire, shown };
+export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
+  own = { wire, shown, runs };
   guard(async () => {
     await load();
     page = new Page(graph, graph.dataset.view);
@@ -75,9 +84,10 @@ function sync() {
   synced = page.fragment();
   fit();
   own.shown();
-  takeAlong();
+  if (own.runs) takeAlong();
   for (const it of document.querySelectorAll(settings)) show(it);
   stopped = page.paused();
+  if (!own.runs) return;
   $("pause").classList.toggle("on", stopped);
   $("pause").textContent = stopped ? "Run" : "Pause";
 }
@@ -158,7 +168,8 @@ let due;
 /** Begins the run that the address describes, or has a minute to look at. */
 function open(end = still.matches) {
   clearTimeout(due);
-  story.begin(page, location.hash, end);
+  if (own.runs) story.begin(page, location.hash, end);
+  else page.open(location.hash.slice(1));
   known = new WeakMap();
   for (const box of document.querySelectorAll('[aria-invalid="true"]')) wrong(box, "");
   sync();
@@ -219,7 +230,32 @@ function wireSettings() {
   on(document, "submit", (event) => event.preventDefault());
 }
 
+/** A further picture of a view, on a canvas whose id is what those of its texts begin with. */
+export function join(canvas, view) {
+  const other = new Page(canvas, view);
+  others.push([other, `${canvas.id}-`]);
+  wireCanvas(canvas, other, () => {});
+  dress();
+  return other;
+}
+
 function wireGraph() {
+  wireCanvas(graph, page, changed);
+  on(document, "keydown", (event) => { if (event.target === document.body && event.key === " ") key(event, page, changed); });
+  if ($("live")) on($("live"), "click", () => { page.live(); graph.focus(); });
+}
+
+/** A key on a picture. */
+function key(event, page, changed) {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  // A key that is held is one event.
+  if (event.repeat && event.key === " ") return event.preventDefault();
+  if (event.key.toLowerCase() === "r" && story.isTold()) story.replay(open);
+  else if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
+}
+
+/** Wires a canvas to its page. */
+function wireCanvas(graph, page, changed) {
   const at = (event) => [event.offsetX, event.offsetY];
   on(graph, "pointerdown", (event) => {
     if (event.button !== 0 || event.pointerType !== "mouse") return;
@@ -241,15 +277,7 @@ function wireGraph() {
     page.zoom(event.offsetX, event.deltaY);
   }, { passive: false });
   wireFingers(graph, { page, on, at, changed });
-  on(document, "keydown", (event) => {
-    const here = event.target === graph || (event.target === document.body && event.key === " ");
-    if (!here || event.ctrlKey || event.altKey || event.metaKey) return;
-    // A key that is held is one event.
-    if (event.repeat && event.key === " ") return event.preventDefault();
-    if (event.key.toLowerCase() === "r" && story.isTold()) story.replay(open);
-    else if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
-  });
-  on($("live"), "click", () => { page.live(); graph.focus(); });
+  on(graph, "keydown", (event) => key(event, page, changed));
 
   const resize = ({ contentRect: { width, height }, devicePixelContentBoxSize: boxes }) => {
     page.resize(width, height, devicePixelRatio, boxes && [boxes[0].inlineSize, boxes[0].blockSize]);
@@ -283,13 +311,16 @@ function stored(use) {
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
+/** Puts theme and motion in force in every picture. */
+let dress;
+
 function wireTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const { dataset } = document.documentElement;
   const apply = () => {
     const dark = dataset.theme ? dataset.theme === "dark" : system.matches;
     $("theme").ariaPressed = String(dark);
-    page.theme(dark);
+    for (const it of pages()) it.theme(dark);
   };
   const saved = stored((store) => store.getItem("theme"));
   if (saved) dataset.theme = saved;
@@ -302,13 +333,14 @@ function wireTheme() {
   });
   apply();
 
-  const motion = () => page.reduce_motion(still.matches);
+  const motion = () => { for (const it of pages()) it.reduce_motion(still.matches); };
+  dress = () => { apply(); motion(); };
   on(still, "change", motion);
   motion();
 }
 
 function wireLinks() {
-  story.wire(page, on, open);
+  if (own.runs) story.wire(page, on, open);
   const follow = () => {
     open();
     // The sentence sticks to the screen, so its own place would not tell.
@@ -337,14 +369,12 @@ function wireLinks() {
 }
 
 /** Shows what the view says beside its picture: of each text the id, the text, and its number or nothing. */
-function tell(said) {
+export function tell(said, before = "") {
   for (let i = 0; i < said.length; i += 3) {
-    const [it, text, value] = [$(said[i]), said[i + 1], said[i + 2]];
+    const [it, text, value] = [$(before + said[i]), said[i + 1], said[i + 2]];
     if (it.textContent !== text) it.textContent = text;
     if (value) it.dataset.value = value;
   }
-  $("live").hidden = page.is_live();
-  $("note").classList.toggle("wrong", page.has_problem());
 }
 
 /** Runs a frame whenever the browser draws. */
@@ -357,7 +387,10 @@ function animate() {
       if (said.length === 0) return;
       if (page.fragment() !== synced || page.paused() !== stopped) sync();
       tell(said);
+      if (own.runs) $("live").hidden = page.is_live();
+      $("note").classList.toggle("wrong", page.has_problem());
     });
+    for (const [other, before] of others) guard(() => tell(other.frame(now), before));
     if (failed) cancelAnimationFrame(next);
   };
   on(document, "visibilitychange", () => {

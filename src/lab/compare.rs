@@ -73,10 +73,10 @@ impl Experiment for Lanes {
 
     const COLUMNS_A_SECOND: f64 = 61.0;
 
-    fn new(settings: &Settings) -> Result<Self, ParseError> {
-        let last = last_of_column(Time::ZERO);
+    fn new(settings: &Settings, begin: Time) -> Result<Self, ParseError> {
+        let last = last_of_column(begin);
         let mut lanes = Lanes { lanes: Vec::new(), users: Vec::new(), sent: 0, last, weight: 1 };
-        lanes.follow(Time::ZERO, settings)?;
+        lanes.follow(begin, settings)?;
         Ok(lanes)
     }
 

@@ -22,6 +22,7 @@ pub use link::Link;
 pub use settings::{MOST_SPEED, Named, RunSettings};
 pub use source::{Arrival, Source};
 
+pub(crate) use escape::{VALUE, decoded, encoded};
 pub(crate) use settings::{decimal, on_off, span, switch, whole};
 
 use crate::text::ParseError;
@@ -49,15 +50,31 @@ impl<E: Experiment> Run<E> {
     /// # Errors
     /// When a setting has a value that [`Named::set`] would have refused.
     pub fn new(settings: E::Settings) -> Result<Self, ParseError> {
+        Self::beginning(settings, Time::ZERO)
+    }
+
+    fn beginning(settings: E::Settings, begin: Time) -> Result<Self, ParseError> {
         let mut run = Run {
             first: settings.clone(),
-            experiment: E::new(&settings)?,
+            experiment: E::new(&settings, begin)?,
             settings,
             sources: Vec::new(),
-            now: Time::ZERO,
+            now: begin,
             recording: Recording::new(&[]),
         };
         run.restart_sources()?;
+        Ok(run)
+    }
+
+    /// A run of events that were, with their times, in order, and their costs: those of a log's
+    /// client. It begins with the first. Advance to their end to see them.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn of_events(settings: E::Settings, events: Vec<(Time, f64)>) -> Result<Self, ParseError> {
+        let begin = events.first().map_or(Time::ZERO, |(at, _)| *at);
+        let mut run = Self::beginning(settings, begin)?;
+        run.sources.push(Source::given(events));
         Ok(run)
     }
 

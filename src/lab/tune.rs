@@ -65,31 +65,51 @@
 //! At those it is exact, and every limit that a person would write is one of them.
 
 mod advice;
+mod busy;
+mod by;
+#[cfg(feature = "log")]
+mod choices;
 mod clients;
 mod curve;
 mod entry;
 mod frontier;
 mod histogram;
 mod hours;
+#[cfg(feature = "log")]
+mod inquiry;
+#[cfg(feature = "log")]
+mod intake;
 mod marks;
 mod measure;
 mod merge;
 mod replay;
 pub mod scale;
+mod steps;
 mod stream;
+mod study;
 mod summary;
 mod thin;
 mod trial;
 mod windows;
 
 pub use advice::{Advice, Aim, Doubt, Share, advise};
+pub use busy::Busy;
+pub use by::{By, PERIODS};
+#[cfg(feature = "log")]
+pub use choices::Choices;
 pub use clients::{Clients, Room, Ticket, key};
 pub use curve::{Curve, Cut, Part, Tally};
 pub use frontier::{Burst, Frontier};
 pub use hours::Hours;
+#[cfg(feature = "log")]
+pub use inquiry::Inquiry;
+#[cfg(feature = "log")]
+pub use intake::{Intake, Times};
 pub use marks::Marks;
 pub use measure::{Measure, Peak};
 pub use replay::{Replay, Struck};
+pub use steps::{Step, Steps};
 pub use stream::Moment;
+pub use study::Study;
 pub use summary::{BadSummary, Summary, VERSION};
 pub use trial::Trial;

@@ -17,10 +17,11 @@
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
-use super::address;
 use super::format::{Guess, Problem, Shape};
+use super::forwarded::forwarded;
 use super::names::Standard;
 use super::stamp::{Instant, Stamps};
+use crate::address;
 use memchr::{memchr, memchr2};
 
 /// The parts of a line.
@@ -190,7 +191,7 @@ impl<'a> Clf<'a> {
     #[inline]
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
         let value = match name {
-            "ip" => self.forwarded().and_then(address::forwarded).unwrap_or(self.peer),
+            "ip" => self.forwarded().and_then(forwarded).unwrap_or(self.peer),
             "peer" => self.peer,
             "request" => self.request,
             _ => return Standard::of(name).and_then(|standard| self.standard(standard)),

@@ -1,11 +1,11 @@
 //! How a log is to be read.
 
-use super::address::IPV6_PREFIX;
 use super::filter::Filter;
 use super::format::Format;
 use super::names::Alias;
 use super::number::Unit;
 use super::stamp::Year;
+use crate::address::IPV6_PREFIX;
 use crate::text::ParseError;
 use core::convert::Infallible;
 use core::fmt;

@@ -1,13 +1,14 @@
 //! Records: events that borrow from their lines.
 
-use super::address::{self, Made};
 use super::clf::Clf;
 use super::exim::Exim;
+use super::forwarded::{forwarded, is_plain};
 use super::names::Standard;
 use super::request;
 use super::stamp::Instant;
 use super::syslog::Syslog;
 use super::table::Table;
+use crate::address::{self, Made};
 use crate::event::{Event, Fields};
 use crate::time::Time;
 use core::cell::OnceCell;
@@ -103,10 +104,11 @@ impl<'a> Record<'a> {
 
     #[inline]
     fn address<'b>(&self, text: &'b str, made: &'b OnceCell<Option<Made>>) -> &'b str {
-        if address::is_plain(text) {
+        if is_plain(text) {
             return text;
         }
-        let made = made.get_or_init(|| address::canonical(text, self.normal.ipv6_prefix));
+        let of = |address| Made::of(address, self.normal.ipv6_prefix);
+        let made = made.get_or_init(|| address::parse(text).map(of));
         made.as_ref().map_or(text, Made::as_str)
     }
 }
@@ -117,7 +119,7 @@ impl Fields for Record<'_> {
         let raw = self.raw(name)?;
         Some(match name {
             "ip" => self.address(raw, &self.ip),
-            "forwarded" => self.address(address::forwarded(raw)?, &self.forwarded),
+            "forwarded" => self.address(forwarded(raw)?, &self.forwarded),
             "path" => {
                 let path = request::path(raw);
                 self.normal.path_depth.map_or(path, |depth| request::segments(path, depth))

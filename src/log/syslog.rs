@@ -179,7 +179,7 @@ impl<'a> Syslog<'a> {
     /// The address in the message. In sshd's it follows the last `from`: the user name, which the
     /// client chooses, may contain a `from`, too.
     fn ip(&self) -> Option<&'a str> {
-        let is_address = |text: &&str| super::address::parse(text).is_some();
+        let is_address = |text: &&str| crate::address::parse(text).is_some();
         let word = |text: &'a str| text.split([' ', ',', ']', ')', ';']).next();
         let after = |mark: &str| word(self.message.rsplit_once(mark)?.1);
         let marked = ["from ", "rip=", "rhost=", "["].into_iter().filter_map(after);

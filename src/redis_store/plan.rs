@@ -5,7 +5,7 @@ use super::script::{FORMS, Script, number, numbers};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
-use crate::limit::in_f64::InF64;
+use crate::limit::in_f64::{Form, InF64};
 use crate::limit::kept::VERSION;
 use crate::policy::Per;
 use crate::rules::asked::Ask;
@@ -15,7 +15,8 @@ use crate::time::Time;
 use core::hash::Hasher;
 use sha1_smol::Sha1;
 use siphasher::sip::SipHasher13;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rules as they are asked on Redis.
 #[derive(Debug)]
@@ -26,9 +27,15 @@ pub(super) struct Plan {
     /// The fields that rules are about.
     pub(super) fields: Vec<String>,
     one: Vec<Arc<Script>>,
-    several: Arc<Script>,
+    /// For a few limits, by their algorithms; made when they are first needed.
+    several: Mutex<HashMap<Few<Form>, Arc<Script>>>,
     all: Arc<Script>,
+    is_given: bool,
 }
+
+/// The most limits that a script is made for, and the most such scripts.
+const A_FEW: usize = 4;
+const SCRIPTS: usize = 64;
 
 /// The limits of a rule for the same fields.
 #[derive(Debug)]
@@ -92,11 +99,11 @@ impl Plan {
         let used = |form| items().any(|item| item.in_f64.form == form);
         let used: Vec<_> = FORMS.into_iter().filter(|form| used(*form)).collect();
         let is_given = clock != Clock::Redis;
-        let several = Arc::new(Script::several(&used, is_given));
+        let several = Mutex::default();
         let all = Arc::new(Script::all(&used, is_given));
         let one = FORMS.map(|form| Arc::new(Script::one(form, is_given))).to_vec();
         let fields = rules.fields().into_iter().map(str::to_owned).collect();
-        Plan { rules, groups, fields, one, several, all }
+        Plan { rules, groups, fields, one, several, all, is_given }
     }
 
     pub(super) fn item(&self, [rule, group, item]: [usize; 3]) -> Option<&Item> {
@@ -151,23 +158,64 @@ impl Plan {
             (Deed::Peek, true) => "peek+",
             (Deed::Charge, _) => "charge",
         };
-        let script = match order.as_slice() {
-            [] => return None,
-            [(_, place)] => {
-                // Without what the other frame needs to know of each.
-                numbers = numbers.split_off(5);
-                self.one.get(usize::from(number(self.item(*place)?.in_f64.form)) - 1)?
+        let plain = at_key.len() == 1 && asked.iter().all(Ask::is_plain);
+        let few = plain.then(|| self.several(&order)).flatten();
+        let script = match (order.as_slice(), few) {
+            ([], _) => return None,
+            ([(_, place)], _) => {
+                numbers = bare(&numbers)?;
+                let form = self.item(*place)?.in_f64.form;
+                Arc::clone(self.one.get(usize::from(number(form)) - 1)?)
             }
-            _ if at_key.len() == 1 && asked.iter().all(Ask::is_plain) => &self.several,
-            _ => &self.all,
+            (_, Some(few)) => {
+                numbers = bare(&numbers)?;
+                few
+            }
+            _ => Arc::clone(&self.all),
         };
         let clock = clock(options.clock, event.time);
         // What is done mostly need not be said.
         let is_said = mode != "check" || clock.is_some();
         let mode = is_said.then(|| mode.as_bytes().to_vec());
         let args = [Some(numbers), mode, clock].into_iter().flatten().collect();
-        Some(Call { script: Arc::clone(script), keys, args, order, at_key })
+        Some(Call { script, keys, args, order, at_key })
     }
+}
+
+impl Plan {
+    /// The script for a few limits at one key.
+    fn several(&self, order: &[(usize, [usize; 3])]) -> Option<Arc<Script>> {
+        if !(2..=A_FEW).contains(&order.len()) {
+            return None;
+        }
+        let forms: Option<Few<Form>> =
+            order.iter().map(|(_, place)| Some(self.item(*place)?.in_f64.form)).collect();
+        let forms = forms?;
+        let mut known = self.several.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(script) = known.get(&forms) {
+            return Some(Arc::clone(script));
+        }
+        if known.len() >= SCRIPTS {
+            return None;
+        }
+        let script = Arc::new(Script::several(&forms, self.is_given));
+        known.insert(forms, Arc::clone(&script));
+        Some(script)
+    }
+}
+
+/// What is asked at one key without what only `all.lua` needs to know: how many there are, and of each
+/// the four bytes before its numbers.
+fn bare(numbers: &[u8]) -> Option<Vec<u8>> {
+    let (_, mut rest) = numbers.split_first()?;
+    let mut bare = Vec::with_capacity(rest.len());
+    while let Some((kind, _)) = rest.split_first() {
+        let form = FORMS.get(usize::from(*kind).checked_sub(1)?)?;
+        let (own, next) = rest.get(4..)?.split_at_checked(8 * (1 + self::numbers(*form)))?;
+        bare.extend(own);
+        rest = next;
+    }
+    Some(bare)
 }
 
 impl Item {

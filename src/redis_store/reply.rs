@@ -108,9 +108,11 @@ impl Item {
     fn outcome(&self, ask: &Ask, passes: bool, level: f64, extra: f64) -> Outcome {
         let form = self.limiter.in_f64().map(|in_f64| in_f64.form);
         let limit = if form == Some(Form::Adaptive) { extra } else { self.held_against };
-        if level.is_nan() {
-            // A cost that can't be counted.
-            return Outcome::new(false, ask.cost, limit);
+        if form.is_none_or(|form| form.weight(ask.cost).is_nan()) {
+            // A cost that can't be counted is refused, and is the level but where that is one before
+            // the event.
+            let level = if form == Some(Form::Earrrl) { level } else { ask.cost };
+            return Outcome::new(false, level, limit);
         }
         match (&self.limiter, passes) {
             (AnyLimiter::LeakyBucket(_) | AnyLimiter::Nginx(_), true) => {

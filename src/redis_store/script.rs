@@ -7,6 +7,7 @@
 
 use crate::limit::in_f64::Form;
 use sha1_smol::Sha1;
+use std::collections::HashSet;
 
 /// A script and the name under which Redis knows it.
 #[derive(Clone, Debug)]
@@ -89,9 +90,47 @@ impl Algorithm {
     }
 }
 
-/// How many numbers an algorithm is given.
+impl Algorithm {
+    /// Both parts with the number `n` behind each of their names, so that several can stand in one
+    /// frame.
+    fn numbered(&self, n: usize) -> [String; 2] {
+        const OWN: [&str; 7] = ["w", "passes", "level", "extra", "counted", "bytes", "life"];
+        let declared =
+            [self.look, self.keep].into_iter().flat_map(|text| text.split("local ").skip(1));
+        let declared = declared.flat_map(|text| {
+            let end = text.find(['=', '\n']).unwrap_or(text.len());
+            text.get(..end).unwrap_or("").split(',').map(str::trim)
+        });
+        let own: HashSet<&str> = declared.chain(OWN).chain(self.numbers.iter().copied()).collect();
+        [self.look, self.keep].map(|text| {
+            let mut out = String::new();
+            let mut rest = text;
+            while !rest.is_empty() {
+                let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let word = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+                let (word, after) = rest.split_at(word);
+                out += word;
+                if own.contains(word) {
+                    out += &format!("_{n}");
+                }
+                let next = after.find(is_word).unwrap_or(after.len());
+                let (between, after) = after.split_at(next);
+                out += between;
+                rest = after;
+            }
+            out
+        })
+    }
+}
+
+/// How many numbers an algorithm is given, as its file names them.
 pub(super) fn numbers(form: Form) -> usize {
-    Algorithm::new(form).numbers.len()
+    match form {
+        Form::Window | Form::Counter | Form::Envoy => 2,
+        Form::Earrrl | Form::Nginx | Form::Haproxy => 3,
+        Form::Bucket | Form::Blocks | Form::Exim => 4,
+        Form::Adaptive => 5,
+    }
 }
 
 /// What Redis and Lua have and scripts use, by short names: they are found faster.
@@ -130,9 +169,38 @@ impl Script {
         Script::new(&(parts(&[algorithm], is_given) + &read + &frame))
     }
 
-    /// For several limits by these algorithms, all of them in force and at one key.
+    /// For a few limits, by these algorithms in this order, all of them in force and at one key.
     pub(super) fn several(forms: &[Form], is_given: bool) -> Self {
-        Script::new(&(looks(forms, is_given) + SEVERAL))
+        let algorithms: Vec<Algorithm> = forms.iter().map(|form| Algorithm::new(*form)).collect();
+        let numbered = || algorithms.iter().zip(1..);
+        let (mut names, mut looks, mut keeps) = (Vec::new(), String::new(), String::new());
+        for (algorithm, n) in numbered() {
+            let own = |name: &&str| format!("{name}_{n}");
+            names.push(own(&"w"));
+            names.extend(algorithm.numbers.iter().map(own));
+            let [look, keep] = algorithm.numbered(n);
+            looks += &format!("local from_{n} = i\n{look}local to_{n} = i - 1\n");
+            keeps += &format!("local counted_{n}, bytes_{n}, life_{n} = counted\n{keep}");
+        }
+        let each = |form: &str, between: &str| {
+            let each = numbered().map(|(_, n)| form.replace('#', &n.to_string()));
+            each.collect::<Vec<_>>().join(between)
+        };
+        let initial: Vec<&str> = algorithms.iter().map(|a| a.initial.as_str()).collect();
+        let frame = SEVERAL
+            .replace("INITIAL", &initial.join(" .. "))
+            .replace("--- look\n", &looks)
+            .replace("  --- keep\n", &keeps)
+            .replace("    --- store\n", STORE)
+            .replace("PASSES", &each("passes_#", " and "))
+            .replace("CHANGED", &each("bytes_#", " or "))
+            .replace("BYTES", &each("(bytes_# or sub(s, from_#, to_#))", " .. "))
+            .replace("LIVES", &each("life_#", ", "))
+            .replace("FORMAT", &format!("<{}", each("Bdd", "")))
+            .replace("OUTCOMES", &each("passes_# and 1 or 0, level_#, extra_#", ", "));
+        let format = "d".repeat(names.len());
+        let read = format!("local {} = unpack('<{format}', ARGV[1])\n", names.join(", "));
+        Script::new(&(parts(&algorithms, is_given) + &read + &frame))
     }
 
     /// For any limits by these algorithms.
@@ -171,4 +239,42 @@ fn parts(algorithms: &[Algorithm], is_given: bool) -> String {
     }
     parts.push(if is_given { GIVEN } else { CLOCK });
     parts.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_name_their_numbers() {
+        for form in FORMS {
+            let algorithm = Algorithm::new(form);
+            assert_eq!(algorithm.numbers.len(), numbers(form), "{form:?}");
+            assert!(!algorithm.look.is_empty() && !algorithm.keep.is_empty(), "{form:?}");
+            assert_eq!(FORMS[usize::from(number(form)) - 1], form);
+        }
+    }
+
+    #[test]
+    fn no_mark_is_left_in_a_script() {
+        for form in FORMS {
+            for is_given in [true, false] {
+                for script in [
+                    Script::one(form, is_given),
+                    Script::several(&[form, Form::Window, form], is_given),
+                    Script::all(&[form], is_given),
+                ] {
+                    assert!(!script.text.contains("---"), "{}", script.text);
+                    assert_eq!(script.sha.len(), 40);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_get_numbers_and_nothing_else_does() {
+        let [look, keep] = Algorithm::new(Form::Window).numbered(7);
+        assert!(look.contains("local number_7 = floor(now / period_7)"), "{look}");
+        assert!(keep.contains("bytes_7 = content_7 > 0 and put_signed(number_7)"), "{keep}");
+    }
 }

@@ -1,6 +1,6 @@
 //! What is asked about an event, and what is made of the answers, wherever the states are.
 
-use super::ruling::{Answer, Source};
+use super::ruling::{Answer, Answers, Source};
 use super::{Load, Rules};
 use crate::event::Event;
 use crate::outcome::Outcome;
@@ -19,6 +19,11 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
+    /// Whether it can refuse the event.
+    pub(crate) fn is_firm(&self) -> bool {
+        self.in_force && !self.is_shadow
+    }
+
     /// Whether it decides and counts as it is: in force, and neither a shadow nor stretched.
     #[cfg(feature = "redis")]
     pub(crate) fn is_plain(&self) -> bool {
@@ -81,8 +86,8 @@ impl Judged<'_> {
     }
 
     /// The answers of those that are in force, each by what `source` says of its rule.
-    pub(crate) fn answers(&self, source: impl Fn(usize) -> Source) -> Vec<Answer> {
-        let mut answers = Vec::new();
+    pub(crate) fn answers(&self, source: impl Fn(usize) -> Source) -> Answers {
+        let mut answers = Answers::new();
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
             let Ask { rule, limit, is_stretched, is_shadow, .. } = *asked;
             let outcome = self.outcomes[i];

@@ -42,6 +42,17 @@ pub trait AsyncStore: Send + Sync + 'static {
     /// The rules that are in force.
     fn rules(&self) -> Arc<Rules>;
 
+    /// Does what [`check`](Self::check) does if that needs no waiting. Otherwise returns `None` and
+    /// counts nothing.
+    fn check_now(&self, _event: &Event<'_>, _details: Details) -> Option<Answered> {
+        None
+    }
+
+    /// The size of the memory, if the states are in this process.
+    fn memory(&self) -> Option<Memory> {
+        None
+    }
+
     /// Decides about an event, and counts it in all limits of all rules that apply, or in none; and
     /// tells what else is wanted to know of its sender then.
     ///
@@ -101,6 +112,15 @@ pub struct Answered {
     pub fault: Option<Fault>,
 }
 
+/// The size of a store's memory, for all limits in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// The number of keys.
+    pub keys: usize,
+    /// The number of keys that were forgotten because there was no room.
+    pub forgotten: u64,
+}
+
 /// Why a store could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -149,12 +169,20 @@ impl AsyncStore for Ruled {
         Ruled::rules(self)
     }
 
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+        Some(self.answer(event, details, true))
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        Some(Memory { keys: self.len(), forgotten: self.forgotten() })
+    }
+
     fn check(
         &self,
         event: &Event<'_>,
         details: Details,
     ) -> impl Future<Output = Answered> + Send + use<> {
-        ready(self.answered(Ruled::check(self, event), event, details))
+        ready(self.answer(event, details, true))
     }
 
     fn peek(
@@ -162,7 +190,7 @@ impl AsyncStore for Ruled {
         event: &Event<'_>,
         details: Details,
     ) -> impl Future<Output = Answered> + Send + use<> {
-        ready(self.answered(Ruled::peek(self, event), event, details))
+        ready(self.answer(event, details, false))
     }
 
     fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
@@ -171,19 +199,18 @@ impl AsyncStore for Ruled {
     }
 }
 
-impl Ruled {
-    fn answered(&self, ruling: Ruling, event: &Event<'_>, details: Details) -> Answered {
-        let retry = details.retry && !ruling.is_allowed();
-        let retry = retry.then(|| self.retry_after(event));
-        let standings = details.standings.then(|| self.standings(event));
-        Answered { ruling, standings, retry, fault: None }
-    }
-}
-
 /// What is shared is a store, too.
 impl<S: AsyncStore> AsyncStore for Arc<S> {
     fn rules(&self) -> Arc<Rules> {
         S::rules(self)
+    }
+
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+        S::check_now(self, event, details)
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        S::memory(self)
     }
 
     fn check(

@@ -1,8 +1,8 @@
 //! Rules with their states: events in, rulings out.
 
 use super::asked::{Ask, Judged};
-use super::ruling::{Ruling, Source};
-use super::{Load, OnStoreFailure, Rule, Rules};
+use super::ruling::{Answers, Ruling, Source};
+use super::{Answered, Details, Load, OnStoreFailure, Rule, Rules, Standings};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
@@ -88,12 +88,12 @@ impl Ruled {
 
     /// Decides about an event, and counts it in all limits of all rules that apply, or in none.
     pub fn check(&self, event: &Event<'_>) -> Ruling {
-        self.decide(event, true)
+        self.answer(event, Details::default(), true).ruling
     }
 
     /// What [`check`](Self::check) would answer; nothing is counted.
     pub fn peek(&self, event: &Event<'_>) -> Ruling {
-        self.decide(event, false)
+        self.answer(event, Details::default(), false).ruling
     }
 
     /// Counts an event, whatever its cost. It is for costs that are known only after the event passed,
@@ -103,6 +103,7 @@ impl Ruled {
     }
 
     /// The same, in place of another store: what is decided here counts here.
+    #[cfg(feature = "redis")]
     pub(crate) fn charge_instead(&self, event: &Event<'_>) {
         self.charge_where(event, |rule| rule.on_store_failure() == OnStoreFailure::Local);
     }
@@ -121,14 +122,10 @@ impl Ruled {
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         let generation = self.generation();
         let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| asked.ask.in_force && !asked.ask.is_shadow);
+        asked.retain(|asked| asked.ask.is_firm());
         let held = hold(&asked, event);
-        retry_after_all(event.time, |at| {
-            let each = held.iter().zip(&asked);
-            each.map(move |(held, asked)| {
-                held.limiter().retry_after(held.state(), at, asked.ask.cost)
-            })
-        })
+        let asked: Few<Ask> = asked.into_iter().map(|asked| asked.ask).collect();
+        retry_after(&asked, &held, event.time)
     }
 
     /// Frees the entries that logs and windows no longer count at `now`. Decisions stay the same.
@@ -156,30 +153,37 @@ impl Ruled {
         self.current.load()
     }
 
-    fn decide(&self, event: &Event<'_>, count: bool) -> Ruling {
-        self.decide_by(event, count, |_| Source::Store)
+    /// Decides about an event, and finds the details while its keys are still held, so that all of the
+    /// answer is of the same instant.
+    pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
+        self.answer_by(event, details, count, |_| Source::Store)
     }
 
     /// What is decided in place of another store that can't be asked: rules that say so are decided
     /// by the states that are here, and the others allow or refuse.
+    #[cfg(feature = "redis")]
     pub(crate) fn decide_instead(&self, event: &Event<'_>, count: bool) -> Ruling {
-        self.decide_by(event, count, |rule| match rule.on_store_failure() {
+        let source = |rule: &Rule| match rule.on_store_failure() {
             OnStoreFailure::Local => Source::Local,
             OnStoreFailure::Allow | OnStoreFailure::Refuse => Source::Nowhere,
-        })
+        };
+        self.answer_by(event, Details::default(), count, source).ruling
     }
 
-    fn decide_by(
+    fn answer_by(
         &self,
         event: &Event<'_>,
+        details: Details,
         count: bool,
         source: impl Fn(&Rule) -> Source,
-    ) -> Ruling {
+    ) -> Answered {
         let generation = self.generation();
-        let rules = Arc::clone(&generation.rules);
+        let rules = || Arc::clone(&generation.rules);
         let asked = generation.ask(event, self.load());
         if asked.is_empty() {
-            return Ruling::new(rules, Vec::new());
+            let standings = details.standings.then(|| Standings::new(rules(), Few::new()));
+            let ruling = Ruling::new(rules(), Answers::new());
+            return Answered { ruling, standings, retry: None, fault: None };
         }
         let source =
             |rule: usize| generation.rules.rules().get(rule).map_or(Source::Store, &source);
@@ -202,9 +206,22 @@ impl Ruled {
                 }
             }
         }
+        let retry = details.retry && !passes;
+        let retry = retry.then(|| retry_after(&asked, &held, event.time));
+        let standings = || Standings::of(rules(), &asked, &held, event.time);
+        let standings = details.standings.then(standings);
         drop(held);
-        Ruling::new(rules, judged.answers(source))
+        let ruling = Ruling::new(rules(), judged.answers(source));
+        Answered { ruling, standings, retry, fault: None }
     }
+}
+
+/// How long after `now` the event passes all limits that can refuse it.
+fn retry_after(asked: &[Ask], held: &[Held<'_, AnyLimiter>], now: Time) -> Retry {
+    retry_after_all(now, |at| {
+        let firm = held.iter().zip(asked).filter(|(_, ask)| ask.is_firm());
+        firm.map(move |(held, ask)| held.limiter().retry_after(held.state(), at, ask.cost))
+    })
 }
 
 pub(super) fn hold<'a>(asked: &[Asked<'a>], event: &Event<'_>) -> Few<Held<'a, AnyLimiter>> {

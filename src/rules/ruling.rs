@@ -6,6 +6,7 @@ use crate::outcome::{Decision, Outcome};
 use crate::policy::{Limit, strictest};
 use crate::time::Span;
 use core::fmt;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The answer to one event, with the answer of each rule that applies.
@@ -13,11 +14,14 @@ use std::sync::Arc;
 #[must_use = "an event may pass only if it was allowed"]
 pub struct Ruling {
     rules: Arc<Rules>,
-    answers: Vec<Answer>,
+    answers: Answers,
     /// Whether the event may pass, and the index in `answers` of the one that decided; `None` if no
     /// rule could refuse it.
     decided: Option<(Decision, usize)>,
 }
+
+/// The answers of the limits that were asked, mostly one or two.
+pub(crate) type Answers = SmallVec<[Answer; 2]>;
 
 /// What one limit of one rule answered, by their places.
 #[derive(Clone, Debug)]
@@ -47,6 +51,8 @@ pub enum Source {
 pub struct Opinion<'a> {
     /// The rule.
     pub rule: &'a Rule,
+    /// The place of the limit in the rules.
+    pub place: Place,
     /// The limit that was asked: the stretched one, where the rule is stretched.
     pub limit: &'a Limit,
     /// What it answered. In a shadow, a refusal changes nothing.
@@ -57,6 +63,17 @@ pub struct Opinion<'a> {
     pub source: Source,
 }
 
+/// The place of a limit in [`Rules`]: an index for data that is kept for each limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The place of its rule in [`Rules::rules`].
+    pub rule: usize,
+    /// Its place in [`Rule::limits`], or in [`Rule::stretched`].
+    pub limit: usize,
+    /// Whether it is in the latter.
+    pub is_stretched: bool,
+}
+
 impl Opinion<'_> {
     /// The key that it counts for, as in `user=ann,path=/login`.
     pub fn key(&self, event: &Event<'_>) -> String {
@@ -65,11 +82,16 @@ impl Opinion<'_> {
 }
 
 impl Ruling {
-    pub(crate) fn new(rules: Arc<Rules>, answers: Vec<Answer>) -> Self {
+    pub(crate) fn new(rules: Arc<Rules>, answers: Answers) -> Self {
         let firm = || answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
         let verdict = strictest(firm().map(|(_, answer)| answer.outcome));
         let decided = firm().nth(verdict.by).map(|(i, _)| (verdict.outcome.decision, i));
         Ruling { rules, answers, decided }
+    }
+
+    /// The rules that were asked.
+    pub fn rules(&self) -> &Arc<Rules> {
+        &self.rules
     }
 
     /// Whether the event may pass, at once or after the longest wait of any limit.
@@ -112,8 +134,9 @@ impl Ruling {
     fn opinion(&self, answer: &Answer) -> Option<Opinion<'_>> {
         let rule = self.rules.rules().get(answer.rule)?;
         let limit = rule.limit(answer.limit, answer.is_stretched)?;
-        let Answer { outcome, exceeds, source, .. } = *answer;
-        Some(Opinion { rule, limit, outcome, exceeds, source })
+        let Answer { limit: place, is_stretched, outcome, exceeds, source, .. } = *answer;
+        let place = Place { rule: answer.rule, limit: place, is_stretched };
+        Some(Opinion { rule, place, limit, outcome, exceeds, source })
     }
 }
 

@@ -2,11 +2,13 @@
 
 use super::asked::Ask;
 use super::ruled::{Ruled, hold};
-use super::{Rule, Rules};
+use super::{Place, Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::{AnyLimiter, AnyState};
 use crate::policy::Limit;
+use crate::store::Held;
+use crate::store::together::Few;
 use crate::time::{Span, Time};
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Standings {
     rules: Arc<Rules>,
-    each: Vec<Stands>,
+    each: Few<Stands>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +33,8 @@ pub(crate) struct Stands {
 pub struct Standing<'a> {
     /// The rule.
     pub rule: &'a Rule,
+    /// The place of the limit in the rules.
+    pub place: Place,
     /// The limit in force: the stretched one, where the rule is stretched.
     pub limit: &'a Limit,
     /// How much may still be counted: see [`Limiter::remaining`]. In a rule with a cost of its own,
@@ -42,9 +46,20 @@ pub struct Standing<'a> {
 }
 
 impl Standings {
-    #[cfg(feature = "redis")]
-    pub(crate) fn new(rules: Arc<Rules>, each: Vec<Stands>) -> Self {
+    pub(crate) fn new(rules: Arc<Rules>, each: Few<Stands>) -> Self {
         Standings { rules, each }
+    }
+
+    /// The standings with those of `asked` that can refuse the event.
+    pub(super) fn of(
+        rules: Arc<Rules>,
+        asked: &[Ask],
+        held: &[Held<'_, AnyLimiter>],
+        now: Time,
+    ) -> Self {
+        let firm = asked.iter().zip(held).filter(|(ask, _)| ask.is_firm());
+        let each = firm.map(|(ask, held)| Stands::new(ask, held.limiter(), held.state(), now));
+        Standings { each: each.collect(), rules }
     }
 
     /// One for each limit, in the order of the file.
@@ -53,7 +68,9 @@ impl Standings {
             let Stands { remaining, reset_after, .. } = *stands;
             let rule = self.rules.rules().get(stands.rule)?;
             let limit = rule.limit(stands.limit, stands.is_stretched)?;
-            Some(Standing { rule, limit, remaining, reset_after })
+            let is_stretched = stands.is_stretched;
+            let place = Place { rule: stands.rule, limit: stands.limit, is_stretched };
+            Some(Standing { rule, place, limit, remaining, reset_after })
         })
     }
 
@@ -69,15 +86,10 @@ impl Ruled {
     pub fn standings(&self, event: &Event<'_>) -> Standings {
         let generation = self.generation();
         let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| asked.ask.in_force && !asked.ask.is_shadow);
+        asked.retain(|asked| asked.ask.is_firm());
         let held = hold(&asked, event);
-        let each = asked
-            .iter()
-            .zip(&held)
-            .map(|(asked, held)| Stands::new(&asked.ask, held.limiter(), held.state(), event.time));
-        let each = each.collect();
-        drop(held);
-        Standings { rules: Arc::clone(&generation.rules), each }
+        let asked: Few<Ask> = asked.into_iter().map(|asked| asked.ask).collect();
+        Standings::of(Arc::clone(&generation.rules), &asked, &held, event.time)
     }
 }
 

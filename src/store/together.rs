@@ -21,6 +21,9 @@ pub(crate) fn hold<'a>(
         Some((i, keyed, keyed.hash(&Key(&limit.per, event))))
     });
     let mut keyed: Few<_> = keyed.collect();
+    if let [(_, keyed, hash)] = keyed[..] {
+        return core::iter::once(keyed.hold(hash)).collect();
+    }
     keyed.sort_unstable_by_key(|(_, keyed, _)| core::ptr::from_ref(*keyed).addr());
     let held = keyed.into_iter().map(|(i, keyed, hash)| (i, keyed.hold(hash)));
     let mut held: Few<_> = held.collect();

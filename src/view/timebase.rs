@@ -2,6 +2,7 @@
 //! nobody saw.
 
 use super::label::{SMALL, TAG, label, tag, width};
+use crate::civil::{Civil, DAY};
 use crate::lab::run::pace::Gap;
 use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke};
@@ -74,7 +75,8 @@ impl Timebase {
     pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64) -> Vec<f64> {
         let columns = ((self.right - self.left) / COLUMN).max(2.0) as usize;
         // A label centred on either edge would leave the picture or meet the scale.
-        let has_label = |x: f64| x - self.left > 24.0 && self.right - x > 24.0;
+        let room = if is_date(self.to) { 80.0 } else { 24.0 };
+        let has_label = |x: f64| x - self.left > 24.0 && self.right - x > room;
         let labels = |ticks: &Vec<(f64, String)>| ticks.iter().filter(|t| has_label(t.0)).count();
         // One label is no scale: a smaller step has more.
         let enough = (columns..=4 * columns).map(|n| self.ticks(n)).find(|ticks| labels(ticks) > 1);
@@ -88,6 +90,9 @@ impl Timebase {
     /// Where the ticks of at most so many intervals are, and how they are written.
     fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         let seconds = self.to.as_secs();
+        if is_date(self.to) {
+            return self.hours(about);
+        }
         if self.own {
             let ticks = axis::run_ticks(seconds - self.window.secs(), seconds, about);
             let place = |tick: Tick| (self.right + (tick.value - seconds) * self.pace, tick.label);
@@ -97,9 +102,31 @@ impl Timebase {
         ticks.into_iter().map(|tick| (self.right - tick.value * self.pace, tick.label)).collect()
     }
 
+    /// The same where a clock has them.
+    fn hours(&self, about: usize) -> Vec<(f64, String)> {
+        let first = axis::time_ticks(self.window.secs(), about).into_iter().next();
+        let step = first.map_or(0, |tick| (tick.value * 1e6) as i64);
+        if step <= 0 {
+            return Vec::new();
+        }
+        let last = self.to.as_micros().div_euclid(step);
+        let tick = |i: i64| {
+            let at = Time::from_micros((last - i) * step);
+            let civil = Civil(at).to_string();
+            let (date, of_day) = civil.split_once(' ').unwrap_or((&civil, ""));
+            let label = match at.as_micros().rem_euclid(DAY) {
+                0 => date,
+                _ => of_day.strip_suffix(":00").unwrap_or(of_day),
+            };
+            (self.x(at), label.to_owned())
+        };
+        (0..=about as i64).map(tick).filter(|(x, _)| *x >= self.left).collect()
+    }
+
     /// What the right edge is: now, or a time of the run.
     pub(super) fn end(&self, marks: &mut Vec<Mark>, y: f64, live: bool) {
         let right = match (self.own, live) {
+            _ if is_date(self.to) => date(self.to, 1_000_000),
             (true, _) => self.when(self.to, self.to),
             (false, true) => "now".to_owned(),
             (false, false) => clock(self.to),
@@ -107,9 +134,11 @@ impl Timebase {
         marks.push(label(self.right, y, &right, Anchor::Middle, Baseline::Middle));
     }
 
-    /// When something was, as seen at `now`: at a time of the run, or so long ago.
+    /// When something was, as seen at `now`: at its date if it has one, at a time of the run, or so long
+    /// ago.
     pub(super) fn when(&self, at: Time, now: Time) -> String {
         match self.own {
+            _ if is_date(at) => date(at, 1000),
             true => format!("at {}", axis::instant(at.as_secs())),
             false => format!("{} ago", axis::seconds(now.since(at).max(0.0))),
         }
@@ -169,6 +198,17 @@ pub(super) fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
         }
         _ => true,
     });
+}
+
+/// Whether a time is one of the calendar: that of an event that was, in a run of such events. No
+/// other run gets so far.
+fn is_date(at: Time) -> bool {
+    at.as_secs() >= 1e9
+}
+
+/// A date and the time of day, in whole multiples of so many microseconds.
+fn date(at: Time, micros: i64) -> String {
+    Civil(Time::from_micros(at.as_micros() / micros * micros)).to_string()
 }
 
 /// The time of a run, as in `at 1m5s`.

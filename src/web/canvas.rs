@@ -34,6 +34,10 @@ impl Canvas {
         self.theme = theme;
     }
 
+    pub(crate) fn theme(&self) -> Theme {
+        self.theme
+    }
+
     /// Makes the bitmap as large as the element is in the pixels of the screen: `device`, where the
     /// browser knows. Which of them an edge falls on, the ratio alone does not say, and a bitmap
     /// that is off by one is blurred. A browser that imitates another screen tells something else.

@@ -9,7 +9,7 @@ use super::texts::Texts;
 use super::view::{View, named};
 use super::viewer::Viewer;
 use crate::plot::palette::Theme;
-use crate::plot::{Fill, Ink, Mark, Rect, axis};
+use crate::plot::{Fill, Ink, Mark, Rect, axis, svg};
 use crate::text::ParseError;
 use crate::view::edges;
 use wasm_bindgen::prelude::*;
@@ -57,7 +57,8 @@ impl Page {
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
         let seen = self.viewer.sees(self.view.run());
-        let moved = self.view.ease(&seen, wall, self.viewer.still) || !self.viewer.paused;
+        let runs = self.view.is_live() && !self.viewer.paused;
+        let moved = self.view.ease(&seen, wall, self.viewer.still) || runs;
         let urgent = core::mem::take(&mut self.dirty);
         if urgent || moved && (!self.viewer.still || wall - self.drawn >= STILL) {
             self.drawn = wall;
@@ -103,6 +104,19 @@ impl Page {
     /// Whether something is wrong with the last link.
     pub fn has_problem(&self) -> bool {
         !self.problem.is_empty()
+    }
+
+    /// Numbers for the picture, by what they are.
+    pub fn put(&mut self, name: &str, numbers: &[f64]) {
+        self.act();
+        self.view.put(name, numbers);
+    }
+
+    /// The picture as an SVG file.
+    pub fn svg(&self) -> String {
+        let seen = self.viewer.sees(self.view.run());
+        let [width, height] = seen.size;
+        svg::write(&self.view.draw(&seen), width, height, self.canvas.theme())
     }
 
     fn paint(&mut self) -> Result<(), JsValue> {

@@ -39,6 +39,7 @@ impl Press {
         // The limit follows at once: each pixel of its line is another value.
         self.moved |= match self.hit {
             Hit::Limit => up >= 1.0,
+            Hit::Upright => across >= 1.0,
             _ => across.max(up) > DRAG,
         };
     }
@@ -78,11 +79,11 @@ impl Pointer {
 
     /// Whether the limit is held.
     pub(super) fn holds_limit(&self) -> bool {
-        self.press.is_some_and(|press| press.hit == Hit::Limit)
+        self.press.is_some_and(|press| press.hit.is_limit())
     }
 
     /// Whether the limit is held, or would be by a press.
     pub(super) fn is_on_limit(&self) -> bool {
-        self.over == Hit::Limit || self.holds_limit()
+        self.over.is_limit() || self.holds_limit()
     }
 }

@@ -8,7 +8,8 @@ use crate::time::{Span, Time};
 /// A link opens with as much work as so many frames do at most: a second or so.
 const FRAMES: usize = 32;
 
-/// What the page does with a run, whatever it is of.
+/// What the page does with a run, whatever it is of. Where no time passes, as in what was, most of
+/// it means nothing.
 pub(super) trait AnyRun {
     /// The time that it is in the run.
     fn now(&self) -> Time;
@@ -18,13 +19,13 @@ pub(super) trait AnyRun {
 
     /// Lets time pass until the viewer's `wall`, in milliseconds; where it is played, at a speed and
     /// up to an end of its own.
-    fn pass(&mut self, pace: &mut Pace, wall: f64, play: Option<(f64, Time)>);
+    fn pass(&mut self, _pace: &mut Pace, _wall: f64, _play: Option<(f64, Time)>) {}
 
     /// Lets `span` pass with the viewer's clock stopped.
-    fn step(&mut self, pace: &mut Pace, span: Span);
+    fn step(&mut self, _pace: &mut Pace, _span: Span) {}
 
     /// One event, now.
-    fn click(&mut self);
+    fn click(&mut self) {}
 
     /// Begins the run that a link's fragment describes, at the instant that it names, or at `from` if
     /// that is given, or as near as it gets. Of a link with something wrong the rest is taken; if
@@ -32,7 +33,9 @@ pub(super) trait AnyRun {
     fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError>;
 
     /// Whether what happens is written down, at times of the run.
-    fn is_scripted(&self) -> bool;
+    fn is_scripted(&self) -> bool {
+        false
+    }
 
     /// Begins again with the settings in force.
     fn reset(&mut self) -> Result<(), ParseError>;
@@ -41,10 +44,14 @@ pub(super) trait AnyRun {
     fn fragment(&self) -> String;
 
     /// The fragment of a link that replays the run, and stops where it stands if it is `paused`.
-    fn recording(&self, paused: bool) -> String;
+    fn recording(&self, _paused: bool) -> String {
+        self.fragment()
+    }
 
     /// Whether it does; otherwise it has the settings only, because too much was done.
-    fn is_recorded(&self) -> bool;
+    fn is_recorded(&self) -> bool {
+        true
+    }
 
     /// Gives a setting a value.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;

@@ -93,7 +93,7 @@ impl view::View for View {
         Some("limit")
     }
 
-    fn drag(&mut self, seen: &Seen, y: f64) {
+    fn drag(&mut self, seen: &Seen, [_, y]: [f64; 2]) {
         let limit = scope::limit_at(&self.scope, &self.viewport(seen), y);
         let _ = self.scope.set("limit", &limit.to_string());
     }

@@ -7,6 +7,7 @@ const READABLE: f64 = 100.0;
 const POLITE: f64 = 10_000.0;
 
 /// The texts of a page, and when they were said.
+#[derive(Clone)]
 pub(super) struct Texts {
     /// Three for each: the id of the element, the text, and the number it was made of, or nothing.
     list: Vec<String>,

@@ -3,7 +3,7 @@
 use super::run::AnyRun;
 use super::texts::Texts;
 use super::viewer::Seen;
-use super::{compare, scope};
+use super::{client, compare, nudge, scope, tune};
 use crate::plot::Mark;
 use crate::text::ParseError;
 use crate::time::Time;
@@ -14,6 +14,9 @@ pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
     match name {
         "scope" => Ok(Box::new(scope::View::new()?)),
         "compare" => Ok(Box::new(compare::View::new()?)),
+        "tune" => Ok(Box::new(tune::View::default())),
+        "client" => Ok(Box::new(client::View::new()?)),
+        "client-lanes" => Ok(Box::new(client::Lanes::new()?)),
         _ => Err(ParseError::whole(name, "not a view")),
     }
 }
@@ -29,6 +32,11 @@ pub(super) trait View {
     /// The oldest instant that can be looked back at.
     fn oldest(&self) -> Time;
 
+    /// An instant that one would like to look at.
+    fn landmark(&self) -> Option<Time> {
+        None
+    }
+
     /// Gives a setting a value, as text.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         self.run_mut().set(name, value)
@@ -37,6 +45,11 @@ pub(super) trait View {
     /// The value of a setting, as text; empty where there is none.
     fn get(&self, name: &str) -> String {
         self.run().get(name)
+    }
+
+    /// The next value of a setting, up or down; none where there is no more.
+    fn next(&self, name: &str, by: f64) -> Option<String> {
+        nudge::next(name, &self.get(name), by)
     }
 
     /// More on the value of a setting, where there is more to say.
@@ -69,8 +82,21 @@ pub(super) trait View {
         None
     }
 
-    /// Moves the limit to a height in the picture.
-    fn drag(&mut self, _seen: &Seen, _y: f64) {}
+    /// Moves the limit to a point of the picture.
+    fn drag(&mut self, _seen: &Seen, _at: [f64; 2]) {}
+
+    /// A click on a point of the picture, where that is no event; whether it meant something.
+    fn click(&mut self, _seen: &Seen, _at: [f64; 2]) -> bool {
+        false
+    }
+
+    /// Whether time passes in it, and clicks are events.
+    fn is_live(&self) -> bool {
+        true
+    }
+
+    /// Numbers that were found elsewhere, by what they are.
+    fn put(&mut self, _name: &str, _numbers: &[f64]) {}
 
     /// What is said beside the picture.
     fn say(&self, texts: &mut Texts);

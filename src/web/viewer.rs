@@ -55,6 +55,8 @@ pub(super) struct Seen<'a> {
     pub(super) live: bool,
     /// Where the crosshair is, in CSS pixels from the left.
     pub(super) crosshair: Option<f64>,
+    /// Where the pointer is, in CSS pixels; a crosshair that keys moved is at the upper edge.
+    pub(super) pointer: Option<[f64; 2]>,
     /// Whether the limit is held.
     pub(super) holds_limit: bool,
     /// Whether it is held, or would be by a press.
@@ -74,6 +76,7 @@ impl Viewer {
             flags: &self.flags,
             live: self.past.is_none(),
             crosshair: self.pointer.crosshair(),
+            pointer: self.pointer.at,
             holds_limit: self.pointer.holds_limit(),
             on_limit: self.pointer.is_on_limit(),
             gaps: self.pace.gaps(),

@@ -12,7 +12,7 @@ const lanes = (n) => Array.from({ length: n }, (_, i) => [
 ]).flat();
 
 const order = [
-  'Skip to the settings', 'Scope', 'Compare', 'copy', 'theme', 'graph', ...lanes(8), 'add', 'add-lane',
+  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme', 'graph', ...lanes(8), 'add', 'add-lane',
   'Lower limit', 'limit', 'Higher limit', 'Lower cost', 'cost', 'Higher cost',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
   'pause', 'step', 'reset', 'speed', 'window', 'script',

@@ -5,7 +5,7 @@ import { pageTest } from './harness.mjs';
 import { assertFocusIsSeen, events, focused, settle, show, value, values } from './scope.mjs';
 
 const order = [
-  'Skip to the settings', 'Scope', 'Compare', 'copy', 'theme', 'graph',
+  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme', 'graph',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval', 'exact',
   'Lower limit', 'limit', 'Higher limit', 'Copy', 'mode', 'ghost',

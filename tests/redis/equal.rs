@@ -157,3 +157,28 @@ fn what_servers_decide_is_decided_alike() {
     [9, 18].into_iter().for_each(assert_alike);
     assert_alike(19);
 }
+
+/// Costs that can't be counted are refused and counted nowhere, and the smallest count.
+#[test]
+fn odd_costs_are_decided_alike() {
+    let Some(server) = Server::start(&[]) else { return };
+    let costs = [1.0, f64::NAN, -1.0, 0.0, f64::INFINITY, 1e-9, 1e13, 1e12, 0.3, -0.0, 1.0, 2.5];
+    run(async {
+        for (number, kind) in KINDS.iter().enumerate().filter(|(_, kind)| !kind.contains("by hour"))
+        {
+            let case = random::case(kind, 3.0, ratescope::Span::minutes(1), 3.0);
+            let text = format!("{} per user", case.limiter);
+            let store = open(&server.url(), rules(&text), patient(&format!("{number}:")));
+            let event =
+                |i: i64| (Time::from_micros(i * 700_000 + 5), costs[i as usize % costs.len()]);
+            both(&text, &store, &(0..60).map(event).collect::<Vec<_>>()).await;
+            // Several are asked by another frame.
+            let text = format!("{text} & fixed-window 5/1m per ip");
+            let store = open(&server.url(), rules(&text), patient(&format!("{number}+:")));
+            both(&text, &store, &(0..60).map(event).collect::<Vec<_>>()).await;
+            let text = format!("{} per user & fixed-window 5/1m per user", case.limiter);
+            let store = open(&server.url(), rules(&text), patient(&format!("{number}++:")));
+            both(&text, &store, &(0..60).map(event).collect::<Vec<_>>()).await;
+        }
+    });
+}

@@ -1,8 +1,6 @@
 //! The options for reading a log, the same for every command that reads one.
 
-use ratescope::log::{
-    Alias, Cost, Filter, Format, Options, SLACK, Shape, Spread, Statuses, Unit, Year,
-};
+use ratescope::log::{Alias, Cost, Filter, Format, Options, Shape, Spread, Statuses, Unit, Year};
 use ratescope::policy::Per;
 use ratescope::{Span, Time};
 use std::num::NonZeroU8;
@@ -100,19 +98,12 @@ impl Source {
 
     /// The key of a limit without `per`.
     pub(crate) fn key(&self, shape: &Shape) -> Per {
-        let has = |name: &str| shape.fields().is_none_or(|fields| fields.iter().any(|f| f == name));
-        let guess = match shape.format() {
-            Format::Csv if has("key") => "key",
-            Format::Csv => "all",
-            _ => "ip",
-        };
-        self.key.clone().or_else(|| guess.parse().ok()).unwrap_or_default()
+        self.key.clone().unwrap_or_else(|| shape.usual_key())
     }
 
     /// How late a line may be; `None` if events are not sorted.
     pub(crate) fn slack(&self, shape: &Shape) -> Option<Span> {
-        let as_it_comes = shape.format() == Format::Csv && !self.spread;
-        self.slack.or((!as_it_comes).then_some(SLACK))
+        self.slack.or(shape.usual_slack(self.spread()))
     }
 
     /// Whether times in whole seconds are spread.

@@ -10,6 +10,8 @@ mod json;
 mod progress;
 #[path = "tune/read.rs"]
 mod read;
+#[path = "tune/svg.rs"]
+mod svg;
 #[path = "tune/table.rs"]
 mod table;
 #[path = "tune/threads.rs"]
@@ -17,8 +19,8 @@ mod threads;
 
 use crate::simulate::until_closed;
 use crate::source::Source;
-use answer::{Answer, By};
-use ratescope::lab::tune::{Aim, Room};
+use answer::Answer;
+use ratescope::lab::tune::{Aim, By, PERIODS, Room};
 use ratescope::{ParseError, Policy, Span};
 use std::error::Error;
 use std::fs;
@@ -54,8 +56,9 @@ pub(crate) struct Args {
     #[arg(long, requires = "period")]
     only: bool,
 
-    /// What is limited, in the curve and the recommendation
-    #[arg(long, value_enum, default_value_t = By::Exim)]
+    /// What is limited, in the curve and the recommendation: exim, earrrl, fixed-window,
+    /// sliding-window, sliding-counter or sliding-log
+    #[arg(long, value_name = "BY", default_value_t = By::Exim)]
     by: By,
 
     /// A limit to replay exactly, such as "exim 10/1m strict" or "5/1s per user & 9/1s per ip"
@@ -73,6 +76,10 @@ pub(crate) struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Draw the curve, the buckets and the hours, as the page does, into an SVG file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 
     /// Write a summary, for --merge
     #[arg(long, value_name = "FILE")]
@@ -134,6 +141,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         None => Default::default(),
     };
     let answer = Answer::new(&read, &args.periods(), args.by, &aim, &marks);
+    if let Some(path) = &args.svg {
+        let picture = svg::write(&answer).ok_or("--svg: there is no period to draw")?;
+        fs::write(path, picture).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
     until_closed(match args.json {
         true => json::write(&answer, &mut out).and_then(|()| out.flush()),
@@ -144,9 +155,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 impl Args {
     /// The periods, the one of the curve first.
     fn periods(&self) -> Vec<Span> {
-        let usual = ["1m", "1s", "10s", "10m", "1h"].iter().filter_map(|text| text.parse().ok());
+        let usual = PERIODS.into_iter().filter(|_| !self.only);
         let mut periods: Vec<Span> = Vec::new();
-        for period in self.period.iter().copied().chain(usual.filter(|_| !self.only)) {
+        for period in self.period.iter().copied().chain(usual) {
             if period > Span::ZERO && !periods.contains(&period) {
                 periods.push(period);
             }

@@ -6,18 +6,18 @@ use core::fmt::Display;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 /// The characters that are encoded in a value.
-pub(super) const VALUE: AsciiSet = CONTROLS.add(b'%').add(b'&').add(b'+');
+pub(crate) const VALUE: AsciiSet = CONTROLS.add(b'%').add(b'&').add(b'+');
 
 /// The characters that are encoded in the value of a command.
 pub(super) const LISTED: AsciiSet = VALUE.add(b',');
 
 /// A value, encoded for a link.
-pub(super) fn encoded(value: &str, set: &'static AsciiSet) -> impl Display {
+pub(crate) fn encoded(value: &str, set: &'static AsciiSet) -> impl Display {
     utf8_percent_encode(value, set)
 }
 
 /// Decodes percent-encoded text. A `%` that encodes nothing stays.
-pub(super) fn decoded(raw: &str) -> String {
+pub(crate) fn decoded(raw: &str) -> String {
     percent_decode_str(raw).decode_utf8_lossy().into_owned()
 }
 

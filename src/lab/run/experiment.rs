@@ -15,11 +15,11 @@ pub trait Experiment: Sized {
     /// How many columns of its history end in a second; each takes as much work as an event.
     const COLUMNS_A_SECOND: f64 = 0.0;
 
-    /// An experiment without events, at time zero.
+    /// An experiment without events, at the time `begin`.
     ///
     /// # Errors
     /// When a setting has a value that [`Named::set`] would have refused.
-    fn new(settings: &Self::Settings) -> Result<Self, ParseError>;
+    fn new(settings: &Self::Settings, begin: Time) -> Result<Self, ParseError>;
 
     /// Takes an event; time never runs backwards.
     fn event(&mut self, arrival: &Arrival);

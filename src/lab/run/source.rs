@@ -32,6 +32,8 @@ pub struct Source {
 enum Stream {
     /// That many more after the next one, at the same instant.
     Burst(u32),
+    /// Those of a list, and what the next one costs.
+    Given(std::vec::IntoIter<(Time, f64)>, Option<f64>),
     /// Traffic up to, but excluding, an instant.
     Flow(Traffic, Time),
 }
@@ -57,6 +59,11 @@ impl Source {
         Ok(Source::new(Stream::Flow(traffic, to), from, per_second))
     }
 
+    /// Events with their times, in order, and their costs.
+    pub(super) fn given(events: Vec<(Time, f64)>) -> Self {
+        Source::new(Stream::Given(events.into_iter(), None), Time::ZERO, 0.0)
+    }
+
     fn new(stream: Stream, next: Time, per_second: f64) -> Self {
         let mut source = Source { next, stream, per_second, cost: None, user: 0 };
         source.take();
@@ -76,6 +83,12 @@ impl Source {
             Stream::Burst(left) => {
                 *left -= 1;
                 self.next
+            }
+            Stream::Given(list, cost) => {
+                self.cost = *cost;
+                let next = list.next();
+                *cost = next.map(|(_, cost)| cost);
+                next.map_or(Time::LAST, |(at, _)| at)
             }
             Stream::Flow(traffic, to) => traffic.next_before(*to).unwrap_or(Time::LAST),
         };

@@ -52,7 +52,7 @@ impl Experiment for Instrument {
 
     const PER_FRAME: usize = 400_000;
 
-    fn new(settings: &Settings) -> Result<Self, ParseError> {
+    fn new(settings: &Settings, begin: Time) -> Result<Self, ParseError> {
         let limiter = settings.limiter()?;
         Ok(Instrument {
             limiter,
@@ -60,7 +60,7 @@ impl Experiment for Instrument {
             per_second: limiter.limit.per().secs().recip(),
             state: None,
             smoothed: 0.0,
-            since: Time::ZERO,
+            since: begin,
             allowed: 0,
             refused: 0,
             last: None,

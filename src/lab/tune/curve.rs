@@ -5,7 +5,7 @@ use super::Clients;
 use super::histogram::Histogram;
 use super::measure::{Events, Measure};
 use super::scale::{Marks, Over, mark, place};
-use crate::time::Time;
+use crate::time::{Span, Time};
 use core::ops::Range;
 
 /// Which part of a log is meant.
@@ -49,6 +49,20 @@ pub struct Curve {
     pub times: Option<(Time, Time)>,
 }
 
+/// The share of a log from which a limit is learned, unless something else is said.
+const LEARNED: f64 = 2.0 / 3.0;
+
+impl Cut {
+    /// After two thirds of the log.
+    pub fn usual(clients: &Clients, marked: Vec<bool>) -> Self {
+        let at = |(first, last): (Time, Time)| {
+            let length = Span::from_secs(first.until(last).secs() * LEARNED);
+            first.after(length.unwrap_or_default())
+        };
+        Cut { at: clients.times().map(at), marked }
+    }
+}
+
 impl Tally {
     /// How many clients have an event in a part.
     pub fn clients(&self, part: Part) -> u64 {
@@ -75,6 +89,16 @@ impl Tally {
             Some(place) => self.sum(part, |requests| requests.over(place)),
             None => self.requests(part),
         }
+    }
+
+    /// The levels of clients, by part.
+    pub(super) fn of_clients(&self) -> &[Histogram; 3] {
+        &self.clients
+    }
+
+    /// The levels of requests, before the cut and after it.
+    pub(super) fn of_requests(&self) -> &[Histogram; 2] {
+        &self.requests
     }
 
     fn sum(&self, part: Part, of: impl Fn(&Histogram) -> u64) -> u64 {

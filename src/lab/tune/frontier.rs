@@ -18,7 +18,7 @@ pub struct Burst {
 }
 
 /// The smallest burst for each rate, which falls as the rate rises.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frontier {
     /// From the lowest rate to the highest.
     pub bursts: Vec<Burst>,

@@ -52,12 +52,15 @@ impl Histogram {
         self.total
     }
 
+    /// The counts that are not zero, in order: how many levels are over just so many marks.
+    pub(super) fn counted(&self) -> impl Iterator<Item = (Places, u64)> + '_ {
+        (self.from..).zip(self.counts.iter().copied()).filter(|(_, n)| *n > 0)
+    }
+
     /// Adds the counts of another.
     pub(super) fn add(&mut self, other: &Histogram) {
-        for (i, &n) in other.counts.iter().enumerate() {
-            if n > 0 {
-                self.put(other.from + i, n);
-            }
+        for (marks, n) in other.counted() {
+            self.put(marks, n);
         }
     }
 }

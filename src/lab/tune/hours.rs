@@ -31,6 +31,15 @@ impl Hours {
     }
 }
 
+/// Counts in the order of days and their hours, from Monday, midnight.
+impl FromIterator<u64> for Hours {
+    fn from_iter<T: IntoIterator<Item = u64>>(counts: T) -> Self {
+        let mut hours = Hours::default();
+        hours.0.iter_mut().flatten().zip(counts).for_each(|(cell, n)| *cell = n);
+        hours
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -105,6 +105,12 @@ pub fn nice() -> impl Iterator<Item = f64> + Clone {
     (0..MARKS).filter(|place| is_nice(*place)).map(mark)
 }
 
+/// Whether a limit is 1, 2 or 5 times a power of ten.
+pub fn is_round(limit: f64) -> bool {
+    let digits = format!("{limit:e}");
+    matches!(digits.split('e').next(), Some("1" | "2" | "5"))
+}
+
 fn is_nice(place: usize) -> bool {
     let digits = (place % IN_DECADE + 100) as f64;
     let level = mark(place);

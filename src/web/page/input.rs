@@ -55,9 +55,9 @@ impl Page {
             }
             Some(Press { hit, moved: false, .. }) => hit.cursor(),
             Some(Press { zooms: true, .. }) => "col-resize",
-            Some(Press { hit: Hit::Limit, .. }) => {
-                self.view.drag(&seen, y);
-                Hit::Limit.cursor()
+            Some(Press { hit, .. }) if hit.is_limit() => {
+                self.view.drag(&seen, [x, y]);
+                hit.cursor()
             }
             Some(Press { from, right, .. }) => {
                 let pixel = seconds_per_pixel(seen.size[0], seen.window);
@@ -79,7 +79,11 @@ impl Page {
             let (from, to) = (from.max(left), to.min(right));
             let pixel = seconds_per_pixel(self.viewer.size[0], self.window());
             self.see(self.right(), (right - to) * pixel, (to - from) * pixel);
-        } else if !press.zooms && (left..=right).contains(&press.from[0]) && !press.moved {
+        } else if press.zooms || press.moved {
+        } else if !self.view.is_live() {
+            let seen = self.viewer.sees(self.view.run());
+            self.view.click(&seen, press.from);
+        } else if (left..=right).contains(&press.from[0]) {
             self.click(wall);
         }
         true
@@ -97,6 +101,7 @@ impl Page {
         let half = self.window().secs() / 2.0;
         let edges = edges(self.viewer.size[0]);
         match key {
+            " " | "p" | "P" | "s" | "S" | "r" | "R" if !self.view.is_live() => return false,
             " " => self.click(wall),
             "ArrowLeft" => self.viewer.pointer.move_crosshair(-pixels, edges),
             "ArrowRight" => self.viewer.pointer.move_crosshair(pixels, edges),

@@ -4,7 +4,6 @@ use super::Page;
 use crate::plot::axis;
 use crate::text::number;
 use crate::time::Time;
-use crate::web::nudge;
 use crate::web::run::Entry;
 use wasm_bindgen::prelude::*;
 
@@ -71,7 +70,7 @@ impl Page {
     /// Moves a setting to its next value up or down.
     pub fn nudge(&mut self, name: &str, by: f64) {
         self.act();
-        if let Some(value) = nudge::next(name, &self.view.get(name), by) {
+        if let Some(value) = self.view.next(name, by) {
             // At the end of the range nothing changes.
             let _ = self.view.set(name, &value);
         }

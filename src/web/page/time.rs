@@ -52,6 +52,14 @@ impl Page {
         self.viewer.return_to_live();
     }
 
+    /// Shows what one would like to look at, in the middle.
+    pub fn show(&mut self) {
+        self.act();
+        let Some(at) = self.view.landmark() else { return };
+        let half = self.window().secs() / 2.0;
+        self.look_back(at, -half);
+    }
+
     /// Whether the right edge is the present, and the window that of the run.
     pub fn is_live(&self) -> bool {
         self.viewer.past.is_none() && self.viewer.zoom.is_none()

@@ -1,44 +1,13 @@
 //! What is found out about a log, before it is printed.
 
 use super::read::{Read, Tried};
+use ratescope::Span;
 use ratescope::lab::tune::{
-    Advice, Aim, Burst, Clients, Curve, Cut, Frontier, Marks, Measure, Part, Replay, Summary,
-    advise, scale,
+    Advice, Aim, Burst, Busy, By, Clients, Curve, Cut, Frontier, Marks, Measure, Part, Replay,
+    Summary, advise, scale,
 };
-use ratescope::{Span, Time};
 use std::num::NonZero;
 use std::thread;
-
-/// What is limited in a period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum By {
-    /// Exim's rate
-    Exim,
-    /// EARRRL, with a half-life of the period
-    Earrrl,
-    /// The count of a window of the clock
-    FixedWindow,
-    /// The count of the last sixty blocks of a sixtieth
-    SlidingWindow,
-    /// The count of this window and a share of the last
-    SlidingCounter,
-    /// The count of the last period
-    SlidingLog,
-}
-
-impl By {
-    fn measure(self, per: Span) -> Measure {
-        let block = Span::from_secs(per.secs() / 60.0).unwrap_or(per);
-        match self {
-            By::Exim => Measure::Exim(per),
-            By::Earrrl => Measure::Earrrl(per, per),
-            By::FixedWindow => Measure::FixedWindow(per),
-            By::SlidingWindow => Measure::SlidingWindow(per, block),
-            By::SlidingCounter => Measure::SlidingCounter(per),
-            By::SlidingLog => Measure::SlidingLog(per),
-        }
-    }
-}
 
 /// The whole answer.
 pub(crate) struct Answer<'a> {
@@ -67,26 +36,13 @@ pub(crate) struct Row {
     pub(crate) refused: u64,
 }
 
-/// A busy client.
-pub(crate) struct Busy {
-    pub(crate) key: String,
-    pub(crate) marked: bool,
-    pub(crate) requests: u64,
-    pub(crate) peak: Option<(f64, Time)>,
-    pub(crate) refused: u64,
-    pub(crate) first: Option<Time>,
-}
-
 /// How many busy clients are shown.
 const BUSIEST: usize = 10;
-
-/// The share of a log from which a limit is learned.
-const LEARNED: f64 = 2.0 / 3.0;
 
 impl<'a> Answer<'a> {
     pub(crate) fn new(read: &'a Read, periods: &[Span], by: By, aim: &Aim, marks: &Marks) -> Self {
         let clients = &read.summary.clients;
-        let cut = Cut { at: clients.times().map(learned_until), marked: marks.places(clients) };
+        let cut = Cut::usual(clients, marks.places(clients));
         let of_periods = periods.iter().map(|per| by.measure(*per));
         let measures: Vec<Measure> = of_periods.chain(Frontier::measures()).collect();
         let mut curves = curves(clients, &measures, &cut);
@@ -110,7 +66,8 @@ impl<'a> Answer<'a> {
             tightest.and_then(|at| Measure::Bucket(at.rate).limiter(at.burst).ok()).map(run);
         let rows = shown.map(|(_, curve, advice)| rows(clients, curve, advice)).unwrap_or_default();
         let measure = shown.map(|(_, curve, _)| curve.measure);
-        let busiest = busiest(clients, measure, replay.as_ref(), &cut.marked);
+        let places: Vec<usize> = clients.busiest().into_iter().take(BUSIEST).collect();
+        let busiest = Busy::of(clients, &places, measure, replay.as_ref(), &cut.marked);
         Answer {
             summary: &read.summary,
             tried: &read.tried,
@@ -124,12 +81,6 @@ impl<'a> Answer<'a> {
             busiest,
         }
     }
-}
-
-/// The time after two thirds of the log.
-fn learned_until((first, last): (Time, Time)) -> Time {
-    let length = Span::from_secs(first.until(last).secs() * LEARNED).unwrap_or(Span::ZERO);
-    first.after(length)
 }
 
 /// All curves, by all processors: each takes a part of the clients.
@@ -157,7 +108,7 @@ fn curves(clients: &Clients, measures: &[Measure], cut: &Cut) -> Vec<Curve> {
 /// Usual limits around the recommended one: from where nearly all are touched to where none is.
 fn rows(clients: &Clients, curve: &Curve, advice: &Advice) -> Vec<Row> {
     let all = clients.clients();
-    let wanted = |limit: &f64| Some(*limit) == advice.limit || is_round(*limit);
+    let wanted = |limit: &f64| Some(*limit) == advice.limit || scale::is_round(*limit);
     let from = scale::nice().take_while(|limit| curve.touched(*limit) == all).last();
     let limits = scale::nice().filter(wanted).skip_while(|limit| Some(*limit) < from);
     let mut rows = Vec::new();
@@ -174,32 +125,4 @@ fn rows(clients: &Clients, curve: &Curve, advice: &Advice) -> Vec<Row> {
         }
     }
     rows
-}
-
-/// 1, 2 or 5 times a power of ten.
-fn is_round(limit: f64) -> bool {
-    let digits = format!("{limit:e}");
-    matches!(digits.split('e').next(), Some("1" | "2" | "5"))
-}
-
-fn busiest(
-    clients: &Clients,
-    measure: Option<Measure>,
-    replay: Option<&Replay>,
-    marked: &[bool],
-) -> Vec<Busy> {
-    let places = clients.busiest().into_iter().take(BUSIEST);
-    let busy = |place| {
-        let struck = replay.and_then(|replay| replay.struck().iter().find(|s| s.place == place));
-        let peak = measure.and_then(|measure| measure.peak(clients.moments(place)));
-        Busy {
-            key: clients.key(place).to_owned(),
-            marked: marked.get(place) == Some(&true),
-            requests: clients.requests_of(place),
-            peak: peak.map(|peak| (peak.level, peak.at)),
-            refused: struck.map_or(0, |struck| struck.refused),
-            first: struck.map(|struck| struck.first),
-        }
-    };
-    places.map(busy).collect()
 }

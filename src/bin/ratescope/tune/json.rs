@@ -1,9 +1,9 @@
 //! The answer as one JSON object.
 
-use super::answer::{Answer, Busy, Row};
+use super::answer::{Answer, Row};
 use super::read::Tried;
 use ratescope::Time;
-use ratescope::lab::tune::{Advice, Burst, Replay, Share};
+use ratescope::lab::tune::{Advice, Burst, Busy, Replay, Share};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -98,8 +98,8 @@ fn busy(busy: &Busy) -> Value {
         "key": busy.key,
         "marked": busy.marked,
         "requests": busy.requests,
-        "peak": busy.peak.map(|(level, _)| level),
-        "peak_at": busy.peak.map(|(_, at)| time(at)),
+        "peak": busy.peak.map(|peak| peak.level),
+        "peak_at": busy.peak.map(|peak| time(peak.at)),
         "refused": busy.refused,
         "first_refused": busy.first.map(time),
     })

@@ -84,12 +84,8 @@ impl Reading<'_> {
     /// What depends on the fields of a log.
     fn begin(&mut self, shape: &Shape) -> Result<Summary, Failure> {
         let per = self.args.source.key(shape);
+        shape.check_key(&per)?;
         let fields = shape.fields().map(<[String]>::to_vec);
-        let known = |name: &&String| fields.as_ref().is_none_or(|all| all.contains(name));
-        if let Some(name) = per.fields().iter().find(|name| !known(name)) {
-            let fields = fields.unwrap_or_default().join(", ");
-            return Err(format!("{name} is not a field of the log; they are {fields}").into());
-        }
         if self.summary.is_none() {
             let defaults = Defaults { rate: None, per: per.clone(), fields };
             for text in &self.args.limits {

@@ -137,7 +137,7 @@ fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     )?;
     for busy in &answer.busiest {
         let (peak, at) = match busy.peak {
-            Some((level, at)) => (format!("{level:.1}"), when(at)),
+            Some(peak) => (format!("{:.1}", peak.level), when(peak.at)),
             None => Default::default(),
         };
         let first = busy.first.map(when).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Addresses of clients, each in one form.
+//! Addresses of clients, each in one form, in logs and in requests.
 //!
 //! An IPv6 address can be written in many ways, and may contain a mapped IPv4 address. A client with
 //! one IPv6 address usually has a whole /64 (RFC 6177, RFC 4941), so a limit for each address would
@@ -13,24 +13,13 @@
 //! | `mail.example.org` and anything else that is no address | unchanged |
 
 use core::fmt::{self, Write};
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The default prefix in bits by which IPv6 addresses are grouped.
 pub const IPV6_PREFIX: u8 = 64;
 
-/// Whether a text has dots and digits only. An IPv4 address without a port has one spelling.
-#[inline]
-pub(super) fn is_plain(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-}
-
-/// The common form of all spellings of an address; `None` if `text` is no address.
-pub(super) fn canonical(text: &str, prefix: u8) -> Option<Made> {
-    parse(text).map(|address| Made::of(address, prefix))
-}
-
 /// Reads an address, also with a port, in brackets, or with a zone (`%eth0`).
-pub(super) fn parse(text: &str) -> Option<IpAddr> {
+pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     let begin = text.bytes().next()?;
     if !(begin.is_ascii_hexdigit() || matches!(begin, b':' | b'[')) {
         return None;
@@ -54,40 +43,18 @@ pub(super) fn parse(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether an address is internal, such as that of a proxy in front of the server, and so says
-/// nothing about who sent a request.
-fn is_internal(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => {
-            v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_unspecified()
-        }
-        IpAddr::V6(v6) => {
-            v6.is_unique_local()
-                || v6.is_loopback()
-                || v6.is_unicast_link_local()
-                || v6.is_unspecified()
-        }
-    }
-}
-
-/// The client in an X-Forwarded-For list: the last address that is not of a private network, since
-/// anybody can send the part before it. If all addresses are private, the first of them, a client
-/// inside the network.
-pub(super) fn forwarded(list: &str) -> Option<&str> {
-    let each = || list.split(',').map(str::trim).filter(|text| parse(text).is_some());
-    each().rev().find(|text| parse(text).is_some_and(|a| !is_internal(a))).or_else(|| each().next())
-}
-
 /// The text of an address in its common form.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Made {
+pub(crate) struct Made {
     // The longest is 2001:0db8:... with eight groups of four and a prefix, 43 bytes.
     bytes: [u8; 48],
     length: usize,
 }
 
 impl Made {
-    fn of(address: IpAddr, prefix: u8) -> Self {
+    /// The common form of an address. A mapped IPv4 address must be IPv4 already, as [`parse`] returns
+    /// it.
+    pub(crate) fn of(address: IpAddr, prefix: u8) -> Self {
         let mut made = Made { bytes: [0; 48], length: 0 };
         // Every address fits.
         let _ = match address {
@@ -99,9 +66,23 @@ impl Made {
                     _ => write!(made, "{}/{prefix}", Ipv6Addr::from_bits(kept)),
                 }
             }
-            other => write!(made, "{other}"),
+            IpAddr::V4(v4) => made.write_v4(v4),
+            IpAddr::V6(v6) => write!(made, "{v6}"),
         };
         made
+    }
+
+    /// Writes an IPv4 address in a fifth of the time that std takes.
+    fn write_v4(&mut self, v4: Ipv4Addr) -> fmt::Result {
+        for (i, byte) in v4.octets().into_iter().enumerate() {
+            let digits = [byte / 100, byte / 10 % 10, byte % 10].map(|digit| b'0' + digit);
+            let zeros = usize::from(byte < 100) + usize::from(byte < 10);
+            self.write_str(if i == 0 { "" } else { "." })?;
+            self.write_str(
+                digits.get(zeros..).and_then(|text| str::from_utf8(text).ok()).unwrap_or(""),
+            )?;
+        }
+        Ok(())
     }
 
     /// Writes an IPv6 address whose second half is zero, in a fifth of the time that std takes. The
@@ -125,7 +106,7 @@ impl Made {
         self.write_char(char::from(b'0' + prefix % 10))
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.bytes.get(..self.length).and_then(|text| str::from_utf8(text).ok()).unwrap_or("")
     }
 }

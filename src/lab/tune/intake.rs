@@ -1,0 +1,189 @@
+//! Logs that come in pieces, as in a page: read, and put to their clients.
+
+use super::{Room, Summary, Ticket, key};
+use crate::log::{Counts, HELD, Options, Order, Reader, Record, Spread, recognize};
+use crate::policy::Per;
+use core::error::Error;
+
+/// Logs on their way in, one after the other. What a log is, its first pieces tell; then nothing of
+/// it is held but its clients and the events that wait for those before them.
+#[derive(Debug)]
+pub struct Intake {
+    options: Options,
+    key: Option<Per>,
+    spread: Spread,
+    room: Room,
+    /// What is not recognized yet.
+    head: Vec<u8>,
+    open: Option<Open>,
+    /// The logs that have ended.
+    sum: Option<Summary>,
+    counts: Counts,
+    shapes: Vec<String>,
+    times: Times,
+}
+
+/// A log that is being read.
+#[derive(Debug)]
+struct Open {
+    reader: Reader,
+    order: Option<Order<(Ticket, f64)>>,
+    into: Summary,
+}
+
+/// What became of the times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Events that were put elsewhere in their second.
+    pub spread_out: u64,
+    /// Events too late to be put in order.
+    pub late: u64,
+    /// How often the clock was taken to have been set back.
+    pub steps_back: u64,
+}
+
+impl Intake {
+    /// Reads logs by `options`, for the clients that `key` makes of their events, or what is usual.
+    pub fn new(options: Options, key: Option<Per>, spread: Spread, room: Room) -> Self {
+        Intake {
+            options,
+            key,
+            spread,
+            room,
+            head: Vec::new(),
+            open: None,
+            sum: None,
+            counts: Counts::default(),
+            shapes: Vec::new(),
+            times: Times::default(),
+        }
+    }
+
+    /// The next piece of a log.
+    ///
+    /// # Errors
+    /// When it is no log that is known, or has no such field as the key is made of. Then the log is
+    /// given up; those before it stay.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), Box<dyn Error>> {
+        if let Some(open) = &mut self.open {
+            return open.feed(piece);
+        }
+        if self.head.is_empty() {
+            return self.begin(piece, false);
+        }
+        let mut head = core::mem::take(&mut self.head);
+        head.extend_from_slice(piece);
+        self.begin(&head, false)
+    }
+
+    /// The log has ended, and another may begin.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed), and when its clients are something else than those of the logs
+    /// before it.
+    pub fn end(&mut self) -> Result<(), Box<dyn Error>> {
+        let head = core::mem::take(&mut self.head);
+        if self.open.is_none() {
+            self.begin(&head, true)?;
+        }
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        open.finish()?;
+        let Open { reader, order, mut into } = open;
+        let counts = reader.counts();
+        self.counts.add(counts);
+        if let Some(order) = &order {
+            self.times.spread_out += order.spread_out();
+            self.times.late += order.late();
+            self.times.steps_back += order.steps_back();
+        }
+        (into.lines, into.unread) = (counts.lines, counts.unread);
+        match &mut self.sum {
+            Some(sum) => sum.add(&into)?,
+            None => self.sum = Some(into),
+        }
+        Ok(())
+    }
+
+    /// What became of the lines, of the logs that have ended and of the one that is read.
+    pub fn counts(&self) -> Counts {
+        let mut counts = self.counts.clone();
+        if let Some(open) = &self.open {
+            counts.add(open.reader.counts());
+        }
+        counts
+    }
+
+    /// What became of the times, in the logs that have ended.
+    pub fn times(&self) -> Times {
+        self.times
+    }
+
+    /// What the logs are, for a person.
+    pub fn shapes(&self) -> &[String] {
+        &self.shapes
+    }
+
+    /// All clients, of the logs that have ended; `None` if none has.
+    pub fn finish(self) -> Option<Summary> {
+        self.sum
+    }
+
+    /// Gives up the log that has begun.
+    pub fn drop_log(&mut self) {
+        (self.head, self.open) = (Vec::new(), None);
+    }
+
+    fn begin(&mut self, head: &[u8], complete: bool) -> Result<(), Box<dyn Error>> {
+        let Some(shape) = recognize(head, complete, &self.options)? else {
+            self.head = head.to_vec();
+            return Ok(());
+        };
+        let per = self.key.clone().unwrap_or_else(|| shape.usual_key());
+        shape.check_key(&per)?;
+        let slack = shape.usual_slack(self.spread);
+        let mut open = Open {
+            reader: Reader::new(&shape, &self.options)?,
+            order: slack.map(|slack| Order::new(slack, HELD, self.spread)),
+            into: Summary::new(per, self.room),
+        };
+        let about = shape.to_string();
+        if !self.shapes.contains(&about) {
+            self.shapes.push(about);
+        }
+        let fed = open.feed(head);
+        self.open = Some(open);
+        fed
+    }
+}
+
+impl Open {
+    fn feed(&mut self, piece: &[u8]) -> Result<(), Box<dyn Error>> {
+        let Open { reader, order, into } = self;
+        reader.feed(piece, &mut |record| take(record, order, into))?;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Box<dyn Error>> {
+        let Open { reader, order, into } = self;
+        reader.finish(&mut |record| take(record, order, into))?;
+        let clients = &mut into.clients;
+        if let Some(order) = order {
+            order.finish(&mut |time, (ticket, cost)| clients.put(ticket, time, cost));
+        }
+        Ok(())
+    }
+}
+
+/// Puts an event to its client, or lets it wait for those before it.
+#[inline]
+fn take(record: &Record<'_>, order: &mut Option<Order<(Ticket, f64)>>, into: &mut Summary) {
+    let Summary { per, clients, .. } = into;
+    let ticket = clients.ticket(&key(record, per));
+    let (time, cost) = (record.time(), record.cost());
+    match order {
+        Some(order) => order.push(time, record.is_coarse(), (ticket, cost), &mut |time, held| {
+            clients.put(held.0, time, held.1);
+        }),
+        None => clients.put(ticket, time, cost),
+    }
+}

@@ -1,0 +1,158 @@
+//! A curve as what is drawn of it: the limits at which something changes.
+
+use super::curve::{Curve, Part, Tally};
+use super::histogram::Histogram;
+use super::scale::{MARKS, mark};
+
+/// What a limit does, and every one above it up to the next step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Step {
+    /// The limit.
+    pub limit: f64,
+    /// How many clients it touches: in the whole log, in the part it is learned from, and in the
+    /// part it is checked on.
+    pub touched: [u64; 3],
+    /// How many of those that are marked as legitimate, in the whole log.
+    pub marked: u64,
+    /// How many requests it refuses, where that can be told for all limits at once.
+    pub refused: u64,
+    /// Those of the marked among them.
+    pub marked_refused: u64,
+}
+
+/// A curve from its lowest limit to its highest: a staircase.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steps {
+    /// All clients, by part as in [`Step::touched`].
+    pub clients: [u64; 3],
+    /// The marked ones.
+    pub marked: u64,
+    /// All requests; 0 where refusals can't be told for all limits at once.
+    pub requests: u64,
+    /// Those of the marked.
+    pub marked_requests: u64,
+    /// The steps, in the order of their limits.
+    pub steps: Vec<Step>,
+}
+
+/// The numbers before the first step, and those of a step.
+const HEAD: usize = 6;
+const STEP: usize = 7;
+
+impl Steps {
+    /// What a limit does; below the first step, what that does.
+    pub fn at(&self, limit: f64) -> Step {
+        let after = self.steps.partition_point(|step| step.limit <= limit);
+        let step = self.steps.get(after.saturating_sub(1)).copied().unwrap_or_default();
+        Step { limit, ..step }
+    }
+
+    /// The limits between which something changes: the last that touches everyone, and the first
+    /// that touches no one. `None` without clients.
+    pub fn ends(&self) -> Option<[f64; 2]> {
+        let first = self.steps.iter().find(|step| step.touched[0] < self.clients[0])?;
+        let last = self.steps.iter().find(|step| step.touched[0] == 0)?;
+        Some([first.limit, last.limit])
+    }
+
+    /// As numbers, to be handed from one instance of the module to another.
+    pub fn to_numbers(&self) -> Vec<f64> {
+        let Steps { clients: [a, b, c], marked, requests, marked_requests, steps } = self;
+        let mut numbers: Vec<f64> =
+            [a, b, c, marked, requests, marked_requests].map(|n| *n as f64).into();
+        for step in steps {
+            let [a, b, c] = step.touched;
+            let counts = [a, b, c, step.marked, step.refused, step.marked_refused];
+            numbers.push(step.limit);
+            numbers.extend(counts.map(|n| n as f64));
+        }
+        numbers
+    }
+
+    /// What [`to_numbers`](Self::to_numbers) made; nothing of anything else.
+    pub fn of_numbers(numbers: &[f64]) -> Self {
+        let Some((head, rest)) = numbers.split_at_checked(HEAD) else { return Steps::default() };
+        let count = |i: usize| head.get(i).map_or(0, |n| *n as u64);
+        let step = |numbers: &[f64]| {
+            let at = |i: usize| numbers.get(i).copied().unwrap_or(0.0);
+            let count = |i| at(i) as u64;
+            Step {
+                limit: at(0),
+                touched: [count(1), count(2), count(3)],
+                marked: count(4),
+                refused: count(5),
+                marked_refused: count(6),
+            }
+        };
+        Steps {
+            clients: [count(0), count(1), count(2)],
+            marked: count(3),
+            requests: count(4),
+            marked_requests: count(5),
+            steps: rest.chunks_exact(STEP).map(step).collect(),
+        }
+    }
+}
+
+impl Curve {
+    /// Every limit at which something changes.
+    pub fn steps(&self) -> Steps {
+        const PARTS: [Part; 3] = [Part::Whole, Part::Learned, Part::Checked];
+        let mut sweeps = Vec::new();
+        sweeps.extend(self.all.of_clients().iter().map(Sweep::new));
+        sweeps.push(Sweep::new(&self.marked.of_clients()[0]));
+        let requests = |tally: &Tally| {
+            let [learned, checked] = tally.of_requests();
+            let mut sum = learned.clone();
+            sum.add(checked);
+            sum
+        };
+        let (refused, marked_refused) = (requests(&self.all), requests(&self.marked));
+        sweeps.extend([Sweep::new(&refused), Sweep::new(&marked_refused)]);
+        let mut steps = Vec::new();
+        let mut at = 0;
+        while at < MARKS {
+            let over: Vec<u64> = sweeps.iter_mut().map(|sweep| sweep.over(at)).collect();
+            if let [a, b, c, marked, refused, marked_refused] = over[..] {
+                let touched = [a, b, c];
+                steps.push(Step { limit: mark(at), touched, marked, refused, marked_refused });
+            }
+            at = sweeps.iter().filter_map(Sweep::next).min().unwrap_or(MARKS);
+        }
+        Steps {
+            clients: PARTS.map(|part| self.all.clients(part)),
+            marked: self.marked.clients(Part::Whole),
+            requests: self.all.requests(Part::Whole),
+            marked_requests: self.marked.requests(Part::Whole),
+            steps,
+        }
+    }
+}
+
+/// A histogram on the way up.
+struct Sweep {
+    /// The places with a count that are still ahead, and their counts, the next one last.
+    ahead: Vec<(usize, u64)>,
+    over: u64,
+}
+
+impl Sweep {
+    fn new(histogram: &Histogram) -> Self {
+        let mut ahead: Vec<_> = histogram.counted().collect();
+        ahead.reverse();
+        Sweep { ahead, over: histogram.total() }
+    }
+
+    /// How many levels are over the mark at `place`, which is not before the last one asked for.
+    fn over(&mut self, place: usize) -> u64 {
+        while let Some((_, n)) = self.ahead.pop_if(|(marks, _)| *marks <= place) {
+            self.over -= n;
+        }
+        self.over
+    }
+
+    /// The next mark for which that is another number.
+    fn next(&self) -> Option<usize> {
+        self.ahead.last().map(|(marks, _)| *marks)
+    }
+}

@@ -1,0 +1,37 @@
+//! What is wanted of a log unless something else is said.
+
+use super::format::{Format, Shape};
+use super::options::check_field;
+use super::order::SLACK;
+use super::spread::Spread;
+use crate::policy::Per;
+use crate::text::ParseError;
+use crate::time::Span;
+
+impl Shape {
+    /// Whom a limit is for that does not say: the address; in CSV the column `key`, or else all.
+    pub fn usual_key(&self) -> Per {
+        let has_key = self.fields().is_none_or(|fields| fields.iter().any(|field| field == "key"));
+        let name = match self.format() {
+            Format::Csv if has_key => "key",
+            Format::Csv => "all",
+            _ => "ip",
+        };
+        name.parse().unwrap_or_default()
+    }
+
+    /// Refuses a key of a field that the lines do not have.
+    ///
+    /// # Errors
+    /// Names that field, and those that there are.
+    pub fn check_key(&self, key: &Per) -> Result<(), ParseError> {
+        key.fields().iter().try_for_each(|name| check_field(name, self.fields()))
+    }
+
+    /// How late a line may be; none where events are taken as they come, as in CSV, whose times are
+    /// somebody's choice.
+    pub fn usual_slack(&self, spread: Spread) -> Option<Span> {
+        let as_it_comes = self.format() == Format::Csv && spread != Spread::Always;
+        (!as_it_comes).then_some(SLACK)
+    }
+}

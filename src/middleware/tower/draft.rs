@@ -1,0 +1,81 @@
+//! The fields RateLimit-Policy and RateLimit, as structured fields.
+//!
+//! Source: `draft-ietf-httpapi-ratelimit-headers-11`, "RateLimit header fields for HTTP" (23 May
+//! 2026), sections 3 to 5, and RFC 9651 for the syntax. The next version of the draft may differ;
+//! everything that depends on the draft is in this file.
+//! [`headers`](super::headers) documents the items.
+
+use super::headers::{Line, write};
+use core::fmt::{self, Write};
+use http::header::HeaderName;
+
+pub(super) const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+pub(super) const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+/// The problem type of a request that exceeds a limit (section 5.1).
+pub(super) const QUOTA_EXCEEDED: Problem = Problem {
+    kind: "https://iana.org/assignments/http-problem-types#quota-exceeded",
+    title: "Request cannot be satisfied as assigned quota has been exceeded",
+};
+
+/// The problem type of a service that lacks resources (section 5.2).
+pub(super) const REDUCED_CAPACITY: Problem = Problem {
+    kind: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+    title: "Request cannot be satisfied due to temporary server capacity constraints",
+};
+
+/// A problem type.
+pub(super) struct Problem {
+    pub(super) kind: &'static str,
+    pub(super) title: &'static str,
+}
+
+/// The member of the problem details with the names of the policies.
+pub(super) const VIOLATED: &str = "violated-policies";
+
+/// The largest integer of a structured field: 15 digits.
+const LARGEST: u64 = 999_999_999_999_999;
+
+/// Writes the name of a policy as in both lists.
+pub(super) fn name(name: &str) -> String {
+    Text(name).to_string()
+}
+
+/// An item of RateLimit-Policy: `quota` units of `unit` in `window` seconds.
+pub(super) fn policy(name: &str, quota: u64, window: u64, unit: Option<&str>) -> String {
+    let (quota, window) = (quota.min(LARGEST), window.clamp(1, LARGEST));
+    let unit = unit.map(|unit| format!(";qu={}", Text(unit))).unwrap_or_default();
+    format!("{name};q={quota}{unit};w={window}")
+}
+
+/// Adds an item of RateLimit: `remaining` units within `reset` seconds.
+pub(super) fn add_limit(list: &mut Line, name: &str, remaining: u64, reset: u64) {
+    if !list.is_empty() {
+        list.extend_from_slice(b", ");
+    }
+    list.extend_from_slice(name.as_bytes());
+    list.extend_from_slice(b";r=");
+    write(list, remaining.min(LARGEST));
+    list.extend_from_slice(b";t=");
+    write(list, reset.min(LARGEST));
+}
+
+/// A string of a structured field. It can hold visible ASCII and spaces; other characters are escaped
+/// as in a URL.
+struct Text<'a>(&'a str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for part in percent_encoding::utf8_percent_encode(self.0, percent_encoding::CONTROLS) {
+            let mut from = 0;
+            for (at, _) in part.match_indices(['"', '\\']) {
+                f.write_str(part.get(from..at).unwrap_or_default())?;
+                f.write_char('\\')?;
+                from = at;
+            }
+            f.write_str(part.get(from..).unwrap_or_default())?;
+        }
+        f.write_char('"')
+    }
+}

@@ -1,0 +1,231 @@
+//! The headers of responses.
+//!
+//! | header | what it says | when |
+//! |---|---|---|
+//! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up | the request is refused, and would pass later |
+//! | `X-RateLimit-Limit` | the quota of the limit with the least remaining | a limit applies |
+//! | `X-RateLimit-Remaining` | what remains of that quota, rounded down | |
+//! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up | |
+//! | `RateLimit-Policy`, `RateLimit` | the same for all limits that apply, in the form of the draft | |
+//!
+//! If an inner service or layer has set a header already, its value stays: it is nearer to the
+//! resource. The last two are lists, to which the layer adds its items. Shadows are not told.
+//!
+//! # The draft's fields
+//! ```text
+//! ratelimit-policy: "web:user";q=100;w=60, "web:path=/login,ip";q=5;w=60
+//! ratelimit: "web:user";r=98;t=2, "web:path=/login,ip";r=0;t=12
+//! ```
+//!
+//! Each item is a limit of a rule. Its name is the rule's `name` in the file, or else the full name of
+//! the rule; the second limit of a rule has `#2` appended, and so on. `q` and `w` are the limit's
+//! [quota](crate::limit::any::AnyLimiter::quota) in units, and its window in seconds. `r` is what
+//! remains. `t` is the time until the whole quota is available again: a client that spreads the
+//! remaining units over it is never refused. If nothing remains and the request was refused, `t` is
+//! the time until the request would pass. There is no partition key, since it would show who else
+//! shares the limit.
+//!
+//! # Sources
+//! RFC 9110, section 10.2.3 (Retry-After). "What is a rate limiter?" (system design notes, 2023)
+//! for the `X-` ones. `draft-ietf-httpapi-ratelimit-headers-11` for the last two.
+
+use super::draft;
+use super::known::OfRules;
+use crate::rules::{Place, Standing, Standings};
+use crate::time::Span;
+use http::header::{HeaderName, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const X_RETRY_AFTER: HeaderName = HeaderName::from_static("x-ratelimit-retry-after");
+
+/// Which headers responses have. The default is [`Headers::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// `Retry-After`.
+    pub retry_after: bool,
+    /// `X-Ratelimit-Retry-After`.
+    pub x_retry_after: bool,
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
+    pub x_ratelimit: bool,
+    /// `RateLimit-Policy` and `RateLimit`.
+    pub ratelimit: bool,
+    /// Whether the last five are in all responses, or only in refusals.
+    pub always: bool,
+    /// The unit of costs in the terms of the draft, such as `content-bytes`; `None` for requests.
+    pub unit: Option<&'static str>,
+}
+
+impl Default for Headers {
+    fn default() -> Self {
+        Headers::ALL
+    }
+}
+
+impl Headers {
+    /// All of them.
+    pub const ALL: Headers = Headers {
+        retry_after: true,
+        x_retry_after: true,
+        x_ratelimit: true,
+        ratelimit: true,
+        always: true,
+        unit: None,
+    };
+
+    /// No headers.
+    pub const NONE: Headers = Headers {
+        retry_after: false,
+        x_retry_after: false,
+        x_ratelimit: false,
+        ratelimit: false,
+        always: false,
+        unit: None,
+    };
+
+    /// Whether the standings of the client are needed.
+    pub(super) fn want_standings(&self) -> bool {
+        self.x_ratelimit || self.ratelimit
+    }
+
+    /// The headers for a request that passed, or that was `refused` and would pass after that time.
+    pub(super) fn told(
+        &self,
+        known: Arc<OfRules>,
+        standings: Option<&Standings>,
+        refused: Option<Option<Span>>,
+    ) -> Told {
+        let retry = refused.flatten();
+        let is_wanted = self.want_standings() && (self.always || refused.is_some());
+        let standings = standings.filter(|_| is_wanted);
+        let left = |standing: Standing<'_>| Left::of(&standing, retry);
+        Told {
+            known,
+            retry_after: retry.filter(|_| self.retry_after).map(up),
+            x_retry_after: retry.filter(|_| self.x_retry_after).map(up),
+            least: standings.filter(|_| self.x_ratelimit).and_then(Standings::least).map(left),
+            all: standings
+                .filter(|_| self.ratelimit)
+                .into_iter()
+                .flat_map(Standings::iter)
+                .map(left)
+                .collect(),
+        }
+    }
+}
+
+/// The numbers in the headers of one response. They become headers when the response is there.
+#[derive(Debug)]
+pub(super) struct Told {
+    known: Arc<OfRules>,
+    retry_after: Option<u64>,
+    x_retry_after: Option<u64>,
+    least: Option<Left>,
+    all: SmallVec<[Left; 2]>,
+}
+
+/// What remains of a limit.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    place: Place,
+    remaining: u64,
+    /// Seconds until the whole quota is available again, or until the refused request would pass.
+    reset: u64,
+}
+
+impl Left {
+    fn of(standing: &Standing<'_>, retry: Option<Span>) -> Self {
+        // The cast saturates if the remaining amount is infinite.
+        let remaining = standing.remaining as u64;
+        let retry = retry.filter(|_| remaining == 0);
+        let reset = retry.map_or(standing.reset_after, |retry| retry.min(standing.reset_after));
+        Left { place: standing.place, remaining, reset: up(reset) }
+    }
+}
+
+impl Told {
+    /// Adds the headers to those of a response.
+    pub(super) fn put(&self, headers: &mut HeaderMap) {
+        let mut put = |name, value| {
+            headers.entry(name).or_insert(value);
+        };
+        if let Some(seconds) = self.retry_after {
+            put(RETRY_AFTER, number(seconds));
+        }
+        if let Some(seconds) = self.x_retry_after {
+            put(X_RETRY_AFTER, number(seconds));
+        }
+        if let Some(least) = &self.least
+            && let Some(of_limit) = self.known.limit(least.place)
+        {
+            put(X_LIMIT, of_limit.quota.clone());
+            put(X_REMAINING, number(least.remaining));
+            put(X_RESET, number(least.reset));
+        }
+        let (mut policies, mut limits) = (None::<HeaderValue>, Line::new());
+        for left in &self.all {
+            let Some(of_limit) = self.known.limit(left.place) else { continue };
+            draft::add_limit(&mut limits, &of_limit.name_in_list, left.remaining, left.reset);
+            policies = Some(match policies {
+                None => of_limit.policy.clone(),
+                Some(before) => joined(&before, &of_limit.policy),
+            });
+        }
+        if let (Some(policies), Ok(limits)) = (policies, HeaderValue::from_bytes(&limits)) {
+            headers.append(draft::POLICY, policies);
+            headers.append(draft::LIMIT, limits);
+        }
+    }
+}
+
+/// A line of text, without an allocation if it is short.
+pub(super) type Line = SmallVec<[u8; 128]>;
+
+/// Writes a number, several times faster than std: it is done a few times for each request.
+pub(super) fn write(line: &mut Line, number: u64) {
+    let (mut digits, mut rest, mut from) = ([b'0'; 20], number, 20);
+    while from > 0 && (rest > 0 || from == 20) {
+        from -= 1;
+        if let Some(digit) = digits.get_mut(from) {
+            *digit = b'0' + (rest % 10) as u8;
+        }
+        rest /= 10;
+    }
+    line.extend_from_slice(digits.get(from..).unwrap_or_default());
+}
+
+/// The digits of the numbers below 1000, so that their headers need no allocation.
+static DIGITS: [[u8; 3]; 1000] = {
+    let (mut all, mut number) = ([[0; 3]; 1000], 0);
+    while number < all.len() {
+        all[number] = [
+            b'0' + (number / 100) as u8,
+            b'0' + (number / 10 % 10) as u8,
+            b'0' + (number % 10) as u8,
+        ];
+        number += 1;
+    }
+    all
+};
+
+fn number(number: u64) -> HeaderValue {
+    let digits = usize::try_from(number).ok().and_then(|number| DIGITS.get(number));
+    let zeros = usize::from(number < 100) + usize::from(number < 10);
+    let digits = digits.and_then(|digits| str::from_utf8(digits.get(zeros..)?).ok());
+    digits.map_or_else(|| number.into(), HeaderValue::from_static)
+}
+
+/// Joins two lists.
+fn joined(list: &HeaderValue, more: &HeaderValue) -> HeaderValue {
+    let list = [list.as_bytes(), more.as_bytes()].join(b", ".as_slice());
+    HeaderValue::try_from(list).unwrap_or_else(|_| more.clone())
+}
+
+/// Whole seconds, rounded up.
+pub(super) fn up(span: Span) -> u64 {
+    libm::ceil(span.secs()) as u64
+}

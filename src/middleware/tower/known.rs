@@ -1,0 +1,105 @@
+//! Prepares once for all requests what depends only on the rules: the counters of each rule, and the
+//! constant headers of each limit.
+
+use super::layer::Settings;
+use super::meters::RuleMeters;
+use super::{draft, report};
+use crate::limit::any::AnyLimiter;
+use crate::policy::Limit;
+use crate::rules::{Opinion, Place, Rule, Rules};
+use arc_swap::ArcSwapOption;
+use http::HeaderValue;
+use std::sync::Arc;
+
+/// The preparations for the rules in force.
+#[derive(Default)]
+pub(super) struct Known(ArcSwapOption<OfRules>);
+
+/// The preparations for some rules.
+#[derive(Debug)]
+pub(super) struct OfRules {
+    rules: Arc<Rules>,
+    each: Vec<OfRule>,
+}
+
+/// The preparations for a rule.
+#[derive(Debug)]
+struct OfRule {
+    meters: RuleMeters,
+    limits: Vec<OfLimit>,
+    stretched: Vec<OfLimit>,
+}
+
+/// The headers of a limit that are the same for all clients.
+#[derive(Debug)]
+pub(super) struct OfLimit {
+    /// The name in the file, or else the full name of the rule; a number follows from its second
+    /// limit on.
+    pub(super) name: String,
+    /// The same in the form of the draft.
+    pub(super) name_in_list: String,
+    pub(super) quota: HeaderValue,
+    /// The item in RateLimit-Policy.
+    pub(super) policy: HeaderValue,
+}
+
+impl Known {
+    /// The preparations for `rules`, made when they are new.
+    pub(super) fn of(&self, rules: &Arc<Rules>, settings: &Settings) -> Arc<OfRules> {
+        let known = self.0.load();
+        match &*known {
+            Some(known) if Arc::ptr_eq(&known.rules, rules) => Arc::clone(known),
+            _ => {
+                report::fields_without_source(rules, &settings.keys);
+                let known = Arc::new(OfRules::new(rules, settings.headers.unit));
+                self.0.store(Some(Arc::clone(&known)));
+                known
+            }
+        }
+    }
+}
+
+impl OfRules {
+    fn new(rules: &Arc<Rules>, unit: Option<&str>) -> Self {
+        let of = |rule: &Rule| {
+            let of_limits = |limits: &[Limit]| {
+                let each = limits.iter().enumerate();
+                each.map(|(i, limit)| OfLimit::new(rule, i, &limit.limiter, unit)).collect()
+            };
+            let (limits, stretched) = (of_limits(rule.limits()), of_limits(rule.stretched()));
+            OfRule { meters: RuleMeters::new(rule.name()), limits, stretched }
+        };
+        OfRules { rules: Arc::clone(rules), each: rules.rules().iter().map(of).collect() }
+    }
+
+    /// Counts the answer of a limit.
+    pub(super) fn count(&self, opinion: &Opinion<'_>) {
+        if let Some(rule) = self.each.get(opinion.place.rule) {
+            rule.meters.count(opinion);
+        }
+    }
+
+    /// The headers of a limit.
+    pub(super) fn limit(&self, place: Place) -> Option<&OfLimit> {
+        let rule = self.each.get(place.rule)?;
+        let limits = if place.is_stretched { &rule.stretched } else { &rule.limits };
+        limits.get(place.limit)
+    }
+}
+
+impl OfLimit {
+    fn new(rule: &Rule, place: usize, limiter: &AnyLimiter, unit: Option<&str>) -> Self {
+        let mut name = rule.label().unwrap_or(rule.name()).to_owned();
+        if place > 0 {
+            name = format!("{name}#{}", place + 1);
+        }
+        // A limiter that never refuses has no quota.
+        let quota = limiter.quota();
+        let count = quota.map_or(u64::MAX, |quota| quota.count() as u64);
+        let window = quota.map_or(1, |quota| libm::ceil(quota.per().secs()) as u64);
+        let name_in_list = draft::name(&name);
+        let policy = draft::policy(&name_in_list, count, window, unit);
+        let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
+        OfLimit { name, name_in_list, quota: count.into(), policy }
+    }
+}

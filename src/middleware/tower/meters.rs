@@ -1,0 +1,157 @@
+//! The counters, through the `metrics` facade: for Prometheus and any other exporter.
+//!
+//! | name | labels | what |
+//! |---|---|---|
+//! | `ratescope_requests_total` | `outcome`: `allowed`, `delayed`, `refused`, `unavailable` | requests |
+//! | `ratescope_decisions_total` | `rule`, `outcome`: `allowed`, `soft`, `refused`, `shadow_refused` | answers of each limit of each rule that applied |
+//! | `ratescope_waiting` | | requests in the queue |
+//! | `ratescope_store_errors_total` | `fault`: as [`Fault::name`](crate::rules::Fault::name) has it | decisions without the store |
+//! | `ratescope_store_seconds` | | time until the store answered, if it did not answer at once |
+//! | `ratescope_keys` | | keys in the memory of this process, for all limits; updated once a second |
+//! | `ratescope_keys_forgotten_total` | | keys that were forgotten because there was no room |
+//! | `ratescope_reloads_total` | `outcome`: as [`Seen::name`](crate::middleware::watch::Seen::name) has it | changed rule files |
+//!
+//! A request is `unavailable` if it was refused because the store failed, as its rule demands. An
+//! answer is `shadow_refused` if a shadow would have refused the request.
+//!
+//! Install the recorder before the first request. The layer looks it up once.
+
+use crate::rules::{Fault, Memory, Opinion};
+use crate::time::{Span, Time};
+use core::sync::atomic::{AtomicI64, Ordering};
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+
+/// The counters of requests and of the store.
+pub(super) struct Meters {
+    allowed: Counter,
+    delayed: Counter,
+    refused: Counter,
+    unavailable: Counter,
+    waiting: Gauge,
+    store_seconds: Histogram,
+    keys: Gauge,
+    forgotten: Counter,
+    /// When to count the keys next, in microseconds.
+    due: AtomicI64,
+}
+
+/// The outcome of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Allowed,
+    Delayed,
+    Refused,
+    Unavailable,
+}
+
+impl Meters {
+    pub(super) fn new() -> Self {
+        describe();
+        let requests = |outcome| counter!("ratescope_requests_total", "outcome" => outcome);
+        Meters {
+            allowed: requests("allowed"),
+            delayed: requests("delayed"),
+            refused: requests("refused"),
+            unavailable: requests("unavailable"),
+            waiting: gauge!("ratescope_waiting"),
+            store_seconds: histogram!("ratescope_store_seconds"),
+            keys: gauge!("ratescope_keys"),
+            forgotten: counter!("ratescope_keys_forgotten_total"),
+            due: AtomicI64::new(i64::MIN),
+        }
+    }
+
+    pub(super) fn count(&self, fate: Fate) {
+        let counter = match fate {
+            Fate::Allowed => &self.allowed,
+            Fate::Delayed => &self.delayed,
+            Fate::Refused => &self.refused,
+            Fate::Unavailable => &self.unavailable,
+        };
+        counter.increment(1);
+    }
+
+    pub(super) fn waiting(&self) -> &Gauge {
+        &self.waiting
+    }
+
+    pub(super) fn took(&self, span: Span) {
+        self.store_seconds.record(span.secs());
+    }
+
+    /// Counts the keys if the last time was a second ago: it visits all tables.
+    pub(super) fn count_keys(&self, now: Time, memory: impl FnOnce() -> Option<Memory>) {
+        let (now, due) = (now.as_micros(), self.due.load(Ordering::Relaxed));
+        // The clock may be set back.
+        let is_due = now >= due || now < due.saturating_sub(SECOND);
+        let next = now.saturating_add(SECOND);
+        let exchanged =
+            || self.due.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);
+        if is_due
+            && exchanged().is_ok()
+            && let Some(memory) = memory()
+        {
+            self.keys.set(memory.keys as f64);
+            self.forgotten.absolute(memory.forgotten);
+        }
+    }
+}
+
+const SECOND: i64 = 1_000_000;
+
+/// The counters of a rule.
+#[derive(Debug)]
+pub(super) struct RuleMeters {
+    allowed: Counter,
+    soft: Counter,
+    refused: Counter,
+    shadow_refused: Counter,
+}
+
+impl RuleMeters {
+    pub(super) fn new(rule: &str) -> Self {
+        let decisions = |outcome: &'static str| {
+            let rule = rule.to_owned();
+            counter!("ratescope_decisions_total", "rule" => rule, "outcome" => outcome)
+        };
+        RuleMeters {
+            allowed: decisions("allowed"),
+            soft: decisions("soft"),
+            refused: decisions("refused"),
+            shadow_refused: decisions("shadow_refused"),
+        }
+    }
+
+    pub(super) fn count(&self, opinion: &Opinion<'_>) {
+        let counter = match (opinion.outcome.is_allowed(), opinion.exceeds) {
+            (true, false) => &self.allowed,
+            (true, true) => &self.soft,
+            (false, _) if opinion.rule.is_shadow() => &self.shadow_refused,
+            (false, _) => &self.refused,
+        };
+        counter.increment(1);
+    }
+}
+
+/// Counts a decision without the store. Failures are rare, so the counter is looked up each time.
+pub(super) fn count_fault(fault: &Fault) {
+    counter!("ratescope_store_errors_total", "fault" => fault.name()).increment(1);
+}
+
+/// Counts a changed rule file.
+pub(super) fn count_reload(outcome: &'static str) {
+    counter!("ratescope_reloads_total", "outcome" => outcome).increment(1);
+}
+
+/// Describes the counters to the recorder.
+fn describe() {
+    use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+    describe_counter!("ratescope_requests_total", "Requests by outcome");
+    describe_counter!("ratescope_decisions_total", "Answers of the limits by rule and outcome");
+    describe_gauge!("ratescope_waiting", "Requests in the queue");
+    describe_counter!("ratescope_store_errors_total", "Decisions without the store");
+    describe_histogram!("ratescope_store_seconds", Unit::Seconds, "Time until the store answered");
+    describe_gauge!("ratescope_keys", "Keys in memory, for all limits");
+    describe_counter!("ratescope_keys_forgotten_total", "Keys forgotten because there was no room");
+    describe_counter!("ratescope_reloads_total", "Changed rule files by outcome");
+}

@@ -1,0 +1,86 @@
+//! Lists of networks, such as those of the proxies in front of a service.
+
+use crate::address;
+use crate::text::ParseError;
+use core::fmt;
+use core::net::IpAddr;
+use core::str::FromStr;
+use ipnet::{IpNet, Ipv4Net};
+
+/// A list of networks. Its text form is `10.0.0.0/8, fd00::/8, 192.0.2.7`.
+///
+/// An IPv4 address mapped into IPv6 counts as the IPv4 address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Networks(Vec<IpNet>);
+
+impl Networks {
+    /// Whether an address is in one of them.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|network| network.contains(&address))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Networks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, network) in self.0.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            let whole = network.prefix_len() == network.max_prefix_len();
+            match whole {
+                true => write!(f, "{comma}{}", network.addr())?,
+                false => write!(f, "{comma}{network}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Networks {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const HELP: &str = "write networks and addresses, as in 10.0.0.0/8, fd00::/8, 192.0.2.7";
+        let mut networks = Vec::new();
+        for (from, part) in crate::text::parts(text, ',') {
+            let word = part.trim();
+            let from = from + (part.len() - part.trim_start().len());
+            let wrong = |problem: String| {
+                ParseError::new(text, from..from + word.len(), format!("{problem}; {HELP}"))
+            };
+            if word.is_empty() {
+                return Err(wrong("a network is missing".to_owned()));
+            }
+            networks.push(network(word).map_err(wrong)?);
+        }
+        Ok(Networks(networks))
+    }
+}
+
+fn network(word: &str) -> Result<IpNet, String> {
+    let Some((address, _)) = word.split_once('/') else {
+        let address: IpAddr = word.parse().map_err(|_| "not an address".to_owned())?;
+        return Ok(address.to_canonical().into());
+    };
+    let network: IpNet = word.parse().map_err(|_| "not a network".to_owned())?;
+    let begin = network.trunc();
+    if begin != network {
+        // Probably a mistake, since the remaining bits mean nothing.
+        return Err(format!("{address} is an address within the network {begin}"));
+    }
+    let mapped = match (network.addr(), network.prefix_len()) {
+        (IpAddr::V6(v6), length @ 96..) => v6.to_ipv4_mapped().map(|v4| (v4, length - 96)),
+        _ => None,
+    };
+    let mapped = mapped.and_then(|(v4, length)| Ipv4Net::new(v4, length).ok());
+    Ok(mapped.map_or(network, IpNet::V4))
+}
+
+/// Reads the address in an entry of a header; `None` if it is no address.
+pub(super) fn address(entry: &[u8]) -> Option<IpAddr> {
+    address::parse(str::from_utf8(entry).ok()?)
+}

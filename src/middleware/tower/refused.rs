@@ -1,0 +1,164 @@
+//! Responses to refused requests.
+//!
+//! [`Problem`] answers with status 429 and problem details (RFC 9457) of the type that the RateLimit
+//! draft registers. [`Grpc`] answers with a gRPC status. A closure can answer with anything:
+//!
+//! ```
+//! use http::Response;
+//! use ratescope::Policy;
+//! use ratescope::middleware::{RateLimit, Refused};
+//! use ratescope::rules::{Ruled, Rules};
+//!
+//! let policy: Policy = "gcra 10/1s per ip".parse()?;
+//! let limit = RateLimit::new(Ruled::new(Rules::from(policy), 100_000))
+//!     .answer(|refused: &Refused<'_>| {
+//!         let mut response = Response::new(format!("Slow down: {}.\n", refused.ruling));
+//!         *response.status_mut() = refused.status();
+//!         response
+//!     })
+//!     .layer();
+//! # let _ = limit;
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
+//!
+//! The layer adds the [headers](super::Headers) to any of these responses.
+
+use super::draft;
+use super::headers::up;
+use super::keys::Head;
+use super::known::OfRules;
+use crate::outcome::Retry;
+use crate::rules::{Fault, OnStoreFailure, Opinion, Rule, Ruling};
+use crate::time::Span;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde_json::Value;
+
+/// A refused request, and the reason.
+#[derive(Clone, Copy)]
+pub struct Refused<'a> {
+    /// The request.
+    pub head: Head<'a>,
+    /// The ruling. If the queue is full, the ruling lets the request pass after a wait.
+    pub ruling: &'a Ruling,
+    /// When the request would pass, if nothing is counted before; `None` if that is not known.
+    pub retry: Option<Retry>,
+    /// Why the store could not be asked; `None` if it was.
+    pub fault: Option<&'a Fault>,
+    pub(super) known: &'a OfRules,
+}
+
+impl Refused<'_> {
+    /// How long until the request would pass; `None` if it never would, or if that is not known.
+    pub fn retry_after(&self) -> Option<Span> {
+        self.retry.and_then(Retry::wait)
+    }
+
+    /// Whether it was refused because the store failed, as its rule demands.
+    pub fn is_unavailable(&self) -> bool {
+        let refuses = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Refuse;
+        let decided = self.ruling.decided_by();
+        self.fault.is_some() && decided.is_some_and(|opinion| refuses(opinion.rule))
+    }
+
+    /// Whether it was refused because the queue is full.
+    pub fn is_queue_full(&self) -> bool {
+        self.ruling.is_allowed()
+    }
+
+    /// 429, or 503 if the store failed.
+    pub fn status(&self) -> StatusCode {
+        match self.is_unavailable() {
+            true => StatusCode::SERVICE_UNAVAILABLE,
+            false => StatusCode::TOO_MANY_REQUESTS,
+        }
+    }
+
+    /// The names of the limits that refuse the request, as in RateLimit-Policy.
+    pub fn violated(&self) -> impl Iterator<Item = &str> {
+        let refuse =
+            |opinion: &Opinion<'_>| !opinion.rule.is_shadow() && !opinion.outcome.is_allowed();
+        let refusing = self.ruling.opinions().filter(refuse);
+        refusing.filter_map(|opinion| Some(self.known.limit(opinion.place)?.name.as_str()))
+    }
+
+    /// One sentence for the client. It says nothing about others who share the limit.
+    fn detail(&self) -> String {
+        let why = match (self.is_unavailable(), self.is_queue_full()) {
+            (true, _) => "The limits can't be checked at the moment",
+            (_, true) => "Too many requests are waiting",
+            _ => "There were too many requests",
+        };
+        match self.retry {
+            Some(Retry::After(wait)) => format!("{why}; try again in {} s.", up(wait)),
+            Some(Retry::Never) => "The request costs more than is ever allowed.".to_owned(),
+            None => format!("{why}."),
+        }
+    }
+}
+
+/// Makes the responses to refused requests, with the body type of the service.
+pub trait Answer<B>: Send + Sync + 'static {
+    /// Makes a response.
+    fn answer(&self, refused: &Refused<'_>) -> Response<B>;
+}
+
+impl<B, F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static> Answer<B> for F {
+    fn answer(&self, refused: &Refused<'_>) -> Response<B> {
+        self(refused)
+    }
+}
+
+/// Answers with status 429, or 503 if the store failed, and `application/problem+json`. Its member
+/// `retry_after` has the seconds of the header Retry-After.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Problem;
+
+impl<B: From<String>> Answer<B> for Problem {
+    fn answer(&self, refused: &Refused<'_>) -> Response<B> {
+        let problem = match refused.is_unavailable() || refused.is_queue_full() {
+            true => draft::REDUCED_CAPACITY,
+            false => draft::QUOTA_EXCEEDED,
+        };
+        let text = |text: &str| Value::from(text).to_string();
+        let violated: Vec<String> = refused.violated().map(text).collect();
+        let retry = refused.retry_after().map(|wait| format!(",\"retry_after\":{}", up(wait)));
+        let body = format!(
+            "{{\"type\":{},\"title\":{},\"status\":{},\"detail\":{},\"{}\":[{}]{}}}\n",
+            text(problem.kind),
+            text(problem.title),
+            refused.status().as_u16(),
+            text(&refused.detail()),
+            draft::VIOLATED,
+            violated.join(","),
+            retry.unwrap_or_default(),
+        );
+        let mut response = Response::new(body.into());
+        *response.status_mut() = refused.status();
+        let json = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+        response
+    }
+}
+
+/// Answers with the gRPC status `RESOURCE_EXHAUSTED`, or `UNAVAILABLE` if the store failed, in a
+/// response without a body: for tonic.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Grpc;
+
+impl<B: Default> Answer<B> for Grpc {
+    fn answer(&self, refused: &Refused<'_>) -> Response<B> {
+        const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
+        let code = if refused.is_unavailable() { "14" } else { "8" };
+        let mut response = Response::new(B::default());
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        headers.insert("grpc-status", HeaderValue::from_static(code));
+        let message = utf8_percent_encode(&refused.detail(), ESCAPED).to_string();
+        if let Ok(message) = HeaderValue::try_from(message) {
+            headers.insert("grpc-message", message);
+        }
+        response
+    }
+}

@@ -1,0 +1,159 @@
+//! The service that the layer wraps around another one.
+//!
+//! If the store answers at once, as the one in memory does, `call` decides about the request and calls
+//! the inner service directly. A request that has to wait for the store, in the queue or for a charge
+//! needs an allocation and a clone of the inner service.
+//!
+//! The clone is not ready yet. The request asks it to be ready when its wait is over, and leaves the
+//! ready inner service to other requests. So a waiting request holds nothing that the inner service
+//! gives out with readiness, such as a place under a concurrency limit.
+
+use super::clock::Clock;
+use super::headers::Told;
+use super::keys::Head;
+use super::layer::ResponseHead;
+use super::refused::Answer;
+use super::shared::{Judged, Shared};
+use crate::rules::AsyncStore;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use std::sync::Arc;
+use tower_service::Service;
+
+/// A service whose requests are limited.
+pub struct RateLimited<I, S, A, C> {
+    inner: I,
+    shared: Arc<Shared<S, A, C>>,
+}
+
+impl<I, S, A, C> RateLimited<I, S, A, C> {
+    pub(super) fn new(inner: I, shared: Arc<Shared<S, A, C>>) -> Self {
+        RateLimited { inner, shared }
+    }
+
+    /// The inner service.
+    pub fn get_ref(&self) -> &I {
+        &self.inner
+    }
+}
+
+impl<I: Clone, S, A, C> Clone for RateLimited<I, S, A, C> {
+    fn clone(&self) -> Self {
+        RateLimited { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<I, S, A, C, Q, B> Service<Request<Q>> for RateLimited<I, S, A, C>
+where
+    I: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
+    I::Future: Send,
+    S: AsyncStore,
+    A: Answer<B>,
+    C: Clock,
+    Q: Send + 'static,
+    B: Send + 'static,
+{
+    type Response = Response<B>;
+    type Error = I::Error;
+    type Future = ResponseFuture<I::Future, B, I::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), I::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        let shared = &self.shared;
+        let state = match shared.decide_now(Head::of(&request)) {
+            Some(Judged::Passes(told)) if shared.settings.charge.is_none() => {
+                State::Passes { inner: self.inner.call(request), told: Some(told) }
+            }
+            Some(Judged::Refused(response)) => State::Refused { response: Some(response) },
+            judged => {
+                let later = later(Arc::clone(shared), self.inner.clone(), request, judged);
+                State::Later { later: Box::pin(later) }
+            }
+        };
+        ResponseFuture { state }
+    }
+}
+
+/// Serves a request that has to wait: for the store, if it is not `judged` yet, in the queue, or for a
+/// charge.
+async fn later<I, S, A, C, Q, B>(
+    shared: Arc<Shared<S, A, C>>,
+    mut inner: I,
+    request: Request<Q>,
+    judged: Option<Judged<B>>,
+) -> Result<Response<B>, I::Error>
+where
+    I: Service<Request<Q>, Response = Response<B>>,
+    S: AsyncStore,
+    A: Answer<B>,
+    C: Clock,
+{
+    let judged = match judged {
+        Some(judged) => judged,
+        None => shared.decide(Head::of(&request)).await,
+    };
+    let told = match judged {
+        Judged::Refused(response) => return Ok(response),
+        Judged::Passes(told) => told,
+        Judged::Waits { wait, seat, told } => {
+            shared.clock.sleep(wait).await;
+            drop(seat);
+            told
+        }
+    };
+    let debtor = shared.debtor(Head::of(&request));
+    poll_fn(|cx| inner.poll_ready(cx)).await?;
+    let mut response = inner.call(request).await?;
+    if let Some(debtor) = debtor {
+        shared.charge(&debtor, ResponseHead::of(&response)).await;
+    }
+    told.put(response.headers_mut());
+    Ok(response)
+}
+
+pin_project! {
+    /// The response to a limited request.
+    pub struct ResponseFuture<F, B, E> {
+        #[pin]
+        state: State<F, B, E>,
+    }
+}
+
+pin_project! {
+    #[project = Projected]
+    enum State<F, B, E> {
+        Passes { #[pin] inner: F, told: Option<Told> },
+        Refused { response: Option<Response<B>> },
+        Later { later: Pin<Box<dyn Future<Output = Result<Response<B>, E>> + Send>> },
+    }
+}
+
+impl<F, B, E> Future for ResponseFuture<F, B, E>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+{
+    type Output = Result<Response<B>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project().state.project() {
+            Projected::Passes { inner, told } => {
+                let mut response = ready!(inner.poll(cx))?;
+                if let Some(told) = told.take() {
+                    told.put(response.headers_mut());
+                }
+                Poll::Ready(Ok(response))
+            }
+            // A future is not polled again after it was ready.
+            Projected::Refused { response } => {
+                response.take().map_or(Poll::Pending, |it| Poll::Ready(Ok(it)))
+            }
+            Projected::Later { later } => later.as_mut().poll(cx),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The pictures of a log and its limit: what every limit would do, which buckets would, and when
+//! the chosen one refuses.
+//!
+//! On the first, limits run to the right on a logarithmic scale, and shares downwards on another, as
+//! what matters is whether one client in a thousand is touched or one in a hundred; at the foot is
+//! none at all.
+
+mod curve;
+mod frontier;
+mod hours;
+mod layout;
+mod words;
+
+pub use words::words;
+
+use crate::lab::tune::{Burst, Hours, Measure, Steps};
+use crate::plot::Mark;
+use crate::rate::Rate;
+use crate::view::Hit;
+use layout::Layout;
+
+/// What is shown. Parts that are not known yet are left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Picture<'a> {
+    /// What is measured.
+    pub measure: Measure,
+    /// What every limit does.
+    pub steps: &'a Steps,
+    /// Limits and how many requests they refuse, where that takes a replay for each.
+    pub counted: &'a [[f64; 2]],
+    /// All requests.
+    pub requests: u64,
+    /// The limit in force, if there is one.
+    pub limit: Option<f64>,
+    /// The limit that is recommended.
+    pub recommended: Option<f64>,
+    /// Where the curve bends.
+    pub knee: Option<f64>,
+    /// The buckets that would do, from the lowest rate to the highest.
+    pub bursts: &'a [Burst],
+    /// The rate of the bucket that is chosen.
+    pub rate: Option<Rate>,
+    /// What the limit in force refuses.
+    pub refusals: Option<Refusals<'a>>,
+}
+
+/// What a limit refuses.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusals<'a> {
+    /// When.
+    pub hours: &'a Hours,
+    /// How many requests.
+    pub refused: u64,
+    /// Of how many clients.
+    pub touched: u64,
+    /// Whether that is all; otherwise it is still being counted.
+    pub done: bool,
+}
+
+/// How it is looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Viewport {
+    /// Width and height in CSS pixels; [`height`] says how high it should be.
+    pub size: [f64; 2],
+    /// Where the pointer is, in CSS pixels.
+    pub pointer: Option<[f64; 2]>,
+    /// Whether the limit is held, or about to be.
+    pub on_limit: bool,
+}
+
+/// The height in CSS pixels that a canvas of that width should have.
+pub fn height(width: f64) -> f64 {
+    layout::height(width)
+}
+
+/// Everything there is to draw, back to front.
+pub fn draw(picture: &Picture<'_>, view: &Viewport) -> Vec<Mark> {
+    let layout = Layout::new(picture, view.size);
+    let mut marks = Vec::with_capacity(96);
+    if !layout.has_room() {
+        return marks;
+    }
+    curve::draw(&mut marks, &layout, picture, view);
+    frontier::draw(&mut marks, &layout, picture, view);
+    hours::draw(&mut marks, &layout, picture, view);
+    marks
+}
+
+/// What is at a point of the canvas; `touch` is less precise.
+pub fn hit(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2], touch: bool) -> Hit {
+    let layout = Layout::new(picture, view.size);
+    let reach = if touch { 20.0 } else { 7.0 };
+    let plot = layout.curve;
+    let inside = plot.x - reach <= x && x <= plot.right() + reach;
+    let upright = plot.y - 20.0 <= y && y <= plot.bottom() + layout::TAGS;
+    if !(inside && upright) {
+        return match layout.burst_at(picture, [x, y]) {
+            Some(_) => Hit::Graph,
+            None => Hit::None,
+        };
+    }
+    match picture.limit {
+        Some(limit) if (layout.x(limit) - x).abs() <= reach => Hit::Upright,
+        _ => Hit::Graph,
+    }
+}
+
+/// The limit whose place is `x`, of three digits, or that at the edge beyond which it is; a whole
+/// number where a limit is one.
+pub fn limit_at(picture: &Picture<'_>, view: &Viewport, x: f64) -> f64 {
+    let limit = Layout::new(picture, view.size).limits.invert(x);
+    let whole = libm::round(limit);
+    // Counts and bursts are whole; and so is what a person would write of a rate.
+    if whole >= 1.0 && limit < 100.0 { whole } else { crate::lab::tune::Curve::answers_for(limit) }
+}
+
+/// The bucket at a point of the canvas, if one is there.
+pub fn burst_at(picture: &Picture<'_>, view: &Viewport, at: [f64; 2]) -> Option<Burst> {
+    Layout::new(picture, view.size).burst_at(picture, at)
+}
+
+/// Whether a point is on the curve's plot.
+pub fn is_on_curve(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2]) -> bool {
+    let plot = Layout::new(picture, view.size).curve;
+    (plot.x..=plot.right()).contains(&x) && (plot.y..=plot.bottom() + layout::TAGS).contains(&y)
+}

@@ -1,0 +1,291 @@
+//! The curve: the share of clients that each limit touches, and of requests that it refuses.
+
+use super::layout::{Layout, TAGS};
+use super::words::{limit_in_words, words};
+use super::{Picture, Viewport};
+use crate::lab::tune::Step;
+use crate::plot::axis;
+use crate::plot::scale::Log;
+use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::view::label::{LINE, PAD, SIZE, TAG, label, panel, small, tag, width};
+
+/// A line of the plot.
+struct Line {
+    name: &'static str,
+    stroke: Stroke,
+    /// How many of all.
+    of: fn(&Picture<'_>, &Step) -> [u64; 2],
+}
+
+/// What is drawn of the requests, whichever way they are counted.
+const REQUESTS: Stroke = Stroke::solid(Ink::Rate, 1.75);
+
+/// The lines, back to front. Those of whom there is none are left out.
+const LINES: [Line; 5] = [
+    Line {
+        name: "requests refused",
+        stroke: REQUESTS,
+        of: |picture, step| [step.refused, picture.steps.requests],
+    },
+    Line {
+        name: "learned",
+        stroke: Stroke::solid(Ink::Exact, 1.25),
+        of: |picture, step| [step.touched[1], both(picture)[0]],
+    },
+    Line {
+        name: "checked",
+        stroke: Stroke::dashed(Ink::Exact, 1.25),
+        of: |picture, step| [step.touched[2], both(picture)[1]],
+    },
+    Line {
+        name: "clients touched",
+        stroke: Stroke::solid(Ink::Smoothed, 2.5),
+        of: |picture, step| {
+            [step.touched[0] - step.marked, picture.steps.clients[0] - picture.steps.marked]
+        },
+    },
+    Line {
+        name: "marked ones, by mistake",
+        stroke: Stroke::dashed(Ink::Refused, 2.25),
+        of: |picture, step| [step.marked, picture.steps.marked],
+    },
+];
+
+/// The clients of the part that limits are learned from, and of the other; none where the log is not
+/// divided.
+fn both(picture: &Picture<'_>) -> [u64; 2] {
+    let [_, learned, checked] = picture.steps.clients;
+    if checked > 0 { [learned, checked] } else { [0, 0] }
+}
+
+pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
+    let plot = layout.curve;
+    axes(marks, layout, picture);
+    marks.push(Mark::Clip(Rect { y: plot.y - 2.0, height: plot.height + 4.0, ..plot }));
+    for line in lines(picture) {
+        let points = staircase(layout, picture, line);
+        marks.push(Mark::Polyline { points, stroke: line.stroke });
+    }
+    counted(marks, layout, picture);
+    marks.push(Mark::Unclip);
+    legend(marks, layout, picture);
+    signs(marks, layout, picture);
+    limit(marks, layout, picture, view);
+    about(marks, layout, picture, view);
+}
+
+fn lines<'a>(picture: &'a Picture<'_>) -> impl Iterator<Item = &'static Line> + 'a {
+    LINES.iter().filter(|line| (line.of)(picture, &everything(picture))[1] > 0)
+}
+
+/// What a limit below all of them does: everything is over it.
+fn everything(picture: &Picture<'_>) -> Step {
+    let steps = picture.steps;
+    Step {
+        limit: 0.0,
+        touched: steps.clients,
+        marked: steps.marked,
+        refused: steps.requests,
+        marked_refused: steps.marked_requests,
+    }
+}
+
+fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> {
+    let y = |step: &Step| {
+        let [some, all] = (line.of)(picture, step);
+        layout.y(some, all)
+    };
+    let plot = layout.curve;
+    let mut points = vec![Point::new(plot.x, y(&picture.steps.at(layout.limits.domain[0])))];
+    let mut last = points[0];
+    for step in &picture.steps.steps {
+        let next = Point::new(layout.x(step.limit), y(step));
+        if step.limit < layout.limits.domain[0] || next.y == last.y {
+            continue;
+        }
+        // What is nearer than a pixel is a slope.
+        if next.x - last.x > 1.0 {
+            points.push(Point::new(next.x, last.y));
+        }
+        points.push(next);
+        last = next;
+    }
+    points.push(Point::new(plot.right(), last.y));
+    points
+}
+
+/// The requests that some limits refuse, where a replay had to count them.
+fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
+    let points: Vec<Point> = picture
+        .counted
+        .iter()
+        .map(|[limit, refused]| {
+            Point::new(layout.x(*limit), layout.y(*refused as u64, picture.requests))
+        })
+        .collect();
+    let disc = |at: &Point| Rect { x: at.x - 2.5, y: at.y - 2.5, width: 5.0, height: 5.0 };
+    let discs: Vec<Rect> = points.iter().map(disc).collect();
+    marks.push(Mark::Polyline { points, stroke: REQUESTS });
+    for rect in discs {
+        marks.push(Mark::Rounded { rect, radius: 2.5, fill: Fill::new(Ink::Rate, 1.0) });
+    }
+}
+
+fn axes(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
+    let plot = layout.curve;
+    let across = |y: f64| (Point::new(plot.x, y), Point::new(plot.right(), y));
+    let upright = |x: f64| (Point::new(x, plot.y), Point::new(x, plot.bottom()));
+    let mut pairs = vec![across(plot.bottom())];
+    let mut share = 1.0;
+    while share > layout.shares.domain[0] / 1.01 {
+        let y = layout.shares.at(share);
+        pairs.push(across(y));
+        let text = format!("{} %", (libm::round(share * 1e9) / 1e7));
+        if plot.bottom() - y > 15.0 {
+            marks.push(label(plot.x - 8.0, y, &text, Anchor::End, Baseline::Middle));
+        }
+        share /= 10.0;
+    }
+    marks.push(label(plot.x - 8.0, plot.bottom(), "none", Anchor::End, Baseline::Middle));
+    let ticks = ticks(layout.limits, 54.0);
+    pairs.extend(ticks.iter().map(|(x, _)| upright(*x)));
+    marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
+    let taken = picture.limit.map_or(f64::NEG_INFINITY, |limit| layout.x(limit));
+    let room = width(&limit_tag(picture.limit), SIZE) / 2.0 + 26.0;
+    for (x, text) in ticks.iter().filter(|(x, _)| (x - taken).abs() > room) {
+        let y = plot.bottom() + TAGS / 2.0 + 2.0;
+        marks.push(label(*x, y, text, Anchor::Middle, Baseline::Middle));
+    }
+    let name = format!("N of {}", picture.measure);
+    let y = plot.bottom() + TAGS + 12.0;
+    marks.push(label(plot.right(), y, &name, Anchor::End, Baseline::Middle));
+}
+
+/// The round numbers of a logarithmic scale, so many CSS pixels apart.
+pub(super) fn ticks(scale: Log, apart: f64) -> Vec<(f64, String)> {
+    let [from, to] = scale.domain;
+    let mut ticks: Vec<(f64, String)> = Vec::new();
+    let mut value = axis::next_round(from * 0.999_999, 1.0);
+    let mut count = 0;
+    while value <= to && count < 100 {
+        let at = scale.at(value);
+        if ticks.last().is_none_or(|(last, _)| (at - last).abs() >= apart) {
+            let text = if value < 1e4 { value.to_string() } else { axis::compact(value) };
+            ticks.push((at, text));
+        }
+        value = axis::next_round(value, 1.0);
+        count += 1;
+    }
+    ticks
+}
+
+fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
+    let plot = layout.curve;
+    let title = "What every limit would do: the share of";
+    marks.push(label(8.0, 12.0, title, Anchor::Start, Baseline::Middle));
+    let size = if layout.narrow { 11.0 } else { SIZE };
+    let mut x = 8.0;
+    let replayed = (!picture.counted.is_empty()).then_some(&LINES[0]);
+    // What matters most first, for which there is room on every screen.
+    let mut lines: Vec<&Line> = replayed.into_iter().chain(lines(picture)).collect();
+    lines.sort_by(|a, b| b.stroke.width.total_cmp(&a.stroke.width));
+    for line in lines {
+        let y = 30.0;
+        let room = 30.0 + width(line.name, size);
+        if x + room > plot.right() + 14.0 {
+            break;
+        }
+        let (from, to) = (Point::new(x, y), Point::new(x + 22.0, y));
+        marks.push(Mark::Line { from, to, stroke: line.stroke });
+        marks.push(small(x + 27.0, y, line.name, Ink::Text, Anchor::Start));
+        x += room + 8.0;
+    }
+}
+
+/// Where the recommended limit is, and the knee.
+fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
+    let y = layout.curve.y;
+    let mut last = None;
+    for (limit, name) in [(picture.recommended, "recommended"), (picture.knee, "knee")] {
+        let Some(limit) = limit else { continue };
+        let x = layout.x(limit);
+        let ink = Ink::Limit;
+        let points =
+            vec![Point::new(x - 5.0, y - 8.0), Point::new(x + 5.0, y - 8.0), Point::new(x, y)];
+        marks.push(Mark::Area { points, fill: Fill::new(ink, 1.0) });
+        if layout.narrow || last.is_some_and(|last: f64| (x - last).abs() < 90.0) {
+            continue;
+        }
+        last = Some(x);
+        let (at, anchor) = match x > layout.curve.right() - 90.0 {
+            true => (x - 8.0, Anchor::End),
+            false => (x + 8.0, Anchor::Start),
+        };
+        marks.push(small(at, y - 6.0, name, ink, anchor));
+    }
+}
+
+fn limit_tag(limit: Option<f64>) -> String {
+    limit.map_or(String::new(), |limit| limit.to_string())
+}
+
+/// The limit in force, with its handle.
+fn limit(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
+    let Some(limit) = picture.limit else { return };
+    let plot = layout.curve;
+    let x = layout.x(limit);
+    let stroke = Stroke::dashed(Ink::Limit, if view.on_limit { 3.0 } else { 2.0 });
+    let (from, to) = (Point::new(x, plot.y), Point::new(x, plot.bottom() + 3.0));
+    marks.push(Mark::Line { from, to, stroke });
+    let text = limit_tag(Some(limit));
+    let room = (width(&text, SIZE) + 14.0).max(30.0);
+    let y = plot.bottom() + TAGS / 2.0 + 2.0;
+    tag(marks, Rect { x: x - room / 2.0, y, width: room, height: TAG }, text, Ink::Limit, SIZE);
+}
+
+/// What the limit under the pointer does, or else the one in force.
+fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
+    let plot = layout.curve;
+    let pointed = view.pointer.filter(|_| !view.on_limit).filter(|[x, y]| {
+        // Keys move it along the upper edge of the canvas.
+        let inside = *y == 0.0 || (plot.y..=plot.bottom()).contains(y);
+        inside && (plot.x..=plot.right()).contains(x)
+    });
+    let pointed = pointed.map(|[x, _]| (x, super::limit_at(picture, view, x)));
+    // On a narrow screen the box would cover the lines.
+    if layout.narrow && pointed.is_none() {
+        return;
+    }
+    let Some((x, limit)) = pointed.or(picture.limit.map(|limit| (layout.x(limit), limit))) else {
+        return;
+    };
+    if pointed.is_some() {
+        let (from, to) = (Point::new(x, plot.y), Point::new(x, plot.bottom()));
+        marks.push(Mark::Line { from, to, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
+        for line in lines(picture) {
+            let [some, all] = (line.of)(picture, &picture.steps.at(limit));
+            let rect = Rect { x: x - 3.5, y: layout.y(some, all) - 3.5, width: 7.0, height: 7.0 };
+            marks.push(Mark::Rounded { rect, radius: 3.5, fill: Fill::new(line.stroke.ink, 1.0) });
+        }
+    }
+    let mut lines = vec![limit_in_words(picture, limit)];
+    lines.extend(words(picture, limit));
+    let room = lines.iter().map(|line| width(line, SIZE)).fold(0.0, f64::max) + 2.0 * PAD;
+    let height = lines.len() as f64 * LINE + PAD;
+    // Curves fall to the right: there is room above them on the right, and below them on the left.
+    let (left, top) = match x + 12.0 + room <= plot.right() {
+        true => (x + 12.0, plot.y + 8.0),
+        false => ((x - 12.0 - room).max(4.0), plot.bottom() - 12.0 - height),
+    };
+    panel(marks, Rect { x: left, y: top, width: room, height }, 6.0);
+    for (line, i) in lines.iter().zip(0..) {
+        let y = top + PAD / 2.0 + (f64::from(i) + 0.5) * LINE;
+        let ink = if i == 0 { Ink::Text } else { Ink::Muted };
+        let Mark::Text(mut text) = label(left + PAD, y, line, Anchor::Start, Baseline::Middle)
+        else {
+            continue;
+        };
+        (text.ink, text.bold) = (ink, i == 0);
+        marks.push(Mark::Text(text));
+    }
+}

@@ -1,0 +1,152 @@
+//! Where things are: the curve, and below it the frontier and the hours, side by side where there is
+//! room.
+
+use super::Picture;
+use crate::lab::tune::Burst;
+use crate::plot::Rect;
+use crate::plot::scale::Log;
+
+/// Below this width of the canvas, in CSS pixels, the pictures are one below the other.
+const NARROW: f64 = 720.0;
+
+/// The height of the curve's picture.
+const CURVE: f64 = 370.0;
+
+/// The height of the two others.
+const BELOW: f64 = 250.0;
+
+/// Above each plot: its title and what its lines are.
+const HEAD: f64 = 46.0;
+
+/// Below each plot: the numbers of its axis, and what they are.
+const FOOT: f64 = 40.0;
+
+/// Below the curve's plot, where the tag of its limit is.
+pub(super) const TAGS: f64 = 24.0;
+
+/// The height at the foot of the curve's plot that stands for nothing at all.
+const NONE: f64 = 14.0;
+
+/// Beside each plot.
+const LEFT: f64 = 60.0;
+const RIGHT: f64 = 20.0;
+
+pub(super) fn height(width: f64) -> f64 {
+    if width < NARROW { CURVE + 2.0 * BELOW } else { CURVE + BELOW }
+}
+
+/// The geometry of one picture.
+pub(super) struct Layout {
+    pub(super) curve: Rect,
+    pub(super) frontier: Rect,
+    pub(super) hours: Rect,
+    pub(super) narrow: bool,
+    pub(super) limits: Log,
+    /// Shares of clients and requests; none is at the foot of the plot.
+    pub(super) shares: Log,
+    /// Events a second, and events at once.
+    pub(super) rates: Log,
+    pub(super) bursts: Log,
+}
+
+impl Layout {
+    pub(super) fn new(picture: &Picture<'_>, [width, height]: [f64; 2]) -> Self {
+        let narrow = width < NARROW;
+        let below = height * BELOW / self::height(width);
+        let first = height - below * if narrow { 2.0 } else { 1.0 };
+        let plot = |x: f64, y: f64, width: f64, height: f64| Rect {
+            x: x + LEFT,
+            y: y + HEAD,
+            width: width - LEFT - RIGHT,
+            height: height - HEAD - FOOT,
+        };
+        let curve = plot(0.0, 0.0, width, first);
+        let curve = Rect { height: curve.height - 8.0, ..curve };
+        let (frontier, hours) = match narrow {
+            true => (plot(0.0, first, width, below), plot(0.0, first + below, width, below)),
+            false => {
+                let half = width / 2.0;
+                (plot(0.0, first, half, below), plot(half, first, half, below))
+            }
+        };
+        let across = |rect: Rect| [rect.x, rect.right()];
+        let up = |rect: Rect| [rect.bottom(), rect.y];
+        let [rates, bursts] = of_bursts(picture.bursts);
+        let [bottom, top] = up(curve);
+        Layout {
+            curve,
+            frontier,
+            hours,
+            narrow,
+            limits: Log { domain: limits(picture), range: across(curve) },
+            shares: Log { domain: [least_share(picture), 1.0], range: [bottom - NONE, top] },
+            rates: Log { domain: rates, range: across(frontier) },
+            bursts: Log { domain: bursts, range: up(frontier) },
+        }
+    }
+
+    /// Whether there is a plot to draw in.
+    pub(super) fn has_room(&self) -> bool {
+        [self.curve, self.frontier, self.hours]
+            .iter()
+            .all(|rect| rect.width > 40.0 && rect.height > 20.0)
+    }
+
+    /// Where a limit is.
+    pub(super) fn x(&self, limit: f64) -> f64 {
+        self.limits.at(limit)
+    }
+
+    /// Where so many of all are.
+    pub(super) fn y(&self, some: u64, all: u64) -> f64 {
+        match some {
+            0 => self.curve.bottom(),
+            some => self.shares.at(some as f64 / all.max(1) as f64),
+        }
+    }
+
+    /// Where a bucket is.
+    pub(super) fn place(&self, burst: &Burst) -> [f64; 2] {
+        [self.rates.at(burst.rate.per_second()), self.bursts.at(burst.burst)]
+    }
+
+    /// The bucket nearest to a point, if the point is on their plot.
+    pub(super) fn burst_at(&self, picture: &Picture<'_>, [x, y]: [f64; 2]) -> Option<Burst> {
+        let plot = self.frontier;
+        let inside = (plot.x - 12.0..=plot.right() + 12.0).contains(&x)
+            && (plot.y - 12.0..=plot.bottom() + 12.0).contains(&y);
+        let far = |burst: &Burst| (self.place(burst)[0] - x).abs();
+        let nearer = |a: Burst, b: Burst| if far(&b) < far(&a) { b } else { a };
+        picture.bursts.iter().copied().filter(|_| inside).reduce(nearer)
+    }
+}
+
+/// From where every client is touched to where none is, with some air, and the limits to be shown.
+fn limits(picture: &Picture<'_>) -> [f64; 2] {
+    let [mut from, mut to] = picture.steps.ends().unwrap_or([1.0, 10.0]);
+    for limit in [picture.limit, picture.recommended, picture.knee].into_iter().flatten() {
+        (from, to) = (from.min(limit), to.max(limit));
+    }
+    [from / 1.25, to * 1.4]
+}
+
+/// A power of ten at or below the share of one client.
+fn least_share(picture: &Picture<'_>) -> f64 {
+    let all = picture.steps.clients[0].max(picture.steps.requests).clamp(10, 10_000_000);
+    let mut least = 0.1;
+    while least * all as f64 > 1.000_001 {
+        least /= 10.0;
+    }
+    least
+}
+
+/// The rates and the bursts between which the frontier lies.
+fn of_bursts(bursts: &[Burst]) -> [[f64; 2]; 2] {
+    let ends = |of: fn(&Burst) -> f64, air: f64| {
+        let all = bursts.iter().map(of);
+        let low = all.clone().fold(f64::INFINITY, f64::min);
+        let high = all.fold(0.0, f64::max);
+        if low <= high && low > 0.0 { [low / air, high * air] } else { [1.0, 10.0] }
+    };
+    [ends(|burst| burst.rate.per_second(), 1.4), ends(|burst| burst.burst, 1.4)]
+}

@@ -1,0 +1,47 @@
+//! What a limit does, in words.
+
+use super::Picture;
+use crate::plot::axis::{readout, readout_count};
+
+/// A limit of what is measured, as in `exim 10/1m strict`.
+pub(super) fn limit_in_words(picture: &Picture<'_>, limit: f64) -> String {
+    match picture.measure.limiter(limit) {
+        Ok(limiter) => limiter.to_string(),
+        Err(_) => picture.measure.to_string().replacen('N', &limit.to_string(), 1),
+    }
+}
+
+/// What a limit does, a line each.
+pub fn words(picture: &Picture<'_>, limit: f64) -> Vec<String> {
+    let (steps, step) = (picture.steps, picture.steps.at(limit));
+    let mut lines = vec![format!("touches {}", of(step.touched[0], steps.clients[0], "clients"))];
+    if steps.clients[2] > 0 {
+        let share = |part: usize| match (step.touched.get(part), steps.clients.get(part)) {
+            (Some(&some), Some(&all)) => percent(some, all),
+            _ => String::new(),
+        };
+        lines.push(format!("learned {}, checked {}", share(1), share(2)));
+    }
+    let exact = picture.refusals.filter(|refusals| refusals.done && picture.limit == Some(limit));
+    let counted = picture.counted.iter().find(|[at, _]| *at == limit).map(|[_, n]| *n as u64);
+    if steps.requests > 0 {
+        lines.push(format!("refuses {}", of(step.refused, steps.requests, "requests")));
+    } else if let Some(refused) = exact.map(|refusals| refusals.refused).or(counted) {
+        lines.push(format!("refuses {}", of(refused, picture.requests, "requests")));
+    }
+    if steps.marked > 0 {
+        lines.push(format!("by mistake {}", of(step.marked, steps.marked, "marked")));
+    }
+    lines
+}
+
+fn of(some: u64, all: u64, what: &str) -> String {
+    format!("{} of {} {what}, {}", readout_count(some), readout_count(all), percent(some, all))
+}
+
+fn percent(some: u64, all: u64) -> String {
+    match (some, all) {
+        (0, _) => "none".to_owned(),
+        (some, all) => format!("{} %", readout(some as f64 / all.max(1) as f64 * 100.0)),
+    }
+}

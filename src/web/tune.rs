@@ -1,0 +1,214 @@
+//! The Tune view: what every limit would do to the clients of a log. What is read and counted is
+//! the Worker's; here is what is chosen, and the picture of what was found.
+
+use super::run::{AnyRun, Entry};
+use super::texts::Texts;
+use super::view;
+use super::viewer::Seen;
+use crate::lab::tune::{Burst, Choices, Frontier, Hours, Steps, scale};
+use crate::plot::Mark;
+use crate::rate::Rate;
+use crate::text::ParseError;
+use crate::time::{Span, Time};
+use crate::view::Hit;
+use crate::view::tune::{self, Picture, Refusals, Viewport};
+
+/// What is chosen and what was found.
+#[derive(Default)]
+pub(super) struct View {
+    choices: Choices,
+    steps: Steps,
+    counted: Vec<[f64; 2]>,
+    requests: u64,
+    recommended: Option<f64>,
+    knee: Option<f64>,
+    frontier: Frontier,
+    hours: Hours,
+    /// Whether all refusals are counted, how many they are, and of how many clients.
+    refusals: Option<(bool, u64, u64)>,
+}
+
+impl View {
+    /// The limit in force.
+    fn limit(&self) -> Option<f64> {
+        self.choices.limit.or(self.recommended)
+    }
+
+    /// The picture, once there is a curve.
+    fn picture(&self) -> Option<Picture<'_>> {
+        let measure = self.choices.measure(Some(&self.frontier))?;
+        let refusals = self.refusals.map(|(done, refused, touched)| Refusals {
+            hours: &self.hours,
+            refused,
+            touched,
+            done,
+        });
+        (!self.steps.steps.is_empty()).then_some(Picture {
+            measure,
+            steps: &self.steps,
+            counted: &self.counted,
+            requests: self.requests,
+            limit: self.limit(),
+            recommended: self.recommended,
+            knee: self.knee,
+            bursts: &self.frontier.bursts,
+            rate: self.choices.rate(Some(&self.frontier)),
+            refusals,
+        })
+    }
+}
+
+fn viewport(seen: &Seen) -> Viewport {
+    Viewport { size: seen.size, pointer: seen.pointer, on_limit: seen.on_limit }
+}
+
+impl view::View for View {
+    fn run(&self) -> &dyn AnyRun {
+        &self.choices
+    }
+
+    fn run_mut(&mut self) -> &mut dyn AnyRun {
+        &mut self.choices
+    }
+
+    fn oldest(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn get(&self, name: &str) -> String {
+        match (name, self.limit()) {
+            ("limit", Some(limit)) => limit.to_string(),
+            _ => self.choices.get(name),
+        }
+    }
+
+    fn next(&self, name: &str, by: f64) -> Option<String> {
+        match name {
+            "limit" => {
+                let limit = self.limit()?;
+                let next = match by > 0.0 {
+                    true => scale::nice().find(|nice| *nice > limit),
+                    false => scale::nice().take_while(|nice| *nice < limit).last(),
+                };
+                next.map(|limit| limit.to_string())
+            }
+            _ => super::nudge::next(name, &self.get(name), by),
+        }
+    }
+
+    fn ease(&mut self, _seen: &Seen, _wall: f64, _still: bool) -> bool {
+        false
+    }
+
+    fn jump(&mut self) {}
+
+    fn is_live(&self) -> bool {
+        false
+    }
+
+    fn draw(&self, seen: &Seen) -> Vec<Mark> {
+        self.picture().map_or(Vec::new(), |picture| tune::draw(&picture, &viewport(seen)))
+    }
+
+    fn hit(&self, seen: &Seen, at: [f64; 2], touch: bool) -> Hit {
+        self.picture().map_or(Hit::None, |picture| tune::hit(&picture, &viewport(seen), at, touch))
+    }
+
+    fn limit(&self) -> Option<&'static str> {
+        Some("limit")
+    }
+
+    fn drag(&mut self, seen: &Seen, [x, _]: [f64; 2]) {
+        let limit = self.picture().map(|picture| tune::limit_at(&picture, &viewport(seen), x));
+        if limit.is_some() && limit != self.limit() {
+            (self.choices.limit, self.refusals) = (limit, None);
+        }
+    }
+
+    /// On a bucket it takes that, on the curve the limit there.
+    fn click(&mut self, seen: &Seen, at: [f64; 2]) -> bool {
+        let Some(picture) = self.picture() else { return false };
+        let view = viewport(seen);
+        if let Some(Burst { rate, .. }) = tune::burst_at(&picture, &view, at) {
+            (self.choices.by, self.choices.rate, self.choices.limit) = (None, Some(rate), None);
+        } else if tune::is_on_curve(&picture, &view, at) {
+            self.drag(seen, at);
+        }
+        true
+    }
+
+    fn put(&mut self, name: &str, numbers: &[f64]) {
+        match (name, numbers) {
+            ("steps", numbers) => self.steps = Steps::of_numbers(numbers),
+            ("advice", &[limit, knee]) => {
+                [self.recommended, self.knee] =
+                    [limit, knee].map(|limit| limit.is_finite().then_some(limit));
+            }
+            ("counted", [requests, counted @ ..]) => {
+                self.requests = *requests as u64;
+                self.counted = counted.as_chunks().0.to_vec();
+            }
+            ("bursts", numbers) => {
+                let bursts = numbers.chunks_exact(4).filter_map(|numbers| match *numbers {
+                    [burst, count, per, touched] => {
+                        let rate = Rate::new(count, Span::from_secs(per).ok()?).ok()?;
+                        Some(Burst { burst, rate, touched: touched as u64 })
+                    }
+                    _ => None,
+                });
+                self.frontier = Frontier { bursts: bursts.collect() };
+            }
+            ("hours", [done, refused, touched, hours @ ..]) => {
+                self.refusals = Some((*done == 1.0, *refused as u64, *touched as u64));
+                self.hours = hours.iter().map(|n| *n as u64).collect();
+            }
+            ("hours", _) => self.refusals = None,
+            _ => {}
+        }
+    }
+
+    fn say(&self, texts: &mut Texts) {
+        let name = self.picture().map_or(String::new(), |picture| picture.measure.to_string());
+        texts.say("measure", name);
+    }
+
+    fn summary(&self, seen: &Seen) -> String {
+        let Some(picture) = self.picture() else { return String::new() };
+        let pointed = seen.crosshair.map(|x| tune::limit_at(&picture, &viewport(seen), x));
+        let Some(limit) = pointed.or(self.limit()) else { return String::new() };
+        format!("Limit {}: {}.", limit, tune::words(&picture, limit).join(", "))
+    }
+}
+
+/// Choices in place of a run: no time passes in them.
+impl AnyRun for Choices {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn window(&self) -> Span {
+        self.period
+    }
+
+    fn open(&mut self, fragment: &str, _from: Option<Time>) -> Result<Entry, ParseError> {
+        *self = fragment.parse()?;
+        Ok(Entry { paused: false, at: Time::ZERO, arrived: true, wrong: None })
+    }
+
+    fn reset(&mut self) -> Result<(), ParseError> {
+        *self = Choices::default();
+        Ok(())
+    }
+
+    fn fragment(&self) -> String {
+        self.to_string()
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        self.set(name, value)
+    }
+
+    fn get(&self, name: &str) -> String {
+        self.get(name)
+    }
+}

@@ -1,0 +1,59 @@
+//! The Worker's half of the Tune view: logs in, answers out. It has an instance of the module of its
+//! own, so that the page goes on while this one reads and counts.
+
+mod reading;
+mod said;
+
+use super::texts::Texts;
+use crate::lab::tune::{Choices, Inquiry, Intake, Marks};
+use crate::traffic::sample::Sample;
+use wasm_bindgen::prelude::*;
+
+/// Logs on their way in, and what is asked about those that are there.
+#[wasm_bindgen]
+pub struct Tuner {
+    choices: Choices,
+    marks: Marks,
+    intake: Option<Intake>,
+    sample: Option<Sample>,
+    inquiry: Option<Inquiry>,
+    /// What was said when the log was read.
+    about: Texts,
+}
+
+#[wasm_bindgen]
+impl Tuner {
+    /// One that knows no log.
+    #[wasm_bindgen(constructor)]
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Tuner {
+        console_error_panic_hook::set_once();
+        Tuner {
+            choices: Choices::default(),
+            marks: Marks::default(),
+            intake: None,
+            sample: None,
+            inquiry: None,
+            about: Texts::default(),
+        }
+    }
+
+    /// Puts the choices of a link's fragment to the log, and marks clients: their keys, one a line.
+    /// What is wrong with the fragment is the page's to say.
+    pub fn ask(&mut self, fragment: &str, marks: &str) {
+        if let Ok(choices) = fragment.parse::<Choices>() {
+            self.choices = choices;
+        }
+        // A text of marks is never wrong.
+        self.marks = marks.parse().unwrap_or_default();
+        if let Some(inquiry) = &mut self.inquiry {
+            inquiry.ask(self.choices.clone());
+            inquiry.mark(&self.marks);
+        }
+    }
+
+    /// Goes on counting for about `budget` events; whether nothing is left to do.
+    pub fn work(&mut self, budget: f64) -> bool {
+        self.inquiry.as_mut().is_none_or(|inquiry| inquiry.advance(budget as u64))
+    }
+}

@@ -1,0 +1,95 @@
+//! Logs on their way in.
+
+use super::Tuner;
+use crate::lab::tune::{Inquiry, Intake, Room};
+use crate::log::{Options, Year};
+use crate::time::{Span, Time};
+use crate::traffic::sample::{Sample, Style};
+use wasm_bindgen::prelude::*;
+
+/// How much of a log is kept: half of what a page may well take, and some 80 million requests.
+const ROOM: Room = Room { clients: 2_000_000, bytes: 256 << 20 };
+
+/// The made-up log: that of `ratescope sample`.
+const SEED: u64 = 1;
+const LINES: u64 = 100_000;
+const OVER: Span = Span::hours(48);
+
+/// How much of it is written at once, in bytes.
+const PIECE: usize = 1 << 18;
+
+#[wasm_bindgen]
+impl Tuner {
+    /// Logs will come. `wall` is the time of day in milliseconds since 1970, for those that don't
+    /// say the year. What was known stays until they have ended.
+    pub fn begin(&mut self, wall: f64) {
+        let now = Time::from_micros((wall * 1e3) as i64);
+        let options =
+            Options { format: self.choices.log, year: Year::Before(now), ..Options::default() };
+        let (key, spread) = (self.choices.key.clone(), self.choices.spread);
+        self.intake = Some(Intake::new(options, key, spread, ROOM));
+        self.sample = None;
+    }
+
+    /// The next piece of a log; what is wrong with it, if something is, and then no more of it is
+    /// wanted.
+    pub fn feed(&mut self, piece: &[u8]) -> String {
+        let Some(intake) = &mut self.intake else { return String::new() };
+        let fed = intake.feed(piece);
+        if fed.is_err() {
+            intake.drop_log();
+        }
+        wrong(fed)
+    }
+
+    /// The log has ended; what is wrong with it, if something is.
+    pub fn end(&mut self) -> String {
+        self.intake.as_mut().map_or(String::new(), |intake| wrong(intake.end()))
+    }
+
+    /// The next piece of a made-up log; whether there is more of it.
+    pub fn sample(&mut self) -> bool {
+        let Some(intake) = &mut self.intake else { return false };
+        if self.sample.is_none() {
+            self.sample = Sample::new(SEED, LINES, OVER).ok();
+        }
+        let mut text = String::new();
+        let more = self.sample.as_mut().is_some_and(|sample| {
+            let entry = |entry| {
+                Style::Combined.write(&entry, &mut text);
+                text.len() < PIECE
+            };
+            sample.all(entry)
+        });
+        // What we write we can read.
+        let _ = intake.feed(text.as_bytes());
+        !more
+    }
+
+    /// How many lines have been read.
+    pub fn lines(&self) -> f64 {
+        self.intake.as_ref().map_or(0.0, |intake| intake.counts().lines as f64)
+    }
+
+    /// No more logs will come: what was read is in place of what was known. Whether it has any
+    /// events; otherwise nothing changes.
+    pub fn finish(&mut self) -> bool {
+        let Some(intake) = self.intake.take() else { return false };
+        let about = self.about_reading(&intake);
+        let summary = intake.finish().filter(|summary| !summary.clients.is_empty());
+        let Some(summary) = summary else { return false };
+        let mut inquiry = Inquiry::new(summary, self.choices.clone());
+        inquiry.mark(&self.marks);
+        (self.inquiry, self.about) = (Some(inquiry), about);
+        true
+    }
+
+    /// No more logs will come, and nothing changes.
+    pub fn cancel(&mut self) {
+        (self.intake, self.sample) = (None, None);
+    }
+}
+
+fn wrong(result: Result<(), Box<dyn core::error::Error>>) -> String {
+    result.err().map_or(String::new(), |error| error.to_string())
+}

@@ -1,0 +1,279 @@
+//! The answers, as texts and numbers.
+
+use super::Tuner;
+use crate::civil::Civil;
+use crate::lab::tune::{Advice, Busy, Clients, Inquiry, Intake, Share};
+use crate::plot::axis::{readout, readout_count};
+use crate::time::Time;
+use crate::web::texts::Texts;
+use wasm_bindgen::prelude::*;
+
+/// How many clients the table has.
+const ROWS: usize = 50;
+
+#[wasm_bindgen]
+impl Tuner {
+    /// What is said beside the pictures, three texts for each: the id of its element, the text, and
+    /// the number it was made of, or nothing.
+    pub fn said(&self) -> Vec<String> {
+        let Some(inquiry) = &self.inquiry else { return Vec::new() };
+        let mut texts = self.about.clone();
+        answer(inquiry, &mut texts);
+        texts.take()
+    }
+
+    /// The curve that is shown, as [`Steps::to_numbers`](crate::lab::tune::Steps::to_numbers);
+    /// nothing while it is counted.
+    pub fn steps(&self) -> Vec<f64> {
+        let shown = self.inquiry.as_ref().and_then(Inquiry::shown);
+        shown.map_or(Vec::new(), |(curve, _)| curve.steps().to_numbers())
+    }
+
+    /// The limit that is recommended and the knee; what there is none of is no number.
+    pub fn advice(&self) -> Vec<f64> {
+        let shown = self.inquiry.as_ref().and_then(Inquiry::shown);
+        let numbers = |(_, advice): &(_, Advice)| [advice.limit, advice.knee];
+        shown.map_or([None, None], numbers).map(|n| n.unwrap_or(f64::NAN)).into()
+    }
+
+    /// The buckets that would do, as four numbers each: burst, the count and the seconds of the
+    /// rate, and how many clients it touches.
+    pub fn bursts(&self) -> Vec<f64> {
+        let frontier = self.inquiry.as_ref().and_then(Inquiry::frontier);
+        let bursts = frontier.map_or(&[][..], |frontier| &frontier.bursts);
+        let numbers = |at: &crate::lab::tune::Burst| {
+            [at.burst, at.rate.count(), at.rate.per().secs(), at.touched as f64]
+        };
+        bursts.iter().flat_map(numbers).collect()
+    }
+
+    /// Limits along the curve and how many requests they refuse, where each takes a replay: two
+    /// numbers each. Before them, how many requests there are.
+    pub fn counted(&self) -> Vec<f64> {
+        let Some(inquiry) = &self.inquiry else { return Vec::new() };
+        let requests = inquiry.study().clients().requests() as f64;
+        [requests].into_iter().chain(inquiry.counted().iter().flatten().copied()).collect()
+    }
+
+    /// What the limiter refuses by day of the week and hour, from Monday, midnight; and before it,
+    /// whether that is all (1) or still being counted (0), and how many requests and clients.
+    pub fn hours(&self) -> Vec<f64> {
+        let Some(inquiry) = &self.inquiry else { return Vec::new() };
+        let Some(replay) = inquiry.replayed() else { return Vec::new() };
+        let touched = replay.touched(inquiry.study().clients()).touched;
+        let done = if replay.is_done() { 1.0 } else { 0.0 };
+        let mut numbers = vec![done, replay.refused() as f64, touched as f64];
+        numbers.extend(replay.hours().days().iter().flatten().map(|n| *n as f64));
+        numbers
+    }
+
+    /// The configuration: its text or why there is none, whether it is that (`no`), and what is to be
+    /// known about it.
+    pub fn configuration(&self) -> Vec<String> {
+        let Some(inquiry) = &self.inquiry else { return Vec::new() };
+        let Some(limiter) = inquiry.limiter() else { return Vec::new() };
+        match inquiry.choices().configure(&limiter, &inquiry.study().summary().per) {
+            Ok((text, warnings)) => [text, String::new()].into_iter().chain(warnings).collect(),
+            Err(problem) => vec![problem, "no".to_owned()],
+        }
+    }
+
+    /// What is recommended for other periods: period, limit, and whom it touches where it was
+    /// learned and where it was checked; four texts each.
+    pub fn periods(&self) -> Vec<String> {
+        let periods = self.inquiry.as_ref().map_or(&[][..], Inquiry::periods);
+        let texts = |(period, advice): &(crate::time::Span, Advice)| {
+            let none = || "none".to_owned();
+            [
+                period.to_string(),
+                advice.limiter.as_ref().map_or_else(none, ToString::to_string),
+                share(advice.learned),
+                advice.checked.map_or(String::new(), share),
+            ]
+        };
+        periods.iter().flat_map(texts).collect()
+    }
+
+    /// The table: for each client its key, whether it is marked, its requests, its peak, when that
+    /// was, what was refused of it, and when first; seven texts each.
+    pub fn table(&self) -> Vec<String> {
+        let Some(inquiry) = &self.inquiry else { return Vec::new() };
+        busiest(inquiry, ROWS).into_iter().flat_map(|busy| row(busy, readout_count)).collect()
+    }
+
+    /// The table as a file of comma-separated values, with its header.
+    pub fn csv(&self) -> String {
+        let Some(inquiry) = &self.inquiry else { return String::new() };
+        let mut text = String::from("client,marked,requests,peak,peak_at,refused,first_refused\n");
+        for busy in busiest(inquiry, usize::MAX) {
+            let peak = busy.peak.map(|peak| peak.level.to_string());
+            let mut cells = row(busy, |n| n.to_string());
+            if let (Some(cell), Some(peak)) = (cells.get_mut(3), peak) {
+                *cell = peak;
+            }
+            let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
+            text += &cells.join(",");
+            text.push('\n');
+        }
+        text
+    }
+
+    /// What a client's events are compared by: the limit of lanes that have none of their own, and the
+    /// lanes; nothing as long as there is no limit.
+    pub fn lanes(&self) -> Vec<String> {
+        let Some(inquiry) = &self.inquiry else { return Vec::new() };
+        let shown = inquiry.shown().zip(inquiry.limit());
+        let lanes =
+            shown.and_then(|((curve, _), limit)| inquiry.choices().lanes(curve.measure, limit));
+        lanes.map_or(Vec::new(), |(limit, lanes)| vec![limit.to_string(), lanes])
+    }
+
+    /// The events of a client, two numbers each: microseconds since 1970, and what it counted for.
+    pub fn events(&self, key: &str) -> Vec<f64> {
+        let Some(clients) = self.inquiry.as_ref().map(|inquiry| inquiry.study().clients()) else {
+            return Vec::new();
+        };
+        let Some(place) = clients.find(key) else { return Vec::new() };
+        let numbers =
+            clients.moments(place).map(|moment| [moment.time.as_micros() as f64, moment.cost]);
+        numbers.flatten().collect()
+    }
+}
+
+impl Tuner {
+    /// What is to be said of how logs were read.
+    pub(super) fn about_reading(&self, intake: &Intake) -> Texts {
+        let mut texts = Texts::default();
+        let (counts, times) = (intake.counts(), intake.times());
+        texts.say("t-format", intake.shapes().join("; "));
+        let mut notes = Vec::new();
+        if times.spread_out > 0 {
+            let n = readout_count(times.spread_out);
+            notes.push(format!(
+                "The log has whole seconds: {n} events were spread evenly over theirs, or each second would \
+                 be one burst."
+            ));
+        }
+        if times.late > 0 {
+            let n = readout_count(times.late);
+            notes.push(format!("{n} lines came too late to be put in order."));
+        }
+        if times.steps_back > 0 {
+            notes.push(format!("The clock was set back {} times.", times.steps_back));
+        }
+        texts.say("t-notes", notes.join(" "));
+        let unread = match counts.unread {
+            0 => String::new(),
+            n => {
+                let lines = readout_count(counts.lines);
+                let problems: Vec<String> =
+                    counts.problems.iter().map(ToString::to_string).collect();
+                format!(
+                    "{} of {lines} lines could not be read:\n{}",
+                    readout_count(n),
+                    problems.join("\n")
+                )
+            }
+        };
+        texts.show("t-unread", unread, counts.unread as f64);
+        texts
+    }
+}
+
+fn answer(inquiry: &Inquiry, texts: &mut Texts) {
+    let clients = inquiry.study().clients();
+    let per = &inquiry.study().summary().per;
+    let mut read = format!(
+        "{} requests from {} clients (per {per})",
+        readout_count(clients.requests()),
+        readout_count(clients.clients())
+    );
+    if let Some((first, last)) = clients.times() {
+        read += &format!(", {} to {} UTC", when(first), when(last));
+    }
+    texts.show("t-read", read, clients.requests() as f64);
+    texts.say("t-room", room(clients));
+    let (sentence, done) = match inquiry.replayed() {
+        Some(replay) if replay.is_done() => (replay.sentence(clients), true),
+        _ if inquiry.shown().is_some() && inquiry.limiter().is_none() => {
+            ("No limit leaves so many clients alone.".to_owned(), true)
+        }
+        _ => (counting(inquiry), false),
+    };
+    texts.show("t-sentence", sentence, f64::from(u8::from(done)));
+    let Some((_, advice)) = inquiry.shown() else { return };
+    let learned = match (advice.limit, advice.checked) {
+        (None, _) => String::new(),
+        (Some(limit), checked) => {
+            let recommended = match inquiry.limit() == Some(limit) {
+                true => "Recommended".to_owned(),
+                false => format!("Recommended would be {limit}"),
+            };
+            let checked = checked.map_or(String::new(), |checked| {
+                format!("; in the rest, on which it is checked, {}", share(checked))
+            });
+            let learned = share(advice.learned);
+            let of = if checked.is_empty() { "" } else { " in the first two thirds of the log" };
+            format!("{recommended}: it touches {learned}{of}{checked}.")
+        }
+    };
+    texts.say("t-learned", learned);
+    let doubts: Vec<String> = advice.doubts.iter().map(|doubt| format!("But: {doubt}.")).collect();
+    texts.say("t-doubts", doubts.join("\n"));
+}
+
+fn counting(inquiry: &Inquiry) -> String {
+    match inquiry.study().measured() {
+        1.0 => "Still counting …".to_owned(),
+        part => format!("Still counting: {} % …", readout(libm::floor(part * 100.0))),
+    }
+}
+
+fn room(clients: &Clients) -> String {
+    if clients.left_out() == 0 {
+        return String::new();
+    }
+    format!(
+        "There was no room for all: {} % of the requests are kept, of {} clients. The busiest are all \
+         there; of the others one in {} was kept, by chance, and stands for so many. Numbers of clients \
+         are estimates. The command line has more room.",
+        readout(100.0 * clients.share_kept()),
+        readout_count(clients.len() as u64),
+        clients.one_in(),
+    )
+}
+
+fn share(share: Share) -> String {
+    format!("{} of {} clients", readout_count(share.touched), readout_count(share.clients))
+}
+
+fn busiest(inquiry: &Inquiry, most: usize) -> Vec<Busy> {
+    let measure = inquiry.shown().map(|(curve, _)| curve.measure);
+    inquiry.study().busiest(measure, most, inquiry.choices().by_refused)
+}
+
+fn row(busy: Busy, count: fn(u64) -> String) -> [String; 7] {
+    let (peak, at) = match busy.peak {
+        Some(peak) => (readout(peak.level), when(peak.at)),
+        None => Default::default(),
+    };
+    let marked = if busy.marked { "marked" } else { "" }.to_owned();
+    let first = busy.first.map(when).unwrap_or_default();
+    [busy.key, marked, count(busy.requests), peak, at, count(busy.refused), first]
+}
+
+/// The date and the time of day in UTC, in whole seconds.
+fn when(time: Time) -> String {
+    let seconds = time.as_micros().div_euclid(1_000_000);
+    Civil(Time::from_micros(seconds * 1_000_000)).to_string()
+}
+
+/// A cell of CSV. What a spreadsheet would take for a formula, it is to take for text.
+fn quoted(cell: &str) -> String {
+    let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
+    match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell,
+    }
+}

@@ -1,0 +1,25 @@
+// A trap while a log is read: it is said, and the next log is read by a new Worker.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { pageTest } from './harness.mjs';
+import { root } from './launch.mjs';
+import { trapping } from './trap.mjs';
+import { choose, counted, log, says, text, tune } from './tune.mjs';
+
+pageTest('a trap in the Worker', { allow: [/unreachable/] }, async ({ page, open }) => {
+  await page.route('**/ratescope_bg.wasm', (route) => route.fulfill({
+    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'tuner_feed'),
+    contentType: 'application/wasm',
+  }));
+  await tune(page, open, 'period=10m');
+  await choose(page, ['access.log', log({ '192.0.2.1': 30 })]);
+  await says(page, 'problem', /^Reading has failed: .*unreachable.* Your choices are kept; try another log, or a smaller one\.$/);
+  assert(await page.locator('#progress').isHidden());
+  assert(await page.locator('#failed').isHidden());
+  await page.locator('#sample').click();
+  await counted(page);
+  assert.match(await text(page, 't-read'), /^100.000 requests/);
+  assert.equal(await page.locator('#period').inputValue(), '10m');
+  assert.equal(await text(page, 'problem'), '');
+});

@@ -1,0 +1,139 @@
+// Files of all kinds: what they are, what is wrong with them, and a page that stays of use.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { choose, counted, gzip, log, row, sampled, says, text, tune } from './tune.mjs';
+
+const two = log({ '192.0.2.1': 30, '192.0.2.2': 3 });
+
+pageTest('logs are read', async ({ page, open, test }) => {
+  await tune(page, open);
+
+  await test('a file, packed or not', async () => {
+    for (const [name, content] of [['access.log', two], ['access.log.gz', gzip(two)]]) {
+      await choose(page, [name, content]);
+      await says(page, 't-read', /^33 requests from 2 clients/);
+      await counted(page);
+      assert.equal(await text(page, 't-format'), 'Common Log Format');
+      assert.match(await text(page, 't-doubts'), /with 2 clients the share that may be touched is less than one/);
+      assert.equal((await row(page, '192.0.2.1'))[0], '30');
+      await choose(page, ['other.log', log({ '192.0.2.9': 1 })]);
+      await says(page, 't-read', /^1 requests from 1 clients/);
+    }
+  });
+
+  await test('several files are one log', async () => {
+    const [a, b] = [log({ '192.0.2.1': 10 }), log({ '192.0.2.1': 5, '192.0.2.3': 2 })];
+    await choose(page, ['a.log', a], ['b.log.gz', gzip(b)]);
+    await says(page, 't-read', /^17 requests from 2 clients/);
+  });
+
+  await test('pasted lines', async () => {
+    await page.locator('#paste').click();
+    await page.locator('#lines').fill('time,key\n1,ann\n2,bob\n3,ann\n');
+    await page.locator('#read-lines').click();
+    await says(page, 't-read', /^3 requests from 2 clients \(per key\)/);
+  });
+
+  await test('a dropped file', async () => {
+    await page.evaluate((content) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([content], 'dropped.log'));
+      document.body.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+    }, two);
+    await says(page, 't-read', /^33 requests from 2 clients/);
+  });
+
+  await test('it is read again by another key, and as it is written', async () => {
+    await choose(page, ['access.log', two]);
+    await says(page, 't-read', /^33 requests from 2 clients/);
+    await page.locator('#key').fill('path');
+    await says(page, 't-read', /^33 requests from 30 clients \(per path\)/);
+    await page.locator('#key').fill('colour');
+    await says(page, 'problem', /"colour": not a field of this log; they are ip, .*\nWhat is shown is what was read before/);
+    await page.locator('#key').fill('auto');
+    await says(page, 't-read', /\(per ip\)/);
+    assert.match(await text(page, 't-notes'), /3 events were spread evenly/);
+    await page.locator('#spread').selectOption('never');
+    await page.waitForFunction(() => document.querySelector('#t-notes').textContent === '');
+    await page.locator('#spread').selectOption('coarse');
+    await page.locator('#log').selectOption('exim');
+    await says(page, 'problem', /the format of the log is unknown/);
+    await page.locator('#log').selectOption('auto');
+    await says(page, 'problem', /^$/);
+  });
+
+  await test('lines that can not be read are counted, and the first are shown', async () => {
+    const lines = two.split('\n');
+    lines.splice(2, 0, 'nonsense', '<b>more</b> of it');
+    await choose(page, ['some.log', lines.join('\n')]);
+    const said = await says(page, 't-unread', /./);
+    assert.match(said, /^2 of 35 lines could not be read:\nline 3: .*\nline 4: /);
+    assert.equal(await page.locator('#t-unread b').count(), 0);
+  });
+});
+
+pageTest('what is no log says so, and what was shown stays', async ({ page, open, test }) => {
+  await sampled(page, open);
+  const before = await text(page, 't-sentence');
+  const whole = gzip(two.repeat(200));
+  for (const [name, content, pattern] of [
+    ['empty.log', '', /^empty.log: the input is empty/],
+    ['blank.log', '\n\n \n', /^blank.log: the input is empty/],
+    ['story.txt', 'Once upon a time\nthere was a log.\n', /^story.txt: the format of the log is unknown; its first line is\n {2}Once upon a time/],
+    ['photo.jpg', Uint8Array.from({ length: 5000 }, (_, i) => (i * 7919) % 251), /^photo.jpg: the input is no log but binary/],
+    ['log.zst', Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 1, 2, 3]), /^log.zst: the input is no log: it is packed with zstd/],
+    ['log.gz', Uint8Array.from([0x1f, 0x8b, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), /^log.gz: after 0 lines: what is packed is damaged or ends early/],
+    ['header.csv', 'time,key\n', /^header.csv: there are no events in it/],
+  ]) {
+    await test(name, async () => {
+      await choose(page, [name, content]);
+      assert.match(await says(page, 'problem', new RegExp(`^${name}`)), pattern);
+      assert.match(await text(page, 'problem'), /What is shown is what was read before\.$/);
+      assert.equal(await text(page, 't-sentence'), before);
+      assert(await page.locator('#progress').isHidden());
+    });
+  }
+
+  await test('of a packed log that ends early, what there is is read', async () => {
+    await choose(page, ['cut.log.gz', whole.subarray(0, whole.length - 9)]);
+    const problem = await says(page, 'problem', /./);
+    assert.match(problem, /^cut.log.gz: after [1-9]\d* lines: what is packed is damaged or ends early/);
+    await says(page, 't-read', /requests from 2 clients/);
+  });
+
+  await test('a wrong file among others is named, and the others are read', async () => {
+    await choose(page, ['good.log', two], ['bad.txt', 'no log\n']);
+    assert.match(await says(page, 'problem', /./), /^bad.txt: the format of the log is unknown/);
+    await says(page, 't-read', /^33 requests from 2 clients/);
+  });
+});
+
+pageTest('reading a big log can be cancelled, and the page goes on meanwhile', async ({ page, open }) => {
+  await sampled(page, open);
+  const before = await text(page, 't-read');
+  // A log without end is made in the page: so many copies of one, of which no more than one is there.
+  await page.evaluate((part) => {
+    const piece = new Blob([part.repeat(2000)]);
+    const blob = new Blob(Array.from({ length: 400 }, () => piece));
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([blob], 'big.log'));
+    globalThis.frames = 0;
+    const frame = () => { globalThis.frames++; requestAnimationFrame(frame); };
+    requestAnimationFrame(frame);
+    document.body.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+  }, two);
+  const said = await says(page, 'how-far', /MB\/s, \d+ s left/);
+  assert.match(said, /^big.log: [\d.]+ [MG]B of [\d.]+ [MG]B, [\d,]+ lines, \d+ MB\/s, \d+ s left$/);
+  const bar = await page.$eval('#bar', (bar) => bar.value);
+  assert(bar > 0 && bar < 1, String(bar));
+  const frames = await page.evaluate(() => globalThis.frames);
+  await page.waitForFunction((frames) => globalThis.frames > frames + 5, frames);
+  await page.locator('#cancel').click();
+  await says(page, 'problem', /^Cancelled\. What is shown is what was read before\.$/);
+  assert(await page.locator('#progress').isHidden());
+  assert.equal(await text(page, 't-read'), before);
+  // And another is read as ever.
+  await choose(page, ['small.log', two]);
+  await says(page, 't-read', /^33 requests/);
+});

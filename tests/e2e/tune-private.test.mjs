@@ -1,0 +1,54 @@
+// Nothing leaves the page: no request is made once it is there, and the link has no data.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { choose, counted, log, sampled, says, tune } from './tune.mjs';
+
+// When the address changes, the browser itself may look for the icon again.
+pageTest('no request leaves the page, whatever is done', { allow: [/icon\.svg/] }, async ({ page, context, open }) => {
+  const requests = [];
+  context.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (pathname !== '/icon.svg') requests.push(`${request.method()} ${pathname}`);
+  });
+  await tune(page, open);
+  // The Worker is a script of the site, and loads the module.
+  await page.waitForFunction(() => performance.getEntriesByType('resource').some(({ name }) => name.endsWith('tune-worker.js')));
+  await page.locator('#sample').click();
+  await counted(page);
+  for (const request of requests) assert.match(request, /^GET \/(tune\.(html|css|js)|tune-worker\.js|style\.css|page\.js|fingers\.js|story\.js|watch\.js|pkg\/ratescope(\.js|_bg\.wasm))$/);
+  requests.length = 0;
+  await context.setOffline(true);
+  const secret = '198.51.100.77';
+  await choose(page, ['secret.log', log({ [secret]: 40, '192.0.2.1': 9 })]);
+  await says(page, 't-read', /^49 requests/);
+  await counted(page);
+  await page.getByLabel(`${secret} is legitimate`).check();
+  await page.getByRole('button', { name: secret, exact: true }).click();
+  await page.locator('#for').selectOption('haproxy');
+  await says(page, 'configuration', /stick-table/);
+  await page.locator('#period').fill('10s');
+  await counted(page);
+  await page.waitForFunction(() => location.hash.includes('period=10s'));
+  assert.deepEqual(requests, []);
+  assert(!page.url().includes(secret) && !page.url().includes('secret'), page.url());
+  assert.equal(await page.evaluate(() => Object.values({ ...localStorage, ...sessionStorage }).join()), '');
+});
+
+pageTest('a link opens with the choices, and without the log', async ({ page, open, context, origin }) => {
+  await sampled(page, open, 'for=exim&period=10m&untouched=99&limit=30');
+  assert.equal(await page.locator('#limit').inputValue(), '30');
+  await says(page, 't-sentence', /^exim 30\/10m strict would have refused/);
+  const hash = new URL(page.url()).hash;
+  const other = await context.newPage();
+  await other.goto(`${origin}/tune.html${hash}`);
+  await other.waitForFunction(() => document.querySelector('#limit').value === '30');
+  assert(await other.locator('#found').isHidden());
+  for (const [id, value] of [['for', 'exim'], ['by', 'exim'], ['period', '10m'], ['untouched', '99']]) {
+    assert.equal(await other.locator(`#${id}`).inputValue(), value);
+  }
+  // A wrong link says so.
+  await other.goto('about:blank');
+  await other.goto(`${origin}/tune.html#colour=red`);
+  await says(other, 'note', /not a choice/);
+});

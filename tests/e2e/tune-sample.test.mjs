@@ -1,0 +1,183 @@
+// The sample, from the drop to the configuration.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { pageTest } from './harness.mjs';
+import { root } from './launch.mjs';
+import { counted, row, sampled, says, text } from './tune.mjs';
+
+const ratescope = (args, input) => execFileSync(process.env.RATESCOPE ?? `${root}target/debug/ratescope`, args, { input, maxBuffer: 1 << 28 });
+
+// Where the tag of the limit is in the window: the longest row of its ink.
+async function handle(page) {
+  const box = await page.locator('#graph').boundingBox();
+  const [x, y] = await page.$eval('#graph', (graph) => {
+    const { width, height, clientWidth } = graph;
+    const { data } = graph.getContext('2d').getImageData(0, 0, width, height);
+    const is = (i) => data[i] === 0x4a && data[i + 1] === 0x2a && data[i + 2] === 0x75;
+    let best = [0, 0, 0];
+    for (let y = 0; y < 0.6 * height; y++) {
+      for (let x = 0, run = 0; x < width; x++) {
+        run = is(4 * (y * width + x)) ? run + 1 : 0;
+        if (run > best[0]) best = [run, x - run / 2, y];
+      }
+    }
+    return best.slice(1).map((at) => (at * clientWidth) / width);
+  });
+  return [box.x + 1 + x, box.y + 1 + y];
+}
+
+pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acceptDownloads: true }, async ({ page, open, test }) => {
+  await sampled(page, open);
+
+  await test('says what the command line says', async () => {
+    const log = ratescope(['sample']);
+    const report = JSON.parse(ratescope(['tune', '--json', '--only', '--period', '1m', '-'], log));
+    assert.match(await text(page, 't-read'), new RegExp(`^100.000 requests from ${String(report.clients).replace(/(?=(...)$)/, '.')} clients \\(per ip\\)`));
+    const bucket = report.recommended[1].limit;
+    const { rate, burst } = bucket.match(/gcra (?<rate>\S+) burst (?<burst>\d+)/).groups;
+    assert.equal(await text(page, 'measure'), `nginx ${rate} burst N-1 nodelay`);
+    // nginx's roundings may take one more or less.
+    assert(Math.abs(await page.locator('#limit').inputValue() - burst) <= 1);
+    // The sentence is the server's own.
+    const own = `nginx ${rate} burst ${await page.locator('#limit').inputValue() - 1} nodelay`;
+    const tried = JSON.parse(ratescope(['tune', '--json', '--only', '--period', '1m', '--limit', own, '-'], log)).limits[0];
+    assert.match(await text(page, 't-sentence'), new RegExp(`^${own} would have refused .* from ${tried.clients_touched} of ${report.clients} clients`));
+    await page.locator('#for').selectOption('exim');
+    await says(page, 't-sentence', /^exim .* would have refused/);
+    assert.equal(await text(page, 't-sentence'), report.recommended[0].says);
+    await page.locator('#for').selectOption('nginx');
+    await says(page, 't-sentence', /^nginx/);
+  });
+
+  await test('the limit can be dragged, and the server is asked again', async () => {
+    const before = Number(await page.locator('#limit').inputValue());
+    const sentence = await text(page, 't-sentence');
+    const [x, y] = await handle(page);
+    await page.mouse.move(x, y);
+    assert.equal(await page.$eval('#graph', (graph) => graph.style.cursor), 'ew-resize');
+    await page.mouse.down();
+    await page.mouse.move(x - 60, y, { steps: 8 });
+    await page.mouse.move(x - 150, y, { steps: 8 });
+    await page.mouse.up();
+    await page.waitForFunction((before) => Number(document.querySelector('#limit').value) < before, before);
+    const limit = Number(await page.locator('#limit').inputValue());
+    assert(limit > 0 && limit < before && Number.isInteger(limit), String(limit));
+    await says(page, 't-sentence', new RegExp(`burst ${limit - 1} nodelay would`));
+    assert.notEqual(await text(page, 't-sentence'), sentence);
+    assert.match(await text(page, 't-learned'), new RegExp(`^Recommended would be ${before}`));
+    await page.waitForFunction((limit) => location.hash.includes(`limit=${limit}`), limit);
+    await says(page, 'configuration', new RegExp(`burst=${limit - 1} nodelay`));
+    // Keys go on to the next usual limit; a button returns to the recommended one.
+    await page.locator('#graph').focus();
+    await page.keyboard.press('ArrowUp');
+    await page.waitForFunction((limit) => Number(document.querySelector('#limit').value) > limit, limit);
+    await page.locator('#recommend').click();
+    await page.waitForFunction((before) => Number(document.querySelector('#limit').value) === before, before);
+    await page.waitForFunction(() => !location.hash.includes('limit='));
+    await counted(page);
+  });
+
+  await test('a marked client is left alone', async () => {
+    const office = '203.0.113.10';
+    await page.locator('#for').selectOption('exim');
+    await says(page, 't-sentence', /^exim/);
+    await page.waitForFunction(() => document.querySelector('#t-clients tr.refused'));
+    const before = Number(await page.locator('#limit').inputValue());
+    assert.notEqual((await row(page, office))[3], '0');
+    await page.getByLabel(`${office} is legitimate`).check();
+    await page.waitForFunction((before) => Number(document.querySelector('#limit').value) > before, before);
+    await counted(page);
+    await page.waitForFunction(() => document.activeElement?.dataset.key === '203.0.113.10');
+    assert.equal((await row(page, office))[3], '0');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.locator('#save-marks').click()]);
+    assert.equal(readFileSync(await download.path(), 'utf8'), `${office}\n`);
+    await page.getByLabel(`${office} is legitimate`).uncheck();
+    await page.waitForFunction((before) => Number(document.querySelector('#limit').value) === before, before);
+    // The file that was saved is read as well.
+    await page.locator('#load-marks').setInputFiles({ name: 'marks.txt', mimeType: 'text/plain', buffer: Buffer.from(`# ours\n${office} # the office\n`) });
+    await page.waitForFunction((before) => Number(document.querySelector('#limit').value) > before, before);
+    await page.getByLabel(`${office} is legitimate`).uncheck();
+    await counted(page);
+  });
+
+  await test("a client's own scope shows its events", async () => {
+    const office = '203.0.113.10';
+    await page.waitForFunction(() => document.querySelector('#t-clients tr.refused'));
+    const [requests, , , refused] = await row(page, office);
+    await page.getByRole('button', { name: office, exact: true }).click();
+    await page.waitForFunction(() => /refused by/.test(document.querySelector('#scope-counts').textContent));
+    assert.equal(await text(page, 'client-title'), office);
+    const [allowed, denied] = (await text(page, 'scope-counts')).replaceAll(/\s/g, ' ').match(/^([\d ]+) allowed, ([\d ]+) refused/).slice(1);
+    assert.equal(denied, refused);
+    const number = (text) => Number(text.replaceAll(' ', ''));
+    assert.equal(number(allowed) + number(denied), number(requests));
+    // Its red, blue and dashed lines are on the canvas.
+    await page.locator('#client-window').selectOption('1h');
+    await page.locator('#client-peak').click();
+    await page.waitForFunction(() => {
+      const { width, height } = document.querySelector('#scope');
+      const { data } = document.querySelector('#scope').getContext('2d').getImageData(0, 0, width, height);
+      const has = (r, g, b) => { for (let i = 0; i < data.length; i += 4) if (data[i] === r && data[i + 1] === g && data[i + 2] === b) return true; };
+      return has(0xc2, 0x32, 0x1f) && has(0x1f, 0x63, 0xb5) && has(0x4a, 0x2a, 0x75);
+    });
+    // So are those of four lanes, with the half hour around the peak, in a canvas that has room for them.
+    await page.waitForFunction(() => {
+      const canvas = document.querySelector('#lanes');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      const has = (r, g, b) => { for (let i = 0; i < data.length; i += 4) if (data[i] === r && data[i + 1] === g && data[i + 2] === b) return true; };
+      return canvas.clientHeight > 500 && has(0x01, 0x6a, 0xdd) && has(0x4e, 0x17, 0x8c) && has(0xa8, 0x14, 0x4e);
+    });
+    await page.locator('#lanes').focus();
+    await page.keyboard.press('ArrowLeft');
+    await says(page, 'lanes-summary', /^1, exim [\d.]+\/1m strict.*\. 4, /);
+    await page.locator('#scope').focus();
+    await page.keyboard.press('ArrowLeft');
+    await says(page, 'scope-summary', /2026-03-0\d \d\d:\d\d:\d\d/);
+    await page.locator('#client-close').click();
+    assert(await page.locator('#client').isHidden());
+    await page.locator('#for').selectOption('nginx');
+    await says(page, 't-sentence', /^nginx/);
+  });
+
+  await test('the configuration can be copied', async () => {
+    await page.locator('#copy-configuration').click();
+    await says(page, 'copy-configuration', /^Copied$/);
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.equal(copied, await text(page, 'configuration'));
+    assert.match(copied, /limit_req_zone \$binary_remote_addr zone=limit1:10m rate=\d+r\/[sm];/);
+  });
+
+  await test('every server has a configuration, or says why not', async () => {
+    const servers = {
+      haproxy: /stick-table type/, envoy: /local_ratelimit/, descriptors: /requests_per_unit/, traefik: /rateLimit:|Traefik cannot say/,
+      caddy: /rate_limit \{/, cloudflare: /requests_per_period/, exim: /ratelimit = /, rust: /ratescope/, nginx: /limit_req_zone/,
+    };
+    assert.deepEqual((await page.$$eval('#for option', (options) => options.map(({ value }) => value))).sort(), Object.keys(servers).sort());
+    for (const [server, words] of Object.entries(servers)) {
+      await page.locator('#for').selectOption(server);
+      await says(page, 'configuration', words);
+    }
+    await page.locator('#for').selectOption('nginx');
+    await page.locator('#by').selectOption('sliding-log');
+    assert.match(await says(page, 'configuration', /cannot say/), /^nginx cannot say "sliding-log .*: it has a bucket only/);
+    assert(await page.locator('#copy-configuration').isDisabled());
+    await page.locator('#by').selectOption('bucket');
+    await says(page, 'configuration', /limit_req_zone/);
+  });
+
+  await test('pictures and table are saved', async () => {
+    const saved = async (id) => {
+      const [download] = await Promise.all([page.waitForEvent('download'), page.locator(id).click()]);
+      return [download.suggestedFilename(), readFileSync(await download.path(), 'utf8')];
+    };
+    const [name, svg] = await saved('#save-svg');
+    assert.equal(name, 'ratescope-tune.svg');
+    assert(svg.startsWith('<svg xmlns=') && svg.trimEnd().endsWith('</svg>') && svg.includes('When the limit refuses'));
+    const [, csv] = await saved('#save-csv');
+    const lines = csv.trimEnd().split('\n');
+    assert.equal(lines[0], 'client,marked,requests,peak,peak_at,refused,first_refused');
+    assert(lines.length > 5000 && lines[1].startsWith('203.0.113.10,,10101,'), lines[1]);
+  });
+});

@@ -1,0 +1,53 @@
+// What the tests of the Tune page have in common: logs, and what the page says of them.
+
+import { gzipSync } from 'node:zlib';
+
+// Opens the page and waits until its module is there.
+export async function tune(page, open, fragment = '') {
+  await open(`/tune.html${fragment && '#'}${fragment}`);
+  await page.waitForFunction(() => document.querySelector('#untouched').value !== '');
+}
+
+// Waits until all is counted that was asked for.
+export const counted = (page) => page.waitForFunction(
+  () => document.querySelector('#t-sentence').dataset.value === '1' && document.querySelector('#progress').hidden, null, { polling: 50 });
+
+// The sample, read and counted.
+export async function sampled(page, open, fragment) {
+  await tune(page, open, fragment);
+  await page.locator('#sample').click();
+  await counted(page);
+}
+
+export const text = (page, id) => page.locator(`#${id}`).textContent();
+
+// Waits until a text fits a pattern, and gives what it says.
+export async function says(page, id, pattern) {
+  await page.waitForFunction(([id, source]) => new RegExp(source).test(document.getElementById(id).textContent), [id, pattern.source]);
+  return text(page, id);
+}
+
+// Hands files to the page, each a name and a text or bytes.
+export const choose = (page, ...files) => page.locator('#files').setInputFiles(
+  files.map(([name, content]) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })));
+
+// Lines of an access log: so many requests of each client, `apart` seconds from each other.
+export function log(clients, apart = 1) {
+  const lines = [];
+  for (const [ip, count] of Object.entries(clients)) {
+    for (let i = 0; i < count; i++) {
+      const time = new Date(Date.UTC(2026, 2, 2, 12) + i * apart * 1000).toISOString();
+      const [, , day] = time.slice(0, 10).split('-');
+      lines.push([time, `${ip} - - [${day}/Mar/2026:${time.slice(11, 19)} +0000] "GET /${i} HTTP/1.1" 200 1`]);
+    }
+  }
+  return lines.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, line]) => `${line}\n`).join('');
+}
+
+export const gzip = (content) => gzipSync(content);
+
+// What the table says of a client: its cells.
+export const row = (page, key) => page.$$eval('#t-clients tr', (rows, key) => {
+  const row = rows.find((row) => row.querySelector('button').textContent === key);
+  return row && [...row.cells].slice(2).map((cell) => cell.textContent.replaceAll(/\s/g, ' '));
+}, key);

@@ -1,0 +1,32 @@
+//! The layer, as a service and its clients meet it, with a clock and stores of the tests' own.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "middleware/answers.rs"]
+mod answers;
+#[path = "middleware/cancelling.rs"]
+mod cancelling;
+#[path = "middleware/costs.rs"]
+mod costs;
+#[path = "middleware/fields.rs"]
+mod fields;
+#[path = "middleware/flooding.rs"]
+mod flooding;
+#[path = "middleware/forging.rs"]
+mod forging;
+#[path = "middleware/meters.rs"]
+mod meters;
+#[cfg(feature = "redis")]
+#[path = "middleware/on_redis.rs"]
+mod on_redis;
+#[path = "middleware/parts.rs"]
+mod parts;
+#[path = "middleware/readiness.rs"]
+mod readiness;
+#[path = "middleware/reports.rs"]
+mod reports;
+#[cfg(feature = "redis")]
+#[path = "redis/server.rs"]
+mod server;
+#[path = "middleware/waiting.rs"]
+mod waiting;

@@ -1,0 +1,89 @@
+//! What requests cost, before and after.
+
+use crate::parts::{Far, Hand, Inner, get, limit, ruled, send};
+use http::HeaderMap;
+use ratescope::middleware::ResponseHead;
+use ratescope::rules::{AsyncStore, Fault, Ruled};
+use std::sync::Arc;
+use tower_layer::Layer;
+
+const TEN: &str = "domain: web\nlimit: token-bucket 10/1h per ip\n";
+
+#[test]
+fn a_cost_from_the_request() {
+    let clock = Hand::default();
+    let bytes = |path: &str| path.len() as f64;
+    let limit = limit(ruled(TEN), &clock).cost(move |head| bytes(head.uri.path()));
+    let mut service = limit.layer().layer(Inner::default());
+    let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
+    assert_eq!([status("/45678"), status("/6789"), status("/234")], [200, 429, 200]);
+}
+
+#[test]
+fn what_is_no_number_does_not_pass() {
+    for cost in [f64::NAN, -1.0, f64::INFINITY] {
+        let limit = limit(ruled(TEN), &Hand::default()).cost(move |_| cost);
+        let response = send(&mut limit.layer().layer(Inner::default()), get("/", "192.0.2.7"));
+        assert_eq!(response.status().as_u16(), 429, "{cost}");
+    }
+}
+
+fn length(response: ResponseHead<'_>) -> f64 {
+    let length = response.headers.get("content-length").and_then(|value| value.to_str().ok());
+    length.and_then(|length| length.parse().ok()).unwrap_or(0.0)
+}
+
+/// What was too much is missing later, in the store within and in one that has to be waited for.
+#[test]
+fn a_charge_from_the_response() {
+    fn statuses<S: AsyncStore>(store: S) -> Vec<(u16, u16)> {
+        let clock = Hand::default();
+        let limit = limit(store, &clock).charge(length);
+        let mut headers = HeaderMap::new();
+        headers.insert("content-length", "13".parse().unwrap());
+        let layer = limit.layer();
+        let mut service = layer.layer(Inner { headers, ..Inner::default() });
+        let mut ask = |seconds| {
+            clock.set(seconds);
+            let [ann, bob] = ["192.0.2.7", "192.0.2.8"].map(|ip| send(&mut service, get("/", ip)));
+            (ann.status().as_u16(), bob.status().as_u16())
+        };
+        // Of 10 tokens 14 are used. The fifth is there after 30 min: 4 of debt, and 1 to pass.
+        vec![ask(0.0), ask(1799.0), ask(1800.0)]
+    }
+    let expected = [(200, 200), (429, 429), (200, 200)];
+    assert_eq!(statuses(ruled(TEN)), expected);
+    assert_eq!(statuses(Far::new(TEN, 2)), expected);
+}
+
+#[test]
+fn a_charge_is_for_the_fields_of_its_request() {
+    let clock = Hand::default();
+    let ruled = Arc::new(ruled("domain: web\ndescriptors:\n  - {key: path, limit: gcra 5/1h}\n"));
+    let limit = limit(Arc::clone(&ruled), &clock)
+        .charge(|response| if response.extensions.get::<()>().is_none() { 4.0 } else { 0.0 });
+    let mut service = limit.layer().layer(Inner::default());
+    let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
+    assert_eq!([status("/a"), status("/a"), status("/b")], [200, 429, 200]);
+}
+
+/// What the service did not answer, or could not, costs what was known before.
+#[test]
+fn an_error_is_not_charged() {
+    let clock = Hand::default();
+    let ruled: Arc<Ruled> = Arc::new(ruled(TEN));
+    let limit = limit(Arc::clone(&ruled), &clock).charge(|_| 9.0);
+    let mut service = limit.layer().layer(Inner::default());
+    let broken = crate::parts::call(&mut service, get("/broken", "192.0.2.7"));
+    assert_eq!(crate::parts::finished(broken).unwrap_err(), "broken");
+    assert_eq!(send(&mut service, get("/", "192.0.2.7")).headers()["x-ratelimit-remaining"], "8");
+}
+
+#[test]
+fn a_charge_that_fails_does_not_cost_the_response() {
+    let clock = Hand::default();
+    let mut store = Far::new(TEN, 1);
+    store.fault = Some(Fault::Unreachable);
+    let mut service = limit(store, &clock).charge(|_| 1.0).layer().layer(Inner::default());
+    assert_eq!(send(&mut service, get("/", "192.0.2.7")).status().as_u16(), 200);
+}

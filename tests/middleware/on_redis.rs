@@ -1,0 +1,54 @@
+//! The layer with its states on a real Redis: two services share them, and go on without it.
+
+use crate::parts::{Inner, get};
+use crate::server::Server;
+use core::future::poll_fn;
+use ratescope::middleware::{RateLimit, RateLimited};
+use ratescope::redis_store::{Options, RedisStore};
+use ratescope::rules::Rules;
+use std::time::Duration;
+use tower_layer::Layer;
+use tower_service::Service;
+
+const RULES: &str = "
+domain: web
+descriptors:
+  - {key: ip, limit: gcra 3/1h}
+  - {key: path, value: /closed, limit: gcra 100/1h, on_store_failure: refuse}
+";
+
+async fn status<S, A, C>(service: &mut RateLimited<Inner, S, A, C>, path: &str) -> (u16, String)
+where
+    RateLimited<Inner, S, A, C>:
+        Service<http::Request<String>, Response = http::Response<String>, Error = String>,
+{
+    poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
+    let response = service.call(get(path, "192.0.2.7")).await.unwrap();
+    let left = response.headers().get("x-ratelimit-remaining");
+    let left = left.map_or("", |left| left.to_str().unwrap()).to_owned();
+    (response.status().as_u16(), left)
+}
+
+#[test]
+fn services_share_a_redis_and_go_on_without_it() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut services = [(); 2].map(|()| {
+            let rules = Rules::read("rules.yaml", RULES).unwrap();
+            let options = Options { deadline: Duration::from_secs(2), ..Options::default() };
+            let store = RedisStore::open(&server.url(), rules, options).unwrap();
+            RateLimit::new(store).layer().layer(Inner::default())
+        });
+        let [one, other] = &mut services;
+        let told = |status: u16, left: &str| (status, left.to_owned());
+        assert_eq!(status(one, "/").await, told(200, "2"));
+        assert_eq!(status(other, "/").await, told(200, "1"));
+        assert_eq!(status(one, "/").await, told(200, "0"));
+        assert_eq!(status(other, "/").await, told(429, "0"));
+        server.kill();
+        // By what this process has seen itself, and as the rule says.
+        assert_eq!(status(one, "/").await.0, 200);
+        assert_eq!(status(one, "/closed").await.0, 503);
+    });
+}

@@ -1,0 +1,92 @@
+//! What goes to the log.
+
+use crate::parts::{Hand, Inner, get, limit, ruled, send};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use tower_layer::Layer;
+use tracing_subscriber::fmt::MakeWriter;
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Lines;
+
+    fn make_writer(&'a self) -> Lines {
+        self.clone()
+    }
+}
+
+/// The lines that are told while something is done.
+fn told(done: impl FnOnce()) -> Vec<String> {
+    let lines = Lines::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(lines.clone())
+        .without_time()
+        .with_ansi(false)
+        .finish();
+    tracing::subscriber::with_default(subscriber, done);
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    text.lines().map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn a_refusal_says_why_in_numbers() {
+    let lines = told(|| {
+        let rules = "domain: web\nlimit: gcra 1/1m per ip+path\n";
+        let mut service = limit(ruled(rules), &Hand::default()).layer().layer(Inner::default());
+        for _ in 0..2 {
+            // What a client makes up can't be mistaken for a line of the log.
+            send(&mut service, get("/a=1,b%0A\"c\"", "192.0.2.7"));
+        }
+    });
+    let expected = "INFO ratescope: refused by web: level 2, limit 1 rule=\"web\" \
+                    limit=gcra 1/1m burst 1 per ip+path \
+                    key=\"ip=192.0.2.7,path=/a%3D1%2Cb%250A%22c%22\" \
+                    level=2.0 bound=1.0 retry_after=60.0 passed_over=0";
+    assert_eq!(lines, [expected]);
+}
+
+#[test]
+fn an_attack_does_not_fill_the_log() {
+    let clock = Hand::default();
+    let lines = told(|| {
+        let limit = limit(ruled("domain: web\nlimit: 1/1h\n"), &clock).told(3);
+        let mut service = limit.layer().layer(Inner::default());
+        for second in 0..3 {
+            clock.set(f64::from(second) + 0.5);
+            for _ in 0..100 {
+                send(&mut service, get("/", "192.0.2.7"));
+            }
+        }
+    });
+    let passed_over: Vec<&str> =
+        lines.iter().map(|line| line.rsplit('=').next().unwrap()).collect();
+    // 99 refusals in the first second, of which 96 were not told.
+    assert_eq!(passed_over, ["0", "0", "0", "96", "0", "0", "97", "0", "0"]);
+}
+
+/// A rule for something that no request has would silently limit nobody.
+#[test]
+fn rules_for_what_the_layer_does_not_know() {
+    let lines = told(|| {
+        let rules = "domain: web\ndescriptors:\n  - {key: user, limit: 1/1h per user+ip}\n";
+        let mut service = limit(ruled(rules), &Hand::default()).layer().layer(Inner::default());
+        for _ in 0..3 {
+            send(&mut service, get("/", "192.0.2.7"));
+        }
+    });
+    let expected = "WARN ratescope: no request has this field, which rules are about: the layer has \
+                    no source for it field=\"user\"";
+    assert_eq!(lines, [expected]);
+}

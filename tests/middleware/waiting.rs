@@ -1,0 +1,116 @@
+//! The queue: what a leaky bucket lets pass later.
+
+use crate::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
+use http::{Response, StatusCode};
+use ratescope::rules::AsyncStore;
+use std::sync::Arc;
+use tokio_test::task::{Spawn, spawn};
+use tokio_test::{assert_pending, assert_ready, assert_ready_ok};
+use tower_layer::Layer;
+
+/// One a second; four wait at most.
+const LEAKY: &str = "domain: web\nlimit: leaky-bucket 1/1s queue 5 per ip\n";
+
+fn status(response: Result<Response<String>, String>) -> u16 {
+    response.unwrap().status().as_u16()
+}
+
+#[test]
+fn requests_go_on_one_by_one() {
+    fn at_their_time<S: AsyncStore>(store: S) {
+        let clock = Hand::default();
+        let layer = limit(store, &clock).layer();
+        let mut service = layer.layer(Inner::default());
+        let seen = Arc::clone(&service.get_ref().seen);
+        let send = |path: &str| get(path, "192.0.2.7");
+        let mut sent: Vec<Spawn<_>> =
+            (0..6).map(|i| spawn(call(&mut service, send(&format!("/{i}"))))).collect();
+        let mut done: Vec<Option<u16>> = vec![None; 6];
+        let mut step = |seconds: f64| {
+            clock.set(seconds);
+            // A store that has to be waited for is polled a few times.
+            for _ in 0..4 {
+                for (request, done) in sent.iter_mut().zip(&mut done).filter(|(_, d)| d.is_none()) {
+                    if let std::task::Poll::Ready(response) = request.poll() {
+                        *done = Some(status(response));
+                    }
+                }
+            }
+            done.iter().map(|done| done.unwrap_or(0)).collect::<Vec<_>>()
+        };
+        assert_eq!(step(0.0), [200, 0, 0, 0, 0, 429]);
+        assert_eq!(layer.waiting(), 4);
+        assert_eq!(step(0.999), [200, 0, 0, 0, 0, 429]);
+        assert_eq!(step(1.0), [200, 200, 0, 0, 0, 429]);
+        assert_eq!(step(3.5), [200, 200, 200, 200, 0, 429]);
+        assert_eq!(layer.waiting(), 1);
+        assert_eq!(step(4.0), [200, 200, 200, 200, 200, 429]);
+        assert_eq!(layer.waiting(), 0);
+        assert_eq!(*seen.paths.lock().unwrap(), ["/0", "/1", "/2", "/3", "/4"]);
+    }
+    at_their_time(ruled(LEAKY));
+    at_their_time(Far::new(LEAKY, 1));
+}
+
+#[test]
+fn a_full_queue_refuses_and_counts_nothing() {
+    let clock = Hand::default();
+    let ruled = Arc::new(ruled("domain: web\nlimit: leaky-bucket 1/1s queue 50 per ip\n"));
+    let layer = limit(Arc::clone(&ruled), &clock).queue(2).layer();
+    let mut service = layer.layer(Inner::default());
+    let mut ask = |ip| spawn(call(&mut service, get("/", ip)));
+    assert_eq!(status(assert_ready!(ask("192.0.2.7").poll())), 200);
+    let mut waiting = [ask("192.0.2.7"), ask("192.0.2.7")];
+    waiting.iter_mut().for_each(|request| assert_pending!(request.poll()));
+    let refused = assert_ready_ok!(ask("192.0.2.7").poll());
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.headers()["retry-after"], "3");
+    let body = refused.body();
+    assert!(body.contains("Too many requests are waiting; try again in 3 s."), "{body}");
+    assert!(body.contains("#temporary-reduced-capacity") && body.contains("\"status\":429"));
+    // Who need not wait passes.
+    assert_eq!(status(assert_ready!(ask("192.0.2.8").poll())), 200);
+    // A place that is given up is free, but what was counted stays counted.
+    let [first, second] = waiting;
+    drop(second);
+    assert_eq!(layer.waiting(), 1);
+    let mut fourth = ask("192.0.2.7");
+    assert_pending!(fourth.poll());
+    for (mut request, seconds) in [(first, 1.0), (fourth, 3.0)] {
+        clock.set(seconds - 0.001);
+        assert_pending!(request.poll());
+        clock.set(seconds);
+        assert_eq!(status(assert_ready!(request.poll())), 200);
+    }
+    assert_eq!(layer.waiting(), 0);
+}
+
+#[test]
+fn no_queue_at_all() {
+    let clock = Hand::default();
+    let mut service = limit(ruled(LEAKY), &clock).queue(0).layer().layer(Inner::default());
+    let mut status = || send(&mut service, get("/", "192.0.2.7")).status().as_u16();
+    assert_eq!([status(), status()], [200, 429]);
+    clock.set(1.0);
+    assert_eq!([status(), status()], [200, 429]);
+}
+
+/// A client that has gone leaves its place in the bucket, which is counted, but none in the queue.
+#[test]
+fn a_place_is_given_up_with_the_client() {
+    let clock = Hand::default();
+    let layer = limit(ruled(LEAKY), &clock).layer();
+    let mut service = layer.layer(Inner::default());
+    send(&mut service, get("/", "192.0.2.7"));
+    for polled in [false, true] {
+        let mut request = spawn(call(&mut service, get("/", "192.0.2.7")));
+        if polled {
+            assert_pending!(request.poll());
+        }
+        assert_eq!(layer.waiting(), 1);
+        drop(request);
+        assert_eq!(layer.waiting(), 0);
+    }
+    clock.set(10.0);
+    assert_eq!(service.get_ref().seen.calls(), 1);
+}

@@ -1,0 +1,133 @@
+//! Questions: the answer is that of one pass, in whatever steps it comes.
+
+use crate::{OFFICE, answer, log, summary};
+use ratescope::Span;
+use ratescope::lab::tune::{
+    Aim, Clients, Curve, Cut, Frontier, Inquiry, Marks, Measure, Part, Replay, Steps, advise, scale,
+};
+use ratescope::traffic::sample::Style;
+
+const LINKS: [&str; 4] =
+    ["", "for=exim", "by=sliding-log&limit=12", "for=envoy&rate=1/1s&period=1h"];
+
+/// The curve with marks, in one pass.
+fn curve(clients: &Clients, measure: Measure, marks: &Marks) -> Curve {
+    let mut curves = [Curve::new(measure)];
+    clients.measure(&mut curves, &Cut::usual(clients, marks.places(clients)), 0..clients.len());
+    let [curve] = curves;
+    curve
+}
+
+#[test]
+fn the_answer_is_that_of_one_pass() {
+    for marks in ["", OFFICE] {
+        let marks: Marks = marks.parse().unwrap();
+        for link in LINKS {
+            let inquiry = answer(link, &marks.to_string());
+            let clients = inquiry.study().clients();
+            let (shown, advice) = inquiry.shown().unwrap();
+            assert_eq!(*shown, curve(clients, shown.measure, &marks), "{link}");
+            assert_eq!(*advice, advise(shown, &Aim::default()), "{link}");
+            let limiter = inquiry.limiter().unwrap();
+            let (got, want) =
+                (inquiry.replayed().unwrap(), Replay::run(clients, limiter, Span::ZERO));
+            assert_eq!(
+                (got.refused(), got.hours(), got.struck()),
+                (want.refused(), want.hours(), want.struck())
+            );
+            let backlogs: Vec<Curve> =
+                Frontier::measures().into_iter().map(|m| curve(clients, m, &marks)).collect();
+            let frontier = Frontier::new(&backlogs, &Aim::default(), Part::Learned);
+            assert_eq!(inquiry.frontier(), Some(&frontier), "{link}");
+            for [limit, refused] in inquiry.counted() {
+                let limiter = inquiry.choices().limiter(shown.measure, *limit).unwrap();
+                assert_eq!(Replay::run(clients, limiter, Span::ZERO).refused() as f64, *refused);
+            }
+            assert_eq!(inquiry.counted().is_empty(), shown.measure.counts_all(), "{link}");
+        }
+    }
+}
+
+#[test]
+fn the_steps_in_which_it_is_counted_do_not_matter() {
+    let whole = answer("by=sliding-log", "");
+    let summary = summary(&log(Style::Combined), 1 << 16);
+    for budget in [1000, 300_000] {
+        let mut inquiry = Inquiry::new(summary.clone(), "by=sliding-log".parse().unwrap());
+        let mut calls = 0;
+        while !inquiry.advance(budget) {
+            calls += 1;
+            assert!(calls < 100_000, "it does not end");
+        }
+        assert_eq!(inquiry.shown(), whole.shown());
+        assert_eq!(inquiry.counted(), whole.counted());
+        assert_eq!(inquiry.periods(), whole.periods());
+        assert_eq!(inquiry.replayed().map(Replay::refused), whole.replayed().map(Replay::refused));
+    }
+}
+
+/// Whatever was asked before, and however far that was.
+#[test]
+fn another_question_is_answered_as_if_it_were_the_first() {
+    let summary = summary(&log(Style::Combined), 1 << 16);
+    let mut inquiry = Inquiry::new(summary, "".parse().unwrap());
+    for (link, i) in LINKS.iter().cycle().zip(0..9) {
+        inquiry.ask(link.parse().unwrap());
+        for _ in 0..i {
+            inquiry.advance(5_000);
+        }
+    }
+    for link in LINKS {
+        inquiry.ask(link.parse().unwrap());
+        while !inquiry.advance(1 << 20) {}
+        let fresh = answer(link, "");
+        assert_eq!(inquiry.shown(), fresh.shown(), "{link}");
+        assert_eq!(inquiry.frontier(), fresh.frontier(), "{link}");
+        assert_eq!(inquiry.limiter(), fresh.limiter(), "{link}");
+        assert_eq!(inquiry.replayed().map(Replay::refused), fresh.replayed().map(Replay::refused));
+        assert!(inquiry.advance(1), "nothing is left to do");
+    }
+}
+
+#[test]
+fn the_busiest_or_the_most_refused_come_first() {
+    let inquiry = answer("for=exim&limit=4", OFFICE);
+    let measure = inquiry.shown().map(|(curve, _)| curve.measure);
+    let busiest = inquiry.study().busiest(measure, 10, false);
+    assert!(busiest.is_sorted_by(|a, b| a.requests >= b.requests) && busiest.len() == 10);
+    assert_eq!((busiest[0].key.as_str(), busiest[0].marked), (OFFICE, true));
+    let refused = inquiry.study().busiest(measure, 10, true);
+    assert!(refused.is_sorted_by(|a, b| a.refused >= b.refused) && refused[9].refused > 0);
+    let all = inquiry.study().busiest(measure, usize::MAX, true);
+    assert_eq!(all.len(), inquiry.study().clients().len());
+    let sum: u64 = all.iter().map(|busy| busy.refused).sum();
+    assert_eq!(Some(sum), inquiry.replayed().map(Replay::refused));
+    for busy in all {
+        // Refused is who had a level at the limit.
+        assert_eq!(busy.refused > 0, busy.peak.unwrap().level >= 4.0, "{}", busy.key);
+    }
+}
+
+#[test]
+fn steps_are_the_curve() {
+    for link in LINKS {
+        let inquiry = answer(link, OFFICE);
+        let (curve, _) = inquiry.shown().unwrap();
+        let steps = curve.steps();
+        for limit in scale::nice() {
+            let step = steps.at(limit);
+            let parts = [Part::Whole, Part::Learned, Part::Checked];
+            assert_eq!(step.touched, parts.map(|part| curve.all.touched(part, limit)), "{limit}");
+            assert_eq!(step.marked, curve.marked.touched(Part::Whole, limit));
+            assert_eq!(step.refused, curve.all.refused(Part::Whole, limit));
+            assert_eq!(step.marked_refused, curve.marked.refused(Part::Whole, limit));
+        }
+        let [first, last] = steps.ends().unwrap();
+        assert!(
+            curve.touched(first.next_down()) == curve.touched(0.001) && curve.touched(last) == 0
+        );
+        assert_eq!(Steps::of_numbers(&steps.to_numbers()), steps);
+    }
+    assert_eq!(Steps::of_numbers(&[]), Steps::default());
+    assert_eq!(Steps::of_numbers(&[1.0, 2.0]), Steps::default());
+}

@@ -1,0 +1,195 @@
+//! The pictures, and what the pointer finds on them.
+
+use crate::picture::in_both_themes;
+use crate::{OFFICE, answer};
+use ratescope::lab::run::RunSettings;
+use ratescope::lab::scope::{Scope, Settings};
+use ratescope::lab::tune::{Inquiry, Steps};
+use ratescope::plot::{Ink, Mark};
+use ratescope::view::tune::{
+    Picture, Refusals, Viewport, burst_at, draw, height, hit, limit_at, words,
+};
+use ratescope::view::{Hit, scope};
+use ratescope::{Span, Time};
+
+/// The picture of an answer.
+fn shown<T>(inquiry: &Inquiry, steps: &Steps, then: impl FnOnce(&Picture<'_>) -> T) -> T {
+    let (curve, advice) = inquiry.shown().unwrap();
+    let replay = inquiry.replayed().unwrap();
+    let frontier = inquiry.frontier().unwrap();
+    then(&Picture {
+        measure: curve.measure,
+        steps,
+        counted: inquiry.counted(),
+        requests: inquiry.study().clients().requests(),
+        limit: inquiry.limit(),
+        recommended: advice.limit,
+        knee: advice.knee,
+        bursts: &frontier.bursts,
+        rate: inquiry.choices().rate(Some(frontier)),
+        refusals: Some(Refusals {
+            hours: replay.hours(),
+            refused: replay.refused(),
+            touched: replay.touched(inquiry.study().clients()).touched,
+            done: replay.is_done(),
+        }),
+    })
+}
+
+fn viewport(width: f64, pointer: Option<[f64; 2]>) -> Viewport {
+    Viewport { size: [width, height(width)], pointer, on_limit: false }
+}
+
+#[track_caller]
+fn picture(name: &str, link: &str, marks: &str, view: Viewport) {
+    let inquiry = answer(link, marks);
+    let steps = inquiry.shown().unwrap().0.steps();
+    shown(&inquiry, &steps, |picture| in_both_themes(name, &draw(picture, &view), view.size));
+}
+
+#[test]
+fn a_bucket_as_on_the_page() {
+    picture("tune-bucket", "limit=9", "", viewport(1200.0, None));
+}
+
+#[test]
+fn exim_with_a_marked_client_and_the_crosshair() {
+    picture("tune-marked", "for=exim", OFFICE, viewport(1000.0, Some([300.0, 150.0])));
+}
+
+#[test]
+fn a_phone() {
+    picture("tune-phone", "for=exim&limit=8", "", viewport(340.0, None));
+}
+
+#[test]
+fn pointed_at_an_hour_and_a_bucket() {
+    picture("tune-hour", "by=sliding-log", "", viewport(1000.0, Some([740.0, 440.0])));
+}
+
+#[test]
+fn what_the_pointer_finds() {
+    let inquiry = answer("limit=12", "");
+    let steps = inquiry.shown().unwrap().0.steps();
+    shown(&inquiry, &steps, |picture| {
+        let view = viewport(1200.0, None);
+        // The line of the limit is where the picture has it.
+        let marks = draw(picture, &view);
+        let line = marks.iter().find_map(|mark| match mark {
+            Mark::Line { from, stroke, .. } if stroke.ink == Ink::Limit => Some(from.x),
+            _ => None,
+        });
+        let x = line.unwrap();
+        assert_eq!(limit_at(picture, &view, x), 12.0);
+        for y in [60.0, 200.0, 330.0] {
+            assert_eq!(hit(picture, &view, [x, y], false), Hit::Upright);
+            assert_eq!(hit(picture, &view, [x + 6.0, y], false), Hit::Upright);
+            assert_eq!(hit(picture, &view, [x + 15.0, y], false), Hit::Graph);
+            assert_eq!(hit(picture, &view, [x + 15.0, y], true), Hit::Upright);
+        }
+        // Beyond the edges are the limits there; in between it rises.
+        let limits: Vec<f64> =
+            (0..120).map(|i| limit_at(picture, &view, f64::from(i) * 10.0)).collect();
+        assert!(
+            limits.is_sorted() && limits[0] == limits[1] && limits[0] < limits[119],
+            "{limits:?}"
+        );
+        // Every bucket is found where its disc is; beside the plot there is none.
+        for burst in picture.bursts {
+            let found = (0..600).flat_map(|x| burst_at(picture, &view, [f64::from(x), 480.0]));
+            assert!(found.into_iter().any(|found| found == *burst), "{burst:?}");
+        }
+        assert_eq!(burst_at(picture, &view, [900.0, 480.0]), None);
+        assert_eq!(hit(picture, &view, [900.0, 480.0], false), Hit::None);
+    });
+}
+
+#[test]
+fn words_say_what_the_curve_does() {
+    let inquiry = answer("for=exim&limit=5", OFFICE);
+    let (curve, _) = inquiry.shown().unwrap();
+    let steps = curve.steps();
+    let said = shown(&inquiry, &steps, |picture| words(picture, 5.0));
+    let (touched, all) = (curve.touched(5.0), steps.clients[0]);
+    let group = |n: u64| {
+        if n < 1000 { n.to_string() } else { format!("{}\u{202f}{:03}", n / 1000, n % 1000) }
+    };
+    assert!(
+        said[0].starts_with(&format!("touches {} of {} clients, ", group(touched), group(all))),
+        "{said:?}"
+    );
+    assert!(said[1].starts_with("learned "), "{said:?}");
+    assert!(said[2].starts_with("refuses ") && said[2].ends_with(" %"), "{said:?}");
+    assert_eq!(said[3], "by mistake 1 of 1 marked, 100 %");
+}
+
+/// Whatever there is to draw and however little room, nothing is drawn beyond the canvas, and
+/// nothing that is no number.
+#[test]
+fn odd_pictures_are_harmless() {
+    let inquiry = answer("", "");
+    let none = Steps::default();
+    for width in [0.0, 1.0, 90.0, 320.0, 5000.0] {
+        for steps in [&none, &inquiry.shown().unwrap().0.steps()] {
+            shown(&inquiry, steps, |picture| {
+                for limit in [None, Some(0.001), Some(999e9)] {
+                    let bursts = if limit.is_none() { &[] } else { picture.bursts };
+                    let picture = Picture { limit, bursts, ..*picture };
+                    let view = viewport(width, Some([width / 2.0, 100.0]));
+                    for mark in draw(&picture, &view) {
+                        assert!(!format!("{mark:?}").contains("NaN"), "{mark:?}");
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// The scope over a client's own events: they were when they were, and what the limiter makes of them
+/// is what a replay says.
+#[test]
+fn a_client_under_the_scope() {
+    let inquiry = answer("for=exim&limit=12", "");
+    let clients = inquiry.study().clients();
+    let place = clients.find(OFFICE).unwrap();
+    let events: Vec<(Time, f64)> =
+        clients.moments(place).map(|moment| (moment.time, moment.cost)).collect();
+    let end = events.last().unwrap().0.after(Span::minutes(3));
+    let run = RunSettings { auto: false, window: Span::hours(1), ..RunSettings::default() };
+    let settings = Settings { decay: Span::minutes(1), limit: 12.0, run, ..Settings::default() };
+    let mut scope = Scope::of_events(settings, events.clone()).unwrap();
+    scope.advance(end, usize::MAX);
+    let struck = inquiry.replayed().unwrap().struck();
+    let refused = struck.iter().find(|struck| struck.place == place).unwrap().refused;
+    assert_eq!(scope.instrument().refused(), refused);
+    assert_eq!(scope.instrument().allowed() + refused, events.len() as u64);
+    let view = scope::Viewport {
+        size: [900.0, 380.0],
+        right: end,
+        live: false,
+        window: run.window,
+        top: scope::top(&scope, end, run.window),
+        crosshair: Some(500.0),
+        on_limit: false,
+        exact: false,
+        own_time: true,
+        flags: &[],
+        gaps: &[],
+    };
+    assert!(scope::words(&scope, &view)[0].starts_with("2026-03-0"), "a date and no \"ago\"");
+    in_both_themes("tune-client", &scope::draw(&scope, &view), view.size);
+}
+
+/// Costs are those of the events.
+#[test]
+fn events_cost_what_they_cost() {
+    let at = |seconds: f64| Time::from_secs(seconds).unwrap();
+    let run = RunSettings { auto: false, ..RunSettings::default() };
+    let settings = Settings { limit: 10.0, run, ..Settings::default() };
+    let events = vec![(at(1.0), 4.0), (at(1.0), 5.0), (at(1.0), 6.0), (at(2e9), 1.0)];
+    let mut scope = Scope::of_events(settings, events).unwrap();
+    scope.advance(at(1.5), usize::MAX);
+    assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (2, 1));
+    scope.advance(at(3e9), usize::MAX);
+    assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (3, 1));
+}

@@ -1,0 +1,94 @@
+//! Logs in pieces.
+
+use crate::{log, summary};
+use ratescope::lab::tune::{Intake, Room, Summary, key};
+use ratescope::log::{HELD, Log, Options, Order, Spread};
+use ratescope::traffic::sample::Style;
+
+/// What reading the whole of it at once says.
+fn at_once(text: &str) -> Summary {
+    let mut log = Log::open(text.as_bytes(), &Options::default()).unwrap();
+    let per = log.shape().usual_key();
+    let slack = log.shape().usual_slack(Spread::Coarse);
+    let mut order = slack.map(|slack| Order::new(slack, HELD, Spread::Coarse));
+    let mut summary = Summary::new(per.clone(), Room::default());
+    let clients = &mut summary.clients;
+    let more = |log: &mut Log<&[u8]>,
+                clients: &mut ratescope::lab::tune::Clients,
+                order: &mut Option<Order<_>>| {
+        log.read(&mut |record| {
+            let held = (clients.ticket(&key(record, &per)), record.cost());
+            let mut put = |time, (ticket, cost)| clients.put(ticket, time, cost);
+            match order {
+                Some(order) => order.push(record.time(), record.is_coarse(), held, &mut put),
+                None => put(record.time(), held),
+            }
+        })
+    };
+    while more(&mut log, clients, &mut order).unwrap() {}
+    if let Some(order) = &mut order {
+        order.finish(&mut |time, (ticket, cost)| clients.put(ticket, time, cost));
+    }
+    (summary.lines, summary.unread) = (log.counts().lines, log.counts().unread);
+    summary
+}
+
+fn bytes(summary: &Summary) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    summary.write(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn the_pieces_do_not_matter() {
+    for style in Style::ALL {
+        let text = log(style);
+        let text = &text[..text.char_indices().nth(100_000).map_or(text.len(), |(at, _)| at)];
+        let whole = bytes(&at_once(text));
+        for piece in [7, 4096, 70_001, usize::MAX / 2] {
+            assert!(bytes(&summary(text, piece)) == whole, "{style} in pieces of {piece}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_log_is_given_up_and_those_before_it_stay() {
+    let new = || Intake::new(Options::default(), None, Spread::default(), Room::default());
+    let mut intake = new();
+    intake.feed(b"time,key\n1,ann\n2,bob\n").unwrap();
+    intake.end().unwrap();
+    intake.feed(b"no log").unwrap();
+    assert!(intake.end().unwrap_err().to_string().starts_with("the format of the log is unknown"));
+    // Clients of another kind do not add up.
+    intake.feed(b"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1\n").unwrap();
+    let error = intake.end().unwrap_err().to_string();
+    assert_eq!(error, "one summary is of clients per key, another per ip; they don't add up");
+    intake.feed(b"time,key\n1,ann\n").unwrap();
+    intake.drop_log();
+    let summary = intake.finish().unwrap();
+    assert_eq!((summary.clients.requests(), summary.lines), (2, 3));
+
+    let mut intake = new();
+    assert!(intake.end().unwrap_err().to_string().contains("empty"));
+    assert!(intake.finish().is_none());
+
+    let per = Some("colour".parse().unwrap());
+    let mut intake = Intake::new(Options::default(), per, Spread::default(), Room::default());
+    let error = intake.feed(b"time,key\n1,ann\n").unwrap_err().to_string();
+    assert!(error.starts_with("\"colour\": not a field of this log"), "{error}");
+}
+
+#[test]
+fn what_became_of_lines_and_times_is_told() {
+    let mut intake = Intake::new(Options::default(), None, Spread::default(), Room::default());
+    let line = |second: u32| {
+        format!("192.0.2.1 - - [10/Oct/2000:13:5{second}:36 -0700] \"GET / HTTP/1.1\" 200 1\n")
+    };
+    let text = [line(5), "nonsense\n".to_owned(), line(5), line(9), line(1)].concat();
+    intake.feed(text.as_bytes()).unwrap();
+    assert_eq!((intake.counts().lines, intake.counts().unread), (5, 1));
+    intake.end().unwrap();
+    assert_eq!((intake.times().spread_out, intake.times().late), (1, 1));
+    assert_eq!(intake.shapes(), ["Common Log Format"]);
+    assert_eq!(intake.counts().problems[0].line, 2);
+}

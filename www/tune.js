@@ -1,0 +1,275 @@
+// Tune: besides what every view has, logs that are handed to a Worker, and what it answers. What is
+// read and counted is decided there, what is drawn and said by the module; here it is shown.
+import { $, changed, join, on, page, start, tell } from "./page.js";
+
+/** Reads and counts; a new one after one has failed. */
+let worker;
+
+/** The logs that are shown, to be read again in another way: each its name, and its Blob or nothing. */
+let logs = [];
+
+/** The logs that are being read, if any are. */
+let reading;
+
+/** The keys of clients that are marked as legitimate. */
+const marks = new Set();
+
+/** The client that is shown, and its events under the scope and through several limiters. */
+let client;
+let scope;
+let lanes;
+
+/** As much of their time as is chosen; of the lanes at most half an hour. */
+const look = () => { for (const it of [scope, lanes]) it.set("window", $("client-window").value); };
+
+const post = (order) => worker.postMessage(order);
+
+/** What the choices were when the Worker was last asked, and when the logs were last read. */
+let asked;
+let how;
+const waysToRead = () => ["log", "key", "spread"].map((name) => page.get(name)).join("&");
+
+function shown() {
+  $("rate-field").hidden = page.get("by") !== "bucket";
+  if (page.fragment() === asked) return;
+  ask();
+  // A field that is being written is not read by at every letter.
+  clearTimeout(again);
+  if (logs.length > 0 && waysToRead() !== how) again = setTimeout(() => { if (waysToRead() !== how) read(logs); }, 600);
+}
+
+let again;
+
+function ask() {
+  asked = page.fragment();
+  post({ do: "ask", fragment: asked, marks: [...marks].join("\n") });
+}
+
+/** Reads logs in place of those that are shown. */
+function read(next) {
+  reading = next;
+  how = waysToRead();
+  ask();
+  problem("");
+  $("progress").hidden = false;
+  $("bar").removeAttribute("value");
+  $("how-far").textContent = "…";
+  post({ do: "read", logs: next });
+}
+
+const problem = (text) => { $("problem").textContent = text; };
+
+const megabytes = (bytes) => bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+const speed = ({ bytes, seconds }) => `${Math.round(bytes / 1e6 / Math.max(seconds, 0.001))} MB/s`;
+
+/** What the Worker says, by what it is. */
+const heard = {
+  progress({ name, at, of, bytes, lines, seconds }) {
+    if (!reading) return;
+    if (of > 0) $("bar").value = at / of;
+    const left = of > at && at > 0 ? `, ${Math.ceil((seconds * (of - at)) / at)} s left` : "";
+    $("how-far").textContent = `${name}: ${megabytes(at)}${of ? ` of ${megabytes(of)}` : ""}, ${lines.toLocaleString("en")} lines, ${speed({ bytes, seconds })}${left}`;
+  },
+  read({ found, problems, bytes, seconds }) {
+    $("progress").hidden = true;
+    const said = problems.map(({ name, problem }) => `${name}: ${problem}`);
+    if (!found && said.length === 0) said.push(`${reading.map(({ name }) => name).join(", ")}: there are no events in it`);
+    if (!found && logs.length > 0) said.push("What is shown is what was read before.");
+    problem(said.join("\n"));
+    if (found) {
+      logs = reading;
+      close();
+      $("t-speed").textContent = bytes > 0 ? `${megabytes(bytes)} in ${seconds.toFixed(1)} s, ${speed({ bytes, seconds })}.` : "Made up here.";
+      for (const id of ["about", "found", "answers"]) $(id).hidden = false;
+      changed();
+    }
+    reading = undefined;
+  },
+  cancelled() {
+    reading = undefined;
+    $("progress").hidden = true;
+    problem(logs.length > 0 ? "Cancelled. What is shown is what was read before." : "Cancelled.");
+  },
+  answer({ said, periods, table, configuration, ...found }) {
+    tell(said);
+    for (const [name, numbers] of Object.entries(found)) page.put(name, numbers);
+    rows($("t-periods"), periods, 4, (row, cells) => cells.forEach((text) => row.append(cell(text))));
+    $("periods").hidden = periods.length === 0;
+    clients(table);
+    configure(configuration);
+    changed();
+  },
+  events(events, { key, by: [limit, list] }) {
+    if (client?.key !== key) return;
+    if (limit) { lanes.set("limit", limit); lanes.set("lanes", list); }
+    $("lanes").style.height = `${lanes.height()}px`;
+    for (const it of [scope, lanes]) it.put("events", events);
+    look();
+  },
+  csv: (text) => save("ratescope-clients.csv", "text/csv", text),
+  failed(error) {
+    console.error(error);
+    reading = undefined;
+    logs = [];
+    employ();
+    $("progress").hidden = true;
+    problem(`Reading has failed: ${error.split("\n")[0]}. Your choices are kept; try another log, or a smaller one.`);
+  },
+};
+
+/** A Worker, in place of one that failed. */
+function employ() {
+  worker?.terminate();
+  worker = new Worker(new URL("tune-worker.js", import.meta.url), { type: "module" });
+  on(worker, "message", ({ data }) => {
+    for (const [what, it] of Object.entries(data)) heard[what]?.(it, data);
+  });
+  on(worker, "error", (event) => heard.failed(event.message ?? "the Worker could not start"));
+  ask();
+}
+
+/** As many rows as there are texts for, each filled by `fill`. */
+function rows(body, texts, width, fill) {
+  const all = [];
+  for (let i = 0; i < texts.length; i += width) {
+    const row = document.createElement("tr");
+    fill(row, texts.slice(i, i + width));
+    all.push(row);
+  }
+  body.replaceChildren(...all);
+}
+
+function cell(content) {
+  const td = document.createElement("td");
+  td.append(content);
+  return td;
+}
+
+/** What the table has, so that it is made anew only when that changes: a focus in it stays. */
+let tabled = "";
+
+function clients(table) {
+  const text = table.join("\n");
+  if (text === tabled) return;
+  tabled = text;
+  const { id, dataset: { key: focused } = {} } = document.activeElement?.closest("td :is(button, input)") ?? {};
+  rows($("t-clients"), table, 7, (row, [key, marked, requests, peak, at, refused, first]) => {
+    const name = key || "(none)";
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: marked !== "", ariaLabel: `${name} is legitimate` });
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, title: "Its own events" });
+    for (const it of [box, button]) it.dataset.key = key;
+    row.append(...[box, button, requests, peak, at, refused, first].map(cell));
+    row.classList.toggle("refused", first !== "");
+    row.classList.toggle("shown", client?.key === key);
+    row.peak = at;
+  });
+  if (focused !== undefined && id === "") find(focused)?.focus();
+}
+
+const find = (key) => [...$("t-clients").querySelectorAll("button")].find((button) => button.dataset.key === key);
+
+function configure([text = "", no, ...warnings]) {
+  $("configuration").textContent = text;
+  $("configuration").classList.toggle("no", no === "no");
+  $("copy-configuration").disabled = no === "no";
+  $("warnings").replaceChildren(...warnings.map((warning) => Object.assign(document.createElement("li"), { textContent: warning })));
+}
+
+/** Shows a client's own events. */
+function open(key) {
+  client = { key };
+  $("client").hidden = false;
+  $("client-title").textContent = key || "(none)";
+  scope ??= join($("scope"), "client");
+  lanes ??= join($("lanes"), "client-lanes");
+  const exim = page.get("by") === "exim";
+  scope.set("decay", page.get("period"));
+  scope.set("limit", exim ? page.get("limit") : "0");
+  post({ do: "events", key });
+  for (const row of $("t-clients").rows) row.classList.toggle("shown", row.querySelector("button").dataset.key === key);
+  $("client").scrollIntoView({ block: "nearest" });
+}
+
+function close() {
+  client = undefined;
+  $("client").hidden = true;
+  for (const row of $("t-clients").rows) row.classList.remove("shown");
+}
+
+/** Hands a text to the browser as a file. */
+function save(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  Object.assign(document.createElement("a"), { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+const named = (files) => [...files].map((file) => ({ name: file.name, blob: file }));
+
+function wire() {
+  employ();
+  const take = (next) => { if (next.length > 0) read(next); };
+  on($("files"), "change", ({ target }) => { take(named(target.files)); target.value = ""; });
+  on($("sample"), "click", () => take([{ name: "The sample" }]));
+  on($("paste"), "click", () => {
+    const open = $("pasted").toggleAttribute("hidden") === false;
+    $("paste").ariaExpanded = String(open);
+    if (open) $("lines").focus();
+  });
+  on($("read-lines"), "click", () => take([{ name: "The pasted lines", blob: new Blob([$("lines").value]) }]));
+  on($("cancel"), "click", () => post({ do: "cancel" }));
+  on(document, "paste", (event) => {
+    if (event.target.matches?.("input, textarea")) return;
+    const { files } = event.clipboardData;
+    const text = event.clipboardData.getData("text");
+    if (files.length > 0) take(named(files));
+    else if (text) take([{ name: "The pasted lines", blob: new Blob([text]) }]);
+  });
+  // Wherever it is dropped: elsewhere the browser would leave the page for it.
+  on(document, "dragover", (event) => { event.preventDefault(); $("drop").classList.add("over"); });
+  on(document, "dragleave", (event) => { if (!event.relatedTarget) $("drop").classList.remove("over"); });
+  on(document, "drop", (event) => {
+    event.preventDefault();
+    $("drop").classList.remove("over");
+    const text = event.dataTransfer.getData("text");
+    if (event.dataTransfer.files.length > 0) take(named(event.dataTransfer.files));
+    else if (text) take([{ name: "The dropped lines", blob: new Blob([text]) }]);
+  });
+
+  on($("recommend"), "click", () => { page.set("limit", "auto"); changed(); });
+  on($("copy-configuration"), "click", async () => {
+    let said = "Copied";
+    try {
+      await navigator.clipboard.writeText($("configuration").textContent);
+    } catch {
+      getSelection().selectAllChildren($("configuration"));
+      said = "Selected: copy it";
+    }
+    $("copy-configuration").textContent = said;
+    setTimeout(() => { $("copy-configuration").textContent = "Copy"; }, 2000);
+  });
+
+  on($("t-clients"), "click", ({ target }) => { if (target.matches("button")) open(target.dataset.key); });
+  on($("t-clients"), "change", ({ target }) => {
+    if (target.checked) marks.add(target.dataset.key);
+    else marks.delete(target.dataset.key);
+    ask();
+  });
+  on($("save-marks"), "click", () => save("ratescope-marks.txt", "text/plain", [...marks].map((key) => `${key}\n`).join("")));
+  on($("load-marks"), "change", async ({ target }) => {
+    const text = await target.files[0]?.text() ?? "";
+    target.value = "";
+    for (const line of text.split("\n")) {
+      const key = line.split(" #")[0].trim();
+      if (key && !key.startsWith("#")) marks.add(key);
+    }
+    ask();
+  });
+  on($("save-csv"), "click", () => post({ do: "csv" }));
+  on($("save-svg"), "click", () => save("ratescope-tune.svg", "image/svg+xml", page.svg()));
+
+  on($("client-window"), "change", look);
+  on($("client-close"), "click", () => { const { key } = client; close(); find(key)?.focus(); });
+  on($("client-peak"), "click", () => { for (const it of [scope, lanes]) it.show(); });
+}
+
+start({ wire, shown, runs: false });
