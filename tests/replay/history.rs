@@ -3,7 +3,7 @@
 use super::*;
 use ratescope::lab::compare::history::{COLUMNS, Column, History, Judged, LEVELS};
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Limiter, Retry, Span};
+use ratescope::{Limiter, Retry};
 
 /// What an event costs.
 const COST: f64 = 1.5;
@@ -25,6 +25,7 @@ struct Sample {
 fn record(limiter: &AnyLimiter, events: &[Sent], end: Time) -> Vec<Sample> {
     let mut state = limiter.initial();
     let mut samples = Vec::new();
+    let (mut happened, mut again) = (true, Time::ZERO);
     let mut events = events.iter().peekable();
     for last in (0..).map(|i| (i + 1) * FINEST - 1) {
         let column = last.min(end.as_micros() - 1);
@@ -35,6 +36,7 @@ fn record(limiter: &AnyLimiter, events: &[Sent], end: Time) -> Vec<Sample> {
                 Judged { at: *at, wait: answer.wait(), level: answer.level, limit: answer.limit };
             let after = limiter.peek(&state, *at, 0.0);
             let (level, limit) = (after.level, after.limit);
+            happened = true;
             samples.push(Sample {
                 at: at.as_micros(),
                 level,
@@ -48,11 +50,16 @@ fn record(limiter: &AnyLimiter, events: &[Sent], end: Time) -> Vec<Sample> {
         }
         let quiet = limiter.peek(&state, Time::from_micros(last), 0.0);
         let (level, limit, end) = (quiet.level, quiet.limit, Time::from_micros(last));
-        let again = match limiter.retry_after(&state, end, COST) {
-            Retry::After(Span::ZERO) => Time::ZERO,
-            Retry::After(wait) => end.after(wait),
-            Retry::Never => Time::LAST,
-        };
+        // It is asked after an event, and holds until it has passed.
+        if core::mem::take(&mut happened) {
+            again = match limiter.retry_after(&state, end, COST) {
+                Retry::After(wait) => end.after(wait),
+                Retry::Never => Time::LAST,
+            };
+        }
+        if again <= end {
+            again = Time::ZERO;
+        }
         samples.push(Sample { at: last, level, limit, judged: None, again: Some(again) });
     }
     samples

@@ -203,6 +203,11 @@ impl History {
         })
     }
 
+    /// From when on another event would be allowed, as of the last column that is complete.
+    pub(crate) fn again(&self) -> Time {
+        self.current.again
+    }
+
     /// Whether `at` lies in the column that is filling.
     pub(crate) fn is_filling(&self, at: Time) -> bool {
         slot(at, 0) == self.slot

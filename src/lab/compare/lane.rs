@@ -25,6 +25,8 @@ pub struct Lane {
     /// The cost of the event that [`retry_after`](Self::retry_after) is about, and the period of
     /// [`max_admitted`](Self::max_admitted).
     asked: (f64, Span),
+    /// Whether something happened since it was last asked when an event would be allowed.
+    changed: bool,
 }
 
 impl Lane {
@@ -32,7 +34,8 @@ impl Lane {
     pub(super) fn new(rule: Rule, policy: Policy, now: Time, sent: u64) -> Self {
         let store = Store::new(policy, KEYS);
         let history = History::new(now, level(store.tightest(now)), sent);
-        Lane { rule, store, allowed: 0, refused: 0, history, asked: (1.0, Span::ZERO) }
+        let asked = (1.0, Span::ZERO);
+        Lane { rule, store, allowed: 0, refused: 0, history, asked, changed: true }
     }
 
     /// Whether this is the lane of `rule`, which now means `policy`.
@@ -43,6 +46,7 @@ impl Lane {
     /// Sets the cost and the period that [`retry_after`](Self::retry_after) and
     /// [`max_admitted`](Self::max_admitted) are about.
     pub(super) fn ask_about(&mut self, cost: f64, period: Span) {
+        self.changed |= cost != self.asked.0;
         self.asked = (cost, period);
     }
 
@@ -55,6 +59,7 @@ impl Lane {
         self.refused += u64::from(!passes);
         let Outcome { level: judged, limit, .. } = outcome;
         let judged = Judged { at: event.time, wait: outcome.wait(), level: judged, limit };
+        self.changed = true;
         self.history.event(judged, level(self.store.tightest(event.time)), sent);
     }
 
@@ -62,12 +67,16 @@ impl Lane {
     pub(super) fn close(&mut self, last: Time) {
         debug_assert!(last == last_of_column(last));
         self.store.forget(last);
-        let again = match self.retry_after(last) {
-            // Allowed already: nobody asks since when.
-            Retry::After(Span::ZERO) => Time::ZERO,
-            Retry::After(wait) => last.after(wait),
-            Retry::Never => Time::LAST,
+        let again = match self.history.again() {
+            known if !self.changed => known,
+            _ => match self.retry_after(last) {
+                Retry::After(wait) => last.after(wait),
+                Retry::Never => Time::LAST,
+            },
         };
+        self.changed = false;
+        // Allowed already: nobody asks since when.
+        let again = if again <= last { Time::ZERO } else { again };
         self.history.close(level(self.store.tightest(last)), again);
     }
 
