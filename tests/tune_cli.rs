@@ -221,3 +221,35 @@ fn the_pictures_of_the_page() {
 fn what_is_limited_has_a_name() {
     assert_wrong(&["--by", "feeling"], b"", "exim, earrrl, fixed-window");
 }
+
+/// The limit for a server is that of its own arithmetic, and so are its numbers.
+#[test]
+fn for_a_server() {
+    let log = log();
+    for (server, limiter, configuration) in [
+        ("nginx", "nginx ", "limit_req_zone $binary_remote_addr zone=limit1:10m rate="),
+        ("haproxy", "haproxy ", "http-request track-sc0 src table limit1"),
+        ("envoy", "envoy ", "max_tokens: "),
+        ("exim", "exim ", "ratelimit = "),
+    ] {
+        let answer = tune(&["--for", server, "--period", "1m"], log.as_bytes());
+        let [own] = answer["for"].as_array().unwrap().as_slice() else { panic!("{answer}") };
+        assert_eq!(own["server"], server);
+        let limit = own["recommended"]["limit"].as_str().unwrap();
+        assert!(limit.starts_with(limiter), "{limit}");
+        assert!(own["configuration"].as_str().unwrap().contains(configuration), "{own}");
+        // As when it is asked about by itself.
+        let asked = tune(&["--limit", limit], log.as_bytes());
+        for name in ["clients_touched", "requests_refused"] {
+            assert_eq!(asked["limits"][0][name], own["recommended"][name], "{limit}");
+        }
+    }
+    let output = run(&["tune", "--for", "nginx"], log.as_bytes());
+    let report = text(&output.stdout);
+    let (_, own) = report.split_once("\nFor nginx: nginx ").unwrap();
+    assert!(
+        own.contains(" would have refused ") && own.contains("\nlimit_req zone=limit1"),
+        "{own}"
+    );
+    assert_wrong(&["--for", "apache"], log.as_bytes(), "nginx");
+}

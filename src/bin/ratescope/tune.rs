@@ -10,6 +10,8 @@ mod json;
 mod progress;
 #[path = "tune/read.rs"]
 mod read;
+#[path = "tune/server.rs"]
+mod server;
 #[path = "tune/svg.rs"]
 mod svg;
 #[path = "tune/table.rs"]
@@ -21,6 +23,7 @@ use crate::simulate::until_closed;
 use crate::source::Source;
 use answer::Answer;
 use ratescope::lab::tune::{Aim, By, PERIODS, Room};
+use ratescope::policy::export::Target;
 use ratescope::{ParseError, Policy, Span};
 use std::error::Error;
 use std::fs;
@@ -60,6 +63,11 @@ pub(crate) struct Args {
     /// sliding-window, sliding-counter or sliding-log
     #[arg(long, value_name = "BY", default_value_t = By::Exim)]
     by: By,
+
+    /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
+    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare or rust
+    #[arg(long = "for", value_name = "SERVER")]
+    targets: Vec<Target>,
 
     /// A limit to replay exactly, such as "exim 10/1m strict" or "5/1s per user & 9/1s per ip"
     #[arg(long = "limit", value_name = "LIMITS", value_parser = written)]
@@ -140,7 +148,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         Some(path) => fs::read_to_string(path)?.parse()?,
         None => Default::default(),
     };
-    let answer = Answer::new(&read, &args.periods(), args.by, &aim, &marks);
+    let what = (&*args.periods(), args.by);
+    let answer = Answer::new(&read, what, &aim, &marks, &args.targets)?;
     if let Some(path) = &args.svg {
         let picture = svg::write(&answer).ok_or("--svg: there is no period to draw")?;
         fs::write(path, picture).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -1,11 +1,13 @@
 //! What is found out about a log, before it is printed.
 
 use super::read::{Read, Tried};
-use ratescope::Span;
+use super::server::Server;
 use ratescope::lab::tune::{
-    Advice, Aim, Burst, Busy, By, Clients, Curve, Cut, Frontier, Marks, Measure, Part, Replay,
-    Summary, advise, scale,
+    Advice, Aim, Burst, Busy, By, Clients, Curve, Cut, Frontier, Marks, Measure, PERIODS, Part,
+    Replay, Summary, advise, scale,
 };
+use ratescope::policy::export::Target;
+use ratescope::{ParseError, Span};
 use std::num::NonZero;
 use std::thread;
 
@@ -24,6 +26,8 @@ pub(crate) struct Answer<'a> {
     /// The recommended limit of the shown curve over all events, and the recommended bucket.
     pub(crate) replay: Option<Replay>,
     pub(crate) bucket: Option<Replay>,
+    /// What each server that was asked for should be told.
+    pub(crate) servers: Vec<Server>,
     pub(crate) busiest: Vec<Busy>,
 }
 
@@ -40,7 +44,13 @@ pub(crate) struct Row {
 const BUSIEST: usize = 10;
 
 impl<'a> Answer<'a> {
-    pub(crate) fn new(read: &'a Read, periods: &[Span], by: By, aim: &Aim, marks: &Marks) -> Self {
+    pub(crate) fn new(
+        read: &'a Read,
+        (periods, by): (&[Span], By),
+        aim: &Aim,
+        marks: &Marks,
+        targets: &[Target],
+    ) -> Result<Self, ParseError> {
         let clients = &read.summary.clients;
         let cut = Cut::usual(clients, marks.places(clients));
         let of_periods = periods.iter().map(|per| by.measure(*per));
@@ -68,7 +78,13 @@ impl<'a> Answer<'a> {
         let measure = shown.map(|(_, curve, _)| curve.measure);
         let places: Vec<usize> = clients.busiest().into_iter().take(BUSIEST).collect();
         let busiest = Busy::of(clients, &places, measure, replay.as_ref(), &cut.marked);
-        Answer {
+        let period = periods.first().map_or(PERIODS[0], |(period, ..)| *period);
+        let server = |target: &Target| {
+            let of = (clients, &read.summary.per);
+            Server::new(*target, period, aim, of, (&frontier, &cut))
+        };
+        let servers = targets.iter().map(server).collect::<Result<_, _>>()?;
+        Ok(Answer {
             summary: &read.summary,
             tried: &read.tried,
             problems: &read.problems,
@@ -78,13 +94,14 @@ impl<'a> Answer<'a> {
             rows,
             replay,
             bucket,
+            servers,
             busiest,
-        }
+        })
     }
 }
 
 /// All curves, by all processors: each takes a part of the clients.
-fn curves(clients: &Clients, measures: &[Measure], cut: &Cut) -> Vec<Curve> {
+pub(super) fn curves(clients: &Clients, measures: &[Measure], cut: &Cut) -> Vec<Curve> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let share = clients.len().div_ceil(threads).max(1);
     let empty = || -> Vec<Curve> { measures.iter().copied().map(Curve::new).collect() };

@@ -2,6 +2,7 @@
 
 use super::answer::{Answer, Row};
 use super::read::Tried;
+use super::server::Server;
 use ratescope::Time;
 use ratescope::lab::tune::{Advice, Burst, Busy, Replay, Share};
 use serde_json::{Value, json};
@@ -36,6 +37,7 @@ pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()>
         },
         "buckets": answer.frontier.bursts.iter().map(burst).collect::<Vec<_>>(),
         "recommended": recommended,
+        "for": answer.servers.iter().map(|server| for_server(answer, server)).collect::<Vec<_>>(),
         "busiest": answer.busiest.iter().map(busy).collect::<Vec<_>>(),
         "refusals": answer.replay.as_ref().map(|replay| replay.hours().days().map(|day| day.to_vec()).to_vec()),
     });
@@ -90,6 +92,20 @@ fn effect(answer: &Answer<'_>, replay: &Replay) -> Value {
         "clients_touched": replay.touched(clients).touched,
         "requests_refused": replay.refused(),
         "says": replay.sentence(clients),
+    })
+}
+
+fn for_server(answer: &Answer<'_>, server: &Server) -> Value {
+    let (text, notes, problem) = match &server.configuration {
+        Ok((text, notes)) => (Some(text), notes.as_slice(), None),
+        Err(problem) => (None, [].as_slice(), Some(problem)),
+    };
+    json!({
+        "server": server.target.to_string(),
+        "recommended": server.replay.as_ref().map(|replay| effect(answer, replay)),
+        "configuration": text,
+        "notes": notes,
+        "problem": problem,
     })
 }
 

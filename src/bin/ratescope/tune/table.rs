@@ -1,6 +1,7 @@
 //! The answer in the terminal.
 
 use super::answer::{Answer, Row};
+use super::server::Server;
 use crate::words::{grouped, percent, when};
 use ratescope::lab::tune::{Doubt, Share};
 use std::io::{self, Write};
@@ -16,7 +17,8 @@ pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()>
     buckets(answer, out)?;
     busiest(answer, out)?;
     hours(answer, out)?;
-    says(answer, out)
+    says(answer, out)?;
+    answer.servers.iter().try_for_each(|server| for_server(answer, server, out))
 }
 
 fn head(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
@@ -180,4 +182,24 @@ fn says(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     let Some((_, _, advice)) = answer.periods.first() else { return Ok(()) };
     let but = |doubt: &Doubt| format!("But: {doubt}.");
     advice.doubts.iter().try_for_each(|doubt| writeln!(out, "{}", but(doubt)))
+}
+
+fn for_server(answer: &Answer<'_>, server: &Server, out: &mut impl Write) -> io::Result<()> {
+    let target = server.target;
+    match &server.replay {
+        Some(replay) => {
+            let says = replay.sentence(&answer.summary.clients);
+            writeln!(out, "\nFor {target}: {says}")?;
+        }
+        None => writeln!(out, "\nFor {target}:")?,
+    }
+    match &server.configuration {
+        Ok((text, notes)) => {
+            writeln!(out, "\n{}", text.trim_end())?;
+            let lead = if notes.is_empty() { "" } else { "\n" };
+            write!(out, "{lead}")?;
+            notes.iter().try_for_each(|note| writeln!(out, "Note: {note}."))
+        }
+        Err(why) => writeln!(out, "{target} can't have it: {why}."),
+    }
 }

@@ -1,0 +1,39 @@
+//! The recommendation for a server, by its own arithmetic, and its configuration.
+
+use super::answer::curves;
+use ratescope::lab::tune::{Aim, Choices, Clients, Cut, Frontier, Replay, advise};
+use ratescope::policy::Per;
+use ratescope::policy::export::Target;
+use ratescope::{ParseError, Span};
+
+/// What a server should be told.
+pub(crate) struct Server {
+    pub(crate) target: Target,
+    /// The recommended limiter over all events; none where no limit leaves enough clients alone.
+    pub(crate) replay: Option<Replay>,
+    /// What to paste, and what one should know about it; or why it cannot be written.
+    pub(crate) configuration: Result<(String, Vec<String>), String>,
+}
+
+impl Server {
+    pub(crate) fn new(
+        target: Target,
+        period: Span,
+        aim: &Aim,
+        (clients, per): (&Clients, &Per),
+        (frontier, cut): (&Frontier, &Cut),
+    ) -> Result<Self, ParseError> {
+        let mut choices = Choices { aim: *aim, ..Choices::default() };
+        choices.set("for", &target.to_string())?;
+        choices.set("period", &period.to_string())?;
+        let recommended = choices.measure(Some(frontier)).and_then(|measure| {
+            let limit = curves(clients, &[measure], cut).first().and_then(|c| advise(c, aim).limit);
+            choices.limiter(measure, limit?)
+        });
+        let none = || Err("no limit that it has leaves so many clients alone".to_owned());
+        let configure = |limiter| choices.configure(limiter, per);
+        let configuration = recommended.as_ref().map_or_else(none, configure);
+        let replay = recommended.map(|limiter| Replay::run(clients, limiter, Span::ZERO));
+        Ok(Server { target, replay, configuration })
+    }
+}
