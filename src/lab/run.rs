@@ -22,6 +22,7 @@ pub use link::Link;
 pub use settings::{MOST_SPEED, Named, RunSettings};
 pub use source::{Arrival, Source};
 
+#[cfg(feature = "log")]
 pub(crate) use escape::{VALUE, decoded, encoded};
 pub(crate) use settings::{decimal, on_off, span, switch, whole};
 
