@@ -289,5 +289,5 @@ fn places([first, second]: [usize; 2]) -> impl Iterator<Item = Place> {
     (0..count).map(move |i| Place { set: if i < WAYS { first } else { second }, way: i % WAYS })
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
