@@ -36,7 +36,7 @@ pageTest('the page follows the system, and then the switch', async ({ page, open
 pageTest('from view to view the theme stays', async ({ page, open }) => {
   const go = async (name) => {
     await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
-    await page.waitForFunction((name) => document.querySelector('nav [aria-current="page"]').textContent === name, name);
+    await page.waitForFunction((name) => document.querySelector('nav [aria-current="page"]')?.textContent === name, name);
     await loaded(page);
     await settle(page);
   };
