@@ -293,7 +293,7 @@ impl Clients {
     /// first.
     pub fn busiest(&self) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.len()).collect();
-        places.sort_by_key(|&place| core::cmp::Reverse(self.requests_of(place)));
+        places.sort_unstable_by_key(|&place| (core::cmp::Reverse(self.requests_of(place)), place));
         places
     }
 

@@ -9,6 +9,7 @@ use ratescope::lab::tune::{
 use ratescope::policy::export::Target;
 use ratescope::{ParseError, Span};
 use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// The whole answer.
@@ -70,11 +71,14 @@ impl<'a> Answer<'a> {
         let periods: Vec<_> = periods.into_iter().map(advised).collect();
         let run = |limiter| Replay::run(clients, limiter, Span::ZERO);
         let shown = periods.first();
-        let replay = shown.and_then(|(_, _, advice)| advice.limiter.clone()).map(run);
+        let limiter = shown.and_then(|(_, _, advice)| advice.limiter.clone());
         let tightest = shown.and_then(|(per, ..)| frontier.tightest(*per));
-        let bucket =
-            tightest.and_then(|at| Measure::Bucket(at.rate).limiter(at.burst).ok()).map(run);
-        let rows = shown.map(|(_, curve, advice)| rows(clients, curve, advice)).unwrap_or_default();
+        let bucket = tightest.and_then(|at| Measure::Bucket(at.rate).limiter(at.burst).ok());
+        let (replay, bucket, rows) = thread::scope(|scope| {
+            let bucket = scope.spawn(|| bucket.map(run));
+            let rows = shown.map(|(_, curve, advice)| rows(clients, curve, advice));
+            (limiter.map(run), bucket.join().ok().flatten(), rows.unwrap_or_default())
+        });
         let measure = shown.map(|(_, curve, _)| curve.measure);
         let places: Vec<usize> = clients.busiest().into_iter().take(BUSIEST).collect();
         let busiest = Busy::of(clients, &places, measure, replay.as_ref(), &cut.marked);
@@ -100,19 +104,26 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// All curves, by all processors: each takes a part of the clients.
+/// How many clients a processor takes at once: the busy ones come early, and must not all be one's.
+const AT_ONCE: usize = 1024;
+
+/// All curves, by all processors: each takes the next clients as long as there are any.
 pub(super) fn curves(clients: &Clients, measures: &[Measure], cut: &Cut) -> Vec<Curve> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let share = clients.len().div_ceil(threads).max(1);
     let empty = || -> Vec<Curve> { measures.iter().copied().map(Curve::new).collect() };
-    let part = |from: usize| {
+    let next = AtomicUsize::new(0);
+    let part = || {
         let mut curves = empty();
-        clients.measure(&mut curves, cut, from..from + share);
-        curves
+        loop {
+            let from = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+            if from >= clients.len() {
+                return curves;
+            }
+            clients.measure(&mut curves, cut, from..from + AT_ONCE);
+        }
     };
     let parts = thread::scope(|scope| {
-        let starts = (0..clients.len()).step_by(share);
-        let running: Vec<_> = starts.map(|from| scope.spawn(move || part(from))).collect();
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(part)).collect();
         running.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
     });
     let mut all = empty();
