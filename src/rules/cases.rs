@@ -43,13 +43,13 @@ use crate::limit::MAX_COST;
 use crate::text::{ParseError, number};
 use crate::time::{Span, Time};
 
-const FILE: Form = Form { what: "a file of tests", keys: &["tests"] };
+const FILE: Form = Form { what: "a file of tests", keys: &[&["tests"]] };
 
-const TEST: Form = Form { what: "a test", keys: &["name", "load", "events"] };
+const TEST: Form = Form { what: "a test", keys: &[&["name", "load", "events"]] };
 
 const EVENT: Form = Form {
     what: "an event",
-    keys: &[
+    keys: &[&[
         "at",
         "fields",
         "cost",
@@ -61,7 +61,7 @@ const EVENT: Form = Form {
         "wait",
         "retry_after",
         "shadow",
-    ],
+    ]],
 };
 
 /// The most events in a file of tests.

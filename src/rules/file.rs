@@ -10,45 +10,27 @@ use super::{Rule, Rules, RulesError};
 use crate::policy::{Per, escaped};
 use std::collections::HashSet;
 
-const TOP: Form = Form {
-    what: "a rule file",
-    keys: &[
-        "domain",
-        "descriptors",
-        "rate_limit",
-        "limit",
-        "throttle",
-        "shadow",
-        "shadow_mode",
-        "cost",
-        "on_store_failure",
-        "name",
-        "replaces",
-    ],
-};
+/// The keys of a rule, wherever it stands.
+const RULE: &[&str] = &[
+    "rate_limit",
+    "limit",
+    "throttle",
+    "shadow",
+    "shadow_mode",
+    "cost",
+    "on_store_failure",
+    "name",
+    "replaces",
+];
+
+/// They shape what envoyproxy/ratelimit reports, and decide nothing.
+const REPORTS: &[&str] = &["detailed_metric", "value_to_metric", "metadata"];
+
+const TOP: Form = Form { what: "a rule file", keys: &[&["domain", "descriptors"], RULE] };
 
 const DESCRIPTOR: Form = Form {
     what: "a descriptor",
-    keys: &[
-        "key",
-        "value",
-        "descriptors",
-        "rate_limit",
-        "limit",
-        "throttle",
-        "shadow",
-        "shadow_mode",
-        "cost",
-        "on_store_failure",
-        "name",
-        "replaces",
-        "share_threshold",
-        "quota_mode",
-        // They only concern the metrics of envoyproxy/ratelimit.
-        "detailed_metric",
-        "value_to_metric",
-        "metadata",
-    ],
+    keys: &[&["key", "value", "descriptors"], RULE, &["share_threshold", "quota_mode"], REPORTS],
 };
 
 /// The most bytes of the keys and values on the path to a rule, which make its name.

@@ -12,10 +12,10 @@ pub(super) struct Reader {
     pub(super) mistakes: Vec<Mistake>,
 }
 
-/// A kind of map: its name in errors, and its keys.
+/// A kind of map: its name in errors, and its keys, in lists that several kinds may share.
 pub(super) struct Form {
     pub(super) what: &'static str,
-    pub(super) keys: &'static [&'static str],
+    pub(super) keys: &'static [&'static [&'static str]],
 }
 
 /// A map whose keys were checked.
@@ -68,13 +68,13 @@ impl Reader {
     /// Reads a map with the keys of `form` and no others, each once.
     pub(super) fn map<'a>(&mut self, node: &'a Node, form: &Form) -> Option<Map<'a>> {
         let mut map = self.any_map(node, form.what)?;
+        let (what, keys) = (form.what, form.keys.concat());
         for (key, _) in map.pairs {
             if self.mistakes.len() >= MOST {
                 break;
             }
-            if !form.keys.contains(&key.word()) && matches!(key.kind, Kind::Text { .. }) {
-                let Form { what, keys } = form;
-                self.wrong(key, format!("not a key of {what}; {}", meant(key.word(), keys)));
+            if !keys.contains(&key.word()) && matches!(key.kind, Kind::Text { .. }) {
+                self.wrong(key, format!("not a key of {what}; {}", meant(key.word(), &keys)));
                 map.is_strange = true;
             }
         }

@@ -64,10 +64,10 @@ const WITH_LIMITS: [&str; 5] = ["throttle", "shadow", "shadow_mode", "cost", "on
 
 const RATE_LIMIT: Form = Form {
     what: "a rate_limit",
-    keys: &["unit", "requests_per_unit", "unlimited", "name", "replaces"],
+    keys: &[&["unit", "requests_per_unit", "unlimited", "name", "replaces"]],
 };
 
-const REPLACES: Form = Form { what: "what is replaced", keys: &["name"] };
+const REPLACES: Form = Form { what: "what is replaced", keys: &[&["name"]] };
 
 /// The units of envoyproxy/ratelimit, with their lengths there (`UnitToDivider`).
 const UNITS: [(&str, Span); 7] = [
