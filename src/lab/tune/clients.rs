@@ -292,7 +292,12 @@ impl Clients {
     /// The places of all clients, the busiest first; of two that are as busy, the one that came
     /// first.
     pub fn busiest(&self) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..self.len()).collect();
+        self.busiest_of(|_| true)
+    }
+
+    /// Those of them that are `wanted`.
+    pub(super) fn busiest_of(&self, wanted: impl Fn(&usize) -> bool) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..self.len()).filter(wanted).collect();
         places.sort_unstable_by_key(|&place| (core::cmp::Reverse(self.requests_of(place)), place));
         places
     }

@@ -41,8 +41,7 @@ impl Replay {
     pub fn new(clients: &Clients, limiter: AnyLimiter, east: Span) -> Self {
         let most = clients.highest_cost();
         let within = |place: &usize| is_within(&limiter, clients.requests_of(*place), most);
-        let mut ahead = clients.busiest();
-        ahead.truncate(ahead.partition_point(|place| !within(place)));
+        let mut ahead = clients.busiest_of(|place| !within(place));
         ahead.reverse();
         let hours = Hours::default();
         Replay { limiter, ahead, struck: Vec::new(), touched: 0, refused: 0, hours, east }

@@ -83,9 +83,11 @@ impl<'a> Answer<'a> {
         let places: Vec<usize> = clients.busiest().into_iter().take(BUSIEST).collect();
         let busiest = Busy::of(clients, &places, measure, replay.as_ref(), &cut.marked);
         let period = periods.first().map_or(PERIODS[0], |(period, ..)| *period);
+        let known: Vec<&Curve> =
+            periods.iter().map(|(_, curve, _)| curve).chain(&backlogs).collect();
         let server = |target: &Target| {
             let of = (clients, &read.summary.per);
-            Server::new(*target, period, aim, of, (&frontier, &cut))
+            Server::new(*target, period, aim, of, (&frontier, &known, &cut))
         };
         let servers = targets.iter().map(server).collect::<Result<_, _>>()?;
         Ok(Answer {

@@ -1,7 +1,7 @@
 //! The recommendation for a server, by its own arithmetic, and its configuration.
 
 use super::answer::curves;
-use ratescope::lab::tune::{Aim, Choices, Clients, Cut, Frontier, Replay, advise};
+use ratescope::lab::tune::{Aim, Choices, Clients, Curve, Cut, Frontier, Replay, advise};
 use ratescope::policy::Per;
 use ratescope::policy::export::Target;
 use ratescope::{ParseError, Span};
@@ -16,19 +16,24 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// The one for the clients that `per` makes, of whom some curves are `known`.
     pub(crate) fn new(
         target: Target,
         period: Span,
         aim: &Aim,
         (clients, per): (&Clients, &Per),
-        (frontier, cut): (&Frontier, &Cut),
+        (frontier, known, cut): (&Frontier, &[&Curve], &Cut),
     ) -> Result<Self, ParseError> {
         let mut choices = Choices { aim: *aim, ..Choices::default() };
         choices.set("for", &target.to_string())?;
         choices.set("period", &period.to_string())?;
         let recommended = choices.measure(Some(frontier)).and_then(|measure| {
-            let limit = curves(clients, &[measure], cut).first().and_then(|c| advise(c, aim).limit);
-            choices.limiter(measure, limit?)
+            let is_it = |curve: &&&Curve| curve.measure == measure;
+            let advice = match known.iter().find(is_it) {
+                Some(curve) => advise(curve, aim),
+                None => advise(curves(clients, &[measure], cut).first()?, aim),
+            };
+            choices.limiter(measure, advice.limit?)
         });
         let none = || Err("no limit that it has leaves so many clients alone".to_owned());
         let configure = |limiter| choices.configure(limiter, per);
