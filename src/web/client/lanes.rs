@@ -15,8 +15,7 @@ use crate::web::texts::Texts;
 use crate::web::view;
 use crate::web::viewer::Seen;
 
-/// The longest time that is seen. Lanes remember a little more than an hour, of which half is for
-/// looking on.
+/// The longest time that is seen: the lanes are put through it, and as much to look on, at once.
 const LONGEST: Span = Span::minutes(30);
 
 /// How long before it the events begin, as limiters remember: longer than nearly all of them do.
