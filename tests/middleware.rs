@@ -14,6 +14,8 @@ mod fields;
 mod flooding;
 #[path = "middleware/forging.rs"]
 mod forging;
+#[path = "middleware/invariants.rs"]
+mod invariants;
 #[path = "middleware/meters.rs"]
 mod meters;
 #[cfg(feature = "redis")]
