@@ -60,6 +60,7 @@
 //! deadline; a broken connection or an answer that does not come proves nothing. Then the event may
 //! have been counted there, and is decided here.
 
+mod address;
 mod breaker;
 mod clear;
 mod lease;
@@ -84,6 +85,7 @@ use crate::rules::{
 };
 use crate::store::together::Few;
 use crate::time::Time;
+use address::Address;
 use arc_swap::ArcSwap;
 use core::fmt;
 use link::Link;
@@ -123,7 +125,11 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::Address(problem) => {
-                write!(f, "not the address of a Redis, as in redis://127.0.0.1:6379: {problem}")
+                write!(
+                    f,
+                    "not the address of a Redis, as in redis://127.0.0.1:6379, or of a cluster, as in \
+                     redis-cluster://127.0.0.1:7000,127.0.0.1:7001: {problem}"
+                )
             }
             OpenError::Rules(error) => error.fmt(f),
             OpenError::Lease(problem) => write!(f, "not a rule that can be leased: {problem}"),
@@ -134,37 +140,34 @@ impl fmt::Display for OpenError {
 impl core::error::Error for OpenError {}
 
 impl RedisStore {
-    /// `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`. Nothing is sent yet, so that
-    /// a service begins whether Redis is there or not. It is to be called within a Tokio runtime.
+    /// `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`, or on the Redis Cluster of which
+    /// some nodes are named, as in `redis-cluster://127.0.0.1:7000,127.0.0.1:7001`. Nothing is sent yet,
+    /// so that a service begins whether Redis is there or not. It is to be called within a Tokio
+    /// runtime.
+    ///
+    /// On a cluster, all keys of one event must be on one node. So the limits must all be for the same
+    /// fields, or [`Options::one_node`] puts all of them on one.
     ///
     /// # Errors
-    /// When the address can't be read, or a rule can't be computed on Redis.
+    /// When the address can't be read, or a rule can't be computed there.
     pub fn open(url: &str, rules: Rules, options: Options) -> Result<Self, OpenError> {
-        let link = Link::new(url, &options);
-        RedisStore::by(link, rules, options, false)
+        RedisStore::at(&Address::new(url), rules, options)
     }
 
-    /// `rules` on the Redis Cluster of which these are nodes; the others are found by them. See
-    /// [`open`](Self::open).
-    ///
-    /// All keys of one event must be on one node. So the limits must all be for the same fields, or
-    /// [`Options::one_node`] puts all of them on one.
+    /// `rules` on the Redis Cluster of which these are nodes, as in `redis://127.0.0.1:7000`; the others
+    /// are found by them. See [`open`](Self::open).
     ///
     /// # Errors
     /// When an address can't be read, or a rule can't be computed on this cluster.
     pub fn open_cluster(urls: &[&str], rules: Rules, options: Options) -> Result<Self, OpenError> {
-        let link = Link::to_cluster(urls, &options);
-        RedisStore::by(link, rules, options, true)
+        let urls = urls.iter().map(|&url| url.to_owned()).collect();
+        RedisStore::at(&Address::Cluster(urls), rules, options)
     }
 
-    fn by(
-        link: redis::RedisResult<Link>,
-        rules: Rules,
-        options: Options,
-        is_cluster: bool,
-    ) -> Result<Self, OpenError> {
-        let apart = is_cluster && !options.one_node;
+    fn at(address: &Address, rules: Rules, options: Options) -> Result<Self, OpenError> {
+        let apart = matches!(address, Address::Cluster(_)) && !options.one_node;
         computable(&rules, apart).map_err(OpenError::Rules)?;
+        let link = Link::new(address, &options);
         let link = link.map_err(|error| OpenError::Address(error.to_string()))?;
         let local = Ruled::new(rules, options.capacity);
         let plan = ArcSwap::from_pointee(Plan::new(local.rules(), options.clock));
@@ -214,13 +217,13 @@ impl RedisStore {
         Some(call.keys.concat())
     }
 
-    /// Removes all keys that begin with the prefix, and returns how many there were.
+    /// Removes all keys with its prefix, on all nodes, and returns how many there were.
     ///
     /// # Errors
     /// What Redis says, or the connection to it.
     pub async fn clear(&self) -> Result<u64, Fault> {
         let Inner { link, options, .. } = &*self.0;
-        clear::by(link, &options.prefix).await
+        clear::all(link, &plan::begin(options)).await
     }
 
     fn ask(
