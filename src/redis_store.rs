@@ -204,7 +204,7 @@ impl RedisStore {
     /// `None` where no rule is for it.
     pub fn wire(&self, event: &Event<'_>) -> Option<Vec<u8>> {
         let plan = self.0.plan.load();
-        let asked = plan.ask(event, self.0.local.load(), Deed::Check);
+        let asked = plan.rules.ask(event, self.0.local.load());
         let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
         Some(call.command(true).get_packed_command())
     }
@@ -212,7 +212,7 @@ impl RedisStore {
     /// All keys of an event, one after the other; `None` where no rule is for it.
     fn subject(&self, event: &Event<'_>) -> Option<Vec<u8>> {
         let plan = self.0.plan.load();
-        let asked = plan.ask(event, self.0.local.load(), Deed::Check);
+        let asked = plan.rules.ask(event, self.0.local.load());
         let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
         Some(call.keys.concat())
     }
@@ -251,7 +251,7 @@ impl RedisStore {
     ) -> impl Future<Output = Result<Answered, Fault>> + Send + use<> {
         let inner = Arc::clone(&self.0);
         let plan = inner.plan.load_full();
-        let asked = plan.ask(event, inner.local.load(), deed);
+        let asked = plan.rules.ask(event, inner.local.load());
         let tell = details.standings || details.retry;
         let call = inner.call(&plan, event, &asked, deed, tell);
         async move {
@@ -371,11 +371,17 @@ impl AsyncStore for RedisStore {
         self.ask(event, Deed::Peek, details)
     }
 
-    fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
+    fn charge(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
         let inner = Arc::clone(&self.0);
         let plan = inner.plan.load_full();
-        let asked = plan.ask(event, inner.local.load(), Deed::Charge);
+        let asked = plan.rules.ask_to_charge(event, inner.local.load(), passed);
         let call = inner.call(&plan, event, &asked, Deed::Charge, false);
+        // The ruling is only needed if this process has to do it.
+        let passed = passed.cloned();
         let event = Owned::new(event, &plan);
         async move {
             let Some(call) = call else { return Ok(()) };
@@ -383,7 +389,7 @@ impl AsyncStore for RedisStore {
                 Ok(call) => inner.run(&plan, call, &asked, false).await.map(drop),
                 Err(fault) => Err(fault.clone()),
             };
-            done.inspect_err(|_| inner.local.charge_instead(&event.event()))
+            done.inspect_err(|_| inner.local.charge_instead(&event.event(), passed.as_ref()))
         }
     }
 }

@@ -92,7 +92,8 @@
 //! # Shadows
 //! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or
 //! that the shadow itself would refuse, counts as refused in it. Each shadow is judged on its own,
-//! together with the rules in force.
+//! together with the rules in force. What is charged afterwards counts in the shadows that would have let
+//! the event pass. So a shadow that is put in force decides as it said it would.
 //!
 //! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 

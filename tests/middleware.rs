@@ -4,6 +4,8 @@
 
 #[path = "middleware/answers.rs"]
 mod answers;
+#[path = "middleware/bodies.rs"]
+mod bodies;
 #[path = "middleware/cancelling.rs"]
 mod cancelling;
 #[path = "middleware/costs.rs"]

@@ -234,7 +234,11 @@ impl AsyncStore for Leased {
         self.0.store.peek(event, details)
     }
 
-    fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
-        self.0.store.charge(event)
+    fn charge(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
+        self.0.store.charge(event, passed)
     }
 }

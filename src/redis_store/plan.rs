@@ -9,7 +9,7 @@ use crate::limit::in_f64::{Form, InF64};
 use crate::limit::kept::VERSION;
 use crate::policy::Per;
 use crate::rules::asked::Ask;
-use crate::rules::{Load, Rule, Rules};
+use crate::rules::{Rule, Rules};
 use crate::store::together::Few;
 use crate::time::Time;
 use core::hash::Hasher;
@@ -116,15 +116,7 @@ impl Plan {
         items.into_iter().find(|item| item.is_asked(ask.rule, ask)).map(|item| &item.limiter)
     }
 
-    /// What is asked about an event, in the order of the file.
-    pub(super) fn ask(&self, event: &Event<'_>, load: Option<Load>, deed: Deed) -> Few<Ask> {
-        match deed {
-            Deed::Charge => self.rules.ask_to_charge(event, load),
-            Deed::Check | Deed::Peek => self.rules.ask(event, load),
-        }
-    }
-
-    /// The call that asks it; `None` where there is nothing to ask.
+    /// The call that asks what is `asked` about an event; `None` where there is nothing to ask.
     pub(super) fn call(
         &self,
         event: &Event<'_>,

@@ -67,8 +67,8 @@ async fn both_of(
         let what = || format!("{text}, {user}, event {i} at {time}, cost {cost}");
         let event = Event { time, cost, fields: &fields };
         if i % 11 == 3 {
-            store.charge(&event).await.unwrap();
-            memory.charge(&event);
+            store.charge(&event, None).await.unwrap();
+            memory.charge(&event, None);
         }
         if i % 7 == 2 {
             let theirs = store.peek(&event, Details::ALL).await;

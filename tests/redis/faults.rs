@@ -337,7 +337,7 @@ fn charges_count_here_when_redis_cannot_be_told() {
         let store = open(&url, rules(RULES), options());
         let fields = [("local", "x"), ("closed", "x"), ("user", "ann")];
         let event = Event { time: Time::ZERO, cost: 3.0, fields: &fields };
-        assert_eq!(store.charge(&event).await, Err(Fault::Unreachable));
+        assert_eq!(store.charge(&event, None).await, Err(Fault::Unreachable));
         let answer = ask(&store, "local").await;
         assert_eq!(answer.ruling.to_string(), "refused by d:local: level 4, limit 3");
     });
