@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // Each test file uses its part.
 
-use super::server::{PATIENCE, Server, command_line, free_port};
+use super::server::{PATIENCE, Server, command_line};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,8 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn start() -> Option<Cluster> {
-        let node = || {
-            let bus = free_port().to_string();
-            Server::start(&[
-                "--cluster-enabled",
-                "yes",
-                "--cluster-node-timeout",
-                "1000",
-                "--cluster-port",
-                &bus,
-            ])
-        };
+        let arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"];
+        let node = || Server::start(&arguments);
         let nodes = (0..6).map(|_| node()).collect::<Option<Vec<Server>>>()?;
         let addresses = nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
         let created = command_line()
