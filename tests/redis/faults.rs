@@ -256,7 +256,7 @@ fn what_is_no_state_is_an_error_and_stays() {
 /// Somebody else's script runs on and on: what was refused for it is asked again, and counts once.
 #[test]
 fn a_busy_server_is_asked_again() {
-    let Some(server) = Server::start(&["--busy-reply-threshold", "1"]) else { return };
+    let Some(server) = Server::start(&["--lua-time-limit", "1"]) else { return };
     run(async {
         let options = Options { deadline: PATIENCE, ..options() };
         let store = open(&server.url(), rules(RULES), options);
