@@ -16,49 +16,15 @@
 //! # }
 //! ```
 //!
-//! # What is decided where
-//! Each limiter is a script that Redis runs: one call for an event, whatever the number of its
-//! limits, and nothing else runs meanwhile. First all limits are asked, then the event is counted
-//! in all of them or in none. The scripts compute what the limiters do natively, with the numbers
-//! of f64 alone: those that count are exact within the domain of [`in_f64`](crate::limit::in_f64),
-//! and those that measure a rate give the same bits, since they bring their own exponential. Rules
-//! beyond that domain are refused when they are read, as are the limiters by hour, which Redis does not have.
+//! A service asks an [`AsyncStore`](crate::rules::AsyncStore), wherever the states are: a
+//! [layer](crate::middleware) takes a [`RedisStore`] as it takes a [`Ruled`](crate::rules::Ruled). With
+//! `ratescope simulate --store redis://127.0.0.1:6379` a log is put through it, in the time of its events,
+//! and prints what it prints without; the keys of such a run are its own, and are gone afterwards.
 //!
-//! # What stands there
-//! All limits of a rule for the same fields share a key, `rs:{user=ann}AbCd01`: a prefix, the
-//! subject between braces, and a name for these limits: their rule and the shapes of their states.
-//! The value is their states one after the other, as they are [kept](crate::limit::kept); those of
-//! buckets are in doubles. When a
-//! number of a limit changes, its states go on; when a limit is added, taken away or changes its
-//! shape, the rule starts anew, and what it left expires.
+//! # The stores, and what each promises
+#![doc = include_str!("redis_store/stores.md")]
 //!
-//! A key expires when it is of no more use: when a bucket has drained, a window is over, or less
-//! than 10^-12 of a rate is left, and one second later. Those of EARRRL and of Exim's strict mode do
-//! not expire at all: past offences are not forgiven by the age of a key. So `maxmemory` should be set,
-//! with a `maxmemory-policy` of `allkeys-lru`: what was not used for longest goes, and who goes on
-//! offending is used, and so stays. (`volatile-lru` forgets only the keys that expire anyway.) With
-//! `noeviction`, the default, a full Redis refuses to count, which is a fault as others are.
-//!
-//! # On a cluster
-//! [`RedisStore::open_cluster`]: the subject chooses the node, and all limits of one subject are
-//! together. An event with several subjects (a user and an address) would need several nodes at once,
-//! which a cluster does not offer; what takes and gives back in turn would let others see what is
-//! given back. So such rules are refused when they are read, unless [`Options::one_node`] puts all
-//! keys of these rules on one node, where they are decided all or none as on a single Redis.
-//!
-//! # Without a call for each event
-//! [`Leased`] takes a share of what a limit admits in one call and decides by it here, with an error
-//! that has a bound.
-//!
-//! # When Redis can't be asked
-//! Each rule [says](crate::rules::OnStoreFailure) what happens then: its events pass, are refused,
-//! or, unless it says so, are decided by what this process has seen itself meanwhile. That takes no
-//! longer than the deadline, and is told with the answer. After some failures Redis is left alone for
-//! a while, and asked again by one event at a time.
-//!
-//! An event is never counted twice. What proves that it was not counted is repeated within the
-//! deadline; a broken connection or an answer that does not come proves nothing. Then the event may
-//! have been counted there, and is decided here.
+#![doc = include_str!("redis_store/chapter.md")]
 
 mod address;
 mod breaker;
