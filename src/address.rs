@@ -77,10 +77,8 @@ impl Made {
         for (i, byte) in v4.octets().into_iter().enumerate() {
             let digits = [byte / 100, byte / 10 % 10, byte % 10].map(|digit| b'0' + digit);
             let zeros = usize::from(byte < 100) + usize::from(byte < 10);
-            self.write_str(if i == 0 { "" } else { "." })?;
-            self.write_str(
-                digits.get(zeros..).and_then(|text| str::from_utf8(text).ok()).unwrap_or(""),
-            )?;
+            self.write_ascii(if i == 0 { b"" } else { b"." })?;
+            self.write_ascii(digits.get(zeros..).unwrap_or_default())?;
         }
         Ok(())
     }
@@ -91,19 +89,24 @@ impl Made {
         let groups = Ipv6Addr::from_bits(bits).segments();
         let end = groups.iter().rposition(|group| *group != 0).map_or(0, |last| last + 1);
         for (i, group) in groups.iter().take(end).enumerate() {
-            self.write_str(if i == 0 { "" } else { ":" })?;
+            self.write_ascii(if i == 0 { b"" } else { b":" })?;
             let digits =
                 [12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(group >> shift & 15)]);
             let zeros = (group.leading_zeros() / 4).min(3) as usize;
-            self.write_str(
-                digits.get(zeros..).and_then(|text| str::from_utf8(text).ok()).unwrap_or(""),
-            )?;
+            self.write_ascii(digits.get(zeros..).unwrap_or_default())?;
         }
         self.write_str("::/")?;
         if prefix >= 10 {
             self.write_char(char::from(b'0' + prefix / 10))?;
         }
         self.write_char(char::from(b'0' + prefix % 10))
+    }
+
+    fn write_ascii(&mut self, text: &[u8]) -> fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text);
+        self.length = end;
+        Ok(())
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -113,9 +116,6 @@ impl Made {
 
 impl Write for Made {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.length + text.len();
-        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
+        self.write_ascii(text.as_bytes())
     }
 }
