@@ -49,6 +49,7 @@
 //! | `cost` | both | the cost of each event in these limits, instead of the event's own cost |
 //! | `on_store_failure` | both | `allow`, `refuse` or `local` (the default): see [`OnStoreFailure`] |
 //! | `share_threshold` | a descriptor | `true`: all values that match its `*` share one count |
+//! | `quota_mode` | a descriptor | `true`: of several such rules, all must refuse; accepted where no event has several, and then of no effect |
 //! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | accepted and ignored |
 //!
 //! A limit without `per` counts for each combination of the fields of its descriptor and of the
