@@ -111,6 +111,7 @@ mod ruling;
 mod settings;
 mod standing;
 mod throttle;
+mod utf8;
 mod value;
 mod words;
 mod yaml;
@@ -126,6 +127,7 @@ pub use settings::OnStoreFailure;
 pub(crate) use standing::Stands;
 pub use standing::{Standing, Standings};
 pub use throttle::{Load, Throttle};
+pub use utf8::decode;
 pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
 
