@@ -202,6 +202,13 @@ impl Unknown {
             return Unknown(format!("the input is no log: {what}"));
         }
         let shown = shown(line, SHOWN);
+        if tried.iter().all(|(_, answer)| answer.is_none()) {
+            let most = HEAD >> 10;
+            return Unknown(format!(
+                "a log is recognized by whole lines in its first {most} KiB, and its first line is \
+                 longer than that\n  {shown}"
+            ));
+        }
         if head.contains(&0) {
             return Unknown(format!("the input is no log but binary; it begins with\n  {shown}"));
         }

@@ -85,6 +85,19 @@ fn what_is_none_is_told() {
 }
 
 #[test]
+fn a_first_line_without_an_end_is_told() {
+    let line = [b"GET /", &[b'a'; HEAD][..], b"\n", COMBINED.as_bytes()].concat();
+    assert_eq!(
+        unknown(&line, &Options::default()),
+        format!(
+            "a log is recognized by whole lines in its first 64 KiB, and its first line is longer \
+             than that\n  GET /{}…",
+            "a".repeat(55)
+        )
+    );
+}
+
+#[test]
 fn other_files_are_told() {
     for (bytes, says) in [
         (&b""[..], "the input is empty: there is no line in it"),

@@ -2,6 +2,12 @@
 
 use ratescope::Time;
 use ratescope::civil::Civil;
+use std::io::{self, Write};
+
+/// Prints a line to standard error. When even that cannot be written, the exit status has to do.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
 
 /// With a comma at each thousand, as in `9,812`.
 pub(crate) fn grouped(n: u64) -> String {
