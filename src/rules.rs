@@ -49,6 +49,7 @@
 //! | `cost` | both | the cost of each event in these limits, instead of the event's own cost |
 //! | `on_store_failure` | both | `allow`, `refuse` or `local` (the default): see [`OnStoreFailure`] |
 //! | `share_threshold` | a descriptor | `true`: all values that match its `*` share one count |
+//! | `quota_mode` | a descriptor | `true`: of several such rules, all must refuse; accepted where no event has several, and then of no effect |
 //! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | accepted and ignored |
 //!
 //! A limit without `per` counts for each combination of the fields of its descriptor and of the
@@ -116,6 +117,7 @@ mod ruling;
 mod settings;
 mod standing;
 mod throttle;
+mod utf8;
 mod value;
 mod words;
 mod yaml;
@@ -131,6 +133,7 @@ pub use settings::OnStoreFailure;
 pub(crate) use standing::Stands;
 pub use standing::{Standing, Standings};
 pub use throttle::{Load, Throttle};
+pub use utf8::decode;
 pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
 

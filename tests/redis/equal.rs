@@ -86,14 +86,14 @@ async fn both_of(
 /// How many users there are at once: so many calls are under way on one connection.
 const USERS: usize = 64;
 
-/// Times and costs.
-type Events = Vec<(Time, f64)>;
+/// The times and costs of what a user does.
+type Deeds = Vec<(Time, f64)>;
 
 /// A limiter and what each user does, the same each time.
 fn drawn(
     kinds: &'static [&'static str],
     runner: &mut TestRunner,
-) -> Option<(AnyLimiter, Vec<Events>)> {
+) -> Option<(AnyLimiter, Vec<Deeds>)> {
     let case = random::cases(kinds).new_tree(runner).unwrap().current();
     case.limiter.exact_in_f64().ok()?;
     let events = |_| {

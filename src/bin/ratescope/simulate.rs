@@ -12,6 +12,7 @@ mod summary;
 
 use crate::rules;
 use crate::source::Source;
+use crate::words::say;
 use clap::ValueEnum;
 use lane::Lane;
 use ratescope::log::{Format as LogFormat, Log, Order, Record, Row, unpack};
@@ -233,7 +234,7 @@ fn warn_of_fields(rules: &Rules, known: &[String]) {
     missing.retain(|field| !known.iter().any(|known| known == field));
     if !missing.is_empty() {
         let (file, missing) = (rules.file(), missing.join(", "));
-        eprintln!("note: {file} has rules for fields that are no columns here: {missing}");
+        say(&format!("note: {file} has rules for fields that are no columns here: {missing}"));
     }
 }
 
