@@ -15,7 +15,7 @@ use tokio::task::{JoinSet, LocalSet};
 /// How many events of each algorithm. `./scripts/test million` sets it to a million.
 pub(crate) fn events() -> usize {
     let said = std::env::var("RATESCOPE_EVENTS").ok().and_then(|text| text.parse().ok());
-    said.unwrap_or(20_000)
+    said.unwrap_or(100_000)
 }
 
 /// Fails unless both say the same: verdicts, waits and bits of rates; levels of counts to 1e-12,
