@@ -30,6 +30,7 @@ let own;
 export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
   own = { wire, shown, runs };
   guard(async () => {
+    await painted();
     await load();
     page = new Page(graph, graph.dataset.view);
     defaults = Object.fromEntries(shared.map((name) => [name, page.get(name)]));
@@ -43,6 +44,12 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
     document.documentElement.dataset.started = "";
   });
 }
+
+/** Waits until what is in the HTML is on the screen, or half a second: the module, larger than all else, comes after it. */
+const painted = () => new Promise((done) => {
+  new PerformanceObserver(done).observe({ type: "paint", buffered: true });
+  setTimeout(done, 500);
+});
 
 let failed = false;
 
