@@ -7,6 +7,7 @@
 import load, { Page } from "./pkg/ratescope.js";
 import { wireFingers } from "./fingers.js";
 import * as story from "./story.js";
+import { dress, still, wireTheme } from "./theme.js";
 
 export const $ = (id) => document.getElementById(id);
 const graph = $("graph");
@@ -37,7 +38,7 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
     wireSettings();
     own.wire();
     wireGraph();
-    wireTheme();
+    wireTheme(on, pages);
     wireLinks();
     open();
     animate();
@@ -242,7 +243,7 @@ export function join(canvas, view) {
   const other = new Page(canvas, view);
   others.push([other, `${canvas.id}-`]);
   wireCanvas(canvas, other, () => {});
-  dress();
+  dress(pages());
   return other;
 }
 
@@ -305,45 +306,6 @@ function wireCanvas(graph, page, changed) {
     follow();
   }
   measure();
-}
-
-/** Uses the browser's store, if it grants one. */
-function stored(use) {
-  try {
-    return use(localStorage);
-  } catch {
-    return null;
-  }
-}
-
-const still = matchMedia("(prefers-reduced-motion: reduce)");
-
-/** Puts theme and motion in force in every picture. */
-let dress;
-
-function wireTheme() {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const { dataset } = document.documentElement;
-  const apply = () => {
-    const dark = dataset.theme ? dataset.theme === "dark" : system.matches;
-    $("theme").ariaPressed = String(dark);
-    for (const it of pages()) it.theme(dark);
-  };
-  const saved = stored((store) => store.getItem("theme"));
-  if (saved) dataset.theme = saved;
-  on(system, "change", apply);
-  on($("theme"), "click", () => {
-    const next = $("theme").ariaPressed === "true" ? "light" : "dark";
-    dataset.theme = next;
-    stored((store) => store.setItem("theme", next));
-    apply();
-  });
-  apply();
-
-  const motion = () => { for (const it of pages()) it.reduce_motion(still.matches); };
-  dress = () => { apply(); motion(); };
-  on(still, "change", motion);
-  motion();
 }
 
 function wireLinks() {
