@@ -1,9 +1,10 @@
 //! The page: what the browser tells it, and what it shows. Only in WebAssembly.
 //!
-//! There is one class for the page, [`Page`], and one for the Worker beside it, [`Tuner`]. A page's script makes one of it for a view, calls it for everything
-//! that happens, and writes what it says; times are those of the browser's own events and frames,
-//! in milliseconds. It does what all views do alike, and a view is an implementation of one trait:
-//! a new one is a file here and a line in `view::named`.
+//! There is one class for the page, [`Page`], and one for the Worker beside it, [`Tuner`]. A page's
+//! script makes one of the first for a view, calls it for everything that happens, and writes what it
+//! says. Times are those of the browser's own events and frames, in milliseconds. The class does what
+//! all views do alike. A view is an implementation of one trait; a new one is a file here and a line in
+//! `view::named`.
 
 mod canvas;
 mod client;

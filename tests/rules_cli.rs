@@ -1,6 +1,7 @@
 //! `ratescope check`, `explain`, `test` and `simulate --rules` as a shell meets them.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use ratescope::rules::LONGEST;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -85,6 +86,51 @@ fn a_file_that_is_not_there() {
         let said = said(&[command, "nowhere.yaml"]);
         assert!(said.starts_with("error: nowhere.yaml: "), "{said}");
     }
+}
+
+#[test]
+fn an_event_has_each_field_once() {
+    assert_eq!(
+        said(&["explain", "good/nested.yaml", "ip=::1", "action=order", "ip=::2"]),
+        "error: the field ip has two values; an event has one\n"
+    );
+    for wrong in ["=x", "ip"] {
+        let output = ratescope(&["explain", "good/nested.yaml", wrong], "");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("write a field as NAME=VALUE"));
+    }
+}
+
+#[test]
+fn a_text_that_is_not_utf_8() {
+    let folder = std::env::temp_dir().join(format!("ratescope-utf8-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("rules.yaml");
+    let name = path.display().to_string();
+    let wide: Vec<u8> = "domain: d".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (bytes, place) in [
+        (&b"domain: d\nlimit: 1/1s\n# \xc3\xa9 \xe9\n"[..], "3:5: this byte is not UTF-8; write"),
+        (&[b"\xff\xfe", &wide[..]].concat(), "1:1: the text is UTF-16; write it as UTF-8"),
+        (&[&[b'a'; LONGEST][..], b"\xc3\xa9"].concat(), "1:1: more than 1 MiB long"),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        for args in [&["check", &name][..], &["explain", &name, "ip=::1"]] {
+            let said = said(args);
+            let start = format!("error: a mistake in {name}\n{name}:{place}");
+            assert!(said.starts_with(&start), "{said}");
+        }
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// What cannot be said is still a failure, and no panic.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_under_the_errors() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
+    command.args(["check", "nowhere.yaml"]);
+    let full = fs::File::create("/dev/full").unwrap();
+    assert_eq!(command.stderr(full).status().unwrap().code(), Some(1));
 }
 
 #[test]

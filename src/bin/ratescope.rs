@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            words::say(&format!("error: {error}"));
             ExitCode::FAILURE
         }
     }

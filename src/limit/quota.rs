@@ -31,8 +31,12 @@ impl AnyLimiter {
             AnyLimiter::ByHour(limiter) => {
                 learned(limiter.hourly().floor(), limiter.hourly().smoothing().decay)
             }
-            // The burst comes on top of the one event that the rate lets pass.
-            AnyLimiter::Nginx(nginx) => bucket(nginx.burst() as f64 + 1.0, nginx.rate()),
+            // The burst comes on top of the one event that the rate lets pass; the rate is the one in
+            // force, which may be less than what is written.
+            AnyLimiter::Nginx(nginx) => {
+                let rate = Rate::new(nginx.per_second(), Span::seconds(1)).ok()?;
+                bucket(nginx.burst() as f64 + 1.0, rate)
+            }
             AnyLimiter::Haproxy(haproxy) => Some(haproxy.limit()),
             AnyLimiter::Envoy(envoy) => bucket(envoy.burst() as f64, envoy.fill()),
         }

@@ -28,7 +28,7 @@
 //! halves. It is in force after one to two intervals. The surest way is still to write another file
 //! and rename it.
 
-use crate::rules::{LONGEST, Reloaded, Ruled, Rules, RulesError};
+use crate::rules::{LONGEST, Reloaded, Ruled, Rules, RulesError, decode};
 use crate::time::Time;
 use core::fmt;
 use core::time::Duration;
@@ -189,8 +189,8 @@ pub struct Watching {
 /// much is read as says so.
 fn read(path: &Path) -> Content {
     let reason = |error: io::Error| format!("{}: {error}", path.display());
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let file = File::open(path).map_err(reason)?;
-    file.take(LONGEST as u64 + 1).read_to_string(&mut text).map_err(reason)?;
-    Ok(text)
+    file.take(LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(reason)?;
+    decode(&path.display().to_string(), bytes).map_err(|error| error.to_string())
 }

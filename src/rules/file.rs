@@ -8,7 +8,7 @@ use super::value::{Step, Value};
 use super::yaml::{self, Node};
 use super::{Rule, Rules, RulesError};
 use crate::policy::{Per, escaped};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The keys of a rule, wherever it stands.
 const RULE: &[&str] = &[
@@ -58,6 +58,8 @@ struct File<'a> {
     rules: Vec<Rule>,
     /// The rules that replace others, with the places where they say so.
     replaces: Vec<(usize, &'a Node)>,
+    /// The rules in quota mode, with the places where they say so.
+    quotas: Vec<(usize, &'a Node)>,
 }
 
 /// A step on the path to a descriptor, and whether the values that it matches share their limits.
@@ -89,6 +91,7 @@ impl<'a> File<'a> {
         }
         let top = descriptors.map(|node| self.descriptors(node, &[])).unwrap_or_default();
         self.check_replaces();
+        self.check_quotas();
         let rules = core::mem::take(&mut self.rules);
         let (file, domain) = (name.to_owned(), self.domain.to_owned());
         let replaces = !self.replaces.is_empty();
@@ -121,7 +124,7 @@ impl<'a> File<'a> {
         }
         let value = match map.get("value") {
             None => Value::Any,
-            Some(node) => Value::new(self.reader.text(node, "a value that is written")?),
+            Some(node) => Value::new(self.reader.text(node, "the value, which can be left out,")?),
         };
         let shared = self.shared(&map, &value);
         let mut path = path.to_vec();
@@ -132,6 +135,8 @@ impl<'a> File<'a> {
             return None;
         }
         let rule = self.rule(&map, &path);
+        let quota = map.pair("quota_mode").filter(|(_, on)| self.reader.flag(on) == Some(true));
+        self.quotas.extend(rule.zip(quota).map(|(rule, (key, _))| (rule, key)));
         let below = map.get("descriptors").map(|node| self.descriptors(node, &path));
         let branch = Branch { line: map.at.line, rule, below: below.unwrap_or_default() };
         if let Err(line) = level.add(&name, &value, branch) {
@@ -149,10 +154,6 @@ impl<'a> File<'a> {
     fn shared(&mut self, map: &Map<'a>, value: &Value) -> bool {
         for unread in ["detailed_metric", "value_to_metric"] {
             map.get(unread).and_then(|node| self.reader.flag(node));
-        }
-        if let Some((key, _)) = map.pair("quota_mode") {
-            let help = "not read here: such limits refuse only when all of them do; see shadow";
-            self.reader.wrong(key, help);
         }
         let Some((key, node)) = map.pair("share_threshold") else { return false };
         let shared = self.reader.flag(node) == Some(true);
@@ -219,6 +220,31 @@ impl<'a> File<'a> {
                         labels => meant(name.word(), labels),
                     };
                     self.reader.wrong(name, format!("no rule of this file has this name; {help}"));
+                }
+            }
+        }
+    }
+
+    /// Checks that no event has two rules in quota mode, of which it would have to break both.
+    ///
+    /// One in quota mode, alone, decides like any other. Two never apply together if their paths
+    /// part at two values of one key, or if one path goes on where the other ends. So all that share
+    /// the beginning of a path must go on with the same key.
+    fn check_quotas(&mut self) {
+        let mut onward: HashMap<&[Step], (&str, usize)> = HashMap::new();
+        for &(rule, node) in &self.quotas {
+            let Some(rule) = self.rules.get(rule) else { continue };
+            for (i, step) in rule.path.iter().enumerate() {
+                let begun = rule.path.get(..i).unwrap_or_default();
+                let (key, line) = *onward.entry(begun).or_insert((&step.key, rule.line));
+                if key != step.key {
+                    let problem = format!(
+                        "an event may have this rule and the one in line {line}, and would be \
+                         refused only by both; that is not supported: without quota_mode, each \
+                         refuses alone"
+                    );
+                    self.reader.wrong(node, problem);
+                    break;
                 }
             }
         }

@@ -150,7 +150,7 @@ pageTest('controls follow what a link does later', async ({ page, open }) => {
 
 pageTest('the box of the crosshair is not over a limit that is dragged', crisp, async ({ page, open }) => {
   await noteTexts(page);
-  await show(page, open, 'auto-rate=2&at=50&paused');
+  await show(page, open, quiet);
   const box = await page.locator('#graph').boundingBox();
   const [x, y] = [box.x + 200, box.y + 1 + await limitLine(page)];
   const said = async () => { await settle(page); return (await written(page)).some((text) => text.startsWith('exactly')); };

@@ -25,6 +25,8 @@ fn buckets_are_what_they_hold() {
     assert_quota("token-bucket 10/1m burst 3", "3/18s");
     assert_quota("leaky-bucket 1/1s queue 5", "5/5s");
     assert_quota("nginx 1/1s burst 9", "10/10s");
+    // nginx cuts this rate to 16 thousandths a second: an event each 60 s would be refused.
+    assert_quota("nginx 1/1m burst 1", "2/2m5s");
     assert_quota("envoy 10/1m burst 20", "20/2m");
 }
 

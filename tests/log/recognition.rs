@@ -85,12 +85,29 @@ fn what_is_none_is_told() {
 }
 
 #[test]
+fn a_first_line_without_an_end_is_told() {
+    let line = [b"GET /", &[b'a'; HEAD][..], b"\n", COMBINED.as_bytes()].concat();
+    assert_eq!(
+        unknown(&line, &Options::default()),
+        format!(
+            "a log is recognized by whole lines in its first 64 KiB, and its first line is longer \
+             than that\n  GET /{}…",
+            "a".repeat(55)
+        )
+    );
+}
+
+#[test]
 fn other_files_are_told() {
     for (bytes, says) in [
         (&b""[..], "the input is empty: there is no line in it"),
         (b"\n\n  \n", "the input is empty: there is no line in it"),
         (b"\x1f\x8b\x08\x00", "the input is no log: it is packed with gzip; unpack it first"),
-        (b"\x28\xb5\x2f\xfd\x04", "the input is no log: it is packed with zstd; unpack it first"),
+        (
+            b"\x28\xb5\x2f\xfd\x04",
+            "the input is no log: it is packed with zstd; unpack it first with zstd -d, as browsers \
+             can't, or give it to the command ratescope tune",
+        ),
         (b"PK\x03\x04abc", "the input is no log: it is a zip archive; unpack it first"),
         (b"\xff\xfet\x00i\x00", "the input is no log: its text is UTF-16; write it as UTF-8"),
         (b"\x7fELF\x02\x00\x00", "the input is no log but binary; it begins with\n  ·ELF···"),

@@ -115,6 +115,34 @@ descriptors:
     assert_eq!(response.headers()["x-ratelimit-remaining"], "5");
 }
 
+/// A client finds the policy that it violated by its name.
+#[test]
+fn each_limit_has_one_name_everywhere() {
+    let rules = "domain: web
+descriptors:
+  - {key: method, name: \"hé\", limit: gcra 0.5/1m burst 1 per ip}
+  - {key: path, name: twice, limit: 1/1h}
+  - {key: ip, name: twice, limit: 2/1h}
+";
+    let clock = Hand::default();
+    let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+    send(&mut service, get("/", "192.0.2.7"));
+    let refused = send(&mut service, get("/", "192.0.2.7"));
+    let policies: List =
+        Parser::new(refused.headers()["ratelimit-policy"].as_bytes()).parse().unwrap();
+    let names: Vec<&str> = policies
+        .iter()
+        .map(|entry| {
+            let ListEntry::Item(item) = entry else { panic!("a list within") };
+            let BareItem::String(name) = &item.bare_item else { panic!("not a string") };
+            name.as_str()
+        })
+        .collect();
+    assert_eq!(names, ["h%C3%A9", "web:path", "web:ip"]);
+    let problem: Value = serde_json::from_str(refused.body()).unwrap();
+    assert_eq!(problem["violated-policies"], json!(["h%C3%A9", "web:path"]));
+}
+
 #[test]
 fn headers_are_a_choice() {
     let clock = Hand::default();

@@ -26,7 +26,10 @@ pub(crate) struct Args {
 }
 
 fn field(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write a field as NAME=VALUE")?;
+    let (name, value) = text.split_once('=').unwrap_or_default();
+    if name.is_empty() {
+        return Err("write a field as NAME=VALUE".to_owned());
+    }
     Ok((name.to_owned(), value.to_owned()))
 }
 
@@ -34,6 +37,11 @@ fn field(text: &str) -> Result<(String, String), String> {
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let rules = rules::read(&args.file)?;
     let fields: Vec<&str> = args.fields.iter().map(|(name, _)| name.as_str()).collect();
+    for (i, name) in fields.iter().enumerate() {
+        if fields.iter().take(i).any(|before| before == name) {
+            return Err(format!("the field {name} has two values; an event has one").into());
+        }
+    }
     rules::note_unknown(&rules, "the event", &fields);
     until_closed(print(&rules, args, &mut io::stdout().lock()))
 }

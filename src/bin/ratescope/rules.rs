@@ -1,6 +1,7 @@
 //! Reading rule files, for the commands that take one.
 
-use ratescope::rules::{LONGEST, Rules, RulesError};
+use crate::words::say;
+use ratescope::rules::{LONGEST, Rules, RulesError, decode};
 use std::error::Error;
 use std::fs::File;
 use std::io::Read;
@@ -9,10 +10,10 @@ use std::path::Path;
 /// The text of a file; errors name the file.
 pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {
     let reason = |error: std::io::Error| format!("{}: {error}", path.display());
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let file = File::open(path).map_err(reason)?;
-    file.take(LONGEST as u64 + 1).read_to_string(&mut text).map_err(reason)?;
-    Ok(text)
+    file.take(LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(reason)?;
+    decode(&path.display().to_string(), bytes).map_err(told)
 }
 
 /// The rules in a file.
@@ -27,7 +28,7 @@ pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
     let unknown: Vec<&str> = fields.iter().copied().filter(|name| !known.contains(name)).collect();
     if !unknown.is_empty() {
         let (file, unknown) = (rules.file(), unknown.join(", "));
-        eprintln!("note: {place} has fields that no rule of {file} is about: {unknown}");
+        say(&format!("note: {place} has fields that no rule of {file} is about: {unknown}"));
     }
 }
 

@@ -2,6 +2,12 @@
 
 use ratescope::Time;
 use ratescope::civil::Civil;
+use std::io::{self, Write};
+
+/// Prints a line to standard error. When even that cannot be written, the exit status has to do.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
 
 /// With a comma at each thousand, as in `9,812`.
 pub(crate) fn grouped(n: u64) -> String {
@@ -26,7 +32,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// The date and the time of day in UTC of a time since the epoch, in whole seconds.
+/// The date and the time of day of a time, as a clock of UTC shows it, in whole seconds.
 pub(crate) fn when(time: Time) -> String {
     let seconds = time.as_micros().div_euclid(1_000_000);
     Civil(Time::from_micros(seconds * 1_000_000)).to_string()

@@ -36,15 +36,21 @@ pub(super) const VIOLATED: &str = "violated-policies";
 /// The largest integer of a structured field: 15 digits.
 const LARGEST: u64 = 999_999_999_999_999;
 
-/// Writes the name of a policy as in both lists.
+/// The name of a policy. A string of a structured field can hold visible ASCII and spaces; other
+/// characters are escaped as in a URL.
 pub(super) fn name(name: &str) -> String {
+    percent_encoding::utf8_percent_encode(name, percent_encoding::CONTROLS).to_string()
+}
+
+/// The same as in both lists.
+pub(super) fn name_in_list(name: &str) -> String {
     Text(name).to_string()
 }
 
 /// An item of RateLimit-Policy: `quota` units of `unit` in `window` seconds.
 pub(super) fn policy(name: &str, quota: u64, window: u64, unit: Option<&str>) -> String {
     let (quota, window) = (quota.min(LARGEST), window.clamp(1, LARGEST));
-    let unit = unit.map(|unit| format!(";qu={}", Text(unit))).unwrap_or_default();
+    let unit = unit.map(|unit| format!(";qu={}", Text(&self::name(unit)))).unwrap_or_default();
     format!("{name};q={quota}{unit};w={window}")
 }
 
@@ -60,22 +66,19 @@ pub(super) fn add_limit(list: &mut Line, name: &str, remaining: u64, reset: u64)
     write(list, reset.min(LARGEST));
 }
 
-/// A string of a structured field. It can hold visible ASCII and spaces; other characters are escaped
-/// as in a URL.
+/// A string of a structured field; it must be visible ASCII and spaces.
 struct Text<'a>(&'a str);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
-        for part in percent_encoding::utf8_percent_encode(self.0, percent_encoding::CONTROLS) {
-            let mut from = 0;
-            for (at, _) in part.match_indices(['"', '\\']) {
-                f.write_str(part.get(from..at).unwrap_or_default())?;
-                f.write_char('\\')?;
-                from = at;
-            }
-            f.write_str(part.get(from..).unwrap_or_default())?;
+        let mut from = 0;
+        for (at, _) in self.0.match_indices(['"', '\\']) {
+            f.write_str(self.0.get(from..at).unwrap_or_default())?;
+            f.write_char('\\')?;
+            from = at;
         }
+        f.write_str(self.0.get(from..).unwrap_or_default())?;
         f.write_char('"')
     }
 }

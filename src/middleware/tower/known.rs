@@ -9,6 +9,7 @@ use crate::policy::Limit;
 use crate::rules::{Opinion, Place, Rule, Rules};
 use arc_swap::ArcSwapOption;
 use http::HeaderValue;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The preparations for the rules in force.
@@ -33,8 +34,8 @@ struct OfRule {
 /// The headers of a limit that are the same for all clients.
 #[derive(Debug)]
 pub(super) struct OfLimit {
-    /// The name in the file, or else the full name of the rule; a number follows from its second
-    /// limit on.
+    /// The name in the file, if no other rule has it, or else the full name of the rule; a number
+    /// follows from its second limit on.
     pub(super) name: String,
     /// The same in the form of the draft.
     pub(super) name_in_list: String,
@@ -61,10 +62,16 @@ impl Known {
 
 impl OfRules {
     fn new(rules: &Arc<Rules>, unit: Option<&str>) -> Self {
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        for label in rules.rules().iter().filter_map(Rule::label) {
+            *seen.entry(label).or_default() += 1;
+        }
         let of = |rule: &Rule| {
+            let own = rule.label().filter(|label| seen.get(label) == Some(&1));
+            let name = own.unwrap_or(rule.name());
             let of_limits = |limits: &[Limit]| {
                 let each = limits.iter().enumerate();
-                each.map(|(i, limit)| OfLimit::new(rule, i, &limit.limiter, unit)).collect()
+                each.map(|(i, limit)| OfLimit::new(name, i, &limit.limiter, unit)).collect()
             };
             let (limits, stretched) = (of_limits(rule.limits()), of_limits(rule.stretched()));
             OfRule { meters: RuleMeters::new(rule.name()), limits, stretched }
@@ -88,8 +95,8 @@ impl OfRules {
 }
 
 impl OfLimit {
-    fn new(rule: &Rule, place: usize, limiter: &AnyLimiter, unit: Option<&str>) -> Self {
-        let mut name = rule.label().unwrap_or(rule.name()).to_owned();
+    fn new(name: &str, place: usize, limiter: &AnyLimiter, unit: Option<&str>) -> Self {
+        let mut name = draft::name(name);
         if place > 0 {
             name = format!("{name}#{}", place + 1);
         }
@@ -97,7 +104,7 @@ impl OfLimit {
         let quota = limiter.quota();
         let count = quota.map_or(u64::MAX, |quota| quota.count() as u64);
         let window = quota.map_or(1, |quota| libm::ceil(quota.per().secs()) as u64);
-        let name_in_list = draft::name(&name);
+        let name_in_list = draft::name_in_list(&name);
         let policy = draft::policy(&name_in_list, count, window, unit);
         let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
         OfLimit { name, name_in_list, quota: count.into(), policy }
