@@ -36,7 +36,8 @@ async function browse({ command, capabilities }) {
   const [program, ...args] = command(port);
   const child = spawn(program, args, { stdio: 'ignore', detached: true });
   const call = async (method, path, body) => {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, body: body && JSON.stringify(body) });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, body: body && JSON.stringify(body) });
     const { value } = await answer.json();
     if (value?.error) throw new Error(`${value.error}: ${value.message}`);
     return value;
