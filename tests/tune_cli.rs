@@ -180,6 +180,29 @@ fn what_is_no_log_is_an_error() {
     assert_wrong(&["--limit", "gcra 1/1m brust 2"], b"time,key\n0,a\n", "\"brust\" in");
     assert_wrong(&["--limit", "1/1m per ip"], b"time,key\n0,a\n", "ip is not a field here");
     assert_wrong(&["--untouched", "101"], b"time,key\n0,a\n", "a percentage");
+    assert_wrong(
+        &[],
+        b"time,key,cost\n0,a,nan\n0,a,1e13\n",
+        "error: there are no events; 2 of 3 lines could not be read:\n  line 2: cost \"nan\": ",
+    );
+    assert_wrong(&["--period", "0s"], b"time,key\n0,a\n", "a period is longer than that");
+    // Before the logs are read.
+    assert_wrong(&["--marks", "nowhere", "nowhere.log"], b"", "error: nowhere: ");
+}
+
+/// What took long to find is not lost because a file cannot be written.
+#[test]
+fn the_answer_comes_before_the_errors_of_files() {
+    let input = b"time,key\n0,a\n1,a\n";
+    let answer = text(&run(&["tune"], input).stdout).to_owned();
+    assert!(answer.starts_with("2 requests from 1 clients"), "{answer}");
+    for option in ["--svg", "--summary"] {
+        let output = run(&["tune", option, "nowhere/file"], input);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(text(&output.stdout), answer);
+        let error = text(&output.stderr);
+        assert!(error.starts_with("error: nowhere/file: "), "{error}");
+    }
 }
 
 /// The report for people has its parts, and ends with sentences.
@@ -214,7 +237,6 @@ fn the_pictures_of_the_page() {
             assert!(svg.contains(text), "{by}: {text}");
         }
     }
-    assert_wrong(&["--svg", "/nowhere/at/all.svg"], log().as_bytes(), "/nowhere/at/all.svg: ");
 }
 
 #[test]
