@@ -39,20 +39,23 @@
 //! 4. [`event`]: a time, a cost and named fields. [`policy`]: one or several limits, each for a key
 //!    made of fields.
 //! 5. [`store`]: decides a policy for many keys and many threads. [`store::Keyed`]: the same for
-//!    one limiter and keys of any type. [`rules`]: a file that says which limits apply to which
-//!    events (feature `rules`). [`middleware`]: a layer that asks the rules about each HTTP request
-//!    (feature `tower`); [`middleware::watch`] reads the file again when it changes (feature `watch`).
-//!    [`redis_store`]: the same decisions on Redis, shared by many processes (feature `redis`).
-//! 6. [`log`]: reads events from files.
-//! 7. [`traffic`]: generates events.
-//! 8. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
-//!    [`lab::compare`] puts the same events through several policies. Both are built on
-//!    [`lab::run`]: a clock set by the caller, and commands that a link can repeat.
-//!    [`lab::tune`] chooses a limit from the events of a log.
-//! 9. [`view`]: what to draw of them. [`plot`]: the marks, scales and colours to draw with.
+//!    one limiter and keys of any type.
+//! 6. [`rules`]: a file that says which limits apply to which events, tried on a log and reloaded while
+//!    a service runs.
+//! 7. [`middleware`]: a layer that asks the rules about each HTTP request; [`middleware::watch`] reads
+//!    the file again when it changes.
+//! 8. [`redis_store`]: the same decisions on Redis, shared by many processes; what each store promises,
+//!    and what happens at each fault.
+//! 9. [`log`]: reads events from files.
+//! 10. [`traffic`]: generates events.
+//! 11. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
+//!     [`lab::compare`] puts the same events through several policies. Both are built on
+//!     [`lab::run`]: a clock set by the caller, and commands that a link can repeat.
+//!     [`lab::tune`] chooses a limit from the events of a log.
+//! 12. [`view`]: what to draw of them. [`plot`]: the marks, scales and colours to draw with.
 //!
-//! Chapter 6 is behind the feature `log`, chapters 7 to 9 behind the feature `lab`. A service needs
-//! neither. [`text`] holds what all text forms share.
+//! Each chapter from the sixth on is behind a feature: `rules`; `tower` or, for watched files alone,
+//! `watch`; `redis`; `log`; and `lab` for the last three. [`text`] holds what all text forms share.
 //!
 //! # What holds everywhere
 //! **Time is an argument.** The crate reads no clock, so a recorded run can be replayed exactly and

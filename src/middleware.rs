@@ -19,6 +19,8 @@
 //! may report. [`meters`] lists what is counted. Events of `tracing` with the target `ratescope` say
 //! why requests were refused, at most a few each second.
 //!
+#![cfg_attr(feature = "tower", doc = include_str!("middleware/chapter.md"))]
+//!
 //! # Guarantees
 //! * The layer calls the inner service only after that said it is ready. A waiting request holds
 //!   nothing of the inner service, and a refused one leaves it ready for the next request.
@@ -26,7 +28,8 @@
 //!   nothing behind but what was counted for it.
 //! * Memory does not grow with the number of clients, nor with what they send: see
 //!   [the store](crate::store).
-//! * If a store fails, each rule says what happens.
+//! * If a store fails, each rule says what happens, within the store's deadline: see the
+//!   [faults of Redis](crate::redis_store#what-happens-at-each-fault).
 //! * A setup that cannot work is logged: rules for fields that no request has, and servers that do not
 //!   say who is connected.
 //! * Time comes from a [`Clock`]: the system's, or that of a test.

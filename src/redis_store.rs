@@ -16,50 +16,17 @@
 //! # }
 //! ```
 //!
-//! # What is decided where
-//! Each limiter is a script that Redis runs: one call for an event, whatever the number of its
-//! limits, and nothing else runs meanwhile. First all limits are asked, then the event is counted
-//! in all of them or in none. The scripts compute what the limiters do natively, with the numbers
-//! of f64 alone: those that count are exact within the domain of [`in_f64`](crate::limit::in_f64),
-//! and those that measure a rate give the same bits, since they bring their own exponential. Rules
-//! beyond that domain are refused when they are read, as are the limiters by hour, which Redis does not have.
+//! A service asks an [`AsyncStore`](crate::rules::AsyncStore), wherever the states are: a
+//! [layer](crate::middleware) takes a [`RedisStore`] as it takes a [`Ruled`](crate::rules::Ruled). With
+//! `ratescope simulate --store redis://127.0.0.1:6379` a log is put through it, in the time of its events,
+//! and prints what it prints without; the keys of such a run are its own, and are gone afterwards.
 //!
-//! # What stands there
-//! All limits of a rule for the same fields share a key, `rs:{user=ann}AbCd01`: a prefix, the
-//! subject between braces, and a name for these limits: their rule and the shapes of their states.
-//! The value is their states one after the other, as they are [kept](crate::limit::kept); those of
-//! buckets are in doubles. When a
-//! number of a limit changes, its states go on; when a limit is added, taken away or changes its
-//! shape, the rule starts anew, and what it left expires.
+//! # The stores, and what each promises
+#![doc = include_str!("redis_store/stores.md")]
 //!
-//! A key expires when it is of no more use: when a bucket has drained, a window is over, or less
-//! than 10^-12 of a rate is left, and one second later. Those of EARRRL and of Exim's strict mode do
-//! not expire at all: past offences are not forgiven by the age of a key. So `maxmemory` should be set,
-//! with a `maxmemory-policy` of `allkeys-lru`: what was not used for longest goes, and who goes on
-//! offending is used, and so stays. (`volatile-lru` forgets only the keys that expire anyway.) With
-//! `noeviction`, the default, a full Redis refuses to count, which is a fault as others are.
-//!
-//! # On a cluster
-//! [`RedisStore::open_cluster`]: the subject chooses the node, and all limits of one subject are
-//! together. An event with several subjects (a user and an address) would need several nodes at once,
-//! which a cluster does not offer; what takes and gives back in turn would let others see what is
-//! given back. So such rules are refused when they are read, unless [`Options::one_node`] puts all
-//! keys of these rules on one node, where they are decided all or none as on a single Redis.
-//!
-//! # Without a call for each event
-//! [`Leased`] takes a share of what a limit admits in one call and decides by it here, with an error
-//! that has a bound.
-//!
-//! # When Redis can't be asked
-//! Each rule [says](crate::rules::OnStoreFailure) what happens then: its events pass, are refused,
-//! or, unless it says so, are decided by what this process has seen itself meanwhile. That takes no
-//! longer than the deadline, and is told with the answer. After some failures Redis is left alone for
-//! a while, and asked again by one event at a time.
-//!
-//! An event is never counted twice. What proves that it was not counted is repeated within the
-//! deadline; a broken connection or an answer that does not come proves nothing. Then the event may
-//! have been counted there, and is decided here.
+#![doc = include_str!("redis_store/chapter.md")]
 
+mod address;
 mod breaker;
 mod clear;
 mod lease;
@@ -84,6 +51,7 @@ use crate::rules::{
 };
 use crate::store::together::Few;
 use crate::time::Time;
+use address::Address;
 use arc_swap::ArcSwap;
 use core::fmt;
 use link::Link;
@@ -123,7 +91,11 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::Address(problem) => {
-                write!(f, "not the address of a Redis, as in redis://127.0.0.1:6379: {problem}")
+                write!(
+                    f,
+                    "not the address of a Redis, as in redis://127.0.0.1:6379, or of a cluster, as in \
+                     redis-cluster://127.0.0.1:7000,127.0.0.1:7001: {problem}"
+                )
             }
             OpenError::Rules(error) => error.fmt(f),
             OpenError::Lease(problem) => write!(f, "not a rule that can be leased: {problem}"),
@@ -134,37 +106,34 @@ impl fmt::Display for OpenError {
 impl core::error::Error for OpenError {}
 
 impl RedisStore {
-    /// `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`. Nothing is sent yet, so that
-    /// a service begins whether Redis is there or not. It is to be called within a Tokio runtime.
+    /// `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`, or on the Redis Cluster of which
+    /// some nodes are named, as in `redis-cluster://127.0.0.1:7000,127.0.0.1:7001`. Nothing is sent yet,
+    /// so that a service begins whether Redis is there or not. It is to be called within a Tokio
+    /// runtime.
+    ///
+    /// On a cluster, all keys of one event must be on one node. So the limits must all be for the same
+    /// fields, or [`Options::one_node`] puts all of them on one.
     ///
     /// # Errors
-    /// When the address can't be read, or a rule can't be computed on Redis.
+    /// When the address can't be read, or a rule can't be computed there.
     pub fn open(url: &str, rules: Rules, options: Options) -> Result<Self, OpenError> {
-        let link = Link::new(url, &options);
-        RedisStore::by(link, rules, options, false)
+        RedisStore::at(&Address::new(url), rules, options)
     }
 
-    /// `rules` on the Redis Cluster of which these are nodes; the others are found by them. See
-    /// [`open`](Self::open).
-    ///
-    /// All keys of one event must be on one node. So the limits must all be for the same fields, or
-    /// [`Options::one_node`] puts all of them on one.
+    /// `rules` on the Redis Cluster of which these are nodes, as in `redis://127.0.0.1:7000`; the others
+    /// are found by them. See [`open`](Self::open).
     ///
     /// # Errors
     /// When an address can't be read, or a rule can't be computed on this cluster.
     pub fn open_cluster(urls: &[&str], rules: Rules, options: Options) -> Result<Self, OpenError> {
-        let link = Link::to_cluster(urls, &options);
-        RedisStore::by(link, rules, options, true)
+        let urls = urls.iter().map(|&url| url.to_owned()).collect();
+        RedisStore::at(&Address::Cluster(urls), rules, options)
     }
 
-    fn by(
-        link: redis::RedisResult<Link>,
-        rules: Rules,
-        options: Options,
-        is_cluster: bool,
-    ) -> Result<Self, OpenError> {
-        let apart = is_cluster && !options.one_node;
+    fn at(address: &Address, rules: Rules, options: Options) -> Result<Self, OpenError> {
+        let apart = matches!(address, Address::Cluster(_)) && !options.one_node;
         computable(&rules, apart).map_err(OpenError::Rules)?;
+        let link = Link::new(address, &options);
         let link = link.map_err(|error| OpenError::Address(error.to_string()))?;
         let local = Ruled::new(rules, options.capacity);
         let plan = ArcSwap::from_pointee(Plan::new(local.rules(), options.clock));
@@ -201,7 +170,7 @@ impl RedisStore {
     /// `None` where no rule is for it.
     pub fn wire(&self, event: &Event<'_>) -> Option<Vec<u8>> {
         let plan = self.0.plan.load();
-        let asked = plan.ask(event, self.0.local.load(), Deed::Check);
+        let asked = plan.rules.ask(event, self.0.local.load());
         let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
         Some(call.command(true).get_packed_command())
     }
@@ -209,18 +178,18 @@ impl RedisStore {
     /// All keys of an event, one after the other; `None` where no rule is for it.
     fn subject(&self, event: &Event<'_>) -> Option<Vec<u8>> {
         let plan = self.0.plan.load();
-        let asked = plan.ask(event, self.0.local.load(), Deed::Check);
+        let asked = plan.rules.ask(event, self.0.local.load());
         let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
         Some(call.keys.concat())
     }
 
-    /// Removes all keys that begin with the prefix, and returns how many there were.
+    /// Removes all keys with its prefix, on all nodes, and returns how many there were.
     ///
     /// # Errors
     /// What Redis says, or the connection to it.
     pub async fn clear(&self) -> Result<u64, Fault> {
         let Inner { link, options, .. } = &*self.0;
-        clear::by(link, &options.prefix).await
+        clear::all(link, &plan::begin(options)).await
     }
 
     fn ask(
@@ -248,7 +217,7 @@ impl RedisStore {
     ) -> impl Future<Output = Result<Answered, Fault>> + Send + use<> {
         let inner = Arc::clone(&self.0);
         let plan = inner.plan.load_full();
-        let asked = plan.ask(event, inner.local.load(), deed);
+        let asked = plan.rules.ask(event, inner.local.load());
         let tell = details.standings || details.retry;
         let call = inner.call(&plan, event, &asked, deed, tell);
         async move {
@@ -368,11 +337,17 @@ impl AsyncStore for RedisStore {
         self.ask(event, Deed::Peek, details)
     }
 
-    fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
+    fn charge(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
         let inner = Arc::clone(&self.0);
         let plan = inner.plan.load_full();
-        let asked = plan.ask(event, inner.local.load(), Deed::Charge);
+        let asked = plan.rules.ask_to_charge(event, inner.local.load(), passed);
         let call = inner.call(&plan, event, &asked, Deed::Charge, false);
+        // The ruling is only needed if this process has to do it.
+        let passed = passed.cloned();
         let event = Owned::new(event, &plan);
         async move {
             let Some(call) = call else { return Ok(()) };
@@ -380,7 +355,7 @@ impl AsyncStore for RedisStore {
                 Ok(call) => inner.run(&plan, call, &asked, false).await.map(drop),
                 Err(fault) => Err(fault.clone()),
             };
-            done.inspect_err(|_| inner.local.charge_instead(&event.event()))
+            done.inspect_err(|_| inner.local.charge_instead(&event.event(), passed.as_ref()))
         }
     }
 }

@@ -83,17 +83,23 @@
 //! than 10,000 rules, or with more than 4 KiB of keys and values on the path to a rule. A store that
 //! has only f64 also checks [`Rules::exact_in_f64`].
 //!
+//! # Before it is put in force
+//! `ratescope check rules.yaml` says what each rule means, and what is wrong with a file; `explain` says
+//! which rules apply to a request, and why the others do not. `ratescope test rules.yaml cases.yaml` runs
+//! [`cases`], events with their times and what is expected of each, for CI. `ratescope simulate --rules`
+//! puts a log through the file. A rule that is still in doubt begins as a [shadow](#shadows).
+//!
 //! # While a service runs
 //! [`Ruled`] decides; threads can share it. [`Ruled::reload`] replaces the rules, at once and only if
 //! the new ones have no mistakes. [`Reloaded`] says which limits keep the states that they had.
-//! `middleware::watch` follows a file, and [`cases`] are tests of a file.
-//!
-//! A service asks an [`AsyncStore`]: a [`Ruled`], or the same rules with their states on Redis.
+//! `middleware::watch` follows a file. A service asks an [`AsyncStore`]: a [`Ruled`], or the same rules
+//! with their states on Redis.
 //!
 //! # Shadows
 //! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or
 //! that the shadow itself would refuse, counts as refused in it. Each shadow is judged on its own,
-//! together with the rules in force.
+//! together with the rules in force. What is charged afterwards counts in the shadows that would have let
+//! the event pass. So a shadow that is put in force decides as it said it would.
 //!
 //! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 

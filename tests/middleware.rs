@@ -4,6 +4,8 @@
 
 #[path = "middleware/answers.rs"]
 mod answers;
+#[path = "middleware/bodies.rs"]
+mod bodies;
 #[path = "middleware/cancelling.rs"]
 mod cancelling;
 #[path = "middleware/costs.rs"]
@@ -14,6 +16,8 @@ mod fields;
 mod flooding;
 #[path = "middleware/forging.rs"]
 mod forging;
+#[path = "middleware/invariants.rs"]
+mod invariants;
 #[path = "middleware/meters.rs"]
 mod meters;
 #[cfg(feature = "redis")]

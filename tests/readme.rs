@@ -53,6 +53,12 @@ fn the_ten_lines_are_those_of_the_documentation() {
 }
 
 #[test]
+fn the_stores_are_those_of_the_documentation() {
+    let table = fs::read_to_string(root().join("src/redis_store/stores.md")).unwrap();
+    assert!(readme().contains(&table), "the README should have this table:\n{table}");
+}
+
+#[test]
 fn the_map_has_every_room() {
     let (readme, entries) = (readme(), fs::read_dir(root().join("src")).unwrap());
     let map = readme.split("\n## The source\n").nth(1).unwrap();

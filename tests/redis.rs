@@ -15,6 +15,8 @@ mod faults;
 mod layer;
 #[path = "redis/lease.rs"]
 mod lease;
+#[path = "redis/nodes.rs"]
+mod nodes;
 #[path = "redis/published.rs"]
 mod published;
 #[path = "common/random.rs"]

@@ -2,9 +2,12 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "redis/nodes.rs"]
+mod nodes;
 #[path = "redis/server.rs"]
 mod server;
 
+use nodes::Cluster;
 use server::{PATIENCE, Server};
 use std::io::Write;
 use std::process::{Child, Command, Output, Stdio};
@@ -56,44 +59,78 @@ descriptors:
     shadow: true
 ";
 
-/// The same lines and the same summary, whatever decides; and nothing is left behind.
-#[test]
-fn redis_decides_as_the_program_does() {
-    let Some(server) = Server::start(&[]) else { return };
-    let file = std::env::temp_dir().join(format!("ratescope-{}.yaml", std::process::id()));
+const LIMITERS: [&str; 15] = [
+    "token-bucket 10/1m burst 4 per user",
+    "gcra 10/1m burst 4 per user",
+    "leaky-bucket 7/1m queue 4 per user",
+    "fixed-window 10/1m per ip",
+    "sliding-window 10/1m precision 7s per user",
+    "sliding-counter 10/1m per user",
+    "sliding-log 10/1m per user+ip",
+    "exim 10/1m leaky per user",
+    "exim 10/1m strict per user",
+    "earrrl 10/1m per user",
+    "adaptive x3 decay 1m increase 1h floor 5 per user",
+    "nginx 30/1m burst 2 delay 1 per user",
+    "haproxy 10/1m per user",
+    "envoy 10/1m burst 4 per user",
+    "6/10s per user & 10/10s per ip & gcra 50/1h per all",
+];
+
+/// The same lines and the same summary, whatever decides.
+fn assert_decides_alike(store: &str) {
+    let file = std::env::temp_dir().join(format!("ratescope-{}.yaml", server::free_port()));
     std::fs::write(&file, RULES).unwrap();
-    let limiters = [
-        "token-bucket 10/1m burst 4 per user",
-        "gcra 10/1m burst 4 per user",
-        "leaky-bucket 7/1m queue 4 per user",
-        "fixed-window 10/1m per ip",
-        "sliding-window 10/1m precision 7s per user",
-        "sliding-counter 10/1m per user",
-        "sliding-log 10/1m per user+ip",
-        "exim 10/1m leaky per user",
-        "exim 10/1m strict per user",
-        "earrrl 10/1m per user",
-        "adaptive x3 decay 1m increase 1h floor 5 per user",
-        "nginx 30/1m burst 2 delay 1 per user",
-        "haproxy 10/1m per user",
-        "envoy 10/1m burst 4 per user",
-        "6/10s per user & 10/10s per ip & gcra 50/1h per all",
-    ];
-    let mut arguments = limiters.to_vec();
+    let mut arguments = LIMITERS.to_vec();
     arguments.extend(["--format", "csv", "--key", "user", "--rules", file.to_str().unwrap()]);
     let here = simulate(&arguments, &events());
-    let url = server.url();
-    arguments.extend(["--store", &url]);
+    arguments.extend(["--store", store]);
     let there = simulate(&arguments, &events());
     std::fs::remove_file(&file).unwrap();
     assert!(here.status.success() && there.status.success(), "{}", text(&there.stderr));
     assert_eq!(text(&there.stdout), text(&here.stdout));
+    // The number of keys is another: limits for the same fields share one.
     let counts = |output: &Output| -> Vec<String> {
         let lines = text(&output.stderr);
         lines.lines().map(|line| line.split(", keys: ").next().unwrap().to_owned()).collect()
     };
     assert_eq!(counts(&there), counts(&here));
+}
+
+#[test]
+fn redis_decides_as_the_program_does_and_nothing_is_left() {
+    let Some(server) = Server::start(&[]) else { return };
+    assert_decides_alike(&server.url());
     assert_eq!(server.keys(), 0);
+}
+
+/// On all of its nodes, and with the keys of others left alone.
+#[test]
+fn a_cluster_decides_as_the_program_does_and_nothing_is_left() {
+    let Some(cluster) = Cluster::start() else { return };
+    let own = ["a", "b", "c", "d", "e", "f"];
+    let at = |key| cluster.master(&cluster.slot(key));
+    own.iter().for_each(|key| _ = cluster.nodes[at(key)].command(&["SET", key, "kept"]));
+    let nodes = cluster.urls().join(",").replace("redis://", "");
+    assert_decides_alike(&format!("redis-cluster://{nodes}"));
+    let masters = (0..cluster.nodes.len()).filter(|node| own.iter().any(|key| at(key) == *node));
+    assert_eq!(masters.count(), 3);
+    let left = || cluster.nodes.iter().map(Server::keys).sum::<usize>();
+    let begun = Instant::now();
+    // Replicas hear of it later.
+    while left() != 2 * own.len() {
+        assert!(begun.elapsed() < PATIENCE, "{} keys are left", left());
+    }
+
+    // One node is enough to find the others. A run whose keys are on several of them is ended early.
+    let url = cluster.nodes[0].url().replace("redis://", "redis-cluster://");
+    let mut events = String::from("time,user\n");
+    (0..50).for_each(|user| events += &format!("0,user{user}\n"));
+    let wrong = simulate(&["gcra 2/1m per user", "--store", &url], &(events + "x,ann\n"));
+    assert!(!wrong.status.success() && text(&wrong.stderr).contains("line 52"));
+    while left() != 2 * own.len() {
+        assert!(begun.elapsed() < PATIENCE, "{} keys are left", left());
+    }
 }
 
 /// What ends a run early takes its keys along, too.
@@ -128,6 +165,7 @@ fn what_is_no_redis_says_so() {
     let nobody = format!("redis://127.0.0.1:{port}");
     for (arguments, problem) in [
         (["gcra 2/1m", "--store", "localhost"], "not the address of a Redis, as in redis://"),
+        (["gcra 2/1m", "--store", "redis-cluster://"], "as in redis-cluster://127.0.0.1:7000,"),
         (["gcra 2/1m", "--store", nobody.as_str()], "at 0: the store can't be reached"),
         (
             ["adaptive x3 decay 1m increase 7d floor 10 by hour", "--store", nobody.as_str()],

@@ -96,8 +96,17 @@ fn limits_are_tried_as_simulate_does() {
 /// The curve, the recommendation and the replay tell the same of a limit.
 #[test]
 fn the_parts_of_the_answer_agree() {
-    for by in ["exim", "earrrl", "fixed-window", "sliding-window", "sliding-counter", "sliding-log"]
-    {
+    for by in [
+        "exim",
+        "earrrl",
+        "fixed-window",
+        "sliding-window",
+        "sliding-counter",
+        "sliding-log",
+        "bucket",
+        "nginx",
+        "haproxy",
+    ] {
         let answer = tune(&["--by", by, "--untouched", "97"], log().as_bytes());
         let recommended = &answer["recommended"][0];
         let limit = recommended["limit"].as_str().unwrap();
@@ -140,6 +149,62 @@ fn summaries_add_up() {
 }
 
 /// Several files, in any order, are one log.
+/// Days and hours are those of the log's own clock, if it has one.
+#[test]
+fn times_are_told_by_the_clock_of_the_log() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let line = |at: &str| format!("192.0.2.1 - - [{at}] \"GET / HTTP/1.1\" 200 1\n");
+    let log = |times: &[&str]| times.iter().map(|at| line(at)).collect::<String>();
+    // The smallest limit of all refuses everything.
+    let args = ["--untouched", "0"];
+    let told = |answer: &Value| {
+        let refusals = answer["refusals"].as_array().unwrap().iter().enumerate();
+        let cells = refusals.flat_map(|(day, hours)| {
+            let hours = hours.as_array().unwrap().iter().enumerate();
+            hours.filter(|(_, n)| **n != 0).map(move |(hour, _)| (day, hour))
+        });
+        (answer["clock"].as_str().unwrap().to_owned(), cells.collect::<Vec<_>>())
+    };
+    for (times, clock, cells) in [
+        (&["10/Oct/2000:13:55:36 -0730"][..], "UTC-07:30", &[(1, 13)][..]),
+        (&["10/Oct/2000:13:55:36 +0000"], "UTC", &[(1, 13)]),
+        (
+            &[
+                "29/Oct/2000:02:30:00 +0200",
+                "29/Oct/2000:02:30:00 +0100",
+                "29/Oct/2000:03:30:00 +0100",
+            ],
+            "UTC+01:00, in summer UTC+02:00",
+            &[(6, 2), (6, 3)],
+        ),
+        // Servers in several zones, or who knows what.
+        (&["10/Oct/2000:02:30:00 +0200", "10/Oct/2000:03:30:00 -0800"], "UTC", &[(1, 0), (1, 11)]),
+        (&["10/Oct/2000:13:30:00 +0200", "10/Oct/2000:12:30:00 +0100"], "UTC", &[(1, 11)]),
+    ] {
+        assert_eq!(told(&tune(&args, log(times).as_bytes())), (clock.to_owned(), cells.to_vec()));
+        let parts: Vec<String> = (0..times.len())
+            .map(|i| folder.join(format!("clock-{i}.tune")).to_string_lossy().into_owned())
+            .collect();
+        for (time, part) in times.iter().zip(&parts) {
+            tune(&["--summary", part], log(&[time]).as_bytes());
+        }
+        let parts: Vec<&str> = parts.iter().rev().map(String::as_str).collect();
+        let merged = tune(&[&args[..], &["--merge"], &parts].concat(), b"");
+        assert_eq!(told(&merged), (clock.to_owned(), cells.to_vec()));
+    }
+    let exim = "2000-10-10 13:55:36 1pDvIa-0001Xy-2Z <= ann@example.org H=a [192.0.2.1] S=1\n";
+    let (clock, cells) = told(&tune(&args, exim.as_bytes()));
+    assert_eq!((&*clock, cells), ("local time", vec![(1, 13)]));
+    let numbers = "time,key\n971186136,ann\n971186137,ann\n";
+    assert_eq!(told(&tune(&args, numbers.as_bytes())).0, "UTC");
+    let report =
+        run(&["tune", "--untouched", "0"], log(&["10/Oct/2000:13:55:36 -0730"]).as_bytes());
+    let report = text(&report.stdout);
+    for said in ["2000-10-10 13:55:36 UTC-07:30\n", "(UTC-07:30; a digit", ", from 13:55 on."] {
+        assert!(report.contains(said), "{said}: {report}");
+    }
+}
+
 #[test]
 fn files_in_any_order() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));

@@ -44,6 +44,9 @@ function take(order) {
 /** How much is read at once, in bytes. */
 const PIECE = 1 << 22;
 
+/** How much of that the module gets at once: what a processor has at hand while it looks at it again. */
+const BITE = 1 << 17;
+
 /** How often the page is told how far it is, in milliseconds. */
 const OFTEN = 100;
 
@@ -65,7 +68,9 @@ async function read(logs, number) {
       if (blob) {
         for await (const [piece, at] of pieces(blob)) {
           if (number !== reading) return;
-          problem = tuner.feed(piece);
+          for (let from = 0; from < piece.length && !problem; from += BITE) {
+            problem = tuner.feed(piece.subarray(from, from + BITE));
+          }
           if (problem) break;
           bytes += piece.length;
           progress(at, name);
@@ -104,20 +109,71 @@ function wrong(error) {
 async function* pieces(blob) {
   const [a, b] = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
   if (a === 0x1f && b === 0x8b) {
-    let at = 0;
-    const count = new TransformStream({ transform(piece, to) { at += piece.length; to.enqueue(piece); } });
-    const unpacked = blob.stream().pipeThrough(count).pipeThrough(new DecompressionStream("gzip")).getReader();
-    for (let next; !(next = await unpacked.read()).done;) yield [next.value, at];
+    yield* unpacked(blob);
     return;
   }
-  // The next piece comes while this one is looked at.
+  for await (const [piece, from] of slices(blob)) yield [piece, from + piece.length];
+}
+
+/** A file bit by bit: each with where it begins. */
+async function* slices(blob) {
+  // The next one comes while this one is looked at.
   const slice = (from) => blob.slice(from, from + PIECE).arrayBuffer();
   let next = slice(0);
-  for (let at = 0; at < blob.size; at += PIECE) {
+  for (let from = 0; from < blob.size; from += PIECE) {
     const piece = new Uint8Array(await next);
-    if (at + PIECE < blob.size) next = slice(at + PIECE);
-    yield [piece, Math.min(at + PIECE, blob.size)];
+    if (from + PIECE < blob.size) next = slice(from + PIECE);
+    yield [piece, from];
   }
+}
+
+/** A packed file may be several in one: rotated logs put together, or what bgzip writes. A browser
+ * unpacks one and takes what follows for damage. So each is unpacked by itself. */
+async function* unpacked(blob) {
+  const starts = await members(blob);
+  for (let i = 0, end = 1; i < starts.length - 1; i = end++) {
+    for (let given = 0; ;) {
+      let [at, out] = [starts[i], 0];
+      const count = new TransformStream({ transform(piece, to) { at += piece.length; to.enqueue(piece); } });
+      const part = blob.slice(starts[i], starts[end]).stream();
+      const reader = part.pipeThrough(count).pipeThrough(new DecompressionStream("gzip")).getReader();
+      try {
+        for (let next; !(next = await reader.read()).done;) {
+          const known = Math.max(given - out, 0);
+          out += next.value.length;
+          if (out > given) yield [next.value.subarray(known), at];
+          given = Math.max(given, out);
+        }
+        break;
+      } catch (error) {
+        // What looks like the beginning of another may be within this one, by chance. Not so twice.
+        if (end === starts.length - 1 || end > i + 1) throw error;
+        end++;
+      }
+    }
+  }
+}
+
+/** Where packed texts begin in a file, and its end. */
+async function members(blob) {
+  const starts = [];
+  const first = 10; // bytes that each begins with
+  let rest = new Uint8Array();
+  for await (const [piece, from] of slices(blob)) {
+    const bytes = new Uint8Array(rest.length + piece.length);
+    bytes.set(rest);
+    bytes.set(piece, rest.length);
+    for (let at = -1; (at = bytes.indexOf(0x1f, at + 1)) >= 0 && at + first <= bytes.length;) {
+      // Magic, deflate, known flags; what gzip programs say of how hard they tried, and of the system.
+      const [, magic, method, flags, , , , , effort, system] = bytes.subarray(at, at + first);
+      if (magic === 0x8b && method === 8 && flags < 32 && [0, 2, 4].includes(effort) && (system < 14 || system === 255)) {
+        starts.push(from - rest.length + at);
+      }
+    }
+    rest = bytes.slice(Math.max(0, bytes.length - first + 1));
+  }
+  if (starts[0] !== 0) starts.unshift(0);
+  return [...starts, blob.size];
 }
 
 /** Lets messages in. */

@@ -65,11 +65,14 @@
 //! At those it is exact, and every limit that a person would write is one of them.
 
 mod advice;
+#[cfg(feature = "log")]
+mod batch;
 mod busy;
 mod by;
 #[cfg(feature = "log")]
 mod choices;
 mod clients;
+mod clock;
 mod curve;
 mod entry;
 mod frontier;
@@ -93,18 +96,21 @@ mod trial;
 mod windows;
 
 pub use advice::{Advice, Aim, Doubt, Share, advise};
+#[cfg(feature = "log")]
+pub use batch::{Batch, Queue, Times};
 pub use busy::Busy;
 pub use by::{By, PERIODS};
 #[cfg(feature = "log")]
 pub use choices::Choices;
 pub use clients::{Clients, Room, Ticket, key};
+pub use clock::{Clock, Zone, Zones};
 pub use curve::{Curve, Cut, Part, Tally};
 pub use frontier::{Burst, Frontier};
 pub use hours::Hours;
 #[cfg(feature = "log")]
 pub use inquiry::Inquiry;
 #[cfg(feature = "log")]
-pub use intake::{Intake, Times};
+pub use intake::Intake;
 pub use marks::Marks;
 pub use measure::{Measure, Peak};
 pub use replay::{Replay, Struck};

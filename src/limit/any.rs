@@ -187,6 +187,24 @@ impl AnyLimiter {
         }
     }
 
+    /// Puts events, each its time and cost, to a new state one after the other, and hands out the times
+    /// of those that are refused. As many calls of [`check`](Limiter::check), only that which limiter
+    /// it is, is asked once.
+    pub fn refused(
+        &self,
+        events: impl Iterator<Item = (Time, f64)>,
+        mut refused: impl FnMut(Time),
+    ) {
+        each!(self, |l| {
+            let mut state = l.initial();
+            for (time, cost) in events {
+                if !l.check(&mut state, time, cost).is_allowed() {
+                    refused(time);
+                }
+            }
+        });
+    }
+
     /// The shape of its states: two limiters of one shape can share states. See
     /// [`kept`](super::kept).
     pub fn shape(&self) -> Shape {

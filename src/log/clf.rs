@@ -181,10 +181,10 @@ fn numbers(text: &str) -> Option<(&str, &str, &str)> {
 #[inline]
 fn number(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix(' ')?;
-    let end = text.bytes().position(|b| b == b' ').unwrap_or(text.len());
+    let end = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
+    let end = if end == 0 && text.starts_with('-') { 1 } else { end };
     let (number, rest) = text.split_at_checked(end)?;
-    let right = number == "-" || (end > 0 && number.bytes().all(|b| b.is_ascii_digit()));
-    right.then_some((number, rest))
+    (end > 0 && (rest.is_empty() || rest.starts_with(' '))).then_some((number, rest))
 }
 
 impl<'a> Clf<'a> {

@@ -155,7 +155,7 @@ fn time_of(text: &str, stamps: &mut Stamps, unit: Option<Unit>) -> Result<Instan
             }
         },
     };
-    Ok(Instant { time, coarse: false })
+    Ok(Instant { time, coarse: false, east: Some(0) })
 }
 
 /// Splits lines with quotes. Other lines do not need it.

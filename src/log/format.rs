@@ -177,7 +177,11 @@ pub struct Unknown(String);
 /// The first bytes of other kinds of files, and what to do about them.
 const OTHERS: [(&[u8], &str); 9] = [
     (b"\x1f\x8b", "it is packed with gzip; unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "it is packed with zstd; unpack it first"),
+    (
+        b"\x28\xb5\x2f\xfd",
+        "it is packed with zstd; unpack it first with zstd -d, as browsers can't, or give it to the \
+         command ratescope tune",
+    ),
     (b"BZh", "it is packed with bzip2; unpack it first"),
     (b"\xfd7zXZ", "it is packed with xz; unpack it first"),
     (b"PK\x03\x04", "it is a zip archive; unpack it first"),

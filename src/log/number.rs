@@ -85,7 +85,7 @@ pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> 
     let part_micros = decimals.fold(0, |n, digit| n * 10 + i64::from(digit - b'0'));
     let micros = (whole / cut).checked_mul(10i64.pow(shift as u32))?.checked_add(part_micros)?;
     let time = Time::from_micros(if negative { -micros } else { micros });
-    Some((Instant { time, coarse: shift == 6 && part.is_empty() }, part.len()))
+    Some((Instant { time, coarse: shift == 6 && part.is_empty(), east: Some(0) }, part.len()))
 }
 
 /// Reads a number such as `1.7e9`, rounded to f64.
@@ -99,5 +99,5 @@ fn exponential(text: &str, unit: Option<Unit>) -> Option<Instant> {
         Unit::Nanos => 1e9,
     };
     let time = Time::from_secs(number / per_second).ok()?;
-    Some(Instant { time, coarse: false })
+    Some(Instant { time, coarse: false, east: Some(0) })
 }

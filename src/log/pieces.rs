@@ -18,9 +18,8 @@ const PIECE: usize = 1 << 17;
 pub struct Pieces<R> {
     input: R,
     shape: Shape,
-    /// The bytes that were read last and not handed out yet.
-    buffer: Box<[u8]>,
-    length: usize,
+    /// What was read to recognize the format, until it is handed out.
+    head: Vec<u8>,
     /// The beginning of a line that has not ended yet.
     begun: Vec<u8>,
     bytes: u64,
@@ -33,18 +32,18 @@ impl<R: Read> Pieces<R> {
     /// # Errors
     /// When the input is empty, has no known format, or fails.
     pub fn open(mut input: R, options: &Options) -> Result<Self, Error> {
-        let mut buffer = vec![0; PIECE].into_boxed_slice();
-        let (mut length, mut ended) = (0, false);
+        let (mut head, mut length, mut ended) = (vec![0; PIECE], 0, false);
         let shape = loop {
-            let head = buffer.get(..length).unwrap_or_default();
-            if let Some(shape) = recognize(head, ended, options)? {
+            let begun = head.get(..length).unwrap_or_default();
+            if let Some(shape) = recognize(begun, ended, options)? {
                 break shape;
             }
-            let more = read(&mut input, buffer.get_mut(length..).unwrap_or_default());
+            let more = read(&mut input, head.get_mut(length..).unwrap_or_default());
             let more = more.map_err(|error| Error::Input { line: 0, error })?;
             (length, ended) = (length + more, more == 0);
         };
-        Ok(Pieces { input, shape, buffer, length, begun: Vec::new(), bytes: length as u64, ended })
+        head.truncate(length);
+        Ok(Pieces { input, shape, head, begun: Vec::new(), bytes: length as u64, ended })
     }
 
     /// Replaces `piece` by the next lines; `false` at the end of the log.
@@ -55,27 +54,47 @@ impl<R: Read> Pieces<R> {
     /// # Errors
     /// When the input fails or is cut off. Then nothing more comes.
     pub fn next(&mut self, piece: &mut Vec<u8>) -> io::Result<bool> {
-        piece.clear();
-        core::mem::swap(piece, &mut self.begun);
+        // What is in the piece is overwritten: to clear it first would be to fill it with zeros.
+        let mut length = self.begun.len();
+        piece.resize(length + PIECE, 0);
+        piece.get_mut(..length).unwrap_or_default().copy_from_slice(&self.begun);
+        self.begun.clear();
         loop {
-            let read_last = self.buffer.get(..self.length).unwrap_or_default();
-            self.length = 0;
+            let from = length;
+            let more = match core::mem::take(&mut self.head) {
+                head if head.is_empty() => self.read(piece.get_mut(from..).unwrap_or_default()),
+                head => {
+                    piece
+                        .get_mut(from..from + head.len())
+                        .unwrap_or_default()
+                        .copy_from_slice(&head);
+                    Ok(head.len())
+                }
+            };
+            length += more?;
+            let read_last = piece.get(from..length).unwrap_or_default();
             if let Some(last) = memrchr(b'\n', read_last) {
-                let (lines, begun) = read_last.split_at(last + 1);
-                piece.extend_from_slice(lines);
-                self.begun.extend_from_slice(begun);
+                self.begun.extend_from_slice(read_last.get(last + 1..).unwrap_or_default());
+                piece.truncate(from + last + 1);
                 return Ok(true);
             }
-            piece.extend_from_slice(read_last);
-            piece.truncate(LONGEST + 1);
             if self.ended {
-                return Ok(!piece.is_empty());
+                piece.truncate(length.min(LONGEST + 1));
+                return Ok(length > 0);
             }
-            let more = read(&mut self.input, &mut self.buffer);
-            self.ended = !matches!(more, Ok(1..));
-            self.length = more?;
-            self.bytes += self.length as u64;
+            length = length.min(LONGEST + 1);
+            piece.resize(length + PIECE, 0);
         }
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.ended {
+            return Ok(0);
+        }
+        let more = read(&mut self.input, into);
+        self.ended = !matches!(more, Ok(1..));
+        self.bytes += *more.as_ref().unwrap_or(&0) as u64;
+        more
     }
 
     /// The format, and what the first lines say about it.

@@ -70,6 +70,13 @@ impl<'a> Record<'a> {
         self.instant.coarse
     }
 
+    /// How many minutes the clock of the log is ahead of UTC, if the line says it. Numbers are in
+    /// UTC.
+    #[inline]
+    pub fn minutes_east(&self) -> Option<i16> {
+        self.instant.east
+    }
+
     /// The cost.
     #[inline]
     pub fn cost(&self) -> f64 {

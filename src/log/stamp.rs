@@ -22,6 +22,8 @@ pub(super) struct Instant {
     pub(super) time: Time,
     /// Whether it is written in whole seconds: it may then have been anywhere in its second.
     pub(super) coarse: bool,
+    /// How many minutes its clock is ahead of UTC, if that is written.
+    pub(super) east: Option<i16>,
 }
 
 /// Reads times, and remembers the minute of the last one.
@@ -32,6 +34,7 @@ pub(super) struct Stamps {
     zone: Text<10>,
     /// The beginning of that minute, in microseconds of UTC since the epoch.
     minute: i64,
+    east: Option<i16>,
     /// The year and the month of the last time that had no year.
     of_year: Option<(i32, u8)>,
     year: Year,
@@ -83,12 +86,14 @@ impl Stamps {
         let seconds = two(seconds)?;
         let (part, zone) = decimals(rest);
         if !(self.begin.is(begin) && self.zone.is(zone)) {
-            self.minute = minute_of(begin)? - offset_of(zone)?;
+            let east = offset_of(zone)?;
+            self.minute = minute_of(begin)? - i64::from(east.unwrap_or(0)) * 60 * SECOND;
+            self.east = east;
             (self.begin, self.zone) = (Text::of(begin)?, Text::of(zone)?);
         }
         let micros = part.unwrap_or(0);
         let time = Time::from_micros(self.minute + seconds * SECOND + micros);
-        (seconds <= 60).then_some(Instant { time, coarse: part.is_none() })
+        (seconds <= 60).then_some(Instant { time, coarse: part.is_none(), east: self.east })
     }
 
     /// Reads a time such as `Oct 10 13:55:36` at the beginning of `text`, and returns the rest.
@@ -115,7 +120,7 @@ impl Stamps {
             (self.begin, self.of_year) = (Text::of(begin)?, Some((year, month)));
         }
         let time = Time::from_micros(self.minute + seconds * SECOND);
-        Some((Instant { time, coarse: true }, rest))
+        Some((Instant { time, coarse: true, east: None }, rest))
     }
 }
 
@@ -145,11 +150,13 @@ fn minutes(time: &[u8]) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
 }
 
-/// How far a zone is ahead of UTC, in microseconds. It is `Z`, `+0200`, `-07:00`, ` +0200` or empty.
-fn offset_of(zone: &[u8]) -> Option<i64> {
+/// How far a zone is ahead of UTC, in minutes; nothing where it is empty. It is `Z`, `+0200`, `-07:00`
+/// or ` +0200`.
+fn offset_of(zone: &[u8]) -> Option<Option<i16>> {
     let zone = zone.strip_prefix(b" ").unwrap_or(zone);
     let (sign, digits) = match zone {
-        b"" | b"Z" | b"z" | b"UTC" | b"GMT" => return Some(0),
+        b"" => return Some(None),
+        b"Z" | b"z" | b"UTC" | b"GMT" => return Some(Some(0)),
         [b'+', digits @ ..] => (1, digits),
         [b'-', digits @ ..] => (-1, digits),
         _ => return None,
@@ -159,7 +166,7 @@ fn offset_of(zone: &[u8]) -> Option<i64> {
         [h0, h1, m0, m1] | [h0, h1, b':', m0, m1] => (two(&[*h0, *h1])?, two(&[*m0, *m1])?),
         _ => return None,
     };
-    (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60 * SECOND)
+    (hours < 24 && minutes < 60).then_some(Some(sign * (hours * 60 + minutes) as i16))
 }
 
 /// The microseconds of decimals such as `.25` at the beginning of `text`, if there are any, and the

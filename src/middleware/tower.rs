@@ -1,5 +1,6 @@
 //! The layer.
 
+mod bodies;
 mod clock;
 mod draft;
 pub mod headers;
@@ -16,6 +17,7 @@ mod shared;
 mod waiting;
 
 pub use crate::address::IPV6_PREFIX;
+pub use bodies::{BodyLimitLayer, BodyLimited, Counted};
 pub use clock::{Clock, SystemClock};
 pub use headers::Headers;
 pub use keys::Head;

@@ -1,39 +1,55 @@
 //! Removing keys.
 
-use super::link::Link;
+use super::address::Address;
+use super::link::{Link, Node};
 use super::options::Options;
 use crate::rules::Fault;
+use redis::{RedisError, RedisResult};
 
-/// Removes all keys that begin with `prefix` from the Redis at `url`, and returns how many there were.
+/// Removes all keys of stores whose [prefix](Options::prefix) begins with `prefix` from the Redis or the
+/// cluster at `url`, which is as in [`RedisStore::open`](super::RedisStore::open), and returns how many
+/// there were.
 ///
 /// # Errors
 /// When the address is none; what Redis says, or the connection to it.
 pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
-    let link = Link::new(url, &Options::default());
-    by(&link.map_err(|error| Fault::Failed(error.to_string()))?, prefix).await
+    let link = Link::new(&Address::new(url), &Options::default());
+    let link = link.map_err(|error| Fault::Failed(error.to_string()))?;
+    // The prefix stands in braces where all keys are on one node.
+    Ok(all(&link, prefix).await? + all(&link, &format!("{{{prefix}")).await?)
 }
 
-pub(super) async fn by(link: &Link, prefix: &str) -> Result<u64, Fault> {
+/// Removes all keys that begin so, on all nodes.
+pub(super) async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
     let removed = async {
-        let (mut cursor, mut removed) = (0u64, 0);
-        let pattern = format!("{}*", escaped(prefix));
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1000);
-            let found = link.command(&scan).await?;
-            let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(found)?;
-            if !keys.is_empty() {
-                let mut unlink = redis::cmd("UNLINK");
-                unlink.arg(keys);
-                removed += redis::from_redis_value::<u64>(link.command(&unlink).await?)?;
-            }
-            cursor = next;
-            if cursor == 0 {
-                return Ok(removed);
-            }
+        let mut removed = 0;
+        for node in link.nodes().await? {
+            removed += at(link, &node, begin).await?;
         }
+        Ok(removed)
     };
-    removed.await.map_err(|error: redis::RedisError| Fault::Failed(error.to_string()))
+    removed.await.map_err(|error: RedisError| Fault::Failed(error.to_string()))
+}
+
+async fn at(link: &Link, node: &Node, begin: &str) -> RedisResult<u64> {
+    let (mut cursor, mut removed) = (0u64, 0);
+    let pattern = format!("{}*", escaped(begin));
+    loop {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1000);
+        let found = link.command_at(node, &scan).await?;
+        let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(found)?;
+        if !keys.is_empty() {
+            // In a cluster, each is sent to where it is.
+            let mut unlink = redis::cmd("UNLINK");
+            unlink.arg(keys);
+            removed += redis::from_redis_value::<u64>(link.command(&unlink).await?)?;
+        }
+        cursor = next;
+        if cursor == 0 {
+            return Ok(removed);
+        }
+    }
 }
 
 /// A text as a pattern of Redis that only it matches.

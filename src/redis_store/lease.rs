@@ -1,25 +1,5 @@
-//! Leases: a share of what a limit admits, taken in one call and used up here.
-//!
-//! Where the way to Redis is long, as between data centres, or senders are few and busy, most events can
-//! be decided without going there. The first event of a subject is counted as `events` of its kind at
-//! once. If that passes, so many events pass here, until they are used up or the lease is `age` old;
-//! then the next one asks again. If it does not pass, the event is asked for alone, as without leases.
-//!
-//! # The error, and its bound
-//! Every event that passes was counted on Redis before, by the limit's own decision, and at most one
-//! `age` earlier. So those that pass in an interval of length W, on all processes together, were counted
-//! in one of length W + age, and are no more than
-//! [`max_admitted`](crate::Limiter::max_admitted)`(W + age)`: for ten a minute and an age of a second,
-//! what a bucket admits in 61 seconds. In sum it is never more than was counted.
-//!
-//! What is not used is lost: of each lease up to `events` - 1, so that a subject on n processes may be
-//! refused up to n times that many events too early.
-//!
-//! # Which limits
-//! Those that count only what they allowed, and all at once: token bucket, GCRA, the windows, the counter
-//! and the log. Others would punish the attempt to take a share (Exim's strict mode, EARRRL), take a
-//! share for a burst (all that measure a rate), or have events wait (leaky bucket). Rules with a `cost`
-//! or a `shadow` or a stretched `throttle` have no use of it either. Such rules are refused.
+//! Leases: a share of what a limit admits, taken in one call and used up here. The chapter derives their
+//! [error](super#leases-without-a-call-for-each-event).
 
 use super::owned::Owned;
 use super::plan::Deed;
@@ -43,7 +23,8 @@ pub struct Terms {
     pub keys: usize,
 }
 
-/// A store on Redis, and leases of it in this process. A clone is the same store.
+/// A store on Redis, and [leases](super#leases-without-a-call-for-each-event) of it in this process. A clone
+/// is the same store.
 #[derive(Clone, Debug)]
 pub struct Leased(Arc<Inner>);
 
@@ -234,7 +215,11 @@ impl AsyncStore for Leased {
         self.0.store.peek(event, details)
     }
 
-    fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
-        self.0.store.charge(event)
+    fn charge(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
+        self.0.store.charge(event, passed)
     }
 }

@@ -5,6 +5,7 @@
 //! read-only, or no longer that of the key (MOVED, ASK, TRYAGAIN). A broken connection or a missing
 //! answer proves nothing, and is not repeated.
 
+use super::address::Address;
 use super::breaker::Breaker;
 use super::options::Options;
 use super::plan::Call;
@@ -14,7 +15,7 @@ use core::time::Duration;
 use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::cluster::{ClusterClient, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
-use redis::cluster_routing::SingleNodeRoutingInfo;
+use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo};
 use redis::{Client, Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, Value};
 use std::sync::Arc;
 use std::time::Instant;
@@ -59,17 +60,24 @@ enum Meaning {
 }
 
 impl Link {
-    /// A way to the server at `url`. Nothing is sent yet.
-    pub(super) fn new(url: &str, options: &Options) -> RedisResult<Self> {
+    /// A way to the server or the cluster at this address. Nothing is sent yet.
+    pub(super) fn new(address: &Address, options: &Options) -> RedisResult<Self> {
+        match address {
+            Address::One(url) => Link::to_one(url, options),
+            Address::Cluster(urls) => Link::to_cluster(urls, options),
+        }
+    }
+
+    fn to_one(url: &str, options: &Options) -> RedisResult<Self> {
         let client = Client::open(url)?;
         let connection = ArcSwap::from_pointee(connect(&client, options.deadline)?);
         Ok(Link::by(Way::One { client, connection }, options))
     }
 
-    /// A way to the cluster of which these are nodes. It follows redirections, and asks for the slots
-    /// when they have changed; what it sends it sends once.
-    pub(super) fn to_cluster(urls: &[&str], options: &Options) -> RedisResult<Self> {
-        let client = ClusterClient::builder(urls.iter().copied())
+    /// It follows redirections, and asks for the slots when they have changed; what it sends it sends
+    /// once.
+    fn to_cluster(urls: &[String], options: &Options) -> RedisResult<Self> {
+        let client = ClusterClient::builder(urls.iter().map(String::as_str))
             .retries(0)
             .connection_timeout(CONNECTING.max(options.deadline))
             .response_timeout(CONNECTING.max(2 * options.deadline))
@@ -171,6 +179,25 @@ impl Link {
     pub(super) async fn command(&self, command: &Cmd) -> RedisResult<Value> {
         self.send(command, None).await.0
     }
+
+    /// All that have keys of their own: the masters of a cluster, or the one server.
+    pub(super) async fn nodes(&self) -> RedisResult<Vec<Node>> {
+        let Way::Cluster(connection) = &self.way else { return Ok(vec![Node(None)]) };
+        let all = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+        let answers = connection.clone().route_command(redis::cmd("PING"), all).await?;
+        let answers: Vec<(String, Value)> = redis::from_redis_value(answers)?;
+        let nodes = answers.iter().filter_map(|(address, _)| host_and_port(address));
+        Ok(nodes.map(|node| Node(Some(node))).collect())
+    }
+
+    /// Runs a command at one of them.
+    pub(super) async fn command_at(&self, node: &Node, command: &Cmd) -> RedisResult<Value> {
+        let (Way::Cluster(connection), Some((host, port))) = (&self.way, node.0.clone()) else {
+            return self.command(command).await;
+        };
+        let node = RoutingInfo::SingleNode(SingleNodeRoutingInfo::ByAddress { host, port });
+        connection.clone().route_command(command.clone(), node).await?.extract_error()
+    }
 }
 
 /// A connection that is made when it is needed, and once more after each time that it broke.
@@ -219,9 +246,15 @@ fn meaning(error: &RedisError) -> Meaning {
     }
 }
 
+/// A server that has keys; where there is only one, it needs no name.
+pub(super) struct Node(Option<(String, u16)>);
+
 /// The node that an error names.
 fn node(error: &RedisError) -> Option<(String, u16)> {
-    let (address, _) = error.redirect_node()?;
+    host_and_port(error.redirect_node()?.0)
+}
+
+fn host_and_port(address: &str) -> Option<(String, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     Some((host.to_owned(), port.parse().ok()?))
 }

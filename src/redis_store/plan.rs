@@ -9,7 +9,7 @@ use crate::limit::in_f64::{Form, InF64};
 use crate::limit::kept::VERSION;
 use crate::policy::Per;
 use crate::rules::asked::Ask;
-use crate::rules::{Load, Rule, Rules};
+use crate::rules::{Rule, Rules};
 use crate::store::together::Few;
 use crate::time::Time;
 use core::hash::Hasher;
@@ -116,15 +116,7 @@ impl Plan {
         items.into_iter().find(|item| item.is_asked(ask.rule, ask)).map(|item| &item.limiter)
     }
 
-    /// What is asked about an event, in the order of the file.
-    pub(super) fn ask(&self, event: &Event<'_>, load: Option<Load>, deed: Deed) -> Few<Ask> {
-        match deed {
-            Deed::Charge => self.rules.ask_to_charge(event, load),
-            Deed::Check | Deed::Peek => self.rules.ask(event, load),
-        }
-    }
-
-    /// The call that asks it; `None` where there is nothing to ask.
+    /// The call that asks what is `asked` about an event; `None` where there is nothing to ask.
     pub(super) fn call(
         &self,
         event: &Event<'_>,
@@ -286,8 +278,15 @@ fn base64(hash: u64) -> String {
 /// The most bytes of a subject that stand in a key as they are.
 const LONGEST_SUBJECT: usize = 160;
 
-/// As in `rs:{user=ann}AbCd01`, or all on one node, `{rs:}user=ann}AbCd01`. What is longer than that is replaced by its hash, so that nobody
-/// fills the memory with a long name; that is one that no two names can be found for.
+/// What all keys begin with. What stands between the first braces chooses the node.
+pub(super) fn begin(options: &Options) -> String {
+    let prefix = &options.prefix;
+    if options.one_node { format!("{{{prefix}}}") } else { prefix.clone() }
+}
+
+/// As in `rs:{user=ann}AbCd01`, or all on one node, `{rs:}user=ann}AbCd01`. A subject that is longer than
+/// that is replaced by its hash, so that nobody fills the memory with a long name; it is one that no two
+/// names can be found for.
 fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
     let mut subject = per.key(event);
     if subject.is_empty() {
@@ -295,13 +294,8 @@ fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
     } else if subject.len() > LONGEST_SUBJECT {
         subject = format!("#{}", Sha1::from(&subject).digest());
     }
-    // What stands between the first braces chooses the node.
-    let prefix = &options.prefix;
-    let key = match options.one_node {
-        false => [prefix, "{", &subject, "}", tag].concat(),
-        true => ["{", prefix, "}", &subject, "}", tag].concat(),
-    };
-    key.into_bytes()
+    let open = if options.one_node { "" } else { "{" };
+    [&begin(options), open, &subject, "}", tag].concat().into_bytes()
 }
 
 /// The time of the host, how far it may be off (below 0, whatever it is), and how many milliseconds

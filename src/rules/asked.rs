@@ -1,7 +1,7 @@
 //! What is asked about an event, and what is made of the answers, wherever the states are.
 
-use super::ruling::{Answer, Answers, Source};
-use super::{Load, Rules};
+use super::ruling::{Answer, Answers, Ruling, Source};
+use super::{Load, Rule, Rules};
 use crate::event::Event;
 use crate::outcome::Outcome;
 use crate::store::together::Few;
@@ -52,11 +52,23 @@ impl Rules {
         all
     }
 
-    /// The same for an event that passed and is charged afterwards: a rule that has a cost of its own
-    /// has counted that before.
-    pub(crate) fn ask_to_charge(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
+    /// The same for an event that passed, by a ruling if that is known, and is charged afterwards. A
+    /// rule that has a cost of its own has counted that before. And what a shadow would have refused
+    /// would cost nothing if it could refuse.
+    pub(crate) fn ask_to_charge(
+        &self,
+        event: &Event<'_>,
+        load: Option<Load>,
+        passed: Option<&Ruling>,
+    ) -> Few<Ask> {
+        let refused_by = |rule: &Rule| {
+            // The rules may have been replaced since.
+            let mut refusals = passed.into_iter().flat_map(Ruling::shadow_refusals);
+            rule.is_shadow() && refusals.any(|opinion| opinion.rule.name() == rule.name())
+        };
+        let counts = |rule: &Rule| rule.cost().is_none() && !refused_by(rule);
         let mut asked = self.ask(event, load);
-        asked.retain(|ask| self.rules().get(ask.rule).is_none_or(|rule| rule.cost().is_none()));
+        asked.retain(|ask| self.rules().get(ask.rule).is_none_or(counts));
         asked
     }
 }

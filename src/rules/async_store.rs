@@ -80,6 +80,7 @@ pub trait AsyncStore: Send + Sync + 'static {
     fn charge(
         &self,
         event: &Event<'_>,
+        passed: Option<&Ruling>,
     ) -> impl Future<Output = Result<(), Fault>> + Send + use<Self>;
 }
 
@@ -193,8 +194,12 @@ impl AsyncStore for Ruled {
         ready(self.answer(event, details, false))
     }
 
-    fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
-        Ruled::charge(self, event);
+    fn charge(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
+        Ruled::charge(self, event, passed);
         ready(Ok(()))
     }
 }
@@ -229,7 +234,11 @@ impl<S: AsyncStore> AsyncStore for Arc<S> {
         S::peek(self, event, details)
     }
 
-    fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<S> {
-        S::charge(self, event)
+    fn charge(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send + use<S> {
+        S::charge(self, event, passed)
     }
 }

@@ -98,19 +98,23 @@ impl Ruled {
 
     /// Counts an event, whatever its cost. It is for costs that are known only after the event passed,
     /// such as the bytes that were sent. Rules with their own cost have counted that already.
-    pub fn charge(&self, event: &Event<'_>) {
-        self.charge_where(event, |_| true);
+    ///
+    /// With the ruling by which the event `passed`, the shadows that would have refused it do not count
+    /// it: if they could refuse, it would have cost nothing.
+    pub fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) {
+        self.charge_where(event, passed, |_| true);
     }
 
     /// The same, in place of another store: what is decided here counts here.
     #[cfg(feature = "redis")]
-    pub(crate) fn charge_instead(&self, event: &Event<'_>) {
-        self.charge_where(event, |rule| rule.on_store_failure() == OnStoreFailure::Local);
+    pub(crate) fn charge_instead(&self, event: &Event<'_>, passed: Option<&Ruling>) {
+        let is_local = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Local;
+        self.charge_where(event, passed, is_local);
     }
 
-    fn charge_where(&self, event: &Event<'_>, of: impl Fn(&Rule) -> bool) {
+    fn charge_where(&self, event: &Event<'_>, passed: Option<&Ruling>, of: impl Fn(&Rule) -> bool) {
         let generation = self.generation();
-        let mut asked = generation.rules.ask_to_charge(event, self.load());
+        let mut asked = generation.rules.ask_to_charge(event, self.load(), passed);
         asked.retain(|ask| generation.rules.rules().get(ask.rule).is_some_and(&of));
         for held in &mut hold(&generation.stored(asked), event) {
             held.charge(event.time, event.cost);

@@ -13,7 +13,7 @@ mod words;
 
 pub use words::words;
 
-use crate::lab::tune::{Burst, Hours, Measure, Steps};
+use crate::lab::tune::{Burst, Hours, Measure, Steps, Zone};
 use crate::plot::Mark;
 use crate::rate::Rate;
 use crate::view::Hit;
@@ -40,6 +40,8 @@ pub struct Picture<'a> {
     pub bursts: &'a [Burst],
     /// The rate of the bucket that is chosen.
     pub rate: Option<Rate>,
+    /// By which clock hours are told.
+    pub zone: Zone,
     /// What the limit in force refuses.
     pub refusals: Option<Refusals<'a>>,
 }

@@ -5,7 +5,7 @@ use super::run::{AnyRun, Entry};
 use super::texts::Texts;
 use super::view;
 use super::viewer::Seen;
-use crate::lab::tune::{Burst, Choices, Frontier, Hours, Steps, scale};
+use crate::lab::tune::{Burst, Choices, Frontier, Hours, Steps, Zone, scale};
 use crate::plot::Mark;
 use crate::rate::Rate;
 use crate::text::ParseError;
@@ -24,6 +24,7 @@ pub(super) struct View {
     knee: Option<f64>,
     frontier: Frontier,
     hours: Hours,
+    zone: Zone,
     /// Whether all refusals are counted, how many they are, and of how many clients.
     refusals: Option<(bool, u64, u64)>,
 }
@@ -53,6 +54,7 @@ impl View {
             knee: self.knee,
             bursts: &self.frontier.bursts,
             rate: self.choices.rate(Some(&self.frontier)),
+            zone: self.zone,
             refusals,
         })
     }
@@ -158,7 +160,9 @@ impl view::View for View {
                 });
                 self.frontier = Frontier { bursts: bursts.collect() };
             }
-            ("hours", [done, refused, touched, hours @ ..]) => {
+            ("hours", [done, refused, touched, low, high, hours @ ..]) => {
+                let range = [low, high].map(|minutes| *minutes as i16);
+                self.zone = Zone(low.is_finite().then_some(range));
                 self.refusals = Some((*done == 1.0, *refused as u64, *touched as u64));
                 self.hours = hours.iter().map(|n| *n as u64).collect();
             }

@@ -103,7 +103,11 @@ fn other_files_are_told() {
         (&b""[..], "the input is empty: there is no line in it"),
         (b"\n\n  \n", "the input is empty: there is no line in it"),
         (b"\x1f\x8b\x08\x00", "the input is no log: it is packed with gzip; unpack it first"),
-        (b"\x28\xb5\x2f\xfd\x04", "the input is no log: it is packed with zstd; unpack it first"),
+        (
+            b"\x28\xb5\x2f\xfd\x04",
+            "the input is no log: it is packed with zstd; unpack it first with zstd -d, as browsers \
+             can't, or give it to the command ratescope tune",
+        ),
         (b"PK\x03\x04abc", "the input is no log: it is a zip archive; unpack it first"),
         (b"\xff\xfet\x00i\x00", "the input is no log: its text is UTF-16; write it as UTF-8"),
         (b"\x7fELF\x02\x00\x00", "the input is no log but binary; it begins with\n  ·ELF···"),

@@ -2,7 +2,8 @@
 
 use crate::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use http::HeaderMap;
-use ratescope::middleware::ResponseHead;
+use ratescope::Event;
+use ratescope::middleware::{Clock, ResponseHead};
 use ratescope::rules::{AsyncStore, Fault, Ruled};
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -65,6 +66,37 @@ fn a_charge_is_for_the_fields_of_its_request() {
     let mut service = limit.layer().layer(Inner::default());
     let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
     assert_eq!([status("/a"), status("/a"), status("/b")], [200, 429, 200]);
+}
+
+/// If it could refuse, what it would refuse would cost nothing afterwards either.
+#[test]
+fn a_shadow_is_charged_for_what_it_would_let_pass() {
+    const RULES: &str = "
+domain: web
+descriptors:
+  - {key: ip, limit: gcra 2/1h, shadow: true}
+  - {key: path, limit: gcra 100/1h}
+";
+    fn levels<S: AsyncStore>(store: S, ruled: &Ruled) -> Vec<(f64, f64)> {
+        let clock = Hand::default();
+        let layer = limit(store, &clock).charge(|_| 1.0).layer();
+        let mut service = layer.layer(Inner::default());
+        let mut ask = || {
+            assert_eq!(send(&mut service, get("/", "192.0.2.7")).status().as_u16(), 200);
+            let fields = [("ip", "192.0.2.7"), ("path", "/")];
+            let now = ruled.peek(&Event { time: clock.now(), cost: 0.0, fields: &fields });
+            let levels: Vec<f64> = now.opinions().map(|opinion| opinion.outcome.level).collect();
+            (levels[0], levels[1])
+        };
+        (0..3).map(|_| ask()).collect()
+    }
+    // The first request counts twice in both, and then the shadow is full.
+    let expected = [(2.0, 2.0), (2.0, 4.0), (2.0, 6.0)];
+    let near = Arc::new(ruled(RULES));
+    assert_eq!(levels(Arc::clone(&near), &near), expected);
+    let far = Far::new(RULES, 2);
+    let ruled = Arc::clone(&far.ruled);
+    assert_eq!(levels(far, &ruled), expected);
 }
 
 /// What the service did not answer, or could not, costs what was known before.

@@ -1,10 +1,13 @@
 //! Who sent a request, and who only says so.
 
+use crate::invariants::hold;
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
 use proptest::prelude::*;
 use ratescope::middleware::{Networks, Proxies};
+use std::fs;
 use std::net::IpAddr;
+use std::path::Path;
 
 const TRUSTED: &str = "10.0.0.0/8, 192.0.2.1, fd00::/8";
 
@@ -147,6 +150,8 @@ fn an_open_quote_swallows_nothing() {
     ] {
         assert_forwarded("10.0.0.1", list, "198.51.100.9");
     }
+    // Where the proxy's own part has a quote too many, it is not known what belongs to it.
+    assert_forwarded("10.0.0.1", "for=\"[2001:db8::9]:47\";host=\"", "10.0.0.1");
 }
 
 #[test]
@@ -174,7 +179,53 @@ fn networks_are_read_and_written() {
     assert_eq!("10.0.0.0/8, fd00::/x".parse::<Networks>().unwrap_err().at(), 12..20);
 }
 
+/// The seeds of the fuzzer, as they are and cut short anywhere.
+#[test]
+fn the_seeds_of_the_fuzzer() {
+    // They are not in the published crate, of which the fuzzer would be another.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/proxies");
+    let Ok(files) = fs::read_dir(folder) else { return };
+    let seeds: Vec<Vec<u8>> = files.map(|file| fs::read(file.unwrap().path()).unwrap()).collect();
+    assert!(seeds.len() >= 12, "{} seeds", seeds.len());
+    for seed in seeds {
+        for end in 0..=seed.len() {
+            hold(&seed[..end]);
+            hold(&seed[end..]);
+        }
+    }
+}
+
+/// What such headers are made of.
+const PARTS: [&str; 16] = [
+    "198.51.100.9",
+    "10.0.0.2",
+    "[fd00::1]",
+    "::ffff:1.1.1.1",
+    ":80",
+    "for=",
+    "For=\"",
+    "\"",
+    "\\",
+    ",",
+    ", ",
+    ";",
+    "host=",
+    "unknown",
+    "\n",
+    " ",
+];
+
 proptest! {
+    #[test]
+    fn any_bytes(data in prop::collection::vec(any::<u8>(), 0..80)) {
+        hold(&data);
+    }
+
+    #[test]
+    fn any_parts_of_headers(parts in prop::collection::vec(prop::sample::select(&PARTS[..]), 0..14)) {
+        hold(parts.concat().as_bytes());
+    }
+
     /// Whatever a client sends, the address that the trusted proxies have seen counts.
     #[test]
     fn what_a_client_makes_up_changes_nothing(

@@ -6,7 +6,7 @@ use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use http::{HeaderMap, Request, Response};
 use ratescope::middleware::{Clock, RateLimit};
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules};
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
 use ratescope::{Event, Span, Time};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -175,8 +175,12 @@ impl AsyncStore for Far {
         }
     }
 
-    fn charge(&self, event: &Event<'_>) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
-        let (charge, polls) = (AsyncStore::charge(&*self.ruled, event), self.polls);
+    fn charge(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
+        let (charge, polls) = (AsyncStore::charge(&*self.ruled, event, passed), self.polls);
         let fault = self.fault.clone();
         async move {
             pending(polls).await;

@@ -1,109 +1,18 @@
-//! A cluster of three masters and three replicas, and what happens to it.
+//! The store on a cluster, and what happens to that.
 
-use super::server::{PATIENCE, Server, free_port};
+use super::nodes::Cluster;
+use super::server::PATIENCE;
 use super::{check, open, patient, rules, run};
 use ratescope::redis_store::{Options, RedisStore};
 use ratescope::rules::{Answered, AsyncStore, Details, Ruled};
 use ratescope::{Event, Time};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-struct Cluster {
-    nodes: Vec<Server>,
-}
-
-impl Cluster {
-    fn start() -> Option<Cluster> {
-        let node = || {
-            let bus = free_port().to_string();
-            Server::start(&[
-                "--cluster-enabled",
-                "yes",
-                "--cluster-node-timeout",
-                "1000",
-                "--cluster-port",
-                &bus,
-            ])
-        };
-        let nodes = (0..6).map(|_| node()).collect::<Option<Vec<Server>>>()?;
-        let addresses = nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
-        let created = Command::new("redis-cli")
-            .args(["--cluster", "create"])
-            .args(addresses)
-            .args(["--cluster-replicas", "1", "--cluster-yes"])
-            .stdout(Stdio::null())
-            .status();
-        assert!(created.unwrap().success());
-        let cluster = Cluster { nodes };
-        cluster.until("all know of all", |node| {
-            let info = node.try_command(&["CLUSTER", "INFO"]).unwrap_or_default();
-            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:6")
-        });
-        cluster.until("replicas follow", |node| {
-            let info = node.try_command(&["INFO", "replication"]).unwrap_or_default();
-            info.contains("role:master") || info.contains("master_link_status:up")
-        });
-        Some(cluster)
-    }
-
-    /// Waits until it is so for all nodes.
-    fn until(&self, what: &str, is_so: impl Fn(&Server) -> bool) {
-        let begun = Instant::now();
-        while !self.nodes.iter().all(&is_so) {
-            assert!(begun.elapsed() < PATIENCE, "{what}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn open(&self, text: &str, options: Options) -> RedisStore {
-        let urls: Vec<String> = self.nodes.iter().map(Server::url).collect();
-        let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
-        let opened = RedisStore::open_cluster(&urls, rules(text), options);
-        opened.unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    /// The place of the master that has the slot.
-    fn master(&self, slot: &str) -> usize {
-        let slot: u32 = slot.parse().unwrap();
-        let has = |line: &str| {
-            line.contains("master")
-                && !line.contains("fail")
-                && line.split(' ').skip(8).any(|range| match range.split_once('-') {
-                    Some((from, to)) => {
-                        (from.parse().unwrap_or(u32::MAX)..=to.parse().unwrap_or(0)).contains(&slot)
-                    }
-                    None => range.parse() == Ok(slot),
-                })
-        };
-        for (i, node) in self.nodes.iter().enumerate() {
-            let Ok(nodes) = node.try_command(&["CLUSTER", "NODES"]) else { continue };
-            let own = nodes.lines().find(|line| line.contains("myself"));
-            if own.is_some_and(has) {
-                return i;
-            }
-        }
-        panic!("nobody has the slot {slot}");
-    }
-
-    fn id(&self, node: usize) -> String {
-        let id = self.nodes[node].command(&["CLUSTER", "MYID"]);
-        id.lines().nth(1).unwrap().to_owned()
-    }
-
-    /// The place of the replica of a master.
-    fn replica(&self, master: usize) -> usize {
-        let id = self.id(master);
-        let follows = |node: &Server| {
-            let nodes = node.try_command(&["CLUSTER", "NODES"]).unwrap_or_default();
-            let own = nodes.lines().find(|line| line.contains("myself")).map(str::to_owned);
-            own.is_some_and(|own| own.contains("slave") && own.contains(&id))
-        };
-        self.nodes.iter().position(follows).unwrap()
-    }
-}
-
-fn slot(server: &Server, key: &str) -> String {
-    server.command(&["CLUSTER", "KEYSLOT", key]).trim_start_matches(':').trim().to_owned()
+fn open_at(cluster: &Cluster, text: &str, options: Options) -> RedisStore {
+    let urls = cluster.urls();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let opened = RedisStore::open_cluster(&urls, rules(text), options);
+    opened.unwrap_or_else(|error| panic!("{error}"))
 }
 
 async fn ask(store: &RedisStore, user: &str) -> Answered {
@@ -145,7 +54,7 @@ fn a_cluster_decides_as_memory_does() {
     let Some(cluster) = Cluster::start() else { return };
     run(async {
         let text = "gcra 10/1m burst 3 per user & sliding-window 5/1m precision 5s per user";
-        let store = cluster.open(text, patient("rs:"));
+        let store = open_at(&cluster, text, patient("rs:"));
         let memory = Ruled::new(rules(text), 1000);
         for i in 0..600 {
             let user = format!("user{}", i % 40);
@@ -166,7 +75,7 @@ fn a_cluster_decides_as_memory_does() {
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("not for the same fields as others, which are per user"), "{said}");
         let options = Options { one_node: true, ..patient("one:") };
-        let store = cluster.open(two, options);
+        let store = open_at(&cluster, two, options);
         let memory = Ruled::new(rules(two), 1000);
         for i in 0..200 {
             let (user, ip) = (format!("u{}", i % 7), format!("192.0.2.{}", i % 3));
@@ -177,6 +86,11 @@ fn a_cluster_decides_as_memory_does() {
             assert_eq!(theirs.fault, None);
             assert_eq!(theirs.ruling.to_string(), ours.ruling.to_string(), "event {i}");
         }
+        // What is removed is removed on all nodes, and nothing else is.
+        assert_eq!(store.clear().await, Ok(10), "seven users and three addresses");
+        let address = urls[0].replace("redis://", "redis-cluster://");
+        let removed = ratescope::redis_store::clear(&address, "rs:");
+        assert_eq!(removed.await, Ok(40));
         // On a single Redis nothing is apart.
         let _ = open(&cluster.nodes[0].url(), rules(two), patient("single:"));
     });
@@ -187,7 +101,7 @@ fn a_cluster_decides_as_memory_does() {
 fn a_slot_that_moves_loses_nothing() {
     let Some(cluster) = Cluster::start() else { return };
     run(async {
-        let store = cluster.open(LIMIT, quick());
+        let store = open_at(&cluster, LIMIT, quick());
         let mut sent = 0.0;
         let mut count = async |n: usize| {
             for _ in 0..n {
@@ -197,7 +111,7 @@ fn a_slot_that_moves_loses_nothing() {
             assert_eq!(counted(&store, "ann").await, Some(sent));
         };
         count(10).await;
-        let slot = slot(&cluster.nodes[0], "{user=ann}");
+        let slot = cluster.slot("{user=ann}");
         let from = cluster.master(&slot);
         let other = cluster.master(if slot.parse::<u32>().unwrap() < 8192 { "16000" } else { "1" });
         let (source, target) = (&cluster.nodes[from], &cluster.nodes[other]);
@@ -229,11 +143,11 @@ fn a_slot_that_moves_loses_nothing() {
 fn failovers_count_nothing_twice() {
     let Some(mut cluster) = Cluster::start() else { return };
     run(async {
-        let store = cluster.open(LIMIT, quick());
+        let store = open_at(&cluster, LIMIT, quick());
         for _ in 0..20 {
             assert_eq!(ask(&store, "ann").await.fault, None);
         }
-        let slot = slot(&cluster.nodes[0], "{user=ann}");
+        let slot = cluster.slot("{user=ann}");
         let master = cluster.master(&slot);
         let replica = cluster.replica(master);
         let (mut answered, mut sent) = (20.0, 20.0);
@@ -254,7 +168,7 @@ fn failovers_count_nothing_twice() {
         let others = ["bob", "eve", "joe", "sue", "tim", "zoe"];
         let far = |user: &&&str| {
             let key = format!("{{user={user}}}");
-            cluster.master(&self::slot(&cluster.nodes[0], &key)) != replica
+            cluster.master(&cluster.slot(&key)) != replica
         };
         let other = *others.iter().find(far).unwrap();
         assert_eq!(ask(&store, other).await.fault, None);

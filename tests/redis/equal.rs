@@ -1,42 +1,44 @@
 //! Redis decides as memory does: random limiters and events through both.
 
-use super::random::{self, Case, KINDS, Step};
+use super::random::{self, KINDS};
 use super::server::Server;
 use super::{check, open, patient, rules, run};
-use proptest::prelude::*;
-use proptest::strategy::ValueTree;
+use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
+use ratescope::limit::any::AnyLimiter;
 use ratescope::redis_store::RedisStore;
 use ratescope::rules::{Answered, AsyncStore, Details, Ruled};
 use ratescope::{Event, Retry, Time};
+use std::sync::Arc;
+use tokio::task::{JoinSet, LocalSet};
 
-/// How many events of each kind: a million, if RATESCOPE_EVENTS says so.
-fn events() -> usize {
+/// How many events of each algorithm. `./scripts/test million` sets it to a million.
+pub(crate) fn events() -> usize {
     let said = std::env::var("RATESCOPE_EVENTS").ok().and_then(|text| text.parse().ok());
-    said.unwrap_or(6_000)
+    said.unwrap_or(20_000)
 }
 
 /// Fails unless both say the same: verdicts, waits and bits of rates; levels of counts to 1e-12,
 /// since they are divided at another place.
 #[track_caller]
-fn assert_same(what: &str, theirs: &Answered, ours: &Answered) {
-    assert_eq!(theirs.fault, None, "{what}");
-    assert_eq!(theirs.ruling.decision(), ours.ruling.decision(), "{what}: {}", ours.ruling);
+fn assert_same(what: impl Fn() -> String, theirs: &Answered, ours: &Answered) {
+    assert_eq!(theirs.fault, None, "{}", what());
+    assert_eq!(theirs.ruling.decision(), ours.ruling.decision(), "{}: {}", what(), ours.ruling);
     let both = theirs.ruling.opinions().zip(ours.ruling.opinions());
     for (theirs, ours) in both {
-        assert_eq!(theirs.outcome.decision, ours.outcome.decision, "{what}");
-        assert_eq!(theirs.outcome.limit, ours.outcome.limit, "{what}");
-        assert_eq!(theirs.exceeds, ours.exceeds, "{what}");
+        assert_eq!(theirs.outcome.decision, ours.outcome.decision, "{}", what());
+        assert_eq!(theirs.outcome.limit, ours.outcome.limit, "{}", what());
+        assert_eq!(theirs.exceeds, ours.exceeds, "{}", what());
         let (theirs, ours) = (theirs.outcome.level, ours.outcome.level);
         let near = theirs == ours || (theirs - ours).abs() <= 1e-12 * ours.abs();
-        assert!(near || (theirs.is_nan() && ours.is_nan()), "{what}: {theirs}, not {ours}");
+        assert!(near || (theirs.is_nan() && ours.is_nan()), "{}: {theirs}, not {ours}", what());
     }
-    assert_eq!(theirs.retry.map(rounded), ours.retry.map(rounded), "{what}");
-    assert_eq!(theirs.standings.is_some(), ours.standings.is_some(), "{what}");
+    assert_eq!(theirs.retry.map(rounded), ours.retry.map(rounded), "{}", what());
+    assert_eq!(theirs.standings.is_some(), ours.standings.is_some(), "{}", what());
     if let (Some(theirs), Some(ours)) = (&theirs.standings, &ours.standings) {
         for (theirs, ours) in theirs.iter().zip(ours.iter()) {
-            assert_eq!(theirs.remaining, ours.remaining, "{what}");
-            assert_eq!(theirs.reset_after, ours.reset_after, "{what}");
+            assert_eq!(theirs.remaining, ours.remaining, "{}", what());
+            assert_eq!(theirs.reset_after, ours.reset_after, "{}", what());
         }
     }
 }
@@ -49,113 +51,152 @@ fn rounded(retry: Retry) -> Option<String> {
 
 /// Puts events to both, with everything asked, and now and then a look or a charge between.
 pub(crate) async fn both(text: &str, store: &RedisStore, events: &[(Time, f64)]) {
-    let memory = Ruled::new(rules(text), 1000);
+    both_of(text, store, &Ruled::new(rules(text), 1000), "ann", events).await;
+}
+
+/// The events of a user, who shares both stores with others.
+async fn both_of(
+    text: &str,
+    store: &RedisStore,
+    memory: &Ruled,
+    user: &str,
+    events: &[(Time, f64)],
+) {
     for (i, (time, cost)) in events.iter().copied().enumerate() {
-        let fields = [("user", "ann"), ("ip", if i % 3 == 0 { "192.0.2.7" } else { "192.0.2.8" })];
-        let what = format!("{text}, event {i} at {time}, cost {cost}");
+        let fields = [("user", user), ("ip", if i % 3 == 0 { "192.0.2.7" } else { "192.0.2.8" })];
+        let what = || format!("{text}, {user}, event {i} at {time}, cost {cost}");
         let event = Event { time, cost, fields: &fields };
         if i % 11 == 3 {
-            store.charge(&event).await.unwrap();
-            Ruled::charge(&memory, &event);
+            store.charge(&event, None).await.unwrap();
+            memory.charge(&event, None);
         }
         if i % 7 == 2 {
             let theirs = store.peek(&event, Details::ALL).await;
-            let ours = AsyncStore::peek(&memory, &event, Details::ALL).await;
-            assert_same(&what, &theirs, &ours);
+            let ours = AsyncStore::peek(memory, &event, Details::ALL).await;
+            assert_same(what, &theirs, &ours);
         }
         // What is asked for changes nothing.
         let details = if i % 2 == 0 { Details::ALL } else { Details::default() };
         let theirs = check(store, time, cost, &fields, details).await;
-        let ours = check(&memory, time, cost, &fields, details).await;
-        assert_same(&what, &theirs, &ours);
+        let ours = check(memory, time, cost, &fields, details).await;
+        assert_same(what, &theirs, &ours);
     }
 }
 
-/// Cases and steps, the same each time.
-fn drawn(kinds: &'static [&'static str], runner: &mut TestRunner) -> Option<(Case, Vec<Step>)> {
-    let strategy = (random::cases(kinds), random::steps(true));
-    let drawn = strategy.new_tree(runner).unwrap().current();
-    drawn.0.limiter.exact_in_f64().is_ok().then_some(drawn)
+/// How many users there are at once: so many calls are under way on one connection.
+const USERS: usize = 64;
+
+/// The times and costs of what a user does.
+type Deeds = Vec<(Time, f64)>;
+
+/// A limiter and what each user does, the same each time.
+fn drawn(
+    kinds: &'static [&'static str],
+    runner: &mut TestRunner,
+) -> Option<(AnyLimiter, Vec<Deeds>)> {
+    let case = random::cases(kinds).new_tree(runner).unwrap().current();
+    case.limiter.exact_in_f64().ok()?;
+    let events = |_| {
+        let steps = random::steps(true).new_tree(runner).unwrap().current();
+        let events = case.events(&steps).into_iter();
+        events.filter(|(at, _)| at.as_micros() >= 0).collect()
+    };
+    let events = (0..USERS).map(events).collect();
+    Some((case.limiter, events))
 }
 
-/// Each kind, many cases at once on connections of their own.
-fn assert_alike(kind: usize) {
-    let kinds = &KINDS[kind..=kind];
+/// Each of these kinds in turn, until there were enough events.
+fn assert_alike(kinds: &[usize]) {
     let Some(server) = Server::start(&[]) else { return };
     let mut runner = TestRunner::deterministic();
-    run(async {
+    let tasks = LocalSet::new();
+    run(tasks.run_until(async {
         let (mut seen, mut number) = (0, 0);
         while seen < events() {
-            let Some((case, steps)) = drawn(kinds, &mut runner) else { continue };
-            let text = format!("{} per user", case.limiter);
-            let store = open(&server.url(), rules(&text), patient(&format!("{number}:")));
-            let events = case.events(&steps);
-            let events: Vec<_> = events.into_iter().filter(|(at, _)| at.as_micros() >= 0).collect();
-            both(&text, &store, &events).await;
-            seen += events.len();
             number += 1;
+            let kind = kinds[number % kinds.len()];
+            let Some((limiter, users)) = drawn(&KINDS[kind..=kind], &mut runner) else { continue };
+            let text = format!("{limiter} per user");
+            let store = open(&server.url(), rules(&text), patient(&format!("{number}:")));
+            let memory = Arc::new(Ruled::new(rules(&text), 1000));
+            let mut tasks = JoinSet::new();
+            for (user, events) in users.into_iter().enumerate() {
+                seen += events.len();
+                let (text, store, memory) = (text.clone(), store.clone(), Arc::clone(&memory));
+                tasks.spawn_local(async move {
+                    both_of(&text, &store, &memory, &user.to_string(), &events).await;
+                });
+            }
+            tasks.join_all().await;
+            // The server's memory is not to grow with the events.
+            server.command(&["FLUSHALL"]);
         }
-    });
+    }));
 }
 
 #[test]
 fn token_buckets_decide_alike() {
-    assert_alike(0);
+    assert_alike(&[0]);
 }
 
 #[test]
 fn gcra_decides_alike() {
-    assert_alike(1);
+    assert_alike(&[1]);
 }
 
 #[test]
 fn leaky_buckets_decide_alike() {
-    assert_alike(2);
+    assert_alike(&[2]);
 }
 
 #[test]
 fn fixed_windows_decide_alike() {
-    assert_alike(3);
+    assert_alike(&[3]);
 }
 
 #[test]
 fn sliding_windows_decide_alike() {
-    assert_alike(4);
+    assert_alike(&[4]);
 }
 
 #[test]
 fn sliding_counters_decide_alike() {
-    assert_alike(5);
+    assert_alike(&[5]);
 }
 
 #[test]
 fn sliding_logs_decide_alike() {
-    assert_alike(6);
+    assert_alike(&[6]);
 }
 
 #[test]
 fn exim_decides_alike() {
-    assert_alike(10);
-    assert_alike(13);
+    assert_alike(&[10, 13]);
 }
 
 #[test]
 fn adaptive_limiters_decide_alike() {
-    assert_alike(11);
-    assert_alike(16);
+    assert_alike(&[11, 16]);
 }
 
 #[test]
 fn earrrl_decides_alike() {
-    assert_alike(14);
-    assert_alike(15);
+    assert_alike(&[14, 15]);
 }
 
 #[test]
-fn what_servers_decide_is_decided_alike() {
-    [7, 8, 20].into_iter().for_each(assert_alike);
-    [9, 18].into_iter().for_each(assert_alike);
-    assert_alike(19);
+fn nginx_decides_alike() {
+    assert_alike(&[7, 8, 20]);
+}
+
+#[test]
+fn haproxy_decides_alike() {
+    assert_alike(&[9, 18]);
+}
+
+#[test]
+fn envoy_decides_alike() {
+    assert_alike(&[19]);
 }
 
 /// Costs that can't be counted are refused and counted nowhere, and the smallest count.

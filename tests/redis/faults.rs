@@ -256,7 +256,7 @@ fn what_is_no_state_is_an_error_and_stays() {
 /// Somebody else's script runs on and on: what was refused for it is asked again, and counts once.
 #[test]
 fn a_busy_server_is_asked_again() {
-    let Some(server) = Server::start(&["--busy-reply-threshold", "1"]) else { return };
+    let Some(server) = Server::start(&["--lua-time-limit", "1"]) else { return };
     run(async {
         let options = Options { deadline: PATIENCE, ..options() };
         let store = open(&server.url(), rules(RULES), options);
@@ -337,7 +337,7 @@ fn charges_count_here_when_redis_cannot_be_told() {
         let store = open(&url, rules(RULES), options());
         let fields = [("local", "x"), ("closed", "x"), ("user", "ann")];
         let event = Event { time: Time::ZERO, cost: 3.0, fields: &fields };
-        assert_eq!(store.charge(&event).await, Err(Fault::Unreachable));
+        assert_eq!(store.charge(&event, None).await, Err(Fault::Unreachable));
         let answer = ask(&store, "local").await;
         assert_eq!(answer.ruling.to_string(), "refused by d:local: level 4, limit 3");
     });

@@ -13,7 +13,17 @@ use std::time::{Duration, Instant};
 /// How long to wait for what should be there in a moment.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A redis-server of this test.
+/// The server program: `redis-server`, or what the environment variable REDIS_SERVER names.
+fn server() -> Command {
+    Command::new(std::env::var_os("REDIS_SERVER").unwrap_or("redis-server".into()))
+}
+
+/// Its command line, which makes a cluster of servers: `redis-cli`, or what REDIS_CLI names.
+pub(crate) fn command_line() -> Command {
+    Command::new(std::env::var_os("REDIS_CLI").unwrap_or("redis-cli".into()))
+}
+
+/// A Redis of this test.
 pub(crate) struct Server {
     process: Child,
     pub(crate) port: u16,
@@ -23,7 +33,7 @@ pub(crate) struct Server {
 impl Server {
     /// `None`, with a word why, where there is no redis-server; in CI there must be one.
     pub(crate) fn start(arguments: &[&str]) -> Option<Server> {
-        if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
+        if server().arg("--version").stdout(Stdio::null()).status().is_err() {
             assert!(
                 std::env::var_os("CI").is_none(),
                 "no redis-server: ./scripts/test installs it"
@@ -129,7 +139,7 @@ impl Server {
 }
 
 fn begin(port: u16, folder: &Path, arguments: &[&str]) -> Child {
-    Command::new("redis-server")
+    server()
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--dir"])
         .arg(folder)
         .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
@@ -146,6 +156,8 @@ impl Drop for Server {
     }
 }
 
+/// A node of a cluster needs the one that is 10,000 above, too: before Redis 7 it can't be told another.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let any = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    std::iter::repeat_with(any).find(|port| *port < 55_000).unwrap()
 }

@@ -44,7 +44,7 @@ fn memory_answers_at_once_and_tells_what_is_asked() {
     let event = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
     let later = Time::from_secs(30.0).unwrap();
     assert!(now(store.peek(&event(later), Details::default())).ruling.is_allowed());
-    assert_eq!(now(AsyncStore::charge(&store, &event(later))), Ok(()));
+    assert_eq!(now(AsyncStore::charge(&store, &event(later), None)), Ok(()));
     assert!(!now(store.peek(&event(later), Details::default())).ruling.is_allowed());
 }
 

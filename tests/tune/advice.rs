@@ -1,7 +1,7 @@
 //! The limit that is recommended, and what is said with it.
 
 use super::*;
-use ratescope::lab::tune::{Aim, Doubt, Frontier, Marks, Share, advise};
+use ratescope::lab::tune::{Aim, Clock, Doubt, Frontier, Marks, Share, advise};
 
 /// A thousand visitors who load a page of ten parts each ten minutes, for two days, and a script
 /// that sends one a second on the second night.
@@ -44,13 +44,13 @@ fn a_limit_learned_and_checked() {
 #[test]
 fn a_sentence() {
     let clients = site();
-    let replay = Replay::run(&clients, "sliding-log 10/1m".parse().unwrap(), Span::ZERO);
+    let replay = Replay::run(&clients, "sliding-log 10/1m".parse().unwrap(), &Clock::default());
     let says = "sliding-log 10/1m would have refused 4.9 % of requests, from 1 of 1001 clients; \
                 the busiest, script, from 02:00 on.";
     assert_eq!(replay.sentence(&clients), says);
     let hours = replay.hours().of_day();
     assert_eq!(hours.iter().sum::<u64>(), hours[2]);
-    let none = Replay::run(&clients, "sliding-log 1000/1m".parse().unwrap(), Span::ZERO);
+    let none = Replay::run(&clients, "sliding-log 1000/1m".parse().unwrap(), &Clock::default());
     let says = "sliding-log 1000/1m would have refused nothing to any of 1001 clients.";
     assert_eq!(none.sentence(&clients), says);
 }
@@ -60,12 +60,12 @@ fn a_sentence() {
 fn a_replay_in_steps() {
     let clients = site();
     let limiter = || "gcra 5/1m burst 5".parse().unwrap();
-    let (mut steps, mut replay) = (1, Replay::new(&clients, limiter(), Span::ZERO));
+    let (mut steps, mut replay) = (1, Replay::new(&clients, limiter(), &Clock::default()));
     while !replay.advance(&clients, 5000) {
         assert_eq!(clients.key(replay.struck()[0].place), "script");
         steps += 1;
     }
-    let whole = Replay::run(&clients, limiter(), Span::ZERO);
+    let whole = Replay::run(&clients, limiter(), &Clock::default());
     assert!(steps > 3);
     assert_eq!((replay.refused(), replay.struck()), (whole.refused(), whole.struck()));
 }

@@ -90,6 +90,23 @@ proptest! {
 }
 
 #[test]
+fn what_lines_say_of_their_clock_is_kept() {
+    let mut written = Summary::new("ip".parse().unwrap(), Room::default());
+    let time = |hour: i64| Time::from_micros(hour * 3_600_000_000 + 7);
+    for (hour, east) in [(-30, -210), (-29, -210), (0, -210), (5, -150), (6, -150), (90_000, -150)]
+    {
+        written.zones.see(time(hour), east);
+    }
+    let read = Summary::read(&bytes(&written), Room::default()).unwrap();
+    assert_eq!(read.clock(), written.clock());
+    assert_eq!(read.clock().zone().to_string(), "UTC-03:30, in summer UTC-02:30");
+    for (hour, east) in [(-9000, -210), (4, -210), (5, -150), (90_001, -150)] {
+        let shown = Time::from_micros(time(hour).as_micros() + east * 60_000_000);
+        assert_eq!(read.clock().shows(time(hour)), shown, "{hour}");
+    }
+}
+
+#[test]
 fn what_is_no_summary() {
     let summary = summary(&[("a".to_owned(), Moment { time: Time::ZERO, cost: 1.0 })]);
     let good = bytes(&summary);
@@ -97,8 +114,8 @@ fn what_is_no_summary() {
     assert_eq!(error(b"time,key\n"), BadSummary::NoLabel);
     assert_eq!(error(&good[..good.len() - 1]), BadSummary::Short);
     let mut newer = good.clone();
-    newer[18] = 2;
-    assert_eq!(error(&newer), BadSummary::Version(2));
+    newer[18] = 3;
+    assert_eq!(error(&newer), BadSummary::Version(3));
     let mut other = Summary::new("user".parse().unwrap(), Room::default());
     let says = "one summary is of clients per user, another per ip; they don't add up";
     assert_eq!(other.add(&summary).unwrap_err().to_string(), says);

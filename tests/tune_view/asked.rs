@@ -1,9 +1,9 @@
 //! Questions: the answer is that of one pass, in whatever steps it comes.
 
 use crate::{OFFICE, answer, log, summary};
-use ratescope::Span;
 use ratescope::lab::tune::{
-    Aim, Clients, Curve, Cut, Frontier, Inquiry, Marks, Measure, Part, Replay, Steps, advise, scale,
+    Aim, Clients, Clock, Curve, Cut, Frontier, Inquiry, Marks, Measure, Part, Replay, Steps,
+    advise, scale,
 };
 use ratescope::traffic::sample::Style;
 
@@ -30,7 +30,7 @@ fn the_answer_is_that_of_one_pass() {
             assert_eq!(*advice, advise(shown, &Aim::default()), "{link}");
             let limiter = inquiry.limiter().unwrap();
             let (got, want) =
-                (inquiry.replayed().unwrap(), Replay::run(clients, limiter, Span::ZERO));
+                (inquiry.replayed().unwrap(), Replay::run(clients, limiter, &Clock::default()));
             assert_eq!(
                 (got.refused(), got.hours(), got.struck()),
                 (want.refused(), want.hours(), want.struck())
@@ -41,7 +41,10 @@ fn the_answer_is_that_of_one_pass() {
             assert_eq!(inquiry.frontier(), Some(&frontier), "{link}");
             for [limit, refused] in inquiry.counted() {
                 let limiter = inquiry.choices().limiter(shown.measure, *limit).unwrap();
-                assert_eq!(Replay::run(clients, limiter, Span::ZERO).refused() as f64, *refused);
+                assert_eq!(
+                    Replay::run(clients, limiter, &Clock::default()).refused() as f64,
+                    *refused
+                );
             }
             assert_eq!(inquiry.counted().is_empty(), shown.measure.counts_all(), "{link}");
         }

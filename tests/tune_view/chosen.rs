@@ -150,5 +150,10 @@ fn the_rate_is_one_that_the_server_can_say() {
     assert_eq!(measure("for=envoy"), "gcra 6/1h burst N");
     assert_eq!(measure("for=nginx&rate=6/1h"), "gcra 6/1h burst N");
     assert_eq!(measure("for=haproxy"), "haproxy N/1m");
+    // Of a sender that is silent for two seconds Traefik forgets everything.
+    let said = Frontier { bursts: [&frontier.bursts[..], &[at("10/1s", 20.0)]].concat() };
+    let traefik: Choices = "for=traefik".parse().unwrap();
+    assert_eq!(traefik.measure(Some(&said)).unwrap().to_string(), "gcra 10/1s burst N");
+    assert_eq!(measure("for=traefik"), "gcra 6/1h burst N");
     assert_eq!("".parse::<Choices>().unwrap().measure(None), None);
 }

@@ -27,6 +27,7 @@ fn shown<T>(inquiry: &Inquiry, steps: &Steps, then: impl FnOnce(&Picture<'_>) ->
         knee: advice.knee,
         bursts: &frontier.bursts,
         rate: inquiry.choices().rate(Some(frontier)),
+        zone: inquiry.study().clock().zone(),
         refusals: Some(Refusals {
             hours: replay.hours(),
             refused: replay.refused(),

@@ -12,11 +12,14 @@ fn at_once(text: &str) -> Summary {
     let slack = log.shape().usual_slack(Spread::Coarse);
     let mut order = slack.map(|slack| Order::new(slack, HELD, Spread::Coarse));
     let mut summary = Summary::new(per.clone(), Room::default());
-    let clients = &mut summary.clients;
-    let more = |log: &mut Log<&[u8]>,
-                clients: &mut ratescope::lab::tune::Clients,
-                order: &mut Option<Order<_>>| {
+    let Summary { clients, zones, .. } = &mut summary;
+    let mut more = |log: &mut Log<&[u8]>,
+                    clients: &mut ratescope::lab::tune::Clients,
+                    order: &mut Option<Order<_>>| {
         log.read(&mut |record| {
+            if let Some(east) = record.minutes_east() {
+                zones.see(record.time(), east);
+            }
             let held = (clients.ticket(&key(record, &per)), record.cost());
             let mut put = |time, (ticket, cost)| clients.put(ticket, time, cost);
             match order {

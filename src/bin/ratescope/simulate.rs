@@ -53,8 +53,9 @@ use std::sync::Arc;
 /// remark: "softly", and which shadows would refuse. The columns are the fields of the rules; a column
 /// called load, as in 42%, is the load of the service.
 ///
-/// With --store, a Redis decides, in the time of the events; it decides as this program does. The
-/// run has keys of its own there, and leaves none behind.
+/// With --store, a Redis or a Redis Cluster decides, in the time of the events; it decides as this
+/// program does. The run has keys of its own there, and leaves none behind. On a cluster they are on
+/// all nodes, but those of limits for different fields, which are decided together, are on one.
 ///
 /// CSV is taken in its own order, and a line that cannot be read is an error. Other logs are sorted by
 /// time, and lines that cannot be read are counted and skipped.
@@ -79,7 +80,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "1000000")]
     keys: NonZeroUsize,
 
-    /// Where the states are: a Redis, as in redis://127.0.0.1:6379. Not said, in this program
+    /// Where the states are: a Redis, as in redis://127.0.0.1:6379, or some nodes of a Redis Cluster,
+    /// as in redis-cluster://127.0.0.1:7000,127.0.0.1:7001. Not said, in this program
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 

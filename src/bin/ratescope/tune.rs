@@ -2,8 +2,6 @@
 
 #[path = "tune/answer.rs"]
 mod answer;
-#[path = "tune/batch.rs"]
-mod batch;
 #[path = "tune/json.rs"]
 mod json;
 #[path = "tune/progress.rs"]
@@ -14,6 +12,8 @@ mod read;
 mod server;
 #[path = "tune/svg.rs"]
 mod svg;
+#[path = "tune/swept.rs"]
+mod swept;
 #[path = "tune/table.rs"]
 mod table;
 #[path = "tune/threads.rs"]
@@ -23,13 +23,14 @@ use crate::simulate::until_closed;
 use crate::source::Source;
 use crate::words;
 use answer::Answer;
-use ratescope::lab::tune::{Aim, By, PERIODS, Room};
+use ratescope::lab::tune::{Aim, PERIODS, Room};
 use ratescope::policy::export::Target;
 use ratescope::{ParseError, Policy, Span};
 use std::error::Error;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use swept::Swept;
 
 /// Choose a limit from a log of your own traffic
 ///
@@ -61,9 +62,10 @@ pub(crate) struct Args {
     only: bool,
 
     /// What is limited, in the curve and the recommendation: exim, earrrl, fixed-window,
-    /// sliding-window, sliding-counter or sliding-log
-    #[arg(long, value_name = "BY", default_value_t = By::Exim)]
-    by: By,
+    /// sliding-window, sliding-counter, sliding-log or haproxy, where N is the limit of the period; or
+    /// bucket or nginx, where it is the burst at the rate that is tightest for the period
+    #[arg(long, value_name = "BY", default_value = "exim")]
+    by: Swept,
 
     /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
     /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare or rust
@@ -151,7 +153,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         let written = read.summary.write(&mut file).and_then(|()| file.flush());
         written.map_err(|error| named(path, &error))
     });
-    let what = (&*args.periods(), args.by);
+    let what = (&*args.periods(), &args.by);
     let answer = Answer::new(&read, what, &aim, &marks, &args.targets)?;
     let drawn = args.svg.as_ref().map_or(Ok(()), |path| {
         let picture = svg::write(&answer).ok_or("--svg: there is no period to draw")?;

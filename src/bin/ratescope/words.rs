@@ -32,7 +32,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// The date and the time of day in UTC of a time since the epoch, in whole seconds.
+/// The date and the time of day of a time, as a clock of UTC shows it, in whole seconds.
 pub(crate) fn when(time: Time) -> String {
     let seconds = time.as_micros().div_euclid(1_000_000);
     Civil(Time::from_micros(seconds * 1_000_000)).to_string()

@@ -69,8 +69,8 @@ pub enum Doubt {
 /// The limit for what `aim` wants: learned from the first part of the log where the curve has a
 /// second one to check it on, otherwise from all.
 pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
-    let checked = curve.all.clients(Part::Checked) > 0;
-    let part = if checked { Part::Learned } else { Part::Whole };
+    let part = curve.learned_from();
+    let checked = part == Part::Learned;
     let limit = least_limit(curve, aim, part);
     let share = |part| Share {
         touched: limit.map_or(0, |limit| curve.all.touched(part, limit)),

@@ -185,11 +185,29 @@ impl Choices {
         if self.by.is_some() || self.rate.is_some() {
             return self.rate.filter(|_| self.by.is_none());
         }
-        let said = |burst: &&Burst| {
-            self.target != Target::Nginx || self.bucket(burst.rate) == Measure::Nginx(burst.rate)
-        };
-        let bursts = frontier?.bursts.iter().filter(said).copied().collect();
+        let all = &frontier?.bursts;
+        let mut bursts: Vec<Burst> = all.iter().filter(|at| self.can_say(at)).copied().collect();
+        if bursts.is_empty() {
+            // Then the configuration says why there is none.
+            bursts.clone_from(all);
+        }
         Frontier { bursts }.tightest(self.period).map(|burst| burst.rate)
+    }
+
+    /// Whether the server has such a bucket. nginx has few rates; Traefik forgets soon, and so has
+    /// large bursts at high rates only.
+    fn can_say(&self, &Burst { rate, burst, .. }: &Burst) -> bool {
+        match self.target {
+            Target::Nginx => self.bucket(rate) == Measure::Nginx(rate),
+            Target::Traefik => {
+                let limiter = Measure::Bucket(rate).limiter(burst);
+                let policy = limiter.map(|limiter| format!("{limiter} per ip").parse());
+                policy.is_ok_and(|policy| {
+                    policy.is_ok_and(|policy| self.target.configure(&policy).is_ok())
+                })
+            }
+            _ => true,
+        }
     }
 
     /// What is measured in a period, by the server itself if its arithmetic is known.

@@ -328,6 +328,11 @@ impl Clients {
         moved
     }
 
+    /// Whether nothing was thinned since that ticket was given.
+    pub(super) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
+        ticket.is_none_or(|ticket| ticket.era == self.sieve)
+    }
+
     /// The place of a client now. Tickets from before the last thinning are good, older ones not.
     #[inline]
     fn current(&self, ticket: Ticket) -> Option<usize> {

@@ -2,8 +2,8 @@
 //! limits at once, what it would have refused.
 
 use super::Clients;
-use super::histogram::Histogram;
-use super::measure::{Events, Measure};
+use super::histogram::{Histogram, Places};
+use super::measure::{Events, Measure, Meter};
 use super::scale::{Marks, Over, mark, place};
 use crate::time::{Span, Time};
 use core::ops::Range;
@@ -116,16 +116,49 @@ impl Tally {
         clients.chain(requests).for_each(|(mine, its)| mine.add(its));
     }
 
-    /// The highest levels of a client that stands for `weight`.
-    fn put(&mut self, over: Over, peaks: [Option<(f64, usize)>; 2], weight: u64) {
-        let scale = Marks::new();
-        let marks = peaks.map(|peak| peak.map(|(level, _)| scale.over(over, level)));
-        let whole = marks.into_iter().flatten().max();
-        for (histogram, marks) in self.clients.iter_mut().zip([whole, marks[0], marks[1]]) {
+    /// The levels of a client that stands for `weight`. Its `alone` are the marks of its events where
+    /// each is a level of its own.
+    fn client(
+        &mut self,
+        meter: &Meter,
+        (events, split): (&Events, usize),
+        alone: [Option<Places>; 2],
+        weight: u64,
+    ) {
+        if meter.is_idle(events) {
+            return self.put(alone, weight);
+        }
+        let (measure, scale) = (meter.measure, Marks::new());
+        let over = measure.over();
+        let peaks = match measure.counts_all() {
+            false => meter.peaks(events, split),
+            true => {
+                let mut peaks = [None, None];
+                measure.levels(events, |at, level| {
+                    let part = usize::from(at >= split);
+                    self.requests[part].put(scale.over(over, level), weight);
+                    if peaks[part].is_none_or(|(highest, _)| level > highest) {
+                        peaks[part] = Some((level, at));
+                    }
+                });
+                peaks
+            }
+        };
+        self.put(peaks.map(|peak| Some(scale.over(over, peak?.0))), weight);
+    }
+
+    /// A client whose highest levels, before the cut and after it, are over so many marks.
+    #[inline]
+    fn put(&mut self, [learned, checked]: [Option<Places>; 2], weight: u64) {
+        let [whole, before, after] = &mut self.clients;
+        let put = |histogram: &mut Histogram, marks: Option<Places>| {
             if let Some(marks) = marks {
                 histogram.put(marks, weight);
             }
-        }
+        };
+        put(whole, learned.max(checked));
+        put(before, learned);
+        put(after, checked);
     }
 }
 
@@ -133,6 +166,12 @@ impl Curve {
     /// The curve of no clients.
     pub fn new(measure: Measure) -> Self {
         Curve { measure, all: Tally::default(), marked: Tally::default(), times: None }
+    }
+
+    /// From which part a limit is learned: all of the log, where one of its two parts is empty.
+    pub fn learned_from(&self) -> Part {
+        let both = [Part::Learned, Part::Checked].iter().all(|part| self.all.clients(*part) > 0);
+        if both { Part::Learned } else { Part::Whole }
     }
 
     /// How many clients a limit would have touched, as [`Tally::touched`].
@@ -156,33 +195,6 @@ impl Curve {
         self.all.add(&other.all);
         self.marked.add(&other.marked);
         self.times = span(self.times, other.times);
-    }
-
-    fn client(&mut self, events: &Events, split: usize, weight: u64, marked: bool) {
-        let (measure, over) = (self.measure, self.measure.over());
-        let mut tally = Tally::default();
-        let into = if marked { &mut tally } else { &mut self.all };
-        let (first, last) = (events.moments.first(), events.moments.last());
-        self.times = span(self.times, first.zip(last).map(|(first, last)| (first.time, last.time)));
-        let peaks = match measure.counts_all() {
-            false => measure.peaks(events, split),
-            true => {
-                let (scale, mut peaks) = (Marks::new(), [None, None]);
-                measure.levels(events, |at, level| {
-                    let part = usize::from(at >= split);
-                    into.requests[part].put(scale.over(over, level), weight);
-                    if peaks[part].is_none_or(|(highest, _)| level > highest) {
-                        peaks[part] = Some((level, at));
-                    }
-                });
-                peaks
-            }
-        };
-        into.put(over, peaks, weight);
-        if marked {
-            self.all.add(&tally);
-            self.marked.add(&tally);
-        }
     }
 }
 
@@ -208,13 +220,29 @@ impl Clients {
     /// curves of all places, in whatever steps, and added up in whatever order, are the same.
     pub fn measure(&self, curves: &mut [Curve], cut: &Cut, places: Range<usize>) {
         let mut events = Events::default();
+        let meters: Vec<Meter> = curves.iter().map(|curve| Meter::new(curve.measure)).collect();
         for at in places.start..places.end.min(self.len()) {
             events.fill(self.moments(at));
             let before = |at| events.moments.partition_point(|moment| moment.time < at);
             let split = cut.at.map_or(events.moments.len(), before);
             let marked = cut.marked.get(at) == Some(&true);
-            for curve in &mut *curves {
-                curve.client(&events, split, self.weight(at), marked);
+            let alone = events.alone(split).0;
+            let alone = alone.map(|found| {
+                let level = found?.0 as f64 / 1e6;
+                Some(Marks::new().over(Over::AboveLimit, level))
+            });
+            let ends = events.moments.first().zip(events.moments.last());
+            let times = ends.map(|(first, last)| (first.time, last.time));
+            for (curve, meter) in curves.iter_mut().zip(&meters) {
+                curve.times = span(curve.times, times);
+                if marked {
+                    let mut tally = Tally::default();
+                    tally.client(meter, (&events, split), alone, self.weight(at));
+                    curve.all.add(&tally);
+                    curve.marked.add(&tally);
+                } else {
+                    curve.all.client(meter, (&events, split), alone, self.weight(at));
+                }
             }
         }
     }

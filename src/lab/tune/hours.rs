@@ -1,15 +1,15 @@
 //! When refusals happen: hours of the day, days of the week.
 
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 /// Counts by day of the week, from Monday, and hour of the day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hours([[u64; 24]; 7]);
 
 impl Hours {
-    /// Counts `n` at a time since the Unix epoch, where the clock is `east` ahead of UTC.
-    pub fn add(&mut self, time: Time, east: Span, n: u64) {
-        let hours = time.after(east).as_micros().div_euclid(3_600_000_000);
+    /// Counts `n` at a time of UTC, or what a [`Clock`](super::Clock) shows in its place.
+    pub fn add(&mut self, time: Time, n: u64) {
+        let hours = time.as_micros().div_euclid(3_600_000_000);
         let (day, hour) = (hours.div_euclid(24), hours.rem_euclid(24));
         // The epoch began on a Thursday.
         let day = (day + 3).rem_euclid(7);
@@ -43,15 +43,16 @@ impl FromIterator<u64> for Hours {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
 
     #[test]
     fn the_week_begins_on_monday() {
         let mut hours = Hours::default();
         // Sunday, 17 May 2015, 10:05:03 UTC; two hours further east it is noon.
         let time = Time::from_micros(1_431_857_103_000_000);
-        hours.add(time, Span::ZERO, 2);
-        hours.add(time, Span::hours(14), 3);
-        hours.add(Time::from_micros(-1), Span::ZERO, 1);
+        hours.add(time, 2);
+        hours.add(time.after(Span::hours(14)), 3);
+        hours.add(Time::from_micros(-1), 1);
         assert_eq!((hours.days()[6][10], hours.days()[0][0], hours.days()[2][23]), (2, 3, 1));
         assert_eq!(hours.of_day()[10], 2);
     }

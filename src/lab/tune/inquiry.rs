@@ -90,7 +90,7 @@ impl Inquiry {
         let Some(limit) = limits.last() else { return false };
         match self.choices.limiter(measure, *limit) {
             Some(limiter) => {
-                *replay = Some(Replay::new(self.study.clients(), limiter, Span::ZERO));
+                *replay = Some(Replay::new(self.study.clients(), limiter, self.study.clock()));
             }
             None => {
                 limits.pop();
@@ -128,8 +128,7 @@ impl Inquiry {
         if curves.len() < measures.len() {
             return self.study.measure(&measures);
         }
-        let checked = curves.first().is_some_and(|curve| curve.all.clients(Part::Checked) > 0);
-        let part = if checked { Part::Learned } else { Part::Whole };
+        let part = curves.first().map_or(Part::Whole, Curve::learned_from);
         self.frontier = Some(Frontier::new(&curves, &self.choices.aim, part));
         true
     }

@@ -1,7 +1,7 @@
 //! Logs that come in pieces, as in a page: read, and put to their clients.
 
-use super::{Room, Summary, Ticket, key};
-use crate::log::{Counts, HELD, Options, Order, Reader, Record, Spread, recognize};
+use super::{Batch, Queue, Room, Summary, Times};
+use crate::log::{Counts, Options, Reader, Spread, recognize};
 use crate::policy::Per;
 use core::error::Error;
 
@@ -27,19 +27,9 @@ pub struct Intake {
 #[derive(Debug)]
 struct Open {
     reader: Reader,
-    order: Option<Order<(Ticket, f64)>>,
+    batch: Batch,
+    queue: Queue,
     into: Summary,
-}
-
-/// What became of the times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// Events that were put elsewhere in their second.
-    pub spread_out: u64,
-    /// Events too late to be put in order.
-    pub late: u64,
-    /// How often the clock was taken to have been set back.
-    pub steps_back: u64,
 }
 
 impl Intake {
@@ -88,14 +78,10 @@ impl Intake {
         }
         let Some(mut open) = self.open.take() else { return Ok(()) };
         open.finish()?;
-        let Open { reader, order, mut into } = open;
+        let Open { reader, queue, mut into, .. } = open;
         let counts = reader.counts();
         self.counts.add(counts);
-        if let Some(order) = &order {
-            self.times.spread_out += order.spread_out();
-            self.times.late += order.late();
-            self.times.steps_back += order.steps_back();
-        }
+        self.times.add(queue.times());
         (into.lines, into.unread) = (counts.lines, counts.unread);
         match &mut self.sum {
             Some(sum) => sum.add(&into)?,
@@ -140,10 +126,10 @@ impl Intake {
         };
         let per = self.key.clone().unwrap_or_else(|| shape.usual_key());
         shape.check_key(&per)?;
-        let slack = shape.usual_slack(self.spread);
         let mut open = Open {
             reader: Reader::new(&shape, &self.options)?,
-            order: slack.map(|slack| Order::new(slack, HELD, self.spread)),
+            batch: Batch::default(),
+            queue: Queue::new(shape.usual_slack(self.spread), self.spread),
             into: Summary::new(per, self.room),
         };
         let about = shape.to_string();
@@ -158,32 +144,17 @@ impl Intake {
 
 impl Open {
     fn feed(&mut self, piece: &[u8]) -> Result<(), Box<dyn Error>> {
-        let Open { reader, order, into } = self;
-        reader.feed(piece, &mut |record| take(record, order, into))?;
-        Ok(())
+        let Open { reader, batch, queue, into } = self;
+        let read = reader.feed(piece, &mut |record| batch.add(record, &into.per, None));
+        queue.take(batch, into, &mut []);
+        Ok(read?)
     }
 
     fn finish(&mut self) -> Result<(), Box<dyn Error>> {
-        let Open { reader, order, into } = self;
-        reader.finish(&mut |record| take(record, order, into))?;
-        let clients = &mut into.clients;
-        if let Some(order) = order {
-            order.finish(&mut |time, (ticket, cost)| clients.put(ticket, time, cost));
-        }
-        Ok(())
-    }
-}
-
-/// Puts an event to its client, or lets it wait for those before it.
-#[inline]
-fn take(record: &Record<'_>, order: &mut Option<Order<(Ticket, f64)>>, into: &mut Summary) {
-    let Summary { per, clients, .. } = into;
-    let ticket = clients.ticket(&key(record, per));
-    let (time, cost) = (record.time(), record.cost());
-    match order {
-        Some(order) => order.push(time, record.is_coarse(), (ticket, cost), &mut |time, held| {
-            clients.put(held.0, time, held.1);
-        }),
-        None => clients.put(ticket, time, cost),
+        let Open { reader, batch, queue, into } = self;
+        let read = reader.finish(&mut |record| batch.add(record, &into.per, None));
+        queue.take(batch, into, &mut []);
+        queue.finish(into, &mut []);
+        Ok(read?)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::scale::Over;
 use super::stream::Moment;
-use super::windows::{Backlog, Blocks, Counter, Fixed, Found, Narrow, highest};
+use super::windows::{Backlog, Blocks, Counter, Fixed, Found, highest};
 use crate::estimate::exim::Measured;
 use crate::limit::any::AnyLimiter;
 use crate::limit::earrrl::Earrrl;
@@ -79,15 +79,86 @@ pub(super) struct Events {
     pub(super) amounts: Vec<u64>,
     /// The sum of these.
     pub(super) total: u128,
+    /// The amount of each event, where all have the same.
+    pub(super) each: Option<u64>,
+    /// The shortest time between two events, in microseconds; with less than two the longest time.
+    pub(super) shortest_gap: u64,
 }
 
 impl Events {
     pub(super) fn fill(&mut self, moments: impl Iterator<Item = Moment>) {
         self.moments.clear();
-        self.moments.extend(moments);
         self.amounts.clear();
-        self.amounts.extend(self.moments.iter().map(|moment| amount(moment.cost)));
-        self.total = self.amounts.iter().copied().map(u128::from).sum();
+        (self.total, self.each, self.shortest_gap) = (0, None, u64::MAX);
+        let mut last: Option<(i64, u64)> = None;
+        let mut alike = true;
+        for moment in moments {
+            let (micros, amount) = (moment.time.as_micros(), amount(moment.cost));
+            if let Some((before, other)) = last {
+                self.shortest_gap = self.shortest_gap.min(micros.abs_diff(before));
+                alike &= amount == other;
+            }
+            last = Some((micros, amount));
+            self.total += u128::from(amount);
+            self.moments.push(moment);
+            self.amounts.push(amount);
+        }
+        self.each = last.map(|(_, amount)| amount).filter(|_| alike);
+    }
+
+    /// The highest amounts of single events before the one at `split` and of the others, where all
+    /// have the same.
+    pub(super) fn alone(&self, split: usize) -> Found<u64> {
+        let first = |place| self.amounts.get(place).map(|amount| (*amount, place));
+        Found([first(0).filter(|_| split > 0), first(split)])
+    }
+}
+
+/// A measure, with what it takes to measure many clients by it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meter {
+    pub(super) measure: Measure,
+    backlog: Option<Backlog>,
+}
+
+impl Meter {
+    pub(super) fn new(measure: Measure) -> Self {
+        let backlog = match measure {
+            Measure::Bucket(rate) => Some(Backlog::new(rate)),
+            _ => None,
+        };
+        Meter { measure, backlog }
+    }
+
+    /// Whether it is a bucket that every event finds empty, and all events cost the same.
+    #[inline]
+    pub(super) fn is_idle(&self, events: &Events) -> bool {
+        self.backlog.is_some_and(|backlog| backlog.is_idle(events))
+    }
+
+    /// The highest levels of the events before the one at `split` and of the others, and where.
+    pub(super) fn peaks(&self, events: &Events, split: usize) -> [Option<(f64, usize)>; 2] {
+        let millionths = |found: Found<u64>| found.map(|level| level as f64 / 1e6).0;
+        match (self.measure, &self.backlog) {
+            (_, Some(backlog)) => millionths(backlog.highest(events, split)),
+            (Measure::FixedWindow(per), _) => millionths(highest(events, split, Fixed::new(per))),
+            (Measure::SlidingWindow(per, width), _) => {
+                millionths(highest(events, split, Blocks::new(per, width)))
+            }
+            (Measure::SlidingLog(per), _) => {
+                millionths(highest(events, split, Blocks::new(per, Span::micros(1))))
+            }
+            (Measure::SlidingCounter(per), _) => {
+                millionths(highest(events, split, Counter::new(per)))
+            }
+            (measure, _) => {
+                let mut found = Found::<f64>::default();
+                measure.levels(events, |place, level| {
+                    found.see(usize::from(place >= split), level, place)
+                });
+                found.0
+            }
+        }
     }
 }
 
@@ -177,41 +248,9 @@ impl Measure {
     pub fn peak(self, moments: impl Iterator<Item = Moment>) -> Option<Peak> {
         let mut events = Events::default();
         events.fill(moments);
-        let [found, _] = self.peaks(&events, events.moments.len());
+        let [found, _] = Meter::new(self).peaks(&events, events.moments.len());
         let (level, place) = found?;
         events.moments.get(place).map(|moment| Peak { level, at: moment.time })
-    }
-
-    /// The highest levels of the events before the one at `split` and of the others, and where.
-    pub(super) fn peaks(self, events: &Events, split: usize) -> [Option<(f64, usize)>; 2] {
-        let millionths = |found: Found<u64>| found.map(|level| level as f64 / 1e6).0;
-        match self {
-            Measure::Exim(_) | Measure::Earrrl(..) | Measure::Nginx(_) | Measure::Haproxy(..) => {
-                let mut found = Found::<f64>::default();
-                self.levels(events, |place, level| {
-                    found.see(usize::from(place >= split), level, place)
-                });
-                found.0
-            }
-            Measure::FixedWindow(per) => millionths(highest(events, split, Fixed::new(per))),
-            Measure::SlidingWindow(per, width) => {
-                millionths(highest(events, split, Blocks::new(per, width)))
-            }
-            Measure::SlidingLog(per) => {
-                millionths(highest(events, split, Blocks::new(per, Span::micros(1))))
-            }
-            Measure::SlidingCounter(per) => millionths(highest(events, split, Counter::new(per))),
-            Measure::Bucket(rate) => {
-                let backlog = Backlog::new(rate);
-                if backlog.is_narrow(events) {
-                    let parts = highest(events, split, Narrow::new(&backlog, events));
-                    return millionths(parts.map(|parts| backlog.millionths(parts.into())));
-                }
-                highest(events, split, backlog)
-                    .map(|parts| backlog.millionths(parts) as f64 / 1e6)
-                    .0
-            }
-        }
     }
 
     /// The level of every event when everything is counted, of those that a limiter finds by itself.

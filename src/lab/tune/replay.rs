@@ -1,9 +1,8 @@
 //! A limiter over the kept events: what it refuses, to whom and when.
 
-use super::{Clients, Hours, Measure, Share};
-use crate::limit::Limiter;
+use super::{Clients, Clock, Hours, Measure, Share};
 use crate::limit::any::AnyLimiter;
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 /// A client that was refused something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +30,20 @@ pub struct Replay {
     touched: u64,
     refused: u64,
     hours: Hours,
-    east: Span,
+    clock: Clock,
 }
 
 impl Replay {
-    /// The beginning of a replay. Days and hours are those of a clock that is `east` ahead of UTC.
+    /// The beginning of a replay. Days and hours are told by `clock`.
     ///
     /// Clients whose requests could not be refused if they had come all at once are left out.
-    pub fn new(clients: &Clients, limiter: AnyLimiter, east: Span) -> Self {
+    pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &Clock) -> Self {
         let most = clients.highest_cost();
         let within = |place: &usize| is_within(&limiter, clients.requests_of(*place), most);
         let mut ahead = clients.busiest_of(|place| !within(place));
         ahead.reverse();
-        let hours = Hours::default();
-        Replay { limiter, ahead, struck: Vec::new(), touched: 0, refused: 0, hours, east }
+        let (hours, clock) = (Hours::default(), clock.clone());
+        Replay { limiter, ahead, struck: Vec::new(), touched: 0, refused: 0, hours, clock }
     }
 
     /// Goes on for about `budget` events, and at least one client; whether it is done.
@@ -59,28 +58,23 @@ impl Replay {
     }
 
     /// The whole of it.
-    pub fn run(clients: &Clients, limiter: AnyLimiter, east: Span) -> Self {
-        let mut replay = Replay::new(clients, limiter, east);
+    pub fn run(clients: &Clients, limiter: AnyLimiter, clock: &Clock) -> Self {
+        let mut replay = Replay::new(clients, limiter, clock);
         replay.advance(clients, u64::MAX);
         replay
     }
 
     fn client(&mut self, clients: &Clients, place: usize) {
-        let weight = clients.weight(place);
-        let mut state = self.limiter.initial();
+        let (weight, requests) = (clients.weight(place), clients.requests_of(place));
         let mut struck: Option<Struck> = None;
-        for moment in clients.moments(place) {
-            if self.limiter.check(&mut state, moment.time, moment.cost).is_allowed() {
-                continue;
-            }
-            self.hours.add(moment.time, self.east, weight);
-            let time = moment.time;
-            let requests = clients.requests_of(place);
+        let moments = clients.moments(place).map(|moment| (moment.time, moment.cost));
+        self.limiter.refused(moments, |time| {
+            self.hours.add(self.clock.shows(time), weight);
             let first = Struck { place, requests, refused: 0, first: time, last: time };
             let struck = struck.get_or_insert(first);
             struck.refused += 1;
             struck.last = time;
-        }
+        });
         if let Some(struck) = struck {
             self.touched += weight;
             self.refused += struck.refused * weight;
@@ -113,6 +107,11 @@ impl Replay {
         &self.struck
     }
 
+    /// By which clock hours are told.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// When requests were refused.
     pub fn hours(&self) -> &Hours {
         &self.hours
@@ -132,7 +131,7 @@ impl Replay {
                 "{said} {} of requests, from {touched} of {all} clients; the busiest, {}, from {} on.",
                 share(percent),
                 clients.key(first.place),
-                clock(first.first.after(self.east)),
+                time_of_day(self.clock.shows(first.first)),
             ),
         }
     }
@@ -148,7 +147,7 @@ fn share(percent: f64) -> String {
 }
 
 /// The time of day, as in `12:03`.
-fn clock(time: Time) -> String {
+fn time_of_day(time: Time) -> String {
     let minutes = time.as_micros().div_euclid(60_000_000).rem_euclid(24 * 60);
     format!("{:02}:{:02}", minutes / 60, minutes % 60)
 }

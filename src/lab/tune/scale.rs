@@ -57,6 +57,16 @@ impl Marks {
         if level.is_nan() || level < 0.001 {
             return None;
         }
+        // Most levels are counts, and these are marks.
+        let count = level as usize;
+        if count as f64 == level && count < 1000 {
+            let (decade, digits) = match count {
+                0..10 => (3, count * 100),
+                10..100 => (4, count * 10),
+                _ => (5, count),
+            };
+            return Some(decade * IN_DECADE + digits - 100);
+        }
         let place = guess(level);
         // The guess was rounded, and may be one off next to a mark.
         if self.0.get(place).is_some_and(|mark| level < *mark) {

@@ -1,6 +1,7 @@
 //! A log's clients, and what is found out about them piece by piece: so that a page stays quick
 //! while it counts, and what was counted for one question serves the next.
 
+use super::clock::Clock;
 use super::curve::{Curve, Cut};
 use super::marks::Marks;
 use super::measure::Measure;
@@ -8,12 +9,12 @@ use super::replay::Replay;
 use super::summary::Summary;
 use super::{Busy, Clients};
 use crate::limit::any::AnyLimiter;
-use crate::time::Span;
 
 /// A summary under study. What is asked for is answered by calls of [`advance`](Self::advance).
 #[derive(Clone, Debug)]
 pub struct Study {
     summary: Summary,
+    clock: Clock,
     cut: Cut,
     /// The marked clients, by place.
     marked: Vec<usize>,
@@ -32,12 +33,18 @@ impl Study {
         let cut = Cut::usual(&summary.clients, Vec::new());
         let busiest = summary.clients.busiest();
         let (curves, marked) = (Vec::new(), Vec::new());
-        Study { summary, cut, marked, curves, job: None, replay: None, busiest }
+        let clock = summary.clock();
+        Study { summary, clock, cut, marked, curves, job: None, replay: None, busiest }
     }
 
     /// What is studied.
     pub fn summary(&self) -> &Summary {
         &self.summary
+    }
+
+    /// The clock by which its times are told.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// The clients.
@@ -77,7 +84,7 @@ impl Study {
     pub fn replay(&mut self, limiter: AnyLimiter) -> bool {
         let other = self.replay.as_ref().is_none_or(|replay| *replay.limiter() != limiter);
         if other {
-            self.replay = Some(Replay::new(&self.summary.clients, limiter, Span::ZERO));
+            self.replay = Some(Replay::new(&self.summary.clients, limiter, &self.clock));
         }
         other
     }

@@ -9,11 +9,16 @@
 //! # The form
 //! The label, a version, then numbers of seven bits a byte, the lowest first: lines, lines that could
 //! not be read, requests, late, unusable and left out ones, how often the clients were halved, the
-//! length of the text that says what a client is, and that text. Then each client: the length of its
+//! length of the text that says what a client is, and that text. Then the hours whose zone is known:
+//! their number, and for each how many hours it is after the one before (the first: after 1970), with
+//! a lowest bit that says whether another zone follows, as the least and the most minutes ahead of
+//! UTC. A number that may be negative is doubled, and less than zero it is one less than that without
+//! its sign. Then each client: the length of its
 //! key and the key, how often it was in the half that stayed, and its events, as their number, the
 //! length of their bytes, and these.
 
 use super::clients::{Clients, Counts, Room};
+use super::clock::{Clock, Zones};
 use super::stream::{Moment, Moments};
 use crate::policy::Per;
 use core::fmt;
@@ -23,7 +28,7 @@ use std::io::{self, Write};
 const LABEL: &[u8] = b"ratescope clients\n";
 
 /// The version that is written, and the only one that is read.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// What is kept of a log.
 #[derive(Clone, Debug)]
@@ -36,6 +41,8 @@ pub struct Summary {
     pub unread: u64,
     /// The clients.
     pub clients: Clients,
+    /// What its lines say about its clock.
+    pub zones: Zones,
 }
 
 /// Why bytes are no summary, or two of them can't be added.
@@ -57,7 +64,12 @@ pub enum BadSummary {
 impl Summary {
     /// Of nothing, where `per` makes clients of events.
     pub fn new(per: Per, room: Room) -> Self {
-        Summary { per, lines: 0, unread: 0, clients: Clients::new(room) }
+        Summary { per, lines: 0, unread: 0, clients: Clients::new(room), zones: Zones::default() }
+    }
+
+    /// The clock by which its times are told.
+    pub fn clock(&self) -> Clock {
+        self.zones.clock()
     }
 
     /// Adds another.
@@ -71,6 +83,7 @@ impl Summary {
         self.lines += other.lines;
         self.unread += other.unread;
         self.clients.absorb(&other.clients);
+        self.zones.add(&other.zones);
         Ok(())
     }
 
@@ -88,6 +101,7 @@ impl Summary {
         number(counts.left_out, out)?;
         number((*sieve).into(), out)?;
         text(&self.per.to_string(), out)?;
+        zones(&self.zones, out)?;
         for (place, client) in list.iter().enumerate() {
             text(self.clients.key(place), out)?;
             number(client.doubled.into(), out)?;
@@ -114,6 +128,7 @@ impl Summary {
         let mut rest = Rest(rest);
         let [lines, unread, requests, late, unusable, left_out, sieve] = rest.numbers()?;
         let per: Per = rest.text()?.parse().map_err(|_| BadSummary::Damaged("the key"))?;
+        let zones = rest.zones()?;
         let mut clients = Clients::new(room);
         clients.sieve = halvings(sieve)?;
         while !rest.0.is_empty() {
@@ -130,7 +145,7 @@ impl Summary {
         if clients.is_over() {
             clients.thin();
         }
-        Ok(Summary { per, lines, unread, clients })
+        Ok(Summary { per, lines, unread, clients, zones })
     }
 }
 
@@ -149,6 +164,31 @@ fn number(mut n: u64, out: &mut impl Write) -> io::Result<()> {
 fn text(text: &str, out: &mut impl Write) -> io::Result<()> {
     number(text.len() as u64, out)?;
     out.write_all(text.as_bytes())
+}
+
+fn zones(zones: &Zones, out: &mut impl Write) -> io::Result<()> {
+    let hours = zones.hours();
+    number(hours.len() as u64, out)?;
+    let (mut last, mut known) = (0, None);
+    for (hour, range) in hours {
+        let other = known != Some(range);
+        number(signed(hour - last) << 1 | u64::from(other), out)?;
+        if other {
+            range.into_iter().try_for_each(|east| number(signed(east.into()), out))?;
+        }
+        (last, known) = (hour, Some(range));
+    }
+    Ok(())
+}
+
+/// A number with its sign in the lowest bit.
+fn signed(n: i64) -> u64 {
+    (n << 1 ^ n >> 63).cast_unsigned()
+}
+
+/// What [`signed`] was made of.
+fn unsigned(n: u64) -> i64 {
+    (n >> 1).cast_signed() ^ -(n & 1).cast_signed()
 }
 
 /// The bytes still to be read.
@@ -180,6 +220,21 @@ impl<'a> Rest<'a> {
             *n = self.number()?;
         }
         Ok(all)
+    }
+
+    fn zones(&mut self) -> Result<Zones, BadSummary> {
+        let (mut zones, mut hour, mut range) = (Zones::default(), 0i64, None);
+        for _ in 0..self.number()? {
+            let n = self.number()?;
+            hour = hour.wrapping_add(unsigned(n >> 1));
+            if n & 1 == 1 {
+                let [low, high] = self.numbers()?.map(|n| i16::try_from(unsigned(n)).ok());
+                range = low.zip(high);
+            }
+            let (low, high) = range.ok_or(BadSummary::Damaged("a zone"))?;
+            zones.restore(hour, [low, high]);
+        }
+        Ok(zones)
     }
 
     fn text(&mut self) -> Result<&'a str, BadSummary> {

@@ -163,7 +163,7 @@ impl Levels for Counter {
 
 /// The backlog of a bucket in parts, as in the source file `limit/bucket.rs`: of the rate n/p in
 /// lowest terms, a microsecond drains n and a millionth of an event fills p.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Backlog {
     drains: u64,
     fills: u64,
@@ -172,6 +172,7 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
+    /// Worked out once for many clients: it takes longer than most of them do.
     pub(super) fn new(rate: Rate) -> Self {
         let count = crate::time::millionths_up(rate.count()).unsigned_abs();
         let period = micros(rate.per()).unsigned_abs();
@@ -179,15 +180,27 @@ impl Backlog {
         Backlog { drains: count / divisor, fills: period / divisor, fill: 0, last: i64::MIN }
     }
 
-    /// The smallest burst, in millionths, that holds so many parts.
-    pub(super) fn millionths(&self, parts: u128) -> u64 {
-        u64::try_from(parts.div_ceil(self.fills.into())).unwrap_or(u64::MAX)
+    /// The highest levels, in millionths, of the events before the one at `split` and of the others.
+    pub(super) fn highest(&self, events: &Events, split: usize) -> Found<u64> {
+        if self.is_narrow(events) {
+            let parts = highest(events, split, Narrow::new(self, events));
+            return parts.map(|parts| parts.div_ceil(self.fills));
+        }
+        let most = |parts: u128| parts.div_ceil(self.fills.into());
+        highest(events, split, *self).map(|parts| u64::try_from(most(parts)).unwrap_or(u64::MAX))
     }
-}
 
-impl Backlog {
+    /// Whether every event finds the bucket empty, and all cost the same: so each is a level of its
+    /// own. That is so for most clients at most rates.
+    #[inline]
+    pub(super) fn is_idle(&self, events: &Events) -> bool {
+        let Some(amount) = events.each else { return false };
+        let drained = u128::from(events.shortest_gap) * u128::from(self.drains);
+        drained >= u128::from(amount) * u128::from(self.fills)
+    }
+
     /// Whether nothing of these events overflows 64 bits.
-    pub(super) fn is_narrow(&self, events: &Events) -> bool {
+    fn is_narrow(&self, events: &Events) -> bool {
         let (first, last) = (events.moments.first(), events.moments.last());
         let span = first.zip(last).map(|(a, b)| b.time.as_micros().abs_diff(a.time.as_micros()));
         let fits = |n: u128| u64::try_from(n).is_ok();
@@ -197,7 +210,7 @@ impl Backlog {
 }
 
 /// The same in 64 bits, where it is narrow: sixteen rates are tried for each event.
-pub(super) struct Narrow {
+struct Narrow {
     drains: u64,
     fills: u64,
     fill: u64,
@@ -205,7 +218,7 @@ pub(super) struct Narrow {
 }
 
 impl Narrow {
-    pub(super) fn new(backlog: &Backlog, events: &Events) -> Self {
+    fn new(backlog: &Backlog, events: &Events) -> Self {
         let Backlog { drains, fills, .. } = *backlog;
         let last = events.moments.first().map_or(0, |first| first.time.as_micros());
         Narrow { drains, fills, fill: 0, last }

@@ -154,17 +154,17 @@ impl Told {
             headers.entry(name).or_insert(value);
         };
         if let Some(seconds) = self.retry_after {
-            put(RETRY_AFTER, number(seconds));
+            put(RETRY_AFTER, seconds.into());
         }
         if let Some(seconds) = self.x_retry_after {
-            put(X_RETRY_AFTER, number(seconds));
+            put(X_RETRY_AFTER, seconds.into());
         }
         if let Some(least) = &self.least
             && let Some(of_limit) = self.known.limit(least.place)
         {
             put(X_LIMIT, of_limit.quota.clone());
-            put(X_REMAINING, number(least.remaining));
-            put(X_RESET, number(least.reset));
+            put(X_REMAINING, least.remaining.into());
+            put(X_RESET, least.reset.into());
         }
         let (mut policies, mut limits) = (None::<HeaderValue>, Line::new());
         for left in &self.all {
@@ -196,27 +196,6 @@ pub(super) fn write(line: &mut Line, number: u64) {
         rest /= 10;
     }
     line.extend_from_slice(digits.get(from..).unwrap_or_default());
-}
-
-/// The digits of the numbers below 1000, so that their headers need no allocation.
-static DIGITS: [[u8; 3]; 1000] = {
-    let (mut all, mut number) = ([[0; 3]; 1000], 0);
-    while number < all.len() {
-        all[number] = [
-            b'0' + (number / 100) as u8,
-            b'0' + (number / 10 % 10) as u8,
-            b'0' + (number % 10) as u8,
-        ];
-        number += 1;
-    }
-    all
-};
-
-fn number(number: u64) -> HeaderValue {
-    let digits = usize::try_from(number).ok().and_then(|number| DIGITS.get(number));
-    let zeros = usize::from(number < 100) + usize::from(number < 10);
-    let digits = digits.and_then(|digits| str::from_utf8(digits.get(zeros..)?).ok());
-    digits.map_or_else(|| number.into(), HeaderValue::from_static)
 }
 
 /// Joins two lists.

@@ -124,12 +124,6 @@ impl<'a> RequestFields<'a> {
         let found = keys.sources.iter().map(|_| OnceCell::new()).collect();
         RequestFields { keys, head, ip: OnceCell::new(), found }
     }
-
-    /// Copies the fields with these names.
-    pub(super) fn keep(&self, names: &[&str]) -> Vec<(String, String)> {
-        let value = |name: &&str| Some(((*name).to_owned(), self.value(name)?.to_owned()));
-        names.iter().filter_map(value).collect()
-    }
 }
 
 impl Fields for RequestFields<'_> {

@@ -1,5 +1,6 @@
 //! The layer and its settings.
 
+use super::bodies::BodyLimitLayer;
 use super::clock::{Clock, SystemClock};
 use super::headers::Headers;
 use super::keys::{Head, Keys, Source};
@@ -38,6 +39,7 @@ pub(super) struct Settings {
     pub(super) keys: Keys,
     pub(super) cost: Option<Cost>,
     pub(super) charge: Option<Charge>,
+    pub(super) charge_sent: Option<ChargeSent>,
     pub(super) headers: Headers,
     pub(super) queue: usize,
     pub(super) told: u64,
@@ -45,6 +47,14 @@ pub(super) struct Settings {
 
 type Cost = Box<dyn Fn(Head<'_>) -> f64 + Send + Sync>;
 type Charge = Box<dyn Fn(ResponseHead<'_>) -> f64 + Send + Sync>;
+type ChargeSent = Box<dyn Fn(u64) -> f64 + Send + Sync>;
+
+impl Settings {
+    /// Whether a request that passed may cost more later.
+    pub(super) fn is_charged_later(&self) -> bool {
+        self.charge.is_some() || self.charge_sent.is_some()
+    }
+}
 
 /// The head of a response.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +83,7 @@ impl<S: AsyncStore> RateLimit<S> {
             keys: Keys::default(),
             cost: None,
             charge: None,
+            charge_sent: None,
             headers: Headers::ALL,
             queue: QUEUE,
             told: TOLD,
@@ -175,9 +186,10 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Sets an additional cost that is known only from the response. It is counted before the response
+    /// Sets an additional cost that is known only from the response's head. It is counted before the response
     /// is passed on; the headers do not include it. A request that is dropped before its response
-    /// costs only what [`cost`](Self::cost) says.
+    /// costs only what [`cost`](Self::cost) says. For the size of a body that is streamed, see
+    /// [`layer_for_bodies`](Self::layer_for_bodies).
     pub fn charge(
         mut self,
         cost: impl Fn(ResponseHead<'_>) -> f64 + Send + Sync + 'static,
@@ -220,6 +232,17 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// Makes the layer. All services of the layer and of its clones share the store and the queue.
     pub fn layer(self) -> RateLimitLayer<S, A, C> {
         RateLimitLayer(Arc::new(Shared::new(self)))
+    }
+
+    /// Makes a layer that also counts the bytes of the bodies of responses while they are sent, and
+    /// charges the `cost` of so many bytes: when a body has ended, or when it is dropped before, because
+    /// the client hung up. The headers of its response do not include it.
+    pub fn layer_for_bodies(
+        mut self,
+        cost: impl Fn(u64) -> f64 + Send + Sync + 'static,
+    ) -> BodyLimitLayer<S, A, C> {
+        self.settings.charge_sent = Some(Box::new(cost));
+        BodyLimitLayer::new(Shared::new(self))
     }
 }
 

@@ -119,7 +119,9 @@ fn said_for(element: &[u8]) -> Option<IpAddr> {
         if name.eq_ignore_ascii_case(b"for") {
             let value = value.get(1..).unwrap_or_default();
             let within = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
-            return address(within.unwrap_or(value));
+            let value = within.unwrap_or(value);
+            // A quote too many: then it is not sure where the element begins either.
+            return if value.contains(&b'"') { None } else { address(value) };
         }
     }
     None

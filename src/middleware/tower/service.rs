@@ -13,7 +13,7 @@ use super::headers::Told;
 use super::keys::Head;
 use super::layer::ResponseHead;
 use super::refused::Answer;
-use super::shared::{Judged, Shared};
+use super::shared::{Debtor, Judged, Passed, Shared};
 use crate::rules::AsyncStore;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
@@ -67,13 +67,13 @@ where
     fn call(&mut self, request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
         let state = match shared.decide_now(Head::of(&request)) {
-            Some(Judged::Passes(told)) if shared.settings.charge.is_none() => {
+            Some(Judged::Passes(Passed { told, debtor: None })) => {
                 State::Passes { inner: self.inner.call(request), told: Some(told) }
             }
             Some(Judged::Refused(response)) => State::Refused { response: Some(response) },
             judged => {
                 let later = later(Arc::clone(shared), self.inner.clone(), request, judged);
-                State::Later { later: Box::pin(later) }
+                State::Later { later: Box::pin(async { Ok(later.await?.0) }) }
             }
         };
         ResponseFuture { state }
@@ -81,13 +81,13 @@ where
 }
 
 /// Serves a request that has to wait: for the store, if it is not `judged` yet, in the queue, or for a
-/// charge.
-async fn later<I, S, A, C, Q, B>(
+/// charge. Returns also who is to be charged for the body, if anybody is.
+pub(super) async fn later<I, S, A, C, Q, B>(
     shared: Arc<Shared<S, A, C>>,
     mut inner: I,
     request: Request<Q>,
     judged: Option<Judged<B>>,
-) -> Result<Response<B>, I::Error>
+) -> Result<(Response<B>, Option<Debtor>), I::Error>
 where
     I: Service<Request<Q>, Response = Response<B>>,
     S: AsyncStore,
@@ -98,23 +98,22 @@ where
         Some(judged) => judged,
         None => shared.decide(Head::of(&request)).await,
     };
-    let told = match judged {
-        Judged::Refused(response) => return Ok(response),
-        Judged::Passes(told) => told,
-        Judged::Waits { wait, seat, told } => {
+    let Passed { told, debtor } = match judged {
+        Judged::Refused(response) => return Ok((response, None)),
+        Judged::Passes(passed) => passed,
+        Judged::Waits { wait, seat, passed } => {
             shared.clock.sleep(wait).await;
             drop(seat);
-            told
+            passed
         }
     };
-    let debtor = shared.debtor(Head::of(&request));
     poll_fn(|cx| inner.poll_ready(cx)).await?;
     let mut response = inner.call(request).await?;
-    if let Some(debtor) = debtor {
-        shared.charge(&debtor, ResponseHead::of(&response)).await;
+    if let Some(debtor) = &debtor {
+        shared.charge_head(debtor, ResponseHead::of(&response)).await;
     }
     told.put(response.headers_mut());
-    Ok(response)
+    Ok((response, debtor))
 }
 
 pin_project! {

@@ -11,7 +11,7 @@ use super::report::{self, Sample};
 use super::waiting::{Room, Seat};
 use crate::event::Event;
 use crate::outcome::{Decision, Retry};
-use crate::rules::{Answered, AsyncStore, Details, Fault};
+use crate::rules::{Answered, AsyncStore, Details, Fault, Ruling};
 use crate::time::{Span, Time};
 use http::Response;
 use std::sync::{Arc, OnceLock};
@@ -32,19 +32,38 @@ pub(super) struct Shared<S, A, C> {
 
 /// The decision about a request.
 pub(super) enum Judged<B> {
-    /// It passes; its response gets these headers.
-    Passes(Told),
+    Passes(Passed),
     /// It passes later, and holds a place in the queue until then.
     Waits {
         wait: Span,
         seat: Seat,
-        told: Told,
+        passed: Passed,
     },
     Refused(Response<B>),
 }
 
-/// The fields of a request that is charged after its response.
-pub(super) struct Debtor(Vec<(String, String)>);
+/// What is kept of a request that passed.
+pub(super) struct Passed {
+    /// The headers of its response.
+    pub(super) told: Told,
+    /// Who is charged afterwards, if anything is.
+    pub(super) debtor: Option<Debtor>,
+}
+
+/// A request that is charged after it passed: its fields, and the ruling by which it did.
+#[derive(Clone)]
+pub(super) struct Debtor {
+    fields: Vec<(String, String)>,
+    ruling: Ruling,
+}
+
+impl Debtor {
+    fn new(event: &Event<'_>, ruling: &Ruling) -> Self {
+        let field = |name: &str| Some((name.to_owned(), event.fields.value(name)?.to_owned()));
+        let fields = ruling.rules().fields().into_iter().filter_map(field).collect();
+        Debtor { fields, ruling: ruling.clone() }
+    }
+}
 
 impl<S, A, C> Shared<S, A, C> {
     pub(super) fn new(limit: RateLimit<S, A, C>) -> Self {
@@ -139,15 +158,20 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             self.fault(fault, event.time);
         }
         let told = |known, refused| headers.told(known, standings.as_ref(), refused);
+        let passed = |known| {
+            let is_charged = self.settings.is_charged_later();
+            let debtor = is_charged.then(|| Debtor::new(event, ruling));
+            Passed { told: told(known, None), debtor }
+        };
         let retry = match ruling.decision() {
             Decision::Allowed { wait } if wait == Span::ZERO => {
                 meters.count(Fate::Allowed);
-                return Judged::Passes(told(known, None));
+                return Judged::Passes(passed(known));
             }
             Decision::Allowed { wait } => {
                 if let Some(seat) = self.room.enter(meters.waiting()) {
                     meters.count(Fate::Delayed);
-                    return Judged::Waits { wait, seat, told: told(known, None) };
+                    return Judged::Waits { wait, seat, passed: passed(known) };
                 }
                 Some(Retry::After(wait))
             }
@@ -165,18 +189,22 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         Judged::Refused(response)
     }
 
-    /// The fields for the charge after the response, if there is one.
-    pub(super) fn debtor(&self, head: Head<'_>) -> Option<Debtor> {
-        self.settings.charge.as_ref()?;
-        let fields = RequestFields::new(&self.settings.keys, head);
-        Some(Debtor(fields.keep(&self.store.rules().fields())))
+    /// Counts the cost that the head of the response tells.
+    pub(super) async fn charge_head(&self, debtor: &Debtor, response: ResponseHead<'_>) {
+        let Some(cost) = &self.settings.charge else { return };
+        self.charge(debtor, cost(response)).await;
     }
 
-    /// Counts the cost that is known after the response.
-    pub(super) async fn charge(&self, debtor: &Debtor, response: ResponseHead<'_>) {
-        let Some(charge) = &self.settings.charge else { return };
-        let (time, cost) = (self.clock.now(), charge(response));
-        let charging = self.store.charge(&Event { time, cost, fields: &debtor.0 });
+    /// Counts the cost of a body of which so many bytes were sent.
+    pub(super) async fn charge_sent(&self, debtor: &Debtor, bytes: u64) {
+        let Some(cost) = &self.settings.charge_sent else { return };
+        self.charge(debtor, cost(bytes)).await;
+    }
+
+    async fn charge(&self, debtor: &Debtor, cost: f64) {
+        let time = self.clock.now();
+        let Debtor { fields, ruling } = debtor;
+        let charging = self.store.charge(&Event { time, cost, fields }, Some(ruling));
         if let Err(fault) = charging.await {
             self.fault(&fault, time);
         }

@@ -13,8 +13,8 @@ const SHADES: [f64; 5] = [0.18, 0.36, 0.55, 0.76, 1.0];
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
     let plot = layout.hours;
-    let title = "When the limit refuses, UTC";
-    marks.push(label(plot.x - 52.0, plot.y - 30.0, title, Anchor::Start, Baseline::Middle));
+    let title = format!("When the limit refuses, {}", picture.zone);
+    marks.push(label(plot.x - 52.0, plot.y - 30.0, &title, Anchor::Start, Baseline::Middle));
     let (across, down) = (plot.width / 24.0, plot.height / 7.0);
     for (day, i) in DAYS.iter().zip(0..) {
         let y = plot.y + (f64::from(i) + 0.5) * down;

@@ -2,7 +2,7 @@
 
 use super::Tuner;
 use crate::civil::Civil;
-use crate::lab::tune::{Advice, Busy, Clients, Inquiry, Intake, Share};
+use crate::lab::tune::{Advice, Busy, Clients, Clock, Inquiry, Intake, Share};
 use crate::plot::axis::{readout, readout_count};
 use crate::time::Time;
 use crate::web::texts::Texts;
@@ -56,13 +56,15 @@ impl Tuner {
     }
 
     /// What the limiter refuses by day of the week and hour, from Monday, midnight; and before it,
-    /// whether that is all (1) or still being counted (0), and how many requests and clients.
+    /// whether that is all (1) or still being counted (0), how many requests and clients, and the
+    /// [`Zone`](crate::lab::tune::Zone) in minutes, which are no numbers where none is known.
     pub fn hours(&self) -> Vec<f64> {
         let Some(inquiry) = &self.inquiry else { return Vec::new() };
         let Some(replay) = inquiry.replayed() else { return Vec::new() };
         let touched = replay.touched(inquiry.study().clients()).touched;
         let done = if replay.is_done() { 1.0 } else { 0.0 };
-        let mut numbers = vec![done, replay.refused() as f64, touched as f64];
+        let zone = replay.clock().zone().0.map_or([f64::NAN; 2], |range| range.map(f64::from));
+        let mut numbers = vec![done, replay.refused() as f64, touched as f64, zone[0], zone[1]];
         numbers.extend(replay.hours().days().iter().flatten().map(|n| *n as f64));
         numbers
     }
@@ -98,7 +100,9 @@ impl Tuner {
     /// was, what was refused of it, and when first; seven texts each.
     pub fn table(&self) -> Vec<String> {
         let Some(inquiry) = &self.inquiry else { return Vec::new() };
-        busiest(inquiry, ROWS).into_iter().flat_map(|busy| row(busy, readout_count)).collect()
+        let clock = inquiry.study().clock();
+        let busiest = busiest(inquiry, ROWS).into_iter();
+        busiest.flat_map(|busy| row(busy, clock, readout_count)).collect()
     }
 
     /// The table as a file of comma-separated values, with its header.
@@ -107,7 +111,7 @@ impl Tuner {
         let mut text = String::from("client,marked,requests,peak,peak_at,refused,first_refused\n");
         for busy in busiest(inquiry, usize::MAX) {
             let peak = busy.peak.map(|peak| peak.level.to_string());
-            let mut cells = row(busy, |n| n.to_string());
+            let mut cells = row(busy, inquiry.study().clock(), |n| n.to_string());
             if let (Some(cell), Some(peak)) = (cells.get_mut(3), peak) {
                 *cell = peak;
             }
@@ -183,13 +187,21 @@ impl Tuner {
 fn answer(inquiry: &Inquiry, texts: &mut Texts) {
     let clients = inquiry.study().clients();
     let per = &inquiry.study().summary().per;
+    let clock = inquiry.study().clock();
     let mut read = format!(
         "{} requests from {} clients (per {per})",
         readout_count(clients.requests()),
         readout_count(clients.clients())
     );
     if let Some((first, last)) = clients.times() {
-        read += &format!(", {} to {} UTC", when(first), when(last));
+        let [first, last] = [first, last].map(|time| when(clock.shows(time)));
+        read += &format!(", {first} to {last} {}", clock.zone());
+    }
+    if clock.is_of_several() {
+        read += ". The lines are of several time zones, so times are told in UTC";
+    }
+    for id in ["t-peak-zone", "t-first-zone"] {
+        texts.say(id, clock.zone().to_string());
     }
     texts.show("t-read", read, clients.requests() as f64);
     texts.say("t-room", room(clients));
@@ -252,7 +264,8 @@ fn busiest(inquiry: &Inquiry, most: usize) -> Vec<Busy> {
     inquiry.study().busiest(measure, most, inquiry.choices().by_refused)
 }
 
-fn row(busy: Busy, count: fn(u64) -> String) -> [String; 7] {
+fn row(busy: Busy, clock: &Clock, count: fn(u64) -> String) -> [String; 7] {
+    let when = |time| when(clock.shows(time));
     let (peak, at) = match busy.peak {
         Some(peak) => (readout(peak.level), when(peak.at)),
         None => Default::default(),
@@ -262,7 +275,7 @@ fn row(busy: Busy, count: fn(u64) -> String) -> [String; 7] {
     [busy.key, marked, count(busy.requests), peak, at, count(busy.refused), first]
 }
 
-/// The date and the time of day in UTC, in whole seconds.
+/// The date and the time of day, as a clock of UTC shows it, in whole seconds.
 fn when(time: Time) -> String {
     let seconds = time.as_micros().div_euclid(1_000_000);
     Civil(Time::from_micros(seconds * 1_000_000)).to_string()

@@ -2,9 +2,10 @@
 
 use super::read::{Read, Tried};
 use super::server::Server;
+use super::swept::Swept;
 use ratescope::lab::tune::{
-    Advice, Aim, Burst, Busy, By, Clients, Curve, Cut, Frontier, Marks, Measure, PERIODS, Part,
-    Replay, Summary, advise, scale,
+    Advice, Aim, Burst, Busy, Clients, Clock, Curve, Cut, Frontier, Marks, Measure, PERIODS, Part,
+    Replay, Summary, Times, advise, scale,
 };
 use ratescope::policy::export::Target;
 use ratescope::{ParseError, Span};
@@ -15,8 +16,12 @@ use std::thread;
 /// The whole answer.
 pub(crate) struct Answer<'a> {
     pub(crate) summary: &'a Summary,
+    /// By which its times are told.
+    pub(crate) clock: Clock,
     pub(crate) tried: &'a [Tried],
+    pub(crate) shapes: &'a [String],
     pub(crate) problems: &'a [String],
+    pub(crate) times: Times,
     /// One curve a period, and what it recommends; the first is the one that is shown.
     pub(crate) periods: Vec<(Span, Curve, Advice)>,
     pub(crate) frontier: Frontier,
@@ -47,29 +52,38 @@ const BUSIEST: usize = 10;
 impl<'a> Answer<'a> {
     pub(crate) fn new(
         read: &'a Read,
-        (periods, by): (&[Span], By),
+        (periods, swept): (&[Span], &Swept),
         aim: &Aim,
         marks: &Marks,
         targets: &[Target],
     ) -> Result<Self, ParseError> {
         let clients = &read.summary.clients;
+        let clock = read.summary.clock();
         let cut = Cut::usual(clients, marks.places(clients));
-        let of_periods = periods.iter().map(|per| by.measure(*per));
-        let measures: Vec<Measure> = of_periods.chain(Frontier::measures()).collect();
-        let mut curves = curves(clients, &measures, &cut);
-        let backlogs = curves.split_off(periods.len());
-        let part = match backlogs.first() {
-            Some(curve) if curve.all.clients(Part::Checked) > 0 => Part::Learned,
-            _ => Part::Whole,
+        let of_periods = |frontier: Option<&Frontier>| -> Vec<(Span, Measure)> {
+            let measured = |per: &Span| Some((*per, swept.measure(*per, frontier)?));
+            periods.iter().filter_map(measured).collect()
         };
+        let mut measured = of_periods(None);
+        let measures = measured.iter().map(|(_, measure)| *measure);
+        let measures: Vec<Measure> = measures.chain(Frontier::measures()).collect();
+        let mut found = curves(clients, &measures, &cut);
+        let backlogs = found.split_off(measured.len());
+        let part = backlogs.first().map_or(Part::Whole, Curve::learned_from);
         let frontier = Frontier::new(&backlogs, aim, part);
-        let periods: Vec<_> = periods.iter().copied().zip(curves).collect();
+        // The rate of a bucket is one of the frontier.
+        if measured.is_empty() {
+            measured = of_periods(Some(&frontier));
+            let measures: Vec<Measure> = measured.iter().map(|(_, measure)| *measure).collect();
+            found = curves(clients, &measures, &cut);
+        }
+        let periods: Vec<_> = measured.iter().map(|(period, _)| *period).zip(found).collect();
         let advised = |(per, curve): (Span, Curve)| {
             let advice = advise(&curve, aim);
             (per, curve, advice)
         };
         let periods: Vec<_> = periods.into_iter().map(advised).collect();
-        let run = |limiter| Replay::run(clients, limiter, Span::ZERO);
+        let run = |limiter| Replay::run(clients, limiter, &clock);
         let shown = periods.first();
         let limiter = shown.and_then(|(_, _, advice)| advice.limiter.clone());
         let tightest = shown.and_then(|(per, ..)| frontier.tightest(*per));
@@ -86,14 +100,17 @@ impl<'a> Answer<'a> {
         let known: Vec<&Curve> =
             periods.iter().map(|(_, curve, _)| curve).chain(&backlogs).collect();
         let server = |target: &Target| {
-            let of = (clients, &read.summary.per);
+            let of = (clients, &read.summary.per, &clock);
             Server::new(*target, period, aim, of, (&frontier, &known, &cut))
         };
         let servers = targets.iter().map(server).collect::<Result<_, _>>()?;
         Ok(Answer {
             summary: &read.summary,
+            clock,
             tried: &read.tried,
+            shapes: &read.shapes,
             problems: &read.problems,
+            times: read.times,
             periods,
             frontier,
             tightest,
@@ -144,12 +161,12 @@ fn rows(clients: &Clients, curve: &Curve, advice: &Advice) -> Vec<Row> {
     let mut rows = Vec::new();
     for limit in limits {
         let touched = curve.touched(limit);
-        let refused = curve.refused(limit).or_else(|| {
-            let limiter = curve.measure.limiter(limit).ok()?;
-            Some(Replay::run(clients, limiter, Span::ZERO).refused())
-        });
+        // nginx has no burst of a part of a request.
+        let Ok(limiter) = curve.measure.limiter(limit) else { continue };
+        let replay = || Replay::run(clients, limiter, &Clock::default()).refused();
+        let refused = curve.refused(limit).unwrap_or_else(replay);
         let marked = curve.marked.touched(Part::Whole, limit);
-        rows.push(Row { limit, touched, marked, refused: refused.unwrap_or(0) });
+        rows.push(Row { limit, touched, marked, refused });
         if touched == 0 || rows.len() == 24 {
             break;
         }

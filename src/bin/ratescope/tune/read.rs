@@ -1,12 +1,11 @@
 //! Where the clients come from: logs, or summaries of them.
 
 use super::Args;
-use super::batch::{Batch, Held};
 use super::{progress, threads};
-use ratescope::lab::tune::{Replay, Summary, Trial};
-use ratescope::log::{Counts, Error, HELD, Order, Pieces, Record, Shape, unpack};
+use ratescope::Policy;
+use ratescope::lab::tune::{Batch, Clock, Queue, Replay, Summary, Times, Trial};
+use ratescope::log::{Pieces, Record, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
-use ratescope::{Policy, Span};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
@@ -17,8 +16,12 @@ use std::sync::Arc;
 pub(crate) struct Read {
     pub(crate) summary: Summary,
     pub(crate) tried: Vec<Tried>,
+    /// What the logs are, for a person.
+    pub(crate) shapes: Vec<String>,
     /// The first lines that could not be read, and why.
     pub(crate) problems: Vec<String>,
+    /// What became of the times; of summaries that is not known.
+    pub(crate) times: Times,
 }
 
 /// A limit that was tried on every event.
@@ -33,27 +36,38 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Reads logs, one after the other.
 pub(crate) fn logs(args: &Args) -> Result<Read, Failure> {
-    let mut reading = Reading { args, summary: None, trials: Vec::new(), problems: Vec::new() };
+    let mut reading = Reading {
+        args,
+        summary: None,
+        trials: Vec::new(),
+        shapes: Vec::new(),
+        problems: Vec::new(),
+        times: Times::default(),
+    };
     let stdin = [Path::new("-").to_owned()];
     for path in if args.files.is_empty() { &stdin[..] } else { &args.files } {
         reading.log(path).map_err(|e| format!("{}: {e}", path.display()))?;
     }
-    let Reading { summary, trials, problems, .. } = reading;
-    let tried = |(text, trial): &(String, Trial)| Tried {
+    let Reading { summary, trials, shapes, problems, times, .. } = reading;
+    let tried = |(text, trial): (&String, &Trial)| Tried {
         text: text.clone(),
         touched: trial.touched(),
         refused: trial.refused(),
         forgotten: trial.forgotten(),
     };
     let summary = summary.ok_or("there are no logs")?;
-    Ok(Read { summary, tried: trials.iter().map(tried).collect(), problems })
+    let tried = args.limits.iter().zip(&trials).map(tried).collect();
+    Ok(Read { summary, tried, shapes, problems, times })
 }
 
 struct Reading<'a> {
     args: &'a Args,
     summary: Option<Summary>,
-    trials: Vec<(String, Trial)>,
+    /// One for each limit, once a log has said what its fields are.
+    trials: Vec<Trial>,
+    shapes: Vec<String>,
     problems: Vec<String>,
+    times: Times,
 }
 
 impl Reading<'_> {
@@ -67,10 +81,19 @@ impl Reading<'_> {
         let (per, fields) = (next.per.clone(), self.fields(&next.per));
         let find =
             |record: &Record<'_>, batch: &mut Batch| batch.add(record, &per, fields.as_ref());
+        let source = &self.args.source;
+        let mut queue = Queue::new(source.slack(&shape), source.spread());
+        let trials = &mut self.trials;
         let counts =
-            self.take(&mut next, &shape, |take| threads::read(pieces, &options, find, take));
+            threads::read(pieces, &options, find, |batch| queue.take(batch, &mut next, trials));
         progress.finish_and_clear();
         let counts = counts?;
+        queue.finish(&mut next, trials);
+        self.times.add(queue.times());
+        let about = shape.to_string();
+        if !self.shapes.contains(&about) {
+            self.shapes.push(about);
+        }
         next.lines += counts.lines;
         next.unread += counts.unread;
         self.problems.extend(counts.problems.iter().map(ToString::to_string));
@@ -90,7 +113,7 @@ impl Reading<'_> {
             let defaults = Defaults { rate: None, per: per.clone(), fields };
             for text in &self.args.limits {
                 let policy = Policy::read(text, &defaults)?;
-                self.trials.push((text.clone(), Trial::new(policy, self.args.clients)));
+                self.trials.push(Trial::new(policy, self.args.clients));
             }
         }
         Ok(Summary::new(per, self.args.room()))
@@ -98,37 +121,9 @@ impl Reading<'_> {
 
     /// The fields that limits are tried on, if any are.
     fn fields(&self, per: &Per) -> Option<Arc<[String]>> {
-        let policies = self.trials.iter().flat_map(|(_, trial)| trial.policy().fields());
+        let policies = self.trials.iter().flat_map(|trial| trial.policy().fields());
         let all: BTreeSet<&str> = policies.chain(per.fields().iter().map(String::as_str)).collect();
         (!self.trials.is_empty()).then(|| all.into_iter().map(str::to_owned).collect())
-    }
-
-    /// Puts the events that `read` hands over in order, and to their clients.
-    fn take(
-        &mut self,
-        into: &mut Summary,
-        shape: &Shape,
-        read: impl FnOnce(&mut dyn FnMut(&mut Batch)) -> Result<Counts, Error>,
-    ) -> Result<Counts, Error> {
-        let Summary { per, clients, .. } = into;
-        let trials = &mut self.trials;
-        let source = &self.args.source;
-        let mut order =
-            source.slack(shape).map(|slack| Order::<Held>::new(slack, HELD, source.spread()));
-        let counts = read(&mut |batch| {
-            batch.drain(|key, time, coarse, cost, row| {
-                let held = Held { ticket: clients.ticket(key), cost, row };
-                let mut put = |time, held: Held| held.put(time, clients, trials, per);
-                match &mut order {
-                    Some(order) => order.push(time, coarse, held, &mut put),
-                    None => put(time, held),
-                }
-            });
-        })?;
-        if let Some(order) = &mut order {
-            order.finish(&mut |time, held| held.put(time, clients, trials, per));
-        }
-        Ok(counts)
     }
 }
 
@@ -149,7 +144,8 @@ pub(crate) fn summaries(args: &Args) -> Result<Read, Failure> {
     let summary = sum.ok_or("there are no summaries")?;
     let tried = args.limits.iter().map(|limit| tried(&summary, limit));
     let tried = tried.collect::<Result<_, _>>()?;
-    Ok(Read { summary, tried, problems: Vec::new() })
+    let (shapes, problems, times) = Default::default();
+    Ok(Read { summary, tried, shapes, problems, times })
 }
 
 fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
@@ -157,7 +153,7 @@ fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
     let policy = Policy::read(text, &defaults)?;
     match policy.limits() {
         [limit] if limit.per == summary.per => {
-            let replay = Replay::run(&summary.clients, limit.limiter.clone(), Span::ZERO);
+            let replay = Replay::run(&summary.clients, limit.limiter.clone(), &Clock::default());
             Ok(Tried {
                 text: text.to_owned(),
                 touched: replay.touched(&summary.clients).touched,

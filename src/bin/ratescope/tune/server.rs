@@ -1,7 +1,7 @@
 //! The recommendation for a server, by its own arithmetic, and its configuration.
 
 use super::answer::curves;
-use ratescope::lab::tune::{Aim, Choices, Clients, Curve, Cut, Frontier, Replay, advise};
+use ratescope::lab::tune::{Aim, Choices, Clients, Clock, Curve, Cut, Frontier, Replay, advise};
 use ratescope::policy::Per;
 use ratescope::policy::export::Target;
 use ratescope::{ParseError, Span};
@@ -21,7 +21,7 @@ impl Server {
         target: Target,
         period: Span,
         aim: &Aim,
-        (clients, per): (&Clients, &Per),
+        (clients, per, clock): (&Clients, &Per, &Clock),
         (frontier, known, cut): (&Frontier, &[&Curve], &Cut),
     ) -> Result<Self, ParseError> {
         let mut choices = Choices { aim: *aim, ..Choices::default() };
@@ -38,7 +38,7 @@ impl Server {
         let none = || Err("no limit that it has leaves so many clients alone".to_owned());
         let configure = |limiter| choices.configure(limiter, per);
         let configuration = recommended.as_ref().map_or_else(none, configure);
-        let replay = recommended.map(|limiter| Replay::run(clients, limiter, Span::ZERO));
+        let replay = recommended.map(|limiter| Replay::run(clients, limiter, clock));
         Ok(Server { target, replay, configuration })
     }
 }

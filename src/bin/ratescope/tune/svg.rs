@@ -24,6 +24,7 @@ pub(crate) fn write(answer: &Answer<'_>) -> Option<String> {
         knee: advice.knee,
         bursts: &answer.frontier.bursts,
         rate: answer.tightest.map(|burst| burst.rate),
+        zone: answer.clock.zone(),
         refusals: answer.replay.as_ref().map(|replay| Refusals {
             hours: replay.hours(),
             refused: replay.refused(),

@@ -3,7 +3,7 @@
 use super::answer::{Answer, Row};
 use super::server::Server;
 use crate::words::{grouped, percent, when};
-use ratescope::lab::tune::{Doubt, Share};
+use ratescope::lab::tune::{Doubt, Share, Times};
 use std::io::{self, Write};
 
 /// How wide the longest bar is.
@@ -32,8 +32,29 @@ fn head(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     )?;
     write!(out, " (per {})", summary.per)?;
     match clients.times() {
-        Some((first, last)) => writeln!(out, ", {} to {}", when(first), when(last))?,
+        Some(times) => {
+            let [first, last] = [times.0, times.1].map(|time| when(answer.clock.shows(time)));
+            writeln!(out, ", {first} to {last} {}", answer.clock.zone())?;
+        }
         None => writeln!(out)?,
+    }
+    if !answer.shapes.is_empty() {
+        write!(out, "{}.", answer.shapes.join("; "))?;
+        let Times { spread_out, late, steps_back } = answer.times;
+        if spread_out > 0 {
+            let n = grouped(spread_out);
+            write!(out, " Of its times in whole seconds, {n} were spread evenly over theirs.")?;
+        }
+        if late > 0 {
+            write!(out, " {} lines came too late to be put in order.", grouped(late))?;
+        }
+        if steps_back > 0 {
+            write!(out, " The clock was set back {steps_back} times.")?;
+        }
+        writeln!(out)?;
+    }
+    if answer.clock.is_of_several() {
+        writeln!(out, "The lines are of several time zones, so times are told in UTC.")?;
     }
     if summary.unread > 0 {
         let (unread, lines) = (grouped(summary.unread), grouped(summary.lines));
@@ -131,6 +152,7 @@ fn buckets(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
 fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     let width =
         answer.busiest.iter().map(|busy| busy.key.chars().count()).max().unwrap_or(0).clamp(6, 40);
+    let clock = &answer.clock;
     writeln!(out, "\nThe busiest, and what the recommended limit makes of them:")?;
     writeln!(
         out,
@@ -139,10 +161,10 @@ fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     )?;
     for busy in &answer.busiest {
         let (peak, at) = match busy.peak {
-            Some(peak) => (format!("{:.1}", peak.level), when(peak.at)),
+            Some(peak) => (format!("{:.1}", peak.level), when(clock.shows(peak.at))),
             None => Default::default(),
         };
-        let first = busy.first.map(when).unwrap_or_default();
+        let first = busy.first.map(|first| when(clock.shows(first))).unwrap_or_default();
         let key: String = busy.key.chars().take(width).collect();
         let marked = if busy.marked { "  marked" } else { "" };
         let line = format!(
@@ -161,7 +183,12 @@ fn hours(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     };
     let days = replay.hours().days();
     let most = days.iter().flatten().copied().max().unwrap_or(0).max(1);
-    writeln!(out, "\nWhen it would have refused (UTC; a digit is ninths of {}):", grouped(most))?;
+    let zone = answer.clock.zone();
+    writeln!(
+        out,
+        "\nWhen it would have refused ({zone}; a digit is ninths of {}):",
+        grouped(most)
+    )?;
     writeln!(out, "     0     3     6     9     12    15    18    21")?;
     for (name, hours) in ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].iter().zip(days) {
         let cell = |n: &u64| match n {

@@ -1,6 +1,6 @@
 //! One log, read by all processors.
 
-use super::batch::Batch;
+use ratescope::lab::tune::Batch;
 use ratescope::log::{Counts, Error, Options, Pieces, Reader, Record};
 use std::io::Read;
 use std::num::NonZero;

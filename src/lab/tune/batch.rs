@@ -1,0 +1,165 @@
+//! Events on their way from whoever reads a log to their clients.
+
+use super::clients::{Clients, Ticket, key};
+use super::clock::Zones;
+use super::summary::Summary;
+use super::trial::Trial;
+use crate::event::Event;
+use crate::log::{HELD, Order, Record, Row, Spread};
+use crate::policy::Per;
+use crate::time::{Span, Time};
+use std::sync::Arc;
+
+/// The events of a piece of a log, as far as they matter. They can be found in one thread and put to
+/// their clients in another.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Their keys, one after the other.
+    keys: String,
+    events: Vec<Found>,
+    /// Their fields, where limits are tried on them.
+    rows: Vec<Row>,
+    zones: Zones,
+}
+
+/// An event, whose key ends at a byte of the keys.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    time: Time,
+    cost: f64,
+    key_to: u32,
+    coarse: bool,
+}
+
+impl Batch {
+    /// Adds an event of the client that `per` makes of it, with these of its fields.
+    #[inline]
+    pub fn add(&mut self, record: &Record<'_>, per: &Per, fields: Option<&Arc<[String]>>) {
+        self.keys.push_str(&key(record, per));
+        if let Some(east) = record.minutes_east() {
+            self.zones.see(record.time(), east);
+        }
+        self.events.push(Found {
+            time: record.time(),
+            cost: record.cost(),
+            key_to: self.keys.len() as u32,
+            coarse: record.is_coarse(),
+        });
+        if let Some(fields) = fields {
+            self.rows.push(Row::new(record, fields));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.events.clear();
+        self.rows.clear();
+        self.zones = Zones::default();
+    }
+}
+
+/// What became of the times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Events that were put elsewhere in their second.
+    pub spread_out: u64,
+    /// Events too late to be put in order.
+    pub late: u64,
+    /// How often the clock was taken to have been set back.
+    pub steps_back: u64,
+}
+
+impl Times {
+    /// Adds those of another log.
+    pub fn add(&mut self, other: Times) {
+        self.spread_out += other.spread_out;
+        self.late += other.late;
+        self.steps_back += other.steps_back;
+    }
+}
+
+/// An event that waits for those before it.
+#[derive(Debug)]
+struct Held {
+    ticket: Ticket,
+    cost: f64,
+    row: Option<Box<Row>>,
+}
+
+impl Held {
+    #[inline]
+    fn put(self, time: Time, clients: &mut Clients, trials: &mut [Trial], per: &Per) {
+        clients.put(self.ticket, time, self.cost);
+        if let Some(row) = self.row {
+            let event = Event { time, ..row.event() };
+            trials.iter_mut().for_each(|trial| trial.see(&event, per));
+        }
+    }
+}
+
+/// How many clients are looked up before their events are put to them. A look-up waits for memory,
+/// and a processor has several such waits at once if nothing else lies between them.
+const AT_ONCE: usize = 64;
+
+/// Puts the events of one log in order, and to their clients.
+#[derive(Debug)]
+pub struct Queue {
+    order: Option<Order<Held>>,
+    tickets: Vec<Ticket>,
+}
+
+impl Queue {
+    /// For lines that are up to `slack` late; without it the order of the lines is that of time.
+    pub fn new(slack: Option<Span>, spread: Spread) -> Self {
+        let order = slack.map(|slack| Order::new(slack, HELD, spread));
+        Queue { order, tickets: Vec::new() }
+    }
+
+    /// Takes all events of a batch, the next ones of the log. `trials` are of events that came with
+    /// their fields.
+    pub fn take(&mut self, batch: &mut Batch, into: &mut Summary, trials: &mut [Trial]) {
+        let Summary { per, clients, zones, .. } = into;
+        zones.add(&batch.zones);
+        let (mut key_from, mut from, mut rows) = (0, 0, batch.rows.drain(..));
+        while let Some(next) = batch.events.get(from..).filter(|next| !next.is_empty()) {
+            self.tickets.clear();
+            for found in next.iter().take(AT_ONCE) {
+                let key_to = found.key_to as usize;
+                self.tickets.push(clients.ticket(batch.keys.get(key_from..key_to).unwrap_or("")));
+                key_from = key_to;
+                // Of two thinnings, tickets outlive one.
+                if !clients.is_current(self.tickets.last()) {
+                    break;
+                }
+            }
+            from += self.tickets.len();
+            for (&Found { time, cost, coarse, .. }, &ticket) in next.iter().zip(&self.tickets) {
+                let held = Held { ticket, cost, row: rows.next().map(Box::new) };
+                let mut put = |time, held: Held| held.put(time, clients, trials, per);
+                match &mut self.order {
+                    Some(order) => order.push(time, coarse, held, &mut put),
+                    None => put(time, held),
+                }
+            }
+        }
+        drop(rows);
+        batch.clear();
+    }
+
+    /// The log has ended: puts what waits to its clients.
+    pub fn finish(&mut self, into: &mut Summary, trials: &mut [Trial]) {
+        let Summary { per, clients, .. } = into;
+        if let Some(order) = &mut self.order {
+            order.finish(&mut |time, held| held.put(time, clients, trials, per));
+        }
+    }
+
+    /// What became of the times by now.
+    pub fn times(&self) -> Times {
+        self.order.as_ref().map_or(Times::default(), |order| Times {
+            spread_out: order.spread_out(),
+            late: order.late(),
+            steps_back: order.steps_back(),
+        })
+    }
+}

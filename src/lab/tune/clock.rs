@@ -1,0 +1,163 @@
+//! The clock by which the hours of a log are told.
+//!
+//! Whoever knows a log thinks in its own time. Many lines say how far their clock is ahead of UTC,
+//! and what they say is kept for every hour. So summaries add up to what one reading of all finds.
+//!
+//! | the lines say | times are told |
+//! |---|---|
+//! | nothing, as Exim's main log | as they are written: `local time` |
+//! | always the same | by that: `UTC+01:00` |
+//! | two that are at most an hour apart, and hardly ever in the same hour | by that of the hour, as summer time began or ended: `UTC+01:00, in summer UTC+02:00` |
+//! | anything else, as logs of several zones | in `UTC` |
+//!
+//! Times in numbers are in UTC.
+
+use crate::time::Time;
+use core::fmt;
+use std::collections::BTreeMap;
+
+/// An hour in microseconds.
+const HOUR: i64 = 3_600_000_000;
+
+/// The most hours that are kept: thirty years.
+const MOST: usize = 1 << 18;
+
+/// How far the lines of a log say that their clock is ahead of UTC, by the hour.
+#[derive(Clone, Debug)]
+pub struct Zones {
+    /// The lowest and the highest of each hour since 1970, in minutes.
+    hours: BTreeMap<i64, [i16; 2]>,
+    /// What was seen last, as it is mostly the same.
+    last: (i64, i16),
+}
+
+impl Default for Zones {
+    fn default() -> Self {
+        Zones { hours: BTreeMap::new(), last: (i64::MIN, 0) }
+    }
+}
+
+impl Zones {
+    /// A line of this time says that its clock is `east` minutes ahead of UTC.
+    #[inline]
+    pub fn see(&mut self, time: Time, east: i16) {
+        let hour = time.as_micros().div_euclid(HOUR);
+        if self.last != (hour, east) {
+            self.last = (hour, east);
+            self.put(hour, [east, east]);
+        }
+    }
+
+    /// Adds what other lines say.
+    pub fn add(&mut self, other: &Zones) {
+        other.hours.iter().for_each(|(hour, range)| self.put(*hour, *range));
+    }
+
+    fn put(&mut self, hour: i64, [low, high]: [i16; 2]) {
+        if self.hours.len() < MOST || self.hours.contains_key(&hour) {
+            let range = self.hours.entry(hour).or_insert([low, high]);
+            *range = [range[0].min(low), range[1].max(high)];
+        }
+    }
+
+    /// The clock that follows from it.
+    pub fn clock(&self) -> Clock {
+        let ranges = || self.hours.values();
+        let low = ranges().map(|[low, _]| *low).min();
+        let Some((low, high)) = low.zip(ranges().map(|[_, high]| *high).max()) else {
+            return Clock { zone: Zone(None), ..Clock::default() };
+        };
+        // In an hour with both, the clock was changed within it, or a line is wrong.
+        let mixed = ranges().filter(|[low, high]| low != high).count();
+        if i32::from(high) - i32::from(low) > 60
+            || mixed * 100 > self.hours.len()
+            || self.hours.len() >= MOST
+        {
+            return Clock { several: true, ..Clock::default() };
+        }
+        let mut changes: Vec<(i64, i16)> = Vec::new();
+        for (hour, [low, _]) in &self.hours {
+            if changes.last().is_none_or(|(_, last)| last != low) {
+                changes.push((*hour, *low));
+            }
+        }
+        Clock { zone: Zone(Some([low, high])), several: false, changes }
+    }
+
+    /// The hours since 1970 of which something is known, in order, and the least and the most
+    /// minutes ahead of UTC in each.
+    pub(super) fn hours(&self) -> impl ExactSizeIterator<Item = (i64, [i16; 2])> {
+        self.hours.iter().map(|(hour, range)| (*hour, *range))
+    }
+
+    /// Adds what is known of an hour.
+    pub(super) fn restore(&mut self, hour: i64, range: [i16; 2]) {
+        self.put(hour, range);
+    }
+}
+
+/// A clock on a wall: that of a log, or of UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    zone: Zone,
+    several: bool,
+    /// From which hour since 1970 on it is how many minutes ahead of UTC. The first also counts for
+    /// what was before.
+    changes: Vec<(i64, i16)>,
+}
+
+impl Clock {
+    /// What the clock shows at `time`, as if it were a time of UTC.
+    pub fn shows(&self, time: Time) -> Time {
+        let hour = time.as_micros().div_euclid(HOUR);
+        let after = self.changes.partition_point(|(from, _)| *from <= hour);
+        let east = self.changes.get(after.saturating_sub(1)).map_or(0, |(_, east)| *east);
+        Time::from_micros(time.as_micros().saturating_add(i64::from(east) * 60_000_000))
+    }
+
+    /// What it is called.
+    pub fn zone(&self) -> Zone {
+        self.zone
+    }
+
+    /// Whether it is that of UTC since the lines are of several zones.
+    pub fn is_of_several(&self) -> bool {
+        self.several
+    }
+}
+
+/// The name of a clock: in minutes, how far it is ahead of UTC at the least and at the most; `None`
+/// if nothing says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone(pub Option<[i16; 2]>);
+
+/// UTC.
+impl Default for Zone {
+    fn default() -> Self {
+        Zone(Some([0, 0]))
+    }
+}
+
+/// As in `UTC`, `UTC-03:30` or `UTC, in summer UTC+01:00`; `local time` where nothing says it.
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |east: i16, f: &mut fmt::Formatter<'_>| match east {
+            0 => f.write_str("UTC"),
+            _ => {
+                let (sign, size) = (if east < 0 { '-' } else { '+' }, east.unsigned_abs());
+                write!(f, "UTC{sign}{:02}:{:02}", size / 60, size % 60)
+            }
+        };
+        match self.0 {
+            None => f.write_str("local time"),
+            Some([low, high]) => {
+                one(low, f)?;
+                if low == high {
+                    return Ok(());
+                }
+                f.write_str(", in summer ")?;
+                one(high, f)
+            }
+        }
+    }
+}
