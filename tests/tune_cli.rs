@@ -288,6 +288,16 @@ fn a_report() {
     }
 }
 
+/// A terminal obeys what a client may have sent.
+#[test]
+fn no_client_speaks_to_the_terminal() {
+    let input = format!("time,key\n{}", "0,\x1b[2Jann\n".repeat(30));
+    let output = run(&["tune", "--untouched", "0", "--for", "nginx"], input.as_bytes());
+    let report = text(&output.stdout);
+    assert!(report.contains("\n·[2Jann ") && report.contains("the busiest, ·[2Jann, from"));
+    assert!(!report.contains('\x1b'));
+}
+
 #[test]
 fn the_pictures_of_the_page() {
     let path = std::env::temp_dir().join(format!("ratescope-{}.svg", std::process::id()));
