@@ -288,6 +288,25 @@ fn a_report() {
     }
 }
 
+/// Whom a bucket touches is counted over the whole log, as for every other limit.
+#[test]
+fn buckets_touch_whom_their_replay_touches() {
+    // In the last third come more clients who send at once than in the first two.
+    let seconds = (0..1000).map(|i| format!("{i},a{}\n", i % 200));
+    let late = (990..999).flat_map(|i| vec![format!("{i},late{}\n", i % 3); 9]);
+    let input = format!("time,key\n{}", seconds.chain(late).collect::<String>());
+    let answer = tune(&["--untouched", "97", "--no-spread"], input.as_bytes());
+    let mut touched = 0;
+    for bucket in answer["buckets"].as_array().unwrap() {
+        let [rate, burst] = ["rate", "burst"].map(|name| bucket[name].to_string().replace('"', ""));
+        let limit = format!("gcra {rate} burst {burst}");
+        let tried = tune(&["--limit", &limit, "--no-spread"], input.as_bytes());
+        assert_eq!(bucket["clients_touched"], tried["limits"][0]["clients_touched"], "{limit}");
+        touched += bucket["clients_touched"].as_u64().unwrap();
+    }
+    assert!(touched > 0);
+}
+
 /// A terminal obeys what a client may have sent.
 #[test]
 fn no_client_speaks_to_the_terminal() {
