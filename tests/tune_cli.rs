@@ -288,6 +288,35 @@ fn a_report() {
     }
 }
 
+/// All together are a client without a name.
+#[test]
+fn who_has_no_name_is_not_named() {
+    let answer = tune(&["--limit", "1/1m", "--untouched", "0"], b"time\n0\n0\n0\n");
+    let says = answer["recommended"][0]["says"].as_str().unwrap();
+    assert!(says.ends_with(", from 1 of 1 clients; the busiest from 00:00 on."), "{says}");
+}
+
+/// A server counts each address of a network, unless it is told otherwise.
+#[test]
+fn a_server_knows_no_networks() {
+    let line = |i: u32| format!("{i},2001:db8::{:x},/\n", i % 99);
+    let input = format!("time,ip,path\n{}", (0..500).map(line).collect::<String>());
+    let noted = |args: &[&str]| {
+        let answer =
+            tune(&[&["--untouched", "100", "--key", "ip"], args].concat(), input.as_bytes());
+        let notes = answer["for"][0]["notes"].as_array().unwrap().clone();
+        notes.iter().any(|note| {
+            note.as_str()
+                .unwrap()
+                .starts_with("an IPv6 network such as 2001:db8::/64 is one client")
+        })
+    };
+    assert!(noted(&["--for", "haproxy"]));
+    assert!(noted(&["--for", "nginx"]));
+    assert!(!noted(&["--for", "haproxy", "--ipv6-prefix", "128"]));
+    assert!(!noted(&["--for", "rust"]));
+}
+
 /// Whom a bucket touches is counted over the whole log, as for every other limit.
 #[test]
 fn buckets_touch_whom_their_replay_touches() {
