@@ -1,10 +1,12 @@
 // Measures the pages in headless Chromium and prints tables: script time of a frame, weight, first
-// frame, memory over ten minutes of many events, and what Lighthouse says. uPlot draws the scope's two lines beside it,
-// for comparison. Run by ./scripts/bench page.
+// frame, memory over ten minutes of many events, and what Lighthouse says. uPlot draws the scope's two
+// lines beside it, for comparison. Of other engines that are installed, the frames in a second. Run by
+// ./scripts/bench page, all of it or the table that is named.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { launchBrowser, root, startServer } from '../tests/e2e/launch.mjs';
+import { frames } from './engines.mjs';
 
 // The canvas is 1200 x 600 CSS pixels in a window of this size.
 const VIEWPORT = { width: 1250, height: 1158 };
@@ -165,6 +167,15 @@ if (wanted('memory')) {
     const [one, ten] = await memory(...run);
     console.log(`memory of the module, ${page}: ${one} bytes after 1 minute, ${ten} after 10`);
   }
+}
+
+if (wanted('engines')) {
+  row('other engines, no graphics card', 'page', 'frames a second', 'script time of a frame');
+  row('---', '---', '---:', '---:');
+  for await (const { engine, page, rate, script } of frames(server.origin, ['index.html', 'compare.html'])) {
+    row(engine, page, rate.toFixed(0), ms(script));
+  }
+  console.log();
 }
 
 if (wanted('lighthouse')) {

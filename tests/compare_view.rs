@@ -103,6 +103,31 @@ fn the_crosshair_over_the_past_and_a_gap() {
     }
 }
 
+/// On a phone too: beside the crosshair, half of the canvas at most.
+#[test]
+fn the_boxes_of_the_crosshair_leave_room_beside_it() {
+    let replay = run("at=60");
+    let tops = tops(&replay, replay.now());
+    for width in [334.0, 1000.0] {
+        let [left, right] = edges(width);
+        for percent in (0..=100).step_by(4) {
+            let x = left + f64::from(percent) / 100.0 * (right - left);
+            let marks =
+                draw(&replay, &Viewport { crosshair: Some(x), ..view(&replay, width, &tops) });
+            let boxes = marks.iter().filter_map(|mark| match mark {
+                Mark::Rounded { rect, fill, .. } if fill.ink == Ink::Axis => Some(rect),
+                _ => None,
+            });
+            // One a lane and that of the counts.
+            assert_eq!(boxes.clone().count(), 9, "at {x}");
+            for rect in boxes {
+                assert!(rect.right() < x || rect.x > x, "over the crosshair at {x} of {width}");
+                assert!(rect.width <= width / 2.0, "{} of {width}", rect.width);
+            }
+        }
+    }
+}
+
 /// The line of a lane's level, from the left: the first polyline in its ink.
 fn level_line(marks: &[Mark], lane: u8) -> &[Point] {
     let of = |mark: &Mark| matches!(mark, Mark::Polyline { stroke, .. } if stroke.ink == Ink::Lane(lane));

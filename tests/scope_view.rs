@@ -10,8 +10,8 @@ mod picture;
 use picture::in_both_themes;
 use ratescope::lab::run::pace::Gap;
 use ratescope::lab::scope::{Link, Scope};
-use ratescope::plot::Mark;
 use ratescope::plot::axis::seconds;
+use ratescope::plot::{Ink, Mark};
 use ratescope::view::edges;
 use ratescope::view::scope::{Viewport, draw, top, words};
 use ratescope::{Retry, Span, Time};
@@ -100,6 +100,27 @@ fn the_models_under_a_crosshair_on_a_phone() {
     let scope = run("mode=leaky&auto-rate=1.2&bucket=on&mean=on&recent=on&at=60&do=20:events*12");
     let view = Viewport { crosshair: Some(200.0), ..view(&scope, PHONE) };
     in_both_themes("scope-models-phone", &draw(&scope, &view), PHONE);
+}
+
+/// On a phone too: the box is beside the crosshair and takes half of the canvas at most.
+#[test]
+fn the_box_of_the_crosshair_leaves_room_beside_it() {
+    for size in [PHONE, [334.0, 300.0], DESK] {
+        let scope = run("auto-rate=2&at=60");
+        let [left, right] = edges(size[0]);
+        for percent in 0..=100 {
+            let x = left + f64::from(percent) / 100.0 * (right - left);
+            let marks = draw(&scope, &Viewport { crosshair: Some(x), ..view(&scope, size) });
+            let edge =
+                |mark: &&Mark| matches!(mark, Mark::Rounded { fill, .. } if fill.ink == Ink::Axis);
+            let Some(Mark::Rounded { rect, .. }) = marks.iter().find(edge) else {
+                panic!("no box")
+            };
+            assert!(rect.right() < x || rect.x > x, "over the crosshair at {x} of {size:?}");
+            assert!(rect.x >= 0.0 && rect.right() <= size[0], "beside the canvas at {x}");
+            assert!(rect.width <= size[0] / 2.0, "{} of {size:?}", rect.width);
+        }
+    }
 }
 
 /// In the unit of each, at an event and in between.

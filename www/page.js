@@ -7,6 +7,7 @@
 import load, { Page } from "./pkg/ratescope.js";
 import { wireFingers } from "./fingers.js";
 import * as story from "./story.js";
+import { dress, still, wireTheme } from "./theme.js";
 
 export const $ = (id) => document.getElementById(id);
 const graph = $("graph");
@@ -30,19 +31,26 @@ let own;
 export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
   own = { wire, shown, runs };
   guard(async () => {
+    await painted();
     await load();
     page = new Page(graph, graph.dataset.view);
     defaults = Object.fromEntries(shared.map((name) => [name, page.get(name)]));
     wireSettings();
     own.wire();
     wireGraph();
-    wireTheme();
+    wireTheme(on, pages);
     wireLinks();
     open();
     animate();
     document.documentElement.dataset.started = "";
   });
 }
+
+/** Waits until what is in the HTML is on the screen, or half a second: the module, larger than all else, comes after it. */
+const painted = () => new Promise((done) => {
+  new PerformanceObserver(done).observe({ type: "paint", buffered: true });
+  setTimeout(done, 500);
+});
 
 let failed = false;
 
@@ -235,7 +243,7 @@ export function join(canvas, view) {
   const other = new Page(canvas, view);
   others.push([other, `${canvas.id}-`]);
   wireCanvas(canvas, other, () => {});
-  dress();
+  dress(pages());
   return other;
 }
 
@@ -298,45 +306,6 @@ function wireCanvas(graph, page, changed) {
     follow();
   }
   measure();
-}
-
-/** Uses the browser's store, if it grants one. */
-function stored(use) {
-  try {
-    return use(localStorage);
-  } catch {
-    return null;
-  }
-}
-
-const still = matchMedia("(prefers-reduced-motion: reduce)");
-
-/** Puts theme and motion in force in every picture. */
-let dress;
-
-function wireTheme() {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const { dataset } = document.documentElement;
-  const apply = () => {
-    const dark = dataset.theme ? dataset.theme === "dark" : system.matches;
-    $("theme").ariaPressed = String(dark);
-    for (const it of pages()) it.theme(dark);
-  };
-  const saved = stored((store) => store.getItem("theme"));
-  if (saved) dataset.theme = saved;
-  on(system, "change", apply);
-  on($("theme"), "click", () => {
-    const next = $("theme").ariaPressed === "true" ? "light" : "dark";
-    dataset.theme = next;
-    stored((store) => store.setItem("theme", next));
-    apply();
-  });
-  apply();
-
-  const motion = () => { for (const it of pages()) it.reduce_motion(still.matches); };
-  dress = () => { apply(); motion(); };
-  on(still, "change", motion);
-  motion();
 }
 
 function wireLinks() {

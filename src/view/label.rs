@@ -51,6 +51,15 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.57
 }
 
+/// Where the left edge of a box of that `width` is, so far away from a crosshair at `x`: to the right of
+/// it if that ends before `right`, or else to the left of it, or where there is more room on the canvas.
+pub(super) fn beside(x: f64, away: f64, width: f64, right: f64, canvas: f64) -> f64 {
+    let [before, after] = [x - away - width, x + away];
+    let is_after = after + width < right || before < 2.0 && x < canvas / 2.0;
+    let left = if is_after { after } else { before };
+    left.min(canvas - width - 2.0).max(2.0)
+}
+
 /// A panel with a thin edge, to be written on.
 pub(super) fn panel(marks: &mut Vec<Mark>, rect: Rect, radius: f64) {
     marks.push(Mark::Rounded { rect, radius, fill: Fill::new(Ink::Axis, 0.5) });

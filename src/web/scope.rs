@@ -36,7 +36,8 @@ impl View {
             live: seen.live,
             window: seen.window,
             top: self.top.top,
-            crosshair: seen.crosshair,
+            // It would lie over the line that is dragged.
+            crosshair: seen.crosshair.filter(|_| !seen.holds_limit),
             on_limit: seen.on_limit,
             exact,
             gaps: seen.gaps,

@@ -45,7 +45,7 @@ pageTest('a comparison that was hidden', { ...tall, ...clipboard }, async ({ pag
     const seen = await counts(page);
     const watched = await context.newPage();
     await watched.goto(`${origin}/compare.html#${link}`);
-    await watched.waitForFunction(() => document.querySelector('#limit').value !== '');
+    await watched.waitForFunction(() => document.documentElement.dataset.started !== undefined);
     await watched.clock.runFor(50); // both pages have the stopped clock
     assert.deepEqual(await counts(watched), seen);
   });

@@ -26,7 +26,7 @@ pageTest('after load nothing is asked for, and nothing is kept but the theme', a
     if (pathname !== '/icon.svg') asked.push(pathname);
   });
   await compare(page, open, 'auto-rate=20');
-  const files = ['/compare.css', '/compare.html', '/compare.js', '/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/story.js', '/style.css', '/watch.js'];
+  const files = ['/compare.css', '/compare.html', '/compare.js', '/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/story.js', '/style.css', '/theme.js', '/watch.js'];
   assert.deepEqual([...new Set(asked)].sort(), files);
   assert.equal(asked.length, files.length, `some twice: ${asked}`);
 

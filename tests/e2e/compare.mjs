@@ -24,7 +24,7 @@ export async function compareStopped(page, open, fragment) {
     await page.clock.install({ time: 0 });
     await page.clock.pauseAt(1000);
     await open(`/compare.html#${fragment}`);
-    await page.waitForFunction(() => document.querySelector('#limit').value !== '');
+    await page.waitForFunction(() => document.documentElement.dataset.started !== undefined);
   } else {
     await follow(page, fragment);
   }

@@ -20,7 +20,7 @@ async function hand(page) {
 
 const crosshair = async (page) => {
   await settle(page);
-  return (await written(page)).find((text) => text.startsWith('rate') && text.includes(' per 10s,'));
+  return (await written(page)).find((text) => text.startsWith('rate') && text.includes(' per 10s'));
 };
 
 pageTest('a press that is held shows the crosshair, and keeps it', phone, async ({ page, open }) => {

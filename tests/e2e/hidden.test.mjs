@@ -46,7 +46,7 @@ pageTest('a tab that was hidden', async ({ page, open, context, origin, test }) 
 
     const watched = await context.newPage();
     await watched.goto(`${origin}/#${link}`);
-    await watched.waitForFunction(() => document.querySelector('#decay').value !== '');
+    await watched.waitForFunction(() => document.documentElement.dataset.started !== undefined);
     await watched.clock.runFor(50);
     assert.deepEqual(await values(watched, 'rate', 'smoothed', 'allowed', 'refused'), seen);
   });

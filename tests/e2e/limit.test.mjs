@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import {
-  click, crisp, events, exim, limitLine, plot, press, settle, show, showStopped, step, type, value, values,
+  click, crisp, events, exim, limitLine, noteTexts, plot, press, settle, show, showStopped, step, type, value, values, written,
 } from './scope.mjs';
 
 const quiet = 'auto=off&limit=10&at=5&paused';
@@ -146,4 +146,19 @@ pageTest('controls follow what a link does later', async ({ page, open }) => {
   await page.clock.runFor(1500);
   assert.deepEqual([await page.inputValue('#mode'), await page.inputValue('#limit')], ['strict', '7']);
   assert.equal(await page.isChecked('#auto'), false);
+});
+
+pageTest('the box of the crosshair is not over a limit that is dragged', crisp, async ({ page, open }) => {
+  await noteTexts(page);
+  await show(page, open, quiet);
+  const box = await page.locator('#graph').boundingBox();
+  const [x, y] = [box.x + 200, box.y + 1 + await limitLine(page)];
+  const said = async () => { await settle(page); return (await written(page)).some((text) => text.startsWith('exactly')); };
+  await page.mouse.move(x, y);
+  assert(await said());
+  await page.mouse.down();
+  await page.mouse.move(x, y + 30, { steps: 3 });
+  assert(!await said());
+  await page.mouse.up();
+  assert(await said());
 });

@@ -88,3 +88,13 @@ test('every pixel of the bitmap is one of the screen', async () => {
     await server.close();
   }
 });
+
+// Round corners of what changes in each frame cost WebKit without a graphics card most of a frame.
+pageTest('the canvas has square corners, and what lies under it round ones', async ({ page, open }) => {
+  for (const path of ['/', '/compare.html', '/tune.html']) {
+    await open(path);
+    const [radius, under] = await page.$eval('#graph', (graph) =>
+      [getComputedStyle(graph), getComputedStyle(graph.parentElement, '::before')].map((style) => style.borderTopLeftRadius));
+    assert.deepEqual([radius, under], ['0px', '10px'], path);
+  }
+});

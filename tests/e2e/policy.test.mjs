@@ -45,7 +45,7 @@ pageTest('what the page asks for and keeps', async ({ page, open, context, test 
     });
     await show(page, open, 'auto-rate=20');
     await settle(page);
-    const files = ['/', '/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/start.js', '/story.js', '/style.css', '/watch.js'];
+    const files = ['/', '/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/start.js', '/story.js', '/style.css', '/theme.js', '/watch.js'];
     assert.deepEqual([...new Set(asked)].sort(), files);
     assert.equal(asked.length, files.length, `some twice: ${asked}`);
 

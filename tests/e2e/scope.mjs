@@ -39,7 +39,7 @@ export async function showStopped(page, open, fragment) {
     await page.clock.install({ time: 0 });
     await page.clock.pauseAt(1000);
     await open(`/#${fragment}`);
-    await page.waitForFunction(() => document.querySelector('#decay').value !== '');
+    await page.waitForFunction(() => document.documentElement.dataset.started !== undefined);
   } else {
     await follow(page, fragment);
   }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { compare, HEAD, place, plots, quiet, sent } from './compare.mjs';
-import { events, noteTexts, plot, settle, show, written } from './scope.mjs';
+import { events, noteTexts, plot, reload, settle, show, written } from './scope.mjs';
 
 // The times at which the axis has labels, in seconds.
 const times = async (page) => {
@@ -78,7 +78,7 @@ pageTest('a drag with a short history leaves it in the graph', async ({ page, op
   await show(page, open, 'auto-rate=2&at=20&paused');
   const box = await page.locator('#graph').boundingBox();
   await noteTexts(page);
-  await page.reload();
+  await reload(page);
   await page.mouse.move(box.x + 300, box.y + 200);
   await page.mouse.down();
   await page.mouse.move(box.x + 1100, box.y + 200, { steps: 4 });

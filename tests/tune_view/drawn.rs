@@ -63,6 +63,28 @@ fn a_phone() {
     picture("tune-phone", "for=exim&limit=8", "", viewport(340.0, None));
 }
 
+/// In two rows where one is too short.
+#[test]
+fn every_line_has_its_name_at_every_width() {
+    let inquiry = answer("for=exim&limit=8", OFFICE);
+    let steps = inquiry.shown().unwrap().0.steps();
+    for width in [320.0, 364.0, 700.0, 720.0, 1200.0] {
+        let marks = shown(&inquiry, &steps, |picture| draw(picture, &viewport(width, None)));
+        let names = marks.iter().filter_map(|mark| match mark {
+            Mark::Text(text) if text.at.x + 0.5 * 11.0 * text.text.len() as f64 <= width => {
+                Some(text.text.as_str())
+            }
+            _ => None,
+        });
+        let names: Vec<&str> = names.collect();
+        for name in
+            ["clients touched", "marked ones, by mistake", "requests refused", "learned", "checked"]
+        {
+            assert!(names.contains(&name), "{name} at {width}");
+        }
+    }
+}
+
 #[test]
 fn pointed_at_an_hour_and_a_bucket() {
     picture("tune-hour", "by=sliding-log", "", viewport(1000.0, Some([740.0, 440.0])));

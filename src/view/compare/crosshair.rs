@@ -12,7 +12,7 @@ use crate::lab::compare::{Lane, Replay};
 use crate::outcome::Retry;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
-use crate::view::label::{SMALL, TAG, panel, small, tag, width};
+use crate::view::label::{SMALL, TAG, beside, panel, small, tag, width};
 use crate::view::timebase::make_room;
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
@@ -38,7 +38,7 @@ pub fn words(replay: &Replay, view: &Viewport, at: Time) -> Vec<String> {
             return format!("{}, {}: nothing known", i + 1, lane.rule());
         };
         let level = numbers::level(column.end, column.limit);
-        let verdict = numbers::verdict(column).map_or(String::new(), |v| format!("; {v}"));
+        let verdict = numbers::verdict(column, false).map_or(String::new(), |v| format!("; {v}"));
         let next = numbers::next(lane.retry_at(column, at, replay.now()));
         format!("{}, {}: {} {level}{verdict}; {next}", i + 1, lane.rule(), lane.unit())
     };
@@ -62,11 +62,12 @@ pub(super) fn draw(
     let remembered: Vec<_> =
         replay.lanes().iter().map(|lane| numbers::column(replay, lane, at)).collect();
     let of = |(lane, column): (&Lane, &Option<&Column>)| {
-        column.map(|column| Said::of(column, lane.retry_at(column, at, replay.now())))
+        column
+            .map(|column| Said::of(column, lane.retry_at(column, at, replay.now()), layout.narrow))
     };
     let said: Vec<_> = replay.lanes().iter().zip(&remembered).map(of).collect();
     let widest = said.iter().flatten().map(|said| said.width()).fold(0.0, f64::max);
-    let left = beside(layout, x, widest + 2.0 * PAD);
+    let left = beside(x, BESIDE, widest + 2.0 * PAD, layout.right, layout.width);
     for (i, (said, lane)) in said.iter().zip(replay.lanes()).enumerate() {
         if let Some(said) = said {
             let parts = layout.lane(i);
@@ -101,13 +102,6 @@ fn snap(layout: &Layout, replay: &Replay, columns: &[Columns<'_>], at: Time) -> 
     nearest
 }
 
-/// Where a box of that width is, next to the crosshair: to the right of it if it fits there.
-fn beside(layout: &Layout, x: f64, width: f64) -> f64 {
-    let right = x + BESIDE;
-    let left = if right + width < layout.right { right } else { x - BESIDE - width };
-    left.min(layout.width - width - 2.0).max(2.0)
-}
-
 fn dot(marks: &mut Vec<Mark>, x: f64, y: f64, ink: Ink) {
     for (radius, ink) in [(5.0, Ink::Panel), (3.5, ink)] {
         let (side, x, y) = (2.0 * radius, x - radius, y - radius);
@@ -119,35 +113,35 @@ fn dot(marks: &mut Vec<Mark>, x: f64, y: f64, ink: Ink) {
 /// What a lane said at an instant.
 struct Said {
     level: f64,
-    text: String,
-    verdict: Option<(String, Ink)>,
+    lines: Vec<(String, Ink)>,
 }
 
 impl Said {
-    fn of(column: &Column, next: Retry) -> Self {
+    /// On a `narrow` screen in shorter lines, which leave room beside the box.
+    fn of(column: &Column, next: Retry, narrow: bool) -> Self {
+        let (level, next) = (numbers::level(column.end, column.limit), numbers::next(next));
+        let mut lines = match narrow {
+            true => vec![(level, Ink::Text), (next, Ink::Text)],
+            false => vec![(format!("{level}; {next}"), Ink::Text)],
+        };
         let ink = if column.refused > 0 { Ink::Refused } else { Ink::Allowed };
-        Said {
-            level: column.end,
-            text: format!("{}; {}", numbers::level(column.end, column.limit), numbers::next(next)),
-            verdict: numbers::verdict(column).map(|text| (text, ink)),
-        }
+        lines.extend(numbers::verdict(column, narrow).map(|text| (text, ink)));
+        Said { level: column.end, lines }
     }
 
     fn width(&self) -> f64 {
-        // Most of the letters here are narrow ones.
-        let verdict = self.verdict.as_ref().map_or(0.0, |(text, _)| 0.92 * width(text, SMALL));
-        width(&self.text, SMALL).max(verdict)
+        // Most of the letters of a verdict are narrow ones.
+        let share = |ink: Ink| if ink == Ink::Text { 1.0 } else { 0.92 };
+        self.lines.iter().map(|(text, ink)| share(*ink) * width(text, SMALL)).fold(0.0, f64::max)
     }
 
     fn draw(&self, marks: &mut Vec<Mark>, x: f64, width: f64, plot: Rect) {
-        let lines = if self.verdict.is_some() { 2.0 } else { 1.0 };
-        let height = lines * LINE + 6.0;
+        let height = self.lines.len() as f64 * LINE + 6.0;
         let y = plot.y + (plot.height - height) / 2.0;
         panel(marks, Rect { x, y, width, height }, 5.0);
-        let first = y + 3.0 + LINE / 2.0;
-        marks.push(small(x + PAD, first, &self.text, Ink::Text, Anchor::Start));
-        if let Some((text, ink)) = &self.verdict {
-            marks.push(small(x + PAD, first + LINE, text, *ink, Anchor::Start));
+        for (i, (text, ink)) in self.lines.iter().enumerate() {
+            let y = y + 3.0 + LINE * (i as f64 + 0.5);
+            marks.push(small(x + PAD, y, text, *ink, Anchor::Start));
         }
     }
 }
@@ -169,7 +163,8 @@ fn counts(
     let wide = 66.0 * remembered.len().div_ceil(ROWS) as f64 + PAD;
     let rows = remembered.len().min(ROWS) + 1;
     let height = rows as f64 * LINE + 8.0;
-    let (left, plot) = (beside(layout, x, wide), layout.totals);
+    let left = beside(x, BESIDE, wide, layout.right, layout.width);
+    let plot = layout.totals;
     let y = plot.y + ((plot.height - height) / 2.0).max(0.0);
     panel(marks, Rect { x: left, y, width: wide, height }, 5.0);
     let row = |i: usize| y + 4.0 + (i as f64 + 0.5) * LINE;

@@ -30,8 +30,8 @@ pub(super) fn column<'a>(replay: &Replay, lane: &'a Lane, at: Time) -> Option<&'
     lane.history().column_at(at.min(replay.now().before(Span::micros(1))))
 }
 
-/// What was decided in a column, and why; `None` where there was no event.
-pub(super) fn verdict(column: &Column) -> Option<String> {
+/// What was decided in a column, and why, if not in `brief`; `None` where there was no event.
+pub(super) fn verdict(column: &Column, brief: bool) -> Option<String> {
     let judged = column.judged.as_ref()?;
     if u64::from(column.allowed) + u64::from(column.refused) > 1 {
         let [allowed, refused] =
@@ -50,7 +50,7 @@ pub(super) fn verdict(column: &Column) -> Option<String> {
     // Where the event counts, what it was judged at is the level after it.
     let rounding = 1e-6 * judged.limit;
     let is_level = (column.low - rounding..=column.high + rounding).contains(&judged.level);
-    Some(match is_level && judged.limit == column.limit {
+    Some(match brief || is_level && judged.limit == column.limit {
         true => verdict,
         false => format!("{verdict}: judged at {}", level(judged.level, judged.limit)),
     })

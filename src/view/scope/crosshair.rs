@@ -12,7 +12,7 @@ use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use crate::rate::Rate;
 use crate::time::Span;
-use crate::view::label::{LINE, PAD, SIZE, panel, width};
+use crate::view::label::{LINE, PAD, SIZE, SMALL, beside, panel, width};
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
@@ -20,13 +20,15 @@ const NEAR: f64 = 4.0;
 /// What is said about an instant: for the box on the graph, and for a screen reader.
 pub fn words(scope: &Scope, view: &Viewport) -> Vec<String> {
     let layout = Layout::new(scope, view);
-    view.crosshair.map_or_else(Vec::new, |x| describe(scope, &layout, x).1)
+    view.crosshair.map_or_else(Vec::new, |x| describe(scope, &layout, x, false).1)
 }
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: &Viewport) {
     let plot = layout.plot;
     let Some(x) = view.crosshair.filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
-    let (values, words) = describe(scope, layout, x);
+    // On a narrow screen the box is to leave room beside it.
+    let (size, pad) = if layout.narrow { (SMALL, 6.0) } else { (SIZE, PAD) };
+    let (values, words) = describe(scope, layout, x, layout.narrow);
     marks.push(Mark::Line {
         from: Point::new(x, plot.y),
         to: Point::new(x, plot.bottom()),
@@ -35,23 +37,17 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     // What is above the picture has no mark.
     let points = values.iter().map(|&(value, ink)| (Point::new(x, layout.y(value)), ink));
     points.filter(|(at, _)| at.y >= plot.y).for_each(|(at, ink)| mark(marks, at, ink));
-    let longest = words.iter().map(|line| width(line, SIZE)).fold(0.0, f64::max);
-    let width = longest + 2.0 * PAD;
-    let height = words.len() as f64 * LINE + 2.0 * PAD - 4.0;
-    let left = if x + 12.0 + width < plot.right() { x + 12.0 } else { x - 12.0 - width };
-    let left = left.min(view.size[0] - width - 2.0).max(2.0);
-    let above = plot.y + 8.0;
-    // On a narrow screen the box lies over the crosshair: not over the red line there.
-    let rate = values.first().map_or(0.0, |(rate, _)| layout.y(*rate));
-    let covered = layout.narrow && rate < above + height;
-    let y = if covered { plot.bottom() - 8.0 - height } else { above };
-    let rect = Rect { x: left, y, width, height };
+    let longest = words.iter().map(|line| width(line, size)).fold(0.0, f64::max);
+    let width = longest + 2.0 * pad;
+    let height = words.len() as f64 * LINE + 2.0 * pad - 4.0;
+    let left = beside(x, pad + 4.0, width, plot.right(), view.size[0]);
+    let rect = Rect { x: left, y: plot.y + 8.0, width, height };
     panel(marks, rect, 6.0);
     for (i, text) in words.into_iter().enumerate() {
-        let at = Point::new(rect.x + PAD, rect.y + PAD + LINE * (i as f64 + 0.4));
+        let at = Point::new(rect.x + pad, rect.y + pad + LINE * (i as f64 + 0.4));
         let (ink, bold) = (Ink::Text, i == 0);
         let (anchor, baseline) = (Anchor::Start, Baseline::Middle);
-        marks.push(Mark::Text(Text { at, text, ink, size: SIZE, bold, anchor, baseline }));
+        marks.push(Mark::Text(Text { at, text, ink, size, bold, anchor, baseline }));
     }
 }
 
@@ -73,8 +69,9 @@ fn mark(marks: &mut Vec<Mark>, Point { x, y }: Point, ink: Ink) {
     marks.push(Mark::Area { points, fill });
 }
 
-/// All lines in events per second at `x`, the red one first, and what there is to say.
-fn describe(scope: &Scope, layout: &Layout, x: f64) -> (Vec<(f64, Ink)>, Vec<String>) {
+/// All lines in events per second at `x`, the red one first, and what there is to say, in whole words or
+/// in `brief`.
+fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, Ink)>, Vec<String>) {
     let trace = scope.instrument().trace();
     let pointed = layout.time_at(x);
     let near = Span::from_secs(NEAR / layout.time.pace).unwrap_or_default();
@@ -86,7 +83,12 @@ fn describe(scope: &Scope, layout: &Layout, x: f64) -> (Vec<(f64, Ink)>, Vec<Str
     let interval = Span::from_secs(layout.per_decay(1.0)).unwrap_or_default();
     let line = |name: &str, value: f64| {
         let per_decay = axis::readout(layout.per_decay(value));
-        format!("{name} {per_decay} per {interval}, {} per second", axis::readout(value))
+        match brief {
+            true => format!("{name} {per_decay} per {interval}"),
+            false => {
+                format!("{name} {per_decay} per {interval}, {} per second", axis::readout(value))
+            }
+        }
     };
     let mut words = vec![layout.time.when(at, scope.now())];
     words.push(line("rate", rate));
@@ -105,16 +107,19 @@ fn describe(scope: &Scope, layout: &Layout, x: f64) -> (Vec<(f64, Ink)>, Vec<Str
     let before = trace.total_at(at.before(interval));
     if let (Some(before), Some(upto)) = (before, trace.total_at(at)) {
         let events = axis::readout_count(upto - before);
-        words.push(format!("exactly {events} events in the last {interval}"));
+        words.push(match brief {
+            true => format!("{events} events in {interval}"),
+            false => format!("exactly {events} events in the last {interval}"),
+        });
     }
-    words.extend(column.into_iter().flat_map(verdict));
+    words.extend(column.into_iter().flat_map(|column| verdict(column, brief)));
     let mut values = vec![(rate, Ink::Rate), (smoothed, Ink::Smoothed)];
     values.extend(thin.into_iter().map(|(model, value)| (value, models::ink(model))));
     (values, words)
 }
 
 /// What was decided in a column of events, and why; it has none where only a setting changed.
-fn verdict(column: &Column) -> Vec<String> {
+fn verdict(column: &Column, brief: bool) -> Vec<String> {
     let end = column.end;
     match column.events() {
         0 => return Vec::new(),
@@ -126,7 +131,10 @@ fn verdict(column: &Column) -> Vec<String> {
         }
     }
     let (rate, limit) = (axis::readout(end.judged), end.limit);
-    let reason = format!("rate {rate} per {}, limit {limit}", end.decay);
+    let reason = match brief {
+        true => format!("limit {limit}"),
+        false => format!("rate {rate} per {}, limit {limit}", end.decay),
+    };
     if end.allowed == 1 {
         return vec![format!("allowed: {reason}")];
     }
@@ -136,6 +144,7 @@ fn verdict(column: &Column) -> Vec<String> {
         Err(_) => Retry::Never,
     };
     let again = match again {
+        Retry::After(wait) if brief => format!("again in {}", axis::seconds(wait.secs())),
         Retry::After(wait) => format!("allowed again in {}", axis::seconds(wait.secs())),
         Retry::Never => "never allowed".to_owned(),
     };

@@ -7,6 +7,9 @@ use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Rect};
 use crate::view::label::{SIZE, SMALL, TAG, small, tag};
 
+/// The width of a bold letter of a wide font, in sizes of the type.
+const BOLD: f64 = 0.67;
+
 /// What a line is called and its value, at the height of its tag.
 pub(super) type Tag = (f64, &'static str, f64, Ink);
 
@@ -38,6 +41,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
         let number = axis::compact(value);
         let text =
             if layout.narrow && number.len() > 4 { number } else { format!("{name} {number}") };
+        // A wide font would reach over the edges.
+        let size = size.min((width - 6.0) / (BOLD * text.chars().count() as f64));
         tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, text, ink, size);
     }
     if layout.has_limit() {

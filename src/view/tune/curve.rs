@@ -184,16 +184,16 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let title = "What every limit would do: the share of";
     marks.push(label(8.0, 12.0, title, Anchor::Start, Baseline::Middle));
     let size = if layout.narrow { 11.0 } else { SIZE };
-    let mut x = 8.0;
+    let (mut x, mut y) = (8.0, 30.0);
     let replayed = (!picture.counted.is_empty()).then_some(&LINES[0]);
-    // What matters most first, for which there is room on every screen.
+    // What matters most first.
     let mut lines: Vec<&Line> = replayed.into_iter().chain(lines(picture)).collect();
     lines.sort_by(|a, b| b.stroke.width.total_cmp(&a.stroke.width));
     for line in lines {
-        let y = 30.0;
         let room = 30.0 + width(line.name, size);
         if x + room > plot.right() + 14.0 {
-            break;
+            // On a narrow screen there is room for another row.
+            (x, y) = (8.0, y + 17.0);
         }
         let (from, to) = (Point::new(x, y), Point::new(x + 22.0, y));
         marks.push(Mark::Line { from, to, stroke: line.stroke });
@@ -213,7 +213,7 @@ fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
         let points =
             vec![Point::new(x - 5.0, y - 8.0), Point::new(x + 5.0, y - 8.0), Point::new(x, y)];
         marks.push(Mark::Area { points, fill: Fill::new(ink, 1.0) });
-        if layout.narrow || last.is_some_and(|last: f64| (x - last).abs() < 90.0) {
+        if last.is_some_and(|last: f64| (x - last).abs() < 90.0) {
             continue;
         }
         last = Some(x);
@@ -259,12 +259,17 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     let Some((x, limit)) = pointed.or(picture.limit.map(|limit| (layout.x(limit), limit))) else {
         return;
     };
+    let step = picture.steps.at(limit);
+    let height_of = |line: &Line| {
+        let [some, all] = (line.of)(picture, &step);
+        layout.y(some, all)
+    };
+    let highest = lines(picture).map(height_of).fold(plot.bottom(), f64::min);
     if pointed.is_some() {
         let (from, to) = (Point::new(x, plot.y), Point::new(x, plot.bottom()));
         marks.push(Mark::Line { from, to, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
         for line in lines(picture) {
-            let [some, all] = (line.of)(picture, &picture.steps.at(limit));
-            let rect = Rect { x: x - 3.5, y: layout.y(some, all) - 3.5, width: 7.0, height: 7.0 };
+            let rect = Rect { x: x - 3.5, y: height_of(line) - 3.5, width: 7.0, height: 7.0 };
             marks.push(Mark::Rounded { rect, radius: 3.5, fill: Fill::new(line.stroke.ink, 1.0) });
         }
     }
@@ -273,8 +278,10 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     let room = lines.iter().map(|line| width(line, SIZE)).fold(0.0, f64::max) + 2.0 * PAD;
     let height = lines.len() as f64 * LINE + PAD;
     // Curves fall to the right: there is room above them on the right, and below them on the left.
-    let (left, top) = match x + 12.0 + room <= plot.right() {
-        true => (x + 12.0, plot.y + 8.0),
+    let top = plot.y + 8.0;
+    let covers = highest < top + height && x - 12.0 - room >= plot.x;
+    let (left, top) = match x + 12.0 + room <= plot.right() && !covers {
+        true => (x + 12.0, top),
         false => ((x - 12.0 - room).max(4.0), plot.bottom() - 12.0 - height),
     };
     panel(marks, Rect { x: left, y: top, width: room, height }, 6.0);

@@ -18,6 +18,9 @@ const BELOW: f64 = 250.0;
 /// Above each plot: its title and what its lines are.
 const HEAD: f64 = 46.0;
 
+/// Above the curve's plot where its lines take a second row.
+const ROW: f64 = 18.0;
+
 /// Below each plot: the numbers of its axis, and what they are.
 const FOOT: f64 = 40.0;
 
@@ -61,7 +64,8 @@ impl Layout {
             height: height - HEAD - FOOT,
         };
         let curve = plot(0.0, 0.0, width, first);
-        let curve = Rect { height: curve.height - 8.0, ..curve };
+        let row = if narrow { ROW } else { 0.0 };
+        let curve = Rect { y: curve.y + row, height: curve.height - 8.0 - row, ..curve };
         let (frontier, hours) = match narrow {
             true => (plot(0.0, first, width, below), plot(0.0, first + below, width, below)),
             false => {
