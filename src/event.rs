@@ -11,7 +11,10 @@
 //! ```
 
 use crate::time::Time;
+use core::borrow::Borrow;
 use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use std::collections::{BTreeMap, HashMap};
 
 /// Something that happened: a request, a mail, a login.
 #[derive(Clone, Copy)]
@@ -24,7 +27,7 @@ pub struct Event<'a> {
     pub fields: &'a dyn Fields,
 }
 
-/// Named texts: a list of pairs, or anything else that finds a text by its name, such as a line of
+/// Named texts: a list of pairs, a map, or anything else that finds a text by its name, such as a line of
 /// a log or the head of a request.
 pub trait Fields {
     /// The text of the field called `name`, if there is one.
@@ -69,5 +72,29 @@ impl<N: AsRef<str>, T: AsRef<str>, const LEN: usize> Fields for [(N, T); LEN] {
 impl<N: AsRef<str>, T: AsRef<str>> Fields for Vec<(N, T)> {
     fn value(&self, name: &str) -> Option<&str> {
         self.as_slice().value(name)
+    }
+}
+
+impl<N, T, S> Fields for HashMap<N, T, S>
+where
+    N: Borrow<str> + Eq + Hash,
+    T: AsRef<str>,
+    S: BuildHasher,
+{
+    fn value(&self, name: &str) -> Option<&str> {
+        self.get(name).map(T::as_ref)
+    }
+}
+
+impl<N: Borrow<str> + Ord, T: AsRef<str>> Fields for BTreeMap<N, T> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.get(name).map(T::as_ref)
+    }
+}
+
+/// So that a slice can be given, as in `fields: &slice`.
+impl<F: Fields + ?Sized> Fields for &F {
+    fn value(&self, name: &str) -> Option<&str> {
+        (**self).value(name)
     }
 }

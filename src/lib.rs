@@ -75,7 +75,8 @@
 //! refused.
 //!
 //! **A limit of 0:** limiters that count in windows refuse everything. Exim's limiter measures and
-//! refuses nothing, as Exim itself does. The other limiters accept no limit of 0.
+//! refuses nothing, for which a limit of 0 is written in Exim, too: there it is in a `warn`, since
+//! every event is over that limit. The other limiters accept no limit of 0.
 //!
 //! **Bad numbers never pass.** A number that is negative, infinite or NaN is refused where it
 //! enters. A [`BadNumber`] says what would be right; a [`ParseError`] also points at the word of the

@@ -16,7 +16,7 @@
 //! # }
 //! ```
 //!
-//! A service asks an [`AsyncStore`](crate::rules::AsyncStore), wherever the states are: a
+//! A service asks an [`AsyncStore`], wherever the states are: a
 //! [layer](crate::middleware) takes a [`RedisStore`] as it takes a [`Ruled`](crate::rules::Ruled). With
 //! `ratescope simulate --store redis://127.0.0.1:6379` a log is put through it, in the time of its events,
 //! and prints what it prints without; the keys of such a run are its own, and are gone afterwards.

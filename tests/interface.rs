@@ -3,11 +3,31 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
+use ratescope::event::Fields;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::exim::Mode;
-use ratescope::{Policy, Rate, Span, Store, Time};
-use std::collections::{BTreeSet, HashSet};
+use ratescope::{Event, Policy, Rate, Span, Store, Time};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, SystemTime};
+
+/// Whatever a caller has its fields in.
+#[test]
+fn fields_are_in_lists_and_maps() {
+    let pairs = [("user", "ann"), ("ip", "::1")];
+    let slice: &[(&str, &str)] = &pairs;
+    let owned: Vec<(String, String)> =
+        pairs.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect();
+    let sorted: BTreeMap<&str, &str> = pairs.into();
+    let hashed: HashMap<String, String> = owned.iter().cloned().collect();
+    let all: [&dyn Fields; 5] = [&pairs, &slice, &owned, &sorted, &hashed];
+    for fields in all {
+        let event = Event { time: Time::ZERO, cost: 1.0, fields };
+        assert_eq!(
+            (event.field("user"), event.field("ip"), event.field("path")),
+            ("ann", "::1", "")
+        );
+    }
+}
 
 #[test]
 fn time_from_the_clocks_of_a_program() {

@@ -11,13 +11,17 @@ use std::fs;
 use std::path::Path;
 
 /// The files, and their configuration as a limiter.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 10] = [
     ("nginx_burst", "nginx 4/1s burst 6 nodelay"),
     ("nginx_delay", "nginx 4/1s burst 6 delay 3"),
+    ("nginx_minute", "nginx 7/1m burst 3 delay 1"),
     ("haproxy_rate", "haproxy 6/3s"),
     ("haproxy_rate_allowed", "haproxy 6/3s allowed"),
+    ("haproxy_odd", "haproxy 5/3601ms"),
+    ("haproxy_odd_allowed", "haproxy 2/1001ms allowed"),
     ("envoy_bucket", "envoy 3/1s burst 6"),
     ("envoy_bucket_costs", "envoy 2/500ms burst 8"),
+    ("envoy_odd", "envoy 7/777ms burst 11"),
 ];
 
 /// Where the origin of time may lie, in seconds: with the first event, on the clock that the

@@ -133,6 +133,15 @@ fn the_table_is_for_reading() {
     assert_eq!(text(&output.stdout), want);
 }
 
+/// A terminal obeys what a client may have sent: it is for reading only in what programs read.
+#[test]
+fn no_key_speaks_to_the_terminal() {
+    let input = "time,key\n0,\x1b[2Jann\n";
+    let table = simulate(&["1/1m"], input);
+    assert!(text(&table.stdout).contains("  ·[2Jann  ") && !text(&table.stdout).contains('\x1b'));
+    assert_eq!(decisions(&["1/1m"], input)[0]["key"], "\x1b[2Jann");
+}
+
 /// Any column is a field that a limit may be for, and what has none of them counts together.
 #[test]
 fn any_column_is_a_field() {

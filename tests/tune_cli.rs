@@ -245,6 +245,29 @@ fn what_is_no_log_is_an_error() {
     assert_wrong(&["--limit", "gcra 1/1m brust 2"], b"time,key\n0,a\n", "\"brust\" in");
     assert_wrong(&["--limit", "1/1m per ip"], b"time,key\n0,a\n", "ip is not a field here");
     assert_wrong(&["--untouched", "101"], b"time,key\n0,a\n", "a percentage");
+    assert_wrong(
+        &[],
+        b"time,key,cost\n0,a,nan\n0,a,1e13\n",
+        "error: there are no events; 2 of 3 lines could not be read:\n  line 2: cost \"nan\": ",
+    );
+    assert_wrong(&["--period", "0s"], b"time,key\n0,a\n", "a period is longer than that");
+    // Before the logs are read.
+    assert_wrong(&["--marks", "nowhere", "nowhere.log"], b"", "error: nowhere: ");
+}
+
+/// What took long to find is not lost because a file cannot be written.
+#[test]
+fn the_answer_comes_before_the_errors_of_files() {
+    let input = b"time,key\n0,a\n1,a\n";
+    let answer = text(&run(&["tune"], input).stdout).to_owned();
+    assert!(answer.starts_with("2 requests from 1 clients"), "{answer}");
+    for option in ["--svg", "--summary"] {
+        let output = run(&["tune", option, "nowhere/file"], input);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(text(&output.stdout), answer);
+        let error = text(&output.stderr);
+        assert!(error.starts_with("error: nowhere/file: "), "{error}");
+    }
 }
 
 /// The report for people has its parts, and ends with sentences.
@@ -265,6 +288,64 @@ fn a_report() {
     }
 }
 
+/// All together are a client without a name.
+#[test]
+fn who_has_no_name_is_not_named() {
+    let answer = tune(&["--limit", "1/1m", "--untouched", "0"], b"time\n0\n0\n0\n");
+    let says = answer["recommended"][0]["says"].as_str().unwrap();
+    assert!(says.ends_with(", from 1 of 1 clients; the busiest from 00:00 on."), "{says}");
+}
+
+/// A server counts each address of a network, unless it is told otherwise.
+#[test]
+fn a_server_knows_no_networks() {
+    let line = |i: u32| format!("{i},2001:db8::{:x},/\n", i % 99);
+    let input = format!("time,ip,path\n{}", (0..500).map(line).collect::<String>());
+    let noted = |args: &[&str]| {
+        let answer =
+            tune(&[&["--untouched", "100", "--key", "ip"], args].concat(), input.as_bytes());
+        let notes = answer["for"][0]["notes"].as_array().unwrap().clone();
+        notes.iter().any(|note| {
+            note.as_str()
+                .unwrap()
+                .starts_with("an IPv6 network such as 2001:db8::/64 is one client")
+        })
+    };
+    assert!(noted(&["--for", "haproxy"]));
+    assert!(noted(&["--for", "nginx"]));
+    assert!(!noted(&["--for", "haproxy", "--ipv6-prefix", "128"]));
+    assert!(!noted(&["--for", "rust"]));
+}
+
+/// Whom a bucket touches is counted over the whole log, as for every other limit.
+#[test]
+fn buckets_touch_whom_their_replay_touches() {
+    // In the last third come more clients who send at once than in the first two.
+    let seconds = (0..1000).map(|i| format!("{i},a{}\n", i % 200));
+    let late = (990..999).flat_map(|i| vec![format!("{i},late{}\n", i % 3); 9]);
+    let input = format!("time,key\n{}", seconds.chain(late).collect::<String>());
+    let answer = tune(&["--untouched", "97", "--no-spread"], input.as_bytes());
+    let mut touched = 0;
+    for bucket in answer["buckets"].as_array().unwrap() {
+        let [rate, burst] = ["rate", "burst"].map(|name| bucket[name].to_string().replace('"', ""));
+        let limit = format!("gcra {rate} burst {burst}");
+        let tried = tune(&["--limit", &limit, "--no-spread"], input.as_bytes());
+        assert_eq!(bucket["clients_touched"], tried["limits"][0]["clients_touched"], "{limit}");
+        touched += bucket["clients_touched"].as_u64().unwrap();
+    }
+    assert!(touched > 0);
+}
+
+/// A terminal obeys what a client may have sent.
+#[test]
+fn no_client_speaks_to_the_terminal() {
+    let input = format!("time,key\n{}", "0,\x1b[2Jann\n".repeat(30));
+    let output = run(&["tune", "--untouched", "0", "--for", "nginx"], input.as_bytes());
+    let report = text(&output.stdout);
+    assert!(report.contains("\n·[2Jann ") && report.contains("the busiest, ·[2Jann, from"));
+    assert!(!report.contains('\x1b'));
+}
+
 #[test]
 fn the_pictures_of_the_page() {
     let path = std::env::temp_dir().join(format!("ratescope-{}.svg", std::process::id()));
@@ -279,7 +360,6 @@ fn the_pictures_of_the_page() {
             assert!(svg.contains(text), "{by}: {text}");
         }
     }
-    assert_wrong(&["--svg", "/nowhere/at/all.svg"], log().as_bytes(), "/nowhere/at/all.svg: ");
 }
 
 #[test]

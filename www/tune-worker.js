@@ -117,13 +117,12 @@ async function* pieces(blob) {
 
 /** A file bit by bit: each with where it begins. */
 async function* slices(blob) {
-  // The next one comes while this one is looked at.
+  // The next ones come while this one is looked at.
   const slice = (from) => blob.slice(from, from + PIECE).arrayBuffer();
-  let next = slice(0);
+  const ahead = [slice(0), slice(PIECE)];
   for (let from = 0; from < blob.size; from += PIECE) {
-    const piece = new Uint8Array(await next);
-    if (from + PIECE < blob.size) next = slice(from + PIECE);
-    yield [piece, from];
+    ahead.push(slice(from + 2 * PIECE));
+    yield [new Uint8Array(await ahead.shift()), from];
   }
 }
 

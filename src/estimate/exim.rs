@@ -22,6 +22,9 @@
 //!   slightly below 1, and the event adds slightly less than its cost. Because of that difference
 //!   a limit of m lets the m-th event of an instant burst pass. For periods of months x would vanish
 //!   beside 1 in f64, so x is at least 1e-15.
+//! * **Digits:** Exim subtracts e^-x from 1 as it is written above, which leaves few digits where x
+//!   is tiny. For two events in one microsecond its rate is off by up to 1.1e-16/x of a cost: 7 % at
+//!   a period of a week, and less than 0.1 % up to two hours. Here no digits are lost.
 //! * **A long silence:** w/x becomes tiny, but an isolated event is w events in its period, so
 //!   the rate starts again from w. Unless faster events came before, one gap longer than the period
 //!   is enough.

@@ -115,9 +115,10 @@ impl fmt::Display for Mode {
 /// Exim's limiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exim {
-    /// The limit m and the period p. A limit of 0 measures without limiting, as in Exim:
-    /// [`check`](Limiter::check) allows everything. (Exim also needs the strict mode for that: with
-    /// a limit of 0 every event is over the limit, and leaky would store nothing.)
+    /// The limit m and the period p. A limit of 0 measures without limiting:
+    /// [`check`](Limiter::check) allows everything. It is what a `warn` with a limit of 0 is for in
+    /// Exim. (There it also needs the strict mode, since every event is over that limit: leaky would
+    /// store nothing, and a `deny` would refuse everything.)
     pub limit: Rate,
     /// Which events are counted.
     pub mode: Mode,

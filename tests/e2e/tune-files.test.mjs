@@ -28,6 +28,33 @@ pageTest('logs are read', async ({ page, open, test }) => {
     await says(page, 't-read', /^17 requests from 2 clients/);
   });
 
+  await test('what was packed in parts, as bgzip does, is read to its end', async () => {
+    const lines = two.split(/(?<=\n)/);
+    const parts = Array.from({ length: 11 }, (_, i) => gzip(lines.slice(3 * i, 3 * i + 3).join('')));
+    await choose(page, ['parts.log.gz', Buffer.concat([...parts, gzip('')])]);
+    await says(page, 't-read', /^33 requests from 2 clients/);
+    assert.equal(await text(page, 'problem'), '');
+    await choose(page, ['small.log', log({ '192.0.2.9': 1 })]);
+    await says(page, 't-read', /^1 requests/);
+    // Within one that is only stored, bytes with which another could begin.
+    const odd = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]);
+    const stored = gzip(Buffer.concat([Buffer.from(two), odd, Buffer.from(`\n${two}`)]), { level: 0 });
+    await choose(page, ['odd.log.gz', Buffer.concat([stored, gzip(two)])]);
+    await says(page, 't-read', /^99 requests from 2 clients/);
+    assert.match(await text(page, 't-unread'), /^1 of 100 lines could not be read/);
+    assert.equal(await text(page, 'problem'), '');
+  });
+
+  await test('times are told by the clock of the log', async () => {
+    await choose(page, ['access.log', two.replaceAll('+0000', '+0200')]);
+    await says(page, 't-read', /2026-03-02 12:00:00 to 2026-03-02 12:00:29 UTC\+02:00$/);
+    await counted(page);
+    assert.equal(await text(page, 't-peak-zone'), 'UTC+02:00');
+    assert.match((await row(page, '192.0.2.1'))[2], /^2026-03-02 12:00/);
+    await choose(page, ['access.log', two.replaceAll(' +0000', '')]);
+    await says(page, 't-read', /12:00:29 local time$/);
+  });
+
   await test('pasted lines', async () => {
     await page.locator('#paste').click();
     await page.locator('#lines').fill('time,key\n1,ann\n2,bob\n3,ann\n');

@@ -44,7 +44,7 @@ export function log(clients, apart = 1) {
   return lines.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, line]) => `${line}\n`).join('');
 }
 
-export const gzip = (content) => gzipSync(content);
+export const gzip = (content, options) => gzipSync(content, options);
 
 // What the table says of a client: its cells.
 export const row = (page, key) => page.$$eval('#t-clients tr', (rows, key) => {

@@ -5,7 +5,6 @@ use ratescope::policy::Per;
 use ratescope::{Event, Time};
 
 fn key(per: &str, fields: &[(&str, &str)]) -> String {
-    let fields = fields.to_vec();
     per.parse::<Per>().unwrap().key(&Event { time: Time::ZERO, cost: 1.0, fields: &fields })
 }
 

@@ -15,7 +15,7 @@ use tokio::task::{JoinSet, LocalSet};
 /// How many events of each algorithm. `./scripts/test million` sets it to a million.
 pub(crate) fn events() -> usize {
     let said = std::env::var("RATESCOPE_EVENTS").ok().and_then(|text| text.parse().ok());
-    said.unwrap_or(20_000)
+    said.unwrap_or(100_000)
 }
 
 /// Fails unless both say the same: verdicts, waits and bits of rates; levels of counts to 1e-12,
@@ -62,13 +62,16 @@ async fn both_of(
     user: &str,
     events: &[(Time, f64)],
 ) {
+    let mut before = None;
     for (i, (time, cost)) in events.iter().copied().enumerate() {
         let fields = [("user", user), ("ip", if i % 3 == 0 { "192.0.2.7" } else { "192.0.2.8" })];
         let what = || format!("{text}, {user}, event {i} at {time}, cost {cost}");
         let event = Event { time, cost, fields: &fields };
         if i % 11 == 3 {
-            store.charge(&event, None).await.unwrap();
-            memory.charge(&event, None);
+            // By the ruling about the event before, if anything.
+            let (theirs, ours) = before.take().unzip();
+            store.charge(&event, theirs.as_ref()).await.unwrap();
+            memory.charge(&event, ours.as_ref());
         }
         if i % 7 == 2 {
             let theirs = store.peek(&event, Details::ALL).await;
@@ -80,6 +83,7 @@ async fn both_of(
         let theirs = check(store, time, cost, &fields, details).await;
         let ours = check(memory, time, cost, &fields, details).await;
         assert_same(what, &theirs, &ours);
+        before = (i % 2 == 0).then_some((theirs.ruling, ours.ruling));
     }
 }
 

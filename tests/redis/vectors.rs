@@ -71,13 +71,17 @@ fn what_the_repaired_script_of_the_article_decided() {
 }
 
 /// The files of servers, and their configuration as a limiter.
-const SERVERS: [(&str, &str, &str); 6] = [
+const SERVERS: [(&str, &str, &str); 10] = [
     ("nginx 4/1s burst 6 nodelay", include_str!("../vectors/nginx_burst.json"), "excess"),
     ("nginx 4/1s burst 6 delay 3", include_str!("../vectors/nginx_delay.json"), "excess"),
+    ("nginx 7/1m burst 3 delay 1", include_str!("../vectors/nginx_minute.json"), "excess"),
     ("haproxy 6/3s", include_str!("../vectors/haproxy_rate.json"), "rate"),
     ("haproxy 6/3s allowed", include_str!("../vectors/haproxy_rate_allowed.json"), "rate"),
+    ("haproxy 5/3601ms", include_str!("../vectors/haproxy_odd.json"), "rate"),
+    ("haproxy 2/1001ms allowed", include_str!("../vectors/haproxy_odd_allowed.json"), "rate"),
     ("envoy 3/1s burst 6", include_str!("../vectors/envoy_bucket.json"), "remaining"),
     ("envoy 2/500ms burst 8", include_str!("../vectors/envoy_bucket_costs.json"), "remaining"),
+    ("envoy 7/777ms burst 11", include_str!("../vectors/envoy_odd.json"), "remaining"),
 ];
 
 #[test]

@@ -21,6 +21,7 @@ mod threads;
 
 use crate::simulate::until_closed;
 use crate::source::Source;
+use crate::words;
 use answer::Answer;
 use ratescope::lab::tune::{Aim, PERIODS, Room};
 use ratescope::policy::export::Target;
@@ -28,7 +29,7 @@ use ratescope::{ParseError, Policy, Span};
 use std::error::Error;
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use swept::Swept;
 
 /// Choose a limit from a log of your own traffic
@@ -53,7 +54,7 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
 
     /// A period to look at, beside 1s, 10s, 1m, 10m and 1h; the curve is for the first one
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", value_parser = period)]
     period: Vec<Span>,
 
     /// Look only at the periods given
@@ -116,6 +117,11 @@ fn written(text: &str) -> Result<String, ParseError> {
     text.parse::<Policy>().map(|_| text.trim().to_owned())
 }
 
+fn period(text: &str) -> Result<Span, ParseError> {
+    let none = || ParseError::whole(text, "a period is longer than that; write it as in 1m");
+    text.parse().and_then(|span: Span| (span > Span::ZERO).then_some(span).ok_or_else(none))
+}
+
 impl Args {
     fn room(&self) -> Room {
         Room { clients: self.clients, bytes: self.memory.saturating_mul(1 << 20) }
@@ -132,35 +138,50 @@ impl Args {
 /// Reads the logs, answers, and prints the answer.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let aim = args.aim()?;
+    let marks = match &args.marks {
+        Some(path) => fs::read_to_string(path).map_err(|error| named(path, &error))?.parse()?,
+        None => Default::default(),
+    };
     let read = if args.merge { read::summaries(args) } else { read::logs(args) };
     let read = read.map_err(|error| -> Box<dyn Error> { error })?;
     if read.summary.clients.is_empty() {
-        let unread = read.summary.unread;
-        return Err(match unread {
-            0 => "there are no events".into(),
-            _ => format!("there are no events; {unread} lines could not be read").into(),
-        });
+        return Err(nothing(&read).into());
     }
-    if let Some(path) = &args.summary {
-        let mut file = io::BufWriter::new(fs::File::create(path)?);
-        read.summary.write(&mut file)?;
-        file.flush()?;
-    }
-    let marks = match &args.marks {
-        Some(path) => fs::read_to_string(path)?.parse()?,
-        None => Default::default(),
-    };
+    // Finding the answer may have taken long, so a file that cannot be written is told after it.
+    let kept = args.summary.as_ref().map_or(Ok(()), |path| {
+        let mut file = io::BufWriter::new(fs::File::create(path).map_err(|e| named(path, &e))?);
+        let written = read.summary.write(&mut file).and_then(|()| file.flush());
+        written.map_err(|error| named(path, &error))
+    });
     let what = (&*args.periods(), &args.by);
     let answer = Answer::new(&read, what, &aim, &marks, &args.targets)?;
-    if let Some(path) = &args.svg {
+    let drawn = args.svg.as_ref().map_or(Ok(()), |path| {
         let picture = svg::write(&answer).ok_or("--svg: there is no period to draw")?;
-        fs::write(path, picture).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
+        fs::write(path, picture).map_err(|error| named(path, &error))
+    });
     let mut out = io::BufWriter::new(io::stdout().lock());
-    until_closed(match args.json {
+    let printed = until_closed(match args.json {
         true => json::write(&answer, &mut out).and_then(|()| out.flush()),
         false => table::write(&answer, &mut out).and_then(|()| out.flush()),
-    })
+    });
+    printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
+}
+
+fn named(path: &Path, error: &dyn Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// Why there is no answer.
+fn nothing(read: &read::Read) -> String {
+    let mut why = "there are no events".to_owned();
+    if read.summary.unread > 0 {
+        let [unread, lines] = [read.summary.unread, read.summary.lines].map(words::grouped);
+        why += &format!("; {unread} of {lines} lines could not be read");
+    }
+    for (i, problem) in read.problems.iter().enumerate() {
+        why += &format!("{}\n  {problem}", if i == 0 { ":" } else { "" });
+    }
+    why
 }
 
 impl Args {
@@ -169,7 +190,7 @@ impl Args {
         let usual = PERIODS.into_iter().filter(|_| !self.only);
         let mut periods: Vec<Span> = Vec::new();
         for period in self.period.iter().copied().chain(usual) {
-            if period > Span::ZERO && !periods.contains(&period) {
+            if !periods.contains(&period) {
                 periods.push(period);
             }
         }

@@ -4,9 +4,14 @@ use ratescope::Time;
 use ratescope::civil::Civil;
 use std::io::{self, Write};
 
-/// Prints a line to standard error. When even that cannot be written, the exit status has to do.
-pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+/// Prints lines to standard error. When even that cannot be written, the exit status has to do.
+pub(crate) fn say(lines: &str) {
+    let _ = lines.lines().try_for_each(|line| writeln!(io::stderr(), "{}", visible(line)));
+}
+
+/// A text of a log without control characters, since a terminal would obey them.
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{b7}' } else { c }).collect()
 }
 
 /// With a comma at each thousand, as in `9,812`.

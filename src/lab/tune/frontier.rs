@@ -13,7 +13,7 @@ pub struct Burst {
     pub burst: f64,
     /// How fast it comes back.
     pub rate: Rate,
-    /// How many clients it touches all the same.
+    /// How many clients of the whole log it touches all the same.
     pub touched: u64,
 }
 
@@ -57,7 +57,7 @@ impl Frontier {
         let burst = |curve: &Curve| {
             let Measure::Bucket(rate) = curve.measure else { return None };
             let burst = least_limit(curve, aim, part)?;
-            Some(Burst { burst, rate, touched: curve.all.touched(part, burst) })
+            Some(Burst { burst, rate, touched: curve.touched(burst) })
         };
         Frontier { bursts: curves.iter().filter_map(burst).collect() }
     }

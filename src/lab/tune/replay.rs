@@ -125,15 +125,19 @@ impl Replay {
         let limiter = &self.limiter;
         let Share { touched, clients: all } = self.touched(clients);
         let said = format!("{limiter} would have refused");
-        match self.struck.first() {
-            None => format!("{said} nothing to any of {all} clients."),
-            Some(first) => format!(
-                "{said} {} of requests, from {touched} of {all} clients; the busiest, {}, from {} on.",
-                share(percent),
-                clients.key(first.place),
-                time_of_day(self.clock.shows(first.first)),
-            ),
-        }
+        let Some(first) = self.struck.first() else {
+            return format!("{said} nothing to any of {all} clients.");
+        };
+        // All together have no name, and neither has who has none of the fields.
+        let busiest = match clients.key(first.place) {
+            "" => "the busiest".to_owned(),
+            key => format!("the busiest, {key},"),
+        };
+        format!(
+            "{said} {} of requests, from {touched} of {all} clients; {busiest} from {} on.",
+            share(percent),
+            time_of_day(self.clock.shows(first.first)),
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Format;
 use super::lane::Decided;
+use crate::words::visible;
 use ratescope::civil::Civil;
 use ratescope::{Decision, Event, Retry, Span};
 use std::io::{self, Write};
@@ -105,7 +106,8 @@ impl<W: Write> Report<W> {
             Report::Table { out, limiter, dates } => {
                 let [level, limit] = [level, limit].map(|n| n.map_or(String::new(), short));
                 let time = if *dates { Civil(time).to_string() } else { time.to_string() };
-                let cells = [&time, key, &short(cost), text, &level, &limit, &decided.words()];
+                let (key, cost, words) = (visible(key), short(cost), decided.words());
+                let cells: [&str; 7] = [&time, &key, &cost, text, &level, &limit, &words];
                 row(out, widths(*limiter, *dates), cells)
             }
             Report::Csv { out, remarks } => {

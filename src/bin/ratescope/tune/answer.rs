@@ -88,13 +88,15 @@ impl<'a> Answer<'a> {
         let limiter = shown.and_then(|(_, _, advice)| advice.limiter.clone());
         let tightest = shown.and_then(|(per, ..)| frontier.tightest(*per));
         let bucket = tightest.and_then(|at| Measure::Bucket(at.rate).limiter(at.burst).ok());
-        let (replay, bucket, rows) = thread::scope(|scope| {
+        let (replay, bucket, rows, places) = thread::scope(|scope| {
             let bucket = scope.spawn(|| bucket.map(run));
+            let busiest = scope.spawn(|| clients.busiest());
             let rows = shown.map(|(_, curve, advice)| rows(clients, curve, advice));
-            (limiter.map(run), bucket.join().ok().flatten(), rows.unwrap_or_default())
+            let replay = limiter.map(run);
+            let places: Vec<usize> = busiest.join().into_iter().flatten().take(BUSIEST).collect();
+            (replay, bucket.join().ok().flatten(), rows.unwrap_or_default(), places)
         });
         let measure = shown.map(|(_, curve, _)| curve.measure);
-        let places: Vec<usize> = clients.busiest().into_iter().take(BUSIEST).collect();
         let busiest = Busy::of(clients, &places, measure, replay.as_ref(), &cut.marked);
         let period = periods.first().map_or(PERIODS[0], |(period, ..)| *period);
         let known: Vec<&Curve> =

@@ -5,6 +5,24 @@ use ratescope::lab::tune::{Aim, Choices, Clients, Clock, Curve, Cut, Frontier, R
 use ratescope::policy::Per;
 use ratescope::policy::export::Target;
 use ratescope::{ParseError, Span};
+use std::net::Ipv6Addr;
+
+/// What one should know where the clients are networks and those of the server addresses. Those of
+/// Rust are what the caller says, and Cloudflare may group addresses itself.
+fn networks(target: Target, clients: &Clients) -> Option<String> {
+    let is_network = |text: &&str| {
+        let address = text.split_once('/').map(|(address, _)| address.parse::<Ipv6Addr>());
+        matches!(address, Some(Ok(_)))
+    };
+    let find = |place| clients.key(place).split(['=', ',']).find(is_network);
+    let own = !matches!(target, Target::Rust | Target::Cloudflare);
+    let network = (0..clients.len()).filter(|_| own).find_map(find)?;
+    Some(format!(
+        "an IPv6 network such as {network} is one client above, and each of its addresses one for \
+         {target}, so that it has a limit many times over; with --ipv6-prefix 128 addresses are \
+         counted as there"
+    ))
+}
 
 /// What a server should be told.
 pub(crate) struct Server {
@@ -36,7 +54,11 @@ impl Server {
             choices.limiter(measure, advice.limit?)
         });
         let none = || Err("no limit that it has leaves so many clients alone".to_owned());
-        let configure = |limiter| choices.configure(limiter, per);
+        let configure = |limiter| {
+            let (text, mut notes) = choices.configure(limiter, per)?;
+            notes.extend(networks(target, clients));
+            Ok((text, notes))
+        };
         let configuration = recommended.as_ref().map_or_else(none, configure);
         let replay = recommended.map(|limiter| Replay::run(clients, limiter, clock));
         Ok(Server { target, replay, configuration })

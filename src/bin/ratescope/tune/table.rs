@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, Row};
 use super::server::Server;
-use crate::words::{grouped, percent, when};
+use crate::words::{grouped, percent, visible, when};
 use ratescope::lab::tune::{Doubt, Share, Times};
 use std::io::{self, Write};
 
@@ -165,7 +165,7 @@ fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
             None => Default::default(),
         };
         let first = busy.first.map(|first| when(clock.shows(first))).unwrap_or_default();
-        let key: String = busy.key.chars().take(width).collect();
+        let key: String = visible(&busy.key).chars().take(width).collect();
         let marked = if busy.marked { "  marked" } else { "" };
         let line = format!(
             "{key:width$}  {:>10}  {peak:>10}  {at:19}  {:>10}  {first}{marked}",
@@ -204,7 +204,7 @@ fn says(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     let clients = &answer.summary.clients;
     writeln!(out)?;
     for replay in [&answer.replay, &answer.bucket].into_iter().flatten() {
-        writeln!(out, "{}", replay.sentence(clients))?;
+        writeln!(out, "{}", visible(&replay.sentence(clients)))?;
     }
     let Some((_, _, advice)) = answer.periods.first() else { return Ok(()) };
     let but = |doubt: &Doubt| format!("But: {doubt}.");
@@ -215,7 +215,7 @@ fn for_server(answer: &Answer<'_>, server: &Server, out: &mut impl Write) -> io:
     let target = server.target;
     match &server.replay {
         Some(replay) => {
-            let says = replay.sentence(&answer.summary.clients);
+            let says = visible(&replay.sentence(&answer.summary.clients));
             writeln!(out, "\nFor {target}: {says}")?;
         }
         None => writeln!(out, "\nFor {target}:")?,
