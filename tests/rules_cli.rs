@@ -81,6 +81,16 @@ fn check_says_what_redis_cannot_compute() {
 }
 
 #[test]
+fn a_dash_is_standard_input() {
+    let file = fs::read_to_string("tests/rules/good/shadow.yaml").unwrap();
+    assert_eq!(printed(&["check", "-"], &file), printed(&["check", "good/shadow.yaml"], ""));
+    let wrong = ratescope(&["check", "-"], "domain: web\nlimits: 1/1m\n");
+    assert_eq!(wrong.status.code(), Some(1));
+    let said = text(&wrong.stderr);
+    assert!(said.contains("standard input:2:1: \"limits\""), "{said}");
+}
+
+#[test]
 fn a_file_that_is_not_there() {
     for command in ["check", "explain"] {
         let said = said(&[command, "nowhere.yaml"]);

@@ -363,6 +363,14 @@ fn the_pictures_of_the_page() {
 }
 
 #[test]
+fn there_is_room_for_something() {
+    for room in ["--clients", "--memory"] {
+        assert_wrong(&[room, "0"], b"", "it is 1 at least");
+        assert_wrong(&[room, "many"], b"", "invalid digit");
+    }
+}
+
+#[test]
 fn what_is_limited_has_a_name() {
     assert_wrong(&["--by", "feeling"], b"", "exim, earrrl, fixed-window");
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// it lets through, at once and in longer times. The exit status is 1 if there is any mistake.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rule files
+    /// Rule files; - is standard input
     #[arg(required = true, value_name = "RULES")]
     files: Vec<PathBuf>,
 

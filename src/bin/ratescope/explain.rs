@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// A rule file
+    /// A rule file; - is standard input
     #[arg(value_name = "RULES")]
     file: PathBuf,
 

@@ -4,22 +4,31 @@ use crate::words::say;
 use ratescope::rules::{LONGEST, Rules, RulesError, decode};
 use std::error::Error;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
-/// The text of a file; errors name the file.
+/// The text of a file, or of standard input for `-`; errors name the file.
 pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {
-    let reason = |error: std::io::Error| format!("{}: {error}", path.display());
+    let name = name(path);
+    let reason = |error: io::Error| format!("{name}: {error}");
+    let file: Box<dyn Read> = match path.as_os_str() == "-" {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(File::open(path).map_err(reason)?),
+    };
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(reason)?;
     file.take(LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(reason)?;
-    decode(&path.display().to_string(), bytes).map_err(told)
+    decode(&name, bytes).map_err(told)
+}
+
+/// What errors call a file.
+pub(crate) fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// The rules in a file.
 pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
     let text = text(path)?;
-    Rules::read(&path.display().to_string(), &text).map_err(told)
+    Rules::read(&name(path), &text).map_err(told)
 }
 
 /// Prints which fields no rule uses, since they may be misspelled.

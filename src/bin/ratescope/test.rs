@@ -49,7 +49,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// A rule file
+    /// A rule file; - is standard input
     #[arg(value_name = "RULES")]
     rules: PathBuf,
 
@@ -62,7 +62,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let rules = rules::read(&args.rules)?;
     let text = rules::text(&args.cases)?;
-    let cases = Cases::read(&args.cases.display().to_string(), &text).map_err(rules::told)?;
+    let cases = Cases::read(&rules::name(&args.cases), &text).map_err(rules::told)?;
     rules::note_unknown(&rules, cases.file(), &cases.fields());
     let results = cases.run(&rules);
     let mut out = io::stdout().lock();

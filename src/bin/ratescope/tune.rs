@@ -101,11 +101,11 @@ pub(crate) struct Args {
     merge: bool,
 
     /// The most clients that are kept
-    #[arg(long, value_name = "N", default_value_t = Room::default().clients)]
+    #[arg(long, value_name = "N", default_value_t = Room::default().clients, value_parser = at_least_one)]
     clients: usize,
 
     /// How much memory clients and events may take, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = Room::default().bytes >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = Room::default().bytes >> 20, value_parser = at_least_one)]
     memory: usize,
 
     #[command(flatten)]
@@ -115,6 +115,13 @@ pub(crate) struct Args {
 /// A policy as it is written. Its fields can only be checked when a log is read.
 fn written(text: &str) -> Result<String, ParseError> {
     text.parse::<Policy>().map(|_| text.trim().to_owned())
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) => Err("it is 1 at least".to_owned()),
+        read => read.map_err(|error| error.to_string()),
+    }
 }
 
 fn period(text: &str) -> Result<Span, ParseError> {
