@@ -329,6 +329,7 @@ impl Clients {
     }
 
     /// Whether nothing was thinned since that ticket was given.
+    #[cfg(feature = "log")]
     pub(super) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
         ticket.is_none_or(|ticket| ticket.era == self.sieve)
     }

@@ -8,6 +8,7 @@
 use super::measure::Events;
 use crate::rate::Rate;
 use crate::time::Span;
+use core::ops::Range;
 
 /// The level of one event after the other, with the event.
 pub(super) trait Levels {
@@ -44,10 +45,13 @@ impl<L: Copy + PartialOrd> Found<L> {
 
 /// The highest levels of the events before the one at `split` and of the others.
 pub(super) fn highest<L: Levels>(events: &Events, split: usize, mut levels: L) -> Found<L::Level> {
-    let mut all = events.moments.iter().zip(&events.amounts).enumerate();
-    let mut highest_of = |count: usize| {
+    let split = split.min(events.moments.len());
+    let mut highest_of = |part: Range<usize>| {
+        let (moments, amounts) =
+            (events.moments.get(part.clone()), events.amounts.get(part.clone()));
         let mut found: Option<(L::Level, usize)> = None;
-        for (place, (moment, amount)) in all.by_ref().take(count) {
+        let all = moments.unwrap_or_default().iter().zip(amounts.unwrap_or_default());
+        for (place, (moment, amount)) in part.zip(all) {
             let level = levels.level(events, place, moment.time.as_micros(), *amount);
             if found.is_none_or(|(highest, _)| level > highest) {
                 found = Some((level, place));
@@ -55,8 +59,7 @@ pub(super) fn highest<L: Levels>(events: &Events, split: usize, mut levels: L) -
         }
         found
     };
-    let before = highest_of(split);
-    Found([before, highest_of(usize::MAX)])
+    Found([highest_of(0..split), highest_of(split..events.moments.len())])
 }
 
 /// A span in whole microseconds, and at least one.
