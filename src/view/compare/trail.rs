@@ -2,27 +2,45 @@
 
 use crate::plot::Point;
 
+/// So far from where it belongs, in CSS pixels, a point may be drawn.
+const UNSEEN: f64 = 0.1;
+
 /// The points of a line, from left to right.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trail {
     pub(super) points: Vec<Point>,
+    /// The slopes from the last point but one that pass all points left out since, and the last one.
+    slopes: Option<[f64; 2]>,
 }
 
 impl Trail {
     /// An empty line with room for about two points a column.
     pub(super) fn with_capacity(columns: usize) -> Self {
-        Trail { points: Vec::with_capacity(2 * columns + 4) }
+        Trail { points: Vec::with_capacity(2 * columns + 4), slopes: None }
     }
 
-    /// Goes on to `x`, `y`. A level stretch is one line, whatever its length.
+    /// Goes on to `x`, `y`. What is straight is one line, whatever its length.
     pub(super) fn to(&mut self, x: f64, y: f64) {
-        if let [.., before, last] = self.points.as_mut_slice()
-            && last.y == y
-            && (before.y == y || last.x == x)
-        {
-            last.x = x;
-            return;
+        let [.., before, last] = self.points.as_mut_slice() else {
+            self.slopes = self.points.last().and_then(|last| slopes(*last, x, y));
+            return self.points.push(Point::new(x, y));
+        };
+        let slope = (y - before.y) / (x - before.x);
+        match (self.slopes, slopes(*before, x, y)) {
+            (Some([least, most]), Some([low, high])) if (least..=most).contains(&slope) => {
+                *last = Point::new(x, y);
+                self.slopes = Some([least.max(low), most.min(high)]);
+            }
+            _ => {
+                self.slopes = slopes(*last, x, y);
+                self.points.push(Point::new(x, y));
+            }
         }
-        self.points.push(Point::new(x, y));
     }
+}
+
+/// The slopes from a point that pass `x`, `y` unseen; none to what is above or below it.
+fn slopes(from: Point, x: f64, y: f64) -> Option<[f64; 2]> {
+    let across = x - from.x;
+    (across > 0.0).then(|| [(y - UNSEEN - from.y) / across, (y + UNSEEN - from.y) / across])
 }
