@@ -255,6 +255,11 @@ impl View {
             Fate::Passes => (f64::INFINITY, f64::NAN, f64::NAN, f64::NAN),
             Fate::Barred => (0.0, f64::NAN, f64::NAN, f64::NAN),
         };
+        // Up to the limit, there is no logarithm to take.
+        let [begun, over] = match outlook.fate {
+            Fate::Over(_) => [steady - 1.0, steady - limit],
+            Fate::Passes | Fate::Barred => [f64::NAN; 2],
+        };
         let whole = match events.is_finite() {
             true => axis::readout_count(events as u64),
             false => axis::readout(events),
@@ -265,8 +270,8 @@ impl View {
             ("m-decay", settings.decay.secs()),
             ("m-steady", steady),
             ("m-steady-too", steady),
-            ("m-begun", steady - 1.0),
-            ("m-over", steady - limit),
+            ("m-begun", begun),
+            ("m-over", over),
             ("m-decay-too", settings.decay.secs()),
             ("m-steady-again", steady),
             ("m-limit", limit),
