@@ -4,6 +4,7 @@
 // ./scripts/bench page, all of it or the table that is named.
 
 import { readFileSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path/posix';
 import { gzipSync } from 'node:zlib';
 import { launchBrowser, root, startServer } from '../tests/e2e/launch.mjs';
 import { frames } from './engines.mjs';
@@ -117,14 +118,16 @@ async function memory(link, events) {
   return result;
 }
 
-// What a page loads is what its HTML file names, and the Workers that its scripts name.
+// What a page loads is what its HTML file names, and the module and the Workers that its scripts name.
 const pages = readdirSync(`${root}www`).filter((file) => file.endsWith('.html'));
 const read = (file) => readFileSync(`${root}www/${file}`);
 const named = (file, pattern) => [...`${read(file)}`.matchAll(pattern)].map(([, name]) => name);
 const loads = (page) => {
   const files = named(page, /(?:href|src)="([\w/.]+\.(?:css|js|wasm|svg))"/g);
   const scripts = files.filter((file) => file.endsWith('.js'));
-  return new Set([page, ...files, ...scripts.flatMap((file) => named(file, /new URL\("([\w/.-]+)", import\.meta\.url\)/g))]);
+  const beside = (file) =>
+    named(file, /new URL\("([\w/.-]+)",\s*import\.meta\.url\)/g).map((name) => join(dirname(file), name));
+  return new Set([page, ...files, ...scripts.flatMap(beside)]);
 };
 const gzipped = (file) => gzipSync(read(file), { level: 9 }).length;
 const weight = (files) => [...files].reduce((sum, file) => sum + gzipped(file), 0);
