@@ -7,8 +7,9 @@ use super::options::Options;
 use memchr::memrchr;
 use std::io::{self, Read};
 
-/// How many bytes are read at once. They fit in a processor's second-level cache.
-const PIECE: usize = 1 << 17;
+/// How many bytes are read at once. They fit in a processor's second-level cache, and take longer to
+/// be read than another thread takes to be woken.
+const PIECE: usize = 1 << 19;
 
 /// A log whose format was recognized. Its lines are still to be [read](super::Reader).
 ///
