@@ -46,7 +46,10 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
   });
 }
 
-/** Waits until what is in the HTML is on the screen, or half a second: the module, larger than all else, comes after it. */
+/**
+ * Waits until what is in the HTML is on the screen, or half a second: the module, larger than all else,
+ * comes after it.
+ */
 const painted = () => new Promise((done) => {
   new PerformanceObserver(done).observe({ type: "paint", buffered: true });
   setTimeout(done, 500);

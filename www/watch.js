@@ -1,5 +1,5 @@
-// Before any other script, but with all of the page there: says so when what the page is made of can't be loaded or read. What happens once it
-// has started, page.js tells.
+// Before any other script, but with all of the page there: says so when what the page is made of can't
+// be loaded or read. What happens once it has started, page.js tells.
 addEventListener("error", ({ target, message }) => {
   const { dataset } = document.documentElement;
   if (dataset.started || (target !== window && target.tagName !== "SCRIPT")) return;
