@@ -69,6 +69,12 @@ impl fmt::Display for ParseError {
 /// by hand has.
 const ECHO: usize = 60;
 
+/// A character of a text from elsewhere, for people: a dot in place of one that controls, since a
+/// terminal would obey it.
+pub fn visible(c: char) -> char {
+    if c.is_control() { '\u{b7}' } else { c }
+}
+
 /// The first [`ECHO`] characters, and `…` if there are more.
 pub(crate) fn cut(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(ECHO) {

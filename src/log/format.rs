@@ -7,7 +7,7 @@
 use super::csv::Columns;
 use super::options::Options;
 use super::{clf, csv, exim, json, syslog};
-use crate::text::ParseError;
+use crate::text::{ParseError, visible};
 use core::fmt;
 use core::str::FromStr;
 use std::borrow::Cow;
@@ -223,10 +223,8 @@ impl Unknown {
     }
 }
 
-/// The beginning of a text, for people. Control characters are replaced, since a terminal would obey
-/// them.
+/// The beginning of a text, for people.
 pub(super) fn shown(text: &str, most: usize) -> String {
-    let visible = |c: char| if c.is_control() { '\u{b7}' } else { c };
     let mut shown: String = text.chars().take(most).map(visible).collect();
     if text.chars().nth(most).is_some() {
         shown.push('…');

@@ -9,9 +9,9 @@ pub(crate) fn say(lines: &str) {
     let _ = lines.lines().try_for_each(|line| writeln!(io::stderr(), "{}", visible(line)));
 }
 
-/// A text of a log without control characters, since a terminal would obey them.
+/// A text of a log, of which a terminal obeys nothing.
 pub(crate) fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{b7}' } else { c }).collect()
+    text.chars().map(ratescope::text::visible).collect()
 }
 
 /// With a comma at each thousand, as in `9,812`.

@@ -8,7 +8,7 @@ use crate::limit::haproxy::Counts;
 use crate::limit::nginx::{Delay, Nginx};
 use crate::log::{Format, Spread};
 use crate::policy::export::Target;
-use crate::policy::{Per, Policy};
+use crate::policy::{Limit, Per, Policy};
 use crate::rate::Rate;
 use crate::text::{ParseError, number, parts};
 use crate::time::Span;
@@ -200,11 +200,8 @@ impl Choices {
         match self.target {
             Target::Nginx => self.bucket(rate) == Measure::Nginx(rate),
             Target::Traefik => {
-                let limiter = Measure::Bucket(rate).limiter(burst);
-                let policy = limiter.map(|limiter| format!("{limiter} per ip").parse());
-                policy.is_ok_and(|policy| {
-                    policy.is_ok_and(|policy| self.target.configure(&policy).is_ok())
-                })
+                let (limiter, per) = (Measure::Bucket(rate).limiter(burst), "ip".parse());
+                limiter.is_ok_and(|it| per.is_ok_and(|per| self.configure(&it, &per).is_ok()))
             }
             _ => true,
         }
@@ -262,8 +259,7 @@ impl Choices {
         limiter: &AnyLimiter,
         per: &Per,
     ) -> Result<(String, Vec<String>), String> {
-        let policy: Policy =
-            format!("{limiter} per {per}").parse().map_err(|e: ParseError| e.to_string())?;
+        let policy = Policy::from(Limit { limiter: limiter.clone(), per: per.clone() });
         let written = self.target.configure(&policy).map_err(|e| e.to_string())?;
         Ok((written.text, written.warnings))
     }
