@@ -1,0 +1,56 @@
+//! `ratescope tune --for`: what is recommended to a server.
+
+use super::{assert_wrong, log, run, text, tune};
+
+/// A server counts each address of a network, unless it is told otherwise.
+#[test]
+fn a_server_knows_no_networks() {
+    let line = |i: u32| format!("{i},2001:db8::{:x},/\n", i % 99);
+    let input = format!("time,ip,path\n{}", (0..500).map(line).collect::<String>());
+    let noted = |args: &[&str]| {
+        let answer =
+            tune(&[&["--untouched", "100", "--key", "ip"], args].concat(), input.as_bytes());
+        let notes = answer["for"][0]["notes"].as_array().unwrap().clone();
+        notes.iter().any(|note| {
+            note.as_str()
+                .unwrap()
+                .starts_with("an IPv6 network such as 2001:db8::/64 is one client")
+        })
+    };
+    assert!(noted(&["--for", "haproxy"]));
+    assert!(noted(&["--for", "nginx"]));
+    assert!(!noted(&["--for", "haproxy", "--ipv6-prefix", "128"]));
+    assert!(!noted(&["--for", "rust"]));
+}
+
+/// The limit for a server is that of its own arithmetic, and so are its numbers.
+#[test]
+fn for_a_server() {
+    let log = log();
+    for (server, limiter, configuration) in [
+        ("nginx", "nginx ", "limit_req_zone $binary_remote_addr zone=limit1:10m rate="),
+        ("haproxy", "haproxy ", "http-request track-sc0 src table limit1"),
+        ("envoy", "envoy ", "max_tokens: "),
+        ("exim", "exim ", "ratelimit = "),
+    ] {
+        let answer = tune(&["--for", server, "--period", "1m"], log.as_bytes());
+        let [own] = answer["for"].as_array().unwrap().as_slice() else { panic!("{answer}") };
+        assert_eq!(own["server"], server);
+        let limit = own["recommended"]["limit"].as_str().unwrap();
+        assert!(limit.starts_with(limiter), "{limit}");
+        assert!(own["configuration"].as_str().unwrap().contains(configuration), "{own}");
+        // As when it is asked about by itself.
+        let asked = tune(&["--limit", limit], log.as_bytes());
+        for name in ["clients_touched", "requests_refused"] {
+            assert_eq!(asked["limits"][0][name], own["recommended"][name], "{limit}");
+        }
+    }
+    let output = run(&["tune", "--for", "nginx"], log.as_bytes());
+    let report = text(&output.stdout);
+    let (_, own) = report.split_once("\nFor nginx: nginx ").unwrap();
+    assert!(
+        own.contains(" would have refused ") && own.contains("\nlimit_req zone=limit1"),
+        "{own}"
+    );
+    assert_wrong(&["--for", "apache"], log.as_bytes(), "nginx");
+}
