@@ -106,9 +106,11 @@ impl Page {
         !self.problem.is_empty()
     }
 
-    /// Numbers for the picture, by what they are.
+    /// Numbers for the picture, by what they are. They may come at any time, so what is wrong with
+    /// the link is still said.
     pub fn put(&mut self, name: &str, numbers: &[f64]) {
-        self.act();
+        self.dirty = true;
+        self.texts.sum_up_soon();
         self.view.put(name, numbers);
     }
 

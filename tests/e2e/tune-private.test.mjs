@@ -47,8 +47,12 @@ pageTest('a link opens with the choices, and without the log', async ({ page, op
   for (const [id, value] of [['for', 'exim'], ['by', 'exim'], ['period', '10m'], ['untouched', '99']]) {
     assert.equal(await other.locator(`#${id}`).inputValue(), value);
   }
-  // A wrong link says so.
+  // A wrong link says so, and goes on saying it when a log is read.
   await other.goto('about:blank');
   await other.goto(`${origin}/tune.html#colour=red`);
+  await says(other, 'note', /not a choice/);
+  assert(await other.locator('#note').isVisible());
+  await other.locator('#sample').click();
+  await counted(other);
   await says(other, 'note', /not a choice/);
 });
