@@ -118,16 +118,16 @@ async function memory(link, events) {
   return result;
 }
 
-// What a page loads is what its HTML file names, and the module and the Workers that its scripts name.
+// What a page loads is what its HTML file names, and what its scripts name: others, modules, Workers.
 const pages = readdirSync(`${root}www`).filter((file) => file.endsWith('.html'));
 const read = (file) => readFileSync(`${root}www/${file}`);
 const named = (file, pattern) => [...`${read(file)}`.matchAll(pattern)].map(([, name]) => name);
 const loads = (page) => {
-  const files = named(page, /(?:href|src)="([\w/.]+\.(?:css|js|wasm|svg))"/g);
-  const scripts = files.filter((file) => file.endsWith('.js'));
-  const beside = (file) =>
-    named(file, /new URL\("([\w/.-]+)",\s*import\.meta\.url\)/g).map((name) => join(dirname(file), name));
-  return new Set([page, ...files, ...scripts.flatMap(beside)]);
+  const files = new Set([page, ...named(page, /(?:href|src)="([\w/.-]+\.(?:css|js|svg))"/g)]);
+  const beside = (file) => named(file, /(?:new URL\(|\bfrom\s*)"([\w/.-]+\.(?:js|wasm))"/g).map((name) => join(dirname(file), name));
+  // What is added is visited as well.
+  for (const file of files) if (file.endsWith('.js')) beside(file).forEach((name) => files.add(name));
+  return files;
 };
 const gzipped = (file) => gzipSync(read(file), { level: 9 }).length;
 const weight = (files) => [...files].reduce((sum, file) => sum + gzipped(file), 0);

@@ -1,25 +1,19 @@
 //! The page: what the browser tells it, and what it shows. Only in WebAssembly.
 //!
-//! There is one class for the page, [`Page`], and one for the Worker beside it, [`Tuner`]. A page's
-//! script makes one of the first for a view, calls it for everything that happens, and writes what it
-//! says. Times are those of the browser's own events and frames, in milliseconds. The class does what
-//! all views do alike. A view is an implementation of one trait; a new one is a file here and a line in
-//! `view::named`.
+//! There are two modules of WebAssembly, each with one class. [`Page`] is for what is seen: a page's
+//! script makes one for a view, calls it for everything that happens, and writes what it says. Times
+//! are those of the browser's own events and frames, in milliseconds. The class does what all views
+//! do alike. A view is an implementation of one trait; a new one is a file of [`page`] and a line in
+//! `view::named`. [`Tuner`] is for the Worker beside the Tune view, which reads logs and counts: no
+//! other page has to load that, and it is optimized for speed, where the page is for size.
 
-mod canvas;
-mod client;
-mod compare;
-mod ease;
-mod nudge;
-mod page;
-mod pointer;
-mod run;
-mod scope;
+#[cfg(feature = "page")]
+pub mod page;
 mod texts;
-mod tune;
-mod tuner;
-mod view;
-mod viewer;
+#[cfg(feature = "tuner")]
+pub mod tuner;
 
+#[cfg(feature = "page")]
 pub use page::Page;
+#[cfg(feature = "tuner")]
 pub use tuner::Tuner;

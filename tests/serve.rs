@@ -60,7 +60,9 @@ fn page(name: &str) -> std::path::PathBuf {
     std::fs::create_dir_all(dir.join("pkg")).unwrap();
     std::fs::write(dir.join("index.html"), "<!doctype html><title>page</title>").unwrap();
     std::fs::write(dir.join("main.js"), "export {}").unwrap();
-    std::fs::write(dir.join("pkg/ratescope_bg.wasm"), b"\0asm\x01\0\0\0").unwrap();
+    for module in ["pkg/ratescope_bg.wasm", "pkg/tuner_bg.wasm"] {
+        std::fs::write(dir.join(module), b"\0asm\x01\0\0\0").unwrap();
+    }
     dir
 }
 

@@ -1,6 +1,6 @@
-// Reads logs and counts for the Tune view, beside the page: with an instance of the module of its own.
+// Reads logs and counts for the Tune view, beside the page, with a module of its own.
 // What it is told waits until that is loaded. It sends what it finds, and nothing leaves this machine.
-import load, { Tuner } from "./pkg/ratescope.js";
+import load, { Tuner } from "./pkg/tuner.js";
 
 let tuner;
 

@@ -1,17 +1,30 @@
 //! The one class that the script knows: a view on a canvas, and what every view does alike.
 
+mod canvas;
+mod client;
+mod compare;
+mod ease;
 mod input;
+mod nudge;
+mod pointer;
+mod run;
+mod scope;
 mod settings;
 mod time;
+mod tune;
+mod turns;
+mod view;
+mod viewer;
 
-use super::canvas::Canvas;
-use super::texts::Texts;
-use super::view::{View, named};
-use super::viewer::Viewer;
 use crate::plot::palette::Theme;
 use crate::plot::{Fill, Ink, Mark, Rect, axis, svg};
 use crate::text::ParseError;
 use crate::view::edges;
+use crate::web::texts::Texts;
+use canvas::Canvas;
+use turns::Turns;
+use view::{View, named};
+use viewer::Viewer;
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;
 
@@ -25,6 +38,7 @@ pub struct Page {
     canvas: Canvas,
     viewer: Viewer,
     texts: Texts,
+    turns: Turns,
     /// What is wrong with the last link, opened or made, until something is done.
     problem: String,
     /// When the last picture was drawn, in milliseconds.
@@ -45,6 +59,7 @@ impl Page {
             canvas: Canvas::new(canvas)?,
             viewer: Viewer::default(),
             texts: Texts::default(),
+            turns: Turns::default(),
             problem: String::new(),
             drawn: f64::NEG_INFINITY,
             dirty: true,
@@ -64,7 +79,7 @@ impl Page {
             self.drawn = wall;
             self.paint()?;
         }
-        if self.texts.are_due(wall, urgent) {
+        if self.turns.are_due(wall, urgent) {
             self.say(wall);
         }
         Ok(self.texts.take())
@@ -110,7 +125,7 @@ impl Page {
     /// the link is still said.
     pub fn put(&mut self, name: &str, numbers: &[f64]) {
         self.dirty = true;
-        self.texts.sum_up_soon();
+        self.turns.sum_up_soon();
         self.view.put(name, numbers);
     }
 
@@ -148,14 +163,16 @@ impl Page {
             note => note,
         };
         self.texts.say("note", note);
-        self.texts.sum_up(wall, || self.view.summary(&seen));
+        if self.turns.is_summary_due(wall) {
+            self.texts.say("summary", self.view.summary(&seen));
+        }
     }
 
     /// Something is done that has to be seen and heard of at once.
     fn act(&mut self) {
         self.dirty = true;
         self.problem.clear();
-        self.texts.sum_up_soon();
+        self.turns.sum_up_soon();
     }
 }
 

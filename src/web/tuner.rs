@@ -1,4 +1,4 @@
-//! The Worker's half of the Tune view: logs in, answers out. It has an instance of the module of its
+//! The Worker's half of the Tune view: logs in, answers out. It is a module of its
 //! own, so that the page goes on while this one reads and counts.
 
 mod reading;

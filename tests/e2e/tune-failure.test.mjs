@@ -8,8 +8,8 @@ import { trapping } from './trap.mjs';
 import { choose, counted, log, says, text, tune } from './tune.mjs';
 
 pageTest('a trap in the Worker', { allow: [/unreachable/] }, async ({ page, open }) => {
-  await page.route('**/ratescope_bg.wasm', (route) => route.fulfill({
-    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'tuner_feed'),
+  await page.route('**/tuner_bg.wasm', (route) => route.fulfill({
+    body: trapping(readFileSync(`${root}www/pkg/tuner_bg.wasm`), 'tuner_feed'),
     contentType: 'application/wasm',
   }));
   await tune(page, open, 'period=10m');

@@ -61,12 +61,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         .block_on(serve(args, &files))
 }
 
-/// The page cannot work without its module, so its absence is said here and not in the browser.
+/// The page cannot work without its modules, so the absence of one is said here and not in the
+/// browser.
 fn check_built(dir: &Path) -> Result<(), String> {
-    let module = dir.join("pkg/ratescope_bg.wasm");
-    match module.is_file() {
-        true => Ok(()),
-        false => {
+    let modules = ["pkg/ratescope_bg.wasm", "pkg/tuner_bg.wasm"].map(|module| dir.join(module));
+    match modules.iter().find(|module| !module.is_file()) {
+        None => Ok(()),
+        Some(module) => {
             Err(format!("{} is missing: build the page with ./scripts/build", module.display()))
         }
     }

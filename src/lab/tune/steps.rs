@@ -55,7 +55,7 @@ impl Steps {
         Some([first.limit, last.limit])
     }
 
-    /// As numbers, to be handed from one instance of the module to another.
+    /// As numbers, to be handed from one module of the page to another.
     pub fn to_numbers(&self) -> Vec<f64> {
         let Steps { clients: [a, b, c], marked, requests, marked_requests, steps } = self;
         let mut numbers: Vec<f64> =

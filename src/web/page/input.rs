@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::view::{Hit, edges, seconds_per_pixel};
-use crate::web::pointer::Press;
+use crate::web::page::pointer::Press;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]

@@ -4,7 +4,7 @@ use super::Page;
 use crate::plot::axis;
 use crate::text::number;
 use crate::time::Time;
-use crate::web::run::Entry;
+use crate::web::page::run::Entry;
 use wasm_bindgen::prelude::*;
 
 /// What is wrong with a link whose run would take too long.

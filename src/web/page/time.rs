@@ -2,7 +2,7 @@
 
 use super::{Page, said};
 use crate::time::{Span, Time};
-use crate::web::viewer::Play;
+use crate::web::page::viewer::Play;
 use wasm_bindgen::prelude::*;
 
 /// The least and the most time that one can zoom to, in seconds.

@@ -2,7 +2,6 @@
 
 use super::ease::Eased;
 use super::run::AnyRun;
-use super::texts::Texts;
 use super::view;
 use super::viewer::Seen;
 use crate::estimate::decay::decay;
@@ -15,6 +14,7 @@ use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::Hit;
 use crate::view::scope::{self, Viewport};
+use crate::web::texts::Texts;
 
 /// A scope, and the events per second at the upper edge of its picture.
 pub(super) struct View {

@@ -10,10 +10,10 @@ use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::compare::{self, Viewport, pitch};
 use crate::view::edges;
-use crate::web::run::AnyRun;
+use crate::web::page::run::AnyRun;
+use crate::web::page::view;
+use crate::web::page::viewer::Seen;
 use crate::web::texts::Texts;
-use crate::web::view;
-use crate::web::viewer::Seen;
 
 /// The longest time that is seen: the lanes are put through it, and as much to look on, at once.
 const LONGEST: Span = Span::minutes(30);

@@ -8,7 +8,6 @@ pub(super) use lanes::View as Lanes;
 
 use super::ease::Eased;
 use super::run::AnyRun;
-use super::texts::Texts;
 use super::view;
 use super::viewer::Seen;
 use crate::lab::run::RunSettings;
@@ -20,6 +19,7 @@ use crate::text::ParseError;
 use crate::time::Time;
 use crate::view::Hit;
 use crate::view::scope::{self, Viewport};
+use crate::web::texts::Texts;
 use events::Events;
 
 /// A scope over events that were.

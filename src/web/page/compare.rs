@@ -3,7 +3,6 @@
 
 use super::ease::Eased;
 use super::run::AnyRun;
-use super::texts::Texts;
 use super::view;
 use super::viewer::Seen;
 use crate::lab::compare::{Lane, Replay, Settings};
@@ -12,6 +11,7 @@ use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::compare::{self, Viewport};
 use crate::view::{edges, seconds_per_pixel};
+use crate::web::texts::Texts;
 
 /// A comparison, and the upper edges of its lanes and of the cumulative picture.
 pub(super) struct View {

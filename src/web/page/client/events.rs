@@ -3,7 +3,7 @@
 use crate::lab::tune::{Measure, Moment};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
-use crate::web::run::{AnyRun, Entry};
+use crate::web::page::run::{AnyRun, Entry};
 
 /// The events of a client, and how much of their time is seen.
 pub(super) struct Events {

@@ -2,7 +2,6 @@
 //! the Worker's; here is what is chosen, and the picture of what was found.
 
 use super::run::{AnyRun, Entry};
-use super::texts::Texts;
 use super::view;
 use super::viewer::Seen;
 use crate::lab::tune::{Burst, Choices, Frontier, Hours, Steps, Zone, scale};
@@ -12,6 +11,7 @@ use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::Hit;
 use crate::view::tune::{self, Picture, Refusals, Viewport};
+use crate::web::texts::Texts;
 
 /// What is chosen and what was found.
 #[derive(Default)]

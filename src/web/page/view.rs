@@ -1,13 +1,13 @@
-//! What differs from view to view. What is alike is in the [page](super::page).
+//! What differs from view to view. What is alike is in the [page](super).
 
 use super::run::AnyRun;
-use super::texts::Texts;
 use super::viewer::Seen;
 use super::{client, compare, nudge, scope, tune};
 use crate::plot::Mark;
 use crate::text::ParseError;
 use crate::time::Time;
 use crate::view::{Hit, edges};
+use crate::web::texts::Texts;
 
 /// The view that an HTML file names.
 pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
