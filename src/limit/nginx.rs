@@ -135,15 +135,45 @@ impl Nginx {
     }
 
     /// How far ahead the key is at `now`.
+    #[inline]
     fn excess(&self, state: &State, now: Time) -> i64 {
-        let drained = u128::from(self.thousandths) * u128::from(elapsed(state, now)) / 1000;
-        let drained = i64::try_from(drained).unwrap_or(i64::MAX);
+        let drained = i64::try_from(self.drained(elapsed(state, now))).unwrap_or(i64::MAX);
         state.excess.saturating_sub(drained).max(IDLE)
     }
 
+    /// What drains in so many milliseconds, in thousandths of a request, rounded down. That of whole
+    /// seconds is whole, so that no product takes more than 64 bits, unless nothing is left.
+    #[inline]
+    fn drained(&self, millis: u64) -> u64 {
+        let (secs, rest) = (millis / 1000, millis % 1000);
+        self.thousandths.saturating_mul(secs).saturating_add(self.thousandths * rest / 1000)
+    }
+
     /// The excess with an event of cost `cost`; `None` when it cannot be counted.
+    #[inline]
     fn with(&self, state: &State, now: Time, cost: f64) -> Option<i64> {
         Some(self.excess(state, now) + thousandths(cost)?)
+    }
+
+    #[inline]
+    fn outcome(&self, excess: Option<i64>, cost: f64) -> Outcome {
+        let limit = self.burst as f64 + 1.0;
+        let Some(excess) = excess else { return Outcome::new(false, cost, limit) };
+        let decision = match excess <= self.most() {
+            true => Decision::Allowed { wait: self.wait(excess) },
+            false => Decision::Refused,
+        };
+        Outcome { decision, level: (excess - IDLE) as f64 / 1000.0, limit }
+    }
+
+    /// A charge, or an event that only another limiter allowed, may overfill the bucket, up to twice
+    /// its size like other buckets.
+    #[inline]
+    fn store(&self, state: &mut State, now: Time, excess: i64) {
+        if elapsed(state, now) > 0 {
+            state.last = millis(now);
+        }
+        state.excess = excess.min(2 * self.most() - IDLE);
     }
 
     fn wait(&self, excess: i64) -> Span {
@@ -182,26 +212,24 @@ impl Limiter for Nginx {
     }
 
     fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
-        let limit = self.burst as f64 + 1.0;
-        let Some(excess) = self.with(state, now, cost) else {
-            return Outcome::new(false, cost, limit);
-        };
-        let decision = match excess <= self.most() {
-            true => Decision::Allowed { wait: self.wait(excess) },
-            false => Decision::Refused,
-        };
-        Outcome { decision, level: (excess - IDLE) as f64 / 1000.0, limit }
+        self.outcome(self.with(state, now, cost), cost)
     }
 
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        let counted = self.with(state, now, cost).filter(|_| allowed && cost > 0.0);
-        let Some(excess) = counted else { return };
-        if elapsed(state, now) > 0 {
-            state.last = millis(now);
+        if let Some(excess) = self.with(state, now, cost).filter(|_| allowed && cost > 0.0) {
+            self.store(state, now, excess);
         }
-        // A charge, or an event that only another limiter allowed, may overfill the bucket, up to
-        // twice its size like other buckets.
-        state.excess = excess.min(2 * self.most() - IDLE);
+    }
+
+    /// Works the excess out once instead of twice.
+    #[inline]
+    fn check(&self, state: &mut State, now: Time, cost: f64) -> Outcome {
+        let excess = self.with(state, now, cost);
+        let outcome = self.outcome(excess, cost);
+        if let Some(excess) = excess.filter(|_| outcome.is_allowed() && cost > 0.0) {
+            self.store(state, now, excess);
+        }
+        outcome
     }
 
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
