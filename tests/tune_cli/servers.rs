@@ -23,6 +23,20 @@ fn a_server_knows_no_networks() {
     assert!(!noted(&["--for", "rust"]));
 }
 
+/// What was chosen for some of the requests is no limit for all of them.
+#[test]
+fn a_server_knows_no_filter() {
+    let args = ["--for", "nginx", "--path", "/", "--method", "GET"];
+    let answer = tune(&args, log().as_bytes());
+    let notes = answer["for"][0]["notes"].to_string();
+    assert!(notes.contains("chosen for requests with path / and method GET only"), "{notes}");
+    assert_wrong(
+        &["--path", "/nowhere", "--status", "5xx,404"],
+        log().as_bytes(),
+        "error: there are no events with path /nowhere and status 5xx or 404, but 3000 others",
+    );
+}
+
 /// The limit for a server is that of its own arithmetic, and so are its numbers.
 #[test]
 fn for_a_server() {

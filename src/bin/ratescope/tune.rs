@@ -180,7 +180,7 @@ fn named(path: &Path, error: &dyn Error) -> String {
 
 /// Why there is no answer.
 fn nothing(read: &read::Read) -> String {
-    let mut why = "there are no events".to_owned();
+    let mut why = read.reading.options.filter.no_events(read.filtered);
     if read.summary.unread > 0 {
         let [unread, lines] = [read.summary.unread, read.summary.lines].map(words::grouped);
         why += &format!("; {unread} of {lines} lines could not be read");

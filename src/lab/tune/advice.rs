@@ -4,6 +4,7 @@ use super::curve::{Curve, Part};
 use super::measure::Measure;
 use super::scale;
 use crate::limit::any::AnyLimiter;
+use crate::text::plural;
 use crate::time::Span;
 use core::fmt;
 
@@ -167,7 +168,7 @@ fn period(measure: Measure) -> Span {
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Share { touched, clients } = self;
-        write!(f, "{touched} of {clients} clients")?;
+        write!(f, "{touched} of {clients} client{}", plural(*clients))?;
         match clients {
             0 => Ok(()),
             _ => write!(f, " ({:.2} %)", *touched as f64 / *clients as f64 * 100.0),
@@ -183,8 +184,9 @@ impl fmt::Display for Doubt {
             Doubt::NoLimit => f.write_str("no limit leaves so many alone; choose a smaller share"),
             Doubt::FewClients(clients) => write!(
                 f,
-                "with {clients} clients the share that may be touched is less than one of them, so \
-                 the limit is above what the fastest did; take a longer log or a smaller share"
+                "with {clients} client{} the share that may be touched is less than one of them, so \
+                 the limit is above what the fastest did; take a longer log or a smaller share",
+                plural(*clients)
             ),
             Doubt::ShortLog(log) => write!(
                 f,
