@@ -68,3 +68,34 @@ fn for_a_server() {
     );
     assert_wrong(&["--for", "apache"], log.as_bytes(), "nginx");
 }
+
+/// If nobody need be left alone, the smallest limit is still one that lets something through.
+#[test]
+fn no_limit_is_none() {
+    let args = ["--untouched", "0", "--only", "--period", "1m", "--by"];
+    for (by, limit) in [
+        ("exim", "exim 1/1m strict"),
+        ("sliding-log", "sliding-log 1/1m"),
+        ("haproxy", "haproxy 1/1m"),
+        ("bucket", "gcra 6/1h burst 1"),
+    ] {
+        let answer = tune(&[&args[..], &[by]].concat(), log().as_bytes());
+        assert_eq!(answer["periods"][0]["limit"], limit);
+    }
+    for (server, limit) in [
+        ("nginx", "nginx 1/1m nodelay"),
+        ("haproxy", "haproxy 1/1m"),
+        ("envoy", "envoy 6/1h burst 1"),
+        ("caddy", "sliding-log 1/1m"),
+    ] {
+        let args = ["--untouched", "0", "--period", "1m", "--for", server];
+        let answer = tune(&args, log().as_bytes());
+        assert_eq!(answer["for"][0]["recommended"]["limit"], limit);
+        assert!(answer["for"][0]["configuration"].is_string(), "{answer}");
+    }
+    // Where requests cost less than 1, so may their limit.
+    let input = "time,key,cost\n0,a,0.25\n1,a,0.25\n0,b,0.125\n";
+    let args = ["--untouched", "50", "--by", "sliding-log"];
+    let answer = tune(&args, input.as_bytes());
+    assert_eq!(answer["periods"][0]["limit"], "sliding-log 0.15/1m");
+}

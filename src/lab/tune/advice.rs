@@ -90,13 +90,17 @@ pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
 }
 
 /// The smallest usual limit that touches no more clients of a part than it may, and none of the
-/// marked.
+/// marked. It is 1 at least where no client stays below 1: a smaller one is none for what counts as 1,
+/// and as whole numbers, which servers have, it is 0.
 pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
     let may = may_touch(aim, curve.all.clients(part));
     let does = |limit: &f64| {
         curve.all.touched(part, *limit) <= may && curve.marked.touched(Part::Whole, *limit) == 0
     };
-    scale::nice().find(does).filter(|_| curve.all.clients(part) > 0)
+    let [lowest, below_1] = [0.001, 0.999].map(|limit| curve.all.touched(part, limit));
+    let least = if lowest == below_1 { 1.0 } else { 0.0 };
+    let mut limits = scale::nice().skip_while(|limit| *limit < least);
+    limits.find(does).filter(|_| curve.all.clients(part) > 0)
 }
 
 /// How many of so many clients may be touched.
