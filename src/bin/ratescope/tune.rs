@@ -21,7 +21,7 @@ mod threads;
 
 use crate::simulate::until_closed;
 use crate::source::Source;
-use crate::words;
+use crate::words::{self, at_least_one};
 use answer::Answer;
 use ratescope::lab::tune::{Aim, PERIODS, Room};
 use ratescope::policy::export::Target;
@@ -115,13 +115,6 @@ pub(crate) struct Args {
 /// A policy as it is written. Its fields can only be checked when a log is read.
 fn written(text: &str) -> Result<String, ParseError> {
     text.parse::<Policy>().map(|_| text.trim().to_owned())
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse::<usize>() {
-        Ok(0) => Err("it is 1 at least".to_owned()),
-        read => read.map_err(|error| error.to_string()),
-    }
 }
 
 fn period(text: &str) -> Result<Span, ParseError> {

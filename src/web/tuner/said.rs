@@ -2,7 +2,7 @@
 
 use super::Tuner;
 use crate::civil::Civil;
-use crate::lab::tune::{Advice, Busy, Clients, Clock, Inquiry, Intake, Share};
+use crate::lab::tune::{Advice, Busy, Clients, Inquiry, Intake, Share};
 use crate::plot::axis::{readout, readout_count};
 use crate::text::plural;
 use crate::time::Time;
@@ -102,7 +102,8 @@ impl Tuner {
         let Some(inquiry) = &self.inquiry else { return Vec::new() };
         let clock = inquiry.study().clock();
         let busiest = busiest(inquiry, ROWS).into_iter();
-        busiest.flat_map(|busy| row(busy, clock, readout_count)).collect()
+        let when = |time| when(clock.shows(time));
+        busiest.flat_map(|busy| row(busy, &when, readout_count)).collect()
     }
 
     /// The table as a file of comma-separated values, with its header.
@@ -111,7 +112,8 @@ impl Tuner {
         let mut text = String::from("client,marked,requests,peak,peak_at,refused,first_refused\n");
         for busy in busiest(inquiry, usize::MAX) {
             let peak = busy.peak.map(|peak| peak.level.to_string());
-            let mut cells = row(busy, inquiry.study().clock(), |n| n.to_string());
+            let clock = inquiry.study().clock();
+            let mut cells = row(busy, &|time| clock.written(time), |n| n.to_string());
             if let (Some(cell), Some(peak)) = (cells.get_mut(3), peak) {
                 *cell = peak;
             }
@@ -273,8 +275,7 @@ fn busiest(inquiry: &Inquiry, most: usize) -> Vec<Busy> {
     inquiry.study().busiest(measure, most, inquiry.choices().by_refused)
 }
 
-fn row(busy: Busy, clock: &Clock, count: fn(u64) -> String) -> [String; 7] {
-    let when = |time| when(clock.shows(time));
+fn row(busy: Busy, when: &dyn Fn(Time) -> String, count: fn(u64) -> String) -> [String; 7] {
     let (peak, at) = match busy.peak {
         Some(peak) => (readout(peak.level), when(peak.at)),
         None => Default::default(),
