@@ -108,8 +108,8 @@ impl Stamps {
         Stamps { year, ..Stamps::default() }
     }
 
-    /// Reads a time with a year.
-    #[inline]
+    /// Reads a time with a year. Inlined, since its parts would come back through memory.
+    #[inline(always)]
     pub(super) fn read(&mut self, text: &str) -> Option<Instant> {
         let text = text.as_bytes();
         let length = if text.get(2) == Some(&b'/') { 18 } else { 17 };
@@ -118,14 +118,21 @@ impl Stamps {
         let seconds = two(seconds)?;
         let (part, zone) = decimals(rest);
         if !(self.begin.is(begin) && self.zone.is(zone)) {
-            let east = offset_of(zone)?;
-            self.minute = minute_of(begin)? - i64::from(east.unwrap_or(0)) * 60 * SECOND;
-            self.east = east;
-            (self.begin, self.zone) = (Text::of(begin)?, Text::of(zone)?);
+            self.enter(begin, zone)?;
         }
         let micros = part.unwrap_or(0);
         let time = Time::from_micros(self.minute + seconds * SECOND + micros);
         (seconds <= 60).then_some(Instant { time, coarse: part.is_none(), east: self.east })
+    }
+
+    /// Another minute begins, or another zone.
+    #[cold]
+    fn enter(&mut self, begin: &[u8], zone: &[u8]) -> Option<()> {
+        let east = offset_of(zone)?;
+        self.minute = minute_of(begin)? - i64::from(east.unwrap_or(0)) * 60 * SECOND;
+        self.east = east;
+        (self.begin, self.zone) = (Text::of(begin)?, Text::of(zone)?);
+        Some(())
     }
 
     /// Reads a time such as `Oct 10 13:55:36` at the beginning of `text`, and returns the rest.

@@ -12,6 +12,7 @@ use crate::event::{Event, Fields};
 use crate::limit::is_cost;
 use crate::policy::Per;
 use crate::time::Time;
+use core::cmp::Reverse;
 use core::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -297,9 +298,10 @@ impl Clients {
 
     /// Those of them that are `wanted`.
     pub(super) fn busiest_of(&self, wanted: impl Fn(&usize) -> bool) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..self.len()).filter(wanted).collect();
-        places.sort_unstable_by_key(|&place| (core::cmp::Reverse(self.requests_of(place)), place));
-        places
+        let ranked = |place| (Reverse(self.requests_of(place)), place);
+        let mut places: Vec<_> = (0..self.len()).filter(wanted).map(ranked).collect();
+        places.sort_unstable();
+        places.into_iter().map(|(_, place)| place).collect()
     }
 
     /// Keeps the clients that `stays` says, by their places, and forgets the others; the new places.

@@ -148,7 +148,7 @@ impl Tally {
     }
 
     /// A client whose highest levels, before the cut and after it, are over so many marks.
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, [learned, checked]: [Option<Places>; 2], weight: u64) {
         let [whole, before, after] = &mut self.clients;
         let put = |histogram: &mut Histogram, marks: Option<Places>| {

@@ -3,7 +3,7 @@
 use super::scale::Over;
 use super::stream::Moment;
 use super::windows::{Backlog, Blocks, Counter, Fixed, Found, highest};
-use crate::estimate::exim::Measured;
+use crate::estimate::exim::Exim as Estimator;
 use crate::limit::any::AnyLimiter;
 use crate::limit::earrrl::Earrrl;
 use crate::limit::exim::{Exim, Mode};
@@ -258,8 +258,12 @@ impl Measure {
     pub(super) fn levels(self, events: &Events, mut each: impl FnMut(usize, f64)) {
         match self {
             Measure::Exim(per) => {
-                let Ok(limit) = Rate::new(1.0, per) else { return };
-                levels_of_exim(&Exim { limit, mode: Mode::Strict }, events, each);
+                let (estimator, mut last) = (Estimator { period: per }, None);
+                for (place, &Moment { time, cost }) in events.moments.iter().enumerate() {
+                    let measured = estimator.measure(last, time, cost);
+                    each(place, measured.rate);
+                    last = Some(measured);
+                }
             }
             Measure::Earrrl(per, half_life) => {
                 let Ok(rate) = Rate::new(1.0, per) else { return };
@@ -281,28 +285,6 @@ impl Measure {
             }
             _ => {}
         }
-    }
-}
-
-/// As [`levels_of`], without an exponential where it would not be seen.
-///
-/// With x = d/p, the rate becomes the larger of w and `w mean(x) + r e^-x`. For x >= 2 the mean is
-/// below 0.44, and e^-x is at most 1/(1 + x + x²/2); so where r is at most half of w (1 + x + x²/2)
-/// the sum is below 0.94 w, and the rate is w. That is so for most events of a log over a short
-/// period.
-#[inline(always)]
-fn levels_of_exim(limiter: &Exim, events: &Events, mut each: impl FnMut(usize, f64)) {
-    let mut state = limiter.initial();
-    let per_second = 1.0 / limiter.limit.per().secs();
-    for (place, &Moment { time, cost }) in events.moments.iter().enumerate() {
-        let x = time.since(state.at) * per_second;
-        let level = if x >= 2.0 && state.rate <= cost * (0.5 + x * (0.5 + x * 0.25)) {
-            state = Measured { rate: cost, at: time };
-            cost
-        } else {
-            limiter.check(&mut state, time, cost).level
-        };
-        each(place, level);
     }
 }
 

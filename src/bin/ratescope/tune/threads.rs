@@ -1,23 +1,25 @@
 //! One log, read by all processors.
+//!
+//! Each thread takes the next piece of the log and finds its events. These have to be taken in their
+//! order, by one thread at a time: one that has found some takes whatever is next, unless another is
+//! just doing that, which will then see them too. So no thread has to be woken for it.
 
 use ratescope::lab::tune::Batch;
 use ratescope::log::{Counts, Error, Options, Pieces, Reader, Record};
 use std::io::Read;
 use std::num::NonZero;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// How many pieces are on their way for each thread, so that none of them waits for another.
 const ON_THEIR_WAY: usize = 4;
 
-/// A piece of the log on its way: to a thread that finds its events, to the one that takes them, and
-/// back to be filled again.
+/// A piece of the log, its events, and what became of its lines.
 struct Piece {
     number: usize,
     text: Vec<u8>,
     batch: Batch,
-    /// What became of its lines.
     counts: Result<Counts, Error>,
 }
 
@@ -38,44 +40,64 @@ struct Rest<R> {
     ended: bool,
 }
 
+/// Pieces whose events were found, until those before them are taken.
+struct Found<F> {
+    early: Vec<Option<Piece>>,
+    /// The number of the next one to be taken.
+    next: usize,
+    /// Who takes them; nobody while a thread is at it.
+    taker: Option<Taker<F>>,
+}
+
+struct Taker<F> {
+    take: F,
+    counts: Result<Counts, Error>,
+    /// Where pieces are filled again; no longer after an error, which ends the reading.
+    refill: Option<Sender<Piece>>,
+}
+
 /// Finds the events of a log by `find`, in as many threads as there are processors, and has them
 /// taken in their order by `take`.
 pub(super) fn read<R: Read + Send>(
     pieces: Pieces<R>,
     options: &Options,
     find: impl Fn(&Record<'_>, &mut Batch) + Sync,
-    take: impl FnMut(&mut Batch),
+    take: impl FnMut(&mut Batch) + Send,
 ) -> Result<Counts, Error> {
     let shape = pieces.shape().clone();
     let threads = match shape.is_divisible() {
         true => thread::available_parallelism().map_or(1, NonZero::get),
         false => 1,
     };
-    let readers = (0..threads).map(|_| Reader::of_parts(&shape, options));
+    let readers = (1..threads).map(|_| Reader::of_parts(&shape, options));
     let readers = readers.collect::<Result<Vec<_>, _>>()?;
+    let mine = Reader::of_parts(&shape, options)?;
     let first = Some(Reader::new(&shape, options)?);
 
     let (refill, empty) = channel();
     let count = ON_THEIR_WAY * threads;
     (0..count).for_each(|number| refill.send(Piece::new(number)).unwrap_or(()));
     let rest = Mutex::new(Rest { pieces, empty, first, number: 0, ended: false });
-    let (filled, found) = channel();
+    let taker = Some(Taker { take, counts: Ok(Counts::default()), refill: Some(refill) });
+    let early = (0..count).map(|_| None).collect();
+    let found = Mutex::new(Found { early, next: 0, taker });
     thread::scope(|scope| {
+        let (rest, find, found) = (&rest, &find, &found);
         for reader in readers {
-            let (rest, find, filled) = (&rest, &find, filled.clone());
-            scope.spawn(move || work(rest, reader, find, &filled));
+            scope.spawn(move || work(rest, reader, find, found));
         }
-        drop(filled);
-        in_order(count, &found, &refill, take)
-    })
+        work(rest, mine, find, found);
+    });
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.taker.map_or(Ok(Counts::default()), |taker| taker.counts)
 }
 
-/// Finds the events of pieces, as long as there are any.
-fn work<R: Read>(
+/// Finds the events of pieces as long as there are any, and takes those that are next.
+fn work<R: Read, F: FnMut(&mut Batch)>(
     rest: &Mutex<Rest<R>>,
     mut reader: Reader,
     find: &impl Fn(&Record<'_>, &mut Batch),
-    found: &Sender<Piece>,
+    found: &Mutex<Found<F>>,
 ) {
     while let Some(mut piece) = next(rest, &mut reader) {
         let Piece { text, batch, counts, .. } = &mut piece;
@@ -83,15 +105,21 @@ fn work<R: Read>(
             let read = reader.read_part(text, &mut |record| find(record, batch));
             *counts = read.map_err(Error::from);
         }
-        if found.send(piece).is_err() {
-            return;
+        let mut all = lock(found);
+        all.put(piece);
+        let Some(mut taker) = all.taker.take() else { continue };
+        while let Some(piece) = all.next() {
+            drop(all);
+            taker.take(piece);
+            all = lock(found);
         }
+        all.taker = Some(taker);
     }
 }
 
 /// The next piece of the log, if there is one. One that could not be read has no lines.
 fn next<R: Read>(rest: &Mutex<Rest<R>>, reader: &mut Reader) -> Option<Piece> {
-    let mut rest = rest.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut rest = lock(rest);
     if rest.ended {
         return None;
     }
@@ -112,31 +140,45 @@ fn next<R: Read>(rest: &Mutex<Rest<R>>, reader: &mut Reader) -> Option<Piece> {
     Some(piece)
 }
 
-/// Has the events of `found` taken in their order, of which no more than `count` are on their way.
-fn in_order(
-    count: usize,
-    found: &Receiver<Piece>,
-    refill: &Sender<Piece>,
-    mut take: impl FnMut(&mut Batch),
-) -> Result<Counts, Error> {
-    let mut early: Vec<Option<Piece>> = (0..count).map(|_| None).collect();
-    let (mut all, mut number) = (Counts::default(), 0);
-    for piece in found {
-        let place = piece.number % count;
-        early[place] = Some(piece);
-        while let Some(mut piece) = early[number % count].take() {
-            number += 1;
-            match std::mem::replace(&mut piece.counts, Ok(Counts::default())) {
-                Ok(counts) => all.add(&counts),
-                Err(Error::Input { error, .. }) => {
-                    return Err(Error::Input { line: all.lines, error });
-                }
-                Err(error) => return Err(error),
+impl<F> Found<F> {
+    fn put(&mut self, piece: Piece) {
+        let count = self.early.len();
+        if let Some(place) = self.early.get_mut(piece.number % count) {
+            *place = Some(piece);
+        }
+    }
+
+    /// The piece to be taken next, if its events were found.
+    fn next(&mut self) -> Option<Piece> {
+        let count = self.early.len();
+        let piece = self.early.get_mut(self.next % count)?.take()?;
+        self.next += 1;
+        Some(piece)
+    }
+}
+
+impl<F: FnMut(&mut Batch)> Taker<F> {
+    fn take(&mut self, mut piece: Piece) {
+        let Ok(all) = &mut self.counts else { return };
+        match std::mem::replace(&mut piece.counts, Ok(Counts::default())) {
+            Ok(counts) => all.add(&counts),
+            Err(error) => {
+                let error = match error {
+                    Error::Input { error, .. } => Error::Input { line: all.lines, error },
+                    other => other,
+                };
+                (self.counts, self.refill) = (Err(error), None);
+                return;
             }
-            take(&mut piece.batch);
+        }
+        (self.take)(&mut piece.batch);
+        if let Some(refill) = &self.refill {
             // Where all has been read, nobody wants it any more.
             let _ = refill.send(piece);
         }
     }
-    Ok(all)
+}
+
+fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
 }
