@@ -79,7 +79,7 @@ pub use input::{Error, Log};
 pub use lines::LONGEST;
 pub use names::Alias;
 pub use number::Unit;
-pub use options::{Cost, Options};
+pub use options::{Cost, Options, ipv6_prefix};
 pub use order::{HELD, Order, SLACK};
 pub use pieces::Pieces;
 pub use reader::{Counts, PROBLEMS, Reader, Unread};

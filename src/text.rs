@@ -11,6 +11,7 @@ mod words;
 pub(crate) use number::{leading_number, number, split};
 pub(crate) use words::{Word, Words};
 
+use core::convert::Infallible;
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
@@ -75,6 +76,11 @@ pub fn visible(c: char) -> char {
     if c.is_control() { '\u{b7}' } else { c }
 }
 
+/// What a noun ends with after this number: `s`, but for 1.
+pub fn plural(n: u64) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
 /// The first [`ECHO`] characters, and `…` if there are more.
 pub(crate) fn cut(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(ECHO) {
@@ -117,6 +123,13 @@ impl fmt::Display for BadNumber {
 }
 
 impl core::error::Error for BadNumber {}
+
+/// Some texts are never wrong.
+impl From<Infallible> for ParseError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
 
 /// The error as if the number had been read from a text.
 impl From<BadNumber> for ParseError {

@@ -315,7 +315,9 @@ fn a_wrong_limiter_is_pointed_at() {
     // As a shell hands it over when the quotes are forgotten.
     let says = text(&simulate(&["gcra", "10/1s"], "time\n").stderr).to_owned();
     assert!(says.contains("write a limiter of several words in quotes"), "{says}");
-    assert_eq!(simulate(&["1/1s", "--keys", "0"], "time\n").status.code(), Some(2));
+    let none = simulate(&["1/1s", "--keys", "0"], "time\n");
+    assert_eq!(none.status.code(), Some(2));
+    assert!(text(&none.stderr).contains("it is 1 at least"), "{}", text(&none.stderr));
 }
 
 /// `ratescope simulate … | head -1`, with far more to print than a pipe holds.

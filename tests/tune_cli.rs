@@ -263,7 +263,7 @@ fn what_is_no_log_is_an_error() {
 fn the_answer_comes_before_the_errors_of_files() {
     let input = b"time,key\n0,a\n1,a\n";
     let answer = text(&run(&["tune"], input).stdout).to_owned();
-    assert!(answer.starts_with("2 requests from 1 clients"), "{answer}");
+    assert!(answer.starts_with("2 requests from 1 client (per key)"), "{answer}");
     for option in ["--svg", "--summary"] {
         let output = run(&["tune", option, "nowhere/file"], input);
         assert_eq!(output.status.code(), Some(1));
@@ -296,7 +296,7 @@ fn a_report() {
 fn who_has_no_name_is_not_named() {
     let answer = tune(&["--limit", "1/1m", "--untouched", "0"], b"time\n0\n0\n0\n");
     let says = answer["recommended"][0]["says"].as_str().unwrap();
-    assert!(says.ends_with(", from 1 of 1 clients; the busiest from 00:00 on."), "{says}");
+    assert!(says.ends_with(", from 1 of 1 client; the busiest from 00:00 on."), "{says}");
 }
 
 /// Whom a bucket touches is counted over the whole log, as for every other limit.

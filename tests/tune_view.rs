@@ -15,8 +15,7 @@ mod picture;
 mod read;
 
 use ratescope::Span;
-use ratescope::lab::tune::{Choices, Inquiry, Intake, Marks, Room, Summary};
-use ratescope::log::{Options, Spread};
+use ratescope::lab::tune::{Choices, Inquiry, Intake, Marks, Reading, Room, Summary};
 use ratescope::traffic::sample::{Sample, Style};
 
 /// The office of the made-up log, which is as busy as many people are.
@@ -33,7 +32,7 @@ pub(crate) fn log(style: Style) -> String {
 
 /// What is kept of it when it comes in pieces of so many bytes.
 pub(crate) fn summary(text: &str, piece: usize) -> Summary {
-    let mut intake = Intake::new(Options::default(), None, Spread::default(), Room::default());
+    let mut intake = Intake::new(Reading::default(), Room::default());
     text.as_bytes().chunks(piece).for_each(|piece| intake.feed(piece).unwrap());
     intake.end().unwrap();
     intake.finish().unwrap()

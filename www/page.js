@@ -108,6 +108,8 @@ function fit() {
   const height = page.height();
   if (!height) return;
   graph.style.height = `${height}px`;
+  // On paper the shape of the bitmap counts, which was never on a screen if the page is opened for print.
+  if (matchMedia("print").matches && Math.abs(graph.clientHeight - height) > 2) graph.height = Math.round(graph.width * height / graph.clientWidth);
   // What lies over it is placed in parts of it: it may be scaled, as on paper.
   graph.parentElement.style.setProperty("--height", height);
 }

@@ -93,8 +93,8 @@ async function read(logs, number) {
     if (problem) problems.push({ name, problem });
     before += blob?.size ?? 0;
   }
-  const found = tuner.finish();
-  postMessage({ read: { found, problems, bytes, seconds: (performance.now() - start) / 1e3 } });
+  const none = tuner.finish();
+  postMessage({ read: { none, problems, bytes, seconds: (performance.now() - start) / 1e3 } });
   count();
 }
 

@@ -5,8 +5,11 @@ import { $, changed, join, on, page, start, tell } from "./page.js";
 /** Reads and counts; a new one after one has failed. */
 let worker;
 
-/** The logs that are shown, to be read again in another way: each its name, and its Blob or nothing. */
+/** The logs that are shown: each its name, and its Blob or nothing. */
 let logs = [];
+
+/** Those that were handed in last, to be read again in another way: it may be what they need. */
+let given = logs;
 
 /** The logs that are being read, if any are. */
 let reading;
@@ -24,18 +27,25 @@ const look = () => { for (const it of [scope, lanes]) it.set("window", $("client
 
 const post = (order) => worker.postMessage(order);
 
-/** What the choices were when the Worker was last asked, and when the logs were last read. */
+/** What the choices were when the Worker was last asked, of reading when they last changed, and when the
+ * logs were last read. */
 let asked;
+let chosen;
 let how;
-const waysToRead = () => ["log", "key", "spread"].map((name) => page.get(name)).join("&");
+const waysToRead = () => page.get("reading");
 
 function shown() {
   $("rate-field").hidden = page.get("by") !== "bucket";
   if (page.fragment() === asked) return;
   ask();
+  if (waysToRead() !== chosen) {
+    chosen = waysToRead();
+    // What a link has chosen is seen.
+    if (chosen.split("&").some((part) => part && $("more").querySelector(`[name=${part.split("=")[0]}]`))) $("more").open = true;
+  }
   // A field that is being written is not read by at every letter.
   clearTimeout(again);
-  if (logs.length > 0 && waysToRead() !== how) again = setTimeout(() => { if (waysToRead() !== how) read(logs); }, 600);
+  if (given.length > 0 && waysToRead() !== how) again = setTimeout(() => { if (waysToRead() !== how) read(given); }, 600);
 }
 
 let again;
@@ -47,7 +57,7 @@ function ask() {
 
 /** Reads logs in place of those that are shown. */
 function read(next) {
-  reading = next;
+  reading = given = next;
   how = waysToRead();
   ask();
   problem("");
@@ -70,13 +80,13 @@ const heard = {
     const left = of > at && at > 0 ? `, ${Math.ceil((seconds * (of - at)) / at)} s left` : "";
     $("how-far").textContent = `${name}: ${megabytes(at)}${of ? ` of ${megabytes(of)}` : ""}, ${lines.toLocaleString("en")} lines, ${speed({ bytes, seconds })}${left}`;
   },
-  read({ found, problems, bytes, seconds }) {
+  read({ none, problems, bytes, seconds }) {
     $("progress").hidden = true;
     const said = problems.map(({ name, problem }) => `${name}: ${problem}`);
-    if (!found && said.length === 0) said.push(`${reading.map(({ name }) => name).join(", ")}: there are no events in it`);
-    if (!found && logs.length > 0) said.push("What is shown is what was read before.");
+    if (none && said.length === 0) said.push(`${reading.map(({ name }) => name).join(", ")}: ${none}`);
+    if (none && logs.length > 0) said.push("What is shown is what was read before.");
     problem(said.join("\n"));
-    if (found) {
+    if (!none) {
       logs = reading;
       close();
       $("t-speed").textContent = bytes > 0 ? `${megabytes(bytes)} in ${seconds.toFixed(1)} s, ${speed({ bytes, seconds })}.` : "Made up here.";
@@ -87,6 +97,7 @@ const heard = {
   },
   cancelled() {
     reading = undefined;
+    given = logs;
     $("progress").hidden = true;
     problem(logs.length > 0 ? "Cancelled. What is shown is what was read before." : "Cancelled.");
   },
@@ -110,7 +121,7 @@ const heard = {
   failed(error) {
     console.error(error);
     reading = undefined;
-    logs = [];
+    logs = given = [];
     employ();
     $("progress").hidden = true;
     problem(`Reading has failed: ${error.split("\n")[0]}. Your choices are kept; try another log, or a smaller one.`);

@@ -85,6 +85,10 @@ mod intake;
 mod marks;
 mod measure;
 mod merge;
+#[cfg(feature = "log")]
+mod notes;
+#[cfg(feature = "log")]
+mod reading;
 mod replay;
 pub mod scale;
 mod steps;
@@ -113,6 +117,10 @@ pub use inquiry::Inquiry;
 pub use intake::Intake;
 pub use marks::Marks;
 pub use measure::{Measure, Peak};
+#[cfg(feature = "log")]
+pub use notes::network;
+#[cfg(feature = "log")]
+pub use reading::Reading;
 pub use replay::{Replay, Struck};
 pub use steps::{Step, Steps};
 pub use stream::Moment;

@@ -22,6 +22,20 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether every event is wanted.
+    pub fn is_empty(&self) -> bool {
+        *self == Filter::default()
+    }
+
+    /// Why a log has no events, of which so many were not wanted.
+    pub fn no_events(&self, not_wanted: u64) -> String {
+        let with = if self.is_empty() { String::new() } else { format!(" with {self}") };
+        match not_wanted {
+            0 => format!("there are no events{with}"),
+            n => format!("there are no events{with}, but {n} others"),
+        }
+    }
+
     /// The fields that it looks at.
     pub(super) fn fields(&self) -> impl Iterator<Item = &'static str> {
         let each = [
@@ -51,6 +65,25 @@ impl Filter {
                 || fits(Standard::Status, &|status| {
                     status.parse().is_ok_and(|code| self.statuses.iter().any(|s| s.has(code)))
                 }))
+    }
+}
+
+/// For people, as in `path /api or /login and method POST`.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let statuses: Vec<String> = self.statuses.iter().map(ToString::to_string).collect();
+        let fields = [
+            ("path", &self.paths),
+            ("method", &self.methods),
+            ("status", &statuses),
+            ("message", &self.messages),
+        ];
+        let mut and = "";
+        for (name, any) in fields.into_iter().filter(|(_, any)| !any.is_empty()) {
+            write!(f, "{and}{name} {}", any.join(" or "))?;
+            and = " and ";
+        }
+        Ok(())
     }
 }
 

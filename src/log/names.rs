@@ -6,6 +6,7 @@
 //! Caddy's `request.remote_ip`.
 
 use crate::text::ParseError;
+use core::fmt;
 use core::str::FromStr;
 
 /// A field that has the same name in every format.
@@ -227,6 +228,13 @@ impl FromStr for Alias {
                  agent, referer and forwarded are",
             ),
         }
+    }
+}
+
+/// As in `time=when`.
+impl fmt::Display for Alias {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.standard.name(), self.field)
     }
 }
 

@@ -13,7 +13,7 @@ use core::num::NonZeroU8;
 use core::str::FromStr;
 
 /// How a log is read. The default guesses the format, takes every event, and counts each as 1.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The format; `None` guesses it.
     pub format: Option<Format>,
@@ -72,6 +72,15 @@ impl fmt::Display for Cost {
             Cost::Field(name) => name,
         })
     }
+}
+
+/// Reads a prefix in bits: a whole number from 0 to 128.
+///
+/// # Errors
+/// When it is anything else.
+pub fn ipv6_prefix(text: &str) -> Result<u8, ParseError> {
+    let bits = text.parse().ok().filter(|bits| *bits <= 128);
+    bits.ok_or_else(|| ParseError::whole(text, "write a number of bits from 0 to 128"))
 }
 
 /// Refuses the name of a field that the log does not have.

@@ -5,9 +5,12 @@
 //! that assumes least: n events of a second are put at multiples of 1/n of the second, beginning
 //! with 0, in the order of their lines. A single event stays where it is.
 
+use crate::text::ParseError;
 use crate::time::Time;
+use core::fmt;
+use core::str::FromStr;
 
-/// Whether times in whole seconds are spread.
+/// Whether times in whole seconds are spread. The text form is `coarse`, `always` or `never`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
     /// If all events of a second are written in whole seconds.
@@ -17,6 +20,26 @@ pub enum Spread {
     Always,
     /// Never: times stay as they are.
     Never,
+}
+
+const NAMES: [(Spread, &str); 3] =
+    [(Spread::Coarse, "coarse"), (Spread::Always, "always"), (Spread::Never, "never")];
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = NAMES.iter().find(|(spread, _)| spread == self);
+        f.write_str(known.map_or("", |(_, name)| name))
+    }
+}
+
+impl FromStr for Spread {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let known = NAMES.iter().find(|(_, name)| *name == text);
+        let help = || ParseError::whole(text, "write coarse, always or never");
+        known.map(|(spread, _)| *spread).ok_or_else(help)
+    }
 }
 
 /// The time of event `i` of `count`, spread over the `length` microseconds from `from` on.

@@ -14,7 +14,10 @@
 //! the line before; if they are equal, only the seconds are computed.
 
 use crate::civil::{Civil, Date, SECOND};
+use crate::text::ParseError;
 use crate::time::Time;
+use core::fmt;
+use core::str::FromStr;
 
 /// An instant that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +43,8 @@ pub(super) struct Stamps {
     year: Year,
 }
 
-/// The year of the first line, for logs whose times have none, such as syslog by RFC 3164.
+/// The year of the first line, for logs whose times have none, such as syslog by RFC 3164. The text
+/// form is a year from 1 to 9999, as in `2026`; whatever is no certain year is `auto`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Year {
     /// Some leap year: only differences matter.
@@ -53,7 +57,35 @@ pub enum Year {
     Before(Time),
 }
 
+impl FromStr for Year {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let year = text.parse().ok().filter(|year| (1..=9999).contains(year));
+        match text {
+            "auto" => Ok(Year::Any),
+            _ => year.map(Year::First).ok_or_else(|| {
+                ParseError::whole(text, "not a year; write one from 1 to 9999, as in 2026")
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Year {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Year::First(year) => write!(f, "{year}"),
+            Year::Any | Year::Before(_) => f.write_str("auto"),
+        }
+    }
+}
+
 impl Year {
+    /// The same, and for no certain year the latest one before this time.
+    pub fn or_before(self, time: Time) -> Self {
+        if self == Year::Any { Year::Before(time) } else { self }
+    }
+
     /// The year of the first line.
     fn of(self, month: u8, day: u8) -> i32 {
         match self {

@@ -64,6 +64,19 @@ pageTest('on a phone', phone, async ({ page, open, test }) => {
     }
   });
 
+  await test('all of what is wrong with a lane is said', async () => {
+    await compare(page, open, quiet);
+    await lane(page, 2).fill('something that is no limiter at all');
+    const error = page.locator('#lane-2-error');
+    await error.getByText('Still earrrl').waitFor();
+    assert(await error.evaluate((it) => it.clientHeight > 30 && it.scrollHeight <= it.clientHeight));
+    // And seen, over what is drawn.
+    assert(await error.evaluate((it) => {
+      const { left, bottom } = it.getBoundingClientRect();
+      return document.elementFromPoint(left + 5, bottom - 5) === it;
+    }));
+  });
+
   await test('the lanes come before the controls, and begin on the first screen', async () => {
     await compare(page, open, quiet);
     const box = await page.locator('#graph').boundingBox();

@@ -209,6 +209,17 @@ pageTest('dresses of the system', async ({ page, open, test }) => {
   });
 });
 
+pageTest('what is opened for print alone has its height', async ({ page, open }) => {
+  await page.emulateMedia({ media: 'print' });
+  await compare(page, open, quiet);
+  await page.waitForFunction(() => document.querySelector('#graph').height > 800);
+  const [shape, wanted] = await page.$eval('#graph', ({ width, height, clientWidth, style }) =>
+    [[width, height], [clientWidth, parseFloat(style.height)]]);
+  assert.deepEqual(shape, wanted);
+  const blank = await page.$eval('#graph', ({ width, height }) => Object.assign(document.createElement('canvas'), { width, height }).toDataURL());
+  assert.notEqual(await picture(page), blank);
+});
+
 pageTest('a click where only numbers are is an event', tall, async ({ page, open }) => {
   await compare(page, open, quiet);
   const { x, y, width, height } = await page.locator('.lane .counts').nth(1).boundingBox();

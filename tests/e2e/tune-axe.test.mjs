@@ -15,7 +15,8 @@ pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, op
     all.filter((h) => h.checkVisibility()).map((h) => `${h.tagName} ${h.textContent}`));
   assert.deepEqual(headings, ['H1 Ratescope', 'H2 To paste', 'H2 Other periods', 'H2 Clients', 'H2 What the curve says', 'H3 Keys, on the graph']);
   // With everything that can appear.
-  for (const id of ['limit', 'untouched', 'period']) await page.locator(`#${id}`).fill('abc');
+  await page.locator('#more summary').click();
+  for (const id of ['limit', 'untouched', 'period', 'status', 'year']) await page.locator(`#${id}`).fill('abc');
   await page.locator('#paste').click();
   await page.locator('#t-clients button').first().click();
   await choose(page, ['no.log', 'nothing\n']);
@@ -32,6 +33,7 @@ pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, op
 pageTest('nothing makes the page scroll sideways', async ({ page, open }) => {
   await sampled(page, open, 'for=exim');
   await page.locator('#t-clients button').first().click();
+  await page.locator('#more summary').click();
   for (const width of [1280, 1024, 768, 390, 320]) {
     await resize(page, { width, height: 740 });
     const { scrollWidth, clientWidth } = await page.evaluate(() => document.documentElement);

@@ -179,5 +179,6 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     const lines = csv.trimEnd().split('\n');
     assert.equal(lines[0], 'client,marked,requests,peak,peak_at,refused,first_refused');
     assert(lines.length > 5000 && lines[1].startsWith('203.0.113.10,,10101,'), lines[1]);
+    assert.match(lines[1].split(',')[4], /^2026-03-0\dT\d\d:\d\d:\d\d\+00:00$/);
   });
 });

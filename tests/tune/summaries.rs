@@ -2,7 +2,7 @@
 
 use super::invariants;
 use super::*;
-use ratescope::lab::tune::{BadSummary, Summary};
+use ratescope::lab::tune::{BadSummary, Clock, Summary, Zones};
 use std::fs;
 use std::path::Path;
 
@@ -104,6 +104,11 @@ fn what_lines_say_of_their_clock_is_kept() {
         let shown = Time::from_micros(time(hour).as_micros() + east * 60_000_000);
         assert_eq!(read.clock().shows(time(hour)), shown, "{hour}");
     }
+    let clock = read.clock();
+    assert_eq!(clock.written(time(4)), "1970-01-01T00:30:00-03:30");
+    assert_eq!(clock.written(time(5)), "1970-01-01T02:30:00-02:30");
+    assert_eq!(Zones::default().clock().written(time(5)), "1970-01-01T05:00:00");
+    assert_eq!(Clock::default().written(time(-1)), "1969-12-31T23:00:00+00:00");
 }
 
 #[test]

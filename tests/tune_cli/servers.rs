@@ -23,6 +23,20 @@ fn a_server_knows_no_networks() {
     assert!(!noted(&["--for", "rust"]));
 }
 
+/// What was chosen for some of the requests is no limit for all of them.
+#[test]
+fn a_server_knows_no_filter() {
+    let args = ["--for", "nginx", "--path", "/", "--method", "GET"];
+    let answer = tune(&args, log().as_bytes());
+    let notes = answer["for"][0]["notes"].to_string();
+    assert!(notes.contains("chosen for requests with path / and method GET only"), "{notes}");
+    assert_wrong(
+        &["--path", "/nowhere", "--status", "5xx,404"],
+        log().as_bytes(),
+        "error: there are no events with path /nowhere and status 5xx or 404, but 3000 others",
+    );
+}
+
 /// The limit for a server is that of its own arithmetic, and so are its numbers.
 #[test]
 fn for_a_server() {
@@ -53,4 +67,35 @@ fn for_a_server() {
         "{own}"
     );
     assert_wrong(&["--for", "apache"], log.as_bytes(), "nginx");
+}
+
+/// If nobody need be left alone, the smallest limit is still one that lets something through.
+#[test]
+fn no_limit_is_none() {
+    let args = ["--untouched", "0", "--only", "--period", "1m", "--by"];
+    for (by, limit) in [
+        ("exim", "exim 1/1m strict"),
+        ("sliding-log", "sliding-log 1/1m"),
+        ("haproxy", "haproxy 1/1m"),
+        ("bucket", "gcra 6/1h burst 1"),
+    ] {
+        let answer = tune(&[&args[..], &[by]].concat(), log().as_bytes());
+        assert_eq!(answer["periods"][0]["limit"], limit);
+    }
+    for (server, limit) in [
+        ("nginx", "nginx 1/1m nodelay"),
+        ("haproxy", "haproxy 1/1m"),
+        ("envoy", "envoy 6/1h burst 1"),
+        ("caddy", "sliding-log 1/1m"),
+    ] {
+        let args = ["--untouched", "0", "--period", "1m", "--for", server];
+        let answer = tune(&args, log().as_bytes());
+        assert_eq!(answer["for"][0]["recommended"]["limit"], limit);
+        assert!(answer["for"][0]["configuration"].is_string(), "{answer}");
+    }
+    // Where requests cost less than 1, so may their limit.
+    let input = "time,key,cost\n0,a,0.25\n1,a,0.25\n0,b,0.125\n";
+    let args = ["--untouched", "50", "--by", "sliding-log"];
+    let answer = tune(&args, input.as_bytes());
+    assert_eq!(answer["periods"][0]["limit"], "sliding-log 0.15/1m");
 }

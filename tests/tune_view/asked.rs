@@ -18,6 +18,17 @@ fn curve(clients: &Clients, measure: Measure, marks: &Marks) -> Curve {
     curve
 }
 
+/// Another way to read is another log: what was read is not counted again for it, and what is said
+/// about it stays right.
+#[test]
+fn how_it_was_read_stays() {
+    let mut inquiry = answer("for=haproxy", "");
+    let before = inquiry.configuration().unwrap().unwrap();
+    inquiry.ask("for=haproxy&path=/api&key=path".parse().unwrap());
+    assert!(inquiry.shown().is_some());
+    assert_eq!(inquiry.configuration().unwrap().unwrap(), before);
+}
+
 #[test]
 fn the_answer_is_that_of_one_pass() {
     for marks in ["", OFFICE] {

@@ -12,6 +12,9 @@ fn a_link_says_what_is_chosen_and_no_more() {
         "for=exim&by=exim",
         "key=ip+path&spread=never&period=10s",
         "log=json&rate=30/1m&limit=12",
+        "log=csv&path=/api,/login&method=POST&status=4xx,500-503&cost=bytes",
+        "log=syslog&message=Invalid user, again&year=2024",
+        "key=ip+path&ipv6-prefix=56&path-depth=2&field=time=when,ip=client.address&time-unit=ms",
         "for=caddy&by=sliding-log&untouched=99.5&limit=0.5&order=refused",
     ] {
         let choices: Choices = link.parse().unwrap();
@@ -30,7 +33,7 @@ fn a_link_says_what_is_chosen_and_no_more() {
 #[test]
 fn what_is_wrong_with_a_choice_is_said() {
     for (link, problem) in [
-        ("colour=red", "not a choice; there are log, key"),
+        ("colour=red", "not a choice; there are log, key, path"),
         ("colour", "not a choice"),
         ("for=apache", "not a target"),
         ("by=feeling", "or bucket"),
@@ -42,6 +45,13 @@ fn what_is_wrong_with_a_choice_is_said() {
         ("order=size", "requests or refused"),
         ("log=xml", "not a format of logs"),
         ("rate=fast", ""),
+        ("status=4xx,9", "\"9\" in \"4xx,9\": not a status; write 404, 4xx or 400-403"),
+        ("ipv6-prefix=129", "a number of bits from 0 to 128"),
+        ("path-depth=0", "write auto, or a number from 1 to 255"),
+        ("field=when", "as in time=when"),
+        ("field=time=when, place=x", "\"place=x\" in"),
+        ("time-unit=h", "write s, ms, us or ns"),
+        ("year=26000", "write one from 1 to 9999"),
     ] {
         let error = link.parse::<Choices>().unwrap_err().to_string();
         assert!(error.contains(problem), "{link}: {error}");
@@ -62,6 +72,31 @@ fn another_meaning_of_the_limit_takes_the_recommended_one() {
         choices.set(name, other).unwrap();
         assert_eq!(choices.limit, None, "{name}");
     }
+}
+
+/// A server counts what comes to it, and by its own rules.
+#[test]
+fn what_was_read_and_the_server_does_not_count_is_noted() {
+    let limiter = "haproxy 12/1m".parse().unwrap();
+    let notes = |link: &str, network: Option<&str>| {
+        let choices: Choices = link.parse().unwrap();
+        choices.configure(&limiter, &"path".parse().unwrap(), network).unwrap().1
+    };
+    let plain = notes("for=haproxy", None);
+    let added = |link: &str, network: Option<&str>| {
+        notes(link, network).strip_prefix(&plain[..]).unwrap().join("; ")
+    };
+    assert_eq!(
+        added("for=haproxy&path=/api,/login&method=POST&cost=bytes&path-depth=2", None),
+        "this limit was chosen for requests with path /api or /login and method POST only; put it \
+         where haproxy counts no others; \
+         a request counts as its bytes above, and as 1 for haproxy; \
+         of a path the first 2 segments count above, and all for haproxy"
+    );
+    assert!(
+        added("for=haproxy", Some("2001:db8::/64"))
+            .starts_with("an IPv6 network such as 2001:db8::/64 is one client above")
+    );
 }
 
 /// The numbers that are shown with a configuration are those of the limiter that it is of.
@@ -99,13 +134,13 @@ fn a_server_has_its_own_limiter() {
         choices.set("for", server).unwrap();
         let own = choices.limiter(measure, 12.0).unwrap();
         assert_eq!(own.to_string(), limiter);
-        let (text, _) = choices.configure(&own, &per).unwrap();
+        let (text, _) = choices.configure(&own, &per, None).unwrap();
         assert!(text.contains(words), "{server}: {text}");
     }
     // What a server can't say is not said.
     let choices: Choices = "for=nginx&by=exim".parse().unwrap();
     let exim = choices.limiter(Measure::Exim(minute), 12.0).unwrap();
-    assert!(choices.configure(&exim, &per).unwrap_err().starts_with("nginx cannot say"));
+    assert!(choices.configure(&exim, &per, None).unwrap_err().starts_with("nginx cannot say"));
 }
 
 /// Beside the limiter stand others at its rate, which are lanes as they are.

@@ -63,6 +63,28 @@ fn a_phone() {
     picture("tune-phone", "for=exim&limit=8", "", viewport(340.0, None));
 }
 
+/// What a limit does is said above the lines, and not on them.
+#[test]
+fn nothing_covers_the_lines_on_a_phone() {
+    for marks in ["", OFFICE] {
+        let inquiry = answer("for=exim&limit=8", marks);
+        let steps = inquiry.shown().unwrap().0.steps();
+        for pointer in (60..=300).step_by(40).map(|x| Some([f64::from(x), 300.0])).chain([None]) {
+            let marks = shown(&inquiry, &steps, |picture| draw(picture, &viewport(320.0, pointer)));
+            let top = marks.iter().find_map(|mark| match mark {
+                Mark::Text(text) if text.text == "100 %" => Some(text.at.y),
+                _ => None,
+            });
+            let panel = marks.iter().find_map(|mark| match mark {
+                Mark::Rounded { rect, fill, .. } if fill.ink == Ink::Panel => Some(*rect),
+                _ => None,
+            });
+            let panel = panel.unwrap();
+            assert!(panel.bottom() < top.unwrap() && panel.y > 40.0, "{pointer:?}: {panel:?}");
+        }
+    }
+}
+
 /// In two rows where one is too short.
 #[test]
 fn every_line_has_its_name_at_every_width() {

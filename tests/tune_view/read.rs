@@ -1,7 +1,7 @@
 //! Logs in pieces.
 
 use crate::{log, summary};
-use ratescope::lab::tune::{Intake, Room, Summary, key};
+use ratescope::lab::tune::{Intake, Reading, Room, Summary, key};
 use ratescope::log::{HELD, Log, Options, Order, Spread};
 use ratescope::traffic::sample::Style;
 
@@ -56,7 +56,7 @@ fn the_pieces_do_not_matter() {
 
 #[test]
 fn what_is_no_log_is_given_up_and_those_before_it_stay() {
-    let new = || Intake::new(Options::default(), None, Spread::default(), Room::default());
+    let new = || Intake::new(Reading::default(), Room::default());
     let mut intake = new();
     intake.feed(b"time,key\n1,ann\n2,bob\n").unwrap();
     intake.end().unwrap();
@@ -75,15 +75,15 @@ fn what_is_no_log_is_given_up_and_those_before_it_stay() {
     assert!(intake.end().unwrap_err().to_string().contains("empty"));
     assert!(intake.finish().is_none());
 
-    let per = Some("colour".parse().unwrap());
-    let mut intake = Intake::new(Options::default(), per, Spread::default(), Room::default());
+    let reading = Reading { key: Some("colour".parse().unwrap()), ..Reading::default() };
+    let mut intake = Intake::new(reading, Room::default());
     let error = intake.feed(b"time,key\n1,ann\n").unwrap_err().to_string();
     assert!(error.starts_with("\"colour\": not a field of this log"), "{error}");
 }
 
 #[test]
 fn what_became_of_lines_and_times_is_told() {
-    let mut intake = Intake::new(Options::default(), None, Spread::default(), Room::default());
+    let mut intake = Intake::new(Reading::default(), Room::default());
     let line = |second: u32| {
         format!("192.0.2.1 - - [10/Oct/2000:13:5{second}:36 -0700] \"GET / HTTP/1.1\" 200 1\n")
     };

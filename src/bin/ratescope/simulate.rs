@@ -12,7 +12,7 @@ mod summary;
 
 use crate::rules;
 use crate::source::Source;
-use crate::words::say;
+use crate::words::{at_least_one, say};
 use clap::ValueEnum;
 use lane::Lane;
 use ratescope::log::{Format as LogFormat, Log, Order, Record, Row, unpack};
@@ -23,7 +23,6 @@ use report::Report;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -77,8 +76,8 @@ pub(crate) struct Args {
 
     /// How many keys of a limit are remembered; beyond that, the least recently used ones are
     /// forgotten
-    #[arg(long, value_name = "N", default_value = "1000000")]
-    keys: NonZeroUsize,
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = at_least_one)]
+    keys: usize,
 
     /// Where the states are: a Redis, as in redis://127.0.0.1:6379, or some nodes of a Redis Cluster,
     /// as in redis-cluster://127.0.0.1:7000,127.0.0.1:7001. Not said, in this program
@@ -131,7 +130,7 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
         files.iter().for_each(|rules| warn_of_fields(rules, fields));
     }
     let defaults = Defaults { rate: None, per: per.clone(), fields };
-    let keys = args.keys.get();
+    let keys = args.keys;
     let at = shared::At::new(args.store)?;
     let lane = |Written(text)| Lane::policy(text, &defaults, keys, &at);
     let mut lanes = args.limiters.into_iter().map(lane).collect::<Result<Vec<_>, _>>()?;

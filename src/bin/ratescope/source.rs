@@ -1,6 +1,10 @@
 //! The options for reading a log, the same for every command that reads one.
 
-use ratescope::log::{Alias, Cost, Filter, Format, Options, Shape, Spread, Statuses, Unit, Year};
+use ratescope::lab::tune::Reading;
+use ratescope::log::{
+    Alias, Cost, Filter, Format, IPV6_PREFIX, Options, Shape, Spread, Statuses, Unit, Year,
+    ipv6_prefix,
+};
 use ratescope::policy::Per;
 use ratescope::{Span, Time};
 use std::num::NonZeroU8;
@@ -40,8 +44,7 @@ pub(crate) struct Source {
     messages: Vec<String>,
 
     /// How many bits of an IPv6 address make the field ip
-    #[arg(long, value_name = "BITS", default_value_t = ratescope::log::IPV6_PREFIX,
-          value_parser = clap::value_parser!(u8).range(0..=128))]
+    #[arg(long, value_name = "BITS", default_value_t = IPV6_PREFIX, value_parser = ipv6_prefix)]
     ipv6_prefix: u8,
 
     /// How many segments of a path make the field path; by default all
@@ -57,8 +60,8 @@ pub(crate) struct Source {
     time_unit: Option<Unit>,
 
     /// The year of the first line, for times without a year; by default the latest one that fits
-    #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(1..=9999))]
-    year: Option<i32>,
+    #[arg(long, value_name = "YEAR", default_value_t, hide_default_value = true)]
+    year: Year,
 
     /// How late a line may be and still be sorted by time, up to 1h; by default 1m, and csv is not
     /// sorted
@@ -83,7 +86,7 @@ impl Source {
             format: self.log,
             aliases: self.aliases.clone(),
             unit: self.time_unit,
-            year: self.year.map_or(Year::Before(now), Year::First),
+            year: self.year.or_before(now),
             filter: Filter {
                 paths: self.paths.clone(),
                 methods: self.methods.clone(),
@@ -94,6 +97,11 @@ impl Source {
             ipv6_prefix: self.ipv6_prefix,
             path_depth: self.path_depth,
         }
+    }
+
+    /// How the log is read, apart from the order of its lines.
+    pub(crate) fn reading(&self) -> Reading {
+        Reading { options: self.options(), key: self.key.clone(), spread: self.spread() }
     }
 
     /// The key of a limit without `per`.

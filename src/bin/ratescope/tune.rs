@@ -21,7 +21,7 @@ mod threads;
 
 use crate::simulate::until_closed;
 use crate::source::Source;
-use crate::words;
+use crate::words::{self, at_least_one};
 use answer::Answer;
 use ratescope::lab::tune::{Aim, PERIODS, Room};
 use ratescope::policy::export::Target;
@@ -117,13 +117,6 @@ fn written(text: &str) -> Result<String, ParseError> {
     text.parse::<Policy>().map(|_| text.trim().to_owned())
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse::<usize>() {
-        Ok(0) => Err("it is 1 at least".to_owned()),
-        read => read.map_err(|error| error.to_string()),
-    }
-}
-
 fn period(text: &str) -> Result<Span, ParseError> {
     let none = || ParseError::whole(text, "a period is longer than that; write it as in 1m");
     text.parse().and_then(|span: Span| (span > Span::ZERO).then_some(span).ok_or_else(none))
@@ -180,7 +173,7 @@ fn named(path: &Path, error: &dyn Error) -> String {
 
 /// Why there is no answer.
 fn nothing(read: &read::Read) -> String {
-    let mut why = "there are no events".to_owned();
+    let mut why = read.reading.options.filter.no_events(read.filtered);
     if read.summary.unread > 0 {
         let [unread, lines] = [read.summary.unread, read.summary.lines].map(words::grouped);
         why += &format!("; {unread} of {lines} lines could not be read");

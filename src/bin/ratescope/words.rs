@@ -1,8 +1,9 @@
-//! Numbers and times for people to read.
+//! Numbers and times for people to read, and to write.
 
 use ratescope::Time;
 use ratescope::civil::Civil;
 use std::io::{self, Write};
+use std::num::ParseIntError;
 
 /// Prints lines to standard error. When even that cannot be written, the exit status has to do.
 pub(crate) fn say(lines: &str) {
@@ -34,6 +35,14 @@ pub(crate) fn percent(share: f64) -> String {
         tiny if tiny < 0.01 => "<0.01 %".to_owned(),
         small if small < 1.0 => format!("{small:.2} %"),
         more => format!("{more:.1} %"),
+    }
+}
+
+/// Reads how many of something there may be.
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it is 1 at least".to_owned()),
+        read => read.map_err(|error: ParseIntError| error.to_string()),
     }
 }
 

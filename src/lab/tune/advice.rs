@@ -4,6 +4,7 @@ use super::curve::{Curve, Part};
 use super::measure::Measure;
 use super::scale;
 use crate::limit::any::AnyLimiter;
+use crate::text::plural;
 use crate::time::Span;
 use core::fmt;
 
@@ -89,13 +90,17 @@ pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
 }
 
 /// The smallest usual limit that touches no more clients of a part than it may, and none of the
-/// marked.
+/// marked. It is 1 at least where no client stays below 1: a smaller one is none for what counts as 1,
+/// and as whole numbers, which servers have, it is 0.
 pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
     let may = may_touch(aim, curve.all.clients(part));
     let does = |limit: &f64| {
         curve.all.touched(part, *limit) <= may && curve.marked.touched(Part::Whole, *limit) == 0
     };
-    scale::nice().find(does).filter(|_| curve.all.clients(part) > 0)
+    let [lowest, below_1] = [0.001, 0.999].map(|limit| curve.all.touched(part, limit));
+    let least = if lowest == below_1 { 1.0 } else { 0.0 };
+    let mut limits = scale::nice().skip_while(|limit| *limit < least);
+    limits.find(does).filter(|_| curve.all.clients(part) > 0)
 }
 
 /// How many of so many clients may be touched.
@@ -167,7 +172,7 @@ fn period(measure: Measure) -> Span {
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Share { touched, clients } = self;
-        write!(f, "{touched} of {clients} clients")?;
+        write!(f, "{touched} of {clients} client{}", plural(*clients))?;
         match clients {
             0 => Ok(()),
             _ => write!(f, " ({:.2} %)", *touched as f64 / *clients as f64 * 100.0),
@@ -183,8 +188,9 @@ impl fmt::Display for Doubt {
             Doubt::NoLimit => f.write_str("no limit leaves so many alone; choose a smaller share"),
             Doubt::FewClients(clients) => write!(
                 f,
-                "with {clients} clients the share that may be touched is less than one of them, so \
-                 the limit is above what the fastest did; take a longer log or a smaller share"
+                "with {clients} client{} the share that may be touched is less than one of them, so \
+                 the limit is above what the fastest did; take a longer log or a smaller share",
+                plural(*clients)
             ),
             Doubt::ShortLog(log) => write!(
                 f,

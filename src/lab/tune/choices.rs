@@ -1,12 +1,11 @@
 //! What is chosen on a page about a log and its limit, by name: what a link holds, and no data.
 
-use super::{Aim, Burst, By, Frontier, Measure};
+use super::{Aim, Burst, By, Frontier, Measure, Reading};
 use crate::lab::run::{VALUE, decoded, encoded};
 use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
 use crate::limit::haproxy::Counts;
 use crate::limit::nginx::{Delay, Nginx};
-use crate::log::{Format, Spread};
 use crate::policy::export::Target;
 use crate::policy::{Limit, Per, Policy};
 use crate::rate::Rate;
@@ -18,12 +17,8 @@ use core::str::FromStr;
 /// The choices. Their text form is what follows `#` in an address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choices {
-    /// The format of the log; without it, it is guessed.
-    pub log: Option<Format>,
-    /// Whom a limit is for; without it, what is usual for the log.
-    pub key: Option<Per>,
-    /// Whether times in whole seconds are spread.
-    pub spread: Spread,
+    /// How the log is read.
+    pub reading: Reading,
     /// For which server the configuration is written.
     pub target: Target,
     /// What is limited; a bucket, if nothing else is.
@@ -43,9 +38,7 @@ pub struct Choices {
 impl Default for Choices {
     fn default() -> Self {
         Choices {
-            log: None,
-            key: None,
-            spread: Spread::default(),
+            reading: Reading::default(),
             target: Target::Nginx,
             by: None,
             period: Span::minutes(1),
@@ -63,16 +56,15 @@ const OPEN: &str = "auto";
 /// What stands for a bucket in the choice of what is limited.
 const BUCKET: &str = "bucket";
 
-const SPREADS: [(Spread, &str); 3] =
-    [(Spread::Coarse, "coarse"), (Spread::Always, "always"), (Spread::Never, "never")];
-
 impl Choices {
-    /// The names, in the order in which a link has them.
-    pub const NAMES: [&'static str; 10] =
-        ["log", "key", "spread", "for", "by", "period", "rate", "untouched", "limit", "order"];
+    /// The names beside [those of reading](Reading::NAMES), in the order in which a link has them.
+    pub const NAMES: [&'static str; 7] =
+        ["for", "by", "period", "rate", "untouched", "limit", "order"];
 
-    /// Those that decide how a log is read: with another value it has to be read again.
-    pub const READING: [&'static str; 3] = ["log", "key", "spread"];
+    /// All names.
+    fn names() -> impl Iterator<Item = &'static str> {
+        Reading::NAMES.into_iter().chain(Self::NAMES)
+    }
 
     /// Sets `name` to what `value` says. With another server comes the way in which that limits, and
     /// with whatever changes the meaning of the limit the recommended one is in force.
@@ -82,13 +74,6 @@ impl Choices {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
         match name {
-            "log" => self.log = open(value)?,
-            "key" => self.key = open(value)?,
-            "spread" => {
-                let known = SPREADS.into_iter().find(|(_, name)| *name == value);
-                let help = || ParseError::whole(value, "write coarse, always or never");
-                self.spread = known.ok_or_else(help)?.0;
-            }
             "for" => {
                 self.target = value.parse()?;
                 let by = match self.target {
@@ -137,8 +122,10 @@ impl Choices {
                     _ => return Err(ParseError::whole(value, "write requests or refused")),
                 }
             }
+            _ if Reading::NAMES.contains(&name) => self.reading.set(name, value)?,
             _ => {
-                let help = format!("not a choice; there are {}", Self::NAMES.join(", "));
+                let names: Vec<&str> = Self::names().collect();
+                let help = format!("not a choice; there are {}", names.join(", "));
                 return Err(ParseError::whole(name, help));
             }
         }
@@ -148,12 +135,6 @@ impl Choices {
     /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
     pub fn get(&self, name: &str) -> String {
         match name {
-            "log" => or_open(self.log.as_ref()),
-            "key" => or_open(self.key.as_ref()),
-            "spread" => {
-                let known = SPREADS.into_iter().find(|(spread, _)| *spread == self.spread);
-                known.map_or_else(String::new, |(_, name)| name.to_owned())
-            }
             "for" => self.target.to_string(),
             "by" => self.by.map_or(BUCKET.to_owned(), |by| by.to_string()),
             "period" => self.period.to_string(),
@@ -162,7 +143,7 @@ impl Choices {
             "untouched" => (libm::round(self.aim.untouched * 1e10) / 1e8).to_string(),
             "limit" => or_open(self.limit.as_ref()),
             "order" => if self.by_refused { "refused" } else { "requests" }.to_owned(),
-            _ => String::new(),
+            _ => self.reading.get(name),
         }
     }
 
@@ -201,7 +182,7 @@ impl Choices {
             Target::Nginx => self.bucket(rate) == Measure::Nginx(rate),
             Target::Traefik => {
                 let (limiter, per) = (Measure::Bucket(rate).limiter(burst), "ip".parse());
-                limiter.is_ok_and(|it| per.is_ok_and(|per| self.configure(&it, &per).is_ok()))
+                limiter.is_ok_and(|it| per.is_ok_and(|per| self.configure(&it, &per, None).is_ok()))
             }
             _ => true,
         }
@@ -253,23 +234,26 @@ impl Choices {
     }
 
     /// The configuration of the server with a limiter for the clients that `per` makes, or why it
-    /// can't be written, and what is to be known about it.
+    /// can't be written, and what is to be known about it. One of these clients may be a
+    /// [`network`](super::network).
     pub fn configure(
         &self,
         limiter: &AnyLimiter,
         per: &Per,
+        network: Option<&str>,
     ) -> Result<(String, Vec<String>), String> {
         let policy = Policy::from(Limit { limiter: limiter.clone(), per: per.clone() });
         let written = self.target.configure(&policy).map_err(|e| e.to_string())?;
-        Ok((written.text, written.warnings))
+        let notes = self.notes(per, network);
+        Ok((written.text, [written.warnings, notes].concat()))
     }
 }
 
-fn open<T: FromStr>(value: &str) -> Result<Option<T>, T::Err> {
+pub(super) fn open<T: FromStr>(value: &str) -> Result<Option<T>, T::Err> {
     if value == OPEN || value.is_empty() { Ok(None) } else { value.parse().map(Some) }
 }
 
-fn or_open(value: Option<&impl fmt::Display>) -> String {
+pub(super) fn or_open(value: Option<&impl fmt::Display>) -> String {
     value.map_or(OPEN.to_owned(), ToString::to_string)
 }
 
@@ -279,19 +263,23 @@ fn by(value: &str) -> Result<By, ParseError> {
     })
 }
 
+/// What a link says: each of these names that has not its usual value, and what it has.
+pub(super) fn changed(
+    names: &[&str],
+    get: &dyn Fn(&str) -> String,
+    usual: &dyn Fn(&str) -> String,
+) -> String {
+    let changed = names.iter().filter(|name| get(name) != usual(name));
+    let said = changed.map(|name| format!("{name}={}", encoded(&get(name), &VALUE)));
+    said.collect::<Vec<_>>().join("&")
+}
+
 /// Those that are not what they are at first.
 impl fmt::Display for Choices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let usual = Choices::default();
-        let mut between = "";
-        for name in Self::NAMES {
-            let value = self.get(name);
-            if value != usual.get(name) {
-                write!(f, "{between}{name}={}", encoded(&value, &VALUE))?;
-                between = "&";
-            }
-        }
-        Ok(())
+        let names: Vec<&str> = Self::names().collect();
+        f.write_str(&changed(&names, &|name| self.get(name), &|name| usual.get(name)))
     }
 }
 
@@ -304,13 +292,13 @@ impl FromStr for Choices {
         let given = || parts(text, '&').filter(|(_, part)| !part.is_empty());
         for (_, part) in given() {
             let name = part.split('=').next().unwrap_or(part);
-            if !Self::NAMES.contains(&name) {
+            if !Self::names().any(|known| known == name) {
                 let mut nothing = Choices::default();
                 nothing.set(&decoded(name), "")?;
             }
         }
         // One may change those after it, and not those before.
-        for name in Self::NAMES {
+        for name in Self::names() {
             for (_, part) in given() {
                 if let Some(value) = part.strip_prefix(name).and_then(|rest| rest.strip_prefix('='))
                 {

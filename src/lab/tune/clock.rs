@@ -12,6 +12,7 @@
 //!
 //! Times in numbers are in UTC.
 
+use crate::civil::{Civil, SECOND};
 use crate::time::Time;
 use core::fmt;
 use std::collections::BTreeMap;
@@ -109,10 +110,27 @@ pub struct Clock {
 impl Clock {
     /// What the clock shows at `time`, as if it were a time of UTC.
     pub fn shows(&self, time: Time) -> Time {
+        let east = i64::from(self.east(time));
+        Time::from_micros(time.as_micros().saturating_add(east * 60_000_000))
+    }
+
+    /// The date and the time of day that it shows, in whole seconds, and how far it is ahead of UTC if
+    /// that is known: as in `2026-03-02T12:00:00+02:00`, by RFC 3339.
+    pub fn written(&self, time: Time) -> String {
+        let shown = self.shows(time).as_micros();
+        let shown = Civil(Time::from_micros(shown - shown.rem_euclid(SECOND)));
+        let text = shown.to_string().replace(' ', "T");
+        match self.zone.0 {
+            Some(_) => text + &offset(self.east(time)),
+            None => text,
+        }
+    }
+
+    /// How many minutes it is ahead of UTC at `time`.
+    fn east(&self, time: Time) -> i16 {
         let hour = time.as_micros().div_euclid(HOUR);
         let after = self.changes.partition_point(|(from, _)| *from <= hour);
-        let east = self.changes.get(after.saturating_sub(1)).map_or(0, |(_, east)| *east);
-        Time::from_micros(time.as_micros().saturating_add(i64::from(east) * 60_000_000))
+        self.changes.get(after.saturating_sub(1)).map_or(0, |(_, east)| *east)
     }
 
     /// What it is called.
@@ -131,6 +149,12 @@ impl Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone(pub Option<[i16; 2]>);
 
+/// So many minutes, as in `+02:00`.
+fn offset(east: i16) -> String {
+    let (sign, size) = (if east < 0 { '-' } else { '+' }, east.unsigned_abs());
+    format!("{sign}{:02}:{:02}", size / 60, size % 60)
+}
+
 /// UTC.
 impl Default for Zone {
     fn default() -> Self {
@@ -143,10 +167,7 @@ impl fmt::Display for Zone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one = |east: i16, f: &mut fmt::Formatter<'_>| match east {
             0 => f.write_str("UTC"),
-            _ => {
-                let (sign, size) = (if east < 0 { '-' } else { '+' }, east.unsigned_abs());
-                write!(f, "UTC{sign}{:02}:{:02}", size / 60, size % 60)
-            }
+            _ => write!(f, "UTC{}", offset(east)),
         };
         match self.0 {
             None => f.write_str("local time"),

@@ -2,7 +2,7 @@
 
 use super::{
     Advice, Choices, Curve, Frontier, Marks, Measure, PERIODS, Part, Replay, Study, Summary,
-    advise, scale,
+    advise, network, scale,
 };
 use crate::limit::any::AnyLimiter;
 use crate::time::Span;
@@ -13,6 +13,7 @@ use crate::time::Span;
 pub struct Inquiry {
     study: Study,
     choices: Choices,
+    network: Option<String>,
     frontier: Option<Frontier>,
     shown: Option<(Curve, Advice)>,
     periods: Vec<(Span, Advice)>,
@@ -22,12 +23,14 @@ pub struct Inquiry {
 }
 
 impl Inquiry {
-    /// Of the clients of a log.
+    /// Of the clients of a log, which was read as `choices` say.
     pub fn new(summary: Summary, choices: Choices) -> Self {
         let study = Study::new(summary);
+        let network = network(study.clients()).map(str::to_owned);
         Inquiry {
             study,
             choices,
+            network,
             frontier: None,
             shown: None,
             periods: Vec::new(),
@@ -36,11 +39,12 @@ impl Inquiry {
         }
     }
 
-    /// Other choices. Those about how a log is read change nothing any more.
+    /// Other choices. How the log was read stays what it was.
     pub fn ask(&mut self, choices: Choices) {
+        let Choices { reading, limit, by_refused, .. } = self.choices.clone();
+        let choices = Choices { reading, ..choices };
         // Another limit, or another order of the table, is another place on the same curve.
-        let same = Choices { limit: None, by_refused: false, ..self.choices.clone() }
-            == Choices { limit: None, by_refused: false, ..choices.clone() };
+        let same = Choices { limit, by_refused, ..choices.clone() } == self.choices;
         self.choices = choices;
         if !same {
             self.forget();
@@ -175,6 +179,13 @@ impl Inquiry {
     /// The limiter with that limit.
     pub fn limiter(&self) -> Option<AnyLimiter> {
         self.choices.limiter(self.shown.as_ref()?.0.measure, self.limit()?)
+    }
+
+    /// The configuration of the server with that limiter, or why it can't be written, and what is to be
+    /// known about it.
+    pub fn configuration(&self) -> Option<Result<(String, Vec<String>), String>> {
+        let (limiter, network) = (self.limiter()?, self.network.as_deref());
+        Some(self.choices.configure(&limiter, &self.study.summary().per, network))
     }
 
     /// What that limiter refuses, as far as it is counted; none of another one.

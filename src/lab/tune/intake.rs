@@ -1,17 +1,14 @@
 //! Logs that come in pieces, as in a page: read, and put to their clients.
 
-use super::{Batch, Queue, Room, Summary, Times};
-use crate::log::{Counts, Options, Reader, Spread, recognize};
-use crate::policy::Per;
+use super::{Batch, Queue, Reading, Room, Summary, Times};
+use crate::log::{Counts, Reader, recognize};
 use core::error::Error;
 
 /// Logs on their way in, one after the other. What a log is, its first pieces tell; then nothing of
 /// it is held but its clients and the events that wait for those before them.
 #[derive(Debug)]
 pub struct Intake {
-    options: Options,
-    key: Option<Per>,
-    spread: Spread,
+    reading: Reading,
     room: Room,
     /// What is not recognized yet.
     head: Vec<u8>,
@@ -33,12 +30,10 @@ struct Open {
 }
 
 impl Intake {
-    /// Reads logs by `options`, for the clients that `key` makes of their events, or what is usual.
-    pub fn new(options: Options, key: Option<Per>, spread: Spread, room: Room) -> Self {
+    /// Keeps as much of logs as there is room for.
+    pub fn new(reading: Reading, room: Room) -> Self {
         Intake {
-            options,
-            key,
-            spread,
+            reading,
             room,
             head: Vec::new(),
             open: None,
@@ -90,6 +85,11 @@ impl Intake {
         Ok(())
     }
 
+    /// How they are read.
+    pub fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
     /// What became of the lines, of the logs that have ended and of the one that is read.
     pub fn counts(&self) -> Counts {
         let mut counts = self.counts.clone();
@@ -120,16 +120,17 @@ impl Intake {
     }
 
     fn begin(&mut self, head: &[u8], complete: bool) -> Result<(), Box<dyn Error>> {
-        let Some(shape) = recognize(head, complete, &self.options)? else {
+        let Reading { options, key, spread } = &self.reading;
+        let Some(shape) = recognize(head, complete, options)? else {
             self.head = head.to_vec();
             return Ok(());
         };
-        let per = self.key.clone().unwrap_or_else(|| shape.usual_key());
+        let per = key.clone().unwrap_or_else(|| shape.usual_key());
         shape.check_key(&per)?;
         let mut open = Open {
-            reader: Reader::new(&shape, &self.options)?,
+            reader: Reader::new(&shape, options)?,
             batch: Batch::default(),
-            queue: Queue::new(shape.usual_slack(self.spread), self.spread),
+            queue: Queue::new(shape.usual_slack(*spread), *spread),
             into: Summary::new(per, self.room),
         };
         let about = shape.to_string();

@@ -2,6 +2,7 @@
 
 use super::{Clients, Clock, Hours, Measure, Share};
 use crate::limit::any::AnyLimiter;
+use crate::text::plural;
 use crate::time::Time;
 
 /// A client that was refused something.
@@ -124,9 +125,9 @@ impl Replay {
         let percent = self.refused as f64 / (requests.max(1)) as f64 * 100.0;
         let limiter = &self.limiter;
         let Share { touched, clients: all } = self.touched(clients);
-        let said = format!("{limiter} would have refused");
+        let (said, s) = (format!("{limiter} would have refused"), plural(all));
         let Some(first) = self.struck.first() else {
-            return format!("{said} nothing to any of {all} clients.");
+            return format!("{said} nothing to any of {all} client{s}.");
         };
         // All together have no name, and neither has who has none of the fields.
         let busiest = match clients.key(first.place) {
@@ -134,7 +135,7 @@ impl Replay {
             key => format!("the busiest, {key},"),
         };
         format!(
-            "{said} {} of requests, from {touched} of {all} clients; {busiest} from {} on.",
+            "{said} {} of requests, from {touched} of {all} client{s}; {busiest} from {} on.",
             share(percent),
             time_of_day(self.clock.shows(first.first)),
         )

@@ -202,6 +202,9 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     }
 }
 
+/// The height above the plot where they are.
+const SIGNS: f64 = 18.0;
+
 /// Where the recommended limit is, and the knee.
 fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let y = layout.curve.y;
@@ -252,10 +255,6 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
         inside && (plot.x..=plot.right()).contains(x)
     });
     let pointed = pointed.map(|[x, _]| (x, super::limit_at(picture, view, x)));
-    // On a narrow screen the box would cover the lines.
-    if layout.narrow && pointed.is_none() {
-        return;
-    }
     let Some((x, limit)) = pointed.or(picture.limit.map(|limit| (layout.x(limit), limit))) else {
         return;
     };
@@ -281,6 +280,11 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     let top = plot.y + 8.0;
     let covers = highest < top + height && x - 12.0 - room >= plot.x;
     let (left, top) = match x + 12.0 + room <= plot.right() && !covers {
+        // On a narrow canvas there is none beside them.
+        _ if layout.narrow => {
+            let most = plot.right() + 16.0 - room;
+            ((x - room / 2.0).min(most).max(4.0), plot.y - SIGNS - height)
+        }
         true => (x + 12.0, top),
         false => ((x - 12.0 - room).max(4.0), plot.bottom() - 12.0 - height),
     };

@@ -5,6 +5,7 @@ use super::Picture;
 use crate::lab::tune::Burst;
 use crate::plot::Rect;
 use crate::plot::scale::Log;
+use crate::view::label::LINE;
 
 /// Below this width of the canvas, in CSS pixels, the pictures are one below the other.
 const NARROW: f64 = 720.0;
@@ -18,8 +19,11 @@ const BELOW: f64 = 250.0;
 /// Above each plot: its title and what its lines are.
 const HEAD: f64 = 46.0;
 
-/// Above the curve's plot where its lines take a second row.
+/// Above the curve's plot on a narrow canvas, where its lines take a second row.
 const ROW: f64 = 18.0;
+
+/// And what it takes to say there what a limit does: in the plot that would cover the lines.
+const ABOUT: f64 = 84.0;
 
 /// Below each plot: the numbers of its axis, and what they are.
 const FOOT: f64 = 40.0;
@@ -35,7 +39,7 @@ const LEFT: f64 = 60.0;
 const RIGHT: f64 = 20.0;
 
 pub(super) fn height(width: f64) -> f64 {
-    if width < NARROW { CURVE + 2.0 * BELOW } else { CURVE + BELOW }
+    if width < NARROW { CURVE + ABOUT + 2.0 * BELOW } else { CURVE + BELOW }
 }
 
 /// The geometry of one picture.
@@ -64,7 +68,9 @@ impl Layout {
             height: height - HEAD - FOOT,
         };
         let curve = plot(0.0, 0.0, width, first);
-        let row = if narrow { ROW } else { 0.0 };
+        // Marked clients are told in a line of their own.
+        let about = if picture.steps.marked > 0 { ABOUT + LINE } else { ABOUT };
+        let row = if narrow { ROW + about } else { 0.0 };
         let curve = Rect { y: curve.y + row, height: curve.height - 8.0 - row, ..curve };
         let (frontier, hours) = match narrow {
             true => (plot(0.0, first, width, below), plot(0.0, first + below, width, below)),

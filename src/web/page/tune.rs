@@ -80,6 +80,8 @@ impl view::View for View {
     fn get(&self, name: &str) -> String {
         match (name, self.limit()) {
             ("limit", Some(limit)) => limit.to_string(),
+            // All that a log is read by: where it changes, the log has to be read again.
+            ("reading", _) => self.choices.reading.to_string(),
             _ => self.choices.get(name),
         }
     }

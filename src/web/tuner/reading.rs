@@ -1,8 +1,7 @@
 //! Logs on their way in.
 
 use super::Tuner;
-use crate::lab::tune::{Inquiry, Intake, Room};
-use crate::log::{Options, Year};
+use crate::lab::tune::{Choices, Inquiry, Intake, Room};
 use crate::time::{Span, Time};
 use crate::traffic::sample::{Sample, Style};
 use wasm_bindgen::prelude::*;
@@ -24,10 +23,9 @@ impl Tuner {
     /// say the year. What was known stays until they have ended.
     pub fn begin(&mut self, wall: f64) {
         let now = Time::from_micros((wall * 1e3) as i64);
-        let options =
-            Options { format: self.choices.log, year: Year::Before(now), ..Options::default() };
-        let (key, spread) = (self.choices.key.clone(), self.choices.spread);
-        self.intake = Some(Intake::new(options, key, spread, ROOM));
+        let mut reading = self.choices.reading.clone();
+        reading.options.year = reading.options.year.or_before(now);
+        self.intake = Some(Intake::new(reading, ROOM));
         self.sample = None;
     }
 
@@ -71,17 +69,19 @@ impl Tuner {
         self.intake.as_ref().map_or(0.0, |intake| intake.counts().lines as f64)
     }
 
-    /// No more logs will come: what was read is in place of what was known. Whether it has any
-    /// events; otherwise nothing changes.
-    pub fn finish(&mut self) -> bool {
-        let Some(intake) = self.intake.take() else { return false };
+    /// No more logs will come: what was read is in place of what was known. Why it has no events, if
+    /// it has none; then nothing changes.
+    pub fn finish(&mut self) -> String {
+        let Some(intake) = self.intake.take() else { return String::new() };
         let about = self.about_reading(&intake);
+        let reading = intake.reading().clone();
+        let none = reading.options.filter.no_events(intake.counts().filtered);
         let summary = intake.finish().filter(|summary| !summary.clients.is_empty());
-        let Some(summary) = summary else { return false };
-        let mut inquiry = Inquiry::new(summary, self.choices.clone());
+        let Some(summary) = summary else { return none };
+        let mut inquiry = Inquiry::new(summary, Choices { reading, ..self.choices.clone() });
         inquiry.mark(&self.marks);
         (self.inquiry, self.about) = (Some(inquiry), about);
-        true
+        String::new()
     }
 
     /// No more logs will come, and nothing changes.

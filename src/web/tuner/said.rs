@@ -2,8 +2,9 @@
 
 use super::Tuner;
 use crate::civil::Civil;
-use crate::lab::tune::{Advice, Busy, Clients, Clock, Inquiry, Intake, Share};
+use crate::lab::tune::{Advice, Busy, Clients, Inquiry, Intake, Share};
 use crate::plot::axis::{readout, readout_count};
+use crate::text::plural;
 use crate::time::Time;
 use crate::web::texts::Texts;
 use wasm_bindgen::prelude::*;
@@ -72,11 +73,10 @@ impl Tuner {
     /// The configuration: its text or why there is none, whether it is that (`no`), and what is to be
     /// known about it.
     pub fn configuration(&self) -> Vec<String> {
-        let Some(inquiry) = &self.inquiry else { return Vec::new() };
-        let Some(limiter) = inquiry.limiter() else { return Vec::new() };
-        match inquiry.choices().configure(&limiter, &inquiry.study().summary().per) {
-            Ok((text, warnings)) => [text, String::new()].into_iter().chain(warnings).collect(),
-            Err(problem) => vec![problem, "no".to_owned()],
+        match self.inquiry.as_ref().and_then(Inquiry::configuration) {
+            Some(Ok((text, notes))) => [text, String::new()].into_iter().chain(notes).collect(),
+            Some(Err(problem)) => vec![problem, "no".to_owned()],
+            None => Vec::new(),
         }
     }
 
@@ -102,7 +102,8 @@ impl Tuner {
         let Some(inquiry) = &self.inquiry else { return Vec::new() };
         let clock = inquiry.study().clock();
         let busiest = busiest(inquiry, ROWS).into_iter();
-        busiest.flat_map(|busy| row(busy, clock, readout_count)).collect()
+        let when = |time| when(clock.shows(time));
+        busiest.flat_map(|busy| row(busy, &when, readout_count)).collect()
     }
 
     /// The table as a file of comma-separated values, with its header.
@@ -111,7 +112,8 @@ impl Tuner {
         let mut text = String::from("client,marked,requests,peak,peak_at,refused,first_refused\n");
         for busy in busiest(inquiry, usize::MAX) {
             let peak = busy.peak.map(|peak| peak.level.to_string());
-            let mut cells = row(busy, inquiry.study().clock(), |n| n.to_string());
+            let clock = inquiry.study().clock();
+            let mut cells = row(busy, &|time| clock.written(time), |n| n.to_string());
             if let (Some(cell), Some(peak)) = (cells.get_mut(3), peak) {
                 *cell = peak;
             }
@@ -151,6 +153,10 @@ impl Tuner {
         let (counts, times) = (intake.counts(), intake.times());
         texts.say("t-format", intake.shapes().join("; "));
         let mut notes = Vec::new();
+        if counts.filtered > 0 {
+            let (filter, n) = (&intake.reading().options.filter, readout_count(counts.filtered));
+            notes.push(format!("Only those with {filter}; {n} others were left out."));
+        }
         if times.spread_out > 0 {
             let n = readout_count(times.spread_out);
             notes.push(format!(
@@ -160,10 +166,12 @@ impl Tuner {
         }
         if times.late > 0 {
             let n = readout_count(times.late);
-            notes.push(format!("{n} lines came too late to be put in order."));
+            let s = plural(times.late);
+            notes.push(format!("{n} line{s} came too late to be put in order."));
         }
         if times.steps_back > 0 {
-            notes.push(format!("The clock was set back {} times.", times.steps_back));
+            let (n, s) = (times.steps_back, plural(times.steps_back));
+            notes.push(format!("The clock was set back {n} time{s}."));
         }
         texts.say("t-notes", notes.join(" "));
         let unread = match counts.unread {
@@ -189,9 +197,11 @@ fn answer(inquiry: &Inquiry, texts: &mut Texts) {
     let per = &inquiry.study().summary().per;
     let clock = inquiry.study().clock();
     let mut read = format!(
-        "{} requests from {} clients (per {per})",
+        "{} request{} from {} client{} (per {per})",
         readout_count(clients.requests()),
-        readout_count(clients.clients())
+        plural(clients.requests()),
+        readout_count(clients.clients()),
+        plural(clients.clients())
     );
     if let Some((first, last)) = clients.times() {
         let [first, last] = [first, last].map(|time| when(clock.shows(time)));
@@ -256,7 +266,8 @@ fn room(clients: &Clients) -> String {
 }
 
 fn share(share: Share) -> String {
-    format!("{} of {} clients", readout_count(share.touched), readout_count(share.clients))
+    let [touched, clients] = [share.touched, share.clients].map(readout_count);
+    format!("{touched} of {clients} client{}", plural(share.clients))
 }
 
 fn busiest(inquiry: &Inquiry, most: usize) -> Vec<Busy> {
@@ -264,8 +275,7 @@ fn busiest(inquiry: &Inquiry, most: usize) -> Vec<Busy> {
     inquiry.study().busiest(measure, most, inquiry.choices().by_refused)
 }
 
-fn row(busy: Busy, clock: &Clock, count: fn(u64) -> String) -> [String; 7] {
-    let when = |time| when(clock.shows(time));
+fn row(busy: Busy, when: &dyn Fn(Time) -> String, count: fn(u64) -> String) -> [String; 7] {
     let (peak, at) = match busy.peak {
         Some(peak) => (readout(peak.level), when(peak.at)),
         None => Default::default(),

@@ -1,11 +1,11 @@
 //! What is found out about a log, before it is printed.
 
-use super::read::{Read, Tried};
+use super::read::Read;
 use super::server::Server;
 use super::swept::Swept;
 use ratescope::lab::tune::{
     Advice, Aim, Burst, Busy, Clients, Clock, Curve, Cut, Frontier, Marks, Measure, PERIODS, Part,
-    Replay, Summary, Times, advise, scale,
+    Replay, Summary, advise, scale,
 };
 use ratescope::policy::export::Target;
 use ratescope::{ParseError, Span};
@@ -15,13 +15,10 @@ use std::thread;
 
 /// The whole answer.
 pub(crate) struct Answer<'a> {
+    pub(crate) read: &'a Read,
     pub(crate) summary: &'a Summary,
     /// By which its times are told.
     pub(crate) clock: Clock,
-    pub(crate) tried: &'a [Tried],
-    pub(crate) shapes: &'a [String],
-    pub(crate) problems: &'a [String],
-    pub(crate) times: Times,
     /// One curve a period, and what it recommends; the first is the one that is shown.
     pub(crate) periods: Vec<(Span, Curve, Advice)>,
     pub(crate) frontier: Frontier,
@@ -103,16 +100,13 @@ impl<'a> Answer<'a> {
             periods.iter().map(|(_, curve, _)| curve).chain(&backlogs).collect();
         let server = |target: &Target| {
             let of = (clients, &read.summary.per, &clock);
-            Server::new(*target, period, aim, of, (&frontier, &known, &cut))
+            Server::new(*target, &read.reading, period, aim, of, (&frontier, &known, &cut))
         };
         let servers = targets.iter().map(server).collect::<Result<_, _>>()?;
         Ok(Answer {
+            read,
             summary: &read.summary,
             clock,
-            tried: &read.tried,
-            shapes: &read.shapes,
-            problems: &read.problems,
-            times: read.times,
             periods,
             frontier,
             tightest,

@@ -17,22 +17,23 @@ pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()>
     let all = json!({
         "lines": summary.lines,
         "unread": summary.unread,
-        "formats": answer.shapes,
-        "problems": answer.problems,
+        "formats": answer.read.shapes,
+        "problems": answer.read.problems,
         "requests": clients.requests(),
         "clients": clients.clients(),
         "per": summary.per.to_string(),
         "from": times.map(|(first, _)| time(first)),
         "to": times.map(|(_, last)| time(last)),
         "clock": answer.clock.zone().to_string(),
+        "left_out": answer.read.filtered,
         "times": {
-            "spread_out": answer.times.spread_out,
-            "too_late_to_be_put_in_order": answer.times.late,
-            "steps_back": answer.times.steps_back,
+            "spread_out": answer.read.times.spread_out,
+            "too_late_to_be_put_in_order": answer.read.times.late,
+            "steps_back": answer.read.times.steps_back,
         },
         "late": clients.late(),
         "kept": { "clients": clients.len(), "share_of_requests": clients.share_kept(), "bytes": clients.bytes() },
-        "limits": answer.tried.iter().map(tried).collect::<Vec<_>>(),
+        "limits": answer.read.tried.iter().map(tried).collect::<Vec<_>>(),
         "periods": answer.periods.iter().map(|(per, _, advice)| {
             let mut advice = self::advice(advice);
             advice["period"] = per.to_string().into();

@@ -3,7 +3,7 @@
 use super::Args;
 use super::{progress, threads};
 use ratescope::Policy;
-use ratescope::lab::tune::{Batch, Clock, Queue, Replay, Summary, Times, Trial};
+use ratescope::lab::tune::{Batch, Clock, Queue, Reading, Replay, Summary, Times, Trial};
 use ratescope::log::{Pieces, Record, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
 use std::collections::BTreeSet;
@@ -20,6 +20,10 @@ pub(crate) struct Read {
     pub(crate) shapes: Vec<String>,
     /// The first lines that could not be read, and why.
     pub(crate) problems: Vec<String>,
+    /// How it was read; of summaries that is not known.
+    pub(crate) reading: Reading,
+    /// How many events were not wanted.
+    pub(crate) filtered: u64,
     /// What became of the times; of summaries that is not known.
     pub(crate) times: Times,
 }
@@ -36,19 +40,20 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Reads logs, one after the other.
 pub(crate) fn logs(args: &Args) -> Result<Read, Failure> {
-    let mut reading = Reading {
+    let mut logs = Logs {
         args,
         summary: None,
         trials: Vec::new(),
         shapes: Vec::new(),
         problems: Vec::new(),
+        filtered: 0,
         times: Times::default(),
     };
     let stdin = [Path::new("-").to_owned()];
     for path in if args.files.is_empty() { &stdin[..] } else { &args.files } {
-        reading.log(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        logs.log(path).map_err(|e| format!("{}: {e}", path.display()))?;
     }
-    let Reading { summary, trials, shapes, problems, times, .. } = reading;
+    let Logs { summary, trials, shapes, problems, filtered, times, .. } = logs;
     let tried = |(text, trial): (&String, &Trial)| Tried {
         text: text.clone(),
         touched: trial.touched(),
@@ -57,20 +62,22 @@ pub(crate) fn logs(args: &Args) -> Result<Read, Failure> {
     };
     let summary = summary.ok_or("there are no logs")?;
     let tried = args.limits.iter().zip(&trials).map(tried).collect();
-    Ok(Read { summary, tried, shapes, problems, times })
+    let reading = args.source.reading();
+    Ok(Read { summary, tried, shapes, problems, reading, filtered, times })
 }
 
-struct Reading<'a> {
+struct Logs<'a> {
     args: &'a Args,
     summary: Option<Summary>,
     /// One for each limit, once a log has said what its fields are.
     trials: Vec<Trial>,
     shapes: Vec<String>,
     problems: Vec<String>,
+    filtered: u64,
     times: Times,
 }
 
-impl Reading<'_> {
+impl Logs<'_> {
     /// Reads a log.
     fn log(&mut self, path: &Path) -> Result<(), Failure> {
         let options = self.args.source.options();
@@ -96,6 +103,7 @@ impl Reading<'_> {
         }
         next.lines += counts.lines;
         next.unread += counts.unread;
+        self.filtered += counts.filtered;
         self.problems.extend(counts.problems.iter().map(ToString::to_string));
         match &mut self.summary {
             Some(sum) => sum.add(&next)?,
@@ -144,8 +152,8 @@ pub(crate) fn summaries(args: &Args) -> Result<Read, Failure> {
     let summary = sum.ok_or("there are no summaries")?;
     let tried = args.limits.iter().map(|limit| tried(&summary, limit));
     let tried = tried.collect::<Result<_, _>>()?;
-    let (shapes, problems, times) = Default::default();
-    Ok(Read { summary, tried, shapes, problems, times })
+    let (shapes, problems, reading, filtered, times) = Default::default();
+    Ok(Read { summary, tried, shapes, problems, reading, filtered, times })
 }
 
 fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {

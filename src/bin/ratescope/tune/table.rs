@@ -1,9 +1,11 @@
 //! The answer in the terminal.
 
 use super::answer::{Answer, Row};
+use super::read::Read;
 use super::server::Server;
 use crate::words::{grouped, percent, visible, when};
 use ratescope::lab::tune::{Doubt, Share, Times};
+use ratescope::text::plural;
 use std::io::{self, Write};
 
 /// How wide the longest bar is.
@@ -26,9 +28,11 @@ fn head(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     let clients = &summary.clients;
     write!(
         out,
-        "{} requests from {} clients",
+        "{} request{} from {} client{}",
         grouped(clients.requests()),
-        grouped(clients.clients())
+        plural(clients.requests()),
+        grouped(clients.clients()),
+        plural(clients.clients())
     )?;
     write!(out, " (per {})", summary.per)?;
     match clients.times() {
@@ -38,18 +42,25 @@ fn head(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
         }
         None => writeln!(out)?,
     }
-    if !answer.shapes.is_empty() {
-        write!(out, "{}.", answer.shapes.join("; "))?;
-        let Times { spread_out, late, steps_back } = answer.times;
+    if !answer.read.shapes.is_empty() {
+        write!(out, "{}.", answer.read.shapes.join("; "))?;
+        let &Read { ref reading, filtered, times, .. } = answer.read;
+        let Times { spread_out, late, steps_back } = times;
+        if filtered > 0 {
+            let filter = visible(&reading.options.filter.to_string());
+            write!(out, " Only those with {filter}; {} others were left out.", grouped(filtered))?;
+        }
         if spread_out > 0 {
             let n = grouped(spread_out);
             write!(out, " Of its times in whole seconds, {n} were spread evenly over theirs.")?;
         }
         if late > 0 {
-            write!(out, " {} lines came too late to be put in order.", grouped(late))?;
+            let (n, s) = (grouped(late), plural(late));
+            write!(out, " {n} line{s} came too late to be put in order.")?;
         }
         if steps_back > 0 {
-            write!(out, " The clock was set back {steps_back} times.")?;
+            let s = plural(steps_back);
+            write!(out, " The clock was set back {steps_back} time{s}.")?;
         }
         writeln!(out)?;
     }
@@ -59,7 +70,7 @@ fn head(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     if summary.unread > 0 {
         let (unread, lines) = (grouped(summary.unread), grouped(summary.lines));
         writeln!(out, "{unread} of {lines} lines could not be read:")?;
-        answer.problems.iter().try_for_each(|problem| writeln!(out, "  {problem}"))?;
+        answer.read.problems.iter().try_for_each(|problem| writeln!(out, "  {problem}"))?;
     }
     if clients.late() > 0 {
         let late = grouped(clients.late());
@@ -80,13 +91,13 @@ fn head(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn tried(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
-    if answer.tried.is_empty() {
+    if answer.read.tried.is_empty() {
         return Ok(());
     }
     let all = answer.summary.clients.requests().max(1) as f64;
-    let width = answer.tried.iter().map(|tried| tried.text.len()).max().unwrap_or(0);
+    let width = answer.read.tried.iter().map(|tried| tried.text.len()).max().unwrap_or(0);
     writeln!(out, "\n{:width$}  {:>12}  {:>10}", "limit", "refused", "clients")?;
-    for tried in answer.tried {
+    for tried in &answer.read.tried {
         let (refused, touched) = (grouped(tried.refused), grouped(tried.touched));
         let share = percent(tried.refused as f64 / all);
         writeln!(out, "{:width$}  {refused:>12}  {touched:>10}  {share}", tried.text)?;

@@ -1,0 +1,120 @@
+//! How a log is read, by name: the half of the [choices](super::Choices) for which a log has to be read
+//! again.
+
+use super::choices::{changed, open, or_open};
+use crate::log::{Options, Spread, ipv6_prefix};
+use crate::policy::Per;
+use crate::text::{ParseError, parts};
+use core::fmt;
+use core::str::FromStr;
+
+/// How a log is read, and whom a limit on its events is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// What the lines say, and which of them are wanted.
+    pub options: Options,
+    /// Whom a limit is for; without it, what is usual for the log.
+    pub key: Option<Per>,
+    /// Whether times in whole seconds are spread.
+    pub spread: Spread,
+}
+
+impl Reading {
+    /// The names, in the order in which a link has them. But for `spread` they and their values are the
+    /// arguments of `ratescope tune`; a list has commas.
+    pub const NAMES: [&'static str; 13] = [
+        "log",
+        "key",
+        "path",
+        "method",
+        "status",
+        "message",
+        "cost",
+        "ipv6-prefix",
+        "path-depth",
+        "field",
+        "time-unit",
+        "year",
+        "spread",
+    ];
+
+    /// Sets `name` to what `value` says.
+    ///
+    /// # Errors
+    /// When there is no such name, or the value is not one of its; nothing changes then.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        let Reading { options, key, spread } = self;
+        let filter = &mut options.filter;
+        match name {
+            "log" => options.format = open(value)?,
+            "key" => *key = open(value)?,
+            "path" => filter.paths = list(value)?,
+            "method" => filter.methods = list(value)?,
+            "status" => filter.statuses = list(value)?,
+            // A message may have commas.
+            "message" => {
+                let text = Some(value.to_owned()).filter(|text| !text.is_empty());
+                filter.messages = text.into_iter().collect();
+            }
+            "cost" => options.cost = open(value)?,
+            "ipv6-prefix" => options.ipv6_prefix = ipv6_prefix(value)?,
+            "path-depth" => {
+                let help = |_| ParseError::whole(value, "write auto, or a number from 1 to 255");
+                options.path_depth = open(value).map_err(help)?;
+            }
+            "field" => options.aliases = list(value)?,
+            "time-unit" => options.unit = open(value)?,
+            "year" => options.year = open(value)?.unwrap_or_default(),
+            "spread" => *spread = value.parse()?,
+            _ => return Err(ParseError::whole(name, "not a way to read a log")),
+        }
+        Ok(())
+    }
+
+    /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
+    pub fn get(&self, name: &str) -> String {
+        let Reading { options, key, spread } = self;
+        let filter = &options.filter;
+        match name {
+            "log" => or_open(options.format.as_ref()),
+            "key" => or_open(key.as_ref()),
+            "path" => joined(&filter.paths),
+            "method" => joined(&filter.methods),
+            "status" => joined(&filter.statuses),
+            "message" => joined(&filter.messages),
+            "cost" => or_open(options.cost.as_ref()),
+            "ipv6-prefix" => options.ipv6_prefix.to_string(),
+            "path-depth" => or_open(options.path_depth.as_ref()),
+            "field" => joined(&options.aliases),
+            "time-unit" => or_open(options.unit.as_ref()),
+            "year" => options.year.to_string(),
+            "spread" => spread.to_string(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// What stands between commas; nothing is no entry.
+fn list<T: FromStr<Err: Into<ParseError>>>(text: &str) -> Result<Vec<T>, ParseError> {
+    let mut list = Vec::new();
+    for (at, part) in parts(text, ',') {
+        let entry = part.trim();
+        let at = at + part.len() - part.trim_start().len();
+        if !entry.is_empty() {
+            list.push(entry.parse().map_err(|wrong: T::Err| wrong.into().inside(text, at))?);
+        }
+    }
+    Ok(list)
+}
+
+fn joined<T: ToString>(list: &[T]) -> String {
+    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// What is not as it is at first, as in a link.
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let usual = Reading::default();
+        f.write_str(&changed(&Self::NAMES, &|name| self.get(name), &|name| usual.get(name)))
+    }
+}

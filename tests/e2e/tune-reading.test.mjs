@@ -1,0 +1,136 @@
+// How a log is read is chosen on the page as on the command line: which requests, and what they count.
+
+import assert from 'node:assert/strict';
+import { pageTest } from './harness.mjs';
+import { choose, counted, row, says, text, tune } from './tune.mjs';
+
+// So many requests of each kind, a second apart, each of a client of its own group.
+const kinds = [['192.0.2.1', 'GET /api/a/1', 200, 20], ['192.0.2.2', 'POST /api/a/2', 404, 7], ['192.0.2.3', 'POST /login', 403, 5], ['2001:db8::1', 'GET /', 500, 3]];
+const mixed = kinds.flatMap(([ip, request, status, count]) => Array.from({ length: count }, (_, i) =>
+  `${ip} - - [02/Mar/2026:12:00:${String(i).padStart(2, '0')} +0000] "${request}?q=${i} HTTP/1.1" ${status} 1000\n`)).join('');
+
+const fill = (page, name, value) => page.locator(`#${name}`).fill(value);
+const wrong = (page, name, pattern) => says(page, `${name}-error`, pattern);
+const fragment = (page) => page.evaluate(() => decodeURIComponent(location.hash));
+
+pageTest('only some requests are looked at', async ({ page, open, test }) => {
+  await tune(page, open);
+  await choose(page, ['access.log', mixed]);
+  await says(page, 't-read', /^35 requests from 4 clients/);
+
+  for (const [what, name, value, read] of [
+    ['by path', 'path', '/api', /^27 requests from 2 clients/],
+    ['and method', 'method', 'post', /^7 requests from /],
+    ['and status', 'status', '404, 5xx', /^7 requests from /],
+    ['by two paths', 'path', '/api,/login', /^7 requests from /],
+    ['by two statuses', 'status', '403,404', /^12 requests from 2 clients/],
+  ]) {
+    await test(what, async () => {
+      await fill(page, name, value);
+      await says(page, 't-read', read);
+    });
+  }
+
+  await test('how many others there are is said, and to the server', async () => {
+    assert.match(await text(page, 't-notes'), /Only those with path \/api or \/login and method post and status 403 or 404; 23 others were left out\./);
+    await counted(page);
+    assert.match(await text(page, 'warnings'), /this limit was chosen for requests with path \/api or \/login and method post and status 403 or 404 only/);
+  });
+
+  await test('a wrong status says why, and the right one stays', async () => {
+    await fill(page, 'status', '404,12');
+    assert.equal(await wrong(page, 'status', /./), 'not a status; write 404, 4xx or 400-403. Still 403,404.');
+    assert.match(await text(page, 't-read'), /^12 requests/);
+    assert.match(await fragment(page), /status=403,404/);
+  });
+
+  await test('a filter that leaves nothing is named, and the page stays of use', async () => {
+    await fill(page, 'status', '');
+    await fill(page, 'path', '/nowhere');
+    assert.match(
+      await says(page, 'problem', /nowhere/),
+      /^access.log: there are no events with path \/nowhere and method post, but 35 others\nWhat is shown is what was read before\.$/,
+    );
+    assert.match(await text(page, 'warnings'), /method post and status 403 or 404 only/);
+    await fill(page, 'method', '');
+    await fill(page, 'path', '');
+    await says(page, 't-read', /^35 requests from 4 clients/);
+    assert.equal(await text(page, 'problem'), '');
+  });
+});
+
+pageTest('what few need is there as well', async ({ page, open, test }) => {
+  await tune(page, open, 'for=haproxy');
+  await choose(page, ['access.log', mixed]);
+  await says(page, 't-read', /^35 requests/);
+  assert(await page.locator('#cost').isHidden());
+  await page.locator('#more summary').press('Enter');
+
+  await test('segments of a path', async () => {
+    await fill(page, 'key', 'path');
+    await says(page, 't-read', /from 4 clients \(per path\)/);
+    await fill(page, 'path-depth', '1');
+    await says(page, 't-read', /from 3 clients/);
+    await fill(page, 'path-depth', '0');
+    await wrong(page, 'path-depth', /^write auto, or a number from 1 to 255/);
+    await fill(page, 'path-depth', 'auto');
+    await fill(page, 'key', 'auto');
+    await says(page, 't-read', /\(per ip\)/);
+  });
+
+  await test('addresses of IPv6 one by one', async () => {
+    await counted(page);
+    assert.match(await text(page, 't-clients'), /2001:db8::\/64/);
+    assert.match(await text(page, 'warnings'), /an IPv6 network such as 2001:db8::\/64 is one client above/);
+    await fill(page, 'ipv6-prefix', '128');
+    await says(page, 't-clients', /2001:db8::1/);
+    assert.doesNotMatch(await text(page, 'warnings'), /IPv6/);
+    await fill(page, 'ipv6-prefix', '129');
+    await wrong(page, 'ipv6-prefix', /^write a number of bits from 0 to 128/);
+  });
+
+  await test('what a request counts', async () => {
+    await fill(page, 'cost', 'bytes');
+    await says(page, 'warnings', /a request counts as its bytes above, and as 1 for haproxy/);
+    await counted(page);
+    assert.deepEqual((await row(page, '192.0.2.1')).slice(0, 2), ['20', '20 000']);
+    await fill(page, 'cost', 'colour');
+    await says(page, 'problem', /"colour": not a field of this log; they are ip, /);
+    await fill(page, 'cost', '');
+    await says(page, 'problem', /^$/);
+  });
+
+  await test('names of fields and the unit of times', async () => {
+    await fill(page, 'field', 'time=when,ip=client.address');
+    await page.locator('#time-unit').selectOption('ms');
+    await choose(page, ['lines.json', [0, 1000, 2000].map((when) => `{"when":${when},"client":{"address":"192.0.2.9"}}\n`).join('')]);
+    await says(page, 't-read', /^3 requests from 1 client .*1970-01-01 00:00:00 to 1970-01-01 00:00:02 UTC$/);
+    await fill(page, 'field', 'when');
+    await wrong(page, 'field', /as in time=when/);
+  });
+
+  await test('the year, and messages of syslog', async () => {
+    const line = (second, message) => `Mar  2 12:00:0${second} host sshd[1]: ${message}\n`;
+    await choose(page, ['auth.log', [line(0, 'Invalid user ann, from 192.0.2.7'), line(1, 'Connection closed by 192.0.2.8'), line(2, 'Invalid user bob, from 192.0.2.7')].join('')]);
+    // What was handed in last is read again, though it had nothing at first.
+    await says(page, 'problem', /^auth.log: there are no events\n/);
+    await fill(page, 'year', '2020');
+    await fill(page, 'message', 'Connection closed');
+    await says(page, 't-read', /^1 request from 1 client .*2020-03-02 12:00:01/);
+    await fill(page, 'year', '20200');
+    await wrong(page, 'year', /write one from 1 to 9999/);
+  });
+});
+
+pageTest('a link says how to read', async ({ page, open }) => {
+  await tune(page, open, 'path=/api&method=POST&status=4xx&ipv6-prefix=56&for=haproxy&by=sliding-counter');
+  for (const [name, value] of [['path', '/api'], ['method', 'POST'], ['status', '4xx'], ['ipv6-prefix', '56']]) {
+    assert.equal(await page.locator(`#${name}`).inputValue(), value);
+  }
+  // What it has chosen is seen.
+  assert(await page.locator('#ipv6-prefix').isVisible());
+  await choose(page, ['access.log', mixed]);
+  await says(page, 't-read', /^7 requests from 1 client/);
+  await counted(page);
+  assert.equal(await fragment(page), '#path=/api&method=POST&status=4xx&ipv6-prefix=56&for=haproxy&by=sliding-counter');
+});
