@@ -17,7 +17,7 @@ mod shared;
 mod waiting;
 
 pub use crate::address::IPV6_PREFIX;
-pub use bodies::{BodyLimitLayer, BodyLimited, Counted};
+pub use bodies::{BodyLimitLayer, BodyLimited, Charged, Counted, Uncharged};
 pub use clock::{Clock, SystemClock};
 pub use headers::Headers;
 pub use keys::Head;

@@ -5,90 +5,57 @@
 //! where a store has to be waited for.
 
 use super::clock::Clock;
-use super::keys::Head;
-use super::refused::Answer;
-use super::service::later;
+use super::layer::RateLimitLayer;
+use super::service::RateLimited;
 use super::shared::{Debtor, Shared};
 use crate::rules::AsyncStore;
 use bytes::Buf;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
-use http::{Request, Response};
+use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use std::sync::Arc;
-use tower_layer::Layer;
-use tower_service::Service;
 
 /// A layer that limits requests and charges for the bodies of responses. See
 /// [`RateLimit::layer_for_bodies`](super::RateLimit::layer_for_bodies).
-pub struct BodyLimitLayer<S, A, C>(Arc<Shared<S, A, C>>);
-
-impl<S, A, C> BodyLimitLayer<S, A, C> {
-    pub(super) fn new(shared: Shared<S, A, C>) -> Self {
-        BodyLimitLayer(Arc::new(shared))
-    }
-
-    /// The number of requests in the queue.
-    pub fn waiting(&self) -> usize {
-        self.0.waiting()
-    }
-}
-
-impl<S, A, C> Clone for BodyLimitLayer<S, A, C> {
-    fn clone(&self) -> Self {
-        BodyLimitLayer(Arc::clone(&self.0))
-    }
-}
-
-impl<I, S, A, C> Layer<I> for BodyLimitLayer<S, A, C> {
-    type Service = BodyLimited<I, S, A, C>;
-
-    fn layer(&self, inner: I) -> Self::Service {
-        BodyLimited { inner, shared: Arc::clone(&self.0) }
-    }
-}
+pub type BodyLimitLayer<S, A, C> = RateLimitLayer<S, A, C, Charged>;
 
 /// A service whose requests are limited, and whose responses cost what is sent of them.
-pub struct BodyLimited<I, S, A, C> {
-    inner: I,
-    shared: Arc<Shared<S, A, C>>,
+pub type BodyLimited<I, S, A, C> = RateLimited<I, S, A, C, Charged>;
+
+/// Whether the bodies of responses are charged for, and so which type they have: [`Uncharged`] or
+/// [`Charged`].
+pub trait Bodies {
+    /// The body of a response where the inner service answers with a `B`.
+    type Of<B>;
+
+    /// The response to the client. Where there is no `debt`, its body costs nothing.
+    fn pass<B>(response: Response<B>, debt: Option<Debt>) -> Response<Self::Of<B>>;
 }
 
-impl<I: Clone, S, A, C> Clone for BodyLimited<I, S, A, C> {
-    fn clone(&self) -> Self {
-        BodyLimited { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
+/// Bodies cost nothing, and are passed on as they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Uncharged;
+
+impl Bodies for Uncharged {
+    type Of<B> = B;
+
+    fn pass<B>(response: Response<B>, _: Option<Debt>) -> Response<B> {
+        response
     }
 }
 
-impl<I, S, A, C, Q, B> Service<Request<Q>> for BodyLimited<I, S, A, C>
-where
-    I: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
-    I::Future: Send,
-    S: AsyncStore,
-    A: Answer<B>,
-    C: Clock,
-    Q: Send + 'static,
-    B: Send + 'static,
-{
-    type Response = Response<Counted<B>>;
-    type Error = I::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, I::Error>> + Send>>;
+/// Bodies cost what is sent of them, and are [`Counted`].
+#[derive(Clone, Copy, Debug)]
+pub struct Charged;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), I::Error>> {
-        self.inner.poll_ready(cx)
-    }
+impl Bodies for Charged {
+    type Of<B> = Counted<B>;
 
-    fn call(&mut self, request: Request<Q>) -> Self::Future {
-        let shared = Arc::clone(&self.shared);
-        let judged = shared.decide_now(Head::of(&request));
-        let later = later(Arc::clone(&shared), self.inner.clone(), request, judged);
-        Box::pin(async move {
-            let (response, debtor) = later.await?;
-            let debt = debtor.map(|debtor| Debt::new(shared, debtor));
-            Ok(response.map(|body| Counted { body, debt }))
-        })
+    fn pass<B>(response: Response<B>, debt: Option<Debt>) -> Response<Counted<B>> {
+        response.map(|body| Counted { body, debt })
     }
 }
 
@@ -139,7 +106,7 @@ impl<B: Body> Body for Counted<B> {
 }
 
 /// So many bytes that are not yet paid for. They are when this is dropped.
-struct Debt {
+pub struct Debt {
     bytes: u64,
     pay: Option<Box<dyn FnOnce(u64) -> Paying + Send>>,
 }
@@ -147,9 +114,11 @@ struct Debt {
 type Paying = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Debt {
-    fn new<S: AsyncStore, A, C: Clock>(shared: Arc<Shared<S, A, C>>, debtor: Debtor) -> Self
+    pub(super) fn new<S, A, C>(shared: Arc<Shared<S, A, C>>, debtor: Debtor) -> Self
     where
+        S: AsyncStore,
         A: Send + Sync + 'static,
+        C: Clock,
     {
         let pay = move |bytes| -> Paying {
             Box::pin(async move { shared.charge_sent(&debtor, bytes).await })

@@ -1,6 +1,6 @@
 //! The layer and its settings.
 
-use super::bodies::BodyLimitLayer;
+use super::bodies::{BodyLimitLayer, Uncharged};
 use super::clock::{Clock, SystemClock};
 use super::headers::Headers;
 use super::keys::{Head, Keys, Source};
@@ -9,6 +9,7 @@ use super::refused::Problem;
 use super::service::RateLimited;
 use super::shared::Shared;
 use crate::rules::AsyncStore;
+use core::marker::PhantomData;
 use core::net::IpAddr;
 use http::header::HeaderName;
 use http::{Extensions, HeaderMap, Response, StatusCode};
@@ -231,7 +232,7 @@ impl<S, A, C> RateLimit<S, A, C> {
 
     /// Makes the layer. All services of the layer and of its clones share the store and the queue.
     pub fn layer(self) -> RateLimitLayer<S, A, C> {
-        RateLimitLayer(Arc::new(Shared::new(self)))
+        RateLimitLayer::new(self)
     }
 
     /// Makes a layer that also counts the bytes of the bodies of responses while they are sent, and
@@ -242,30 +243,38 @@ impl<S, A, C> RateLimit<S, A, C> {
         cost: impl Fn(u64) -> f64 + Send + Sync + 'static,
     ) -> BodyLimitLayer<S, A, C> {
         self.settings.charge_sent = Some(Box::new(cost));
-        BodyLimitLayer::new(Shared::new(self))
+        RateLimitLayer::new(self)
     }
 }
 
-/// A layer that limits requests.
-pub struct RateLimitLayer<S, A = Problem, C = SystemClock>(Arc<Shared<S, A, C>>);
+/// A layer that limits requests. `W` says whether it [charges](super::Charged) for the bodies of
+/// responses.
+pub struct RateLimitLayer<S, A = Problem, C = SystemClock, W = Uncharged> {
+    shared: Arc<Shared<S, A, C>>,
+    bodies: PhantomData<W>,
+}
 
-impl<S, A, C> RateLimitLayer<S, A, C> {
+impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
+    fn new(limit: RateLimit<S, A, C>) -> Self {
+        RateLimitLayer { shared: Arc::new(Shared::new(limit)), bodies: PhantomData }
+    }
+
     /// The number of requests in the queue.
     pub fn waiting(&self) -> usize {
-        self.0.waiting()
+        self.shared.waiting()
     }
 }
 
-impl<S, A, C> Clone for RateLimitLayer<S, A, C> {
+impl<S, A, C, W> Clone for RateLimitLayer<S, A, C, W> {
     fn clone(&self) -> Self {
-        RateLimitLayer(Arc::clone(&self.0))
+        RateLimitLayer { shared: Arc::clone(&self.shared), bodies: PhantomData }
     }
 }
 
-impl<I, S, A, C> Layer<I> for RateLimitLayer<S, A, C> {
-    type Service = RateLimited<I, S, A, C>;
+impl<I, S, A, C, W> Layer<I> for RateLimitLayer<S, A, C, W> {
+    type Service = RateLimited<I, S, A, C, W>;
 
     fn layer(&self, inner: I) -> Self::Service {
-        RateLimited::new(inner, Arc::clone(&self.0))
+        RateLimited::new(inner, Arc::clone(&self.shared))
     }
 }

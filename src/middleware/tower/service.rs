@@ -8,14 +8,16 @@
 //! ready inner service to other requests. So a waiting request holds nothing that the inner service
 //! gives out with readiness, such as a place under a concurrency limit.
 
+use super::bodies::{Bodies, Debt, Uncharged};
 use super::clock::Clock;
 use super::headers::Told;
 use super::keys::Head;
 use super::layer::ResponseHead;
 use super::refused::Answer;
-use super::shared::{Debtor, Judged, Passed, Shared};
+use super::shared::{Judged, Passed, Shared};
 use crate::rules::AsyncStore;
 use core::future::{Future, poll_fn};
+use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use http::{Request, Response};
@@ -23,15 +25,17 @@ use pin_project_lite::pin_project;
 use std::sync::Arc;
 use tower_service::Service;
 
-/// A service whose requests are limited.
-pub struct RateLimited<I, S, A, C> {
+/// A service whose requests are limited. `W` says whether the bodies of its responses are
+/// [charged](super::Charged) for.
+pub struct RateLimited<I, S, A, C, W = Uncharged> {
     inner: I,
     shared: Arc<Shared<S, A, C>>,
+    bodies: PhantomData<W>,
 }
 
-impl<I, S, A, C> RateLimited<I, S, A, C> {
+impl<I, S, A, C, W> RateLimited<I, S, A, C, W> {
     pub(super) fn new(inner: I, shared: Arc<Shared<S, A, C>>) -> Self {
-        RateLimited { inner, shared }
+        RateLimited { inner, shared, bodies: PhantomData }
     }
 
     /// The inner service.
@@ -40,25 +44,26 @@ impl<I, S, A, C> RateLimited<I, S, A, C> {
     }
 }
 
-impl<I: Clone, S, A, C> Clone for RateLimited<I, S, A, C> {
+impl<I: Clone, S, A, C, W> Clone for RateLimited<I, S, A, C, W> {
     fn clone(&self) -> Self {
-        RateLimited { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
+        RateLimited::new(self.inner.clone(), Arc::clone(&self.shared))
     }
 }
 
-impl<I, S, A, C, Q, B> Service<Request<Q>> for RateLimited<I, S, A, C>
+impl<I, S, A, C, W, Q, B> Service<Request<Q>> for RateLimited<I, S, A, C, W>
 where
     I: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
     I::Future: Send,
     S: AsyncStore,
     A: Answer<B>,
     C: Clock,
+    W: Bodies,
     Q: Send + 'static,
     B: Send + 'static,
 {
-    type Response = Response<B>;
+    type Response = Response<W::Of<B>>;
     type Error = I::Error;
-    type Future = ResponseFuture<I::Future, B, I::Error>;
+    type Future = ResponseFuture<I::Future, B, I::Error, W>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), I::Error>> {
         self.inner.poll_ready(cx)
@@ -73,21 +78,21 @@ where
             Some(Judged::Refused(response)) => State::Refused { response: Some(response) },
             judged => {
                 let later = later(Arc::clone(shared), self.inner.clone(), request, judged);
-                State::Later { later: Box::pin(async { Ok(later.await?.0) }) }
+                State::Later { later: Box::pin(later) }
             }
         };
-        ResponseFuture { state }
+        ResponseFuture { state, bodies: PhantomData }
     }
 }
 
 /// Serves a request that has to wait: for the store, if it is not `judged` yet, in the queue, or for a
-/// charge. Returns also who is to be charged for the body, if anybody is.
-pub(super) async fn later<I, S, A, C, Q, B>(
+/// charge. Returns also the debt of the body, if that is charged for.
+async fn later<I, S, A, C, Q, B>(
     shared: Arc<Shared<S, A, C>>,
     mut inner: I,
     request: Request<Q>,
     judged: Option<Judged<B>>,
-) -> Result<(Response<B>, Option<Debtor>), I::Error>
+) -> Result<(Response<B>, Option<Debt>), I::Error>
 where
     I: Service<Request<Q>, Response = Response<B>>,
     S: AsyncStore,
@@ -113,14 +118,17 @@ where
         shared.charge_head(debtor, ResponseHead::of(&response)).await;
     }
     told.put(response.headers_mut());
-    Ok((response, debtor))
+    let debtor = debtor.filter(|_| shared.settings.charge_sent.is_some());
+    let debt = debtor.map(|debtor| Debt::new(shared, debtor));
+    Ok((response, debt))
 }
 
 pin_project! {
     /// The response to a limited request.
-    pub struct ResponseFuture<F, B, E> {
+    pub struct ResponseFuture<F, B, E, W = Uncharged> {
         #[pin]
         state: State<F, B, E>,
+        bodies: PhantomData<W>,
     }
 }
 
@@ -129,30 +137,35 @@ pin_project! {
     enum State<F, B, E> {
         Passes { #[pin] inner: F, told: Option<Told> },
         Refused { response: Option<Response<B>> },
-        Later { later: Pin<Box<dyn Future<Output = Result<Response<B>, E>> + Send>> },
+        Later { later: Later<B, E> },
     }
 }
 
-impl<F, B, E> Future for ResponseFuture<F, B, E>
+type Later<B, E> = Pin<Box<dyn Future<Output = Result<(Response<B>, Option<Debt>), E>> + Send>>;
+
+impl<F, B, E, W> Future for ResponseFuture<F, B, E, W>
 where
     F: Future<Output = Result<Response<B>, E>>,
+    W: Bodies,
 {
-    type Output = Result<Response<B>, E>;
+    type Output = Result<Response<W::Of<B>>, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project().state.project() {
+        let (response, debt) = match self.project().state.project() {
             Projected::Passes { inner, told } => {
                 let mut response = ready!(inner.poll(cx))?;
                 if let Some(told) = told.take() {
                     told.put(response.headers_mut());
                 }
-                Poll::Ready(Ok(response))
+                (response, None)
             }
-            // A future is not polled again after it was ready.
-            Projected::Refused { response } => {
-                response.take().map_or(Poll::Pending, |it| Poll::Ready(Ok(it)))
-            }
-            Projected::Later { later } => later.as_mut().poll(cx),
-        }
+            Projected::Refused { response } => match response.take() {
+                Some(response) => (response, None),
+                // A future is not polled again after it was ready.
+                None => return Poll::Pending,
+            },
+            Projected::Later { later } => ready!(later.as_mut().poll(cx))?,
+        };
+        Poll::Ready(Ok(W::pass(response, debt)))
     }
 }
