@@ -46,8 +46,8 @@ use crate::limit::Limiter;
 use crate::policy::retry_after_all;
 use crate::rules::asked::{Ask, Judged};
 use crate::rules::{
-    Answered, AsyncStore, Details, Fault, Load, Reloaded, Rule, Ruled, Rules, RulesError, Ruling,
-    Source, Standings, Stands,
+    Answered, AsyncStore, Details, Fault, Load, Reloaded, Ruled, Rules, RulesError, Ruling, Source,
+    Standings, Stands,
 };
 use crate::store::together::Few;
 use crate::time::Time;
@@ -273,9 +273,9 @@ impl Inner {
 /// Whether Redis can compute all limits; where subjects are `apart`, those of one event must be the
 /// same.
 fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
-    let first = rules.rules().iter().flat_map(Rule::limits).next().map(|limit| limit.per.clone());
+    let first = rules.subjects().first().copied().filter(|_| apart);
     rules.refuse(|limit| {
-        let elsewhere = first.as_ref().filter(|first| apart && **first != limit.per);
+        let elsewhere = first.filter(|first| **first != limit.per);
         plan::in_f64(&limit.limiter).err().or_else(|| {
             elsewhere.map(|first| {
                 format!(

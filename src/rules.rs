@@ -137,7 +137,7 @@ pub use utf8::decode;
 pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
 
-use crate::policy::{Limit, Policy};
+use crate::policy::{Limit, Per, Policy};
 use error::At;
 use matching::Level;
 use settings::Settings;
@@ -225,6 +225,18 @@ impl Rules {
             }
         }
         fields
+    }
+
+    /// Whom the limits are for, each once, in the order of the file. If there are several, the keys of
+    /// one event may be on different nodes of a cluster, and no single node can decide about it.
+    pub fn subjects(&self) -> Vec<&Per> {
+        let mut subjects: Vec<&Per> = Vec::new();
+        for limit in self.rules.iter().flat_map(Rule::limits) {
+            if !subjects.contains(&&limit.per) {
+                subjects.push(&limit.per);
+            }
+        }
+        subjects
     }
 
     /// All rules, in the order of the file.

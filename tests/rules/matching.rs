@@ -179,6 +179,8 @@ descriptors:
     let found: Vec<&str> = rules.matching(&fields).iter().map(|rule| rule.name()).collect();
     assert_eq!(found, ["web", "web:path=/a/*,ip"]);
     assert_eq!(rules.fields(), ["user", "path", "ip", "tenant"]);
+    let subjects: Vec<String> = rules.subjects().iter().map(ToString::to_string).collect();
+    assert_eq!(subjects, ["all", "user", "path", "path+ip", "tenant"]);
 }
 
 /// A list of descriptors without a limit of its own stands in the way of what says less.

@@ -1,7 +1,7 @@
 //! A store outside of this process, in a simulation: keys of its own, which are gone afterwards.
 
 use ratescope::redis_store::{self, Clock, Options, RedisStore};
-use ratescope::rules::{AsyncStore, Details, Load, Rule, Rules, Ruling};
+use ratescope::rules::{AsyncStore, Details, Load, Rules, Ruling};
 use ratescope::{Event, Retry, Span};
 use std::cell::Cell;
 use std::error::Error;
@@ -60,10 +60,8 @@ impl At {
         let number = self.opened.replace(self.opened.get() + 1);
         let _within = self.runtime.enter();
         let mut options = options(format!("{}:{number}:", self.run));
-        // On a cluster, subjects are apart wherever they may be.
-        let mut per = rules.rules().iter().flat_map(Rule::limits).map(|limit| &limit.per);
-        let first = per.next();
-        options.one_node = per.any(|per| Some(per) != first);
+        // On a cluster, subjects are spread over the nodes unless an event has several.
+        options.one_node = rules.subjects().len() > 1;
         let store = RedisStore::open(url, rules, options)?;
         let (runtime, turn) = (Rc::clone(&self.runtime), Arc::clone(&self.turn));
         Ok(Some(Shared { store, runtime, turn, cleared: Cell::new(false) }))
