@@ -21,6 +21,8 @@
 //! `ratescope simulate --store redis://127.0.0.1:6379` a log is put through it, in the time of its events,
 //! and prints what it prints without; the keys of such a run are its own, and are gone afterwards.
 //!
+#![cfg_attr(feature = "tower", doc = include_str!("redis_store/in_a_service.md"))]
+//!
 //! # The stores, and what each promises
 #![doc = include_str!("redis_store/stores.md")]
 //!

@@ -51,7 +51,7 @@ fn a_refusal_says_when_to_come_back() {
         "retry_after": 30,
     });
     assert_eq!(problem, expected);
-    // The README shows all of it.
+    // The README shows all of it, and the rules.
     let mut shown = "HTTP/1.1 429 Too Many Requests\n".to_owned();
     for (name, value) in third.headers() {
         shown += &format!("{name}: {}\n", value.to_str().unwrap());
@@ -60,6 +60,7 @@ fn a_refusal_says_when_to_come_back() {
     let readme =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     assert!(readme.contains(&shown), "the README should show this:\n{shown}");
+    assert!(readme.contains(&format!("```yaml\n{TWO}```\n")), "the README should show {TWO}");
     // And means it.
     clock.set(30.0);
     assert_eq!(send(&mut service, get("/", "192.0.2.7")).status(), StatusCode::OK);
