@@ -77,8 +77,7 @@ struct Inner {
     apart: bool,
 }
 
-/// Why there is no store.
-#[derive(Debug)]
+/// Why there is no store. A `main` that returns it prints it as it is displayed.
 #[non_exhaustive]
 pub enum OpenError {
     /// The address is none.
@@ -102,6 +101,12 @@ impl fmt::Display for OpenError {
             OpenError::Rules(error) => error.fmt(f),
             OpenError::Lease(problem) => write!(f, "not a rule that can be leased: {problem}"),
         }
+    }
+}
+
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -91,8 +91,8 @@ impl fmt::Display for Seen {
     }
 }
 
-/// Why there are no rules to begin with.
-#[derive(Clone, Debug, PartialEq)]
+/// Why there are no rules to begin with. A `main` that returns it prints it as it is displayed.
+#[derive(Clone, PartialEq)]
 pub enum OpenError {
     /// The file can't be read, for this reason.
     Unreadable(String),
@@ -106,6 +106,12 @@ impl fmt::Display for OpenError {
             OpenError::Unreadable(reason) => f.write_str(reason),
             OpenError::Wrong(error) => error.fmt(f),
         }
+    }
+}
+
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

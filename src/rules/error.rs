@@ -60,8 +60,9 @@ impl fmt::Display for Mistake {
 /// The most characters of a word that are printed.
 const LONGEST_WORD: usize = 80;
 
-/// Why a file was refused: all mistakes that were found in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a file was refused: all mistakes that were found in it. A `main` that returns it prints it as it
+/// is displayed.
+#[derive(Clone, PartialEq, Eq)]
 pub struct RulesError {
     file: String,
     mistakes: Vec<Mistake>,
@@ -96,6 +97,12 @@ impl fmt::Display for RulesError {
             write!(f, "{end}{}:{mistake}", self.file)?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for RulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

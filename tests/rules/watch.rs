@@ -161,6 +161,8 @@ fn there_must_be_rules_to_begin_with() {
     fs::write(&path, "domain: web\n").unwrap();
     let Err(OpenError::Wrong(error)) = open(&path, 100) else { panic!() };
     assert_eq!(error.file(), path.display().to_string());
+    // What a `main` that returns it prints.
+    assert_eq!(format!("{:?}", OpenError::Wrong(error.clone())), error.to_string());
 }
 
 /// The thread: it looks, it reports, and it ends with what holds it.
