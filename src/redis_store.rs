@@ -49,7 +49,7 @@ use crate::policy::retry_after_all;
 use crate::rules::asked::{Ask, Judged};
 use crate::rules::{
     Answered, AsyncStore, Details, Fault, Load, Reloaded, Ruled, Rules, RulesError, Ruling, Source,
-    Standings, Stands,
+    Standings, Stands, not_in_f64,
 };
 use crate::store::together::Few;
 use crate::time::Time;
@@ -283,7 +283,7 @@ fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
     let first = rules.subjects().first().copied().filter(|_| apart);
     rules.refuse(|limit| {
         let elsewhere = first.filter(|first| **first != limit.per);
-        plan::in_f64(&limit.limiter).err().or_else(|| {
+        not_in_f64(limit).or_else(|| {
             elsewhere.map(|first| {
                 format!(
                     "not for the same fields as others, which are per {first}: on a cluster their \

@@ -176,14 +176,13 @@ impl Rules {
         file::read(file, text)
     }
 
-    /// Checks that a store that has only f64, such as Redis, computes all limits exactly: see
+    /// Checks that a store that has only f64, such as Redis, computes all limits, and exactly: see
     /// [`in_f64`](crate::limit::in_f64). Such a store should refuse other rules when they are read.
     ///
     /// # Errors
-    /// When limits are outside of that domain, with their places.
+    /// When limits are by hour or outside of that domain, with their places.
     pub fn exact_in_f64(&self) -> Result<(), RulesError> {
-        let inexact = |error| format!("not exact where only f64 exists, as on Redis: {error}");
-        self.refuse(|limit| limit.limiter.exact_in_f64().err().map(inexact))
+        self.refuse(not_in_f64)
     }
 
     /// Refuses all limits of which `problem` knows what is wrong.
@@ -243,6 +242,15 @@ impl Rules {
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
+}
+
+/// Why a store that has only f64 can't compute a limit; `None` if it can.
+pub(crate) fn not_in_f64(limit: &Limit) -> Option<String> {
+    if let Err(error) = limit.limiter.exact_in_f64() {
+        return Some(format!("not exact where only f64 exists, as on Redis: {error}"));
+    }
+    let is_there = limit.limiter.in_f64().is_some();
+    (!is_there).then(|| "not on Redis, which has no limiters by hour; leave out by hour".to_owned())
 }
 
 /// A single policy as rules: one rule for all events, named `policy`.

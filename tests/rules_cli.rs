@@ -68,8 +68,12 @@ fn check_says_what_redis_cannot_compute() {
     let folder = std::env::temp_dir().join(format!("ratescope-redis-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("rules.yaml");
-    fs::write(&path, "domain: d\nlimit: 5/1s\ndescriptors:\n  - {key: a, limit: 9000000000/1s}\n")
-        .unwrap();
+    let by_hour = "adaptive x3 decay 1m increase 7d floor 10 by hour";
+    let text = format!(
+        "domain: d\nlimit: 5/1s\ndescriptors:\n  - {{key: a, limit: 9000000000/1s}}\n  \
+         - {{key: b, limit: {by_hour}}}\n"
+    );
+    fs::write(&path, text).unwrap();
     let name = path.display().to_string();
     assert!(printed(&["check", &name], "").contains("9000000000/1s per a: for each a, at most"));
     let said = said(&["check", "--redis", &name]);
@@ -77,6 +81,7 @@ fn check_says_what_redis_cannot_compute() {
     let place =
         format!("{name}:4:21: \"fixed-window 9000000000/1s per a\": not exact where only f64");
     assert!(said.contains(&place), "{said}");
+    assert!(said.contains("per b\": not on Redis, which has no limiters by hour;"), "{said}");
     printed(&["check", "--redis", "good/throttle.yaml"], "");
 }
 

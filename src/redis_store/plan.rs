@@ -80,19 +80,8 @@ pub(super) struct Call {
     pub(super) at_key: Few<usize>,
 }
 
-/// Whether a limiter can be computed on Redis.
-///
-/// # Errors
-/// Why not.
-pub(super) fn in_f64(limiter: &AnyLimiter) -> Result<InF64, String> {
-    limiter
-        .exact_in_f64()
-        .map_err(|error| format!("not exact where only f64 exists, as on Redis: {error}"))?;
-    limiter.in_f64().ok_or_else(|| "not among the limiters that Redis has".to_owned())
-}
-
 impl Plan {
-    /// `rules`, all of which [`in_f64`] knows.
+    /// `rules`, all of which Redis can [compute](Rules::exact_in_f64).
     pub(super) fn new(rules: Arc<Rules>, clock: Clock) -> Self {
         let groups: Vec<Vec<Group>> = rules.rules().iter().map(groups).collect();
         let items = || groups.iter().flatten().flat_map(|group| &group.items);
