@@ -306,6 +306,11 @@ impl Rule {
         &self.settings.stretched
     }
 
+    /// Each of the limits with its stretched form.
+    pub(crate) fn limits_and_stretched(&self) -> impl Iterator<Item = (&Limit, Option<&Limit>)> {
+        self.limits().iter().enumerate().map(|(i, limit)| (limit, self.stretched().get(i)))
+    }
+
     /// How strictly the limits are enforced.
     pub fn throttle(&self) -> Throttle {
         self.settings.throttle

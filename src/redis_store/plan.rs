@@ -227,8 +227,7 @@ impl Item {
 /// The limits of a rule, with their stretched forms, by whom they are for.
 fn groups(rule: &Rule) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for (i, limit) in rule.limits().iter().enumerate() {
-        let stretched = rule.stretched().get(i);
+    for (i, (limit, stretched)) in rule.limits_and_stretched().enumerate() {
         let all = [(Some(limit), false), (stretched, true)];
         let items = all.into_iter().filter_map(|(limit, is)| Item::new(i, is, &limit?.limiter));
         match groups.iter_mut().find(|group| group.per == limit.per) {

@@ -11,8 +11,8 @@
 //! * A limit starts anew if its rule has another name (its domain, its keys and values), or if the
 //!   limit's key or its shape changes. [`Changes`] says so.
 
-use super::ruled::{Generation, Home, Ruled, places};
-use super::{Rule, Rules, RulesError};
+use super::ruled::{Generation, Home};
+use super::{Rule, Ruled, Rules, RulesError};
 use crate::policy::Limit;
 use crate::store::Store;
 use crate::time::Time;
@@ -122,8 +122,8 @@ impl<'a> Carried<'a> {
         let same = |limit| old.iter().map(|home| &home.own).find(|store| has(store, limit));
         let own: Vec<_> = rule.limits().iter().map(same).collect();
         self.taken.extend(own.iter().flatten());
-        let each = places(rule).zip(own);
-        each.map(|(place, own)| self.home(rule.name(), place, own, old)).collect()
+        let each = rule.limits_and_stretched().zip(own);
+        each.map(|(limits, own)| self.home(rule.name(), limits, own, old)).collect()
     }
 
     fn home(

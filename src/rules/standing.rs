@@ -1,8 +1,7 @@
 //! How much the limits that apply to a sender still admit, as headers tell a client.
 
 use super::asked::Ask;
-use super::ruled::{Ruled, hold};
-use super::{Place, Rule, Rules};
+use super::{Place, Rule, Ruled, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::{AnyLimiter, AnyState};
@@ -85,10 +84,7 @@ impl Ruled {
     /// [`check`](Self::check) for what is left then.
     pub fn standings(&self, event: &Event<'_>) -> Standings {
         let generation = self.generation();
-        let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| asked.ask.is_firm());
-        let held = hold(&asked, event);
-        let asked: Few<Ask> = asked.into_iter().map(|asked| asked.ask).collect();
+        let (asked, held) = generation.hold_firm(event, self.load());
         Standings::of(Arc::clone(&generation.rules), &asked, &held, event.time)
     }
 }
