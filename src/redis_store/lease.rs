@@ -101,7 +101,11 @@ fn leasable(rules: &Rules) -> Result<(), String> {
             return Err(format!("{} has a cost, a shadow or a throttle of its own", rule.name()));
         }
         if let Some(limit) = rule.limits().iter().find(|limit| !all_at_once(&limit.limiter)) {
-            return Err(format!("{}: {limit} does not count what it allows at once", rule.name()));
+            return Err(format!(
+                "{}: {limit} does not count what it allows at once; write a token-bucket, gcra, \
+                 fixed-window, sliding-window, sliding-counter or sliding-log",
+                rule.name()
+            ));
         }
     }
     Ok(())

@@ -106,7 +106,7 @@ impl Reader {
         match &node.kind {
             Kind::List(items) if !items.is_empty() => Some(items),
             Kind::List(_) => {
-                self.wrong(node, format!("{what} is an empty list"));
+                self.wrong(node, format!("{what} is an empty list; write at least one item"));
                 None
             }
             _ => {

@@ -133,7 +133,7 @@ fn rate_limit(
     let Some(map) = reader.map(node, &RATE_LIMIT) else { return };
     for both in ["name", "replaces"] {
         if let (Some(_), Some((key, _))) = (map.get(both), outer.pair(both)) {
-            reader.wrong(key, "it stands in the rate_limit, too");
+            reader.wrong(key, "it stands in the rate_limit, too; leave one of the two out");
         }
     }
     names(reader, &map, settings);
@@ -249,7 +249,7 @@ fn names(reader: &mut Reader, map: &Map<'_>, settings: &mut Settings) {
 fn shadow(reader: &mut Reader, map: &Map<'_>) -> bool {
     let (ours, lyft) = (map.pair("shadow"), map.pair("shadow_mode"));
     if let (Some(_), Some((key, _))) = (ours, lyft) {
-        reader.wrong(key, "it means the same as shadow, which stands here, too");
+        reader.wrong(key, "it means the same as shadow, which stands here, too; leave it out");
     }
     ours.or(lyft).and_then(|(_, node)| reader.flag(node)) == Some(true)
 }
@@ -267,9 +267,11 @@ fn stretch(reader: &mut Reader, node: &Node, settings: &Settings) -> Vec<Limit> 
 }
 
 fn cost(reader: &mut Reader, node: &Node, limits: &[Limit]) -> Option<f64> {
+    const COST: &str =
+        "not a cost; write a number above 0 and up to 1e12, without exponent, as in cost: 5";
     let text = reader.text(node, "a cost")?;
     let Some(cost) = number(text).filter(|cost| *cost > 0.0 && *cost <= MAX_COST) else {
-        reader.wrong(node, "not a cost; write a number above 0, as in cost: 5");
+        reader.wrong(node, COST);
         return None;
     };
     let admits = |limit: &Limit, cost: f64| {
