@@ -80,11 +80,11 @@ struct Inner {
 /// Why there is no store. A `main` that returns it prints it as it is displayed.
 #[non_exhaustive]
 pub enum OpenError {
-    /// The address is none.
+    /// The address can't be read, for this reason.
     Address(String),
     /// The rules can't be computed on Redis.
     Rules(RulesError),
-    /// A rule can't be leased.
+    /// A rule can't be leased, for this reason.
     Lease(String),
 }
 
@@ -176,18 +176,19 @@ impl RedisStore {
     /// What is sent to decide about an event, as it stands on the wire, to be looked at or measured;
     /// `None` where no rule is for it.
     pub fn wire(&self, event: &Event<'_>) -> Option<Vec<u8>> {
-        let plan = self.0.plan.load();
-        let asked = plan.rules.ask(event, self.0.local.load());
-        let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
-        Some(call.command(true).get_packed_command())
+        Some(self.check_call(event)?.command(true).get_packed_command())
     }
 
     /// All keys of an event, one after the other; `None` where no rule is for it.
     fn subject(&self, event: &Event<'_>) -> Option<Vec<u8>> {
+        Some(self.check_call(event)?.keys.concat())
+    }
+
+    /// The call that decides about an event; `None` where no rule is for it.
+    fn check_call(&self, event: &Event<'_>) -> Option<Call> {
         let plan = self.0.plan.load();
         let asked = plan.rules.ask(event, self.0.local.load());
-        let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
-        Some(call.keys.concat())
+        plan.call(event, &asked, Deed::Check, false, &self.0.options)
     }
 
     /// Removes all keys with its prefix, on all nodes, and returns how many there were.

@@ -11,7 +11,7 @@ use redis::{RedisError, RedisResult};
 /// there were.
 ///
 /// # Errors
-/// When the address is none; what Redis says, or the connection to it.
+/// When the address can't be read; what Redis says, or the connection to it.
 pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
     let link = Link::new(&Address::new(url), &Options::default());
     let link = link.map_err(|error| Fault::Failed(error.to_string()))?;

@@ -6,24 +6,25 @@ use core::time::Duration;
 /// How Redis is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What all keys begin with: `rs:` unless it says so. Rules of the same names under the same
-    /// prefix share their states.
+    /// What all keys begin with; the default is `rs:`. It has no braces, since what stands in the first
+    /// ones chooses the node of a cluster. Rules of the same names under the same prefix share their
+    /// states.
     pub prefix: String,
     /// On a cluster, whether all keys are on one node: then limits for several fields, such as users and
-    /// addresses, are decided all or none. Not, unless it says so.
+    /// addresses, are decided all or none. The default is `false`.
     pub one_node: bool,
-    /// How long an answer may take, repetitions included: 50 ms unless it says so.
+    /// How long an answer may take, repetitions included; the default is 50 ms.
     pub deadline: Duration,
-    /// Whose time it is.
+    /// By which clock events are decided; the default is that of Redis.
     pub clock: Clock,
-    /// How many keys of each limit are remembered in this process, for when Redis can't be asked:
-    /// 100,000 unless it says so.
+    /// How many keys of each limit are remembered in this process, for when Redis can't be asked; the
+    /// default is 100,000.
     pub capacity: usize,
-    /// After how many failures, one after the other, Redis is left alone for a while: 5 unless it
-    /// says so.
+    /// After how many failures, one after the other, Redis is left alone for a while: at least 1; the
+    /// default is 5.
     pub failures: u32,
-    /// For how long at first: 100 ms unless it says so, and twice as long each time that it still
-    /// fails, up to 5 s.
+    /// How long Redis is left alone at first; the default is 100 ms. It is twice as long each time that
+    /// Redis still fails, up to 5 s, or to this if that is longer.
     pub rest: Duration,
 }
 

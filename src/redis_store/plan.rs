@@ -272,9 +272,10 @@ pub(super) fn begin(options: &Options) -> String {
     if options.one_node { format!("{{{prefix}}}") } else { prefix.clone() }
 }
 
-/// As in `rs:{user=ann}AbCd01`, or all on one node, `{rs:}user=ann}AbCd01`. A subject that is longer than
-/// that is replaced by its hash, so that nobody fills the memory with a long name; it is one that no two
-/// names can be found for.
+/// As in `rs:{user=ann}AbCd01`, or all on one node, `{rs:}user=ann}AbCd01`. A subject of more than
+/// [`LONGEST_SUBJECT`] bytes is replaced by its SHA-1, so that nobody fills the memory with a long name.
+/// A client that makes up two names of one SHA-1 only shares its own limit; no second name can be found
+/// for that of another.
 fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
     let mut subject = per.key(event);
     if subject.is_empty() {

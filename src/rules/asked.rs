@@ -80,7 +80,7 @@ pub(crate) struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Whether all of those that are in force let the event pass.
+    /// Whether all in force of those that are meant by `of` let the event pass.
     pub(super) fn passes(&self, of: impl Fn(&Ask) -> bool) -> bool {
         let mut each = self.asked.iter().zip(self.outcomes);
         each.all(|(asked, outcome)| !asked.in_force || !of(asked) || outcome.is_allowed())

@@ -134,7 +134,7 @@ pub enum Fault {
     Unreachable,
     /// It was not asked, since it failed just before.
     Resting,
-    /// It said so, and has counted nothing: its own words.
+    /// It refused, in these words, and has counted nothing; or what it answered can't be read.
     Failed(String),
 }
 

@@ -20,7 +20,7 @@
 //! | `at` | the time, in seconds or as a span such as `1m30s`; by default that of the event before |
 //! | `fields` | names and texts; a number is read as a text |
 //! | `cost` | the cost; 1 by default |
-//! | `times`, `every` | how many such events there are, and how far apart |
+//! | `times`, `every` | how many such events there are, 1 by default, and how far apart, 0 by default |
 //! | `load` | the load of the service from then on, as in `80%`; a test may have one, too, for its beginning |
 //! | `expect` | `allowed` within the limit, `softly` beyond it, or `refused` |
 //! | `by` | the rule that decided, by its full name or its `name` in the file, or `none` |

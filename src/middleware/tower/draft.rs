@@ -42,7 +42,7 @@ pub(super) fn name(name: &str) -> String {
     percent_encoding::utf8_percent_encode(name, percent_encoding::CONTROLS).to_string()
 }
 
-/// The same as in both lists.
+/// A name as both lists have it: a string in quotes.
 pub(super) fn name_in_list(name: &str) -> String {
     Text(name).to_string()
 }

@@ -18,12 +18,12 @@
 //! ```
 //!
 //! Each item is a limit of a rule. Its name is the rule's `name` in the file, if no other rule has it,
-//! or else the full name of the rule; the second limit of a rule has `#2` appended, and so on. `q` and `w` are the limit's
-//! [quota](crate::limit::any::AnyLimiter::quota) in units, and its window in seconds. `r` is what
-//! remains. `t` is the time until the whole quota is available again: a client that spreads the
-//! remaining units over it is never refused. If nothing remains and the request was refused, `t` is
-//! the time until the request would pass. There is no partition key, since it would show who else
-//! shares the limit.
+//! or else the full name of the rule; the second limit of a rule has `#2` appended, and so on. `q` and
+//! `w` are the limit's [quota](crate::limit::any::AnyLimiter::quota) in units, and its window in
+//! seconds. `r` is what remains. `t` is the time in seconds until the whole quota is available again: a
+//! client that spreads the remaining units over it is never refused. If nothing remains and the request
+//! was refused, `t` is the time until the request would pass. There is no partition key, since it would
+//! show who else shares the limit.
 //!
 //! # Sources
 //! RFC 9110, section 10.2.3 (Retry-After). "What is a rate limiter?" (system design notes, 2023)

@@ -20,7 +20,7 @@ use tower_layer::Layer;
 /// The default number of requests that may wait at once.
 pub const QUEUE: usize = 1024;
 
-/// The default number of refusals that are logged each second.
+/// The default number of refusals, and of failures of the store, that are logged each second.
 pub const TOLD: u64 = 10;
 
 /// The settings of a layer that limits requests; [`layer`](Self::layer) makes the layer.
@@ -114,8 +114,8 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Sets the prefix in bits by which IPv6 addresses are grouped; the default is 64. With 128 each
-    /// address counts alone.
+    /// Sets the prefix in bits by which IPv6 addresses are grouped, from 0 to 128; the default is
+    /// [`IPV6_PREFIX`](super::IPV6_PREFIX), 64. With 128 or more each address counts alone.
     pub fn ipv6_prefix(mut self, bits: u8) -> Self {
         self.settings.keys.ipv6_prefix = bits;
         self
@@ -187,10 +187,10 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Sets an additional cost that is known only from the response's head. It is counted before the response
-    /// is passed on; the headers do not include it. A request that is dropped before its response
-    /// costs only what [`cost`](Self::cost) says. For the size of a body that is streamed, see
-    /// [`layer_for_bodies`](Self::layer_for_bodies).
+    /// Sets an additional cost that is known only from the response's head. It is counted before the
+    /// response is passed on; the headers do not include it. A request that is dropped before its
+    /// response costs only what [`cost`](Self::cost) says. For the size of a body that is streamed,
+    /// see [`layer_for_bodies`](Self::layer_for_bodies).
     pub fn charge(
         mut self,
         cost: impl Fn(ResponseHead<'_>) -> f64 + Send + Sync + 'static,
@@ -212,7 +212,8 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Sets the number of refusals that are logged each second; the default is [`TOLD`].
+    /// Sets how many refusals, and how many failures of the store, are logged each second; the default
+    /// is [`TOLD`] of each.
     pub fn told(mut self, per_second: u64) -> Self {
         self.settings.told = per_second;
         self

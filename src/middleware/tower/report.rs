@@ -9,7 +9,7 @@ use super::meters;
 use super::refused::Refused;
 use crate::event::Event;
 use crate::middleware::watch::Seen;
-use crate::rules::{Fault, Opinion, Rules};
+use crate::rules::{Fault, Opinion, Reloaded, Rules};
 use crate::time::{Span, Time};
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::Once;
@@ -95,11 +95,15 @@ pub(super) fn no_peer() {
 
 /// Counts and logs a change of a rule file: for
 /// [`Watch::every`](crate::middleware::watch::Watch::every). Wrong rules are logged as an error, with
-/// all their mistakes.
+/// all their mistakes, and so is a file that can't be read.
 pub fn seen(seen: Seen) {
     meters::count_reload(seen.name());
-    match seen.name() {
-        "unchanged" | "applied" => tracing::info!(target: "ratescope", "{seen}"),
-        _ => tracing::error!(target: "ratescope", "{seen}"),
+    match seen {
+        Seen::Read(Reloaded::Unchanged | Reloaded::Applied(_)) => {
+            tracing::info!(target: "ratescope", "{seen}");
+        }
+        Seen::Read(Reloaded::Rejected(_)) | Seen::Unreadable(_) => {
+            tracing::error!(target: "ratescope", "{seen}");
+        }
     }
 }

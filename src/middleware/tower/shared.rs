@@ -51,7 +51,6 @@ pub(super) struct Passed {
 }
 
 /// A request that is charged after it passed: its fields, and the ruling by which it did.
-#[derive(Clone)]
 pub(super) struct Debtor {
     fields: Vec<(String, String)>,
     ruling: Ruling,
