@@ -86,6 +86,8 @@ pub enum OpenError {
     Rules(RulesError),
     /// A rule can't be leased, for this reason.
     Lease(String),
+    /// There is no Tokio runtime for the connections.
+    Runtime,
 }
 
 impl fmt::Display for OpenError {
@@ -100,6 +102,10 @@ impl fmt::Display for OpenError {
             }
             OpenError::Rules(error) => error.fmt(f),
             OpenError::Lease(problem) => write!(f, "not a rule that can be leased: {problem}"),
+            OpenError::Runtime => f.write_str(
+                "not within a Tokio runtime, which connects to Redis; call it in an async fn, as below \
+                 #[tokio::main], or after Runtime::enter",
+            ),
         }
     }
 }
@@ -115,14 +121,13 @@ impl core::error::Error for OpenError {}
 impl RedisStore {
     /// `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`, or on the Redis Cluster of which
     /// some nodes are named, as in `redis-cluster://127.0.0.1:7000,127.0.0.1:7001`. Nothing is sent yet,
-    /// so that a service begins whether Redis is there or not. It is to be called within a Tokio
-    /// runtime.
+    /// so that a service begins whether Redis is there or not.
     ///
     /// On a cluster, all keys of one event must be on one node. So the limits must all be for the same
     /// fields, or [`Options::one_node`] puts all of them on one.
     ///
     /// # Errors
-    /// When the address can't be read, or a rule can't be computed there.
+    /// When the address can't be read, or a rule can't be computed there, or outside of a Tokio runtime.
     pub fn open(url: &str, rules: Rules, options: Options) -> Result<Self, OpenError> {
         RedisStore::at(&Address::new(url), rules, options)
     }
@@ -131,7 +136,8 @@ impl RedisStore {
     /// are found by them. See [`open`](Self::open).
     ///
     /// # Errors
-    /// When an address can't be read, or a rule can't be computed on this cluster.
+    /// When an address can't be read, or a rule can't be computed on this cluster, or outside of a Tokio
+    /// runtime.
     pub fn open_cluster(urls: &[&str], rules: Rules, options: Options) -> Result<Self, OpenError> {
         let urls = urls.iter().map(|&url| url.to_owned()).collect();
         RedisStore::at(&Address::Cluster(urls), rules, options)
@@ -140,6 +146,7 @@ impl RedisStore {
     fn at(address: &Address, rules: Rules, options: Options) -> Result<Self, OpenError> {
         let apart = matches!(address, Address::Cluster(_)) && !options.one_node;
         computable(&rules, apart).map_err(OpenError::Rules)?;
+        tokio::runtime::Handle::try_current().map_err(|_| OpenError::Runtime)?;
         let link = Link::new(address, &options);
         let link = link.map_err(|error| OpenError::Address(error.to_string()))?;
         let local = Ruled::new(rules, options.capacity);

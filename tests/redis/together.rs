@@ -201,6 +201,17 @@ fn keys_expire_when_they_are_of_no_more_use() {
     });
 }
 
+/// The connections are tasks of a runtime.
+#[test]
+fn without_a_runtime_no_store_is_opened() {
+    for url in ["redis://127.0.0.1:1", "redis-cluster://127.0.0.1:1"] {
+        let opened =
+            ratescope::redis_store::RedisStore::open(url, rules("1/1s"), Default::default());
+        let error = opened.unwrap_err().to_string();
+        assert!(error.starts_with("not within a Tokio runtime"), "{error}");
+    }
+}
+
 /// What Redis can't compute is refused when it is read.
 #[test]
 fn what_redis_cannot_compute_is_refused() {
