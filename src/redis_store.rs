@@ -31,6 +31,7 @@
 mod address;
 mod breaker;
 mod clear;
+mod error;
 mod lease;
 mod link;
 mod options;
@@ -40,6 +41,7 @@ mod reply;
 mod script;
 
 pub use clear::clear;
+pub use error::OpenError;
 pub use lease::{Leased, Leases, Terms};
 pub use options::{Clock, Options};
 
@@ -55,7 +57,6 @@ use crate::store::together::Few;
 use crate::time::Time;
 use address::Address;
 use arc_swap::ArcSwap;
-use core::fmt;
 use link::Link;
 use owned::Owned;
 use plan::{Call, Deed, Plan};
@@ -76,47 +77,6 @@ struct Inner {
     /// Whether the keys of other subjects are on other nodes.
     apart: bool,
 }
-
-/// Why there is no store. A `main` that returns it prints it as it is displayed.
-#[non_exhaustive]
-pub enum OpenError {
-    /// The address can't be read, for this reason.
-    Address(String),
-    /// The rules can't be computed on Redis.
-    Rules(RulesError),
-    /// A rule can't be leased, for this reason.
-    Lease(String),
-    /// There is no Tokio runtime for the connections.
-    Runtime,
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Address(problem) => {
-                write!(
-                    f,
-                    "not the address of a Redis, as in redis://127.0.0.1:6379, or of a cluster, as in \
-                     redis-cluster://127.0.0.1:7000,127.0.0.1:7001: {problem}"
-                )
-            }
-            OpenError::Rules(error) => error.fmt(f),
-            OpenError::Lease(problem) => write!(f, "not a rule that can be leased: {problem}"),
-            OpenError::Runtime => f.write_str(
-                "not within a Tokio runtime, which connects to Redis; call it in an async fn, as below \
-                 #[tokio::main], or after Runtime::enter",
-            ),
-        }
-    }
-}
-
-impl fmt::Debug for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl core::error::Error for OpenError {}
 
 impl RedisStore {
     /// `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`, or on the Redis Cluster of which

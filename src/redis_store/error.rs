@@ -1,0 +1,45 @@
+//! Why there is no store.
+
+use crate::rules::RulesError;
+use core::fmt;
+
+/// Why there is no store. A `main` that returns it prints it as it is displayed.
+#[non_exhaustive]
+pub enum OpenError {
+    /// The address can't be read, for this reason.
+    Address(String),
+    /// The rules can't be computed on Redis.
+    Rules(RulesError),
+    /// A rule can't be leased, for this reason.
+    Lease(String),
+    /// There is no Tokio runtime for the connections.
+    Runtime,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Address(problem) => {
+                write!(
+                    f,
+                    "not the address of a Redis, as in redis://127.0.0.1:6379, or of a cluster, as in \
+                     redis-cluster://127.0.0.1:7000,127.0.0.1:7001: {problem}"
+                )
+            }
+            OpenError::Rules(error) => error.fmt(f),
+            OpenError::Lease(problem) => write!(f, "not a rule that can be leased: {problem}"),
+            OpenError::Runtime => f.write_str(
+                "not within a Tokio runtime, which connects to Redis; call it in an async fn, as below \
+                 #[tokio::main], or after Runtime::enter",
+            ),
+        }
+    }
+}
+
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl core::error::Error for OpenError {}
