@@ -44,12 +44,6 @@ pub(super) struct Home {
     pub(super) stretched: Option<Arc<Store>>,
 }
 
-/// One store that is asked about an event.
-pub(super) struct Asked<'a> {
-    pub(super) ask: Ask,
-    store: &'a Store,
-}
-
 impl Ruled {
     /// `rules`, for at most `capacity` keys of each limit.
     pub fn new(rules: Rules, capacity: usize) -> Self {
@@ -116,7 +110,7 @@ impl Ruled {
         let generation = self.generation();
         let mut asked = generation.rules.ask_to_charge(event, self.load(), passed);
         asked.retain(|ask| generation.rules.rules().get(ask.rule).is_some_and(&of));
-        for held in &mut hold(&generation.stored(asked), event) {
+        for held in &mut generation.hold(&asked, event) {
             held.charge(event.time, event.cost);
         }
     }
@@ -125,11 +119,9 @@ impl Ruled {
     /// it is.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         let generation = self.generation();
-        let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| asked.ask.is_firm());
-        let held = hold(&asked, event);
-        let asked: Few<Ask> = asked.into_iter().map(|asked| asked.ask).collect();
-        retry_after(&asked, &held, event.time)
+        let mut asked = generation.rules.ask(event, self.load());
+        asked.retain(|ask| ask.is_firm());
+        retry_after(&asked, &generation.hold(&asked, event), event.time)
     }
 
     /// Frees the entries that logs and windows no longer count at `now`. Decisions stay the same.
@@ -183,7 +175,7 @@ impl Ruled {
     ) -> Answered {
         let generation = self.generation();
         let rules = || Arc::clone(&generation.rules);
-        let asked = generation.ask(event, self.load());
+        let asked = generation.rules.ask(event, self.load());
         if asked.is_empty() {
             let standings = details.standings.then(|| Standings::new(rules(), Few::new()));
             let ruling = Ruling::new(rules(), Answers::new());
@@ -191,8 +183,7 @@ impl Ruled {
         }
         let source =
             |rule: usize| generation.rules.rules().get(rule).map_or(Source::Store, &source);
-        let mut held = hold(&asked, event);
-        let asked: Few<Ask> = asked.into_iter().map(|asked| asked.ask).collect();
+        let mut held = generation.hold(&asked, event);
         let each = held.iter().zip(&asked);
         let outcomes: Few<Outcome> = each
             .map(|(held, ask)| match source(ask.rule) {
@@ -228,28 +219,22 @@ fn retry_after(asked: &[Ask], held: &[Held<'_, AnyLimiter>], now: Time) -> Retry
     })
 }
 
-pub(super) fn hold<'a>(asked: &[Asked<'a>], event: &Event<'_>) -> Few<Held<'a, AnyLimiter>> {
-    together::hold(asked.iter().map(|asked| asked.store), event)
-}
-
 impl Generation {
     fn stores(&self) -> impl Iterator<Item = &Arc<Store>> {
         let homes = self.homes.iter().flatten();
         homes.flat_map(|home| core::iter::once(&home.own).chain(&home.stretched))
     }
 
-    /// The stores that are to be asked about an event.
-    pub(super) fn ask<'a>(&'a self, event: &Event<'_>, load: Option<Load>) -> Few<Asked<'a>> {
-        self.stored(self.rules.ask(event, load))
-    }
-
-    fn stored(&self, asked: Few<Ask>) -> Few<Asked<'_>> {
-        let stored = asked.into_iter().filter_map(|ask| {
-            let home = self.homes.get(ask.rule)?.get(ask.limit)?;
-            let store = if ask.is_stretched { home.stretched.as_ref()? } else { &home.own };
-            Some(Asked { ask, store })
+    /// Locks the key of the event in the states of each limit that is asked, in their order.
+    pub(super) fn hold(&self, asked: &[Ask], event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
+        let stores = asked.iter().map(|ask| {
+            let home = &self.homes[ask.rule][ask.limit];
+            match &home.stretched {
+                Some(stretched) if ask.is_stretched => &**stretched,
+                _ => &*home.own,
+            }
         });
-        stored.collect()
+        together::hold(stores, event)
     }
 
     /// What a rule says of whose states nothing is known.

@@ -1,7 +1,7 @@
 //! How much the limits that apply to a sender still admit, as headers tell a client.
 
 use super::asked::Ask;
-use super::ruled::{Ruled, hold};
+use super::ruled::Ruled;
 use super::{Place, Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
@@ -85,10 +85,9 @@ impl Ruled {
     /// [`check`](Self::check) for what is left then.
     pub fn standings(&self, event: &Event<'_>) -> Standings {
         let generation = self.generation();
-        let mut asked = generation.ask(event, self.load());
-        asked.retain(|asked| asked.ask.is_firm());
-        let held = hold(&asked, event);
-        let asked: Few<Ask> = asked.into_iter().map(|asked| asked.ask).collect();
+        let mut asked = generation.rules.ask(event, self.load());
+        asked.retain(|ask| ask.is_firm());
+        let held = generation.hold(&asked, event);
         Standings::of(Arc::clone(&generation.rules), &asked, &held, event.time)
     }
 }
