@@ -41,10 +41,7 @@ function take(order) {
   guard((async () => orders[order.do](order))());
 }
 
-/** How much is read at once, in bytes. */
-const PIECE = 1 << 22;
-
-/** How much of that the module gets at once: what a processor has at hand while it looks at it again. */
+/** How much of a log the module gets at once, in bytes: what a processor has at hand while it looks at it again. */
 const BITE = 1 << 17;
 
 /** How often the page is told how far it is, in milliseconds. */
@@ -112,17 +109,17 @@ async function* pieces(blob) {
     yield* unpacked(blob);
     return;
   }
-  for await (const [piece, from] of slices(blob)) yield [piece, from + piece.length];
+  for await (const [piece, from] of chunks(blob)) yield [piece, from + piece.length];
 }
 
-/** A file bit by bit: each with where it begins. */
-async function* slices(blob) {
-  // The next ones come while this one is looked at.
-  const slice = (from) => blob.slice(from, from + PIECE).arrayBuffer();
-  const ahead = [slice(0), slice(PIECE)];
-  for (let from = 0; from < blob.size; from += PIECE) {
-    ahead.push(slice(from + 2 * PIECE));
-    yield [new Uint8Array(await ahead.shift()), from];
+/** A file as it comes, each chunk with where it begins. */
+async function* chunks(blob) {
+  const reader = blob.stream().getReader();
+  try {
+    for (let from = 0, next; !(next = await reader.read()).done; from += next.value.length) yield [next.value, from];
+  } finally {
+    // Where no more is wanted, no more is read.
+    reader.cancel().catch(() => {});
   }
 }
 
@@ -158,7 +155,7 @@ async function members(blob) {
   const starts = [];
   const first = 10; // bytes that each begins with
   let rest = new Uint8Array();
-  for await (const [piece, from] of slices(blob)) {
+  for await (const [piece, from] of chunks(blob)) {
     const bytes = new Uint8Array(rest.length + piece.length);
     bytes.set(rest);
     bytes.set(piece, rest.length);

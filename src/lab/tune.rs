@@ -101,7 +101,7 @@ mod windows;
 
 pub use advice::{Advice, Aim, Doubt, Share, advise};
 #[cfg(feature = "log")]
-pub use batch::{Batch, Queue, Times};
+pub use batch::{Batch, Queue, See, Times};
 pub use busy::Busy;
 pub use by::{By, PERIODS};
 #[cfg(feature = "log")]

@@ -44,6 +44,8 @@ mod rust;
 mod traefik;
 
 use super::{Limit, Policy};
+use crate::limit::nginx::{Delay, Nginx};
+use crate::rate::Rate;
 use crate::text::ParseError;
 use core::fmt;
 use core::str::FromStr;
@@ -124,6 +126,16 @@ impl Target {
         };
         let cannot = |(limit, problem)| CannotSay { target: self, limit, problem };
         text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
+    }
+
+    /// Whether a bucket of this rate and burst can be said. nginx has few rates, and Traefik forgets
+    /// soon, so that it has large bursts at high rates only; of others it is not known here.
+    pub fn has_bucket(self, rate: Rate, burst: f64) -> bool {
+        match self {
+            Target::Nginx => Nginx::new(rate, 0, Delay::Never).is_ok(),
+            Target::Traefik => traefik::check_bucket(rate, burst).is_ok(),
+            _ => true,
+        }
     }
 
     /// Its text form, and its name for people.

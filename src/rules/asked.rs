@@ -36,7 +36,7 @@ impl Rules {
     /// the stretched one, if there is one.
     pub(crate) fn ask(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
         let mut all = Few::new();
-        for rule in self.places(event.fields) {
+        for &rule in &self.places(event.fields) {
             let Some(what) = self.rules().get(rule) else { continue };
             let cost = what.cost().unwrap_or(event.cost);
             let (is_shadow, stretch) = (what.is_shadow(), what.throttle().is_stretched(load));

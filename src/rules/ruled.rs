@@ -120,8 +120,9 @@ impl Ruled {
     /// it is.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         let generation = self.generation();
-        let (asked, held) = generation.hold_firm(event, self.load());
-        retry_after(&asked, &held, event.time)
+        let mut asked = generation.rules.ask(event, self.load());
+        asked.retain(|ask| ask.is_firm());
+        retry_after(&asked, &generation.hold(&asked, event), event.time)
     }
 
     /// Frees the entries that logs and windows no longer count at `now`. Decisions stay the same.
@@ -225,26 +226,16 @@ impl Generation {
         homes.flat_map(|home| core::iter::once(&home.own).chain(&home.stretched))
     }
 
-    /// Holds the keys of an event in the stores of all limits that are `asked` about it, in their
-    /// order.
-    fn hold(&self, asked: &[Ask], event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
-        let store = |ask: &Ask| {
-            let home = self.homes.get(ask.rule)?.get(ask.limit)?;
-            if ask.is_stretched { home.stretched.as_deref() } else { Some(&*home.own) }
-        };
-        together::hold(asked.iter().filter_map(store), event)
-    }
-
-    /// The same for the limits that can refuse it, and which these are.
-    pub(super) fn hold_firm(
-        &self,
-        event: &Event<'_>,
-        load: Option<Load>,
-    ) -> (Few<Ask>, Few<Held<'_, AnyLimiter>>) {
-        let mut asked = self.rules.ask(event, load);
-        asked.retain(|ask| ask.is_firm());
-        let held = self.hold(&asked, event);
-        (asked, held)
+    /// Locks the key of the event in the states of each limit that is asked, in their order.
+    pub(super) fn hold(&self, asked: &[Ask], event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
+        let stores = asked.iter().map(|ask| {
+            let home = &self.homes[ask.rule][ask.limit];
+            match &home.stretched {
+                Some(stretched) if ask.is_stretched => &**stretched,
+                _ => &*home.own,
+            }
+        });
+        together::hold(stores, event)
     }
 
     /// What a rule says of whose states nothing is known.

@@ -1,7 +1,8 @@
 //! How much the limits that apply to a sender still admit, as headers tell a client.
 
 use super::asked::Ask;
-use super::{Place, Rule, Ruled, Rules};
+use super::ruled::Ruled;
+use super::{Place, Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::{AnyLimiter, AnyState};
@@ -84,7 +85,9 @@ impl Ruled {
     /// [`check`](Self::check) for what is left then.
     pub fn standings(&self, event: &Event<'_>) -> Standings {
         let generation = self.generation();
-        let (asked, held) = generation.hold_firm(event, self.load());
+        let mut asked = generation.rules.ask(event, self.load());
+        asked.retain(|ask| ask.is_firm());
+        let held = generation.hold(&asked, event);
         Standings::of(Arc::clone(&generation.rules), &asked, &held, event.time)
     }
 }

@@ -16,17 +16,22 @@ pub(crate) fn hold<'a>(
     stores: impl Iterator<Item = &'a Store>,
     event: &Event<'_>,
 ) -> Few<Held<'a, AnyLimiter>> {
-    let keyed = stores.enumerate().filter_map(|(i, store)| {
+    let mut keyed = stores.enumerate().filter_map(|(i, store)| {
         let (limit, keyed) = (store.policy.limits().first()?, store.limits.first()?);
         Some((i, keyed, keyed.hash(&Key(&limit.per, event))))
     });
-    let mut keyed: Few<_> = keyed.collect();
-    if let [(_, keyed, hash)] = keyed[..] {
-        return core::iter::once(keyed.hold(hash)).collect();
+    let (first, second) = (keyed.next(), keyed.next());
+    let mut held = Few::new();
+    // Mostly it is only one.
+    if let (Some((_, keyed, hash)), None) = (first, second) {
+        held.push(keyed.hold(hash));
+        return held;
     }
+    let mut keyed: Few<_> = first.into_iter().chain(second).chain(keyed).collect();
     keyed.sort_unstable_by_key(|(_, keyed, _)| core::ptr::from_ref(*keyed).addr());
-    let held = keyed.into_iter().map(|(i, keyed, hash)| (i, keyed.hold(hash)));
-    let mut held: Few<_> = held.collect();
-    held.sort_unstable_by_key(|(i, _)| *i);
-    held.into_iter().map(|(_, held)| held).collect()
+    let locked = keyed.into_iter().map(|(i, keyed, hash)| (i, keyed.hold(hash)));
+    let mut locked: Few<_> = locked.collect();
+    locked.sort_unstable_by_key(|(i, _)| *i);
+    held.extend(locked.into_iter().map(|(_, held)| held));
+    held
 }

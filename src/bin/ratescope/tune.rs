@@ -29,6 +29,7 @@ use ratescope::{ParseError, Policy, Span};
 use std::error::Error;
 use std::fs;
 use std::io::{self, Write};
+use std::mem;
 use std::path::{Path, PathBuf};
 use swept::Swept;
 
@@ -164,6 +165,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         true => json::write(&answer, &mut out).and_then(|()| out.flush()),
         false => table::write(&answer, &mut out).and_then(|()| out.flush()),
     });
+    // The process ends here, which frees what was read at once and not client by client.
+    drop(answer);
+    mem::forget(read);
     printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
 }
 

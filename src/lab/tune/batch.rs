@@ -3,7 +3,6 @@
 use super::clients::{Clients, Ticket, key};
 use super::clock::Zones;
 use super::summary::Summary;
-use super::trial::Trial;
 use crate::event::Event;
 use crate::log::{HELD, Order, Record, Row, Spread};
 use crate::policy::Per;
@@ -78,6 +77,10 @@ impl Times {
     }
 }
 
+/// Who else is to see events that came with their fields, in the order of time: a
+/// [`Trial`](super::Trial). A page has none, and so not what decides it.
+pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
+
 /// An event that waits for those before it.
 #[derive(Debug)]
 struct Held {
@@ -88,11 +91,11 @@ struct Held {
 
 impl Held {
     #[inline]
-    fn put(self, time: Time, clients: &mut Clients, trials: &mut [Trial], per: &Per) {
+    fn put(self, time: Time, clients: &mut Clients, see: &mut See<'_>, per: &Per) {
         clients.put(self.ticket, time, self.cost);
         if let Some(row) = self.row {
             let event = Event { time, ..row.event() };
-            trials.iter_mut().for_each(|trial| trial.see(&event, per));
+            see(&event, per);
         }
     }
 }
@@ -115,9 +118,8 @@ impl Queue {
         Queue { order, tickets: Vec::new() }
     }
 
-    /// Takes all events of a batch, the next ones of the log. `trials` are of events that came with
-    /// their fields.
-    pub fn take(&mut self, batch: &mut Batch, into: &mut Summary, trials: &mut [Trial]) {
+    /// Takes all events of a batch, the next ones of the log.
+    pub fn take(&mut self, batch: &mut Batch, into: &mut Summary, see: &mut See<'_>) {
         let Summary { per, clients, zones, .. } = into;
         zones.add(&batch.zones);
         let (mut key_from, mut from, mut rows) = (0, 0, batch.rows.drain(..));
@@ -135,7 +137,7 @@ impl Queue {
             from += self.tickets.len();
             for (&Found { time, cost, coarse, .. }, &ticket) in next.iter().zip(&self.tickets) {
                 let held = Held { ticket, cost, row: rows.next().map(Box::new) };
-                let mut put = |time, held: Held| held.put(time, clients, trials, per);
+                let mut put = |time, held: Held| held.put(time, clients, see, per);
                 match &mut self.order {
                     Some(order) => order.push(time, coarse, held, &mut put),
                     None => put(time, held),
@@ -147,10 +149,10 @@ impl Queue {
     }
 
     /// The log has ended: puts what waits to its clients.
-    pub fn finish(&mut self, into: &mut Summary, trials: &mut [Trial]) {
+    pub fn finish(&mut self, into: &mut Summary, see: &mut See<'_>) {
         let Summary { per, clients, .. } = into;
         if let Some(order) = &mut self.order {
-            order.finish(&mut |time, held| held.put(time, clients, trials, per));
+            order.finish(&mut |time, held| held.put(time, clients, see, per));
         }
     }
 

@@ -167,25 +167,13 @@ impl Choices {
             return self.rate.filter(|_| self.by.is_none());
         }
         let all = &frontier?.bursts;
-        let mut bursts: Vec<Burst> = all.iter().filter(|at| self.can_say(at)).copied().collect();
+        let mut bursts: Vec<Burst> =
+            all.iter().filter(|at| self.target.has_bucket(at.rate, at.burst)).copied().collect();
         if bursts.is_empty() {
             // Then the configuration says why there is none.
             bursts.clone_from(all);
         }
         Frontier { bursts }.tightest(self.period).map(|burst| burst.rate)
-    }
-
-    /// Whether the server has such a bucket. nginx has few rates; Traefik forgets soon, and so has
-    /// large bursts at high rates only.
-    fn can_say(&self, &Burst { rate, burst, .. }: &Burst) -> bool {
-        match self.target {
-            Target::Nginx => self.bucket(rate) == Measure::Nginx(rate),
-            Target::Traefik => {
-                let (limiter, per) = (Measure::Bucket(rate).limiter(burst), "ip".parse());
-                limiter.is_ok_and(|it| per.is_ok_and(|per| self.configure(&it, &per, None).is_ok()))
-            }
-            _ => true,
-        }
     }
 
     /// What is measured in a period, by the server itself if its arithmetic is known.

@@ -1,7 +1,9 @@
 //! Logs that come in pieces, as in a page: read, and put to their clients.
 
 use super::{Batch, Queue, Reading, Room, Summary, Times};
+use crate::event::Event;
 use crate::log::{Counts, Reader, recognize};
+use crate::policy::Per;
 use core::error::Error;
 
 /// Logs on their way in, one after the other. What a log is, its first pieces tell; then nothing of
@@ -147,15 +149,18 @@ impl Open {
     fn feed(&mut self, piece: &[u8]) -> Result<(), Box<dyn Error>> {
         let Open { reader, batch, queue, into } = self;
         let read = reader.feed(piece, &mut |record| batch.add(record, &into.per, None));
-        queue.take(batch, into, &mut []);
+        queue.take(batch, into, &mut nobody);
         Ok(read?)
     }
 
     fn finish(&mut self) -> Result<(), Box<dyn Error>> {
         let Open { reader, batch, queue, into } = self;
         let read = reader.finish(&mut |record| batch.add(record, &into.per, None));
-        queue.take(batch, into, &mut []);
-        queue.finish(into, &mut []);
+        queue.take(batch, into, &mut nobody);
+        queue.finish(into, &mut nobody);
         Ok(read?)
     }
 }
+
+/// Who sees events besides their clients.
+fn nobody(_: &Event<'_>, _: &Per) {}

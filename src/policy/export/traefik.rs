@@ -20,11 +20,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
                 return Err(problem.to_owned());
             }
         };
-        let whole = |number: f64| number >= 1.0 && number == libm::floor(number);
-        if !whole(rate.count()) || !whole(burst) {
-            return Err("its average and burst are whole numbers from 1".to_owned());
-        }
-        check_memory(rate, burst)?;
+        check_bucket(rate, burst)?;
         let wait = longest_wait(rate);
         notes.add(format!(
             "Traefik lets a request that comes up to {}ms before its token wait for it, and pass",
@@ -45,6 +41,15 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
     }
     notes.add("Traefik keeps 65,536 senders, and forgets one for another");
     Ok(format!("http:\n  middlewares:\n{middlewares}"))
+}
+
+/// Checks that it has such a bucket.
+pub(super) fn check_bucket(rate: Rate, burst: f64) -> Result<(), String> {
+    let whole = |number: f64| number >= 1.0 && number == libm::floor(number);
+    if !whole(rate.count()) || !whole(burst) {
+        return Err("its average and burst are whole numbers from 1".to_owned());
+    }
+    check_memory(rate, burst)
 }
 
 /// Checks that the bucket is full again before Traefik forgets a silent sender. It does so after two

@@ -2,10 +2,10 @@
 
 use super::Args;
 use super::{progress, threads};
-use ratescope::Policy;
 use ratescope::lab::tune::{Batch, Clock, Queue, Reading, Replay, Summary, Times, Trial};
 use ratescope::log::{Pieces, Record, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
+use ratescope::{Event, Policy};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
@@ -91,11 +91,14 @@ impl Logs<'_> {
         let source = &self.args.source;
         let mut queue = Queue::new(source.slack(&shape), source.spread());
         let trials = &mut self.trials;
+        let mut see = |event: &Event<'_>, per: &Per| {
+            trials.iter_mut().for_each(|trial| trial.see(event, per));
+        };
         let counts =
-            threads::read(pieces, &options, find, |batch| queue.take(batch, &mut next, trials));
+            threads::read(pieces, &options, find, |batch| queue.take(batch, &mut next, &mut see));
         progress.finish_and_clear();
         let counts = counts?;
-        queue.finish(&mut next, trials);
+        queue.finish(&mut next, &mut see);
         self.times.add(queue.times());
         let about = shape.to_string();
         if !self.shapes.contains(&about) {
