@@ -250,7 +250,7 @@ pub(crate) fn not_in_f64(limit: &Limit) -> Option<String> {
         return Some(format!("not exact where only f64 exists, as on Redis: {error}"));
     }
     let is_there = limit.limiter.in_f64().is_some();
-    (!is_there).then(|| "not on Redis, which has no limiters by hour; leave out by hour".to_owned())
+    (!is_there).then(|| "not among the limiters that Redis has; leave out by hour".to_owned())
 }
 
 /// A single policy as rules: one rule for all events, named `policy`.
