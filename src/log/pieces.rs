@@ -7,8 +7,8 @@ use super::options::Options;
 use memchr::memrchr;
 use std::io::{self, Read};
 
-/// How many bytes are read at once. They fit in a processor's second-level cache, and take longer to
-/// be read than another thread takes to be woken.
+/// How many bytes are read at once. They fit in a processor's second-level cache, and are enough for
+/// threads to meet seldom.
 const PIECE: usize = 1 << 19;
 
 /// A log whose format was recognized. Its lines are still to be [read](super::Reader).
