@@ -5,9 +5,13 @@
 //! read by `FromStr` and written by `Display`. The form is the same in the page, in links and on
 //! the command line.
 
+#[cfg(any(feature = "lab", feature = "log"))]
+mod names;
 mod number;
 mod words;
 
+#[cfg(any(feature = "lab", feature = "log"))]
+pub(crate) use names::{name_of, named};
 pub(crate) use number::{leading_number, number, split};
 pub(crate) use words::{Word, Words};
 

@@ -1,7 +1,7 @@
 //! Times as numbers: seconds, milliseconds, microseconds or nanoseconds since the epoch.
 
 use super::stamp::Instant;
-use crate::text::ParseError;
+use crate::text::{ParseError, name_of, named};
 use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
@@ -40,8 +40,7 @@ impl Unit {
 
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = UNITS.iter().find(|(unit, _)| unit == self);
-        f.write_str(name.map_or("", |(_, name)| name))
+        f.write_str(name_of(&UNITS, self))
     }
 }
 
@@ -49,8 +48,7 @@ impl FromStr for Unit {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let known = UNITS.iter().find(|(_, name)| *name == text);
-        known.map(|(unit, _)| *unit).ok_or_else(|| {
+        named(&UNITS, text).ok_or_else(|| {
             ParseError::whole(text, "not a unit of times in numbers; write s, ms, us or ns")
         })
     }

@@ -5,7 +5,7 @@
 //! that assumes least: n events of a second are put at multiples of 1/n of the second, beginning
 //! with 0, in the order of their lines. A single event stays where it is.
 
-use crate::text::ParseError;
+use crate::text::{ParseError, name_of, named};
 use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
@@ -27,8 +27,7 @@ const NAMES: [(Spread, &str); 3] =
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = NAMES.iter().find(|(spread, _)| spread == self);
-        f.write_str(known.map_or("", |(_, name)| name))
+        f.write_str(name_of(&NAMES, self))
     }
 }
 
@@ -36,9 +35,8 @@ impl FromStr for Spread {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let known = NAMES.iter().find(|(_, name)| *name == text);
         let help = || ParseError::whole(text, "write coarse, always or never");
-        known.map(|(spread, _)| *spread).ok_or_else(help)
+        named(&NAMES, text).ok_or_else(help)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Entry;
 use crate::civil::{Civil, SECOND};
-use crate::text::ParseError;
+use crate::text::{ParseError, name_of, named};
 use core::fmt::{self, Write};
 use core::str::FromStr;
 
@@ -57,8 +57,7 @@ impl Style {
 
 impl fmt::Display for Style {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = STYLES.iter().find(|(style, _)| style == self);
-        f.write_str(name.map_or("", |(_, name)| name))
+        f.write_str(name_of(&STYLES, self))
     }
 }
 
@@ -66,8 +65,7 @@ impl FromStr for Style {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let known = STYLES.iter().find(|(_, name)| *name == text);
-        known.map(|(style, _)| *style).ok_or_else(|| {
+        named(&STYLES, text).ok_or_else(|| {
             let help = "not a style of logs; they are combined, json, exim, syslog and csv";
             ParseError::whole(text, help)
         })
