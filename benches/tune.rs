@@ -7,7 +7,7 @@
 //! it where the system knows that, as a machine that does other things too is now fast and now slow. Without `--bench`, as `cargo test --benches` calls it, there are few.
 #![allow(clippy::unwrap_used)]
 
-use ratescope::lab::tune::{Clients, Clock, Curve, Cut, Frontier, Measure, Replay, Room};
+use ratescope::lab::tune::{Clients, Curve, Cut, Frontier, LogClock, Measure, Replay, Room};
 use ratescope::{Span, Time};
 use std::env;
 use std::fs;
@@ -72,7 +72,7 @@ fn main() {
     time("the frontier of sixteen rates", &|| measure(Frontier::measures()));
     time("to replay gcra 10/1m", &|| {
         let limiter = "gcra 10/1m burst 10".parse().unwrap();
-        black_box(Replay::run(&clients, limiter, &Clock::default()));
+        black_box(Replay::run(&clients, limiter, &LogClock::default()));
     });
     time("to merge", &|| {
         let mut sum = clients.clone();

@@ -13,7 +13,7 @@ mod summaries;
 
 use proptest::prelude::*;
 use ratescope::lab::tune::{
-    Clients, Clock, Curve, Cut, Measure, Moment, Part, Replay, Room, Trial, scale,
+    Clients, Curve, Cut, LogClock, Measure, Moment, Part, Replay, Room, Trial, scale,
 };
 use ratescope::limit::haproxy::Counts;
 use ratescope::policy::{Defaults, Per};
@@ -136,7 +136,7 @@ proptest! {
             if measure.counts_all() {
                 prop_assert_eq!(curve.refused(limit), Some(each.iter().sum()), "{}", limiter);
             }
-            let replay = Replay::run(&clients, limiter, &Clock::default());
+            let replay = Replay::run(&clients, limiter, &LogClock::default());
             prop_assert_eq!(replay.refused(), each.iter().sum::<u64>());
             prop_assert_eq!(replay.touched(&clients).touched, touched);
         }
@@ -210,7 +210,7 @@ proptest! {
             }
         }
         let clients = clients(&traffic);
-        let replay = Replay::run(&clients, limiter, &Clock::default());
+        let replay = Replay::run(&clients, limiter, &LogClock::default());
         prop_assert_eq!(trial.refused(), replay.refused());
         prop_assert_eq!(trial.touched(), replay.touched(&clients).touched);
     }

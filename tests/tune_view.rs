@@ -15,7 +15,7 @@ mod picture;
 mod read;
 
 use ratescope::Span;
-use ratescope::lab::tune::{Choices, Inquiry, Intake, Marks, Reading, Room, Summary};
+use ratescope::lab::tune::{Analysis, Choices, Import, MarkedKeys, ReadOptions, Room, Summary};
 use ratescope::traffic::sample::{Sample, Style};
 
 /// The office of the made-up log, which is as busy as many people are.
@@ -32,18 +32,18 @@ pub(crate) fn log(style: Style) -> String {
 
 /// What is kept of it when it comes in pieces of so many bytes.
 pub(crate) fn summary(text: &str, piece: usize) -> Summary {
-    let mut intake = Intake::new(Reading::default(), Room::default());
-    text.as_bytes().chunks(piece).for_each(|piece| intake.feed(piece).unwrap());
-    intake.end().unwrap();
-    intake.finish().unwrap()
+    let mut import = Import::new(ReadOptions::default(), Room::default());
+    text.as_bytes().chunks(piece).for_each(|piece| import.feed(piece).unwrap());
+    import.end().unwrap();
+    import.finish().unwrap()
 }
 
 /// The whole answer about the made-up log.
-pub(crate) fn answer(fragment: &str, marks: &str) -> Inquiry {
+pub(crate) fn answer(fragment: &str, marks: &str) -> Analysis {
     let choices: Choices = fragment.parse().unwrap();
-    let mut inquiry = Inquiry::new(summary(&log(Style::Combined), 1 << 16), choices);
-    let marks: Marks = marks.parse().unwrap();
-    inquiry.mark(&marks);
-    while !inquiry.advance(1 << 30) {}
-    inquiry
+    let mut analysis = Analysis::new(summary(&log(Style::Combined), 1 << 16), choices);
+    let marks: MarkedKeys = marks.parse().unwrap();
+    analysis.mark(&marks);
+    while !analysis.advance(1 << 30) {}
+    analysis
 }

@@ -64,66 +64,14 @@
 //! A [`Curve`] counts levels between the marks of a [`scale`] of three decimal digits.
 //! At those it is exact, and every limit that a person would write is one of them.
 
-mod advice;
-#[cfg(feature = "log")]
-mod batch;
-mod busy;
-mod by;
-#[cfg(feature = "log")]
-mod choices;
-mod clients;
-mod clock;
-mod curve;
-mod entry;
-mod frontier;
-mod histogram;
-mod hours;
-#[cfg(feature = "log")]
-mod inquiry;
-#[cfg(feature = "log")]
-mod intake;
-mod marks;
+mod answer;
+mod keep;
 mod measure;
-mod merge;
 #[cfg(feature = "log")]
-mod notes;
-#[cfg(feature = "log")]
-mod reading;
-mod replay;
-pub mod scale;
-mod steps;
-mod stream;
-mod study;
-mod summary;
-mod thin;
-mod trial;
-mod windows;
+mod read;
 
-pub use advice::{Advice, Aim, Doubt, Share, advise};
+pub use answer::*;
+pub use keep::*;
+pub use measure::*;
 #[cfg(feature = "log")]
-pub use batch::{Batch, Queue, See, Times};
-pub use busy::Busy;
-pub use by::{By, PERIODS};
-#[cfg(feature = "log")]
-pub use choices::Choices;
-pub use clients::{Clients, Room, Ticket, key};
-pub use clock::{Clock, Zone, Zones};
-pub use curve::{Curve, Cut, Part, Tally};
-pub use frontier::{Burst, Frontier};
-pub use hours::Hours;
-#[cfg(feature = "log")]
-pub use inquiry::Inquiry;
-#[cfg(feature = "log")]
-pub use intake::Intake;
-pub use marks::Marks;
-pub use measure::{Measure, Peak};
-#[cfg(feature = "log")]
-pub use notes::network;
-#[cfg(feature = "log")]
-pub use reading::Reading;
-pub use replay::{Replay, Struck};
-pub use steps::{Step, Steps};
-pub use stream::Moment;
-pub use study::Study;
-pub use summary::{BadSummary, Summary, VERSION};
-pub use trial::Trial;
+pub use read::*;

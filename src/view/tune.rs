@@ -13,7 +13,7 @@ mod words;
 
 pub use words::words;
 
-use crate::lab::tune::{Burst, Hours, Measure, Steps, Zone};
+use crate::lab::tune::{Burst, Hours, Measure, Staircase, Zone};
 use crate::plot::Mark;
 use crate::rate::Rate;
 use crate::view::Hit;
@@ -25,7 +25,7 @@ pub struct Picture<'a> {
     /// What is measured.
     pub measure: Measure,
     /// What every limit does.
-    pub steps: &'a Steps,
+    pub steps: &'a Staircase,
     /// Limits and how many requests they refuse, where that takes a replay for each.
     pub counted: &'a [[f64; 2]],
     /// All requests.

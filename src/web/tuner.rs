@@ -5,7 +5,7 @@ mod reading;
 mod said;
 
 use super::texts::Texts;
-use crate::lab::tune::{Choices, Inquiry, Intake, Marks};
+use crate::lab::tune::{Analysis, Choices, Import, MarkedKeys};
 use crate::traffic::sample::Sample;
 use wasm_bindgen::prelude::*;
 
@@ -13,10 +13,10 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen]
 pub struct Tuner {
     choices: Choices,
-    marks: Marks,
-    intake: Option<Intake>,
+    marks: MarkedKeys,
+    import: Option<Import>,
     sample: Option<Sample>,
-    inquiry: Option<Inquiry>,
+    analysis: Option<Analysis>,
     /// What was said when the log was read.
     about: Texts,
 }
@@ -30,10 +30,10 @@ impl Tuner {
         console_error_panic_hook::set_once();
         Tuner {
             choices: Choices::default(),
-            marks: Marks::default(),
-            intake: None,
+            marks: MarkedKeys::default(),
+            import: None,
             sample: None,
-            inquiry: None,
+            analysis: None,
             about: Texts::default(),
         }
     }
@@ -46,14 +46,14 @@ impl Tuner {
         }
         // A text of marks is never wrong.
         self.marks = marks.parse().unwrap_or_default();
-        if let Some(inquiry) = &mut self.inquiry {
-            inquiry.ask(self.choices.clone());
-            inquiry.mark(&self.marks);
+        if let Some(analysis) = &mut self.analysis {
+            analysis.ask(self.choices.clone());
+            analysis.mark(&self.marks);
         }
     }
 
     /// Goes on counting for about `budget` events; whether nothing is left to do.
     pub fn work(&mut self, budget: f64) -> bool {
-        self.inquiry.as_mut().is_none_or(|inquiry| inquiry.advance(budget as u64))
+        self.analysis.as_mut().is_none_or(|analysis| analysis.advance(budget as u64))
     }
 }

@@ -1,7 +1,7 @@
 //! The limit that is recommended, and what is said with it.
 
 use super::*;
-use ratescope::lab::tune::{Aim, Clock, Doubt, Frontier, Marks, Share, advise};
+use ratescope::lab::tune::{Aim, Doubt, Frontier, LogClock, MarkedKeys, Share, advise};
 
 /// A thousand visitors who load a page of ten parts each ten minutes, for two days, and a script
 /// that sends one a second on the second night.
@@ -44,28 +44,28 @@ fn a_limit_learned_and_checked() {
 #[test]
 fn a_sentence() {
     let clients = site();
-    let replay = Replay::run(&clients, "sliding-log 10/1m".parse().unwrap(), &Clock::default());
+    let replay = Replay::run(&clients, "sliding-log 10/1m".parse().unwrap(), &LogClock::default());
     let says = "sliding-log 10/1m would have refused 4.9 % of requests, from 1 of 1001 clients; \
                 the busiest, script, from 02:00 on.";
     assert_eq!(replay.sentence(&clients), says);
     let hours = replay.hours().of_day();
     assert_eq!(hours.iter().sum::<u64>(), hours[2]);
-    let none = Replay::run(&clients, "sliding-log 1000/1m".parse().unwrap(), &Clock::default());
+    let none = Replay::run(&clients, "sliding-log 1000/1m".parse().unwrap(), &LogClock::default());
     let says = "sliding-log 1000/1m would have refused nothing to any of 1001 clients.";
     assert_eq!(none.sentence(&clients), says);
 }
 
-/// Step by step, with the busiest first, it comes to the same.
+/// Effect by step, with the busiest first, it comes to the same.
 #[test]
 fn a_replay_in_steps() {
     let clients = site();
     let limiter = || "gcra 5/1m burst 5".parse().unwrap();
-    let (mut steps, mut replay) = (1, Replay::new(&clients, limiter(), &Clock::default()));
+    let (mut steps, mut replay) = (1, Replay::new(&clients, limiter(), &LogClock::default()));
     while !replay.advance(&clients, 5000) {
         assert_eq!(clients.key(replay.struck()[0].place), "script");
         steps += 1;
     }
-    let whole = Replay::run(&clients, limiter(), &Clock::default());
+    let whole = Replay::run(&clients, limiter(), &LogClock::default());
     assert!(steps > 3);
     assert_eq!((replay.refused(), replay.struck()), (whole.refused(), whole.struck()));
 }
@@ -73,7 +73,7 @@ fn a_replay_in_steps() {
 #[test]
 fn a_marked_client_is_never_touched() {
     let clients = site();
-    let marks: Marks = "# ours\n\nscript # the backup\nnobody\n".parse().unwrap();
+    let marks: MarkedKeys = "# ours\n\nscript # the backup\nnobody\n".parse().unwrap();
     assert_eq!(marks.to_string(), "nobody\nscript\n");
     let cut = Cut { at: None, marked: marks.places(&clients) };
     let mut curve = [Curve::new(Measure::SlidingLog(Span::minutes(1)))];

@@ -2,7 +2,7 @@
 
 use super::invariants;
 use super::*;
-use ratescope::lab::tune::{BadSummary, Clock, Summary, Zones};
+use ratescope::lab::tune::{BadSummary, LogClock, Summary, Zones};
 use std::fs;
 use std::path::Path;
 
@@ -108,7 +108,7 @@ fn what_lines_say_of_their_clock_is_kept() {
     assert_eq!(clock.written(time(4)), "1970-01-01T00:30:00-03:30");
     assert_eq!(clock.written(time(5)), "1970-01-01T02:30:00-02:30");
     assert_eq!(Zones::default().clock().written(time(5)), "1970-01-01T05:00:00");
-    assert_eq!(Clock::default().written(time(-1)), "1969-12-31T23:00:00+00:00");
+    assert_eq!(LogClock::default().written(time(-1)), "1969-12-31T23:00:00+00:00");
 }
 
 #[test]

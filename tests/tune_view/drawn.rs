@@ -4,7 +4,7 @@ use crate::picture::in_both_themes;
 use crate::{OFFICE, answer};
 use ratescope::lab::run::RunSettings;
 use ratescope::lab::scope::{Scope, Settings};
-use ratescope::lab::tune::{Inquiry, Steps};
+use ratescope::lab::tune::{Analysis, Staircase};
 use ratescope::plot::{Ink, Mark};
 use ratescope::view::tune::{
     Picture, Refusals, Viewport, burst_at, draw, height, hit, limit_at, words,
@@ -13,25 +13,25 @@ use ratescope::view::{Hit, scope};
 use ratescope::{Span, Time};
 
 /// The picture of an answer.
-fn shown<T>(inquiry: &Inquiry, steps: &Steps, then: impl FnOnce(&Picture<'_>) -> T) -> T {
-    let (curve, advice) = inquiry.shown().unwrap();
-    let replay = inquiry.replayed().unwrap();
-    let frontier = inquiry.frontier().unwrap();
+fn shown<T>(analysis: &Analysis, steps: &Staircase, then: impl FnOnce(&Picture<'_>) -> T) -> T {
+    let (curve, advice) = analysis.shown().unwrap();
+    let replay = analysis.replayed().unwrap();
+    let frontier = analysis.frontier().unwrap();
     then(&Picture {
         measure: curve.measure,
         steps,
-        counted: inquiry.counted(),
-        requests: inquiry.study().clients().requests(),
-        limit: inquiry.limit(),
+        counted: analysis.counted(),
+        requests: analysis.study().clients().requests(),
+        limit: analysis.limit(),
         recommended: advice.limit,
         knee: advice.knee,
         bursts: &frontier.bursts,
-        rate: inquiry.choices().rate(Some(frontier)),
-        zone: inquiry.study().clock().zone(),
+        rate: analysis.choices().rate(Some(frontier)),
+        zone: analysis.study().clock().zone(),
         refusals: Some(Refusals {
             hours: replay.hours(),
             refused: replay.refused(),
-            touched: replay.touched(inquiry.study().clients()).touched,
+            touched: replay.touched(analysis.study().clients()).touched,
             done: replay.is_done(),
         }),
     })
@@ -43,9 +43,9 @@ fn viewport(width: f64, pointer: Option<[f64; 2]>) -> Viewport {
 
 #[track_caller]
 fn picture(name: &str, link: &str, marks: &str, view: Viewport) {
-    let inquiry = answer(link, marks);
-    let steps = inquiry.shown().unwrap().0.steps();
-    shown(&inquiry, &steps, |picture| in_both_themes(name, &draw(picture, &view), view.size));
+    let analysis = answer(link, marks);
+    let steps = analysis.shown().unwrap().0.steps();
+    shown(&analysis, &steps, |picture| in_both_themes(name, &draw(picture, &view), view.size));
 }
 
 #[test]
@@ -67,10 +67,11 @@ fn a_phone() {
 #[test]
 fn nothing_covers_the_lines_on_a_phone() {
     for marks in ["", OFFICE] {
-        let inquiry = answer("for=exim&limit=8", marks);
-        let steps = inquiry.shown().unwrap().0.steps();
+        let analysis = answer("for=exim&limit=8", marks);
+        let steps = analysis.shown().unwrap().0.steps();
         for pointer in (60..=300).step_by(40).map(|x| Some([f64::from(x), 300.0])).chain([None]) {
-            let marks = shown(&inquiry, &steps, |picture| draw(picture, &viewport(320.0, pointer)));
+            let marks =
+                shown(&analysis, &steps, |picture| draw(picture, &viewport(320.0, pointer)));
             let top = marks.iter().find_map(|mark| match mark {
                 Mark::Text(text) if text.text == "100 %" => Some(text.at.y),
                 _ => None,
@@ -88,10 +89,10 @@ fn nothing_covers_the_lines_on_a_phone() {
 /// In two rows where one is too short.
 #[test]
 fn every_line_has_its_name_at_every_width() {
-    let inquiry = answer("for=exim&limit=8", OFFICE);
-    let steps = inquiry.shown().unwrap().0.steps();
+    let analysis = answer("for=exim&limit=8", OFFICE);
+    let steps = analysis.shown().unwrap().0.steps();
     for width in [320.0, 364.0, 700.0, 720.0, 1200.0] {
-        let marks = shown(&inquiry, &steps, |picture| draw(picture, &viewport(width, None)));
+        let marks = shown(&analysis, &steps, |picture| draw(picture, &viewport(width, None)));
         let names = marks.iter().filter_map(|mark| match mark {
             Mark::Text(text) if text.at.x + 0.5 * 11.0 * text.text.len() as f64 <= width => {
                 Some(text.text.as_str())
@@ -114,9 +115,9 @@ fn pointed_at_an_hour_and_a_bucket() {
 
 #[test]
 fn what_the_pointer_finds() {
-    let inquiry = answer("limit=12", "");
-    let steps = inquiry.shown().unwrap().0.steps();
-    shown(&inquiry, &steps, |picture| {
+    let analysis = answer("limit=12", "");
+    let steps = analysis.shown().unwrap().0.steps();
+    shown(&analysis, &steps, |picture| {
         let view = viewport(1200.0, None);
         // The line of the limit is where the picture has it.
         let marks = draw(picture, &view);
@@ -151,10 +152,10 @@ fn what_the_pointer_finds() {
 
 #[test]
 fn words_say_what_the_curve_does() {
-    let inquiry = answer("for=exim&limit=5", OFFICE);
-    let (curve, _) = inquiry.shown().unwrap();
+    let analysis = answer("for=exim&limit=5", OFFICE);
+    let (curve, _) = analysis.shown().unwrap();
     let steps = curve.steps();
-    let said = shown(&inquiry, &steps, |picture| words(picture, 5.0));
+    let said = shown(&analysis, &steps, |picture| words(picture, 5.0));
     let (touched, all) = (curve.touched(5.0), steps.clients[0]);
     let group = |n: u64| {
         if n < 1000 { n.to_string() } else { format!("{}\u{202f}{:03}", n / 1000, n % 1000) }
@@ -172,11 +173,11 @@ fn words_say_what_the_curve_does() {
 /// nothing that is no number.
 #[test]
 fn odd_pictures_are_harmless() {
-    let inquiry = answer("", "");
-    let none = Steps::default();
+    let analysis = answer("", "");
+    let none = Staircase::default();
     for width in [0.0, 1.0, 90.0, 320.0, 5000.0] {
-        for steps in [&none, &inquiry.shown().unwrap().0.steps()] {
-            shown(&inquiry, steps, |picture| {
+        for steps in [&none, &analysis.shown().unwrap().0.steps()] {
+            shown(&analysis, steps, |picture| {
                 for limit in [None, Some(0.001), Some(999e9)] {
                     let bursts = if limit.is_none() { &[] } else { picture.bursts };
                     let picture = Picture { limit, bursts, ..*picture };
@@ -194,8 +195,8 @@ fn odd_pictures_are_harmless() {
 /// is what a replay says.
 #[test]
 fn a_client_under_the_scope() {
-    let inquiry = answer("for=exim&limit=12", "");
-    let clients = inquiry.study().clients();
+    let analysis = answer("for=exim&limit=12", "");
+    let clients = analysis.study().clients();
     let place = clients.find(OFFICE).unwrap();
     let events: Vec<(Time, f64)> =
         clients.moments(place).map(|moment| (moment.time, moment.cost)).collect();
@@ -204,7 +205,7 @@ fn a_client_under_the_scope() {
     let settings = Settings { decay: Span::minutes(1), limit: 12.0, run, ..Settings::default() };
     let mut scope = Scope::of_events(settings, events.clone()).unwrap();
     scope.advance(end, usize::MAX);
-    let struck = inquiry.replayed().unwrap().struck();
+    let struck = analysis.replayed().unwrap().struck();
     let refused = struck.iter().find(|struck| struck.place == place).unwrap().refused;
     assert_eq!(scope.instrument().refused(), refused);
     assert_eq!(scope.instrument().allowed() + refused, events.len() as u64);

@@ -1,7 +1,7 @@
 //! Logs in pieces.
 
 use crate::{log, summary};
-use ratescope::lab::tune::{Intake, Reading, Room, Summary, key};
+use ratescope::lab::tune::{Import, ReadOptions, Room, Summary, key};
 use ratescope::log::{HELD, Log, Options, Order, Spread};
 use ratescope::traffic::sample::Style;
 
@@ -56,42 +56,42 @@ fn the_pieces_do_not_matter() {
 
 #[test]
 fn what_is_no_log_is_given_up_and_those_before_it_stay() {
-    let new = || Intake::new(Reading::default(), Room::default());
-    let mut intake = new();
-    intake.feed(b"time,key\n1,ann\n2,bob\n").unwrap();
-    intake.end().unwrap();
-    intake.feed(b"no log").unwrap();
-    assert!(intake.end().unwrap_err().to_string().starts_with("the format of the log is unknown"));
+    let new = || Import::new(ReadOptions::default(), Room::default());
+    let mut import = new();
+    import.feed(b"time,key\n1,ann\n2,bob\n").unwrap();
+    import.end().unwrap();
+    import.feed(b"no log").unwrap();
+    assert!(import.end().unwrap_err().to_string().starts_with("the format of the log is unknown"));
     // Clients of another kind do not add up.
-    intake.feed(b"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1\n").unwrap();
-    let error = intake.end().unwrap_err().to_string();
+    import.feed(b"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1\n").unwrap();
+    let error = import.end().unwrap_err().to_string();
     assert_eq!(error, "one summary is of clients per key, another per ip; they don't add up");
-    intake.feed(b"time,key\n1,ann\n").unwrap();
-    intake.drop_log();
-    let summary = intake.finish().unwrap();
+    import.feed(b"time,key\n1,ann\n").unwrap();
+    import.drop_log();
+    let summary = import.finish().unwrap();
     assert_eq!((summary.clients.requests(), summary.lines), (2, 3));
 
-    let mut intake = new();
-    assert!(intake.end().unwrap_err().to_string().contains("empty"));
-    assert!(intake.finish().is_none());
+    let mut import = new();
+    assert!(import.end().unwrap_err().to_string().contains("empty"));
+    assert!(import.finish().is_none());
 
-    let reading = Reading { key: Some("colour".parse().unwrap()), ..Reading::default() };
-    let mut intake = Intake::new(reading, Room::default());
-    let error = intake.feed(b"time,key\n1,ann\n").unwrap_err().to_string();
+    let reading = ReadOptions { key: Some("colour".parse().unwrap()), ..ReadOptions::default() };
+    let mut import = Import::new(reading, Room::default());
+    let error = import.feed(b"time,key\n1,ann\n").unwrap_err().to_string();
     assert!(error.starts_with("\"colour\": not a field of this log"), "{error}");
 }
 
 #[test]
 fn what_became_of_lines_and_times_is_told() {
-    let mut intake = Intake::new(Reading::default(), Room::default());
+    let mut import = Import::new(ReadOptions::default(), Room::default());
     let line = |second: u32| {
         format!("192.0.2.1 - - [10/Oct/2000:13:5{second}:36 -0700] \"GET / HTTP/1.1\" 200 1\n")
     };
     let text = [line(5), "nonsense\n".to_owned(), line(5), line(9), line(1)].concat();
-    intake.feed(text.as_bytes()).unwrap();
-    assert_eq!((intake.counts().lines, intake.counts().unread), (5, 1));
-    intake.end().unwrap();
-    assert_eq!((intake.times().spread_out, intake.times().late), (1, 1));
-    assert_eq!(intake.shapes(), ["Common Log Format"]);
-    assert_eq!(intake.counts().problems[0].line, 2);
+    import.feed(text.as_bytes()).unwrap();
+    assert_eq!((import.counts().lines, import.counts().unread), (5, 1));
+    import.end().unwrap();
+    assert_eq!((import.times().spread_out, import.times().late), (1, 1));
+    assert_eq!(import.shapes(), ["Common Log Format"]);
+    assert_eq!(import.counts().problems[0].line, 2);
 }

@@ -1,6 +1,6 @@
 //! The options for reading a log, the same for every command that reads one.
 
-use ratescope::lab::tune::Reading;
+use ratescope::lab::tune::ReadOptions;
 use ratescope::log::{
     Alias, Cost, Filter, Format, IPV6_PREFIX, Options, Shape, Spread, Statuses, Unit, Year,
     ipv6_prefix,
@@ -100,8 +100,8 @@ impl Source {
     }
 
     /// How the log is read, apart from the order of its lines.
-    pub(crate) fn reading(&self) -> Reading {
-        Reading { options: self.options(), key: self.key.clone(), spread: self.spread() }
+    pub(crate) fn reading(&self) -> ReadOptions {
+        ReadOptions { options: self.options(), key: self.key.clone(), spread: self.spread() }
     }
 
     /// The key of a limit without `per`.

@@ -3,7 +3,7 @@
 use super::layout::{Layout, TAGS};
 use super::words::{limit_in_words, words};
 use super::{Picture, Viewport};
-use crate::lab::tune::Step;
+use crate::lab::tune::Effect;
 use crate::plot::axis;
 use crate::plot::scale::Log;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke};
@@ -14,7 +14,7 @@ struct Line {
     name: &'static str,
     stroke: Stroke,
     /// How many of all.
-    of: fn(&Picture<'_>, &Step) -> [u64; 2],
+    of: fn(&Picture<'_>, &Effect) -> [u64; 2],
 }
 
 /// What is drawn of the requests, whichever way they are counted.
@@ -79,9 +79,9 @@ fn lines<'a>(picture: &'a Picture<'_>) -> impl Iterator<Item = &'static Line> + 
 }
 
 /// What a limit below all of them does: everything is over it.
-fn everything(picture: &Picture<'_>) -> Step {
+fn everything(picture: &Picture<'_>) -> Effect {
     let steps = picture.steps;
-    Step {
+    Effect {
         limit: 0.0,
         touched: steps.clients,
         marked: steps.marked,
@@ -91,7 +91,7 @@ fn everything(picture: &Picture<'_>) -> Step {
 }
 
 fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> {
-    let y = |step: &Step| {
+    let y = |step: &Effect| {
         let [some, all] = (line.of)(picture, step);
         layout.y(some, all)
     };

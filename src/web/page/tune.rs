@@ -4,7 +4,7 @@
 use super::run::{AnyRun, Entry};
 use super::view;
 use super::viewer::Seen;
-use crate::lab::tune::{Burst, Choices, Frontier, Hours, Steps, Zone, scale};
+use crate::lab::tune::{Burst, Choices, Frontier, Hours, Staircase, Zone, scale};
 use crate::plot::Mark;
 use crate::rate::Rate;
 use crate::text::ParseError;
@@ -17,7 +17,7 @@ use crate::web::texts::Texts;
 #[derive(Default)]
 pub(super) struct View {
     choices: Choices,
-    steps: Steps,
+    steps: Staircase,
     counted: Vec<[f64; 2]>,
     requests: u64,
     recommended: Option<f64>,
@@ -143,7 +143,7 @@ impl view::View for View {
 
     fn put(&mut self, name: &str, numbers: &[f64]) {
         match (name, numbers) {
-            ("steps", numbers) => self.steps = Steps::of_numbers(numbers),
+            ("steps", numbers) => self.steps = Staircase::of_numbers(numbers),
             ("advice", &[limit, knee]) => {
                 [self.recommended, self.knee] =
                     [limit, knee].map(|limit| limit.is_finite().then_some(limit));

@@ -1,7 +1,7 @@
 //! Logs on their way in.
 
 use super::Tuner;
-use crate::lab::tune::{Choices, Inquiry, Intake, Room};
+use crate::lab::tune::{Analysis, Choices, Import, Room};
 use crate::time::{Span, Time};
 use crate::traffic::sample::{Sample, Style};
 use wasm_bindgen::prelude::*;
@@ -25,29 +25,29 @@ impl Tuner {
         let now = Time::from_micros((wall * 1e3) as i64);
         let mut reading = self.choices.reading.clone();
         reading.options.year = reading.options.year.or_before(now);
-        self.intake = Some(Intake::new(reading, ROOM));
+        self.import = Some(Import::new(reading, ROOM));
         self.sample = None;
     }
 
     /// The next piece of a log; what is wrong with it, if something is, and then no more of it is
     /// wanted.
     pub fn feed(&mut self, piece: &[u8]) -> String {
-        let Some(intake) = &mut self.intake else { return String::new() };
-        let fed = intake.feed(piece);
+        let Some(import) = &mut self.import else { return String::new() };
+        let fed = import.feed(piece);
         if fed.is_err() {
-            intake.drop_log();
+            import.drop_log();
         }
         wrong(fed)
     }
 
     /// The log has ended; what is wrong with it, if something is.
     pub fn end(&mut self) -> String {
-        self.intake.as_mut().map_or(String::new(), |intake| wrong(intake.end()))
+        self.import.as_mut().map_or(String::new(), |import| wrong(import.end()))
     }
 
     /// The next piece of a made-up log; whether there is more of it.
     pub fn sample(&mut self) -> bool {
-        let Some(intake) = &mut self.intake else { return false };
+        let Some(import) = &mut self.import else { return false };
         if self.sample.is_none() {
             self.sample = Sample::new(SEED, LINES, OVER).ok();
         }
@@ -60,33 +60,33 @@ impl Tuner {
             sample.all(entry)
         });
         // What we write we can read.
-        let _ = intake.feed(text.as_bytes());
+        let _ = import.feed(text.as_bytes());
         !more
     }
 
     /// How many lines have been read.
     pub fn lines(&self) -> f64 {
-        self.intake.as_ref().map_or(0.0, |intake| intake.counts().lines as f64)
+        self.import.as_ref().map_or(0.0, |import| import.counts().lines as f64)
     }
 
     /// No more logs will come: what was read is in place of what was known. Why it has no events, if
     /// it has none; then nothing changes.
     pub fn finish(&mut self) -> String {
-        let Some(intake) = self.intake.take() else { return String::new() };
-        let about = self.about_reading(&intake);
-        let reading = intake.reading().clone();
-        let none = reading.options.filter.no_events(intake.counts().filtered);
-        let summary = intake.finish().filter(|summary| !summary.clients.is_empty());
+        let Some(import) = self.import.take() else { return String::new() };
+        let about = self.about_reading(&import);
+        let reading = import.reading().clone();
+        let none = reading.options.filter.no_events(import.counts().filtered);
+        let summary = import.finish().filter(|summary| !summary.clients.is_empty());
         let Some(summary) = summary else { return none };
-        let mut inquiry = Inquiry::new(summary, Choices { reading, ..self.choices.clone() });
-        inquiry.mark(&self.marks);
-        (self.inquiry, self.about) = (Some(inquiry), about);
+        let mut analysis = Analysis::new(summary, Choices { reading, ..self.choices.clone() });
+        analysis.mark(&self.marks);
+        (self.analysis, self.about) = (Some(analysis), about);
         String::new()
     }
 
     /// No more logs will come, and nothing changes.
     pub fn cancel(&mut self) {
-        (self.intake, self.sample) = (None, None);
+        (self.import, self.sample) = (None, None);
     }
 }
 

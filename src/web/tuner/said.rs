@@ -2,7 +2,7 @@
 
 use super::Tuner;
 use crate::civil::Civil;
-use crate::lab::tune::{Advice, Busy, Clients, Inquiry, Intake, Share};
+use crate::lab::tune::{Advice, Analysis, ClientRow, Clients, Import, Share};
 use crate::plot::axis::{readout, readout_count};
 use crate::text::plural;
 use crate::time::Time;
@@ -17,22 +17,22 @@ impl Tuner {
     /// What is said beside the pictures, three texts for each: the id of its element, the text, and
     /// the number it was made of, or nothing.
     pub fn said(&self) -> Vec<String> {
-        let Some(inquiry) = &self.inquiry else { return Vec::new() };
+        let Some(analysis) = &self.analysis else { return Vec::new() };
         let mut texts = self.about.clone();
-        answer(inquiry, &mut texts);
+        answer(analysis, &mut texts);
         texts.take()
     }
 
-    /// The curve that is shown, as [`Steps::to_numbers`](crate::lab::tune::Steps::to_numbers);
+    /// The curve that is shown, as [`Staircase::to_numbers`](crate::lab::tune::Staircase::to_numbers);
     /// nothing while it is counted.
     pub fn steps(&self) -> Vec<f64> {
-        let shown = self.inquiry.as_ref().and_then(Inquiry::shown);
+        let shown = self.analysis.as_ref().and_then(Analysis::shown);
         shown.map_or(Vec::new(), |(curve, _)| curve.steps().to_numbers())
     }
 
     /// The limit that is recommended and the knee; what there is none of is no number.
     pub fn advice(&self) -> Vec<f64> {
-        let shown = self.inquiry.as_ref().and_then(Inquiry::shown);
+        let shown = self.analysis.as_ref().and_then(Analysis::shown);
         let numbers = |(_, advice): &(_, Advice)| [advice.limit, advice.knee];
         shown.map_or([None, None], numbers).map(|n| n.unwrap_or(f64::NAN)).into()
     }
@@ -40,7 +40,7 @@ impl Tuner {
     /// The buckets that would do, as four numbers each: burst, the count and the seconds of the
     /// rate, and how many clients it touches.
     pub fn bursts(&self) -> Vec<f64> {
-        let frontier = self.inquiry.as_ref().and_then(Inquiry::frontier);
+        let frontier = self.analysis.as_ref().and_then(Analysis::frontier);
         let bursts = frontier.map_or(&[][..], |frontier| &frontier.bursts);
         let numbers = |at: &crate::lab::tune::Burst| {
             [at.burst, at.rate.count(), at.rate.per().secs(), at.touched as f64]
@@ -51,18 +51,18 @@ impl Tuner {
     /// Limits along the curve and how many requests they refuse, where each takes a replay: two
     /// numbers each. Before them, how many requests there are.
     pub fn counted(&self) -> Vec<f64> {
-        let Some(inquiry) = &self.inquiry else { return Vec::new() };
-        let requests = inquiry.study().clients().requests() as f64;
-        [requests].into_iter().chain(inquiry.counted().iter().flatten().copied()).collect()
+        let Some(analysis) = &self.analysis else { return Vec::new() };
+        let requests = analysis.study().clients().requests() as f64;
+        [requests].into_iter().chain(analysis.counted().iter().flatten().copied()).collect()
     }
 
     /// What the limiter refuses by day of the week and hour, from Monday, midnight; and before it,
     /// whether that is all (1) or still being counted (0), how many requests and clients, and the
     /// [`Zone`](crate::lab::tune::Zone) in minutes, which are no numbers where none is known.
     pub fn hours(&self) -> Vec<f64> {
-        let Some(inquiry) = &self.inquiry else { return Vec::new() };
-        let Some(replay) = inquiry.replayed() else { return Vec::new() };
-        let touched = replay.touched(inquiry.study().clients()).touched;
+        let Some(analysis) = &self.analysis else { return Vec::new() };
+        let Some(replay) = analysis.replayed() else { return Vec::new() };
+        let touched = replay.touched(analysis.study().clients()).touched;
         let done = if replay.is_done() { 1.0 } else { 0.0 };
         let zone = replay.clock().zone().0.map_or([f64::NAN; 2], |range| range.map(f64::from));
         let mut numbers = vec![done, replay.refused() as f64, touched as f64, zone[0], zone[1]];
@@ -73,7 +73,7 @@ impl Tuner {
     /// The configuration: its text or why there is none, whether it is that (`no`), and what is to be
     /// known about it.
     pub fn configuration(&self) -> Vec<String> {
-        match self.inquiry.as_ref().and_then(Inquiry::configuration) {
+        match self.analysis.as_ref().and_then(Analysis::configuration) {
             Some(Ok((text, notes))) => [text, String::new()].into_iter().chain(notes).collect(),
             Some(Err(problem)) => vec![problem, "no".to_owned()],
             None => Vec::new(),
@@ -83,7 +83,7 @@ impl Tuner {
     /// What is recommended for other periods: period, limit, and whom it touches where it was
     /// learned and where it was checked; four texts each.
     pub fn periods(&self) -> Vec<String> {
-        let periods = self.inquiry.as_ref().map_or(&[][..], Inquiry::periods);
+        let periods = self.analysis.as_ref().map_or(&[][..], Analysis::periods);
         let texts = |(period, advice): &(crate::time::Span, Advice)| {
             let none = || "none".to_owned();
             [
@@ -99,20 +99,20 @@ impl Tuner {
     /// The table: for each client its key, whether it is marked, its requests, its peak, when that
     /// was, what was refused of it, and when first; seven texts each.
     pub fn table(&self) -> Vec<String> {
-        let Some(inquiry) = &self.inquiry else { return Vec::new() };
-        let clock = inquiry.study().clock();
-        let busiest = busiest(inquiry, ROWS).into_iter();
+        let Some(analysis) = &self.analysis else { return Vec::new() };
+        let clock = analysis.study().clock();
+        let busiest = busiest(analysis, ROWS).into_iter();
         let when = |time| when(clock.shows(time));
         busiest.flat_map(|busy| row(busy, &when, readout_count)).collect()
     }
 
     /// The table as a file of comma-separated values, with its header.
     pub fn csv(&self) -> String {
-        let Some(inquiry) = &self.inquiry else { return String::new() };
+        let Some(analysis) = &self.analysis else { return String::new() };
         let mut text = String::from("client,marked,requests,peak,peak_at,refused,first_refused\n");
-        for busy in busiest(inquiry, usize::MAX) {
+        for busy in busiest(analysis, usize::MAX) {
             let peak = busy.peak.map(|peak| peak.level.to_string());
-            let clock = inquiry.study().clock();
+            let clock = analysis.study().clock();
             let mut cells = row(busy, &|time| clock.written(time), |n| n.to_string());
             if let (Some(cell), Some(peak)) = (cells.get_mut(3), peak) {
                 *cell = peak;
@@ -127,16 +127,17 @@ impl Tuner {
     /// What a client's events are compared by: the limit of lanes that have none of their own, and the
     /// lanes; nothing as long as there is no limit.
     pub fn lanes(&self) -> Vec<String> {
-        let Some(inquiry) = &self.inquiry else { return Vec::new() };
-        let shown = inquiry.shown().zip(inquiry.limit());
+        let Some(analysis) = &self.analysis else { return Vec::new() };
+        let shown = analysis.shown().zip(analysis.limit());
         let lanes =
-            shown.and_then(|((curve, _), limit)| inquiry.choices().lanes(curve.measure, limit));
+            shown.and_then(|((curve, _), limit)| analysis.choices().lanes(curve.measure, limit));
         lanes.map_or(Vec::new(), |(limit, lanes)| vec![limit.to_string(), lanes])
     }
 
     /// The events of a client, two numbers each: microseconds since 1970, and what it counted for.
     pub fn events(&self, key: &str) -> Vec<f64> {
-        let Some(clients) = self.inquiry.as_ref().map(|inquiry| inquiry.study().clients()) else {
+        let Some(clients) = self.analysis.as_ref().map(|analysis| analysis.study().clients())
+        else {
             return Vec::new();
         };
         let Some(place) = clients.find(key) else { return Vec::new() };
@@ -148,13 +149,13 @@ impl Tuner {
 
 impl Tuner {
     /// What is to be said of how logs were read.
-    pub(super) fn about_reading(&self, intake: &Intake) -> Texts {
+    pub(super) fn about_reading(&self, import: &Import) -> Texts {
         let mut texts = Texts::default();
-        let (counts, times) = (intake.counts(), intake.times());
-        texts.say("t-format", intake.shapes().join("; "));
+        let (counts, times) = (import.counts(), import.times());
+        texts.say("t-format", import.shapes().join("; "));
         let mut notes = Vec::new();
         if counts.filtered > 0 {
-            let (filter, n) = (&intake.reading().options.filter, readout_count(counts.filtered));
+            let (filter, n) = (&import.reading().options.filter, readout_count(counts.filtered));
             notes.push(format!("Only those with {filter}; {n} others were left out."));
         }
         if times.spread_out > 0 {
@@ -192,10 +193,10 @@ impl Tuner {
     }
 }
 
-fn answer(inquiry: &Inquiry, texts: &mut Texts) {
-    let clients = inquiry.study().clients();
-    let per = &inquiry.study().summary().per;
-    let clock = inquiry.study().clock();
+fn answer(analysis: &Analysis, texts: &mut Texts) {
+    let clients = analysis.study().clients();
+    let per = &analysis.study().summary().per;
+    let clock = analysis.study().clock();
     let mut read = format!(
         "{} request{} from {} client{} (per {per})",
         readout_count(clients.requests()),
@@ -215,19 +216,19 @@ fn answer(inquiry: &Inquiry, texts: &mut Texts) {
     }
     texts.show("t-read", read, clients.requests() as f64);
     texts.say("t-room", room(clients));
-    let (sentence, done) = match inquiry.replayed() {
+    let (sentence, done) = match analysis.replayed() {
         Some(replay) if replay.is_done() => (replay.sentence(clients), true),
-        _ if inquiry.shown().is_some() && inquiry.limiter().is_none() => {
+        _ if analysis.shown().is_some() && analysis.limiter().is_none() => {
             ("No limit leaves so many clients alone.".to_owned(), true)
         }
-        _ => (counting(inquiry), false),
+        _ => (counting(analysis), false),
     };
     texts.show("t-sentence", sentence, f64::from(u8::from(done)));
-    let Some((_, advice)) = inquiry.shown() else { return };
+    let Some((_, advice)) = analysis.shown() else { return };
     let learned = match (advice.limit, advice.checked) {
         (None, _) => String::new(),
         (Some(limit), checked) => {
-            let recommended = match inquiry.limit() == Some(limit) {
+            let recommended = match analysis.limit() == Some(limit) {
                 true => "Recommended".to_owned(),
                 false => format!("Recommended would be {limit}"),
             };
@@ -244,8 +245,8 @@ fn answer(inquiry: &Inquiry, texts: &mut Texts) {
     texts.say("t-doubts", doubts.join("\n"));
 }
 
-fn counting(inquiry: &Inquiry) -> String {
-    match inquiry.study().measured() {
+fn counting(analysis: &Analysis) -> String {
+    match analysis.study().measured() {
         1.0 => "Still counting …".to_owned(),
         part => format!("Still counting: {} % …", readout(libm::floor(part * 100.0))),
     }
@@ -270,12 +271,12 @@ fn share(share: Share) -> String {
     format!("{touched} of {clients} client{}", plural(share.clients))
 }
 
-fn busiest(inquiry: &Inquiry, most: usize) -> Vec<Busy> {
-    let measure = inquiry.shown().map(|(curve, _)| curve.measure);
-    inquiry.study().busiest(measure, most, inquiry.choices().by_refused)
+fn busiest(analysis: &Analysis, most: usize) -> Vec<ClientRow> {
+    let measure = analysis.shown().map(|(curve, _)| curve.measure);
+    analysis.study().busiest(measure, most, analysis.choices().by_refused)
 }
 
-fn row(busy: Busy, when: &dyn Fn(Time) -> String, count: fn(u64) -> String) -> [String; 7] {
+fn row(busy: ClientRow, when: &dyn Fn(Time) -> String, count: fn(u64) -> String) -> [String; 7] {
     let (peak, at) = match busy.peak {
         Some(peak) => (readout(peak.level), when(peak.at)),
         None => Default::default(),

@@ -4,8 +4,8 @@ use super::read::Read;
 use super::server::Server;
 use super::swept::Swept;
 use ratescope::lab::tune::{
-    Advice, Aim, Burst, Busy, Clients, Clock, Curve, Cut, Frontier, Marks, Measure, PERIODS, Part,
-    Replay, Summary, advise, scale,
+    Advice, Aim, Burst, ClientRow, Clients, Curve, Cut, Frontier, LogClock, MarkedKeys, Measure,
+    PERIODS, Part, Replay, Summary, advise, scale,
 };
 use ratescope::policy::export::Target;
 use ratescope::{ParseError, Span};
@@ -18,7 +18,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) read: &'a Read,
     pub(crate) summary: &'a Summary,
     /// By which its times are told.
-    pub(crate) clock: Clock,
+    pub(crate) clock: LogClock,
     /// One curve a period, and what it recommends; the first is the one that is shown.
     pub(crate) periods: Vec<(Span, Curve, Advice)>,
     pub(crate) frontier: Frontier,
@@ -31,7 +31,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) bucket: Option<Replay>,
     /// What each server that was asked for should be told.
     pub(crate) servers: Vec<Server>,
-    pub(crate) busiest: Vec<Busy>,
+    pub(crate) busiest: Vec<ClientRow>,
 }
 
 /// A limit of the curve.
@@ -51,7 +51,7 @@ impl<'a> Answer<'a> {
         read: &'a Read,
         (periods, swept): (&[Span], &Swept),
         aim: &Aim,
-        marks: &Marks,
+        marks: &MarkedKeys,
         targets: &[Target],
     ) -> Result<Self, ParseError> {
         let clients = &read.summary.clients;
@@ -94,7 +94,7 @@ impl<'a> Answer<'a> {
             (replay, bucket.join().ok().flatten(), rows.unwrap_or_default(), places)
         });
         let measure = shown.map(|(_, curve, _)| curve.measure);
-        let busiest = Busy::of(clients, &places, measure, replay.as_ref(), &cut.marked);
+        let busiest = ClientRow::of(clients, &places, measure, replay.as_ref(), &cut.marked);
         let period = periods.first().map_or(PERIODS[0], |(period, ..)| *period);
         let known: Vec<&Curve> =
             periods.iter().map(|(_, curve, _)| curve).chain(&backlogs).collect();
@@ -159,7 +159,7 @@ fn rows(clients: &Clients, curve: &Curve, advice: &Advice) -> Vec<Row> {
         let touched = curve.touched(limit);
         // nginx has no burst of a part of a request.
         let Ok(limiter) = curve.measure.limiter(limit) else { continue };
-        let replay = || Replay::run(clients, limiter, &Clock::default()).refused();
+        let replay = || Replay::run(clients, limiter, &LogClock::default()).refused();
         let refused = curve.refused(limit).unwrap_or_else(replay);
         let marked = curve.marked.touched(Part::Whole, limit);
         rows.push(Row { limit, touched, marked, refused });

@@ -4,7 +4,7 @@ use super::answer::{Answer, Row};
 use super::read::Tried;
 use super::server::Server;
 use ratescope::Time;
-use ratescope::lab::tune::{Advice, Burst, Busy, Replay, Share};
+use ratescope::lab::tune::{Advice, Burst, ClientRow, Replay, Share};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -117,7 +117,7 @@ fn for_server(answer: &Answer<'_>, server: &Server) -> Value {
     })
 }
 
-fn busy(busy: &Busy) -> Value {
+fn busy(busy: &ClientRow) -> Value {
     json!({
         "key": busy.key,
         "marked": busy.marked,

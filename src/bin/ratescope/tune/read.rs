@@ -2,7 +2,7 @@
 
 use super::Args;
 use super::{progress, threads};
-use ratescope::lab::tune::{Batch, Clock, Queue, Reading, Replay, Summary, Times, Trial};
+use ratescope::lab::tune::{Batch, LogClock, Queue, ReadOptions, Replay, Summary, Times, Trial};
 use ratescope::log::{Pieces, Record, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Event, Policy};
@@ -21,7 +21,7 @@ pub(crate) struct Read {
     /// The first lines that could not be read, and why.
     pub(crate) problems: Vec<String>,
     /// How it was read; of summaries that is not known.
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadOptions,
     /// How many events were not wanted.
     pub(crate) filtered: u64,
     /// What became of the times; of summaries that is not known.
@@ -164,7 +164,7 @@ fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
     let policy = Policy::read(text, &defaults)?;
     match policy.limits() {
         [limit] if limit.per == summary.per => {
-            let replay = Replay::run(&summary.clients, limit.limiter.clone(), &Clock::default());
+            let replay = Replay::run(&summary.clients, limit.limiter.clone(), &LogClock::default());
             Ok(Tried {
                 text: text.to_owned(),
                 touched: replay.touched(&summary.clients).touched,

@@ -2,7 +2,7 @@
 
 use super::answer::curves;
 use ratescope::lab::tune::{
-    Aim, Choices, Clients, Clock, Curve, Cut, Frontier, Reading, Replay, advise, network,
+    Aim, Choices, Clients, Curve, Cut, Frontier, LogClock, ReadOptions, Replay, advise, network,
 };
 use ratescope::policy::Per;
 use ratescope::policy::export::Target;
@@ -21,10 +21,10 @@ impl Server {
     /// The one for the clients that `per` makes, of whom some curves are `known`.
     pub(crate) fn new(
         target: Target,
-        reading: &Reading,
+        reading: &ReadOptions,
         period: Span,
         aim: &Aim,
-        (clients, per, clock): (&Clients, &Per, &Clock),
+        (clients, per, clock): (&Clients, &Per, &LogClock),
         (frontier, known, cut): (&Frontier, &[&Curve], &Cut),
     ) -> Result<Self, ParseError> {
         let mut choices = Choices { reading: reading.clone(), aim: *aim, ..Choices::default() };

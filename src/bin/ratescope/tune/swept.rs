@@ -1,6 +1,6 @@
 //! What is limited in the curve, by name.
 
-use ratescope::lab::tune::{By, Choices, Frontier, Measure};
+use ratescope::lab::tune::{Choices, Frontier, Measure, Metric};
 use ratescope::policy::export::Target;
 use ratescope::{ParseError, Span};
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 #[derive(Clone)]
 pub(crate) struct Swept(Choices);
 
-/// What is measured beside what [`By`] names.
+/// What is measured beside what [`Metric`] names.
 const OTHERS: [&str; 3] = ["bucket", "nginx", "haproxy"];
 
 impl Swept {
@@ -31,7 +31,7 @@ impl FromStr for Swept {
                 let others = OTHERS.join(", ");
                 let help =
                     |e: ParseError| ParseError::whole(text, format!("{}, {others}", e.problem()));
-                choices.by = Some(text.parse::<By>().map_err(help)?);
+                choices.by = Some(text.parse::<Metric>().map_err(help)?);
             }
         }
         Ok(Swept(choices))

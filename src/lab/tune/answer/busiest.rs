@@ -1,12 +1,12 @@
 //! The busiest clients: the rows of a table.
 
-use super::{Clients, Measure, Peak, Replay};
+use crate::lab::tune::{Clients, Measure, Peak, Replay};
 use crate::time::Time;
 use std::collections::HashMap;
 
 /// A client, and what a limit makes of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Busy {
+pub struct ClientRow {
     /// Its place among the clients.
     pub place: usize,
     /// Its key.
@@ -23,7 +23,7 @@ pub struct Busy {
     pub first: Option<Time>,
 }
 
-impl Busy {
+impl ClientRow {
     /// The clients at `places`, with their peaks by `measure`.
     pub fn of(
         clients: &Clients,
@@ -31,12 +31,12 @@ impl Busy {
         measure: Option<Measure>,
         replay: Option<&Replay>,
         marked: &[bool],
-    ) -> Vec<Busy> {
+    ) -> Vec<ClientRow> {
         let struck = replay.into_iter().flat_map(Replay::struck);
         let struck: HashMap<usize, _> = struck.map(|struck| (struck.place, struck)).collect();
         let busy = |&place: &usize| {
             let struck = struck.get(&place);
-            Busy {
+            ClientRow {
                 place,
                 key: clients.key(place).to_owned(),
                 marked: marked.get(place) == Some(&true),

@@ -9,14 +9,14 @@
 //! A mark is the f64 nearest to its decimal, as is what is read from a text; so a level that is
 //! held against a limit falls on the same side here and there.
 
-use super::histogram::Places;
+use super::histogram::Rank;
 use std::sync::OnceLock;
 
 /// Powers of ten, exact in f64.
 const TENS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// Marks in a power of ten.
+/// Scale in a power of ten.
 const IN_DECADE: usize = 900;
 
 /// Powers of ten that the scale has, from 10^-3.
@@ -39,17 +39,17 @@ pub fn mark(place: usize) -> f64 {
 
 /// The place of the last mark that is not above `level`; none below the first.
 pub fn place(level: f64) -> Option<usize> {
-    Marks::new().place(level)
+    Scale::new().place(level)
 }
 
 /// All marks, computed once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Marks(&'static [f64]);
+pub(super) struct Scale(&'static [f64]);
 
-impl Marks {
+impl Scale {
     pub(super) fn new() -> Self {
         static ALL: OnceLock<Box<[f64]>> = OnceLock::new();
-        Marks(ALL.get_or_init(|| (0..MARKS).map(mark).collect()))
+        Scale(ALL.get_or_init(|| (0..MARKS).map(mark).collect()))
     }
 
     #[inline]
@@ -80,7 +80,7 @@ impl Marks {
 
     /// How many marks `level` is over: these are the first ones.
     #[inline]
-    pub(super) fn over(self, over: Over, level: f64) -> Places {
+    pub(super) fn over(self, over: Over, level: f64) -> Rank {
         match self.place(level) {
             None => 0,
             Some(place) if over == Over::AboveLimit && self.0.get(place) == Some(&level) => place,
@@ -174,8 +174,8 @@ mod tests {
             assert_eq!(place(level), Some(i), "{level}");
             assert_eq!(place(level.next_down()), i.checked_sub(1), "below {level}");
             assert_eq!(place(level.next_up()), Some(i), "above {level}");
-            assert_eq!(Marks::new().over(Over::AtLimit, level), i + 1);
-            assert_eq!(Marks::new().over(Over::AboveLimit, level), i);
+            assert_eq!(Scale::new().over(Over::AtLimit, level), i + 1);
+            assert_eq!(Scale::new().over(Over::AboveLimit, level), i);
         }
         for level in [f64::INFINITY, f64::MAX, 1e15, 1e12] {
             assert_eq!(place(level), Some(MARKS - 1), "{level}");

@@ -6,7 +6,7 @@ use super::scale::{MARKS, mark};
 
 /// What a limit does, and every one above it up to the next step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Step {
+pub struct Effect {
     /// The limit.
     pub limit: f64,
     /// How many clients it touches: in the whole log, in the part it is learned from, and in the
@@ -22,8 +22,8 @@ pub struct Step {
 
 /// A curve from its lowest limit to its highest: a staircase.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Steps {
-    /// All clients, by part as in [`Step::touched`].
+pub struct Staircase {
+    /// All clients, by part as in [`Effect::touched`].
     pub clients: [u64; 3],
     /// The marked ones.
     pub marked: u64,
@@ -32,19 +32,19 @@ pub struct Steps {
     /// Those of the marked.
     pub marked_requests: u64,
     /// The steps, in the order of their limits.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Effect>,
 }
 
 /// The numbers before the first step, and those of a step.
 const HEAD: usize = 6;
 const STEP: usize = 7;
 
-impl Steps {
+impl Staircase {
     /// What a limit does; below the first step, what that does.
-    pub fn at(&self, limit: f64) -> Step {
+    pub fn at(&self, limit: f64) -> Effect {
         let after = self.steps.partition_point(|step| step.limit <= limit);
         let step = self.steps.get(after.saturating_sub(1)).copied().unwrap_or_default();
-        Step { limit, ..step }
+        Effect { limit, ..step }
     }
 
     /// The limits between which something changes: the last that touches everyone, and the first
@@ -57,7 +57,7 @@ impl Steps {
 
     /// As numbers, to be handed from one module of the page to another.
     pub fn to_numbers(&self) -> Vec<f64> {
-        let Steps { clients: [a, b, c], marked, requests, marked_requests, steps } = self;
+        let Staircase { clients: [a, b, c], marked, requests, marked_requests, steps } = self;
         let mut numbers: Vec<f64> =
             [a, b, c, marked, requests, marked_requests].map(|n| *n as f64).into();
         for step in steps {
@@ -71,12 +71,14 @@ impl Steps {
 
     /// What [`to_numbers`](Self::to_numbers) made; nothing of anything else.
     pub fn of_numbers(numbers: &[f64]) -> Self {
-        let Some((head, rest)) = numbers.split_at_checked(HEAD) else { return Steps::default() };
+        let Some((head, rest)) = numbers.split_at_checked(HEAD) else {
+            return Staircase::default();
+        };
         let count = |i: usize| head.get(i).map_or(0, |n| *n as u64);
         let step = |numbers: &[f64]| {
             let at = |i: usize| numbers.get(i).copied().unwrap_or(0.0);
             let count = |i| at(i) as u64;
-            Step {
+            Effect {
                 limit: at(0),
                 touched: [count(1), count(2), count(3)],
                 marked: count(4),
@@ -84,7 +86,7 @@ impl Steps {
                 marked_refused: count(6),
             }
         };
-        Steps {
+        Staircase {
             clients: [count(0), count(1), count(2)],
             marked: count(3),
             requests: count(4),
@@ -96,7 +98,7 @@ impl Steps {
 
 impl Curve {
     /// Every limit at which something changes.
-    pub fn steps(&self) -> Steps {
+    pub fn steps(&self) -> Staircase {
         const PARTS: [Part; 3] = [Part::Whole, Part::Learned, Part::Checked];
         let mut sweeps = Vec::new();
         sweeps.extend(self.all.of_clients().iter().map(Sweep::new));
@@ -115,11 +117,11 @@ impl Curve {
             let over: Vec<u64> = sweeps.iter_mut().map(|sweep| sweep.over(at)).collect();
             if let [a, b, c, marked, refused, marked_refused] = over[..] {
                 let touched = [a, b, c];
-                steps.push(Step { limit: mark(at), touched, marked, refused, marked_refused });
+                steps.push(Effect { limit: mark(at), touched, marked, refused, marked_refused });
             }
             at = sweeps.iter().filter_map(Sweep::next).min().unwrap_or(MARKS);
         }
-        Steps {
+        Staircase {
             clients: PARTS.map(|part| self.all.clients(part)),
             marked: self.marked.clients(Part::Whole),
             requests: self.all.requests(Part::Whole),

@@ -6,7 +6,7 @@
 //! The hash is seeded by chance, as whoever writes the log chooses the keys. Nothing depends on it:
 //! clients are numbered as they come.
 
-use super::entry::Client;
+use super::client::Client;
 use super::stream::{Moment, Moments, Written, first, is_near};
 use crate::event::{Event, Fields};
 use crate::limit::is_cost;
@@ -297,7 +297,7 @@ impl Clients {
     }
 
     /// Those of them that are `wanted`.
-    pub(super) fn busiest_of(&self, wanted: impl Fn(&usize) -> bool) -> Vec<usize> {
+    pub(in crate::lab::tune) fn busiest_of(&self, wanted: impl Fn(&usize) -> bool) -> Vec<usize> {
         let ranked = |place| (Reverse(self.requests_of(place)), place);
         let mut places: Vec<_> = (0..self.len()).filter(wanted).map(ranked).collect();
         places.sort_unstable();
@@ -332,7 +332,7 @@ impl Clients {
 
     /// Whether nothing was thinned since that ticket was given.
     #[cfg(feature = "log")]
-    pub(super) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
+    pub(in crate::lab::tune) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
         ticket.is_none_or(|ticket| ticket.era == self.sieve)
     }
 

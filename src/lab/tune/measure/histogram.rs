@@ -3,21 +3,21 @@
 use super::scale::MARKS;
 
 /// How many marks a level is over.
-pub(super) type Places = usize;
+pub(super) type Rank = usize;
 
 /// Counts of levels by how many marks they are over. Room is made for the marks in use only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Histogram {
     /// How many levels are over just so many marks as the first place here has, and the next.
     counts: Vec<u64>,
-    from: Places,
+    from: Rank,
     total: u64,
 }
 
 impl Histogram {
     /// Counts `n` levels that are over the first `marks` marks.
     #[inline]
-    pub(super) fn put(&mut self, marks: Places, n: u64) {
+    pub(super) fn put(&mut self, marks: Rank, n: u64) {
         self.total += n;
         match marks.checked_sub(self.from).and_then(|at| self.counts.get_mut(at)) {
             Some(count) => *count += n,
@@ -26,7 +26,7 @@ impl Histogram {
     }
 
     #[cold]
-    fn widen(&mut self, marks: Places, n: u64) {
+    fn widen(&mut self, marks: Rank, n: u64) {
         let marks = marks.min(MARKS);
         if self.counts.is_empty() {
             self.from = marks;
@@ -53,7 +53,7 @@ impl Histogram {
     }
 
     /// The counts that are not zero, in order: how many levels are over just so many marks.
-    pub(super) fn counted(&self) -> impl Iterator<Item = (Places, u64)> + '_ {
+    pub(super) fn counted(&self) -> impl Iterator<Item = (Rank, u64)> + '_ {
         (self.from..).zip(self.counts.iter().copied()).filter(|(_, n)| *n > 0)
     }
 

@@ -1,13 +1,14 @@
 //! A limiter over the kept events: what it refuses, to whom and when.
 
-use super::{Clients, Clock, Hours, Measure, Share};
+use super::{Hours, Measure};
+use crate::lab::tune::{Clients, LogClock, Share};
 use crate::limit::any::AnyLimiter;
 use crate::text::plural;
 use crate::time::Time;
 
 /// A client that was refused something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Struck {
+pub struct RefusedClient {
     /// Its place among the clients.
     pub place: usize,
     /// Its requests.
@@ -27,18 +28,18 @@ pub struct Replay {
     limiter: AnyLimiter,
     /// The places still to be visited, the next one last.
     ahead: Vec<usize>,
-    struck: Vec<Struck>,
+    struck: Vec<RefusedClient>,
     touched: u64,
     refused: u64,
     hours: Hours,
-    clock: Clock,
+    clock: LogClock,
 }
 
 impl Replay {
     /// The beginning of a replay. Days and hours are told by `clock`.
     ///
     /// Clients whose requests could not be refused if they had come all at once are left out.
-    pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &Clock) -> Self {
+    pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &LogClock) -> Self {
         let most = clients.highest_cost();
         let within = |place: &usize| is_within(&limiter, clients.requests_of(*place), most);
         let mut ahead = clients.busiest_of(|place| !within(place));
@@ -59,7 +60,7 @@ impl Replay {
     }
 
     /// The whole of it.
-    pub fn run(clients: &Clients, limiter: AnyLimiter, clock: &Clock) -> Self {
+    pub fn run(clients: &Clients, limiter: AnyLimiter, clock: &LogClock) -> Self {
         let mut replay = Replay::new(clients, limiter, clock);
         replay.advance(clients, u64::MAX);
         replay
@@ -67,11 +68,11 @@ impl Replay {
 
     fn client(&mut self, clients: &Clients, place: usize) {
         let (weight, requests) = (clients.weight(place), clients.requests_of(place));
-        let mut struck: Option<Struck> = None;
+        let mut struck: Option<RefusedClient> = None;
         let moments = clients.moments(place).map(|moment| (moment.time, moment.cost));
         self.limiter.refused(moments, |time| {
             self.hours.add(self.clock.shows(time), weight);
-            let first = Struck { place, requests, refused: 0, first: time, last: time };
+            let first = RefusedClient { place, requests, refused: 0, first: time, last: time };
             let struck = struck.get_or_insert(first);
             struck.refused += 1;
             struck.last = time;
@@ -104,12 +105,12 @@ impl Replay {
     }
 
     /// The clients that were refused something, the busiest first.
-    pub fn struck(&self) -> &[Struck] {
+    pub fn struck(&self) -> &[RefusedClient] {
         &self.struck
     }
 
     /// By which clock hours are told.
-    pub fn clock(&self) -> &Clock {
+    pub fn clock(&self) -> &LogClock {
         &self.clock
     }
 

@@ -1,6 +1,7 @@
 //! What is to be known where a log is read as something else than what a server counts.
 
-use super::{Choices, Clients};
+use super::Choices;
+use crate::lab::tune::Clients;
 use crate::log::Cost;
 use crate::policy::Per;
 use crate::policy::export::Target;

@@ -1,6 +1,6 @@
 //! Clients that are marked as legitimate: a crawler, a monitor, an office.
 
-use super::Clients;
+use crate::lab::tune::Clients;
 use core::convert::Infallible;
 use core::fmt;
 use core::str::FromStr;
@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 /// The keys of clients that should not be refused anything. As text there is one on each line; what
 /// follows ` #` is a remark, and empty lines say nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Marks(pub BTreeSet<String>);
+pub struct MarkedKeys(pub BTreeSet<String>);
 
-impl Marks {
+impl MarkedKeys {
     /// By place, which clients are marked.
     pub fn places(&self, clients: &Clients) -> Vec<bool> {
         let mut marked = vec![false; clients.len()];
@@ -24,18 +24,18 @@ impl Marks {
     }
 }
 
-impl FromStr for Marks {
+impl FromStr for MarkedKeys {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let key = |line: &str| line.split(" #").next().unwrap_or("").trim().to_owned();
         let is_key = |key: &String| !key.is_empty() && !key.starts_with('#');
-        Ok(Marks(text.lines().map(key).filter(is_key).collect()))
+        Ok(MarkedKeys(text.lines().map(key).filter(is_key).collect()))
     }
 }
 
 /// One key a line.
-impl fmt::Display for Marks {
+impl fmt::Display for MarkedKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|key| writeln!(f, "{key}"))
     }

@@ -1,6 +1,6 @@
 //! What is limited in a period, by name.
 
-use super::Measure;
+use crate::lab::tune::Measure;
 use crate::text::ParseError;
 use crate::time::Span;
 use core::fmt;
@@ -12,7 +12,7 @@ pub const PERIODS: [Span; 5] =
 
 /// A way to measure events in a period. Its text form is a name, as in `sliding-log`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum By {
+pub enum Metric {
     /// Exim's rate, `exim`.
     #[default]
     Exim,
@@ -28,60 +28,60 @@ pub enum By {
     SlidingLog,
 }
 
-impl By {
+impl Metric {
     /// Every one.
-    pub const ALL: [By; 6] = [
-        By::Exim,
-        By::Earrrl,
-        By::FixedWindow,
-        By::SlidingWindow,
-        By::SlidingCounter,
-        By::SlidingLog,
+    pub const ALL: [Metric; 6] = [
+        Metric::Exim,
+        Metric::Earrrl,
+        Metric::FixedWindow,
+        Metric::SlidingWindow,
+        Metric::SlidingCounter,
+        Metric::SlidingLog,
     ];
 
     /// The measure over a period.
     pub fn measure(self, per: Span) -> Measure {
         let block = Span::from_secs(per.secs() / 60.0).unwrap_or(per);
         match self {
-            By::Exim => Measure::Exim(per),
-            By::Earrrl => Measure::Earrrl(per, per),
-            By::FixedWindow => Measure::FixedWindow(per),
-            By::SlidingWindow => Measure::SlidingWindow(per, block),
-            By::SlidingCounter => Measure::SlidingCounter(per),
-            By::SlidingLog => Measure::SlidingLog(per),
+            Metric::Exim => Measure::Exim(per),
+            Metric::Earrrl => Measure::Earrrl(per, per),
+            Metric::FixedWindow => Measure::FixedWindow(per),
+            Metric::SlidingWindow => Measure::SlidingWindow(per, block),
+            Metric::SlidingCounter => Measure::SlidingCounter(per),
+            Metric::SlidingLog => Measure::SlidingLog(per),
         }
     }
 
     /// The name, and what it is in a few words.
     pub const fn names(self) -> (&'static str, &'static str) {
         match self {
-            By::Exim => ("exim", "Exim's rate"),
-            By::Earrrl => ("earrrl", "EARRRL, with a half-life of the period"),
-            By::FixedWindow => ("fixed-window", "the count of a window of the clock"),
-            By::SlidingWindow => {
+            Metric::Exim => ("exim", "Exim's rate"),
+            Metric::Earrrl => ("earrrl", "EARRRL, with a half-life of the period"),
+            Metric::FixedWindow => ("fixed-window", "the count of a window of the clock"),
+            Metric::SlidingWindow => {
                 ("sliding-window", "the count of the last sixty blocks of a sixtieth")
             }
-            By::SlidingCounter => {
+            Metric::SlidingCounter => {
                 ("sliding-counter", "the count of this window and a share of the last")
             }
-            By::SlidingLog => ("sliding-log", "the count of the last period"),
+            Metric::SlidingLog => ("sliding-log", "the count of the last period"),
         }
     }
 }
 
-impl fmt::Display for By {
+impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.names().0)
     }
 }
 
-impl FromStr for By {
+impl FromStr for Metric {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let known = By::ALL.into_iter().find(|by| by.names().0 == text);
+        let known = Metric::ALL.into_iter().find(|by| by.names().0 == text);
         known.ok_or_else(|| {
-            let names = By::ALL.map(|by| by.names().0).join(", ");
+            let names = Metric::ALL.map(|by| by.names().0).join(", ");
             ParseError::whole(text, format!("not a measure; write one of {names}"))
         })
     }

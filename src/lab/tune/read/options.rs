@@ -1,7 +1,7 @@
-//! How a log is read, by name: the half of the [choices](super::Choices) for which a log has to be read
+//! How a log is read, by name: the half of the [choices](crate::lab::tune::Choices) for which a log has to be read
 //! again.
 
-use super::choices::{changed, open, or_open};
+use crate::lab::run::{VALUE, encoded};
 use crate::log::{Options, Spread, ipv6_prefix};
 use crate::policy::Per;
 use crate::text::{ParseError, parts};
@@ -10,7 +10,7 @@ use core::str::FromStr;
 
 /// How a log is read, and whom a limit on its events is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct ReadOptions {
     /// What the lines say, and which of them are wanted.
     pub options: Options,
     /// Whom a limit is for; without it, what is usual for the log.
@@ -19,7 +19,7 @@ pub struct Reading {
     pub spread: Spread,
 }
 
-impl Reading {
+impl ReadOptions {
     /// The names, in the order in which a link has them. But for `spread` they and their values are the
     /// arguments of `ratescope tune`; a list has commas.
     pub const NAMES: [&'static str; 13] = [
@@ -43,7 +43,7 @@ impl Reading {
     /// # Errors
     /// When there is no such name, or the value is not one of its; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        let Reading { options, key, spread } = self;
+        let ReadOptions { options, key, spread } = self;
         let filter = &mut options.filter;
         match name {
             "log" => options.format = open(value)?,
@@ -73,7 +73,7 @@ impl Reading {
 
     /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
     pub fn get(&self, name: &str) -> String {
-        let Reading { options, key, spread } = self;
+        let ReadOptions { options, key, spread } = self;
         let filter = &options.filter;
         match name {
             "log" => or_open(options.format.as_ref()),
@@ -94,6 +94,28 @@ impl Reading {
     }
 }
 
+/// What stands for a choice that is left open.
+pub(crate) const OPEN: &str = "auto";
+
+pub(crate) fn open<T: FromStr>(value: &str) -> Result<Option<T>, T::Err> {
+    if value == OPEN || value.is_empty() { Ok(None) } else { value.parse().map(Some) }
+}
+
+pub(crate) fn or_open(value: Option<&impl fmt::Display>) -> String {
+    value.map_or(OPEN.to_owned(), ToString::to_string)
+}
+
+/// What a link says: each of these names that has not its usual value, and what it has.
+pub(crate) fn changed(
+    names: &[&str],
+    get: &dyn Fn(&str) -> String,
+    usual: &dyn Fn(&str) -> String,
+) -> String {
+    let changed = names.iter().filter(|name| get(name) != usual(name));
+    let said = changed.map(|name| format!("{name}={}", encoded(&get(name), &VALUE)));
+    said.collect::<Vec<_>>().join("&")
+}
+
 /// What stands between commas; nothing is no entry.
 fn list<T: FromStr<Err: Into<ParseError>>>(text: &str) -> Result<Vec<T>, ParseError> {
     let mut list = Vec::new();
@@ -112,9 +134,9 @@ fn joined<T: ToString>(list: &[T]) -> String {
 }
 
 /// What is not as it is at first, as in a link.
-impl fmt::Display for Reading {
+impl fmt::Display for ReadOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let usual = Reading::default();
+        let usual = ReadOptions::default();
         f.write_str(&changed(&Self::NAMES, &|name| self.get(name), &|name| usual.get(name)))
     }
 }

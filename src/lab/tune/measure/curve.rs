@@ -1,10 +1,10 @@
 //! The curve: for every limit, whom it would have touched and, where that can be said for all
 //! limits at once, what it would have refused.
 
-use super::Clients;
-use super::histogram::{Histogram, Places};
-use super::measure::{Events, Measure, Meter};
-use super::scale::{Marks, Over, mark, place};
+use super::histogram::{Histogram, Rank};
+use super::level::{Events, Measure, Meter};
+use super::scale::{Over, Scale, mark, place};
+use crate::lab::tune::Clients;
 use crate::time::{Span, Time};
 use core::ops::Range;
 
@@ -122,13 +122,13 @@ impl Tally {
         &mut self,
         meter: &Meter,
         (events, split): (&Events, usize),
-        alone: [Option<Places>; 2],
+        alone: [Option<Rank>; 2],
         weight: u64,
     ) {
         if meter.is_idle(events) {
             return self.put(alone, weight);
         }
-        let (measure, scale) = (meter.measure, Marks::new());
+        let (measure, scale) = (meter.measure, Scale::new());
         let over = measure.over();
         let peaks = match measure.counts_all() {
             false => meter.peaks(events, split),
@@ -149,9 +149,9 @@ impl Tally {
 
     /// A client whose highest levels, before the cut and after it, are over so many marks.
     #[inline(always)]
-    fn put(&mut self, [learned, checked]: [Option<Places>; 2], weight: u64) {
+    fn put(&mut self, [learned, checked]: [Option<Rank>; 2], weight: u64) {
         let [whole, before, after] = &mut self.clients;
-        let put = |histogram: &mut Histogram, marks: Option<Places>| {
+        let put = |histogram: &mut Histogram, marks: Option<Rank>| {
             if let Some(marks) = marks {
                 histogram.put(marks, weight);
             }
@@ -229,7 +229,7 @@ impl Clients {
             let alone = events.alone(split).0;
             let alone = alone.map(|found| {
                 let level = found?.0 as f64 / 1e6;
-                Some(Marks::new().over(Over::AboveLimit, level))
+                Some(Scale::new().over(Over::AboveLimit, level))
             });
             let ends = events.moments.first().zip(events.moments.last());
             let times = ends.map(|(first, last)| (first.time, last.time));

@@ -5,7 +5,7 @@ use crate::policy::{Per, Policy};
 use crate::store::Store;
 use std::collections::HashSet;
 
-/// A policy, decided by a [`Store`], and whom it touched. Unlike a [`Replay`](super::Replay) it
+/// A policy, decided by a [`Store`], and whom it touched. Unlike a [`Replay`](crate::lab::tune::Replay) it
 /// serves policies of several limits with keys of their own, and must be there when events are read.
 #[derive(Debug)]
 pub struct Trial {
@@ -26,7 +26,7 @@ impl Trial {
             return;
         }
         self.refused += 1;
-        let key = super::key(event.fields, per);
+        let key = crate::lab::tune::key(event.fields, per);
         if !self.touched.contains(&*key) {
             self.touched.insert(key.into_owned());
         }

@@ -1,9 +1,7 @@
 //! Events on their way from whoever reads a log to their clients.
 
-use super::clients::{Clients, Ticket, key};
-use super::clock::Zones;
-use super::summary::Summary;
 use crate::event::Event;
+use crate::lab::tune::{Clients, Summary, Ticket, Zones, key};
 use crate::log::{HELD, Order, Record, Row, Spread};
 use crate::policy::Per;
 use crate::time::{Span, Time};
@@ -78,7 +76,7 @@ impl Times {
 }
 
 /// Who else is to see events that came with their fields, in the order of time: a
-/// [`Trial`](super::Trial). A page has none, and so not what decides it.
+/// [`Trial`](crate::lab::tune::Trial). A page has none, and so not what decides it.
 pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 
 /// An event that waits for those before it.

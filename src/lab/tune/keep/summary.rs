@@ -18,7 +18,7 @@
 //! length of their bytes, and these.
 
 use super::clients::{Clients, Counts, Room};
-use super::clock::{Clock, Zones};
+use super::clock::{LogClock, Zones};
 use super::stream::{Moment, Moments};
 use crate::policy::Per;
 use core::fmt;
@@ -68,7 +68,7 @@ impl Summary {
     }
 
     /// The clock by which its times are told.
-    pub fn clock(&self) -> Clock {
+    pub fn clock(&self) -> LogClock {
         self.zones.clock()
     }
 

@@ -1,8 +1,6 @@
 //! Which limit, then: the smallest one that leaves nearly all clients alone, and how sure that is.
 
-use super::curve::{Curve, Part};
-use super::measure::Measure;
-use super::scale;
+use crate::lab::tune::{Curve, Measure, Part, scale};
 use crate::limit::any::AnyLimiter;
 use crate::text::plural;
 use crate::time::Span;

@@ -62,11 +62,11 @@ impl Zones {
     }
 
     /// The clock that follows from it.
-    pub fn clock(&self) -> Clock {
+    pub fn clock(&self) -> LogClock {
         let ranges = || self.hours.values();
         let low = ranges().map(|[low, _]| *low).min();
         let Some((low, high)) = low.zip(ranges().map(|[_, high]| *high).max()) else {
-            return Clock { zone: Zone(None), ..Clock::default() };
+            return LogClock { zone: Zone(None), ..LogClock::default() };
         };
         // In an hour with both, the clock was changed within it, or a line is wrong.
         let mixed = ranges().filter(|[low, high]| low != high).count();
@@ -74,7 +74,7 @@ impl Zones {
             || mixed * 100 > self.hours.len()
             || self.hours.len() >= MOST
         {
-            return Clock { several: true, ..Clock::default() };
+            return LogClock { several: true, ..LogClock::default() };
         }
         let mut changes: Vec<(i64, i16)> = Vec::new();
         for (hour, [low, _]) in &self.hours {
@@ -82,7 +82,7 @@ impl Zones {
                 changes.push((*hour, *low));
             }
         }
-        Clock { zone: Zone(Some([low, high])), several: false, changes }
+        LogClock { zone: Zone(Some([low, high])), several: false, changes }
     }
 
     /// The hours since 1970 of which something is known, in order, and the least and the most
@@ -99,7 +99,7 @@ impl Zones {
 
 /// A clock on a wall: that of a log, or of UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Clock {
+pub struct LogClock {
     zone: Zone,
     several: bool,
     /// From which hour since 1970 on it is how many minutes ahead of UTC. The first also counts for
@@ -107,7 +107,7 @@ pub struct Clock {
     changes: Vec<(i64, i16)>,
 }
 
-impl Clock {
+impl LogClock {
     /// What the clock shows at `time`, as if it were a time of UTC.
     pub fn shows(&self, time: Time) -> Time {
         let east = i64::from(self.east(time));

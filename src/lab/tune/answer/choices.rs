@@ -1,7 +1,9 @@
 //! What is chosen on a page about a log and its limit, by name: what a link holds, and no data.
 
-use super::{Aim, Burst, By, Frontier, Measure, Reading};
-use crate::lab::run::{VALUE, decoded, encoded};
+use super::{Aim, Burst, Frontier, Metric};
+use crate::lab::run::decoded;
+use crate::lab::tune::read::{OPEN, changed, open, or_open};
+use crate::lab::tune::{Measure, ReadOptions};
 use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
 use crate::limit::haproxy::Counts;
@@ -18,11 +20,11 @@ use core::str::FromStr;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choices {
     /// How the log is read.
-    pub reading: Reading,
+    pub reading: ReadOptions,
     /// For which server the configuration is written.
     pub target: Target,
     /// What is limited; a bucket, if nothing else is.
-    pub by: Option<By>,
+    pub by: Option<Metric>,
     /// In which period.
     pub period: Span,
     /// How fast a bucket drains; without it, as fast as is tightest for the period.
@@ -38,7 +40,7 @@ pub struct Choices {
 impl Default for Choices {
     fn default() -> Self {
         Choices {
-            reading: Reading::default(),
+            reading: ReadOptions::default(),
             target: Target::Nginx,
             by: None,
             period: Span::minutes(1),
@@ -50,20 +52,17 @@ impl Default for Choices {
     }
 }
 
-/// What stands for a choice that is left open.
-const OPEN: &str = "auto";
-
 /// What stands for a bucket in the choice of what is limited.
 const BUCKET: &str = "bucket";
 
 impl Choices {
-    /// The names beside [those of reading](Reading::NAMES), in the order in which a link has them.
+    /// The names beside [those of reading](ReadOptions::NAMES), in the order in which a link has them.
     pub const NAMES: [&'static str; 7] =
         ["for", "by", "period", "rate", "untouched", "limit", "order"];
 
     /// All names.
     fn names() -> impl Iterator<Item = &'static str> {
-        Reading::NAMES.into_iter().chain(Self::NAMES)
+        ReadOptions::NAMES.into_iter().chain(Self::NAMES)
     }
 
     /// Sets `name` to what `value` says. With another server comes the way in which that limits, and
@@ -77,10 +76,10 @@ impl Choices {
             "for" => {
                 self.target = value.parse()?;
                 let by = match self.target {
-                    Target::Exim => Some(By::Exim),
-                    Target::Haproxy | Target::Cloudflare => Some(By::SlidingCounter),
-                    Target::Descriptors => Some(By::FixedWindow),
-                    Target::Caddy => Some(By::SlidingLog),
+                    Target::Exim => Some(Metric::Exim),
+                    Target::Haproxy | Target::Cloudflare => Some(Metric::SlidingCounter),
+                    Target::Descriptors => Some(Metric::FixedWindow),
+                    Target::Caddy => Some(Metric::SlidingLog),
                     Target::Rust => self.by,
                     _ => None,
                 };
@@ -122,7 +121,7 @@ impl Choices {
                     _ => return Err(ParseError::whole(value, "write requests or refused")),
                 }
             }
-            _ if Reading::NAMES.contains(&name) => self.reading.set(name, value)?,
+            _ if ReadOptions::NAMES.contains(&name) => self.reading.set(name, value)?,
             _ => {
                 let names: Vec<&str> = Self::names().collect();
                 let help = format!("not a choice; there are {}", names.join(", "));
@@ -147,7 +146,7 @@ impl Choices {
         }
     }
 
-    fn limit_by(&mut self, by: Option<By>) {
+    fn limit_by(&mut self, by: Option<Metric>) {
         if self.by != by {
             (self.by, self.rate, self.limit) = (by, None, None);
         }
@@ -177,9 +176,9 @@ impl Choices {
     }
 
     /// What is measured in a period, by the server itself if its arithmetic is known.
-    pub fn over(&self, by: By, period: Span) -> Measure {
+    pub fn over(&self, by: Metric, period: Span) -> Measure {
         match (self.target, by) {
-            (Target::Haproxy, By::SlidingCounter) => Measure::Haproxy(period, Counts::All),
+            (Target::Haproxy, Metric::SlidingCounter) => Measure::Haproxy(period, Counts::All),
             _ => by.measure(period),
         }
     }
@@ -223,7 +222,7 @@ impl Choices {
 
     /// The configuration of the server with a limiter for the clients that `per` makes, or why it
     /// can't be written, and what is to be known about it. One of these clients may be a
-    /// [`network`](super::network).
+    /// [`network`](crate::lab::tune::network).
     pub fn configure(
         &self,
         limiter: &AnyLimiter,
@@ -237,29 +236,10 @@ impl Choices {
     }
 }
 
-pub(super) fn open<T: FromStr>(value: &str) -> Result<Option<T>, T::Err> {
-    if value == OPEN || value.is_empty() { Ok(None) } else { value.parse().map(Some) }
-}
-
-pub(super) fn or_open(value: Option<&impl fmt::Display>) -> String {
-    value.map_or(OPEN.to_owned(), ToString::to_string)
-}
-
-fn by(value: &str) -> Result<By, ParseError> {
+fn by(value: &str) -> Result<Metric, ParseError> {
     value.parse().map_err(|error: ParseError| {
         ParseError::whole(value, format!("{}, or {BUCKET}", error.problem()))
     })
-}
-
-/// What a link says: each of these names that has not its usual value, and what it has.
-pub(super) fn changed(
-    names: &[&str],
-    get: &dyn Fn(&str) -> String,
-    usual: &dyn Fn(&str) -> String,
-) -> String {
-    let changed = names.iter().filter(|name| get(name) != usual(name));
-    let said = changed.map(|name| format!("{name}={}", encoded(&get(name), &VALUE)));
-    said.collect::<Vec<_>>().join("&")
 }
 
 /// Those that are not what they are at first.

@@ -1,16 +1,14 @@
 //! Choices put to a log's clients, and the whole answer, as far as it is.
 
-use super::{
-    Advice, Choices, Curve, Frontier, Marks, Measure, PERIODS, Part, Replay, Study, Summary,
-    advise, network, scale,
-};
+use super::{Advice, Choices, Frontier, MarkedKeys, PERIODS, Study, advise, network};
+use crate::lab::tune::{Curve, Measure, Part, Replay, Summary, scale};
 use crate::limit::any::AnyLimiter;
 use crate::time::Span;
 
 /// What is asked about a log. Ask, then [`advance`](Self::advance) until there is nothing left to
 /// do; what is known by then can be looked at all the time.
 #[derive(Clone, Debug)]
-pub struct Inquiry {
+pub struct Analysis {
     study: Study,
     choices: Choices,
     network: Option<String>,
@@ -22,12 +20,12 @@ pub struct Inquiry {
     sounding: Option<(Vec<f64>, Option<Replay>)>,
 }
 
-impl Inquiry {
+impl Analysis {
     /// Of the clients of a log, which was read as `choices` say.
     pub fn new(summary: Summary, choices: Choices) -> Self {
         let study = Study::new(summary);
         let network = network(study.clients()).map(str::to_owned);
-        Inquiry {
+        Analysis {
             study,
             choices,
             network,
@@ -51,8 +49,8 @@ impl Inquiry {
         }
     }
 
-    /// Marks clients as legitimate, in place of those marked before.
-    pub fn mark(&mut self, marks: &Marks) {
+    /// MarkedKeys clients as legitimate, in place of those marked before.
+    pub fn mark(&mut self, marks: &MarkedKeys) {
         self.study.mark(marks);
         self.forget();
     }

@@ -1,7 +1,8 @@
 //! Logs that come in pieces, as in a page: read, and put to their clients.
 
-use super::{Batch, Queue, Reading, Room, Summary, Times};
+use super::{Batch, Queue, ReadOptions, Times};
 use crate::event::Event;
+use crate::lab::tune::{Room, Summary};
 use crate::log::{Counts, Reader, recognize};
 use crate::policy::Per;
 use core::error::Error;
@@ -9,8 +10,8 @@ use core::error::Error;
 /// Logs on their way in, one after the other. What a log is, its first pieces tell; then nothing of
 /// it is held but its clients and the events that wait for those before them.
 #[derive(Debug)]
-pub struct Intake {
-    reading: Reading,
+pub struct Import {
+    reading: ReadOptions,
     room: Room,
     /// What is not recognized yet.
     head: Vec<u8>,
@@ -31,10 +32,10 @@ struct Open {
     into: Summary,
 }
 
-impl Intake {
+impl Import {
     /// Keeps as much of logs as there is room for.
-    pub fn new(reading: Reading, room: Room) -> Self {
-        Intake {
+    pub fn new(reading: ReadOptions, room: Room) -> Self {
+        Import {
             reading,
             room,
             head: Vec::new(),
@@ -88,7 +89,7 @@ impl Intake {
     }
 
     /// How they are read.
-    pub fn reading(&self) -> &Reading {
+    pub fn reading(&self) -> &ReadOptions {
         &self.reading
     }
 
@@ -122,7 +123,7 @@ impl Intake {
     }
 
     fn begin(&mut self, head: &[u8], complete: bool) -> Result<(), Box<dyn Error>> {
-        let Reading { options, key, spread } = &self.reading;
+        let ReadOptions { options, key, spread } = &self.reading;
         let Some(shape) = recognize(head, complete, options)? else {
             self.head = head.to_vec();
             return Ok(());

@@ -1,20 +1,15 @@
 //! A log's clients, and what is found out about them piece by piece: so that a page stays quick
 //! while it counts, and what was counted for one question serves the next.
 
-use super::clock::Clock;
-use super::curve::{Curve, Cut};
-use super::marks::Marks;
-use super::measure::Measure;
-use super::replay::Replay;
-use super::summary::Summary;
-use super::{Busy, Clients};
+use super::{ClientRow, MarkedKeys};
+use crate::lab::tune::{Clients, Curve, Cut, LogClock, Measure, Replay, Summary};
 use crate::limit::any::AnyLimiter;
 
 /// A summary under study. What is asked for is answered by calls of [`advance`](Self::advance).
 #[derive(Clone, Debug)]
 pub struct Study {
     summary: Summary,
-    clock: Clock,
+    clock: LogClock,
     cut: Cut,
     /// The marked clients, by place.
     marked: Vec<usize>,
@@ -43,7 +38,7 @@ impl Study {
     }
 
     /// The clock by which its times are told.
-    pub fn clock(&self) -> &Clock {
+    pub fn clock(&self) -> &LogClock {
         &self.clock
     }
 
@@ -52,8 +47,8 @@ impl Study {
         &self.summary.clients
     }
 
-    /// Marks clients as legitimate, in place of those marked before.
-    pub fn mark(&mut self, marks: &Marks) {
+    /// MarkedKeys clients as legitimate, in place of those marked before.
+    pub fn mark(&mut self, marks: &MarkedKeys) {
         self.cut.marked = marks.places(&self.summary.clients);
         let places = self.cut.marked.iter().enumerate();
         self.marked = places.filter(|(_, marked)| **marked).map(|(place, _)| place).collect();
@@ -142,7 +137,12 @@ impl Study {
     }
 
     /// The `most` busiest clients, or those of which the replay refused the most.
-    pub fn busiest(&self, measure: Option<Measure>, most: usize, by_refused: bool) -> Vec<Busy> {
+    pub fn busiest(
+        &self,
+        measure: Option<Measure>,
+        most: usize,
+        by_refused: bool,
+    ) -> Vec<ClientRow> {
         let replay = self.replay.as_ref();
         let mut struck: Vec<_> =
             replay.filter(|_| by_refused).map_or(&[][..], Replay::struck).to_vec();
@@ -153,6 +153,6 @@ impl Study {
         let others: Vec<usize> =
             others.filter(|place| !places.contains(place)).take(missing).collect();
         places.extend(others);
-        Busy::of(self.clients(), &places, measure, replay, &self.cut.marked)
+        ClientRow::of(self.clients(), &places, measure, replay, &self.cut.marked)
     }
 }

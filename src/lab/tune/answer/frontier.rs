@@ -1,8 +1,7 @@
 //! Rate against burst: which buckets leave nearly all clients alone.
 
 use super::advice::{Aim, least_limit};
-use super::curve::{Curve, Part};
-use super::measure::Measure;
+use crate::lab::tune::{Curve, Measure, Part};
 use crate::rate::Rate;
 use crate::time::Span;
 

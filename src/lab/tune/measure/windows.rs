@@ -5,7 +5,7 @@
 //! kept. That these are the levels of the limiters, the tests say, which hold the curve against a
 //! replay of each limiter at every limit.
 
-use super::measure::Events;
+use super::level::Events;
 use crate::rate::Rate;
 use crate::time::Span;
 use core::ops::Range;

@@ -1,0 +1,14 @@
+//! The clients of a log and their events, kept in a few bytes each.
+
+mod client;
+mod clients;
+mod clock;
+mod merge;
+mod sample;
+mod stream;
+mod summary;
+
+pub use clients::{Clients, Room, Ticket, key};
+pub use clock::{LogClock, Zone, Zones};
+pub use stream::Moment;
+pub use summary::{BadSummary, Summary, VERSION};

@@ -1,0 +1,320 @@
+//! What a limiter holds against its limit when everything is counted.
+
+use super::scale::Over;
+use super::windows::{Backlog, Blocks, Counter, Fixed, Found, highest};
+use crate::estimate::exim::Exim as Estimator;
+use crate::lab::tune::Moment;
+use crate::limit::any::AnyLimiter;
+use crate::limit::earrrl::Earrrl;
+use crate::limit::exim::{Exim, Mode};
+use crate::limit::fixed_window::FixedWindow;
+use crate::limit::gcra::Gcra;
+use crate::limit::haproxy::{Counts, Haproxy};
+use crate::limit::nginx::{Delay, Nginx};
+use crate::limit::sliding_counter::SlidingCounter;
+use crate::limit::sliding_log::SlidingLog;
+use crate::limit::sliding_window::SlidingWindow;
+use crate::limit::{Limiter, MAX_COST};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// A limiter without its limit: what is measured of a client, for all limits at once.
+///
+/// | measure | level | over the limit |
+/// |---|---|---|
+/// | `Exim` | the decaying rate, with the event | at it or above; one that is strict or leaky |
+/// | `Earrrl` | the estimate before the event | above it |
+/// | `FixedWindow` | the count of the window of the clock, with the event | above it |
+/// | `SlidingWindow` | the count of the last blocks, with the event | above it |
+/// | `SlidingCounter` | this window and the fading share of the last | above it |
+/// | `SlidingLog` | the count of the last period, with the event | above it |
+/// | `Bucket` | the backlog at the rate, with the event: the limit is the burst | above it |
+/// | `Nginx` | nginx's excess and one, with the event: the limit is its burst and one | above it |
+/// | `Haproxy` | HAProxy's rate, with the event where all count | above it, or where only the allowed count, at it or above |
+///
+/// `Bucket` is token bucket, GCRA and leaky bucket, which decide alike. Envoy has no measure: what
+/// its doubles round depends on the size of its bucket. To the last bit but these, it is a `Bucket`.
+/// Counts are in whole
+/// millionths, as in the limiters; a level that is none is rounded up to the next, which is over
+/// the same limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// Exim's rate over a period.
+    Exim(Span),
+    /// The recent average in a period, whose half-life is the second.
+    Earrrl(Span, Span),
+    /// Windows of the clock of one period.
+    FixedWindow(Span),
+    /// The last period in blocks of the second, as
+    /// [`sliding_window`](crate::limit::sliding_window).
+    SlidingWindow(Span, Span),
+    /// Two windows of the clock of one period.
+    SlidingCounter(Span),
+    /// The last period, exactly.
+    SlidingLog(Span),
+    /// A bucket that drains at a rate.
+    Bucket(Rate),
+    /// nginx's `limit_req` at a rate, whether what is ahead waits or not.
+    Nginx(Rate),
+    /// A rate counter of HAProxy over a period.
+    Haproxy(Span, Counts),
+}
+
+/// A highest level, and the first time at which it was reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peak {
+    /// The level.
+    pub level: f64,
+    /// When.
+    pub at: Time,
+}
+
+/// The events of a client, ready to be measured.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    pub(super) moments: Vec<Moment>,
+    /// Their costs in millionths.
+    pub(super) amounts: Vec<u64>,
+    /// The sum of these.
+    pub(super) total: u128,
+    /// The amount of each event, where all have the same.
+    pub(super) each: Option<u64>,
+    /// The shortest time between two events, in microseconds; with less than two the longest time.
+    pub(super) shortest_gap: u64,
+}
+
+impl Events {
+    pub(super) fn fill(&mut self, moments: impl Iterator<Item = Moment>) {
+        self.moments.clear();
+        self.amounts.clear();
+        (self.total, self.each, self.shortest_gap) = (0, None, u64::MAX);
+        let mut last: Option<(i64, u64)> = None;
+        let mut alike = true;
+        for moment in moments {
+            let (micros, amount) = (moment.time.as_micros(), amount(moment.cost));
+            if let Some((before, other)) = last {
+                self.shortest_gap = self.shortest_gap.min(micros.abs_diff(before));
+                alike &= amount == other;
+            }
+            last = Some((micros, amount));
+            self.total += u128::from(amount);
+            self.moments.push(moment);
+            self.amounts.push(amount);
+        }
+        self.each = last.map(|(_, amount)| amount).filter(|_| alike);
+    }
+
+    /// The highest amounts of single events before the one at `split` and of the others, where all
+    /// have the same.
+    pub(super) fn alone(&self, split: usize) -> Found<u64> {
+        let first = |place| self.amounts.get(place).map(|amount| (*amount, place));
+        Found([first(0).filter(|_| split > 0), first(split)])
+    }
+}
+
+/// A measure, with what it takes to measure many clients by it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meter {
+    pub(super) measure: Measure,
+    backlog: Option<Backlog>,
+}
+
+impl Meter {
+    pub(super) fn new(measure: Measure) -> Self {
+        let backlog = match measure {
+            Measure::Bucket(rate) => Some(Backlog::new(rate)),
+            _ => None,
+        };
+        Meter { measure, backlog }
+    }
+
+    /// Whether it is a bucket that every event finds empty, and all events cost the same.
+    #[inline]
+    pub(super) fn is_idle(&self, events: &Events) -> bool {
+        self.backlog.is_some_and(|backlog| backlog.is_idle(events))
+    }
+
+    /// The highest levels of the events before the one at `split` and of the others, and where.
+    pub(super) fn peaks(&self, events: &Events, split: usize) -> [Option<(f64, usize)>; 2] {
+        let millionths = |found: Found<u64>| found.map(|level| level as f64 / 1e6).0;
+        match (self.measure, &self.backlog) {
+            (_, Some(backlog)) => millionths(backlog.highest(events, split)),
+            (Measure::FixedWindow(per), _) => millionths(highest(events, split, Fixed::new(per))),
+            (Measure::SlidingWindow(per, width), _) => {
+                millionths(highest(events, split, Blocks::new(per, width)))
+            }
+            (Measure::SlidingLog(per), _) => {
+                millionths(highest(events, split, Blocks::new(per, Span::micros(1))))
+            }
+            (Measure::SlidingCounter(per), _) => {
+                millionths(highest(events, split, Counter::new(per)))
+            }
+            (measure, _) => {
+                let mut found = Found::<f64>::default();
+                measure.levels(events, |place, level| {
+                    found.see(usize::from(place >= split), level, place)
+                });
+                found.0
+            }
+        }
+    }
+}
+
+/// A cost as limiters count it.
+fn amount(cost: f64) -> u64 {
+    match cost {
+        1.0 => 1_000_000,
+        _ => crate::time::millionths_up(cost).unsigned_abs(),
+    }
+}
+
+impl Measure {
+    /// The limiter with this limit: the count of its rate, or the burst.
+    ///
+    /// # Errors
+    /// When the limiter does not take such a limit.
+    pub fn limiter(self, limit: f64) -> Result<AnyLimiter, BadNumber> {
+        let rate = |per| Rate::new(limit, per);
+        Ok(match self {
+            Measure::Exim(per) => AnyLimiter::Exim(Exim { limit: rate(per)?, mode: Mode::Strict }),
+            Measure::Earrrl(per, half_life) => {
+                AnyLimiter::Earrrl(Earrrl::new(rate(per)?, half_life)?)
+            }
+            Measure::FixedWindow(per) => AnyLimiter::FixedWindow(FixedWindow::new(rate(per)?)?),
+            Measure::SlidingWindow(per, precision) => {
+                AnyLimiter::SlidingWindow(SlidingWindow::new(rate(per)?, precision)?)
+            }
+            Measure::SlidingCounter(per) => {
+                AnyLimiter::SlidingCounter(SlidingCounter::new(rate(per)?)?)
+            }
+            Measure::SlidingLog(per) => AnyLimiter::SlidingLog(SlidingLog::new(rate(per)?)?),
+            Measure::Bucket(rate) => AnyLimiter::Gcra(Gcra::new(rate, limit)?),
+            Measure::Nginx(rate) => {
+                let burst = limit - 1.0;
+                let whole = (burst >= 0.0 && burst == libm::trunc(burst)).then_some(burst as u64);
+                let want = "a whole number from 0 to 1e12";
+                let bad = BadNumber { what: "the burst", given: burst, want };
+                AnyLimiter::Nginx(Nginx::new(rate, whole.ok_or(bad)?, Delay::Never)?)
+            }
+            Measure::Haproxy(per, counts) => AnyLimiter::Haproxy(Haproxy::new(rate(per)?, counts)?),
+        })
+    }
+
+    /// The measure of a limiter and its limit; none where a level depends on the limit, or nothing
+    /// is counted.
+    pub fn of(limiter: &AnyLimiter) -> Option<(Measure, f64)> {
+        let rated = |of: fn(Span) -> Measure, rate: Rate| Some((of(rate.per()), rate.count()));
+        match limiter {
+            AnyLimiter::Exim(l) if l.mode == Mode::Readonly || l.measures_only() => None,
+            AnyLimiter::Exim(l) => rated(Measure::Exim, l.limit),
+            AnyLimiter::Earrrl(l) => {
+                let half_life = l.estimator().half_life;
+                Some((Measure::Earrrl(l.limit().per(), half_life), l.limit().count()))
+            }
+            AnyLimiter::TokenBucket(l) => Some((Measure::Bucket(l.rate()), l.burst())),
+            AnyLimiter::Gcra(l) => Some((Measure::Bucket(l.rate()), l.burst())),
+            AnyLimiter::LeakyBucket(l) => Some((Measure::Bucket(l.rate()), l.queue())),
+            AnyLimiter::FixedWindow(l) => rated(Measure::FixedWindow, l.limit()),
+            AnyLimiter::SlidingWindow(l) => {
+                let measure = Measure::SlidingWindow(l.limit().per(), l.precision());
+                Some((measure, l.limit().count()))
+            }
+            AnyLimiter::SlidingCounter(l) => rated(Measure::SlidingCounter, l.limit()),
+            AnyLimiter::SlidingLog(l) => rated(Measure::SlidingLog, l.limit()),
+            AnyLimiter::Nginx(l) => Some((Measure::Nginx(l.rate()), l.burst() as f64 + 1.0)),
+            AnyLimiter::Haproxy(l) => {
+                Some((Measure::Haproxy(l.limit().per(), l.counts()), l.limit().count()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Which levels are over a limit.
+    pub fn over(self) -> Over {
+        match self {
+            Measure::Exim(_) | Measure::Haproxy(_, Counts::Allowed) => Over::AtLimit,
+            _ => Over::AboveLimit,
+        }
+    }
+
+    /// Whether the limiter counts what it refuses, so that no level depends on the limit.
+    pub fn counts_all(self) -> bool {
+        matches!(self, Measure::Exim(_) | Measure::Earrrl(..) | Measure::Haproxy(_, Counts::All))
+    }
+
+    /// The highest level of `moments`, which are in the order of time; none without any.
+    pub fn peak(self, moments: impl Iterator<Item = Moment>) -> Option<Peak> {
+        let mut events = Events::default();
+        events.fill(moments);
+        let [found, _] = Meter::new(self).peaks(&events, events.moments.len());
+        let (level, place) = found?;
+        events.moments.get(place).map(|moment| Peak { level, at: moment.time })
+    }
+
+    /// The level of every event when everything is counted, of those that a limiter finds by itself.
+    #[inline]
+    pub(super) fn levels(self, events: &Events, mut each: impl FnMut(usize, f64)) {
+        match self {
+            Measure::Exim(per) => {
+                let (estimator, mut last) = (Estimator { period: per }, None);
+                for (place, &Moment { time, cost }) in events.moments.iter().enumerate() {
+                    let measured = estimator.measure(last, time, cost);
+                    each(place, measured.rate);
+                    last = Some(measured);
+                }
+            }
+            Measure::Earrrl(per, half_life) => {
+                let Ok(rate) = Rate::new(1.0, per) else { return };
+                let Ok(limiter) = Earrrl::new(rate, half_life) else { return };
+                levels_of(&limiter, events, each);
+            }
+            Measure::Nginx(rate) => {
+                let Ok(limiter) = Nginx::new(rate, MAX_COST as u64, Delay::Never) else { return };
+                levels_of(&limiter, events, each);
+            }
+            Measure::Haproxy(per, counts) => {
+                let Ok(limit) = Rate::new(1.0, per) else { return };
+                let Ok(limiter) = Haproxy::new(limit, counts) else { return };
+                // An event without cost only reads the rate, and always passes.
+                let is_free = |place| events.amounts.get(place) == Some(&0);
+                levels_of(&limiter, events, |place, level| {
+                    each(place, if is_free(place) { 0.0 } else { level });
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a limiter measures when everything is counted; its limit does not matter.
+#[inline(always)]
+fn levels_of(limiter: &impl Limiter, events: &Events, mut each: impl FnMut(usize, f64)) {
+    let mut state = limiter.initial();
+    for (place, &Moment { time, cost }) in events.moments.iter().enumerate() {
+        let level = limiter.peek(&state, time, cost).level;
+        limiter.charge(&mut state, time, cost);
+        each(place, level);
+    }
+}
+
+/// As in `exim N/1m` or `gcra 10/1s burst N`.
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Measure::Exim(per) => write!(f, "exim N/{per} strict"),
+            Measure::Earrrl(per, half_life) => write!(f, "earrrl N/{per} half-life {half_life}"),
+            Measure::FixedWindow(per) => write!(f, "fixed-window N/{per}"),
+            Measure::SlidingWindow(per, precision) => {
+                write!(f, "sliding-window N/{per} precision {precision}")
+            }
+            Measure::SlidingCounter(per) => write!(f, "sliding-counter N/{per}"),
+            Measure::SlidingLog(per) => write!(f, "sliding-log N/{per}"),
+            Measure::Bucket(rate) => write!(f, "gcra {rate} burst N"),
+            Measure::Nginx(rate) => write!(f, "nginx {rate} burst N-1 nodelay"),
+            Measure::Haproxy(per, Counts::All) => write!(f, "haproxy N/{per}"),
+            Measure::Haproxy(per, Counts::Allowed) => write!(f, "haproxy N/{per} allowed"),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Reading logs: lines become events, and these are kept by client.
+
+mod batch;
+mod import;
+mod options;
+
+pub use batch::{Batch, Queue, See, Times};
+pub use import::Import;
+pub use options::ReadOptions;
+pub(super) use options::{OPEN, changed, open, or_open};
