@@ -1,4 +1,4 @@
-//! The README says what is so.
+//! The README and the papers beside it are true.
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 #![allow(clippy::unwrap_used)]
 
@@ -20,8 +20,17 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn readme() -> String {
-    fs::read_to_string(root().join("README.md")).unwrap()
+fn read(paper: &str) -> String {
+    fs::read_to_string(root().join(paper)).unwrap()
+}
+
+const PAPERS: [&str; 5] =
+    ["README.md", "ARCHITECTURE.md", "BENCHMARKS.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+
+#[test]
+fn the_readme_is_short() {
+    let lines = read("README.md").lines().count();
+    assert!(lines <= 120, "{lines} lines");
 }
 
 #[test]
@@ -32,36 +41,33 @@ fn the_picture_is_what_the_page_draws() {
         assert!(picture.contains(">refused: rate 11.6 per 10s, limit 10<"));
         assert!(picture.contains(">allowed again in 2.4\u{202f}s<"));
         golden(name, &picture);
-        assert!(readme().contains(&format!("=\"tests/plots/{name}\"")));
+        assert!(read("README.md").contains(&format!("=\"tests/plots/{name}\"")));
     }
 }
 
 #[test]
 fn the_table_is_what_is_measured() {
     let table = limiters::table().unwrap();
-    assert!(readme().contains(&table), "the README should have this table:\n{table}");
+    assert!(read("BENCHMARKS.md").contains(&table), "BENCHMARKS.md should have:\n{table}");
     let docs = fs::read_to_string(root().join("src/limit/measured.md")).unwrap();
     assert_eq!(docs, table, "src/limit/measured.md is printed by `cargo run --example limiters`");
 }
 
-/// There they are compiled.
+/// The lines of the layer are compiled as a part of the documentation.
 #[test]
 fn the_ten_lines_are_those_of_the_documentation() {
-    let lines = fs::read_to_string(root().join("src/middleware/ten_lines.md")).unwrap();
-    let lines = lines.replace("rust,no_run", "rust,ignore");
-    assert!(readme().contains(&lines), "the README should have these lines:\n{lines}");
-}
-
-#[test]
-fn the_stores_are_those_of_the_documentation() {
-    let table = fs::read_to_string(root().join("src/redis_store/stores.md")).unwrap();
-    assert!(readme().contains(&table), "the README should have this table:\n{table}");
+    let lines = read("src/middleware/ten_lines.md").replace("rust,no_run", "rust,ignore");
+    let end = lines.find("```\n").unwrap() + 4;
+    assert!(
+        read("README.md").contains(&lines[..end]),
+        "the README should have these lines:\n{lines}"
+    );
 }
 
 #[test]
 fn the_map_has_every_room() {
-    let (readme, entries) = (readme(), fs::read_dir(root().join("src")).unwrap());
-    let map = readme.split("\n## The source\n").nth(1).unwrap();
+    let (paper, entries) = (read("ARCHITECTURE.md"), fs::read_dir(root().join("src")).unwrap());
+    let map = paper.split("\n## The map\n").nth(1).unwrap();
     let map = map.split("\n## ").next().unwrap();
     let rooms = entries.map(|entry| entry.unwrap().path().with_extension(""));
     let rooms = rooms.map(|path| path.file_name().unwrap().to_string_lossy().into_owned());
@@ -69,22 +75,36 @@ fn the_map_has_every_room() {
     assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
 }
 
+/// Of the papers, the links to files and the paths between backticks.
 #[test]
-fn links_lead_to_files() {
-    let readme = readme();
-    let links = readme.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
-    for link in links.filter(|link| !link.starts_with("https:")) {
-        assert!(root().join(link).is_file(), "{link}");
+fn links_and_paths_lead_somewhere() {
+    let places = ["src/", "tests/", "scripts/", "www/", "benches/", "examples/", "fuzz/"];
+    let mut missing = Vec::new();
+    for paper in PAPERS {
+        let text = read(paper);
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        let links = links.filter(|link| !link.starts_with("https:"));
+        let links = links.filter_map(|link| link.split('#').next());
+        let named = text.split('`').skip(1).step_by(2).map(|name| name.trim_start_matches("./"));
+        let named = named.filter(|name| places.iter().any(|place| name.starts_with(place)));
+        let named = named.filter_map(|name| name.split([' ', '#', '*', '<']).next());
+        missing.extend(
+            links
+                .chain(named)
+                .filter(|path| !path.is_empty() && !root().join(path).exists())
+                .map(|path| format!("{paper}: {path}")),
+        );
     }
+    assert_eq!(missing, [""; 0]);
 }
 
-/// What follows `$` in a console is run, and prints what stands below it.
+/// Runs the command after `$` in each console of the README; it prints the lines below it.
 #[cfg(all(feature = "cli", unix))]
 #[test]
 fn commands_print_what_is_shown() {
     use std::process::Command;
 
-    let readme = readme();
+    let readme = read("README.md");
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_ratescope")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let consoles = readme.split("\n```console\n$ ").skip(1);
