@@ -56,10 +56,14 @@ const INEXACT: [&str; 24] = [
 ];
 
 /// The top level: what the design lists, and what its tools want to find there.
-const TOP_LEVEL: [&str; 18] = [
+const TOP_LEVEL: [&str; 22] = [
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
+    "ARCHITECTURE.md",
+    "BENCHMARKS.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "src",
