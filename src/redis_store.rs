@@ -31,6 +31,7 @@
 mod address;
 mod breaker;
 mod clear;
+mod cluster;
 mod error;
 mod lease;
 mod link;
@@ -39,6 +40,8 @@ mod owned;
 mod plan;
 mod reply;
 mod script;
+mod server;
+mod slots;
 
 pub use clear::clear;
 pub use error::OpenError;
@@ -228,9 +231,7 @@ impl Inner {
         asked: &[Ask],
         tell: bool,
     ) -> Result<Reply, Fault> {
-        let bytes = self.link.run(call).await?;
-        reply::read(plan, call, asked, tell, &bytes)
-            .ok_or_else(|| Fault::Failed("an answer that is none of its scripts'".to_owned()))
+        self.link.run(call, |bytes| reply::read(plan, call, asked, tell, bytes)).await
     }
 
     /// The answer of this process.

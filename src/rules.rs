@@ -122,7 +122,7 @@ mod value;
 mod words;
 mod yaml;
 
-pub use async_store::{Answered, AsyncStore, Details, Fault, Memory};
+pub use async_store::{Answered, AsyncStore, Cause, Details, Fault, Memory};
 pub use error::{Mistake, RulesError};
 pub use explain::Why;
 pub use reload::{Changes, Reloaded};

@@ -10,6 +10,8 @@ mod common;
 mod equal;
 #[path = "redis/faults.rs"]
 mod faults;
+#[path = "redis/hostile.rs"]
+mod hostile;
 #[cfg(feature = "tower")]
 #[path = "redis/layer.rs"]
 mod layer;
@@ -17,10 +19,14 @@ mod layer;
 mod lease;
 #[path = "redis/nodes.rs"]
 mod nodes;
+#[path = "redis/proxy.rs"]
+mod proxy;
 #[path = "redis/published.rs"]
 mod published;
 #[path = "common/random.rs"]
 mod random;
+#[path = "redis/refusals.rs"]
+mod refusals;
 #[path = "redis/server.rs"]
 mod server;
 #[path = "redis/together.rs"]

@@ -85,11 +85,11 @@ impl Breaker {
 }
 
 impl Permit {
-    pub(super) fn succeeded(self) {
+    pub(super) fn succeeded(&self) {
         self.breaker.report(self.generation, Some(Ok(())));
     }
 
-    pub(super) fn failed(self, now: Instant) {
+    pub(super) fn failed(&self, now: Instant) {
         self.breaker.report(self.generation, Some(Err(now)));
     }
 }

@@ -1,17 +1,21 @@
 //! Removing keys.
 
 use super::address::Address;
-use super::link::{Link, Node};
+use super::link::Link;
 use super::options::Options;
+use super::server::Server;
 use crate::rules::Fault;
-use redis::{RedisError, RedisResult};
+use core::time::Duration;
+use redis::{ParsingError, Pipeline, from_redis_value};
+use tokio::time::Instant;
 
-/// Removes all keys of stores whose [prefix](Options::prefix) begins with `prefix` from the Redis or the
-/// cluster at `url`, which is as in [`RedisStore::open`](super::RedisStore::open), and returns how many
-/// there were.
+/// Removes all keys of stores whose [prefix](Options::prefix) begins with `prefix`, and returns how many
+/// there were. `url` is the address of a Redis or a cluster, as in
+/// [`RedisStore::open`](super::RedisStore::open).
 ///
 /// # Errors
-/// When the address can't be read; what Redis says, or the connection to it.
+/// When the address can't be read; when Redis can't be reached, refuses, or does not answer within ten
+/// seconds; and outside of a Tokio runtime.
 pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
     let link = Link::new(&Address::new(url), &Options::default());
     let link = link.map_err(|error| Fault::Failed(error.to_string()))?;
@@ -19,31 +23,31 @@ pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
     Ok(all(&link, prefix).await? + all(&link, &format!("{{{prefix}")).await?)
 }
 
-/// Removes all keys that begin so, on all nodes.
+/// Removes all keys that begin with this, on all nodes.
 pub(super) async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
-    let removed = async {
-        let mut removed = 0;
-        for node in link.nodes().await? {
-            removed += at(link, &node, begin).await?;
-        }
-        Ok(removed)
-    };
-    removed.await.map_err(|error: RedisError| Fault::Failed(error.to_string()))
+    let mut removed = 0;
+    for server in link.servers(soon()).await? {
+        removed += at(&server, begin).await?;
+    }
+    Ok(removed)
 }
 
-async fn at(link: &Link, node: &Node, begin: &str) -> RedisResult<u64> {
+async fn at(server: &Server, begin: &str) -> Result<u64, Fault> {
+    let unread = |error: ParsingError| Fault::Failed(error.to_string());
     let (mut cursor, mut removed) = (0u64, 0);
     let pattern = format!("{}*", escaped(begin));
     loop {
         let mut scan = redis::cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1000);
-        let found = link.command_at(node, &scan).await?;
-        let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(found)?;
+        let found = server.send(&scan, soon()).await?;
+        let (next, keys): (u64, Vec<Vec<u8>>) = from_redis_value(found).map_err(unread)?;
+        // One by one, since in a cluster no command may be about keys of several slots.
+        let mut unlink = Pipeline::new();
+        keys.iter().for_each(|key| _ = unlink.cmd("UNLINK").arg(key));
         if !keys.is_empty() {
-            // In a cluster, each is sent to where it is.
-            let mut unlink = redis::cmd("UNLINK");
-            unlink.arg(keys);
-            removed += redis::from_redis_value::<u64>(link.command(&unlink).await?)?;
+            for count in server.send_all(&unlink, 0, soon()).await? {
+                removed += from_redis_value::<u64>(count).map_err(unread)?;
+            }
         }
         cursor = next;
         if cursor == 0 {
@@ -52,7 +56,12 @@ async fn at(link: &Link, node: &Node, begin: &str) -> RedisResult<u64> {
     }
 }
 
-/// A text as a pattern of Redis that only it matches.
+/// When an answer must be there, at the latest.
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(10)
+}
+
+/// Escapes a text for Redis, so that as a pattern it matches only itself.
 fn escaped(text: &str) -> String {
     let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '^');
     text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()

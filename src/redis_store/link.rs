@@ -1,219 +1,262 @@
 //! The way to Redis: one call, answered within the deadline or not at all, and never run twice.
 //!
-//! What proves that nothing ran is repeated as long as there is time: a script that is not known
-//! (NOSCRIPT, then with its text, to the very node that said so), a node that is loading, busy,
-//! read-only, or no longer that of the key (MOVED, ASK, TRYAGAIN). A broken connection or a missing
-//! answer proves nothing, and is not repeated.
+//! A call is repeated, as long as there is time, if the server's error proves that nothing ran: the
+//! script is not known (NOSCRIPT; it is sent again with its text), or the node is loading, busy,
+//! read-only, or not the one that has the key (MOVED, ASK, TRYAGAIN). A broken connection or a missing
+//! answer proves nothing, so the call is not repeated.
 
+use super::OpenError;
 use super::address::Address;
-use super::breaker::Breaker;
+use super::breaker::Permit;
+use super::cluster::Cluster;
 use super::options::Options;
 use super::plan::Call;
+use super::server::{Connection, Failure, Server};
 use crate::rules::Fault;
-use arc_swap::ArcSwap;
 use core::time::Duration;
-use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
-use redis::cluster::{ClusterClient, ClusterConfig};
-use redis::cluster_async::ClusterConnection;
-use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo};
-use redis::{Client, Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, Value};
+use redis::{Cmd, ErrorKind, IntoConnectionInfo, Pipeline, RedisError, RedisResult};
+use redis::{ServerErrorKind, Value};
 use std::sync::Arc;
-use std::time::Instant;
-use tokio::time::{sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
-/// How long a connection may take, where the deadline of a call is not longer.
-const CONNECTING: Duration = Duration::from_secs(1);
-
-/// How long until the first repetition; each later one waits twice as long.
+/// The pause before the first repetition; each later one is twice as long.
 const PAUSE: Duration = Duration::from_millis(1);
+
+/// How many redirections a call follows at once; a pause comes before each further one.
+const REDIRECTIONS: u32 = 3;
 
 pub(super) struct Link {
     way: Way,
-    breaker: Arc<Breaker>,
     deadline: Duration,
 }
 
-/// Connections to one server, or to the nodes of a cluster.
 enum Way {
-    One { client: Client, connection: ArcSwap<ConnectionManager> },
-    Cluster(ClusterConnection),
+    One(Arc<Server>),
+    Cluster(Cluster),
 }
 
 impl core::fmt::Debug for Link {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Link").field("breaker", &self.breaker).finish_non_exhaustive()
+        f.debug_struct("Link").finish_non_exhaustive()
     }
 }
 
-/// What an error says of a call.
+/// What the error of a server says about a call of which nothing ran.
 enum Meaning {
-    /// The script is not known; nothing ran.
+    /// The script is not known.
     Unknown,
-    /// Nothing ran, and it may be otherwise in a moment.
+    /// It may run in a moment.
     NotNow,
-    /// The same, and this connection leads to the wrong server.
+    /// It may run in a moment on another server, or on another connection.
     Elsewhere,
-    /// Nothing ran, and the node with this address is to be asked, this once.
-    Ask(String, u16),
-    /// That was it.
-    Over(Fault),
+    /// It belongs to the node at this address, which is told with `asking` that it is meant though it
+    /// does not have the slot yet.
+    Redirected { address: String, asking: bool },
+    /// It never runs.
+    Never,
 }
 
 impl Link {
     /// A way to the server or the cluster at this address. Nothing is sent yet.
     pub(super) fn new(address: &Address, options: &Options) -> RedisResult<Self> {
-        match address {
-            Address::One(url) => Link::to_one(url, options),
-            Address::Cluster(urls) => Link::to_cluster(urls, options),
-        }
+        let way = match address {
+            Address::One(url) => {
+                let server = Server::new(url.as_str().into_connection_info()?, options)?;
+                Way::One(Arc::new(server))
+            }
+            Address::Cluster(urls) => Way::Cluster(Cluster::new(urls, options)?),
+        };
+        Ok(Link { way, deadline: options.deadline })
     }
 
-    fn to_one(url: &str, options: &Options) -> RedisResult<Self> {
-        let client = Client::open(url)?;
-        let connection = ArcSwap::from_pointee(connect(&client, options.deadline)?);
-        Ok(Link::by(Way::One { client, connection }, options))
-    }
-
-    /// It follows redirections, and asks for the slots when they have changed; what it sends it sends
-    /// once.
-    fn to_cluster(urls: &[String], options: &Options) -> RedisResult<Self> {
-        let client = ClusterClient::builder(urls.iter().map(String::as_str))
-            .retries(0)
-            .connection_timeout(CONNECTING.max(options.deadline))
-            .response_timeout(CONNECTING.max(2 * options.deadline))
-            .build()?;
-        let connection = client.get_pending_async_connection_with_config(ClusterConfig::new());
-        Ok(Link::by(Way::Cluster(connection), options))
-    }
-
-    fn by(way: Way, options: &Options) -> Self {
-        let breaker = Breaker::new(options.failures, options.rest);
-        Link { way, breaker, deadline: options.deadline }
-    }
-
-    /// Runs a script and returns the bytes that it answered.
-    pub(super) async fn run(&self, call: &Call) -> Result<Vec<u8>, Fault> {
-        let permit = self.breaker.permit(Instant::now()).ok_or(Fault::Resting)?;
-        let until = tokio::time::Instant::now() + self.deadline;
-        let mut last = Fault::Late;
-        let answered = timeout_at(until, self.repeat(call, &mut last)).await;
-        let answer = answered.unwrap_or(Err(last));
-        match &answer {
-            // What says no is there.
-            Ok(_) | Err(Fault::Failed(_)) => permit.succeeded(),
-            Err(_) => permit.failed(Instant::now()),
-        }
-        answer
-    }
-
-    /// Asks until there is an answer, or an error after which nothing may be repeated. In `last` is
-    /// what is to be said when there is no more time.
-    async fn repeat(&self, call: &Call, last: &mut Fault) -> Result<Vec<u8>, Fault> {
-        let (mut known, mut pause, mut ask) = (true, PAUSE, None);
+    /// Runs a script and returns its answer, as `read` understands it.
+    pub(super) async fn run<T>(
+        &self,
+        call: &Call,
+        read: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<T, Fault> {
+        within_a_runtime()?;
+        let key = call.keys.first().map_or(&[][..], Vec::as_slice);
+        let mut course = Course::begin(&self.way, key, Instant::now() + self.deadline).await?;
+        let mut is_known = true;
         loop {
-            *last = Fault::Late;
-            let asked = ask.take();
-            let (answer, by) = self.send(&call.command(known), asked).await;
-            let error = match answer {
-                Ok(Value::BulkString(bytes)) => return Ok(bytes),
-                Ok(other) => return Err(Fault::Failed(format!("not an answer: {other:?}"))),
-                Err(error) => error,
+            let (error, connection) = match course.send(&call.command(is_known)).await {
+                Ok(answer) => return course.answered(answer, read),
+                Err(Failure::Refused(error, connection)) => (error, connection),
+                Err(Failure::Over(fault)) => return Err(course.broke(fault)),
             };
             match meaning(&error) {
-                Meaning::Unknown if known => {
-                    known = false;
-                    continue;
+                Meaning::Unknown if is_known => is_known = false,
+                Meaning::Unknown | Meaning::NotNow => course.pause(error, false).await?,
+                Meaning::Elsewhere => {
+                    course.renew(&connection);
+                    course.pause(error, true).await?;
                 }
-                Meaning::Ask(host, port) => {
-                    ask = Some((host, port));
-                    continue;
+                Meaning::Redirected { address, asking } => {
+                    course.redirected(error, &address, asking).await?;
                 }
-                Meaning::Elsewhere => self.renew(by),
-                Meaning::Unknown | Meaning::NotNow => {}
-                Meaning::Over(fault) => return Err(fault),
+                Meaning::Never => return Err(course.ended(error.to_string())),
             }
-            *last = Fault::Failed(error.to_string());
-            sleep(pause).await;
-            pause *= 2;
         }
     }
 
-    /// Sends a command once, and says by which connection, where there is one. A node that is to be
-    /// asked by its address is told that it is meant, though it does not have the slot yet.
-    async fn send(
-        &self,
-        command: &Cmd,
-        ask: Option<(String, u16)>,
-    ) -> (RedisResult<Value>, Option<Arc<ConnectionManager>>) {
-        let (answer, by) = match (&self.way, ask) {
-            (Way::One { connection, .. }, _) => {
-                let connection = connection.load_full();
-                let answer =
-                    ConnectionManager::clone(&connection).send_packed_command(command).await;
-                (answer, Some(connection))
-            }
-            (Way::Cluster(connection), None) => {
-                (connection.clone().req_packed_command(command).await, None)
-            }
-            (Way::Cluster(connection), Some((host, port))) => {
-                let mut both = Pipeline::new();
-                both.cmd("ASKING").ignore().add_command(command.clone());
-                let node = SingleNodeRoutingInfo::ByAddress { host, port };
-                let answers = connection.clone().route_pipeline(both, 1, 1, node).await;
-                (answers.map(|mut answers| answers.pop().unwrap_or(Value::Nil)), None)
-            }
-        };
-        (answer.and_then(Value::extract_error), by)
-    }
-
-    /// A new connection in place of one that led to the wrong server.
-    fn renew(&self, by: Option<Arc<ConnectionManager>>) {
-        if let (Way::One { client, connection }, Some(by)) = (&self.way, by)
-            && let Ok(new) = connect(client, self.deadline)
-        {
-            connection.compare_and_swap(&by, Arc::new(new));
+    /// All servers that have keys: the masters of a cluster, or the one server.
+    pub(super) async fn servers(&self, until: Instant) -> Result<Vec<Arc<Server>>, Fault> {
+        within_a_runtime()?;
+        match &self.way {
+            Way::One(server) => Ok(vec![Arc::clone(server)]),
+            Way::Cluster(cluster) => cluster.masters(until).await,
         }
-    }
-
-    /// Runs any command, for whoever looks after the keys themselves.
-    pub(super) async fn command(&self, command: &Cmd) -> RedisResult<Value> {
-        self.send(command, None).await.0
-    }
-
-    /// All that have keys of their own: the masters of a cluster, or the one server.
-    pub(super) async fn nodes(&self) -> RedisResult<Vec<Node>> {
-        let Way::Cluster(connection) = &self.way else { return Ok(vec![Node(None)]) };
-        let all = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-        let answers = connection.clone().route_command(redis::cmd("PING"), all).await?;
-        let answers: Vec<(String, Value)> = redis::from_redis_value(answers)?;
-        let nodes = answers.iter().filter_map(|(address, _)| host_and_port(address));
-        Ok(nodes.map(|node| Node(Some(node))).collect())
-    }
-
-    /// Runs a command at one of them.
-    pub(super) async fn command_at(&self, node: &Node, command: &Cmd) -> RedisResult<Value> {
-        let (Way::Cluster(connection), Some((host, port))) = (&self.way, node.0.clone()) else {
-            return self.command(command).await;
-        };
-        let node = RoutingInfo::SingleNode(SingleNodeRoutingInfo::ByAddress { host, port });
-        connection.clone().route_command(command.clone(), node).await?.extract_error()
     }
 }
 
-/// A connection that is made when it is needed, and once more after each time that it broke.
-fn connect(client: &Client, deadline: Duration) -> RedisResult<ConnectionManager> {
-    let config = ConnectionManagerConfig::new()
-        .set_number_of_retries(0)
-        .set_connection_timeout(Some(CONNECTING.max(deadline)))
-        .set_response_timeout(None);
-    ConnectionManager::new_lazy_with_config(client.clone(), config)
+/// One call on its way: the server that is asked, and what was tried so far.
+struct Course<'a> {
+    way: &'a Way,
+    key: &'a [u8],
+    until: Instant,
+    server: Arc<Server>,
+    permit: Permit,
+    /// Whether the server is told that it is meant.
+    asking: bool,
+    /// Whether a connection was replaced for this call; once is enough.
+    renewed: bool,
+    redirections: u32,
+    pause: Duration,
+}
+
+impl<'a> Course<'a> {
+    async fn begin(way: &'a Way, key: &'a [u8], until: Instant) -> Result<Self, Fault> {
+        let server = way.server(key, until).await?;
+        let permit = way.permit(&server)?;
+        let (asking, renewed, redirections, pause) = (false, false, 0, PAUSE);
+        Ok(Course { way, key, until, server, permit, asking, renewed, redirections, pause })
+    }
+
+    async fn send(&mut self, command: &Cmd) -> Result<Value, Failure> {
+        if !core::mem::take(&mut self.asking) {
+            return self.server.send(command, self.until).await;
+        }
+        let mut both = Pipeline::new();
+        both.cmd("ASKING").add_command(command.clone());
+        let answers = self.server.send_all(&both, 1, self.until).await;
+        answers.map(|mut answers| answers.pop().unwrap_or(Value::Nil))
+    }
+
+    fn answered<T>(&self, answer: Value, read: impl Fn(&[u8]) -> Option<T>) -> Result<T, Fault> {
+        let answer = if let Value::BulkString(bytes) = answer { read(&bytes) } else { None };
+        self.permit.succeeded();
+        answer.ok_or_else(|| {
+            // It may be the answer to another call, and so may the next one be.
+            self.server.disconnect();
+            Fault::Failed("an answer that is none of its scripts'".to_owned())
+        })
+    }
+
+    /// Goes on with another server, if it may be asked.
+    fn turn_to(&mut self, server: Arc<Server>) -> Result<(), Fault> {
+        if !Arc::ptr_eq(&server, &self.server) {
+            let permit = core::mem::replace(&mut self.permit, self.way.permit(&server)?);
+            // A refusal, too, proves that a server is up.
+            permit.succeeded();
+            self.server = server;
+        }
+        Ok(())
+    }
+
+    /// Waits before the next repetition, and then finds out again which server has the key. The error
+    /// of the last attempt is the fault once there is no more time.
+    async fn pause(&mut self, error: RedisError, moved: bool) -> Result<(), Fault> {
+        if moved {
+            self.way.refresh();
+        }
+        let paused = timeout_at(self.until, sleep(self.pause)).await;
+        if paused.is_err() {
+            self.permit.failed(std::time::Instant::now());
+            return Err(Fault::Failed(error.to_string()));
+        }
+        self.pause *= 2;
+        let server = self.way.server(self.key, self.until).await?;
+        self.turn_to(server)
+    }
+
+    async fn redirected(
+        &mut self,
+        error: RedisError,
+        address: &str,
+        asking: bool,
+    ) -> Result<(), Fault> {
+        let Way::Cluster(cluster) = self.way else {
+            let help = "this is a node of a cluster; write redis-cluster:// for its address";
+            return Err(self.ended(format!("{error}; {help}")));
+        };
+        if !asking {
+            cluster.refresh();
+        }
+        self.redirections += 1;
+        if self.redirections > REDIRECTIONS {
+            self.pause(error, false).await?;
+        }
+        if let Some(server) = cluster.redirected(address, &self.server) {
+            self.turn_to(server)?;
+            self.asking = asking;
+        }
+        Ok(())
+    }
+
+    /// Replaces a connection, which may lead to another server the next time; once a call.
+    fn renew(&mut self, connection: &Arc<Connection>) {
+        if matches!(self.way, Way::One(_)) && !core::mem::replace(&mut self.renewed, true) {
+            self.server.replace(connection);
+        }
+    }
+
+    /// The fault of a server that is up and says no.
+    fn ended(&self, words: String) -> Fault {
+        self.permit.succeeded();
+        Fault::Failed(words)
+    }
+
+    /// The fault of a server that can't be asked.
+    fn broke(&self, fault: Fault) -> Fault {
+        self.permit.failed(std::time::Instant::now());
+        self.way.refresh();
+        fault
+    }
+}
+
+impl Way {
+    /// The server that has a key.
+    async fn server(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
+        match self {
+            Way::One(server) => Ok(Arc::clone(server)),
+            Way::Cluster(cluster) => cluster.master(key, until).await,
+        }
+    }
+
+    /// Leave to ask a server. While it rests, another may have taken its place.
+    fn permit(&self, server: &Server) -> Result<Permit, Fault> {
+        server.permit().inspect_err(|_| self.refresh())
+    }
+
+    fn refresh(&self) {
+        if let Way::Cluster(cluster) = self {
+            cluster.refresh();
+        }
+    }
+}
+
+/// Connections and deadlines need the runtime; without one they panic.
+fn within_a_runtime() -> Result<(), Fault> {
+    let runtime = tokio::runtime::Handle::try_current();
+    runtime.map(drop).map_err(|_| Fault::Failed(OpenError::Runtime.to_string()))
 }
 
 impl Call {
-    /// The command, for a server to which the script is `known` or not.
-    pub(super) fn command(&self, known: bool) -> Cmd {
-        let mut command = redis::cmd(if known { "EVALSHA" } else { "EVAL" });
-        command.arg(if known { &self.script.sha } else { &self.script.text });
+    /// The command, for a server that knows the script or not.
+    pub(super) fn command(&self, is_known: bool) -> Cmd {
+        let mut command = redis::cmd(if is_known { "EVALSHA" } else { "EVAL" });
+        command.arg(if is_known { &self.script.sha } else { &self.script.text });
         command.arg(self.keys.len());
         self.keys.iter().for_each(|key| _ = command.arg(key));
         self.args.iter().for_each(|arg| _ = command.arg(arg));
@@ -222,39 +265,21 @@ impl Call {
 }
 
 fn meaning(error: &RedisError) -> Meaning {
+    let redirected = |asking| match error.redirect_node() {
+        Some((address, _)) => Meaning::Redirected { address: address.to_owned(), asking },
+        None => Meaning::NotNow,
+    };
     match error.kind() {
         ErrorKind::Server(ServerErrorKind::NoScript) => Meaning::Unknown,
-        ErrorKind::Server(ServerErrorKind::ReadOnly) => Meaning::Elsewhere,
-        ErrorKind::Server(ServerErrorKind::Ask) => match node(error) {
-            Some((host, port)) => Meaning::Ask(host, port),
-            None => Meaning::NotNow,
-        },
-        // The connections to a cluster ask for its slots then.
+        ErrorKind::Server(ServerErrorKind::Moved) => redirected(false),
+        ErrorKind::Server(ServerErrorKind::Ask) => redirected(true),
         ErrorKind::Server(
-            ServerErrorKind::Moved
-            | ServerErrorKind::TryAgain
-            | ServerErrorKind::BusyLoading
-            | ServerErrorKind::ClusterDown
-            | ServerErrorKind::MasterDown,
-        ) => Meaning::NotNow,
-        ErrorKind::ClusterConnectionNotFound => Meaning::Over(Fault::Unreachable),
+            ServerErrorKind::ReadOnly | ServerErrorKind::ClusterDown | ServerErrorKind::MasterDown,
+        ) => Meaning::Elsewhere,
+        ErrorKind::Server(ServerErrorKind::TryAgain | ServerErrorKind::BusyLoading) => {
+            Meaning::NotNow
+        }
         _ if error.code() == Some("BUSY") => Meaning::NotNow,
-        _ if error.is_connection_refusal() => Meaning::Over(Fault::Unreachable),
-        _ if error.is_timeout() => Meaning::Over(Fault::Late),
-        _ if error.is_io_error() || error.is_connection_dropped() => Meaning::Over(Fault::Lost),
-        _ => Meaning::Over(Fault::Failed(error.to_string())),
+        _ => Meaning::Never,
     }
-}
-
-/// A server that has keys; where there is only one, it needs no name.
-pub(super) struct Node(Option<(String, u16)>);
-
-/// The node that an error names.
-fn node(error: &RedisError) -> Option<(String, u16)> {
-    host_and_port(error.redirect_node()?.0)
-}
-
-fn host_and_port(address: &str) -> Option<(String, u16)> {
-    let (host, port) = address.rsplit_once(':')?;
-    Some((host.to_owned(), port.parse().ok()?))
 }

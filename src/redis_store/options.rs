@@ -20,11 +20,12 @@ pub struct Options {
     /// How many keys of each limit are remembered in this process, for when Redis can't be asked; the
     /// default is 100,000.
     pub capacity: usize,
-    /// After how many failures, one after the other, Redis is left alone for a while: at least 1; the
-    /// default is 5.
+    /// The number of failures, one after the other, after which a node is left alone for a while: at
+    /// least 1; the default is 5. A node fails if it can't be reached, does not answer in time, or
+    /// refuses until the deadline because it is loading, busy or read-only.
     pub failures: u32,
-    /// How long Redis is left alone at first; the default is 100 ms. It is twice as long each time that
-    /// Redis still fails, up to 5 s, or to this if that is longer.
+    /// The time for which a node is left alone at first; the default is 100 ms. It doubles each time the
+    /// node still fails, up to 5 s, or stays at this if that is longer.
     pub rest: Duration,
 }
 

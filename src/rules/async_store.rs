@@ -29,6 +29,7 @@
 use super::{Ruled, Rules, Ruling, Standings};
 use crate::event::Event;
 use crate::outcome::Retry;
+use core::error::Error;
 use core::fmt;
 use core::future::{Future, ready};
 use std::sync::Arc;
@@ -109,7 +110,7 @@ pub struct Answered {
     /// How long after it the same event passes if nothing is counted before, where it was refused
     /// and that was asked for and can be told.
     pub retry: Option<Retry>,
-    /// Why the states could not be asked; none, when they were.
+    /// The store's error, or `None` if it was asked.
     pub fault: Option<Fault>,
 }
 
@@ -130,21 +131,46 @@ pub enum Fault {
     Late,
     /// The connection broke before the answer. It may have counted the event.
     Lost,
-    /// It can't be reached, and has counted nothing.
-    Unreachable,
+    /// It can't be reached, and has counted nothing. The cause is also the error's source.
+    Unreachable(Cause),
     /// It was not asked, since it failed just before.
     Resting,
-    /// It refused, in these words, and has counted nothing; or what it answered can't be read.
+    /// It refused, in these words, and has counted nothing; or its answer can't be read, and it may have
+    /// counted the event.
     Failed(String),
 }
 
+/// Why a store can't be reached, such as a host that does not resolve. Two causes are equal if they
+/// read the same.
+#[derive(Clone, Debug)]
+pub struct Cause(Arc<dyn Error + Send + Sync>);
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl Eq for Cause {}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl Fault {
+    /// The fault of a store that can't be reached.
+    pub fn unreachable(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Fault::Unreachable(Cause(cause.into().into()))
+    }
+
     /// A word for a counter: `late`, `lost`, `unreachable`, `resting` or `failed`.
     pub fn name(&self) -> &'static str {
         match self {
             Fault::Late => "late",
             Fault::Lost => "lost",
-            Fault::Unreachable => "unreachable",
+            Fault::Unreachable(_) => "unreachable",
             Fault::Resting => "resting",
             Fault::Failed(_) => "failed",
         }
@@ -156,14 +182,21 @@ impl fmt::Display for Fault {
         f.write_str(match self {
             Fault::Late => "the store did not answer in time",
             Fault::Lost => "the connection to the store broke",
-            Fault::Unreachable => "the store can't be reached",
+            Fault::Unreachable(_) => "the store can't be reached",
             Fault::Resting => "the store is not asked for a while, since it failed",
             Fault::Failed(words) => return write!(f, "the store says: {words}"),
         })
     }
 }
 
-impl core::error::Error for Fault {}
+impl Error for Fault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Fault::Unreachable(Cause(cause)) => Some(&**cause),
+            _ => None,
+        }
+    }
+}
 
 impl AsyncStore for Ruled {
     fn rules(&self) -> Arc<Rules> {

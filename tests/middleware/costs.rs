@@ -115,7 +115,7 @@ fn an_error_is_not_charged() {
 fn a_charge_that_fails_does_not_cost_the_response() {
     let clock = Hand::default();
     let mut store = Far::new(TEN, 1);
-    store.fault = Some(Fault::Unreachable);
+    store.fault = Some(Fault::unreachable("gone"));
     let mut service = limit(store, &clock).charge(|_| 1.0).layer().layer(Inner::default());
     assert_eq!(send(&mut service, get("/", "192.0.2.7")).status().as_u16(), 200);
 }

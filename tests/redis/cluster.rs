@@ -4,7 +4,7 @@ use super::nodes::Cluster;
 use super::server::PATIENCE;
 use super::{check, open, patient, rules, run};
 use ratescope::redis_store::{Options, RedisStore};
-use ratescope::rules::{Answered, AsyncStore, Details, Ruled};
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled};
 use ratescope::{Event, Time};
 use std::time::{Duration, Instant};
 
@@ -206,4 +206,37 @@ fn failovers_count_nothing_twice() {
 
 async fn answer_is_back(store: &RedisStore) -> bool {
     counted(store, "ann").await.is_some()
+}
+
+/// A node whose connection falls silent gets a new one, and no other node is waited for meanwhile.
+#[test]
+fn a_silent_node_is_reached_anew_and_the_others_go_on() {
+    let Some(cluster) = Cluster::behind_proxies() else { return };
+    run(async {
+        let options = Options { deadline: Duration::from_secs(5), ..quick() };
+        let store = open_at(&cluster, LIMIT, options);
+        let users: Vec<String> = (0..30).map(|i| format!("user{i}")).collect();
+        for user in &users {
+            assert_eq!(ask(&store, user).await.fault, None);
+        }
+        let master = |user: &str| cluster.master(&cluster.slot(&format!("{{user={user}}}")));
+        let silent = master("user0");
+        let others: Vec<&String> = users.iter().filter(|user| master(user) != silent).collect();
+        assert!(!others.is_empty());
+        let before = cluster.proxies[silent].connections();
+        cluster.proxies[silent].silence();
+        let waits = tokio::spawn({
+            let store = store.clone();
+            async move { ask(&store, "user0").await }
+        });
+        for other in others.iter().cycle().take(300) {
+            assert_eq!(ask(&store, other).await.fault, None);
+        }
+        assert_eq!(waits.await.unwrap().fault, Some(Fault::Late));
+        assert_eq!(until_counted(&store, "user0").await, 1.0);
+        assert!(cluster.proxies[silent].connections() > before);
+        for other in others {
+            assert_eq!(ask(&store, other).await.fault, None);
+        }
+    });
 }

@@ -1,14 +1,16 @@
 //! What happens when Redis can't be asked, one fault a test, with a real server.
 
+use super::proxy::Proxy;
 use super::server::{PATIENCE, Server, free_port};
 use super::{check, open, rules, run};
 use ratescope::redis_store::{Options, RedisStore};
 use ratescope::rules::{Answered, AsyncStore, Details, Fault, Source};
 use ratescope::{Event, Time};
+use std::error::Error;
 use std::time::{Duration, Instant};
 
 /// One rule for each of the three ways to go on.
-const RULES: &str = "
+pub(super) const RULES: &str = "
 domain: d
 descriptors:
   - key: open
@@ -22,7 +24,7 @@ descriptors:
 ";
 
 /// A deadline that a busy machine keeps, and rests that are over soon.
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options {
         deadline: Duration::from_millis(300),
         rest: Duration::from_millis(20),
@@ -30,12 +32,12 @@ fn options() -> Options {
     }
 }
 
-async fn ask(store: &RedisStore, key: &str) -> Answered {
+pub(super) async fn ask(store: &RedisStore, key: &str) -> Answered {
     check(store, Time::from_micros(1), 1.0, &[(key, "x"), ("user", "ann")], Details::ALL).await
 }
 
 /// Asks until Redis answers again.
-async fn until_back(store: &RedisStore) {
+pub(super) async fn until_back(store: &RedisStore) {
     let begun = Instant::now();
     loop {
         let fields = [("local", "x"), ("user", "nobody")];
@@ -49,7 +51,7 @@ async fn until_back(store: &RedisStore) {
 }
 
 /// How many events Redis has counted of the rule `local`, of at most 3.
-async fn counted(store: &RedisStore) -> f64 {
+pub(super) async fn counted(store: &RedisStore) -> f64 {
     let fields = [("local", "x"), ("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 0.0, fields: &fields };
     let answer = store.peek(&event, Details::ALL).await;
@@ -58,7 +60,7 @@ async fn counted(store: &RedisStore) -> f64 {
 }
 
 /// Fails unless each rule goes on in its own way; whether this process had counted `before`.
-async fn assert_goes_on(store: &RedisStore, is_expected: impl Fn(&Fault) -> bool) {
+pub(super) async fn assert_goes_on(store: &RedisStore, is_expected: impl Fn(&Fault) -> bool) {
     let expected = |answer: &Answered| {
         let fault = answer.fault.clone().expect("Redis can't be asked");
         assert!(is_expected(&fault) || fault == Fault::Resting, "{fault:?}");
@@ -92,10 +94,26 @@ fn a_server_that_is_down_and_comes() {
     run(async {
         let port = free_port();
         let store = open(&format!("redis://127.0.0.1:{port}"), rules(RULES), options());
-        assert_goes_on(&store, |fault| *fault == Fault::Unreachable).await;
+        assert_goes_on(&store, |fault| matches!(fault, Fault::Unreachable(_))).await;
         let Some(_server) = Server::try_start(port, &[]) else { return };
         until_back(&store).await;
         assert_eq!(counted(&store).await, 0.0, "what was decided here counts here");
+    });
+}
+
+/// Nothing was counted, and the cause is told.
+#[test]
+fn a_server_that_cannot_be_reached_is_told_with_its_cause() {
+    run(async {
+        let refused = format!("redis://127.0.0.1:{}", free_port());
+        for (url, cause) in [(refused.as_str(), "refused"), ("redis://nowhere.invalid:6379", "")] {
+            let options = Options { deadline: PATIENCE, ..options() };
+            let store = open(url, rules(RULES), options);
+            let fault = ask(&store, "open").await.fault.unwrap();
+            assert_eq!(fault.name(), "unreachable", "{url}: {fault:?}");
+            let source = fault.source().unwrap().to_string();
+            assert!(source.contains(cause) && !source.is_empty(), "{source}");
+        }
     });
 }
 
@@ -108,7 +126,7 @@ fn a_server_that_is_killed_and_comes_back_knows_what_it_knew() {
         assert!(ask(&store, "local").await.fault.is_none());
         assert!(ask(&store, "local").await.fault.is_none());
         server.kill();
-        assert_goes_on(&store, |fault| matches!(fault, Fault::Unreachable | Fault::Lost)).await;
+        assert_goes_on(&store, |fault| matches!(fault, Fault::Unreachable(_) | Fault::Lost)).await;
         server.restart(&arguments);
         until_back(&store).await;
         assert_eq!(counted(&store).await, 2.0);
@@ -133,9 +151,12 @@ fn a_server_that_does_not_answer_is_not_waited_for() {
         }
         let took = begun.elapsed();
         server.signal("CONT");
-        let late = faults.iter().filter(|fault| **fault == Fault::Late).count();
-        assert!((3..=4).contains(&late), "then it rests: {faults:?}");
-        assert!(faults[late..].iter().all(|fault| *fault == Fault::Resting), "{faults:?}");
+        // The silent connection is replaced, by one that is not made.
+        let asked = faults.iter().filter(|fault| **fault != Fault::Resting).count();
+        assert!((3..=4).contains(&asked), "then it rests: {faults:?}");
+        assert_eq!(faults[0], Fault::Late);
+        assert!(matches!(faults[1], Fault::Unreachable(_)), "{faults:?}");
+        assert!(faults[asked..].iter().all(|fault| *fault == Fault::Resting), "{faults:?}");
         assert!(took < Duration::from_secs(10), "{took:?}");
         until_back(&store).await;
         // What had been sent was counted once it ran on; nothing else was.
@@ -187,40 +208,6 @@ fn scripts_that_are_forgotten_are_sent_again() {
     });
 }
 
-#[test]
-fn a_replica_that_may_not_write_has_counted_nothing() {
-    let Some(server) = Server::start(&[]) else { return };
-    run(async {
-        let store = open(&server.url(), rules(RULES), options());
-        assert!(ask(&store, "local").await.fault.is_none());
-        server.command(&["REPLICAOF", "127.0.0.1", "1"]);
-        // It is asked again and again, on new connections, until there is no more time.
-        let read_only = |fault: &Fault| match fault {
-            Fault::Failed(said) => said.to_lowercase().contains("read"),
-            fault => *fault == Fault::Late,
-        };
-        assert_goes_on(&store, read_only).await;
-        server.command(&["REPLICAOF", "NO", "ONE"]);
-        until_back(&store).await;
-        assert_eq!(counted(&store).await, 1.0);
-    });
-}
-
-#[test]
-fn a_server_without_memory_has_counted_nothing() {
-    let Some(server) = Server::start(&[]) else { return };
-    run(async {
-        let store = open(&server.url(), rules(RULES), options());
-        assert!(ask(&store, "local").await.fault.is_none());
-        server.command(&["CONFIG", "SET", "maxmemory", "1"]);
-        let full = |fault: &Fault| matches!(fault, Fault::Failed(said) if said.contains("OOM"));
-        assert_goes_on(&store, full).await;
-        server.command(&["CONFIG", "SET", "maxmemory", "0"]);
-        until_back(&store).await;
-        assert_eq!(counted(&store).await, 1.0);
-    });
-}
-
 /// Another program has put a list, or other bytes, at the key: it is left as it is.
 #[test]
 fn what_is_no_state_is_an_error_and_stays() {
@@ -250,40 +237,6 @@ fn what_is_no_state_is_an_error_and_stays() {
         server.command(&["SET", &key, "\u{ff}"]);
         let said = ask(&store, "local").await.fault.unwrap();
         assert_eq!(said.name(), "failed");
-    });
-}
-
-/// Somebody else's script runs on and on: what was refused for it is asked again, and counts once.
-#[test]
-fn a_busy_server_is_asked_again() {
-    let Some(server) = Server::start(&["--lua-time-limit", "1"]) else { return };
-    run(async {
-        let options = Options { deadline: PATIENCE, ..options() };
-        let store = open(&server.url(), rules(RULES), options);
-        assert!(ask(&store, "local").await.fault.is_none());
-        let port = server.port;
-        let other = std::thread::spawn(move || {
-            use std::io::{Read, Write};
-            let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-            stream.write_all(b"EVAL 'while true do end' 0\r\n").unwrap();
-            let mut answer = [0; 100];
-            let _ = stream.read(&mut answer);
-        });
-        let begun = Instant::now();
-        while !server.command(&["PING"]).contains("-BUSY") {
-            assert!(begun.elapsed() < PATIENCE);
-        }
-        let asked = tokio::spawn({
-            let store = store.clone();
-            async move { ask(&store, "local").await }
-        });
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        assert!(!asked.is_finished());
-        server.command(&["SCRIPT", "KILL"]);
-        let answer = asked.await.unwrap();
-        assert_eq!((answer.fault, answer.ruling.is_allowed()), (None, true));
-        assert_eq!(counted(&store).await, 2.0);
-        other.join().unwrap();
     });
 }
 
@@ -337,8 +290,30 @@ fn charges_count_here_when_redis_cannot_be_told() {
         let store = open(&url, rules(RULES), options());
         let fields = [("local", "x"), ("closed", "x"), ("user", "ann")];
         let event = Event { time: Time::ZERO, cost: 3.0, fields: &fields };
-        assert_eq!(store.charge(&event, None).await, Err(Fault::Unreachable));
+        let charged = store.charge(&event, None).await;
+        assert!(matches!(charged, Err(Fault::Unreachable(_))), "{charged:?}");
         let answer = ask(&store, "local").await;
         assert_eq!(answer.ruling.to_string(), "refused by d:local: level 4, limit 3");
+    });
+}
+
+/// A connection that falls silent, as after a failover of the network, is replaced; what was asked on
+/// it was never answered and may have been counted.
+#[test]
+fn a_silent_connection_is_replaced() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    run(async {
+        let store = open(&proxy.url(), rules(RULES), options());
+        until_back(&store).await;
+        for round in 1..=3 {
+            assert!(ask(&store, "local").await.fault.is_none());
+            let before = proxy.connections();
+            proxy.silence();
+            assert_eq!(ask(&store, "open").await.fault, Some(Fault::Late));
+            until_back(&store).await;
+            assert!(proxy.connections() > before, "round {round}");
+            assert_eq!(counted(&store).await, f64::from(round));
+        }
     });
 }

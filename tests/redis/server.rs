@@ -63,6 +63,16 @@ impl Server {
         assert!(self.answers(), "it starts again");
     }
 
+    /// Begins again, and waits until it loads what it has in its folder.
+    pub(crate) fn restart_loading(&mut self, arguments: &[&str]) {
+        self.process = begin(self.port, &self.folder, arguments);
+        let begun = Instant::now();
+        while !self.try_command(&["PING"]).is_ok_and(|said| said.contains("-LOADING")) {
+            assert!(begun.elapsed() < PATIENCE, "it loads");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Waits until it does.
     fn answers(&mut self) -> bool {
         let begun = Instant::now();
@@ -126,7 +136,8 @@ impl Server {
                 return Ok(String::from_utf8_lossy(&answer).into_owned());
             }
             // A busy server says so to the end as well.
-            if read == 0 || answer.windows(6).any(|some| some == b"-BUSY ") {
+            let is_refused = |word: &[u8]| answer.windows(word.len()).any(|some| some == word);
+            if read == 0 || is_refused(b"-BUSY ") || is_refused(b"-LOADING ") {
                 return Ok(String::from_utf8_lossy(&answer).into_owned());
             }
         }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use ratescope::Time;
+use ratescope::redis_store::RedisStore;
 use ratescope::rules::{AsyncStore, Details, Ruled};
 use std::time::Duration;
 
@@ -201,14 +202,27 @@ fn keys_expire_when_they_are_of_no_more_use() {
     });
 }
 
-/// The connections are tasks of a runtime.
+/// The connections are tasks of a runtime. Without one there is an error, and no panic.
 #[test]
-fn without_a_runtime_no_store_is_opened() {
+fn without_a_runtime_there_are_errors() {
+    fn at_once<T>(asked: impl Future<Output = T>) -> T {
+        let context = &mut core::task::Context::from_waker(core::task::Waker::noop());
+        match core::pin::pin!(asked).poll(context) {
+            core::task::Poll::Ready(answer) => answer,
+            core::task::Poll::Pending => panic!("it waits"),
+        }
+    }
     for url in ["redis://127.0.0.1:1", "redis-cluster://127.0.0.1:1"] {
-        let opened =
-            ratescope::redis_store::RedisStore::open(url, rules("1/1s"), Default::default());
-        let error = opened.unwrap_err().to_string();
+        let open = || RedisStore::open(url, rules("1/1s"), Default::default());
+        let error = open().unwrap_err().to_string();
         assert!(error.starts_with("not within a Tokio runtime"), "{error}");
+        let fault = at_once(ratescope::redis_store::clear(url, "rs:")).unwrap_err().to_string();
+        assert!(fault.contains(&error), "{fault}");
+        let store = run(async { open().unwrap() });
+        let fault = at_once(store.clear()).unwrap_err().to_string();
+        assert!(fault.contains(&error), "{fault}");
+        let answer = at_once(check(&store, Time::ZERO, 1.0, &[], Details::default()));
+        assert!(answer.fault.unwrap().to_string().contains(&error));
     }
 }
 

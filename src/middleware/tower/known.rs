@@ -7,14 +7,15 @@ use super::{draft, report};
 use crate::limit::any::AnyLimiter;
 use crate::policy::Limit;
 use crate::rules::{Opinion, Place, Rule, Rules};
-use arc_swap::ArcSwapOption;
+use arc_swap::ArcSwap;
 use http::HeaderValue;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The preparations for the rules in force.
+/// The preparations for the last two rules that were asked for. After a reload, answers by the rules
+/// before still arrive for a while, between those by the new ones.
 #[derive(Default)]
-pub(super) struct Known(ArcSwapOption<OfRules>);
+pub(super) struct Known(ArcSwap<[Option<Arc<OfRules>>; 2]>);
 
 /// The preparations for some rules.
 #[derive(Debug)]
@@ -48,15 +49,14 @@ impl Known {
     /// The preparations for `rules`, made when they are new.
     pub(super) fn of(&self, rules: &Arc<Rules>, settings: &Settings) -> Arc<OfRules> {
         let known = self.0.load();
-        match &*known {
-            Some(known) if Arc::ptr_eq(&known.rules, rules) => Arc::clone(known),
-            _ => {
-                report::fields_without_source(rules, &settings.keys);
-                let known = Arc::new(OfRules::new(rules, settings.headers.unit));
-                self.0.store(Some(Arc::clone(&known)));
-                known
-            }
+        if let Some(found) = known.iter().flatten().find(|known| Arc::ptr_eq(&known.rules, rules)) {
+            return Arc::clone(found);
         }
+        report::fields_without_source(rules, &settings.keys);
+        let made = Arc::new(OfRules::new(rules, settings.headers.unit));
+        let [last, _] = &**known;
+        self.0.store(Arc::new([Some(Arc::clone(&made)), last.clone()]));
+        made
     }
 }
 
@@ -108,5 +108,28 @@ impl OfLimit {
         let policy = draft::policy(&name_in_list, count, window, unit);
         let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
         OfLimit { name, name_in_list, quota: count.into(), policy }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::middleware::RateLimit;
+    use crate::rules::Ruled;
+
+    /// Answers by the rules before a reload and after it, in turn.
+    #[test]
+    fn two_rules_in_turn_are_prepared_once_each() {
+        let rules = |text: &str| Arc::new(Rules::read("rules.yaml", text).expect(text));
+        let old = rules("domain: d\nlimit: 1/1s per user\n");
+        let new = rules("domain: d\nlimit: 2/1s per user\n");
+        let settings = RateLimit::new(Arc::new(Ruled::new((*old).clone(), 10))).settings;
+        let known = Known::default();
+        let first = [&old, &new].map(|rules| known.of(rules, &settings));
+        for _ in 0..3 {
+            for (rules, first) in [&old, &new].into_iter().zip(&first) {
+                assert!(Arc::ptr_eq(&known.of(rules, &settings), first));
+            }
+        }
     }
 }

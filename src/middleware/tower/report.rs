@@ -11,6 +11,7 @@ use crate::event::Event;
 use crate::middleware::watch::Seen;
 use crate::rules::{Fault, Opinion, Reloaded, Rules};
 use crate::time::{Span, Time};
+use core::error::Error;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::Once;
 
@@ -66,7 +67,8 @@ pub(super) fn refused(event: &Event<'_>, refused: &Refused<'_>, passed_over: u64
 
 /// Logs a failure of the store.
 pub(super) fn fault(fault: &Fault, passed_over: u64) {
-    tracing::warn!(target: "ratescope", fault = fault.name(), passed_over, "{fault}");
+    let cause = fault.source().map(tracing::field::display);
+    tracing::warn!(target: "ratescope", fault = fault.name(), cause, passed_over, "{fault}");
 }
 
 /// Logs the fields of rules for which the layer has no source. Such rules would silently limit nobody,

@@ -97,7 +97,10 @@ impl Shared {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = self.runtime.block_on(self.store.check(event, details));
         match answer.fault {
-            Some(fault) => Err(io::Error::other(format!("at {}: {fault}", event.time))),
+            Some(fault) => {
+                let cause = fault.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+                Err(io::Error::other(format!("at {}: {fault}{cause}", event.time)))
+            }
             None => Ok((answer.ruling, answer.retry)),
         }
     }

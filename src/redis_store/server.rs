@@ -1,0 +1,206 @@
+//! One Redis server: a connection that all calls share, made when it is first needed.
+//!
+//! A call that breaks the connection, or waits on it in vain, takes it out of use; the next call makes
+//! another. Calls that are still under way keep the old one until they end. The client's own manager of
+//! connections is not used: it waits for ever on a connection that fell silent, and its errors do not
+//! tell whether a command was sent.
+
+use super::breaker::{Breaker, Permit};
+use super::options::Options;
+use crate::rules::Fault;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, Pipeline};
+use redis::{RedisError, RedisResult, Value};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+/// The time that connecting may take, unless the deadline of a call is longer.
+const CONNECTING: Duration = Duration::from_secs(1);
+
+/// The idle time after which the system asks the peer whether it is still there.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// The time that sent bytes may stay without an acknowledgement before the system ends a connection.
+#[cfg(target_os = "linux")]
+const USER_TIMEOUT: Duration = Duration::from_secs(20);
+
+pub(super) struct Server {
+    client: Client,
+    config: AsyncConnectionConfig,
+    breaker: Arc<Breaker>,
+    /// A call that waited at least this long, while nothing came, has met a silent connection.
+    silence: Duration,
+    current: Mutex<Option<Arc<Connection>>>,
+}
+
+/// A connection, or the attempt to make it.
+pub(super) struct Connection {
+    made: watch::Receiver<Option<RedisResult<MultiplexedConnection>>>,
+    /// The number of answers that it has brought.
+    answers: AtomicU64,
+}
+
+/// Why there is no answer to a command.
+pub(super) enum Failure {
+    /// The server refused it on this connection, and ran nothing.
+    Refused(RedisError, Arc<Connection>),
+    /// The connection, or the wait for it, is at an end.
+    Over(Fault),
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(error, _) => Fault::Failed(error.to_string()),
+            Failure::Over(fault) => fault,
+        }
+    }
+}
+
+impl Server {
+    pub(super) fn new(info: ConnectionInfo, options: &Options) -> RedisResult<Self> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(patience(options)))
+            .set_response_timeout(None);
+        Ok(Server {
+            client: Client::open(info.set_tcp_settings(settings()))?,
+            config,
+            breaker: Breaker::new(options.failures, options.rest),
+            silence: options.deadline / 2,
+            current: Mutex::default(),
+        })
+    }
+
+    /// The host, if it has a name or an address.
+    pub(super) fn host(&self) -> Option<&str> {
+        match self.client.get_connection_info().addr() {
+            redis::ConnectionAddr::Tcp(host, _) | redis::ConnectionAddr::TcpTls { host, .. } => {
+                Some(host)
+            }
+            _ => None,
+        }
+    }
+
+    /// Leave to ask this server once.
+    pub(super) fn permit(&self) -> Result<Permit, Fault> {
+        self.breaker.permit(std::time::Instant::now()).ok_or(Fault::Resting)
+    }
+
+    /// Sends a command once and waits for its answer.
+    pub(super) async fn send(&self, command: &Cmd, until: Instant) -> Result<Value, Failure> {
+        self.exchange(until, |mut connection| async move {
+            connection.send_packed_command(command).await?.extract_error()
+        })
+        .await
+    }
+
+    /// Sends commands together, each once, and returns their answers without those of the first
+    /// `skipped`. If any is refused, its error is returned.
+    pub(super) async fn send_all(
+        &self,
+        commands: &Pipeline,
+        skipped: usize,
+        until: Instant,
+    ) -> Result<Vec<Value>, Failure> {
+        let count = commands.len() - skipped;
+        self.exchange(until, |mut connection| async move {
+            let answers = connection.send_packed_commands(commands, skipped, count).await?;
+            answers.into_iter().map(Value::extract_error).collect()
+        })
+        .await
+    }
+
+    async fn exchange<T, F: Future<Output = RedisResult<T>>>(
+        &self,
+        until: Instant,
+        send: impl FnOnce(MultiplexedConnection) -> F,
+    ) -> Result<T, Failure> {
+        let connection = self.connection();
+        let made = match timeout_at(until, connection.made()).await {
+            Ok(Ok(made)) => made,
+            Ok(Err(error)) => {
+                self.replace(&connection);
+                return Err(Failure::Over(Fault::unreachable(error)));
+            }
+            // It goes on for the calls that follow.
+            Err(elapsed) => return Err(Failure::Over(Fault::unreachable(elapsed))),
+        };
+        let (sent, before) = (Instant::now(), connection.answers.load(Ordering::Relaxed));
+        let Ok(answer) = timeout_at(until, send(made)).await else {
+            let is_silent = connection.answers.load(Ordering::Relaxed) == before;
+            if is_silent && sent.elapsed() >= self.silence {
+                self.replace(&connection);
+            }
+            return Err(Failure::Over(Fault::Late));
+        };
+        let error = match answer {
+            Ok(answer) => {
+                connection.answers.fetch_add(1, Ordering::Relaxed);
+                return Ok(answer);
+            }
+            Err(error) => error,
+        };
+        if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) {
+            connection.answers.fetch_add(1, Ordering::Relaxed);
+            return Err(Failure::Refused(error, connection));
+        }
+        self.replace(&connection);
+        let is_read = error.is_io_error() || error.is_connection_dropped();
+        let fault = if is_read { Fault::Lost } else { Fault::Failed(error.to_string()) };
+        Err(Failure::Over(fault))
+    }
+
+    /// Takes a connection out of use, if it is still in use.
+    pub(super) fn replace(&self, connection: &Arc<Connection>) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.take_if(|current| Arc::ptr_eq(current, connection));
+    }
+
+    /// Takes the connection out of use, whichever it is.
+    pub(super) fn disconnect(&self) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn connection(&self) -> Arc<Connection> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(current.get_or_insert_with(|| Arc::new(self.connect())))
+    }
+
+    /// Begins to connect, in a task of its own: a call that is given up does not end it.
+    fn connect(&self) -> Connection {
+        let (client, config) = (self.client.clone(), self.config.clone());
+        let (tell, made) = watch::channel(None);
+        tokio::spawn(async move {
+            let made = client.get_multiplexed_async_connection_with_config(&config).await;
+            tell.send_replace(Some(made));
+        });
+        Connection { made, answers: AtomicU64::new(0) }
+    }
+}
+
+impl Connection {
+    /// Waits until it is made, or could not be made.
+    async fn made(&self) -> RedisResult<MultiplexedConnection> {
+        let mut made = self.made.clone();
+        let made = made.wait_for(Option::is_some).await.ok().and_then(|made| made.clone());
+        made.unwrap_or_else(|| Err((ErrorKind::Io, "the runtime that was connecting ended").into()))
+    }
+}
+
+/// The time that a server may take where no call waits for it.
+pub(super) fn patience(options: &Options) -> Duration {
+    CONNECTING.max(options.deadline)
+}
+
+fn settings() -> TcpSettings {
+    let settings = TcpSettings::default().set_nodelay(true);
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
+    #[cfg(target_os = "linux")]
+    let (settings, keepalive) =
+        (settings.set_user_timeout(USER_TIMEOUT), keepalive.with_interval(KEEPALIVE / 2));
+    settings.set_keepalive(keepalive)
+}

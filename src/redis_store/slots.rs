@@ -1,0 +1,128 @@
+//! Which node of a cluster has a key; source: the Redis Cluster specification.
+
+use redis::Value;
+
+/// The number of slots of a cluster.
+pub(super) const SLOTS: u16 = 16_384;
+
+/// The slot of a key: the CRC-16 of what stands between its first braces, or of all of it where that
+/// is nothing.
+pub(super) fn slot(key: &[u8]) -> u16 {
+    let find = |text: &[u8], byte| text.iter().position(|b| *b == byte);
+    let tag = find(key, b'{').and_then(|open| {
+        let rest = key.get(open + 1..)?;
+        rest.get(..find(rest, b'}')?).filter(|tag| !tag.is_empty())
+    });
+    crc16(tag.unwrap_or(key)) % SLOTS
+}
+
+/// CRC-16/XMODEM: polynomial 0x1021, from 0, not reflected.
+fn crc16(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |crc, byte| {
+        (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| {
+            (crc << 1) ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 }
+        })
+    })
+}
+
+/// Slots from the first to the last, both included, and the master that has them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) first: u16,
+    pub(super) last: u16,
+    pub(super) node: Node,
+}
+
+/// The host and the port of a server.
+pub(super) type Node = (String, u16);
+
+/// Reads the answer to CLUSTER SLOTS of the server at `host`, in the order of slots. Ranges without
+/// a known master are left out.
+pub(super) fn ranges(answer: &Value, host: &str) -> Vec<Range> {
+    let Value::Array(items) = answer else { return Vec::new() };
+    let mut ranges: Vec<Range> = items.iter().filter_map(|item| range(item, host)).collect();
+    ranges.sort_by_key(|range| range.first);
+    ranges
+}
+
+fn range(item: &Value, host: &str) -> Option<Range> {
+    let Value::Array(item) = item else { return None };
+    let [Value::Int(first), Value::Int(last), Value::Array(master), ..] = item.as_slice() else {
+        return None;
+    };
+    let [name, Value::Int(port), ..] = master.as_slice() else { return None };
+    let name = match name {
+        Value::Nil => "",
+        Value::BulkString(name) => core::str::from_utf8(name).ok()?,
+        Value::SimpleString(name) => name,
+        _ => return None,
+    };
+    let slot = |slot: &i64| u16::try_from(*slot).ok().filter(|slot| *slot < SLOTS);
+    let node = (reachable(name, host)?, u16::try_from(*port).ok()?);
+    Some(Range { first: slot(first)?, last: slot(last)?, node })
+}
+
+/// The host and the port in a redirection that the server at `host` answered.
+pub(super) fn redirected(address: &str, host: &str) -> Option<Node> {
+    let (name, port) = address.rsplit_once(':')?;
+    Some((reachable(name, host)?, port.parse().ok()?))
+}
+
+/// The host called `name` by the server at `host`, which may not know how it is reached itself.
+fn reachable(name: &str, host: &str) -> Option<String> {
+    match name {
+        "?" => None,
+        "" | "0.0.0.0" | "::" => Some(host.to_owned()),
+        _ => Some(name.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The check value of the specification, and slots that CLUSTER KEYSLOT prints.
+    #[test]
+    fn slots_are_those_of_redis() {
+        assert_eq!(crc16(b"123456789"), 0x31c3);
+        for (key, expected) in [
+            ("foo", 12182),
+            ("bar", 5061),
+            ("{foo}bar", 12182),
+            ("a{foo}{bar}", 12182),
+            ("foo{}{bar}", 8363),
+            ("{foo", slot(b"{foo")),
+            ("", 0),
+        ] {
+            assert_eq!(slot(key.as_bytes()), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn answers_are_read_as_far_as_they_make_sense() {
+        let text = |text: &str| Value::BulkString(text.into());
+        let item = |first, last, name: Value, port| {
+            let master =
+                Value::Array(vec![name, Value::Int(port), text("id"), Value::Array(vec![])]);
+            Value::Array(vec![Value::Int(first), Value::Int(last), master.clone(), master])
+        };
+        let answer = Value::Array(vec![
+            item(5461, 10922, text("b"), 2),
+            item(0, 5460, Value::Nil, 1),
+            item(10923, 10930, text("?"), 3),
+            item(10931, 99_999, text("d"), 4),
+            item(10931, 10940, text("d"), 70_000),
+            Value::Int(7),
+        ]);
+        let read = |first, last, host: &str, port| {
+            let node = (host.to_owned(), port);
+            Range { first, last, node }
+        };
+        let expected = [read(0, 5460, "asked", 1), read(5461, 10922, "b", 2)];
+        assert_eq!(ranges(&answer, "asked"), expected);
+        assert_eq!(ranges(&Value::Okay, "asked"), []);
+        assert_eq!(redirected(":7001", "asked"), Some(("asked".to_owned(), 7001)));
+        assert_eq!(redirected("::1:7001", "asked"), Some(("::1".to_owned(), 7001)));
+        assert_eq!(redirected("a", "asked"), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! Eight tasks decide through everything that can happen to a connection, a server and a cluster. At
+//! the end Redis has counted each decision that it answered, and none twice.
+
+use super::nodes::Cluster;
+use super::proxy::{Proxy, Trick};
+use super::server::{PATIENCE, Server};
+use super::{check, open, rules, run};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use ratescope::redis_store::{Clock, Options, RedisStore};
+use ratescope::rules::{AsyncStore, Details, Fault};
+use ratescope::{Event, Span, Time};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+/// How many decisions are made. `./scripts/test hostile` sets it to a million.
+fn decisions() -> usize {
+    let said = std::env::var("RATESCOPE_HOSTILE").ok().and_then(|text| text.parse().ok());
+    said.unwrap_or(3_000)
+}
+
+const USERS: [&str; 4] = ["ann", "bob", "eve", "joe"];
+
+/// What the tasks know of a user's events.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    /// Redis answered that they pass.
+    passed: usize,
+    /// They may have been counted.
+    uncertain: usize,
+}
+
+fn options() -> Options {
+    Options {
+        deadline: Duration::from_millis(250),
+        rest: Duration::from_millis(5),
+        clock: Clock::Event { keep: Span::hours(1) },
+        ..Options::default()
+    }
+}
+
+/// A limit that some users reach and others do not.
+fn limit() -> usize {
+    decisions() / 8
+}
+
+async fn level(store: &RedisStore, user: &str) -> usize {
+    let begun = Instant::now();
+    loop {
+        let fields = [("user", user)];
+        let event = Event { time: Time::from_micros(1), cost: 0.0, fields: &fields };
+        let answer = store.peek(&event, Details::default()).await;
+        match answer.fault {
+            None => return answer.ruling.decided_by().unwrap().outcome.level as usize,
+            Some(fault) => assert!(begun.elapsed() < PATIENCE, "it does not come back: {fault}"),
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Numbers without a pattern, the same each time: SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((x ^ (x >> 31)) % bound as u64) as usize
+    }
+}
+
+/// Decides in eight tasks, while `happen` is called on a thread of its own after every few decisions.
+/// `relent` is called where a server rests, and at the end.
+async fn decide(
+    store: &RedisStore,
+    mut happen: impl FnMut() + Send + 'static,
+    relent: impl Fn() + Send + Sync + 'static,
+) {
+    let every = (decisions() / 60).clamp(16, 500);
+    let (next, asked) = mpsc::sync_channel(1);
+    let happening = std::thread::spawn(move || asked.iter().for_each(|()| happen()));
+    let (done, relent) = (Arc::new(AtomicUsize::new(0)), Arc::new(relent));
+    let task = |task: usize| {
+        let (store, next) = (store.clone(), next.clone());
+        let (done, relent) = (Arc::clone(&done), Arc::clone(&relent));
+        async move {
+            let mut counts = [Count::default(); USERS.len()];
+            let mut i = task;
+            while done.load(Ordering::SeqCst) < decisions() {
+                i += 1;
+                // The last users come more often.
+                let user = (i % 10).min(i % 7).min(USERS.len() - 1);
+                let (time, fields) = (Time::from_micros(1), [("user", USERS[user])]);
+                let answer = check(&store, time, 1.0, &fields, Details::default()).await;
+                let count = &mut counts[user];
+                match &answer.fault {
+                    None => count.passed += usize::from(answer.ruling.is_allowed()),
+                    Some(Fault::Resting | Fault::Unreachable(_)) => {
+                        relent();
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                        continue;
+                    }
+                    Some(Fault::Failed(words)) if is_refusal(words) => {}
+                    Some(_) => count.uncertain += 1,
+                }
+                if done.fetch_add(1, Ordering::SeqCst) % every == every - 1 {
+                    // While one thing still happens, no other does.
+                    let _ = next.try_send(());
+                }
+            }
+            counts
+        }
+    };
+    let tasks: Vec<_> = (0..8).map(|number| tokio::spawn(task(number))).collect();
+    let mut counts = [Count::default(); USERS.len()];
+    for task in tasks {
+        for (all, own) in counts.iter_mut().zip(task.await.unwrap()) {
+            all.passed += own.passed;
+            all.uncertain += own.uncertain;
+        }
+    }
+    drop(next);
+    happening.join().unwrap();
+    relent();
+    assert!(counts.iter().all(|count| count.passed > 0), "Redis decides, too");
+    for (user, Count { passed, uncertain }) in USERS.into_iter().zip(counts) {
+        let level = level(store, user).await;
+        let most = limit().min(passed + uncertain);
+        assert!(
+            (passed..=most).contains(&level),
+            "{user}: {passed} passed, {uncertain} may have, {level} are counted"
+        );
+    }
+}
+
+/// Whether a server says that it counted nothing.
+fn is_refusal(words: &str) -> bool {
+    let words = words.to_lowercase();
+    let known = ["read", "memory", "moved", "ask", "tryagain", "slot", "cluster"];
+    known.iter().any(|word| words.contains(word))
+}
+
+/// Answers that nobody can read.
+const GARBAGE: [&str; 4] = ["garbage\r\n", ":seven\r\n", "$99999999999\r\n", "\0\0\0\0"];
+
+#[test]
+fn what_a_hostile_peer_answers_is_counted_once() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let url = proxy.url();
+    let world = Arc::new((server, proxy, AtomicBool::new(false)));
+    let relent = {
+        let world = Arc::clone(&world);
+        move || {
+            let (server, _, is_refusing) = &*world;
+            if is_refusing.swap(false, Ordering::SeqCst) {
+                server.command(&["CONFIG", "SET", "maxmemory", "0"]);
+                server.command(&["REPLICAOF", "NO", "ONE"]);
+            }
+        }
+    };
+    let mut random = Random(16);
+    let happen = {
+        let relent = relent.clone();
+        move || {
+            relent();
+            let (server, proxy, is_refusing) = &*world;
+            match random.below(8) {
+                0 => proxy.silence(),
+                1 => proxy.play([Trick::Silence]),
+                2 => proxy.play([Trick::Cut(random.below(40))]),
+                3 => proxy.play([Trick::Replace(GARBAGE[random.below(GARBAGE.len())])]),
+                4 => {
+                    let times = [0; 3].map(|_| Duration::from_millis(random.below(400) as u64));
+                    proxy.play(times.map(Trick::Delay));
+                }
+                5 => _ = server.command(&["SCRIPT", "FLUSH"]),
+                refused => {
+                    is_refusing.store(true, Ordering::SeqCst);
+                    _ = server.command(match refused {
+                        6 => &["CONFIG", "SET", "maxmemory", "1"],
+                        _ => &["REPLICAOF", "127.0.0.1", "1"],
+                    });
+                }
+            }
+        }
+    };
+    run(async {
+        let text = format!("fixed-window {}/1h per user", limit());
+        let store = open(&url, rules(&text), options());
+        decide(&store, happen, relent).await;
+    });
+}
+
+#[test]
+fn what_a_cluster_in_motion_answers_is_counted_once() {
+    let Some(cluster) = Cluster::steady() else { return };
+    let cluster = Arc::new(cluster);
+    let urls = cluster.urls();
+    let mut random = Random(17);
+    let moving = Arc::clone(&cluster);
+    let happen = move || {
+        let cluster = &moving;
+        let slot = cluster.slot(&format!("{{user={}}}", USERS[random.below(USERS.len())]));
+        match random.below(3) {
+            0 => cluster.move_slot(&slot),
+            1 => cluster.fail_over(&slot),
+            _ => cluster.nodes.iter().for_each(|node| _ = node.command(&["SCRIPT", "FLUSH"])),
+        }
+    };
+    run(async {
+        let text = format!("fixed-window {}/1h per user", limit());
+        let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+        let store = RedisStore::open_cluster(&urls, rules(&text), options()).unwrap();
+        decide(&store, happen, || ()).await;
+    });
+}

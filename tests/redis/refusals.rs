@@ -1,0 +1,147 @@
+//! Servers that are there and refuse: what they say proves that they counted nothing.
+
+use super::faults::{RULES, ask, assert_goes_on, counted, options, until_back};
+use super::server::{PATIENCE, Server};
+use super::{open, rules, run};
+use ratescope::redis_store::{Options, RedisStore};
+use ratescope::rules::Fault;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_replica_that_may_not_write_has_counted_nothing() {
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        let store = open(&server.url(), rules(RULES), options());
+        assert!(ask(&store, "local").await.fault.is_none());
+        server.command(&["REPLICAOF", "127.0.0.1", "1"]);
+        // It is asked again and again, on new connections, until there is no more time.
+        let read_only = |fault: &Fault| match fault {
+            Fault::Failed(said) => said.to_lowercase().contains("read"),
+            fault => *fault == Fault::Late,
+        };
+        assert_goes_on(&store, read_only).await;
+        server.command(&["REPLICAOF", "NO", "ONE"]);
+        until_back(&store).await;
+        assert_eq!(counted(&store).await, 1.0);
+    });
+}
+
+#[test]
+fn a_server_without_memory_has_counted_nothing() {
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        let store = open(&server.url(), rules(RULES), options());
+        assert!(ask(&store, "local").await.fault.is_none());
+        server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+        let full = |fault: &Fault| matches!(fault, Fault::Failed(said) if said.contains("OOM"));
+        assert_goes_on(&store, full).await;
+        server.command(&["CONFIG", "SET", "maxmemory", "0"]);
+        until_back(&store).await;
+        assert_eq!(counted(&store).await, 1.0);
+    });
+}
+
+/// Somebody else's script runs on and on: what was refused for it is asked again, and counts once.
+#[test]
+fn a_busy_server_is_asked_again() {
+    let Some(server) = Server::start(&["--lua-time-limit", "1"]) else { return };
+    run(async {
+        let options = Options { deadline: PATIENCE, ..options() };
+        let store = open(&server.url(), rules(RULES), options);
+        assert!(ask(&store, "local").await.fault.is_none());
+        let port = server.port;
+        let other = std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+            stream.write_all(b"EVAL 'while true do end' 0\r\n").unwrap();
+            let mut answer = [0; 100];
+            let _ = stream.read(&mut answer);
+        });
+        let begun = Instant::now();
+        while !server.command(&["PING"]).contains("-BUSY") {
+            assert!(begun.elapsed() < PATIENCE);
+        }
+        let asked = tokio::spawn({
+            let store = store.clone();
+            async move { ask(&store, "local").await }
+        });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!asked.is_finished());
+        server.command(&["SCRIPT", "KILL"]);
+        let answer = asked.await.unwrap();
+        assert_eq!((answer.fault, answer.ruling.is_allowed()), (None, true));
+        assert_eq!(counted(&store).await, 2.0);
+        other.join().unwrap();
+    });
+}
+
+/// How many connections a server has accepted.
+fn connections(server: &Server) -> u64 {
+    let stats = server.command(&["INFO", "stats"]);
+    let line = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:"));
+    line.unwrap().parse().unwrap()
+}
+
+/// A hundred checks one by one: the server is asked as often as it may fail, and then left alone.
+async fn assert_left_alone(server: &Server) {
+    // No second attempt falls into the test.
+    let rest = Duration::from_secs(3600);
+    let store = open(&server.url(), rules(RULES), Options { rest, ..options() });
+    let before = connections(server);
+    let mut faults = Vec::new();
+    for _ in 0..100 {
+        faults.push(ask(&store, "local").await.fault.unwrap());
+    }
+    let asked = faults.iter().position(|fault| *fault == Fault::Resting).unwrap();
+    assert_eq!(asked, Options::default().failures as usize, "{faults:?}");
+    assert!(faults[asked..].iter().all(|fault| *fault == Fault::Resting), "{faults:?}");
+    // One call may replace its connection once, and one that fell silent.
+    let made = connections(server) - before;
+    assert!(made <= 2 * asked as u64 + 2, "{made} connections");
+}
+
+#[test]
+fn a_replica_is_left_alone() {
+    let Some(server) = Server::start(&["--replicaof", "127.0.0.1 1"]) else { return };
+    run(assert_left_alone(&server));
+}
+
+#[test]
+fn a_node_without_slots_is_left_alone() {
+    let Some(server) = Server::start(&["--cluster-enabled", "yes"]) else { return };
+    run(assert_left_alone(&server));
+}
+
+/// What a server has on disk takes long to load, until it is told to hurry: it is left alone, and an
+/// event that waits for it counts once.
+#[test]
+fn a_loading_server_is_left_alone_and_asked_again() {
+    let Some(mut server) = Server::start(&["--rdbcompression", "no"]) else { return };
+    run(async {
+        let store = open(&server.url(), rules(RULES), options());
+        assert!(ask(&store, "local").await.fault.is_none());
+        let value = "x".repeat(4096);
+        for i in 0..2_000 {
+            server.command(&["SET", &format!("other{i}"), &value]);
+        }
+        server.command(&["SAVE"]);
+        server.kill();
+        let slow = ["--key-load-delay", "50000", "--loading-process-events-interval-bytes", "1024"];
+        server.restart_loading(&slow);
+        assert_left_alone(&server).await;
+        let options = Options { deadline: PATIENCE, ..options() };
+        server.command(&["CONFIG", "RESETSTAT"]);
+        let patient = RedisStore::open(&server.url(), rules(RULES), options).unwrap();
+        let asked = tokio::spawn({
+            let store = patient.clone();
+            async move { ask(&store, "local").await }
+        });
+        // It is asked while the server still loads.
+        while !server.command(&["INFO", "errorstats"]).contains("LOADING") {
+            tokio::task::yield_now().await;
+        }
+        server.command(&["CONFIG", "SET", "key-load-delay", "0"]);
+        assert_eq!(asked.await.unwrap().fault, None);
+        assert_eq!(counted(&patient).await, 2.0);
+    });
+}
