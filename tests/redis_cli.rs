@@ -4,6 +4,8 @@
 
 #[path = "redis/nodes.rs"]
 mod nodes;
+#[path = "redis/proxy.rs"]
+mod proxy;
 #[path = "redis/server.rs"]
 mod server;
 

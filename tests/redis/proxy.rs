@@ -1,6 +1,8 @@
 //! A hostile peer: it stands between a store and a real Redis and forwards, falls silent, holds
 //! answers back, cuts them, or replaces them.
 
+#![allow(dead_code)] // Each test file uses its part.
+
 use super::server::Server;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -52,7 +54,8 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
-            super::run(async {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async {
                 let listener = TcpListener::from_std(listener).unwrap();
                 tokio::select! {
                     () = accept(&listener, &shared) => {}
