@@ -1,23 +1,33 @@
-//! The command line, with one file for each command in `ratescope/`.
+//! The command line, with one file for each command in `ratescope/`. Built with the feature `serve`
+//! alone, it has just that command, which takes a third of the time to build.
+#![cfg_attr(not(feature = "cli"), allow(dead_code))] // `rules` and `words` serve all commands.
 
+#[cfg(feature = "cli")]
 #[path = "ratescope/check.rs"]
 mod check;
+#[cfg(feature = "cli")]
 #[path = "ratescope/explain.rs"]
 mod explain;
+#[cfg(feature = "cli")]
 #[path = "ratescope/limiters.rs"]
 mod limiters;
 #[path = "ratescope/rules.rs"]
 mod rules;
+#[cfg(feature = "cli")]
 #[path = "ratescope/sample.rs"]
 mod sample;
 #[path = "ratescope/serve.rs"]
 mod serve;
+#[cfg(feature = "cli")]
 #[path = "ratescope/simulate.rs"]
 mod simulate;
+#[cfg(feature = "cli")]
 #[path = "ratescope/source.rs"]
 mod source;
+#[cfg(feature = "cli")]
 #[path = "ratescope/test.rs"]
 mod test;
+#[cfg(feature = "cli")]
 #[path = "ratescope/tune.rs"]
 mod tune;
 #[path = "ratescope/words.rs"]
@@ -31,6 +41,15 @@ use std::process::ExitCode;
 #[command(version)]
 enum Command {
     Serve(serve::Args),
+    #[cfg(feature = "cli")]
+    #[command(flatten)]
+    Tool(Tool),
+}
+
+/// The commands beside `serve`.
+#[cfg(feature = "cli")]
+#[derive(clap::Subcommand)]
+enum Tool {
     Simulate(Box<simulate::Args>),
     Tune(Box<tune::Args>),
     Sample(sample::Args),
@@ -40,16 +59,26 @@ enum Command {
     Limiters(limiters::Args),
 }
 
+#[cfg(feature = "cli")]
+impl Tool {
+    fn run(self) -> Result<(), Box<dyn std::error::Error>> {
+        match self {
+            Tool::Simulate(args) => simulate::run(*args),
+            Tool::Tune(args) => tune::run(&args),
+            Tool::Sample(args) => sample::run(&args),
+            Tool::Check(args) => check::run(&args),
+            Tool::Explain(args) => explain::run(&args),
+            Tool::Test(args) => test::run(&args),
+            Tool::Limiters(_) => limiters::run(),
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Serve(args) => serve::run(&args),
-        Command::Simulate(args) => simulate::run(*args),
-        Command::Tune(args) => tune::run(&args),
-        Command::Sample(args) => sample::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Test(args) => test::run(&args),
-        Command::Limiters(_) => limiters::run(),
+        #[cfg(feature = "cli")]
+        Command::Tool(tool) => tool.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
