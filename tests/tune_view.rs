@@ -15,7 +15,7 @@ mod picture;
 mod read;
 
 use ratescope::Span;
-use ratescope::lab::tune::{Analysis, Choices, Import, MarkedKeys, ReadOptions, Room, Summary};
+use ratescope::lab::tune::{Analysis, Choices, Import, Imported, MarkedKeys, ReadOptions, Room};
 use ratescope::traffic::sample::{Sample, Style};
 
 /// The office of the made-up log, which is as busy as many people are.
@@ -30,8 +30,8 @@ pub(crate) fn log(style: Style) -> String {
     text
 }
 
-/// What is kept of it when it comes in pieces of so many bytes.
-pub(crate) fn summary(text: &str, piece: usize) -> Summary {
+/// What is read of it when it comes in pieces of so many bytes.
+pub(crate) fn imported(text: &str, piece: usize) -> Imported {
     let mut import = Import::new(ReadOptions::default(), Room::default());
     text.as_bytes().chunks(piece).for_each(|piece| import.feed(piece).unwrap());
     import.end().unwrap();
@@ -41,7 +41,7 @@ pub(crate) fn summary(text: &str, piece: usize) -> Summary {
 /// The whole answer about the made-up log.
 pub(crate) fn answer(fragment: &str, marks: &str) -> Analysis {
     let choices: Choices = fragment.parse().unwrap();
-    let mut analysis = Analysis::new(summary(&log(Style::Combined), 1 << 16), choices);
+    let mut analysis = Analysis::new(imported(&log(Style::Combined), 1 << 16), choices);
     let marks: MarkedKeys = marks.parse().unwrap();
     analysis.mark(&marks);
     while !analysis.advance(1 << 30) {}

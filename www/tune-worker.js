@@ -204,8 +204,7 @@ async function count() {
 function answer() {
   postMessage({
     answer: {
-      said: tuner.said(), steps: tuner.steps(), advice: tuner.advice(), bursts: tuner.bursts(),
-      hours: tuner.hours(), counted: tuner.counted(), periods: tuner.periods(), table: tuner.table(), configuration: tuner.configuration(),
+      said: tuner.said(), found: tuner.found(), periods: tuner.periods(), table: tuner.table(), configuration: tuner.configuration(),
     },
   });
 }

@@ -101,9 +101,9 @@ const heard = {
     $("progress").hidden = true;
     problem(logs.length > 0 ? "Cancelled. What is shown is what was read before." : "Cancelled.");
   },
-  answer({ said, periods, table, configuration, ...found }) {
+  answer({ said, found, periods, table, configuration }) {
     tell(said);
-    for (const [name, numbers] of Object.entries(found)) page.put(name, numbers);
+    page.put("found", found);
     rows($("t-periods"), periods, 4, (row, cells) => cells.forEach((text) => row.append(cell(text))));
     $("periods").hidden = periods.length === 0;
     clients(table);

@@ -13,50 +13,42 @@ mod words;
 
 pub use words::words;
 
-use crate::lab::tune::{Burst, Hours, Measure, Staircase, Zone};
+use crate::lab::tune::{Burst, Choices, Found, Measure, Staircase};
 use crate::plot::Mark;
 use crate::rate::Rate;
 use crate::view::Hit;
 use layout::Layout;
 
-/// What is shown. Parts that are not known yet are left out.
+/// What is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
+    /// What was found out.
+    pub found: &'a Found,
     /// What is measured.
     pub measure: Measure,
-    /// What every limit does.
-    pub steps: &'a Staircase,
-    /// Limits and how many requests they refuse, where that takes a replay for each.
-    pub counted: &'a [[f64; 2]],
-    /// All requests.
-    pub requests: u64,
     /// The limit in force, if there is one.
     pub limit: Option<f64>,
-    /// The limit that is recommended.
-    pub recommended: Option<f64>,
-    /// Where the curve bends.
-    pub knee: Option<f64>,
-    /// The buckets that would do, from the lowest rate to the highest.
-    pub bursts: &'a [Burst],
     /// The rate of the bucket that is chosen.
     pub rate: Option<Rate>,
-    /// By which clock hours are told.
-    pub zone: Zone,
-    /// What the limit in force refuses.
-    pub refusals: Option<Refusals<'a>>,
 }
 
-/// What a limit refuses.
-#[derive(Clone, Copy, Debug)]
-pub struct Refusals<'a> {
-    /// When.
-    pub hours: &'a Hours,
-    /// How many requests.
-    pub refused: u64,
-    /// Of how many clients.
-    pub touched: u64,
-    /// Whether that is all; otherwise it is still being counted.
-    pub done: bool,
+impl<'a> Picture<'a> {
+    /// The picture of what was found for some choices; none without a curve.
+    pub fn new(found: &'a Found, choices: &Choices) -> Option<Self> {
+        let frontier = Some(&found.frontier);
+        let (measure, rate) = (choices.measure(frontier)?, choices.rate(frontier));
+        let limit = choices.limit.or(found.recommended);
+        let picture = Picture { found, measure, limit, rate };
+        (!found.staircase.stairs.is_empty()).then_some(picture)
+    }
+
+    fn stairs(&self) -> &'a Staircase {
+        &self.found.staircase
+    }
+
+    fn bursts(&self) -> &'a [Burst] {
+        &self.found.frontier.bursts
+    }
 }
 
 /// How it is looked at.

@@ -1,10 +1,9 @@
 //! The Worker's half of the Tune view: logs in, answers out. It is a module of its
 //! own, so that the page goes on while this one reads and counts.
 
-mod reading;
-mod said;
+mod answer;
+mod import;
 
-use super::texts::Texts;
 use crate::lab::tune::{Analysis, Choices, Import, MarkedKeys};
 use crate::traffic::sample::Sample;
 use wasm_bindgen::prelude::*;
@@ -17,8 +16,6 @@ pub struct Tuner {
     import: Option<Import>,
     sample: Option<Sample>,
     analysis: Option<Analysis>,
-    /// What was said when the log was read.
-    about: Texts,
 }
 
 #[wasm_bindgen]
@@ -34,7 +31,6 @@ impl Tuner {
             import: None,
             sample: None,
             analysis: None,
-            about: Texts::default(),
         }
     }
 
@@ -52,7 +48,7 @@ impl Tuner {
         }
     }
 
-    /// Goes on counting for about `budget` events; whether nothing is left to do.
+    /// Goes on counting for about `budget` events; returns whether nothing is left to do.
     pub fn work(&mut self, budget: f64) -> bool {
         self.analysis.as_mut().is_none_or(|analysis| analysis.advance(budget as u64))
     }

@@ -62,12 +62,15 @@ fn a_replay_in_steps() {
     let limiter = || "gcra 5/1m burst 5".parse().unwrap();
     let (mut steps, mut replay) = (1, Replay::new(&clients, limiter(), &LogClock::default()));
     while !replay.advance(&clients, 5000) {
-        assert_eq!(clients.key(replay.struck()[0].place), "script");
+        assert_eq!(clients.key(replay.refused_clients()[0].place), "script");
         steps += 1;
     }
     let whole = Replay::run(&clients, limiter(), &LogClock::default());
     assert!(steps > 3);
-    assert_eq!((replay.refused(), replay.struck()), (whole.refused(), whole.struck()));
+    assert_eq!(
+        (replay.refused(), replay.refused_clients()),
+        (whole.refused(), whole.refused_clients())
+    );
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Questions: the answer is that of one pass, in whatever steps it comes.
 
-use crate::{OFFICE, answer, log, summary};
+use crate::{OFFICE, answer, imported, log};
 use ratescope::lab::tune::{
-    Aim, Analysis, Clients, Curve, Cut, Frontier, LogClock, MarkedKeys, Measure, Part, Replay,
-    Staircase, advise, scale,
+    Aim, Analysis, Choices, Clients, Curve, Cut, Found, Frontier, LogClock, MarkedKeys, Measure,
+    Part, Replay, advise, scale,
 };
 use ratescope::traffic::sample::Style;
 
@@ -35,7 +35,7 @@ fn the_answer_is_that_of_one_pass() {
         let marks: MarkedKeys = marks.parse().unwrap();
         for link in LINKS {
             let analysis = answer(link, &marks.to_string());
-            let clients = analysis.study().clients();
+            let clients = analysis.clients();
             let (shown, advice) = analysis.shown().unwrap();
             assert_eq!(*shown, curve(clients, shown.measure, &marks), "{link}");
             assert_eq!(*advice, advise(shown, &Aim::default()), "{link}");
@@ -43,21 +43,18 @@ fn the_answer_is_that_of_one_pass() {
             let (got, want) =
                 (analysis.replayed().unwrap(), Replay::run(clients, limiter, &LogClock::default()));
             assert_eq!(
-                (got.refused(), got.hours(), got.struck()),
-                (want.refused(), want.hours(), want.struck())
+                (got.refused(), got.hours(), got.refused_clients()),
+                (want.refused(), want.hours(), want.refused_clients())
             );
             let backlogs: Vec<Curve> =
                 Frontier::measures().into_iter().map(|m| curve(clients, m, &marks)).collect();
             let frontier = Frontier::new(&backlogs, &Aim::default(), Part::Learned);
             assert_eq!(analysis.frontier(), Some(&frontier), "{link}");
-            for [limit, refused] in analysis.counted() {
-                let limiter = analysis.choices().limiter(shown.measure, *limit).unwrap();
-                assert_eq!(
-                    Replay::run(clients, limiter, &LogClock::default()).refused() as f64,
-                    *refused
-                );
+            for row in analysis.rows() {
+                let limiter = analysis.choices().limiter(shown.measure, row.limit).unwrap();
+                let replay = Replay::run(clients, limiter, &LogClock::default());
+                assert_eq!(row.refused, Some(replay.refused()), "{link}: {row:?}");
             }
-            assert_eq!(analysis.counted().is_empty(), shown.measure.counts_all(), "{link}");
         }
     }
 }
@@ -65,16 +62,16 @@ fn the_answer_is_that_of_one_pass() {
 #[test]
 fn the_steps_in_which_it_is_counted_do_not_matter() {
     let whole = answer("by=sliding-log", "");
-    let summary = summary(&log(Style::Combined), 1 << 16);
+    let log = imported(&log(Style::Combined), 1 << 16);
     for budget in [1000, 300_000] {
-        let mut analysis = Analysis::new(summary.clone(), "by=sliding-log".parse().unwrap());
+        let mut analysis = Analysis::new(log.clone(), "by=sliding-log".parse().unwrap());
         let mut calls = 0;
         while !analysis.advance(budget) {
             calls += 1;
             assert!(calls < 100_000, "it does not end");
         }
         assert_eq!(analysis.shown(), whole.shown());
-        assert_eq!(analysis.counted(), whole.counted());
+        assert_eq!(analysis.rows(), whole.rows());
         assert_eq!(analysis.periods(), whole.periods());
         assert_eq!(analysis.replayed().map(Replay::refused), whole.replayed().map(Replay::refused));
     }
@@ -83,8 +80,8 @@ fn the_steps_in_which_it_is_counted_do_not_matter() {
 /// Whatever was asked before, and however far that was.
 #[test]
 fn another_question_is_answered_as_if_it_were_the_first() {
-    let summary = summary(&log(Style::Combined), 1 << 16);
-    let mut analysis = Analysis::new(summary, "".parse().unwrap());
+    let log = imported(&log(Style::Combined), 1 << 16);
+    let mut analysis = Analysis::new(log, "".parse().unwrap());
     for (link, i) in LINKS.iter().cycle().zip(0..9) {
         analysis.ask(link.parse().unwrap());
         for _ in 0..i {
@@ -105,29 +102,49 @@ fn another_question_is_answered_as_if_it_were_the_first() {
 
 #[test]
 fn the_busiest_or_the_most_refused_come_first() {
-    let analysis = answer("for=exim&limit=4", OFFICE);
-    let measure = analysis.shown().map(|(curve, _)| curve.measure);
-    let busiest = analysis.study().busiest(measure, 10, false);
+    let mut analysis = answer("for=exim&limit=4", OFFICE);
+    let busiest = analysis.table(10);
     assert!(busiest.is_sorted_by(|a, b| a.requests >= b.requests) && busiest.len() == 10);
     assert_eq!((busiest[0].key.as_str(), busiest[0].marked), (OFFICE, true));
-    let refused = analysis.study().busiest(measure, 10, true);
+    analysis.ask("for=exim&limit=4&order=refused".parse().unwrap());
+    let refused = analysis.table(10);
     assert!(refused.is_sorted_by(|a, b| a.refused >= b.refused) && refused[9].refused > 0);
-    let all = analysis.study().busiest(measure, usize::MAX, true);
-    assert_eq!(all.len(), analysis.study().clients().len());
-    let sum: u64 = all.iter().map(|busy| busy.refused).sum();
+    let all = analysis.table(usize::MAX);
+    assert_eq!(all.len(), analysis.clients().len());
+    let sum: u64 = all.iter().map(|client| client.refused).sum();
     assert_eq!(Some(sum), analysis.replayed().map(Replay::refused));
-    for busy in all {
-        // Refused is who had a level at the limit.
-        assert_eq!(busy.refused > 0, busy.peak.unwrap().level >= 4.0, "{}", busy.key);
+    for client in all {
+        // A client is refused something exactly if it had a level at the limit.
+        assert_eq!(client.refused > 0, client.peak.unwrap().level >= 4.0, "{}", client.key);
     }
 }
 
+/// A person may type any number of periods: the curves kept for later questions are bounded.
 #[test]
-fn steps_are_the_curve() {
+fn old_questions_are_forgotten() {
+    let text = "time,key\n0,a\n1,a\n2,b\n9,a\n";
+    let measured = |periods: core::ops::Range<u32>| {
+        let mut analysis = Analysis::new(imported(text, 100), Choices::default());
+        let ask = |analysis: &mut Analysis, second: u32| {
+            analysis.ask(format!("for=exim&period={second}s").parse().unwrap());
+            while !analysis.advance(1 << 20) {}
+        };
+        (1..100).for_each(|second| ask(&mut analysis, second));
+        let more = allocation_counter::measure(|| periods.for_each(|s| ask(&mut analysis, s)));
+        // And what was asked first is still answered.
+        ask(&mut analysis, 1);
+        assert!(analysis.is_decided());
+        more.bytes_current
+    };
+    assert!(measured(100..600) < 20_000, "{}", measured(100..600));
+}
+
+#[test]
+fn the_staircase_is_the_curve() {
     for link in LINKS {
         let analysis = answer(link, OFFICE);
         let (curve, _) = analysis.shown().unwrap();
-        let steps = curve.steps();
+        let steps = curve.staircase();
         for limit in scale::nice() {
             let step = steps.at(limit);
             let parts = [Part::Whole, Part::Learned, Part::Checked];
@@ -140,8 +157,20 @@ fn steps_are_the_curve() {
         assert!(
             curve.touched(first.next_down()) == curve.touched(0.001) && curve.touched(last) == 0
         );
-        assert_eq!(Staircase::of_numbers(&steps.to_numbers()), steps);
     }
-    assert_eq!(Staircase::of_numbers(&[]), Staircase::default());
-    assert_eq!(Staircase::of_numbers(&[1.0, 2.0]), Staircase::default());
+}
+
+/// The Worker hands what it found to the page as numbers.
+#[test]
+fn what_was_found_passes_as_numbers() {
+    for link in LINKS {
+        let found = answer(link, OFFICE).found();
+        assert!(found.refusals.is_some() && !found.frontier.bursts.is_empty());
+        let numbers = found.to_numbers();
+        assert_eq!(Found::of_numbers(&numbers), found);
+        // Half a message is something else, and never a panic.
+        (0..numbers.len()).step_by(7).for_each(|n| drop(Found::of_numbers(&numbers[..n])));
+    }
+    assert_eq!(Found::of_numbers(&Found::default().to_numbers()), Found::default());
+    assert_eq!(Found::of_numbers(&[]), Found::default());
 }

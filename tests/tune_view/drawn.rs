@@ -4,37 +4,15 @@ use crate::picture::in_both_themes;
 use crate::{OFFICE, answer};
 use ratescope::lab::run::RunSettings;
 use ratescope::lab::scope::{Scope, Settings};
-use ratescope::lab::tune::{Analysis, Staircase};
+use ratescope::lab::tune::{Analysis, Found};
 use ratescope::plot::{Ink, Mark};
-use ratescope::view::tune::{
-    Picture, Refusals, Viewport, burst_at, draw, height, hit, limit_at, words,
-};
+use ratescope::view::tune::{Picture, Viewport, burst_at, draw, height, hit, limit_at, words};
 use ratescope::view::{Hit, scope};
 use ratescope::{Span, Time};
 
 /// The picture of an answer.
-fn shown<T>(analysis: &Analysis, steps: &Staircase, then: impl FnOnce(&Picture<'_>) -> T) -> T {
-    let (curve, advice) = analysis.shown().unwrap();
-    let replay = analysis.replayed().unwrap();
-    let frontier = analysis.frontier().unwrap();
-    then(&Picture {
-        measure: curve.measure,
-        steps,
-        counted: analysis.counted(),
-        requests: analysis.study().clients().requests(),
-        limit: analysis.limit(),
-        recommended: advice.limit,
-        knee: advice.knee,
-        bursts: &frontier.bursts,
-        rate: analysis.choices().rate(Some(frontier)),
-        zone: analysis.study().clock().zone(),
-        refusals: Some(Refusals {
-            hours: replay.hours(),
-            refused: replay.refused(),
-            touched: replay.touched(analysis.study().clients()).touched,
-            done: replay.is_done(),
-        }),
-    })
+fn shown<T>(analysis: &Analysis, then: impl FnOnce(&Picture<'_>) -> T) -> T {
+    then(&Picture::new(&analysis.found(), analysis.choices()).unwrap())
 }
 
 fn viewport(width: f64, pointer: Option<[f64; 2]>) -> Viewport {
@@ -44,8 +22,7 @@ fn viewport(width: f64, pointer: Option<[f64; 2]>) -> Viewport {
 #[track_caller]
 fn picture(name: &str, link: &str, marks: &str, view: Viewport) {
     let analysis = answer(link, marks);
-    let steps = analysis.shown().unwrap().0.steps();
-    shown(&analysis, &steps, |picture| in_both_themes(name, &draw(picture, &view), view.size));
+    shown(&analysis, |picture| in_both_themes(name, &draw(picture, &view), view.size));
 }
 
 #[test]
@@ -68,10 +45,8 @@ fn a_phone() {
 fn nothing_covers_the_lines_on_a_phone() {
     for marks in ["", OFFICE] {
         let analysis = answer("for=exim&limit=8", marks);
-        let steps = analysis.shown().unwrap().0.steps();
         for pointer in (60..=300).step_by(40).map(|x| Some([f64::from(x), 300.0])).chain([None]) {
-            let marks =
-                shown(&analysis, &steps, |picture| draw(picture, &viewport(320.0, pointer)));
+            let marks = shown(&analysis, |picture| draw(picture, &viewport(320.0, pointer)));
             let top = marks.iter().find_map(|mark| match mark {
                 Mark::Text(text) if text.text == "100 %" => Some(text.at.y),
                 _ => None,
@@ -90,9 +65,8 @@ fn nothing_covers_the_lines_on_a_phone() {
 #[test]
 fn every_line_has_its_name_at_every_width() {
     let analysis = answer("for=exim&limit=8", OFFICE);
-    let steps = analysis.shown().unwrap().0.steps();
     for width in [320.0, 364.0, 700.0, 720.0, 1200.0] {
-        let marks = shown(&analysis, &steps, |picture| draw(picture, &viewport(width, None)));
+        let marks = shown(&analysis, |picture| draw(picture, &viewport(width, None)));
         let names = marks.iter().filter_map(|mark| match mark {
             Mark::Text(text) if text.at.x + 0.5 * 11.0 * text.text.len() as f64 <= width => {
                 Some(text.text.as_str())
@@ -116,8 +90,7 @@ fn pointed_at_an_hour_and_a_bucket() {
 #[test]
 fn what_the_pointer_finds() {
     let analysis = answer("limit=12", "");
-    let steps = analysis.shown().unwrap().0.steps();
-    shown(&analysis, &steps, |picture| {
+    shown(&analysis, |picture| {
         let view = viewport(1200.0, None);
         // The line of the limit is where the picture has it.
         let marks = draw(picture, &view);
@@ -141,7 +114,7 @@ fn what_the_pointer_finds() {
             "{limits:?}"
         );
         // Every bucket is found where its disc is; beside the plot there is none.
-        for burst in picture.bursts {
+        for burst in &picture.found.frontier.bursts {
             let found = (0..600).flat_map(|x| burst_at(picture, &view, [f64::from(x), 480.0]));
             assert!(found.into_iter().any(|found| found == *burst), "{burst:?}");
         }
@@ -154,8 +127,8 @@ fn what_the_pointer_finds() {
 fn words_say_what_the_curve_does() {
     let analysis = answer("for=exim&limit=5", OFFICE);
     let (curve, _) = analysis.shown().unwrap();
-    let steps = curve.steps();
-    let said = shown(&analysis, &steps, |picture| words(picture, 5.0));
+    let steps = curve.staircase();
+    let said = shown(&analysis, |picture| words(picture, 5.0));
     let (touched, all) = (curve.touched(5.0), steps.clients[0]);
     let group = |n: u64| {
         if n < 1000 { n.to_string() } else { format!("{}\u{202f}{:03}", n / 1000, n % 1000) }
@@ -174,19 +147,18 @@ fn words_say_what_the_curve_does() {
 #[test]
 fn odd_pictures_are_harmless() {
     let analysis = answer("", "");
-    let none = Staircase::default();
+    let whole = analysis.found();
+    let none = Found::default();
+    let measure = analysis.shown().unwrap().0.measure;
     for width in [0.0, 1.0, 90.0, 320.0, 5000.0] {
-        for steps in [&none, &analysis.shown().unwrap().0.steps()] {
-            shown(&analysis, steps, |picture| {
-                for limit in [None, Some(0.001), Some(999e9)] {
-                    let bursts = if limit.is_none() { &[] } else { picture.bursts };
-                    let picture = Picture { limit, bursts, ..*picture };
-                    let view = viewport(width, Some([width / 2.0, 100.0]));
-                    for mark in draw(&picture, &view) {
-                        assert!(!format!("{mark:?}").contains("NaN"), "{mark:?}");
-                    }
+        for found in [&none, &whole] {
+            for limit in [None, Some(0.001), Some(999e9)] {
+                let picture = Picture { found, measure, limit, rate: None };
+                let view = viewport(width, Some([width / 2.0, 100.0]));
+                for mark in draw(&picture, &view) {
+                    assert!(!format!("{mark:?}").contains("NaN"), "{mark:?}");
                 }
-            });
+            }
         }
     }
 }
@@ -196,7 +168,7 @@ fn odd_pictures_are_harmless() {
 #[test]
 fn a_client_under_the_scope() {
     let analysis = answer("for=exim&limit=12", "");
-    let clients = analysis.study().clients();
+    let clients = analysis.clients();
     let place = clients.find(OFFICE).unwrap();
     let events: Vec<(Time, f64)> =
         clients.moments(place).map(|moment| (moment.time, moment.cost)).collect();
@@ -205,8 +177,8 @@ fn a_client_under_the_scope() {
     let settings = Settings { decay: Span::minutes(1), limit: 12.0, run, ..Settings::default() };
     let mut scope = Scope::of_events(settings, events.clone()).unwrap();
     scope.advance(end, usize::MAX);
-    let struck = analysis.replayed().unwrap().struck();
-    let refused = struck.iter().find(|struck| struck.place == place).unwrap().refused;
+    let refused = analysis.replayed().unwrap().refused_clients();
+    let refused = refused.iter().find(|struck| struck.place == place).unwrap().refused;
     assert_eq!(scope.instrument().refused(), refused);
     assert_eq!(scope.instrument().allowed() + refused, events.len() as u64);
     let view = scope::Viewport {

@@ -1,7 +1,7 @@
 //! Logs in pieces.
 
-use crate::{log, summary};
-use ratescope::lab::tune::{Import, ReadOptions, Room, Summary, key};
+use crate::{imported, log};
+use ratescope::lab::tune::{Import, Imported, ReadOptions, Room, Summary, key};
 use ratescope::log::{HELD, Log, Options, Order, Spread};
 use ratescope::traffic::sample::Style;
 
@@ -49,7 +49,7 @@ fn the_pieces_do_not_matter() {
         let text = &text[..text.char_indices().nth(100_000).map_or(text.len(), |(at, _)| at)];
         let whole = bytes(&at_once(text));
         for piece in [7, 4096, 70_001, usize::MAX / 2] {
-            assert!(bytes(&summary(text, piece)) == whole, "{style} in pieces of {piece}");
+            assert!(bytes(&imported(text, piece).summary) == whole, "{style} in pieces of {piece}");
         }
     }
 }
@@ -68,12 +68,12 @@ fn what_is_no_log_is_given_up_and_those_before_it_stay() {
     assert_eq!(error, "one summary is of clients per key, another per ip; they don't add up");
     import.feed(b"time,key\n1,ann\n").unwrap();
     import.drop_log();
-    let summary = import.finish().unwrap();
+    let summary = import.finish().unwrap().summary;
     assert_eq!((summary.clients.requests(), summary.lines), (2, 3));
 
     let mut import = new();
     assert!(import.end().unwrap_err().to_string().contains("empty"));
-    assert!(import.finish().is_none());
+    assert_eq!(import.finish().unwrap_err(), "there are no logs");
 
     let reading = ReadOptions { key: Some("colour".parse().unwrap()), ..ReadOptions::default() };
     let mut import = Import::new(reading, Room::default());
@@ -89,9 +89,10 @@ fn what_became_of_lines_and_times_is_told() {
     };
     let text = [line(5), "nonsense\n".to_owned(), line(5), line(9), line(1)].concat();
     import.feed(text.as_bytes()).unwrap();
-    assert_eq!((import.counts().lines, import.counts().unread), (5, 1));
+    assert_eq!(import.lines(), 5);
     import.end().unwrap();
-    assert_eq!((import.times().spread_out, import.times().late), (1, 1));
-    assert_eq!(import.shapes(), ["Common Log Format"]);
-    assert_eq!(import.counts().problems[0].line, 2);
+    let Imported { counts, times, formats, .. } = import.finish().unwrap();
+    assert_eq!((counts.lines, counts.unread, counts.problems[0].line), (5, 1, 2));
+    assert_eq!((times.spread_out, times.late), (1, 1));
+    assert_eq!(formats, ["Common Log Format"]);
 }

@@ -99,9 +99,10 @@ impl Source {
         }
     }
 
-    /// How the log is read, apart from the order of its lines.
+    /// How the log is read.
     pub(crate) fn reading(&self) -> ReadOptions {
-        ReadOptions { options: self.options(), key: self.key.clone(), spread: self.spread() }
+        let (key, slack) = (self.key.clone(), self.slack);
+        ReadOptions { options: self.options(), key, spread: self.spread(), slack }
     }
 
     /// The key of a limit without `per`.

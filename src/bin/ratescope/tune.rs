@@ -1,37 +1,32 @@
 //! `ratescope tune`: chooses a limit from a log.
 
-#[path = "tune/answer.rs"]
-mod answer;
+#[path = "tune/files.rs"]
+mod files;
 #[path = "tune/json.rs"]
 mod json;
 #[path = "tune/progress.rs"]
 mod progress;
-#[path = "tune/read.rs"]
-mod read;
-#[path = "tune/server.rs"]
-mod server;
-#[path = "tune/svg.rs"]
-mod svg;
-#[path = "tune/swept.rs"]
-mod swept;
-#[path = "tune/table.rs"]
-mod table;
+#[path = "tune/text.rs"]
+mod text;
 #[path = "tune/threads.rs"]
 mod threads;
 
 use crate::simulate::until_closed;
 use crate::source::Source;
-use crate::words::{self, at_least_one};
-use answer::Answer;
-use ratescope::lab::tune::{Aim, PERIODS, Room};
+use crate::words::at_least_one;
+use files::Tried;
+use ratescope::lab::tune::{
+    Aim, Analysis, Choices, ClientRow, Effect, Failure, MarkedKeys, Metric, PERIODS, Room,
+};
+use ratescope::plot::{palette::Theme, svg};
 use ratescope::policy::export::Target;
+use ratescope::view::tune::{Picture, Viewport, draw, height};
 use ratescope::{ParseError, Policy, Span};
 use std::error::Error;
 use std::fs;
 use std::io::{self, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
-use swept::Swept;
 
 /// Choose a limit from a log of your own traffic
 ///
@@ -65,8 +60,8 @@ pub(crate) struct Args {
     /// What is limited, in the curve and the recommendation: exim, earrrl, fixed-window,
     /// sliding-window, sliding-counter, sliding-log or haproxy, where N is the limit of the period; or
     /// bucket or nginx, where it is the burst at the rate that is tightest for the period
-    #[arg(long, value_name = "BY", default_value = "exim")]
-    by: Swept,
+    #[arg(long, value_name = "BY", default_value = "exim", value_parser = limited_by)]
+    by: Choices,
 
     /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
     /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare or rust
@@ -123,6 +118,25 @@ fn period(text: &str) -> Result<Span, ParseError> {
     text.parse().and_then(|span: Span| (span > Span::ZERO).then_some(span).ok_or_else(none))
 }
 
+/// What is beside those of [`Metric`].
+const OTHERS: [&str; 3] = ["bucket", "nginx", "haproxy"];
+
+/// What is limited: in a period, by a bucket, or as a server does whose arithmetic is known.
+fn limited_by(text: &str) -> Result<Choices, ParseError> {
+    let mut choices = Choices { target: Target::Rust, by: None, ..Choices::default() };
+    match text {
+        "bucket" => {}
+        "nginx" | "haproxy" => choices.set("for", text)?,
+        _ => {
+            let others = OTHERS.join(", ");
+            let help =
+                |e: ParseError| ParseError::whole(text, format!("{}, {others}", e.problem()));
+            choices.by = Some(text.parse::<Metric>().map_err(help)?);
+        }
+    }
+    Ok(choices)
+}
+
 impl Args {
     fn room(&self) -> Room {
         Room { clients: self.clients, bytes: self.memory.saturating_mul(1 << 20) }
@@ -134,61 +148,7 @@ impl Args {
             false => Err("--untouched is a percentage, from 0 to 100".to_owned()),
         }
     }
-}
 
-/// Reads the logs, answers, and prints the answer.
-pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
-    let aim = args.aim()?;
-    let marks = match &args.marks {
-        Some(path) => fs::read_to_string(path).map_err(|error| named(path, &error))?.parse()?,
-        None => Default::default(),
-    };
-    let read = if args.merge { read::summaries(args) } else { read::logs(args) };
-    let read = read.map_err(|error| -> Box<dyn Error> { error })?;
-    if read.summary.clients.is_empty() {
-        return Err(nothing(&read).into());
-    }
-    // Finding the answer may have taken long, so a file that cannot be written is told after it.
-    let kept = args.summary.as_ref().map_or(Ok(()), |path| {
-        let mut file = io::BufWriter::new(fs::File::create(path).map_err(|e| named(path, &e))?);
-        let written = read.summary.write(&mut file).and_then(|()| file.flush());
-        written.map_err(|error| named(path, &error))
-    });
-    let what = (&*args.periods(), &args.by);
-    let answer = Answer::new(&read, what, &aim, &marks, &args.targets)?;
-    let drawn = args.svg.as_ref().map_or(Ok(()), |path| {
-        let picture = svg::write(&answer).ok_or("--svg: there is no period to draw")?;
-        fs::write(path, picture).map_err(|error| named(path, &error))
-    });
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let printed = until_closed(match args.json {
-        true => json::write(&answer, &mut out).and_then(|()| out.flush()),
-        false => table::write(&answer, &mut out).and_then(|()| out.flush()),
-    });
-    // The process ends here, which frees what was read at once and not client by client.
-    drop(answer);
-    mem::forget(read);
-    printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
-}
-
-fn named(path: &Path, error: &dyn Error) -> String {
-    format!("{}: {error}", path.display())
-}
-
-/// Why there is no answer.
-fn nothing(read: &read::Read) -> String {
-    let mut why = read.reading.options.filter.no_events(read.filtered);
-    if read.summary.unread > 0 {
-        let [unread, lines] = [read.summary.unread, read.summary.lines].map(words::grouped);
-        why += &format!("; {unread} of {lines} lines could not be read");
-    }
-    for (i, problem) in read.problems.iter().enumerate() {
-        why += &format!("{}\n  {problem}", if i == 0 { ":" } else { "" });
-    }
-    why
-}
-
-impl Args {
     /// The periods, the one of the curve first.
     fn periods(&self) -> Vec<Span> {
         let usual = PERIODS.into_iter().filter(|_| !self.only);
@@ -200,4 +160,100 @@ impl Args {
         }
         periods
     }
+}
+
+/// The whole answer.
+pub(crate) struct Answer<'a> {
+    analysis: &'a Analysis,
+    tried: &'a [Tried],
+    /// What the recommended limit does, and the recommended bucket.
+    effect: Option<Effect>,
+    bucket: Option<Effect>,
+    servers: Vec<Server>,
+    busiest: Vec<ClientRow>,
+}
+
+/// What a server should be told.
+pub(crate) struct Server {
+    target: Target,
+    /// What the recommended limiter does; none where no limit leaves enough clients alone.
+    effect: Option<Effect>,
+    /// What to paste and notes on it, or why it can't be written.
+    configuration: Result<(String, Vec<String>), String>,
+}
+
+/// How many of the busiest clients are shown.
+const BUSIEST: usize = 10;
+
+/// Reads the logs, answers, and prints the answer.
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let aim = args.aim()?;
+    let marks: MarkedKeys = match &args.marks {
+        Some(path) => fs::read_to_string(path).map_err(|error| named(path, &error))?.parse()?,
+        None => Default::default(),
+    };
+    let read = if args.merge { files::summaries(args) } else { files::logs(args) };
+    let (log, tried) = read.map_err(|error: Failure| -> Box<dyn Error> { error })?;
+    // Finding the answer may take long, so a file that can't be written is reported after it.
+    let kept = args.summary.as_ref().map_or(Ok(()), |path| {
+        let mut file = io::BufWriter::new(fs::File::create(path).map_err(|e| named(path, &e))?);
+        let written = log.summary.write(&mut file).and_then(|()| file.flush());
+        written.map_err(|error| named(path, &error))
+    });
+    let periods = args.periods();
+    let period = periods.first().copied().unwrap_or(PERIODS[0]);
+    let asked = |choices: &Choices| Choices { period, aim, ..choices.clone() };
+    let main = asked(&args.by);
+    let mut analysis = Analysis::new(log, main.clone());
+    analysis.mark(&marks);
+    analysis.compare(periods);
+    let bucket = Choices { target: Target::Rust, by: None, ..asked(&Choices::default()) };
+    decide(&mut analysis, bucket);
+    let bucket = analysis.effect();
+    let server = |target: &Target| {
+        let mut choices = Choices::default();
+        choices.set("for", &target.to_string())?;
+        decide(&mut analysis, asked(&choices));
+        let none = || Err("no limit that it has leaves so many clients alone".to_owned());
+        let configuration = analysis.configuration().unwrap_or_else(none);
+        Ok(Server { target: *target, effect: analysis.effect(), configuration })
+    };
+    let servers = args.targets.iter().map(server).collect::<Result<_, ParseError>>()?;
+    analysis.ask(main);
+    while !analysis.advance_by(u64::MAX, &threads::count) {}
+    let drawn = args.svg.as_ref().map_or(Ok(()), |path| {
+        let picture = picture(&analysis).ok_or("--svg: there is no period to draw")?;
+        fs::write(path, picture).map_err(|error| named(path, &error))
+    });
+    let busiest = analysis.table(BUSIEST);
+    let effect = analysis.effect();
+    let answer = Answer { analysis: &analysis, tried: &tried, effect, bucket, servers, busiest };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let printed = until_closed(match args.json {
+        true => json::write(&answer, &mut out).and_then(|()| out.flush()),
+        false => text::write(&answer, &mut out).and_then(|()| out.flush()),
+    });
+    // The process ends here, which frees what was read at once and not client by client.
+    drop(answer);
+    mem::forget(analysis);
+    printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
+}
+
+/// Finds out which limit some choices lead to and what it does.
+fn decide(analysis: &mut Analysis, choices: Choices) {
+    analysis.ask(choices);
+    while !analysis.is_decided() && !analysis.advance_by(u64::MAX, &threads::count) {}
+}
+
+/// The pictures of the page as an SVG file, as wide as on a large screen; none without a curve.
+fn picture(analysis: &Analysis) -> Option<String> {
+    let found = analysis.found();
+    let picture = Picture::new(&found, analysis.choices())?;
+    let size @ [width, height] = [1200.0, height(1200.0)];
+    let marks = draw(&picture, &Viewport { size, ..Viewport::default() });
+    Some(svg::write(&marks, width, height, Theme::Light))
+}
+
+fn named(path: &Path, error: &dyn Error) -> String {
+    format!("{}: {error}", path.display())
 }

@@ -1,7 +1,5 @@
 //! Numbers and times for people to read, and to write.
 
-use ratescope::Time;
-use ratescope::civil::Civil;
 use std::io::{self, Write};
 use std::num::ParseIntError;
 
@@ -28,26 +26,10 @@ pub(crate) fn grouped(n: u64) -> String {
     text
 }
 
-/// A share from 0 to 1, as in `2.1 %`; something is never shown as nothing.
-pub(crate) fn percent(share: f64) -> String {
-    match share * 100.0 {
-        0.0 => "0 %".to_owned(),
-        tiny if tiny < 0.01 => "<0.01 %".to_owned(),
-        small if small < 1.0 => format!("{small:.2} %"),
-        more => format!("{more:.1} %"),
-    }
-}
-
 /// Reads how many of something there may be.
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("it is 1 at least".to_owned()),
         read => read.map_err(|error: ParseIntError| error.to_string()),
     }
-}
-
-/// The date and the time of day of a time, as a clock of UTC shows it, in whole seconds.
-pub(crate) fn when(time: Time) -> String {
-    let seconds = time.as_micros().div_euclid(1_000_000);
-    Civil(Time::from_micros(seconds * 1_000_000)).to_string()
 }

@@ -3,25 +3,33 @@
 mod advice;
 #[cfg(feature = "log")]
 mod analysis;
-mod busiest;
 #[cfg(feature = "log")]
 mod choices;
+#[cfg(feature = "log")]
+mod found;
 mod frontier;
 mod marked;
 mod metric;
 #[cfg(feature = "log")]
 mod notes;
-mod study;
-
-pub use advice::{Advice, Aim, Doubt, Share, advise};
 #[cfg(feature = "log")]
-pub use analysis::Analysis;
-pub use busiest::ClientRow;
+mod report;
+#[cfg(feature = "log")]
+mod rows;
+
+pub use advice::{Advice, Aim, Doubt, advise};
+#[cfg(feature = "log")]
+pub use analysis::{Analysis, Count};
 #[cfg(feature = "log")]
 pub use choices::Choices;
+#[cfg(feature = "log")]
+pub use found::{Found, Refusals};
 pub use frontier::{Burst, Frontier};
 pub use marked::MarkedKeys;
 pub use metric::{Metric, PERIODS};
 #[cfg(feature = "log")]
 pub use notes::network;
-pub use study::Study;
+#[cfg(feature = "log")]
+pub use report::{Effect, Numbers, Report};
+#[cfg(feature = "log")]
+pub use rows::{ClientRow, Row};

@@ -5,6 +5,6 @@ mod import;
 mod options;
 
 pub use batch::{Batch, Queue, See, Times};
-pub use import::Import;
+pub use import::{Failure, Import, Imported};
 pub use options::ReadOptions;
 pub(super) use options::{OPEN, changed, open, or_open};

@@ -3,7 +3,7 @@
 use super::layout::{Layout, TAGS};
 use super::words::{limit_in_words, words};
 use super::{Picture, Viewport};
-use crate::lab::tune::Effect;
+use crate::lab::tune::Stair;
 use crate::plot::axis;
 use crate::plot::scale::Log;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke};
@@ -14,7 +14,7 @@ struct Line {
     name: &'static str,
     stroke: Stroke,
     /// How many of all.
-    of: fn(&Picture<'_>, &Effect) -> [u64; 2],
+    of: fn(&Picture<'_>, &Stair) -> [u64; 2],
 }
 
 /// What is drawn of the requests, whichever way they are counted.
@@ -25,7 +25,7 @@ const LINES: [Line; 5] = [
     Line {
         name: "requests refused",
         stroke: REQUESTS,
-        of: |picture, step| [step.refused, picture.steps.requests],
+        of: |picture, step| [step.refused, picture.stairs().requests],
     },
     Line {
         name: "learned",
@@ -41,20 +41,20 @@ const LINES: [Line; 5] = [
         name: "clients touched",
         stroke: Stroke::solid(Ink::Smoothed, 2.5),
         of: |picture, step| {
-            [step.touched[0] - step.marked, picture.steps.clients[0] - picture.steps.marked]
+            [step.touched[0] - step.marked, picture.stairs().clients[0] - picture.stairs().marked]
         },
     },
     Line {
         name: "marked ones, by mistake",
         stroke: Stroke::dashed(Ink::Refused, 2.25),
-        of: |picture, step| [step.marked, picture.steps.marked],
+        of: |picture, step| [step.marked, picture.stairs().marked],
     },
 ];
 
 /// The clients of the part that limits are learned from, and of the other; none where the log is not
 /// divided.
 fn both(picture: &Picture<'_>) -> [u64; 2] {
-    let [_, learned, checked] = picture.steps.clients;
+    let [_, learned, checked] = picture.stairs().clients;
     if checked > 0 { [learned, checked] } else { [0, 0] }
 }
 
@@ -79,9 +79,9 @@ fn lines<'a>(picture: &'a Picture<'_>) -> impl Iterator<Item = &'static Line> + 
 }
 
 /// What a limit below all of them does: everything is over it.
-fn everything(picture: &Picture<'_>) -> Effect {
-    let steps = picture.steps;
-    Effect {
+fn everything(picture: &Picture<'_>) -> Stair {
+    let steps = picture.stairs();
+    Stair {
         limit: 0.0,
         touched: steps.clients,
         marked: steps.marked,
@@ -91,14 +91,14 @@ fn everything(picture: &Picture<'_>) -> Effect {
 }
 
 fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> {
-    let y = |step: &Effect| {
+    let y = |step: &Stair| {
         let [some, all] = (line.of)(picture, step);
         layout.y(some, all)
     };
     let plot = layout.curve;
-    let mut points = vec![Point::new(plot.x, y(&picture.steps.at(layout.limits.domain[0])))];
+    let mut points = vec![Point::new(plot.x, y(&picture.stairs().at(layout.limits.domain[0])))];
     let mut last = points[0];
-    for step in &picture.steps.steps {
+    for step in &picture.stairs().stairs {
         let next = Point::new(layout.x(step.limit), y(step));
         if step.limit < layout.limits.domain[0] || next.y == last.y {
             continue;
@@ -117,10 +117,11 @@ fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> 
 /// The requests that some limits refuse, where a replay had to count them.
 fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let points: Vec<Point> = picture
+        .found
         .counted
         .iter()
         .map(|[limit, refused]| {
-            Point::new(layout.x(*limit), layout.y(*refused as u64, picture.requests))
+            Point::new(layout.x(*limit), layout.y(*refused as u64, picture.found.requests))
         })
         .collect();
     let disc = |at: &Point| Rect { x: at.x - 2.5, y: at.y - 2.5, width: 5.0, height: 5.0 };
@@ -185,7 +186,7 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     marks.push(label(8.0, 12.0, title, Anchor::Start, Baseline::Middle));
     let size = if layout.narrow { 11.0 } else { SIZE };
     let (mut x, mut y) = (8.0, 30.0);
-    let replayed = (!picture.counted.is_empty()).then_some(&LINES[0]);
+    let replayed = (!picture.found.counted.is_empty()).then_some(&LINES[0]);
     // What matters most first.
     let mut lines: Vec<&Line> = replayed.into_iter().chain(lines(picture)).collect();
     lines.sort_by(|a, b| b.stroke.width.total_cmp(&a.stroke.width));
@@ -209,7 +210,8 @@ const SIGNS: f64 = 18.0;
 fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let y = layout.curve.y;
     let mut last = None;
-    for (limit, name) in [(picture.recommended, "recommended"), (picture.knee, "knee")] {
+    for (limit, name) in [(picture.found.recommended, "recommended"), (picture.found.knee, "knee")]
+    {
         let Some(limit) = limit else { continue };
         let x = layout.x(limit);
         let ink = Ink::Limit;
@@ -258,7 +260,7 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     let Some((x, limit)) = pointed.or(picture.limit.map(|limit| (layout.x(limit), limit))) else {
         return;
     };
-    let step = picture.steps.at(limit);
+    let step = picture.stairs().at(limit);
     let height_of = |line: &Line| {
         let [some, all] = (line.of)(picture, &step);
         layout.y(some, all)

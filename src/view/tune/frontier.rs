@@ -12,7 +12,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
     let title = "Buckets that would do: the burst that a rate needs";
     marks.push(label(plot.x - 52.0, plot.y - 30.0, title, Anchor::Start, Baseline::Middle));
     let mut pairs = Vec::new();
-    if !picture.bursts.is_empty() {
+    if !picture.bursts().is_empty() {
         for (y, text) in ticks(layout.bursts, 30.0) {
             pairs.push((Point::new(plot.x, y), Point::new(plot.right(), y)));
             marks.push(label(plot.x - 8.0, y, &text, Anchor::End, Baseline::Middle));
@@ -26,7 +26,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
     }
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let points: Vec<Point> = picture
-        .bursts
+        .bursts()
         .iter()
         .map(|burst| layout.place(burst))
         .map(|[x, y]| Point::new(x, y))
@@ -37,7 +37,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
         disc(marks, point, 3.5, Ink::Smoothed);
     }
     let pointed = view.pointer.and_then(|at| layout.burst_at(picture, at));
-    let chosen = picture.bursts.iter().find(|burst| Some(burst.rate) == picture.rate);
+    let chosen = picture.bursts().iter().find(|burst| Some(burst.rate) == picture.rate);
     if let Some(burst) = pointed.as_ref().or(chosen) {
         let [x, y] = layout.place(burst);
         disc(marks, Point::new(x, y), 6.5, Ink::Limit);
@@ -54,7 +54,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
             marks.push(Mark::Text(text));
         }
     }
-    if picture.bursts.is_empty() {
+    if picture.bursts().is_empty() {
         let (x, y) = (plot.x + plot.width / 2.0, plot.y + plot.height / 2.0);
         marks.push(label(x, y, "still counting", Anchor::Middle, Baseline::Middle));
     }
@@ -70,7 +70,7 @@ fn disc(marks: &mut Vec<Mark>, at: Point, radius: f64, ink: Ink) {
 fn spaced(layout: &Layout, picture: &Picture<'_>) -> Vec<Burst> {
     let mut last = f64::NEG_INFINITY;
     let mut spaced = Vec::new();
-    for burst in picture.bursts {
+    for burst in picture.bursts() {
         let [x, _] = layout.place(burst);
         if x - last >= 58.0 {
             spaced.push(*burst);

@@ -69,7 +69,7 @@ impl Layout {
         };
         let curve = plot(0.0, 0.0, width, first);
         // Marked clients are told in a line of their own.
-        let about = if picture.steps.marked > 0 { ABOUT + LINE } else { ABOUT };
+        let about = if picture.stairs().marked > 0 { ABOUT + LINE } else { ABOUT };
         let row = if narrow { ROW + about } else { 0.0 };
         let curve = Rect { y: curve.y + row, height: curve.height - 8.0 - row, ..curve };
         let (frontier, hours) = match narrow {
@@ -81,7 +81,7 @@ impl Layout {
         };
         let across = |rect: Rect| [rect.x, rect.right()];
         let up = |rect: Rect| [rect.bottom(), rect.y];
-        let [rates, bursts] = of_bursts(picture.bursts);
+        let [rates, bursts] = of_bursts(picture.bursts());
         let [bottom, top] = up(curve);
         Layout {
             curve,
@@ -127,14 +127,16 @@ impl Layout {
             && (plot.y - 12.0..=plot.bottom() + 12.0).contains(&y);
         let far = |burst: &Burst| (self.place(burst)[0] - x).abs();
         let nearer = |a: Burst, b: Burst| if far(&b) < far(&a) { b } else { a };
-        picture.bursts.iter().copied().filter(|_| inside).reduce(nearer)
+        picture.bursts().iter().copied().filter(|_| inside).reduce(nearer)
     }
 }
 
 /// From where every client is touched to where none is, with some air, and the limits to be shown.
 fn limits(picture: &Picture<'_>) -> [f64; 2] {
-    let [mut from, mut to] = picture.steps.ends().unwrap_or([1.0, 10.0]);
-    for limit in [picture.limit, picture.recommended, picture.knee].into_iter().flatten() {
+    let [mut from, mut to] = picture.stairs().ends().unwrap_or([1.0, 10.0]);
+    for limit in
+        [picture.limit, picture.found.recommended, picture.found.knee].into_iter().flatten()
+    {
         (from, to) = (from.min(limit), to.max(limit));
     }
     [from / 1.25, to * 1.4]
@@ -142,7 +144,7 @@ fn limits(picture: &Picture<'_>) -> [f64; 2] {
 
 /// A power of ten at or below the share of one client.
 fn least_share(picture: &Picture<'_>) -> f64 {
-    let all = picture.steps.clients[0].max(picture.steps.requests).clamp(10, 10_000_000);
+    let all = picture.stairs().clients[0].max(picture.stairs().requests).clamp(10, 10_000_000);
     let mut least = 0.1;
     while least * all as f64 > 1.000_001 {
         least /= 10.0;

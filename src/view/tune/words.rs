@@ -13,7 +13,7 @@ pub(super) fn limit_in_words(picture: &Picture<'_>, limit: f64) -> String {
 
 /// What a limit does, a line each.
 pub fn words(picture: &Picture<'_>, limit: f64) -> Vec<String> {
-    let (steps, step) = (picture.steps, picture.steps.at(limit));
+    let (steps, step) = (picture.stairs(), picture.stairs().at(limit));
     let mut lines = vec![format!("touches {}", of(step.touched[0], steps.clients[0], "clients"))];
     if steps.clients[2] > 0 {
         let share = |part: usize| match (step.touched.get(part), steps.clients.get(part)) {
@@ -22,12 +22,16 @@ pub fn words(picture: &Picture<'_>, limit: f64) -> Vec<String> {
         };
         lines.push(format!("learned {}, checked {}", share(1), share(2)));
     }
-    let exact = picture.refusals.filter(|refusals| refusals.done && picture.limit == Some(limit));
-    let counted = picture.counted.iter().find(|[at, _]| *at == limit).map(|[_, n]| *n as u64);
+    let exact = picture
+        .found
+        .refusals
+        .as_ref()
+        .filter(|refusals| refusals.done && picture.limit == Some(limit));
+    let counted = picture.found.counted.iter().find(|[at, _]| *at == limit).map(|[_, n]| *n as u64);
     if steps.requests > 0 {
         lines.push(format!("refuses {}", of(step.refused, steps.requests, "requests")));
     } else if let Some(refused) = exact.map(|refusals| refusals.refused).or(counted) {
-        lines.push(format!("refuses {}", of(refused, picture.requests, "requests")));
+        lines.push(format!("refuses {}", of(refused, picture.found.requests, "requests")));
     }
     if steps.marked > 0 {
         lines.push(format!("by mistake {}", of(step.marked, steps.marked, "marked")));

@@ -4,59 +4,30 @@
 use super::run::{AnyRun, Entry};
 use super::view;
 use super::viewer::Seen;
-use crate::lab::tune::{Burst, Choices, Frontier, Hours, Staircase, Zone, scale};
+use crate::lab::tune::{Burst, Choices, Found, scale};
 use crate::plot::Mark;
-use crate::rate::Rate;
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::Hit;
-use crate::view::tune::{self, Picture, Refusals, Viewport};
+use crate::view::tune::{self, Picture, Viewport};
 use crate::web::texts::Texts;
 
 /// What is chosen and what was found.
 #[derive(Default)]
 pub(super) struct View {
     choices: Choices,
-    steps: Staircase,
-    counted: Vec<[f64; 2]>,
-    requests: u64,
-    recommended: Option<f64>,
-    knee: Option<f64>,
-    frontier: Frontier,
-    hours: Hours,
-    zone: Zone,
-    /// Whether all refusals are counted, how many they are, and of how many clients.
-    refusals: Option<(bool, u64, u64)>,
+    found: Found,
 }
 
 impl View {
     /// The limit in force.
     fn limit(&self) -> Option<f64> {
-        self.choices.limit.or(self.recommended)
+        self.choices.limit.or(self.found.recommended)
     }
 
     /// The picture, once there is a curve.
     fn picture(&self) -> Option<Picture<'_>> {
-        let measure = self.choices.measure(Some(&self.frontier))?;
-        let refusals = self.refusals.map(|(done, refused, touched)| Refusals {
-            hours: &self.hours,
-            refused,
-            touched,
-            done,
-        });
-        (!self.steps.steps.is_empty()).then_some(Picture {
-            measure,
-            steps: &self.steps,
-            counted: &self.counted,
-            requests: self.requests,
-            limit: self.limit(),
-            recommended: self.recommended,
-            knee: self.knee,
-            bursts: &self.frontier.bursts,
-            rate: self.choices.rate(Some(&self.frontier)),
-            zone: self.zone,
-            refusals,
-        })
+        Picture::new(&self.found, &self.choices)
     }
 }
 
@@ -125,7 +96,7 @@ impl view::View for View {
     fn drag(&mut self, seen: &Seen, [x, _]: [f64; 2]) {
         let limit = self.picture().map(|picture| tune::limit_at(&picture, &viewport(seen), x));
         if limit.is_some() && limit != self.limit() {
-            (self.choices.limit, self.refusals) = (limit, None);
+            (self.choices.limit, self.found.refusals) = (limit, None);
         }
     }
 
@@ -142,34 +113,8 @@ impl view::View for View {
     }
 
     fn put(&mut self, name: &str, numbers: &[f64]) {
-        match (name, numbers) {
-            ("steps", numbers) => self.steps = Staircase::of_numbers(numbers),
-            ("advice", &[limit, knee]) => {
-                [self.recommended, self.knee] =
-                    [limit, knee].map(|limit| limit.is_finite().then_some(limit));
-            }
-            ("counted", [requests, counted @ ..]) => {
-                self.requests = *requests as u64;
-                self.counted = counted.as_chunks().0.to_vec();
-            }
-            ("bursts", numbers) => {
-                let bursts = numbers.chunks_exact(4).filter_map(|numbers| match *numbers {
-                    [burst, count, per, touched] => {
-                        let rate = Rate::new(count, Span::from_secs(per).ok()?).ok()?;
-                        Some(Burst { burst, rate, touched: touched as u64 })
-                    }
-                    _ => None,
-                });
-                self.frontier = Frontier { bursts: bursts.collect() };
-            }
-            ("hours", [done, refused, touched, low, high, hours @ ..]) => {
-                let range = [low, high].map(|minutes| *minutes as i16);
-                self.zone = Zone(low.is_finite().then_some(range));
-                self.refusals = Some((*done == 1.0, *refused as u64, *touched as u64));
-                self.hours = hours.iter().map(|n| *n as u64).collect();
-            }
-            ("hours", _) => self.refusals = None,
-            _ => {}
+        if name == "found" {
+            self.found = Found::of_numbers(numbers);
         }
     }
 

@@ -1,69 +1,66 @@
 //! The answer as one JSON object.
 
-use super::answer::{Answer, Row};
-use super::read::Tried;
-use super::server::Server;
-use ratescope::Time;
-use ratescope::lab::tune::{Advice, Burst, ClientRow, Replay, Share};
+use super::{Answer, Server};
+use ratescope::lab::tune::{Advice, Burst, ClientRow, Effect, Row, Share};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
 pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
-    let summary = answer.summary;
-    let clients = &summary.clients;
+    let Answer { analysis, tried, effect, bucket, servers, busiest } = answer;
+    let log = analysis.imported();
+    let (summary, clients) = (&log.summary, analysis.clients());
     let times = clients.times();
-    let replays = [&answer.replay, &answer.bucket].into_iter().flatten();
-    let recommended: Vec<Value> = replays.map(|replay| effect(answer, replay)).collect();
+    let tried = tried.iter().map(|tried| {
+        json!({
+            "limit": tried.text,
+            "clients_touched": tried.touched,
+            "requests_refused": tried.refused,
+            "keys_forgotten": tried.forgotten,
+        })
+    });
+    let periods = analysis.periods().iter().map(|(period, advice)| {
+        let mut advice = self::advice(advice);
+        advice["period"] = period.to_string().into();
+        advice
+    });
+    let recommended = [effect, bucket].into_iter().flatten().map(self::effect);
+    let bursts = analysis.frontier().map_or(&[][..], |frontier| &frontier.bursts);
     let all = json!({
         "lines": summary.lines,
         "unread": summary.unread,
-        "formats": answer.read.shapes,
-        "problems": answer.read.problems,
+        "formats": log.formats,
+        "problems": log.counts.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "requests": clients.requests(),
         "clients": clients.clients(),
         "per": summary.per.to_string(),
-        "from": times.map(|(first, _)| time(first)),
-        "to": times.map(|(_, last)| time(last)),
-        "clock": answer.clock.zone().to_string(),
-        "left_out": answer.read.filtered,
+        "from": times.map(|(first, _)| first.as_secs()),
+        "to": times.map(|(_, last)| last.as_secs()),
+        "clock": analysis.clock().zone().to_string(),
+        "left_out": log.counts.filtered,
         "times": {
-            "spread_out": answer.read.times.spread_out,
-            "too_late_to_be_put_in_order": answer.read.times.late,
-            "steps_back": answer.read.times.steps_back,
+            "spread_out": log.times.spread_out,
+            "too_late_to_be_put_in_order": log.times.late,
+            "steps_back": log.times.steps_back,
         },
         "late": clients.late(),
         "kept": { "clients": clients.len(), "share_of_requests": clients.share_kept(), "bytes": clients.bytes() },
-        "limits": answer.read.tried.iter().map(tried).collect::<Vec<_>>(),
-        "periods": answer.periods.iter().map(|(per, _, advice)| {
-            let mut advice = self::advice(advice);
-            advice["period"] = per.to_string().into();
-            advice
-        }).collect::<Vec<_>>(),
+        "limits": list(tried),
+        "periods": list(periods),
         "curve": {
-            "measure": answer.periods.first().map(|(_, curve, _)| curve.measure.to_string()),
-            "points": answer.rows.iter().map(row).collect::<Vec<_>>(),
+            "measure": analysis.shown().map(|(curve, _)| curve.measure.to_string()),
+            "points": list(analysis.rows().iter().map(row)),
         },
-        "buckets": answer.frontier.bursts.iter().map(burst).collect::<Vec<_>>(),
-        "recommended": recommended,
-        "for": answer.servers.iter().map(|server| for_server(answer, server)).collect::<Vec<_>>(),
-        "busiest": answer.busiest.iter().map(busy).collect::<Vec<_>>(),
-        "refusals": answer.replay.as_ref().map(|replay| replay.hours().days().map(|day| day.to_vec()).to_vec()),
+        "buckets": list(bursts.iter().map(burst)),
+        "recommended": list(recommended),
+        "for": list(servers.iter().map(server)),
+        "busiest": list(busiest.iter().map(client)),
+        "refusals": analysis.replayed().map(|replay| replay.hours().days().map(|day| day.to_vec()).to_vec()),
     });
     writeln!(out, "{all:#}")
 }
 
-/// Seconds since the epoch.
-fn time(time: Time) -> f64 {
-    time.as_secs()
-}
-
-fn tried(tried: &Tried) -> Value {
-    json!({
-        "limit": tried.text,
-        "clients_touched": tried.touched,
-        "requests_refused": tried.refused,
-        "keys_forgotten": tried.forgotten,
-    })
+fn list(values: impl Iterator<Item = Value>) -> Value {
+    values.collect::<Vec<_>>().into()
 }
 
 fn share(share: &Share) -> Value {
@@ -93,38 +90,37 @@ fn burst(at: &Burst) -> Value {
     json!({ "burst": at.burst, "rate": at.rate.to_string(), "clients_touched": at.touched })
 }
 
-fn effect(answer: &Answer<'_>, replay: &Replay) -> Value {
-    let clients = &answer.summary.clients;
+fn effect(effect: &Effect) -> Value {
     json!({
-        "limit": replay.limiter().to_string(),
-        "clients_touched": replay.touched(clients).touched,
-        "requests_refused": replay.refused(),
-        "says": replay.sentence(clients),
+        "limit": effect.limit,
+        "clients_touched": effect.touched,
+        "requests_refused": effect.refused,
+        "says": effect.says,
     })
 }
 
-fn for_server(answer: &Answer<'_>, server: &Server) -> Value {
+fn server(server: &Server) -> Value {
     let (text, notes, problem) = match &server.configuration {
         Ok((text, notes)) => (Some(text), notes.as_slice(), None),
         Err(problem) => (None, [].as_slice(), Some(problem)),
     };
     json!({
         "server": server.target.to_string(),
-        "recommended": server.replay.as_ref().map(|replay| effect(answer, replay)),
+        "recommended": server.effect.as_ref().map(effect),
         "configuration": text,
         "notes": notes,
         "problem": problem,
     })
 }
 
-fn busy(busy: &ClientRow) -> Value {
+fn client(client: &ClientRow) -> Value {
     json!({
-        "key": busy.key,
-        "marked": busy.marked,
-        "requests": busy.requests,
-        "peak": busy.peak.map(|peak| peak.level),
-        "peak_at": busy.peak.map(|peak| time(peak.at)),
-        "refused": busy.refused,
-        "first_refused": busy.first.map(time),
+        "key": client.key,
+        "marked": client.marked,
+        "requests": client.requests,
+        "peak": client.peak.map(|peak| peak.level),
+        "peak_at": client.peak.map(|peak| peak.at.as_secs()),
+        "refused": client.refused,
+        "first_refused": client.first.map(|first| first.as_secs()),
     })
 }

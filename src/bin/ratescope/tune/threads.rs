@@ -1,16 +1,49 @@
-//! One log, read by all processors.
+//! Reading a log and counting its clients with all processors.
 //!
 //! Each thread takes the next piece of the log and finds its events. These have to be taken in their
-//! order, by one thread at a time: one that has found some takes whatever is next, unless another is
-//! just doing that, which will then see them too. So no thread has to be woken for it.
+//! order, by one thread at a time: a thread that has found some takes whatever is next, unless another
+//! thread is doing so and will take them too. So no thread has to be woken.
 
-use ratescope::lab::tune::Batch;
+use ratescope::lab::tune::{Batch, Clients, Curve, Cut};
 use ratescope::log::{Counts, Error, Options, Pieces, Reader, Record};
 use std::io::Read;
 use std::num::NonZero;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+fn threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// How many clients a thread takes at once: the busy ones come early, and one thread must not get all
+/// of them.
+const AT_ONCE: usize = 1024;
+
+/// Adds the clients at some places to curves.
+pub(super) fn count(clients: &Clients, curves: &mut [Curve], cut: &Cut, places: Range<usize>) {
+    let next = AtomicUsize::new(places.start);
+    let empty: Vec<Curve> = curves.iter().map(|curve| Curve::new(curve.measure)).collect();
+    let part = || {
+        let mut curves = empty.clone();
+        loop {
+            let from = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+            if from >= places.end {
+                return curves;
+            }
+            clients.measure(&mut curves, cut, from..places.end.min(from + AT_ONCE));
+        }
+    };
+    let parts = thread::scope(|scope| {
+        let running: Vec<_> = (0..threads()).map(|_| scope.spawn(part)).collect();
+        running.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+    });
+    for part in parts.into_iter().flatten() {
+        curves.iter_mut().zip(&part).for_each(|(all, part)| all.add(part));
+    }
+}
 
 /// How many pieces are on their way for each thread, so that none of them waits for another.
 const ON_THEIR_WAY: usize = 4;
@@ -66,7 +99,7 @@ pub(super) fn read<R: Read + Send>(
 ) -> Result<Counts, Error> {
     let shape = pieces.shape().clone();
     let threads = match shape.is_divisible() {
-        true => thread::available_parallelism().map_or(1, NonZero::get),
+        true => threads(),
         false => 1,
     };
     let readers = (1..threads).map(|_| Reader::of_parts(&shape, options));

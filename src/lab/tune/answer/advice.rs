@@ -1,6 +1,6 @@
 //! Which limit, then: the smallest one that leaves nearly all clients alone, and how sure that is.
 
-use crate::lab::tune::{Curve, Measure, Part, scale};
+use crate::lab::tune::{Curve, Measure, Part, Share, scale};
 use crate::limit::any::AnyLimiter;
 use crate::text::plural;
 use crate::time::Span;
@@ -19,15 +19,6 @@ impl Default for Aim {
     fn default() -> Self {
         Aim { untouched: 0.999 }
     }
-}
-
-/// How many clients of how many a limit touches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
-    /// Those that are refused something.
-    pub touched: u64,
-    /// All.
-    pub clients: u64,
 }
 
 /// A limit, and what speaks against it.
@@ -163,18 +154,6 @@ fn period(measure: Measure) -> Span {
         | Measure::SlidingLog(per)
         | Measure::Haproxy(per, _) => per,
         Measure::Bucket(rate) | Measure::Nginx(rate) => rate.per(),
-    }
-}
-
-/// As in `14 of 9812 clients (0.14 %)`.
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Share { touched, clients } = self;
-        write!(f, "{touched} of {clients} client{}", plural(*clients))?;
-        match clients {
-            0 => Ok(()),
-            _ => write!(f, " ({:.2} %)", *touched as f64 / *clients as f64 * 100.0),
-        }
     }
 }
 

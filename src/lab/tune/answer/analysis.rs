@@ -1,47 +1,81 @@
-//! Choices put to a log's clients, and the whole answer, as far as it is.
+//! The answer about a log: what is known of it so far, and what is counted next.
 
-use super::{Advice, Choices, Frontier, MarkedKeys, PERIODS, Study, advise, network};
-use crate::lab::tune::{Curve, Measure, Part, Replay, Summary, scale};
+use super::rows::{Row, rows};
+use super::{Advice, Choices, Frontier, MarkedKeys, PERIODS, advise, network};
+use crate::lab::tune::{Clients, Curve, Cut, Imported, LogClock, Measure, Part, Replay};
 use crate::limit::any::AnyLimiter;
 use crate::time::Span;
+use core::ops::Range;
 
-/// What is asked about a log. Ask, then [`advance`](Self::advance) until there is nothing left to
-/// do; what is known by then can be looked at all the time.
+/// A log and the choices put to it. Call [`advance`](Self::advance) until nothing is left to do; the
+/// answer so far can be read at any time.
 #[derive(Clone, Debug)]
 pub struct Analysis {
-    study: Study,
-    choices: Choices,
+    log: Imported,
+    clock: LogClock,
+    /// The places of all clients, the busiest first.
+    pub(super) busiest: Vec<usize>,
     network: Option<String>,
+    pub(super) cut: Cut,
+    /// The places of the marked clients.
+    marked: Vec<usize>,
+
+    choices: Choices,
+    /// The periods to compare; the usual ones, and none for a bucket, unless they were given.
+    given_periods: Option<Vec<Span>>,
+
+    /// Curves of all clients, without marks; those needed last are at the end.
+    curves: Vec<Curve>,
+    /// The curves being counted, and the place of the next client.
+    job: Option<(Vec<Curve>, usize)>,
+    /// The limiter in force, as far as it has been replayed.
+    replay: Option<Replay>,
+    /// The limiter of a row, as far as it has been replayed.
+    row_replay: Option<Replay>,
+
     frontier: Option<Frontier>,
     shown: Option<(Curve, Advice)>,
     periods: Vec<(Span, Advice)>,
-    /// Limits whose refusals are counted, and the one on the way, with those after it.
-    counted: Vec<[f64; 2]>,
-    sounding: Option<(Vec<f64>, Option<Replay>)>,
+    rows: Vec<Row>,
 }
 
+/// How many curves are kept for later questions, at least.
+const CURVES: usize = 64;
+
+/// Adds the clients at some places to curves, as [`Clients::measure`] does.
+pub type Count<'a> = dyn Fn(&Clients, &mut [Curve], &Cut, Range<usize>) + 'a;
+
 impl Analysis {
-    /// Of the clients of a log, which was read as `choices` say.
-    pub fn new(summary: Summary, choices: Choices) -> Self {
-        let study = Study::new(summary);
-        let network = network(study.clients()).map(str::to_owned);
-        Analysis {
-            study,
-            choices,
-            network,
+    /// The analysis of a log, of which nothing is known yet.
+    pub fn new(log: Imported, choices: Choices) -> Self {
+        let clients = &log.summary.clients;
+        let mut analysis = Analysis {
+            clock: log.summary.clock(),
+            busiest: clients.busiest(),
+            network: network(clients).map(str::to_owned),
+            cut: Cut::usual(clients, Vec::new()),
+            marked: Vec::new(),
+            choices: choices.clone(),
+            given_periods: None,
+            curves: Vec::new(),
+            job: None,
+            replay: None,
+            row_replay: None,
             frontier: None,
             shown: None,
             periods: Vec::new(),
-            counted: Vec::new(),
-            sounding: None,
-        }
+            rows: Vec::new(),
+            log,
+        };
+        analysis.ask(choices);
+        analysis
     }
 
-    /// Other choices. How the log was read stays what it was.
+    /// Puts other choices to the log. Those about reading it stay what they were when it was read.
     pub fn ask(&mut self, choices: Choices) {
-        let Choices { reading, limit, by_refused, .. } = self.choices.clone();
-        let choices = Choices { reading, ..choices };
-        // Another limit, or another order of the table, is another place on the same curve.
+        let choices = Choices { reading: self.log.options.clone(), ..choices };
+        // With another limit or order of the table, the curve stays.
+        let Choices { limit, by_refused, .. } = self.choices;
         let same = Choices { limit, by_refused, ..choices.clone() } == self.choices;
         self.choices = choices;
         if !same {
@@ -49,109 +83,195 @@ impl Analysis {
         }
     }
 
-    /// MarkedKeys clients as legitimate, in place of those marked before.
+    /// Compares these periods instead of the usual ones. All curves are then counted at once, so that
+    /// the events are read once.
+    pub fn compare(&mut self, periods: Vec<Span>) {
+        self.given_periods = Some(periods);
+        let wanted = self.measures().into_iter().map(|(_, measure)| measure);
+        let wanted: Vec<Measure> = wanted.chain(Frontier::measures()).collect();
+        self.want(&wanted);
+    }
+
+    /// Marks clients as legitimate, in place of those marked before.
     pub fn mark(&mut self, marks: &MarkedKeys) {
-        self.study.mark(marks);
+        self.cut.marked = marks.places(&self.log.summary.clients);
+        let places = self.cut.marked.iter().enumerate();
+        self.marked = places.filter(|(_, marked)| **marked).map(|(place, _)| place).collect();
         self.forget();
     }
 
     fn forget(&mut self) {
-        (self.frontier, self.shown) = (None, None);
+        (self.frontier, self.shown, self.row_replay) = (None, None, None);
         self.periods.clear();
-        self.counted.clear();
-        self.sounding = None;
+        self.rows.clear();
     }
 
-    /// Goes on for about `budget` events; whether nothing is left to do.
+    /// Goes on for about `budget` events; returns whether nothing is left to do.
     pub fn advance(&mut self, budget: u64) -> bool {
-        let first = self.plan();
-        if self.study.is_done() {
-            return !self.sound(budget) && !first;
-        }
-        self.study.advance(budget);
-        // What was counted may be what the next question waited for.
-        self.plan();
-        false
+        self.advance_by(budget, &Clients::measure)
     }
 
-    /// Counts what round limits along the curve refuse, where each takes a replay; whether there is
-    /// more to count.
-    fn sound(&mut self, budget: u64) -> bool {
-        let Some((curve, _)) = &self.shown else { return false };
-        let measure = curve.measure;
-        let (limits, replay) = self.sounding.get_or_insert_with(|| (soundings(curve), None));
-        if let Some(running) = replay {
-            if running.advance(self.study.clients(), budget)
-                && let Some(limit) = limits.pop()
-            {
-                self.counted.push([limit, running.refused() as f64]);
-                *replay = None;
-            }
-            return true;
+    /// The same, with curves counted by `count`, such as one that uses several threads.
+    pub fn advance_by(&mut self, budget: u64, count: &Count<'_>) -> bool {
+        let asked = self.plan();
+        let clients = &self.log.summary.clients;
+        // The replay comes first: whoever moves the limit waits for it.
+        if let Some(replay) = self.replay.as_mut().filter(|replay| !replay.is_done()) {
+            replay.advance(clients, budget);
+            return false;
         }
-        let Some(limit) = limits.last() else { return false };
-        match self.choices.limiter(measure, *limit) {
-            Some(limiter) => {
-                *replay = Some(Replay::new(self.study.clients(), limiter, self.study.clock()));
-            }
-            None => {
-                limits.pop();
-            }
+        if self.job.is_some() {
+            self.count(budget, count);
+            return false;
         }
-        true
+        !self.count_row(budget) && !asked
     }
 
-    /// Asks for whatever can be asked for by now; whether something more was.
+    /// Derives what follows from the curves that are known and asks for the next ones; returns whether
+    /// anything changed.
     fn plan(&mut self) -> bool {
-        let bucket = self.choices.by.is_none() && self.choices.rate.is_none();
         let Some(measure) = self.choices.measure(self.frontier.as_ref()) else {
-            return self.survey();
+            return self.plan_frontier();
         };
         if self.shown.is_none() {
-            match self.study.curve(measure) {
-                None => return self.study.measure(&[measure]),
-                Some(curve) => {
-                    let advice = advise(&curve, &self.choices.aim);
-                    self.shown = Some((curve, advice));
-                }
-            }
+            let Some(curve) = self.known(&[measure]).and_then(|mut curves| curves.pop()) else {
+                return true;
+            };
+            let advice = advise(&curve, &self.choices.aim);
+            self.rows = rows(&curve, &advice, &self.choices);
+            self.shown = Some((curve, advice));
         }
-        let asked = self.limiter().is_some_and(|limiter| self.study.replay(limiter));
-        asked || (!bucket && self.survey()) || self.compare()
+        let limiter = self.limiter();
+        if self.replay.as_ref().map(Replay::limiter) != limiter.as_ref() {
+            let clients = &self.log.summary.clients;
+            self.replay = limiter.map(|limiter| Replay::new(clients, limiter, &self.clock));
+            return true;
+        }
+        self.plan_frontier() || self.plan_periods()
     }
 
-    /// The frontier.
-    fn survey(&mut self) -> bool {
+    fn plan_frontier(&mut self) -> bool {
         if self.frontier.is_some() {
             return false;
         }
-        let measures = Frontier::measures();
-        let curves: Vec<Curve> = measures.iter().filter_map(|m| self.study.curve(*m)).collect();
-        if curves.len() < measures.len() {
-            return self.study.measure(&measures);
+        if let Some(curves) = self.known(&Frontier::measures()) {
+            let part = curves.first().map_or(Part::Whole, Curve::learned_from);
+            self.frontier = Some(Frontier::new(&curves, &self.choices.aim, part));
         }
-        let part = curves.first().map_or(Part::Whole, Curve::learned_from);
-        self.frontier = Some(Frontier::new(&curves, &self.choices.aim, part));
         true
     }
 
-    /// The other periods.
-    fn compare(&mut self) -> bool {
-        let Some(by) = self.choices.by.filter(|_| self.periods.is_empty()) else { return false };
-        let mut periods = PERIODS.to_vec();
-        if !periods.contains(&self.choices.period) {
-            periods.push(self.choices.period);
+    fn plan_periods(&mut self) -> bool {
+        if !self.periods.is_empty() {
+            return false;
         }
-        periods.sort_by(|a, b| a.secs().total_cmp(&b.secs()));
-        let measures: Vec<Measure> =
-            periods.iter().map(|period| self.choices.over(by, *period)).collect();
-        let curves: Vec<Curve> = measures.iter().filter_map(|m| self.study.curve(*m)).collect();
-        if curves.len() < measures.len() {
-            return self.study.measure(&measures);
+        let (periods, measures): (Vec<Span>, Vec<Measure>) = self.measures().into_iter().unzip();
+        if let Some(curves) = self.known(&measures) {
+            let advice = curves.iter().map(|curve| advise(curve, &self.choices.aim));
+            self.periods = periods.into_iter().zip(advice).collect();
+            return !self.periods.is_empty();
         }
-        let advice = curves.iter().map(|curve| advise(curve, &self.choices.aim));
-        self.periods = periods.into_iter().zip(advice).collect();
         true
+    }
+
+    /// The periods to compare and the measure for each, as far as the rate of a bucket is known.
+    fn measures(&self) -> Vec<(Span, Measure)> {
+        let usual = || {
+            let mut periods = PERIODS.to_vec();
+            if !periods.contains(&self.choices.period) {
+                periods.push(self.choices.period);
+            }
+            periods.sort_by(|a, b| a.secs().total_cmp(&b.secs()));
+            if self.choices.by.is_some() { periods } else { Vec::new() }
+        };
+        let measured = |period: Span| {
+            let choices = Choices { period, ..self.choices.clone() };
+            Some((period, choices.measure(self.frontier.as_ref())?))
+        };
+        let periods = self.given_periods.clone().unwrap_or_else(usual);
+        periods.into_iter().filter_map(measured).collect()
+    }
+
+    /// The curves of some measures with the marked clients; asks for them if one is missing.
+    fn known(&mut self, measures: &[Measure]) -> Option<Vec<Curve>> {
+        if self.want(measures) {
+            return None;
+        }
+        let cut = Cut { at: self.cut.at, marked: Vec::new() };
+        let curve = |measure: &Measure| {
+            let mut curve = self.curves.iter().find(|curve| curve.measure == *measure)?.clone();
+            let mut marked = [Curve::new(*measure)];
+            for &place in &self.marked {
+                self.log.summary.clients.measure(&mut marked, &cut, place..place + 1);
+            }
+            let [marked] = marked;
+            curve.marked = marked.all;
+            Some(curve)
+        };
+        measures.iter().map(curve).collect()
+    }
+
+    /// Asks for curves; returns whether one of them is not known yet.
+    fn want(&mut self, measures: &[Measure]) -> bool {
+        let has = |curves: &[Curve], measure| curves.iter().any(|curve| curve.measure == measure);
+        let mut missing: Vec<Measure> = Vec::new();
+        for measure in measures {
+            if !has(&self.curves, *measure) && !missing.contains(measure) {
+                missing.push(*measure);
+            }
+        }
+        let coming = |measure: &Measure| self.job.as_ref().is_some_and(|job| has(&job.0, *measure));
+        if !missing.iter().all(coming) {
+            // A job that was begun for another question starts again together with these.
+            let begun = self.job.take().map_or(Vec::new(), |(curves, _)| curves);
+            let begun = begun.iter().map(|curve| curve.measure);
+            let begun: Vec<Measure> = begun.filter(|begun| !missing.contains(begun)).collect();
+            missing.extend(begun);
+            self.job = Some((missing.iter().copied().map(Curve::new).collect(), 0));
+        }
+        self.curves.sort_by_key(|curve| measures.contains(&curve.measure));
+        !missing.is_empty()
+    }
+
+    fn count(&mut self, budget: u64, count: &Count<'_>) {
+        let clients = &self.log.summary.clients;
+        let Some((curves, from)) = &mut self.job else { return };
+        let (mut to, mut work) = (*from, 0u64);
+        while to < clients.len() && work < budget {
+            work = work.saturating_add((clients.requests_of(to) + 1) * curves.len() as u64);
+            to += 1;
+        }
+        let cut = Cut { at: self.cut.at, marked: Vec::new() };
+        count(clients, curves, &cut, *from..to);
+        *from = to;
+        if to < clients.len() {
+            return;
+        }
+        let most = CURVES.max(curves.len());
+        self.curves.append(curves);
+        self.curves.drain(..self.curves.len().saturating_sub(most));
+        self.job = None;
+    }
+
+    /// Counts what the limit of a row refuses, the highest limit first; returns whether there was one.
+    fn count_row(&mut self, budget: u64) -> bool {
+        let Some((curve, _)) = &self.shown else { return false };
+        let missing = |row: &&mut Row| row.refused.is_none();
+        let Some(row) = self.rows.iter_mut().rev().find(missing) else { return false };
+        let clients = &self.log.summary.clients;
+        let limiter = self.choices.limiter(curve.measure, row.limit);
+        let new = || Some(Replay::new(clients, limiter?, &self.clock));
+        let Some(mut replay) = self.row_replay.take().or_else(new) else { return false };
+        match replay.advance(clients, budget) {
+            true => row.refused = Some(replay.refused()),
+            false => self.row_replay = Some(replay),
+        }
+        true
+    }
+
+    /// Whether the limit in force and all that it refuses are known.
+    pub fn is_decided(&self) -> bool {
+        self.replayed().is_some_and(Replay::is_done)
     }
 
     /// The choices in force.
@@ -159,17 +279,33 @@ impl Analysis {
         &self.choices
     }
 
-    /// What is studied.
-    pub fn study(&self) -> &Study {
-        &self.study
+    /// The log.
+    pub fn imported(&self) -> &Imported {
+        &self.log
     }
 
-    /// The curve that is shown, and what it recommends.
+    /// The clients of the log.
+    pub fn clients(&self) -> &Clients {
+        &self.log.summary.clients
+    }
+
+    /// The clock by which the times of the log are told.
+    pub fn clock(&self) -> &LogClock {
+        &self.clock
+    }
+
+    /// How much of the curves is counted, from 0 to 1.
+    pub fn measured(&self) -> f64 {
+        let all = self.clients().len().max(1) as f64;
+        self.job.as_ref().map_or(1.0, |(_, to)| *to as f64 / all)
+    }
+
+    /// The curve that is shown, and the limit that it recommends.
     pub fn shown(&self) -> Option<&(Curve, Advice)> {
         self.shown.as_ref()
     }
 
-    /// The limit in force: the chosen one, or that which is recommended.
+    /// The limit in force: the chosen one, or else the recommended one.
     pub fn limit(&self) -> Option<f64> {
         self.choices.limit.or(self.shown.as_ref()?.1.limit)
     }
@@ -179,22 +315,21 @@ impl Analysis {
         self.choices.limiter(self.shown.as_ref()?.0.measure, self.limit()?)
     }
 
-    /// The configuration of the server with that limiter, or why it can't be written, and what is to be
-    /// known about it.
+    /// The server's configuration with that limiter, and notes on it; or why it can't be written.
     pub fn configuration(&self) -> Option<Result<(String, Vec<String>), String>> {
         let (limiter, network) = (self.limiter()?, self.network.as_deref());
-        Some(self.choices.configure(&limiter, &self.study.summary().per, network))
+        Some(self.choices.configure(&limiter, &self.log.summary.per, network))
     }
 
-    /// What that limiter refuses, as far as it is counted; none of another one.
+    /// What that limiter refuses, as far as it is counted.
     pub fn replayed(&self) -> Option<&Replay> {
         let limiter = self.limiter()?;
-        self.study.replayed().filter(|replay| *replay.limiter() == limiter)
+        self.replay.as_ref().filter(|replay| *replay.limiter() == limiter)
     }
 
-    /// Limits along the curve and how many requests they refuse, where that can't be told for all.
-    pub fn counted(&self) -> &[[f64; 2]] {
-        &self.counted
+    /// What limits along the curve do, from the lowest on.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
     }
 
     /// The buckets that would do.
@@ -202,20 +337,8 @@ impl Analysis {
         self.frontier.as_ref()
     }
 
-    /// What is recommended for other periods; of buckets, nothing.
+    /// What is recommended for other periods.
     pub fn periods(&self) -> &[(Span, Advice)] {
         &self.periods
     }
-}
-
-/// Round limits, 1, 2 or 5 times a power of ten, from where all clients are touched to where none
-/// is, the highest first; none where the curve says for all limits what they refuse.
-fn soundings(curve: &Curve) -> Vec<f64> {
-    let Some([from, to]) = curve.steps().ends() else { return Vec::new() };
-    let mut limits: Vec<f64> = scale::nice()
-        .filter(|limit| scale::is_round(*limit) && (from / 2.0..=to * 2.0).contains(limit))
-        .filter(|limit| *limit >= 1.0 && !curve.measure.counts_all())
-        .collect();
-    limits.reverse();
-    limits
 }

@@ -52,26 +52,22 @@ impl Metric {
         }
     }
 
-    /// The name, and what it is in a few words.
-    pub const fn names(self) -> (&'static str, &'static str) {
+    /// The name.
+    pub const fn name(self) -> &'static str {
         match self {
-            Metric::Exim => ("exim", "Exim's rate"),
-            Metric::Earrrl => ("earrrl", "EARRRL, with a half-life of the period"),
-            Metric::FixedWindow => ("fixed-window", "the count of a window of the clock"),
-            Metric::SlidingWindow => {
-                ("sliding-window", "the count of the last sixty blocks of a sixtieth")
-            }
-            Metric::SlidingCounter => {
-                ("sliding-counter", "the count of this window and a share of the last")
-            }
-            Metric::SlidingLog => ("sliding-log", "the count of the last period"),
+            Metric::Exim => "exim",
+            Metric::Earrrl => "earrrl",
+            Metric::FixedWindow => "fixed-window",
+            Metric::SlidingWindow => "sliding-window",
+            Metric::SlidingCounter => "sliding-counter",
+            Metric::SlidingLog => "sliding-log",
         }
     }
 }
 
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.names().0)
+        f.write_str(self.name())
     }
 }
 
@@ -79,9 +75,9 @@ impl FromStr for Metric {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let known = Metric::ALL.into_iter().find(|by| by.names().0 == text);
+        let known = Metric::ALL.into_iter().find(|metric| metric.name() == text);
         known.ok_or_else(|| {
-            let names = Metric::ALL.map(|by| by.names().0).join(", ");
+            let names = Metric::ALL.map(Metric::name).join(", ");
             ParseError::whole(text, format!("not a measure; write one of {names}"))
         })
     }

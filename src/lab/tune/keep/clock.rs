@@ -114,12 +114,16 @@ impl LogClock {
         Time::from_micros(time.as_micros().saturating_add(east * 60_000_000))
     }
 
+    /// The date and the time of day that it shows, in whole seconds, as in `2026-03-02 12:00:00`.
+    pub fn shown(&self, time: Time) -> String {
+        let shown = self.shows(time).as_micros();
+        Civil(Time::from_micros(shown - shown.rem_euclid(SECOND))).to_string()
+    }
+
     /// The date and the time of day that it shows, in whole seconds, and how far it is ahead of UTC if
     /// that is known: as in `2026-03-02T12:00:00+02:00`, by RFC 3339.
     pub fn written(&self, time: Time) -> String {
-        let shown = self.shows(time).as_micros();
-        let shown = Civil(Time::from_micros(shown - shown.rem_euclid(SECOND)));
-        let text = shown.to_string().replace(' ', "T");
+        let text = self.shown(time).replace(' ', "T");
         match self.zone.0 {
             Some(_) => text + &offset(self.east(time)),
             None => text,

@@ -1,7 +1,7 @@
 //! A limiter over the kept events: what it refuses, to whom and when.
 
-use super::{Hours, Measure};
-use crate::lab::tune::{Clients, LogClock, Share};
+use super::{Hours, Measure, Share, percent};
+use crate::lab::tune::{Clients, LogClock};
 use crate::limit::any::AnyLimiter;
 use crate::text::plural;
 use crate::time::Time;
@@ -28,7 +28,7 @@ pub struct Replay {
     limiter: AnyLimiter,
     /// The places still to be visited, the next one last.
     ahead: Vec<usize>,
-    struck: Vec<RefusedClient>,
+    refused_clients: Vec<RefusedClient>,
     touched: u64,
     refused: u64,
     hours: Hours,
@@ -45,7 +45,7 @@ impl Replay {
         let mut ahead = clients.busiest_of(|place| !within(place));
         ahead.reverse();
         let (hours, clock) = (Hours::default(), clock.clone());
-        Replay { limiter, ahead, struck: Vec::new(), touched: 0, refused: 0, hours, clock }
+        Replay { limiter, ahead, refused_clients: Vec::new(), touched: 0, refused: 0, hours, clock }
     }
 
     /// Goes on for about `budget` events, and at least one client; whether it is done.
@@ -68,19 +68,19 @@ impl Replay {
 
     fn client(&mut self, clients: &Clients, place: usize) {
         let (weight, requests) = (clients.weight(place), clients.requests_of(place));
-        let mut struck: Option<RefusedClient> = None;
+        let mut client: Option<RefusedClient> = None;
         let moments = clients.moments(place).map(|moment| (moment.time, moment.cost));
         self.limiter.refused(moments, |time| {
             self.hours.add(self.clock.shows(time), weight);
             let first = RefusedClient { place, requests, refused: 0, first: time, last: time };
-            let struck = struck.get_or_insert(first);
-            struck.refused += 1;
-            struck.last = time;
+            let client = client.get_or_insert(first);
+            client.refused += 1;
+            client.last = time;
         });
-        if let Some(struck) = struck {
+        if let Some(client) = client {
             self.touched += weight;
-            self.refused += struck.refused * weight;
-            self.struck.push(struck);
+            self.refused += client.refused * weight;
+            self.refused_clients.push(client);
         }
     }
 
@@ -105,8 +105,8 @@ impl Replay {
     }
 
     /// The clients that were refused something, the busiest first.
-    pub fn struck(&self) -> &[RefusedClient] {
-        &self.struck
+    pub fn refused_clients(&self) -> &[RefusedClient] {
+        &self.refused_clients
     }
 
     /// By which clock hours are told.
@@ -123,11 +123,11 @@ impl Replay {
     /// clients", and from when on the busiest of them.
     pub fn sentence(&self, clients: &Clients) -> String {
         let requests = clients.requests() - clients.left_out();
-        let percent = self.refused as f64 / (requests.max(1)) as f64 * 100.0;
+        let refused = percent(self.refused as f64 / requests.max(1) as f64);
         let limiter = &self.limiter;
         let Share { touched, clients: all } = self.touched(clients);
         let (said, s) = (format!("{limiter} would have refused"), plural(all));
-        let Some(first) = self.struck.first() else {
+        let Some(first) = self.refused_clients.first() else {
             return format!("{said} nothing to any of {all} client{s}.");
         };
         // All together have no name, and neither has who has none of the fields.
@@ -136,19 +136,9 @@ impl Replay {
             key => format!("the busiest, {key},"),
         };
         format!(
-            "{said} {} of requests, from {touched} of {all} client{s}; {busiest} from {} on.",
-            share(percent),
+            "{said} {refused} of requests, from {touched} of {all} client{s}; {busiest} from {} on.",
             time_of_day(self.clock.shows(first.first)),
         )
-    }
-}
-
-/// A percentage, of which something is always seen.
-fn share(percent: f64) -> String {
-    match percent {
-        tiny if tiny < 0.01 => "less than 0.01 %".to_owned(),
-        small if small < 1.0 => format!("{small:.2} %"),
-        more => format!("{more:.1} %"),
     }
 }
 

@@ -6,7 +6,7 @@ use super::scale::{MARKS, mark};
 
 /// What a limit does, and every one above it up to the next step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Effect {
+pub struct Stair {
     /// The limit.
     pub limit: f64,
     /// How many clients it touches: in the whole log, in the part it is learned from, and in the
@@ -23,7 +23,7 @@ pub struct Effect {
 /// A curve from its lowest limit to its highest: a staircase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Staircase {
-    /// All clients, by part as in [`Effect::touched`].
+    /// All clients, by part as in [`Stair::touched`].
     pub clients: [u64; 3],
     /// The marked ones.
     pub marked: u64,
@@ -32,73 +32,29 @@ pub struct Staircase {
     /// Those of the marked.
     pub marked_requests: u64,
     /// The steps, in the order of their limits.
-    pub steps: Vec<Effect>,
+    pub stairs: Vec<Stair>,
 }
-
-/// The numbers before the first step, and those of a step.
-const HEAD: usize = 6;
-const STEP: usize = 7;
 
 impl Staircase {
     /// What a limit does; below the first step, what that does.
-    pub fn at(&self, limit: f64) -> Effect {
-        let after = self.steps.partition_point(|step| step.limit <= limit);
-        let step = self.steps.get(after.saturating_sub(1)).copied().unwrap_or_default();
-        Effect { limit, ..step }
+    pub fn at(&self, limit: f64) -> Stair {
+        let after = self.stairs.partition_point(|step| step.limit <= limit);
+        let step = self.stairs.get(after.saturating_sub(1)).copied().unwrap_or_default();
+        Stair { limit, ..step }
     }
 
     /// The limits between which something changes: the last that touches everyone, and the first
     /// that touches no one. `None` without clients.
     pub fn ends(&self) -> Option<[f64; 2]> {
-        let first = self.steps.iter().find(|step| step.touched[0] < self.clients[0])?;
-        let last = self.steps.iter().find(|step| step.touched[0] == 0)?;
+        let first = self.stairs.iter().find(|step| step.touched[0] < self.clients[0])?;
+        let last = self.stairs.iter().find(|step| step.touched[0] == 0)?;
         Some([first.limit, last.limit])
-    }
-
-    /// As numbers, to be handed from one module of the page to another.
-    pub fn to_numbers(&self) -> Vec<f64> {
-        let Staircase { clients: [a, b, c], marked, requests, marked_requests, steps } = self;
-        let mut numbers: Vec<f64> =
-            [a, b, c, marked, requests, marked_requests].map(|n| *n as f64).into();
-        for step in steps {
-            let [a, b, c] = step.touched;
-            let counts = [a, b, c, step.marked, step.refused, step.marked_refused];
-            numbers.push(step.limit);
-            numbers.extend(counts.map(|n| n as f64));
-        }
-        numbers
-    }
-
-    /// What [`to_numbers`](Self::to_numbers) made; nothing of anything else.
-    pub fn of_numbers(numbers: &[f64]) -> Self {
-        let Some((head, rest)) = numbers.split_at_checked(HEAD) else {
-            return Staircase::default();
-        };
-        let count = |i: usize| head.get(i).map_or(0, |n| *n as u64);
-        let step = |numbers: &[f64]| {
-            let at = |i: usize| numbers.get(i).copied().unwrap_or(0.0);
-            let count = |i| at(i) as u64;
-            Effect {
-                limit: at(0),
-                touched: [count(1), count(2), count(3)],
-                marked: count(4),
-                refused: count(5),
-                marked_refused: count(6),
-            }
-        };
-        Staircase {
-            clients: [count(0), count(1), count(2)],
-            marked: count(3),
-            requests: count(4),
-            marked_requests: count(5),
-            steps: rest.chunks_exact(STEP).map(step).collect(),
-        }
     }
 }
 
 impl Curve {
     /// Every limit at which something changes.
-    pub fn steps(&self) -> Staircase {
+    pub fn staircase(&self) -> Staircase {
         const PARTS: [Part; 3] = [Part::Whole, Part::Learned, Part::Checked];
         let mut sweeps = Vec::new();
         sweeps.extend(self.all.of_clients().iter().map(Sweep::new));
@@ -117,7 +73,7 @@ impl Curve {
             let over: Vec<u64> = sweeps.iter_mut().map(|sweep| sweep.over(at)).collect();
             if let [a, b, c, marked, refused, marked_refused] = over[..] {
                 let touched = [a, b, c];
-                steps.push(Effect { limit: mark(at), touched, marked, refused, marked_refused });
+                steps.push(Stair { limit: mark(at), touched, marked, refused, marked_refused });
             }
             at = sweeps.iter().filter_map(Sweep::next).min().unwrap_or(MARKS);
         }
@@ -126,7 +82,7 @@ impl Curve {
             marked: self.marked.clients(Part::Whole),
             requests: self.all.requests(Part::Whole),
             marked_requests: self.marked.requests(Part::Whole),
-            steps,
+            stairs: steps,
         }
     }
 }

@@ -1,165 +1,199 @@
-//! Logs that come in pieces, as in a page: read, and put to their clients.
+//! Logs, read one after the other: lines become events, and these are kept by client.
 
-use super::{Batch, Queue, ReadOptions, Times};
+use super::{Batch, Queue, ReadOptions, See, Times};
 use crate::event::Event;
 use crate::lab::tune::{Room, Summary};
-use crate::log::{Counts, Reader, recognize};
+use crate::log::{Counts, Reader, Record, Shape, Unread, recognize};
 use crate::policy::Per;
+use crate::text::ParseError;
 use core::error::Error;
+use core::mem;
 
-/// Logs on their way in, one after the other. What a log is, its first pieces tell; then nothing of
-/// it is held but its clients and the events that wait for those before them.
-#[derive(Debug)]
-pub struct Import {
-    reading: ReadOptions,
-    room: Room,
-    /// What is not recognized yet.
-    head: Vec<u8>,
-    open: Option<Open>,
-    /// The logs that have ended.
-    sum: Option<Summary>,
-    counts: Counts,
-    shapes: Vec<String>,
-    times: Times,
+/// Why a log can't be read.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// What was read of logs, and how.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The clients and their events.
+    pub summary: Summary,
+    /// How the logs were read.
+    pub options: ReadOptions,
+    /// What the logs are, for a person.
+    pub formats: Vec<String>,
+    /// What became of their lines.
+    pub counts: Counts,
+    /// What became of their times.
+    pub times: Times,
 }
 
-/// A log that is being read.
+/// Of logs that were read elsewhere only the summary is known.
+impl From<Summary> for Imported {
+    fn from(summary: Summary) -> Self {
+        let (options, formats, counts, times) = Default::default();
+        Imported { summary, options, formats, counts, times }
+    }
+}
+
+impl Imported {
+    /// The same, if there are events.
+    ///
+    /// # Errors
+    /// When there are none, with what the filter left out and which lines could not be read.
+    pub fn with_events(self) -> Result<Self, String> {
+        if !self.summary.clients.is_empty() {
+            return Ok(self);
+        }
+        let mut why = self.options.options.filter.no_events(self.counts.filtered);
+        let Summary { unread, lines, .. } = self.summary;
+        if unread > 0 {
+            why += &format!("; {unread} of {lines} lines could not be read");
+        }
+        for (i, problem) in self.counts.problems.iter().enumerate() {
+            why += &format!("{}\n  {problem}", if i == 0 { ":" } else { "" });
+        }
+        Err(why)
+    }
+}
+
+/// Logs on their way in. One who has a log in pieces calls [`feed`](Self::feed) and
+/// [`end`](Self::end). One who finds the events, perhaps in several threads, calls
+/// [`begin`](Self::begin), [`take`](Self::take) and [`close`](Self::close).
 #[derive(Debug)]
-struct Open {
-    reader: Reader,
-    batch: Batch,
-    queue: Queue,
-    into: Summary,
+pub struct Import {
+    options: ReadOptions,
+    room: Room,
+    /// The log that is being read.
+    open: Option<(Queue, Summary)>,
+    /// What reads a log that comes in pieces, and before that the beginning of the log.
+    reader: Option<(Reader, Batch)>,
+    head: Vec<u8>,
+    /// The logs that have ended.
+    sum: Option<Summary>,
+    formats: Vec<String>,
+    counts: Counts,
+    times: Times,
 }
 
 impl Import {
     /// Keeps as much of logs as there is room for.
-    pub fn new(reading: ReadOptions, room: Room) -> Self {
-        Import {
-            reading,
-            room,
-            head: Vec::new(),
-            open: None,
-            sum: None,
-            counts: Counts::default(),
-            shapes: Vec::new(),
-            times: Times::default(),
+    pub fn new(options: ReadOptions, room: Room) -> Self {
+        let (open, reader, head, sum, formats, counts, times) = Default::default();
+        Import { options, room, open, reader, head, sum, formats, counts, times }
+    }
+
+    /// Begins a log of this shape; returns the key that makes clients of its events.
+    ///
+    /// # Errors
+    /// When it does not have the fields of the key.
+    pub fn begin(&mut self, shape: &Shape) -> Result<Per, ParseError> {
+        let ReadOptions { key, spread, slack, .. } = &self.options;
+        let per = key.clone().unwrap_or_else(|| shape.usual_key());
+        shape.check_key(&per)?;
+        let queue = Queue::new(slack.or(shape.usual_slack(*spread)), *spread);
+        self.open = Some((queue, Summary::new(per.clone(), self.room)));
+        let format = shape.to_string();
+        if !self.formats.contains(&format) {
+            self.formats.push(format);
+        }
+        Ok(per)
+    }
+
+    /// Takes the next events of the log.
+    pub fn take(&mut self, batch: &mut Batch, see: &mut See<'_>) {
+        if let Some((queue, into)) = &mut self.open {
+            queue.take(batch, into, see);
         }
     }
 
-    /// The next piece of a log.
+    /// Ends the log. `counts` is what became of its lines.
     ///
     /// # Errors
-    /// When it is no log that is known, or has no such field as the key is made of. Then the log is
-    /// given up; those before it stay.
-    pub fn feed(&mut self, piece: &[u8]) -> Result<(), Box<dyn Error>> {
-        if let Some(open) = &mut self.open {
-            return open.feed(piece);
-        }
-        if self.head.is_empty() {
-            return self.begin(piece, false);
-        }
-        let mut head = core::mem::take(&mut self.head);
-        head.extend_from_slice(piece);
-        self.begin(&head, false)
-    }
-
-    /// The log has ended, and another may begin.
-    ///
-    /// # Errors
-    /// As for [`feed`](Self::feed), and when its clients are something else than those of the logs
-    /// before it.
-    pub fn end(&mut self) -> Result<(), Box<dyn Error>> {
-        let head = core::mem::take(&mut self.head);
-        if self.open.is_none() {
-            self.begin(&head, true)?;
-        }
-        let Some(mut open) = self.open.take() else { return Ok(()) };
-        open.finish()?;
-        let Open { reader, queue, mut into, .. } = open;
-        let counts = reader.counts();
-        self.counts.add(counts);
-        self.times.add(queue.times());
+    /// When its clients are of another kind than those of the logs before it. Then only it is given
+    /// up.
+    pub fn close(&mut self, counts: &Counts, see: &mut See<'_>) -> Result<(), Failure> {
+        let Some((mut queue, mut into)) = self.open.take() else { return Ok(()) };
+        queue.finish(&mut into, see);
         (into.lines, into.unread) = (counts.lines, counts.unread);
         match &mut self.sum {
             Some(sum) => sum.add(&into)?,
             None => self.sum = Some(into),
         }
+        self.counts.add(counts);
+        self.times.add(queue.times());
         Ok(())
     }
 
-    /// How they are read.
-    pub fn reading(&self) -> &ReadOptions {
-        &self.reading
-    }
-
-    /// What became of the lines, of the logs that have ended and of the one that is read.
-    pub fn counts(&self) -> Counts {
-        let mut counts = self.counts.clone();
-        if let Some(open) = &self.open {
-            counts.add(open.reader.counts());
+    /// Reads the next piece of a log.
+    ///
+    /// # Errors
+    /// When it is no log that is known, or does not have the fields of the key. Then call
+    /// [`drop_log`](Self::drop_log); the logs before it stay.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), Failure> {
+        if self.reader.is_none() {
+            self.head.extend_from_slice(piece);
+            return self.recognize(false);
         }
-        counts
+        self.read(|reader, find| reader.feed(piece, find))
     }
 
-    /// What became of the times, in the logs that have ended.
-    pub fn times(&self) -> Times {
-        self.times
+    /// Ends a log that came in pieces; another may begin.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed) and [`close`](Self::close).
+    pub fn end(&mut self) -> Result<(), Failure> {
+        if self.reader.is_none() {
+            self.recognize(true)?;
+        }
+        self.read(|reader, find| reader.finish(find))?;
+        let Some((reader, _)) = self.reader.take() else { return Ok(()) };
+        self.close(reader.counts(), &mut nobody)
     }
 
-    /// What the logs are, for a person.
-    pub fn shapes(&self) -> &[String] {
-        &self.shapes
+    fn recognize(&mut self, complete: bool) -> Result<(), Failure> {
+        let Some(shape) = recognize(&self.head, complete, &self.options.options)? else {
+            return Ok(());
+        };
+        let reader = Reader::new(&shape, &self.options.options)?;
+        self.begin(&shape)?;
+        self.reader = Some((reader, Batch::default()));
+        let head = mem::take(&mut self.head);
+        self.feed(&head)
     }
 
-    /// All clients, of the logs that have ended; `None` if none has.
-    pub fn finish(self) -> Option<Summary> {
-        self.sum
+    /// Has the reader read, and takes the events that it finds.
+    fn read(
+        &mut self,
+        read: impl FnOnce(&mut Reader, &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread>,
+    ) -> Result<(), Failure> {
+        let (Some((reader, batch)), Some((queue, into))) = (&mut self.reader, &mut self.open)
+        else {
+            return Ok(());
+        };
+        let done = read(reader, &mut |record| batch.add(record, &into.per, None));
+        queue.take(batch, into, &mut nobody);
+        Ok(done?)
     }
 
     /// Gives up the log that has begun.
     pub fn drop_log(&mut self) {
-        (self.head, self.open) = (Vec::new(), None);
+        (self.open, self.reader) = (None, None);
+        self.head.clear();
     }
 
-    fn begin(&mut self, head: &[u8], complete: bool) -> Result<(), Box<dyn Error>> {
-        let ReadOptions { options, key, spread } = &self.reading;
-        let Some(shape) = recognize(head, complete, options)? else {
-            self.head = head.to_vec();
-            return Ok(());
-        };
-        let per = key.clone().unwrap_or_else(|| shape.usual_key());
-        shape.check_key(&per)?;
-        let mut open = Open {
-            reader: Reader::new(&shape, options)?,
-            batch: Batch::default(),
-            queue: Queue::new(shape.usual_slack(*spread), *spread),
-            into: Summary::new(per, self.room),
-        };
-        let about = shape.to_string();
-        if !self.shapes.contains(&about) {
-            self.shapes.push(about);
-        }
-        let fed = open.feed(head);
-        self.open = Some(open);
-        fed
-    }
-}
-
-impl Open {
-    fn feed(&mut self, piece: &[u8]) -> Result<(), Box<dyn Error>> {
-        let Open { reader, batch, queue, into } = self;
-        let read = reader.feed(piece, &mut |record| batch.add(record, &into.per, None));
-        queue.take(batch, into, &mut nobody);
-        Ok(read?)
+    /// How many lines have been read, with those of the log that is being read.
+    pub fn lines(&self) -> u64 {
+        self.counts.lines + self.reader.as_ref().map_or(0, |(reader, _)| reader.counts().lines)
     }
 
-    fn finish(&mut self) -> Result<(), Box<dyn Error>> {
-        let Open { reader, batch, queue, into } = self;
-        let read = reader.finish(&mut |record| batch.add(record, &into.per, None));
-        queue.take(batch, into, &mut nobody);
-        queue.finish(into, &mut nobody);
-        Ok(read?)
+    /// Ends the import; returns what was read.
+    ///
+    /// # Errors
+    /// When there were no logs, or [no events](Imported::with_events) in them.
+    pub fn finish(self) -> Result<Imported, String> {
+        let Import { options, sum, formats, counts, times, .. } = self;
+        let summary = sum.ok_or("there are no logs")?;
+        Imported { summary, options, formats, counts, times }.with_events()
     }
 }
 

@@ -5,6 +5,7 @@ use crate::lab::run::{VALUE, encoded};
 use crate::log::{Options, Spread, ipv6_prefix};
 use crate::policy::Per;
 use crate::text::{ParseError, parts};
+use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
 
@@ -17,6 +18,8 @@ pub struct ReadOptions {
     pub key: Option<Per>,
     /// Whether times in whole seconds are spread.
     pub spread: Spread,
+    /// How late a line may be and still be sorted by time; without it, what is usual for the log.
+    pub slack: Option<Span>,
 }
 
 impl ReadOptions {
@@ -43,7 +46,7 @@ impl ReadOptions {
     /// # Errors
     /// When there is no such name, or the value is not one of its; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        let ReadOptions { options, key, spread } = self;
+        let ReadOptions { options, key, spread, .. } = self;
         let filter = &mut options.filter;
         match name {
             "log" => options.format = open(value)?,
@@ -73,7 +76,7 @@ impl ReadOptions {
 
     /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
     pub fn get(&self, name: &str) -> String {
-        let ReadOptions { options, key, spread } = self;
+        let ReadOptions { options, key, spread, .. } = self;
         let filter = &options.filter;
         match name {
             "log" => or_open(options.format.as_ref()),

@@ -1,7 +1,7 @@
 //! Logs on their way in.
 
 use super::Tuner;
-use crate::lab::tune::{Analysis, Choices, Import, Room};
+use crate::lab::tune::{Analysis, Failure, Import, Room};
 use crate::time::{Span, Time};
 use crate::traffic::sample::{Sample, Style};
 use wasm_bindgen::prelude::*;
@@ -29,7 +29,7 @@ impl Tuner {
         self.sample = None;
     }
 
-    /// The next piece of a log; what is wrong with it, if something is, and then no more of it is
+    /// Reads the next piece of a log; returns what is wrong with it, if anything. Then no more of it is
     /// wanted.
     pub fn feed(&mut self, piece: &[u8]) -> String {
         let Some(import) = &mut self.import else { return String::new() };
@@ -40,12 +40,12 @@ impl Tuner {
         wrong(fed)
     }
 
-    /// The log has ended; what is wrong with it, if something is.
+    /// Ends the log; returns what is wrong with it, if anything.
     pub fn end(&mut self) -> String {
         self.import.as_mut().map_or(String::new(), |import| wrong(import.end()))
     }
 
-    /// The next piece of a made-up log; whether there is more of it.
+    /// Reads the next piece of a made-up log; returns whether there is more of it.
     pub fn sample(&mut self) -> bool {
         let Some(import) = &mut self.import else { return false };
         if self.sample.is_none() {
@@ -66,22 +66,22 @@ impl Tuner {
 
     /// How many lines have been read.
     pub fn lines(&self) -> f64 {
-        self.import.as_ref().map_or(0.0, |import| import.counts().lines as f64)
+        self.import.as_ref().map_or(0.0, |import| import.lines() as f64)
     }
 
-    /// No more logs will come: what was read is in place of what was known. Why it has no events, if
-    /// it has none; then nothing changes.
+    /// No more logs will come: what was read replaces what was known. Returns why there are no events,
+    /// if there are none; then nothing changes.
     pub fn finish(&mut self) -> String {
         let Some(import) = self.import.take() else { return String::new() };
-        let about = self.about_reading(&import);
-        let reading = import.reading().clone();
-        let none = reading.options.filter.no_events(import.counts().filtered);
-        let summary = import.finish().filter(|summary| !summary.clients.is_empty());
-        let Some(summary) = summary else { return none };
-        let mut analysis = Analysis::new(summary, Choices { reading, ..self.choices.clone() });
-        analysis.mark(&self.marks);
-        (self.analysis, self.about) = (Some(analysis), about);
-        String::new()
+        match import.finish() {
+            Ok(log) => {
+                let mut analysis = Analysis::new(log, self.choices.clone());
+                analysis.mark(&self.marks);
+                self.analysis = Some(analysis);
+                String::new()
+            }
+            Err(problem) => problem,
+        }
     }
 
     /// No more logs will come, and nothing changes.
@@ -90,6 +90,6 @@ impl Tuner {
     }
 }
 
-fn wrong(result: Result<(), Box<dyn core::error::Error>>) -> String {
+fn wrong(result: Result<(), Failure>) -> String {
     result.err().map_or(String::new(), |error| error.to_string())
 }

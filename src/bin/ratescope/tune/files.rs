@@ -1,0 +1,114 @@
+//! Reading the files: logs, or summaries of them.
+
+use super::{Args, progress, threads};
+use ratescope::lab::tune::{Failure, Import, Imported, LogClock, Replay, Summary, Trial};
+use ratescope::log::{Pieces, Shape, unpack};
+use ratescope::policy::{Defaults, Per};
+use ratescope::{Event, Policy};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A limit that was tried on every event.
+pub(crate) struct Tried {
+    pub(crate) text: String,
+    pub(crate) touched: u64,
+    pub(crate) refused: u64,
+    pub(crate) forgotten: u64,
+}
+
+/// Reads logs, one after the other.
+pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
+    let mut import = Import::new(args.source.reading(), args.room());
+    let mut trials = Vec::new();
+    let stdin = [Path::new("-").to_owned()];
+    for path in if args.files.is_empty() { &stdin[..] } else { &args.files } {
+        log(args, path, &mut import, &mut trials)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    let tried = |(text, trial): (&String, &Trial)| Tried {
+        text: text.clone(),
+        touched: trial.touched(),
+        refused: trial.refused(),
+        forgotten: trial.forgotten(),
+    };
+    Ok((import.finish()?, args.limits.iter().zip(&trials).map(tried).collect()))
+}
+
+fn log(
+    args: &Args,
+    path: &Path,
+    import: &mut Import,
+    trials: &mut Vec<Trial>,
+) -> Result<(), Failure> {
+    let options = args.source.options();
+    let (input, progress) = progress::open(path)?;
+    let pieces = Pieces::open(unpack(input)?, &options)?;
+    let per = import.begin(pieces.shape())?;
+    if trials.is_empty() {
+        *trials = self::trials(args, &per, pieces.shape())?;
+    }
+    let fields = fields(trials, &per);
+    let mut see = |event: &Event<'_>, per: &Per| {
+        trials.iter_mut().for_each(|trial| trial.see(event, per));
+    };
+    let counts = threads::read(
+        pieces,
+        &options,
+        |record, batch| batch.add(record, &per, fields.as_ref()),
+        |batch| import.take(batch, &mut see),
+    );
+    progress.finish_and_clear();
+    import.close(&counts?, &mut see)
+}
+
+/// The limits to try. They may name fields of the first log.
+fn trials(args: &Args, per: &Per, shape: &Shape) -> Result<Vec<Trial>, Failure> {
+    let fields = shape.fields().map(<[String]>::to_vec);
+    let defaults = Defaults { rate: None, per: per.clone(), fields };
+    let trial = |text: &String| Ok(Trial::new(Policy::read(text, &defaults)?, args.clients));
+    args.limits.iter().map(trial).collect()
+}
+
+/// The fields that limits are tried on, if any are.
+fn fields(trials: &[Trial], per: &Per) -> Option<Arc<[String]>> {
+    let policies = trials.iter().flat_map(|trial| trial.policy().fields());
+    let all: BTreeSet<&str> = policies.chain(per.fields().iter().map(String::as_str)).collect();
+    (!trials.is_empty()).then(|| all.into_iter().map(str::to_owned).collect())
+}
+
+/// Adds up summaries. Of the limits, single ones of the same clients can be tried on them.
+pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
+    let mut sum: Option<Summary> = None;
+    for path in &args.files {
+        let mut add = || -> Result<Summary, Failure> {
+            let next = Summary::read(&fs::read(path)?, args.room())?;
+            Ok(match sum.take() {
+                Some(mut sum) => sum.add(&next).map(|()| sum)?,
+                None => next,
+            })
+        };
+        sum = Some(add().map_err(|error| format!("{}: {error}", path.display()))?);
+    }
+    let summary = sum.ok_or("there are no summaries")?;
+    let tried = args.limits.iter().map(|limit| tried(&summary, limit));
+    let tried = tried.collect::<Result<_, _>>()?;
+    Ok((Imported::from(summary).with_events()?, tried))
+}
+
+fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
+    let defaults = Defaults { rate: None, per: summary.per.clone(), fields: None };
+    let policy = Policy::read(text, &defaults)?;
+    let [limit] = policy.limits() else { return Err(too_many(summary, text)) };
+    if limit.per != summary.per {
+        return Err(too_many(summary, text));
+    }
+    let replay = Replay::run(&summary.clients, limit.limiter.clone(), &LogClock::default());
+    let touched = replay.touched(&summary.clients).touched;
+    Ok(Tried { text: text.to_owned(), touched, refused: replay.refused(), forgotten: 0 })
+}
+
+fn too_many(summary: &Summary, text: &str) -> Failure {
+    format!("{text}: of summaries only one limit per {} can be tried", summary.per).into()
+}

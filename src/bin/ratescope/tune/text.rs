@@ -1,0 +1,177 @@
+//! The answer in the terminal.
+
+use super::files::Tried;
+use super::{Answer, Server};
+use crate::words::{grouped, visible};
+use ratescope::lab::tune::{Numbers, Report, Row, Share, percent};
+use std::io::{self, Write};
+
+/// How wide the longest bar is.
+const BAR: usize = 32;
+
+/// How numbers are written here.
+const NUMBERS: Numbers = Numbers { count: grouped, level: |level| format!("{level:.1}") };
+
+pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+    let report = Report::new(answer.analysis, NUMBERS);
+    head(&report, out)?;
+    tried(answer, out)?;
+    periods(answer, out)?;
+    curve(answer, out)?;
+    buckets(answer, out)?;
+    busiest(answer, out)?;
+    hours(answer, out)?;
+    says(answer, &report, out)?;
+    answer.servers.iter().try_for_each(|server| for_server(server, out))
+}
+
+fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{}", visible(&report.read))?;
+    let formats = (!report.formats.is_empty()).then(|| format!("{}.", report.formats));
+    let notes: Vec<&str> = formats.iter().chain(&report.notes).map(String::as_str).collect();
+    if !notes.is_empty() {
+        writeln!(out, "{}", visible(&notes.join(" ")))?;
+    }
+    if let Some((said, problems)) = &report.unread {
+        writeln!(out, "{said}:")?;
+        problems.iter().try_for_each(|problem| writeln!(out, "  {problem}"))?;
+    }
+    match &report.room {
+        Some(room) => writeln!(out, "{room} --memory and --clients give more room."),
+        None => Ok(()),
+    }
+}
+
+fn tried(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+    if answer.tried.is_empty() {
+        return Ok(());
+    }
+    let all = answer.analysis.clients().requests().max(1) as f64;
+    let width = answer.tried.iter().map(|tried| tried.text.len()).max().unwrap_or(0);
+    writeln!(out, "\n{:width$}  {:>12}  {:>10}", "limit", "refused", "clients")?;
+    for Tried { text, touched, refused, forgotten } in answer.tried {
+        let share = percent(*refused as f64 / all);
+        let (refused, touched) = (grouped(*refused), grouped(*touched));
+        writeln!(out, "{text:width$}  {refused:>12}  {touched:>10}  {share}")?;
+        if *forgotten > 0 {
+            writeln!(out, "  {forgotten} keys were forgotten: more than --clients")?;
+        }
+    }
+    Ok(())
+}
+
+fn periods(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nThe smallest limits that leave enough clients alone:")?;
+    let share =
+        |Share { touched, clients }| format!("{} of {}", grouped(touched), grouped(clients));
+    for (period, advice) in answer.analysis.periods() {
+        let limiter = advice.limiter.as_ref().map_or("none".to_owned(), ToString::to_string);
+        write!(out, "{:>6}  {limiter:34}  touches {}", period.to_string(), share(advice.learned))?;
+        match advice.checked {
+            Some(checked) => writeln!(out, "; in the rest {}", share(checked))?,
+            None => writeln!(out)?,
+        }
+    }
+    Ok(())
+}
+
+fn curve(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+    let analysis = answer.analysis;
+    let Some((curve, advice)) = analysis.shown() else { return Ok(()) };
+    let of = |n: u64, all: u64| n as f64 / all.max(1) as f64;
+    let (clients, requests) = (analysis.clients().clients(), analysis.clients().requests());
+    writeln!(out, "\n{}, over the whole log:", curve.measure)?;
+    let is_marked = analysis.rows().iter().any(|row| row.marked > 0);
+    write!(out, "{:>9}  {:>12} {:>9}  {:>12} {:>9}", "N", "clients", "", "requests", "")?;
+    writeln!(out, "{}", if is_marked { "    marked" } else { "" })?;
+    for &Row { limit, touched, marked, refused } in analysis.rows() {
+        let (share, refused) = (of(touched, clients), refused.unwrap_or(0));
+        write!(out, "{limit:>9}  {:>12} {:>9}", grouped(touched), percent(share))?;
+        write!(out, "  {:>12} {:>9}", grouped(refused), percent(of(refused, requests)))?;
+        if is_marked {
+            write!(out, "  {:>8}", grouped(marked))?;
+        }
+        let bar = "#".repeat((share * BAR as f64).ceil() as usize);
+        let here = if Some(limit) == advice.limit { "  <- recommended" } else { "" };
+        writeln!(out, "  {bar}{here}")?;
+    }
+    Ok(())
+}
+
+fn buckets(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nToken bucket, GCRA, leaky bucket: the burst that a rate needs:")?;
+    writeln!(out, "{:>9}  {:>10}  {:>8}", "burst", "rate", "touches")?;
+    let Some(frontier) = answer.analysis.frontier() else { return Ok(()) };
+    let tightest = frontier.tightest(answer.analysis.choices().period);
+    for at in &frontier.bursts {
+        let here = if Some(*at) == tightest { "  <- recommended" } else { "" };
+        let (rate, touched) = (at.rate.to_string(), grouped(at.touched));
+        writeln!(out, "{:>9}  {rate:>10}  {touched:>8}{here}", at.burst)?;
+    }
+    Ok(())
+}
+
+fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+    let clients = answer.busiest.iter();
+    let width = clients.map(|client| client.key.chars().count()).max().unwrap_or(0).clamp(6, 40);
+    writeln!(out, "\nThe busiest, and what the recommended limit makes of them:")?;
+    writeln!(
+        out,
+        "{:width$}  {:>10}  {:>10}  {:19}  {:>10}  first refused",
+        "client", "requests", "peak", "at", "refused"
+    )?;
+    for client in &answer.busiest {
+        let [key, marked, requests, peak, at, refused, first] =
+            answer.analysis.cells(client, NUMBERS);
+        let key: String = visible(&key).chars().take(width).collect();
+        let line = format!(
+            "{key:width$}  {requests:>10}  {peak:>10}  {at:19}  {refused:>10}  {first}  {marked}"
+        );
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn hours(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+    let replay = answer.analysis.replayed().filter(|replay| replay.refused() > 0);
+    let Some(replay) = replay else { return Ok(()) };
+    let days = replay.hours().days();
+    let most = days.iter().flatten().copied().max().unwrap_or(0).max(1);
+    let zone = answer.analysis.clock().zone();
+    let ninth = grouped(most);
+    writeln!(out, "\nWhen it would have refused ({zone}; a digit is ninths of {ninth}):")?;
+    writeln!(out, "     0     3     6     9     12    15    18    21")?;
+    for (name, hours) in ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].iter().zip(days) {
+        let cell = |n: &u64| match n {
+            0 => " .".to_owned(),
+            n => format!(" {}", (*n as f64 / most as f64 * 9.0).ceil()),
+        };
+        writeln!(out, "{name} {}", hours.iter().map(cell).collect::<String>())?;
+    }
+    Ok(())
+}
+
+fn says(answer: &Answer<'_>, report: &Report, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out)?;
+    for effect in [&answer.effect, &answer.bucket].into_iter().flatten() {
+        writeln!(out, "{}", visible(&effect.says))?;
+    }
+    report.doubts.iter().try_for_each(|doubt| writeln!(out, "{doubt}"))
+}
+
+fn for_server(server: &Server, out: &mut impl Write) -> io::Result<()> {
+    let target = server.target;
+    match &server.effect {
+        Some(effect) => writeln!(out, "\nFor {target}: {}", visible(&effect.says))?,
+        None => writeln!(out, "\nFor {target}:")?,
+    }
+    match &server.configuration {
+        Ok((text, notes)) => {
+            writeln!(out, "\n{}", text.trim_end())?;
+            let lead = if notes.is_empty() { "" } else { "\n" };
+            write!(out, "{lead}")?;
+            notes.iter().try_for_each(|note| writeln!(out, "Note: {note}."))
+        }
+        Err(why) => writeln!(out, "{target} can't have it: {why}."),
+    }
+}

@@ -1,0 +1,172 @@
+//! What the pictures of a log are drawn from, as numbers that one module of the page hands to another.
+
+use super::{Analysis, Burst, Frontier};
+use crate::lab::tune::{Hours, Stair, Staircase, Zone};
+use crate::rate::Rate;
+use crate::time::Span;
+
+/// What is drawn of the answer. Parts that are not known yet are empty.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// What every limit does.
+    pub staircase: Staircase,
+    /// Limits and how many requests they refuse, where each takes a replay.
+    pub counted: Vec<[f64; 2]>,
+    /// How many requests there are.
+    pub requests: u64,
+    /// The limit that is recommended.
+    pub recommended: Option<f64>,
+    /// Where the curve bends.
+    pub knee: Option<f64>,
+    /// The buckets that would do.
+    pub frontier: Frontier,
+    /// The clock by which hours are told.
+    pub zone: Zone,
+    /// What the limit in force refuses.
+    pub refusals: Option<Refusals>,
+}
+
+/// What a limit refuses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusals {
+    /// When.
+    pub hours: Hours,
+    /// How many requests.
+    pub refused: u64,
+    /// Of how many clients.
+    pub touched: u64,
+    /// Whether that is all; otherwise it is still being counted.
+    pub done: bool,
+}
+
+impl Analysis {
+    /// What is known by now.
+    pub fn found(&self) -> Found {
+        let mut found = Found {
+            requests: self.clients().requests(),
+            frontier: self.frontier().cloned().unwrap_or_default(),
+            zone: self.clock().zone(),
+            ..Found::default()
+        };
+        if let Some((curve, advice)) = self.shown() {
+            found.staircase = curve.staircase();
+            (found.recommended, found.knee) = (advice.limit, advice.knee);
+            let replayed = self.rows().iter().filter(|_| !curve.measure.counts_all());
+            let counted = replayed.filter_map(|row| Some([row.limit, row.refused? as f64]));
+            found.counted = counted.collect();
+        }
+        found.refusals = self.replayed().map(|replay| Refusals {
+            hours: *replay.hours(),
+            refused: replay.refused(),
+            touched: replay.touched(self.clients()).touched,
+            done: replay.is_done(),
+        });
+        found
+    }
+}
+
+impl Found {
+    /// As numbers: see [`of_numbers`](Self::of_numbers).
+    pub fn to_numbers(&self) -> Vec<f64> {
+        let [recommended, knee] = [self.recommended, self.knee].map(|n| n.unwrap_or(f64::NAN));
+        let [low, high] = self.zone.0.map_or([f64::NAN; 2], |range| range.map(f64::from));
+        let mut numbers = vec![self.requests as f64, recommended, knee, low, high];
+        put(&mut numbers, self.counted.iter().copied());
+        put(
+            &mut numbers,
+            self.frontier
+                .bursts
+                .iter()
+                .map(|at| [at.burst, at.rate.count(), at.rate.per().secs(), at.touched as f64]),
+        );
+        let refusals = self.refusals.iter();
+        put(
+            &mut numbers,
+            refusals.clone().map(|r| [r.refused, r.touched, r.done.into()].map(float)),
+        );
+        put(&mut numbers, refusals.flat_map(|r| r.hours.days()).map(|day| day.map(float)));
+        let Staircase { clients: [a, b, c], marked, requests, marked_requests, stairs } =
+            &self.staircase;
+        put(
+            &mut numbers,
+            [[a, b, c, marked, requests, marked_requests].map(|n| float(*n))].into_iter(),
+        );
+        put(
+            &mut numbers,
+            stairs.iter().map(|stair| {
+                let Stair { limit, touched: [a, b, c], .. } = *stair;
+                let counts = [a, b, c, stair.marked, stair.refused, stair.marked_refused];
+                let [a, b, c, marked, refused, marked_refused] = counts.map(float);
+                [limit, a, b, c, marked, refused, marked_refused]
+            }),
+        );
+        numbers
+    }
+
+    /// What [`to_numbers`](Self::to_numbers) made; nothing of anything else.
+    pub fn of_numbers(numbers: &[f64]) -> Self {
+        let Some((&[requests, recommended, knee, low, high], mut rest)) =
+            numbers.split_first_chunk()
+        else {
+            return Found::default();
+        };
+        let known = |n: f64| n.is_finite().then_some(n);
+        let counted = take(&mut rest);
+        let burst = |[burst, count, per, touched]: [f64; 4]| {
+            let rate = Rate::new(count, Span::from_secs(per).ok()?).ok()?;
+            Some(Burst { burst, rate, touched: touched as u64 })
+        };
+        let bursts = take(&mut rest).into_iter().filter_map(burst).collect();
+        let refusals = take(&mut rest).pop();
+        let hours = take::<24>(&mut rest).into_iter().flatten().map(|n| n as u64).collect();
+        let refusals = refusals.map(|[refused, touched, done]| {
+            let [refused, touched] = [refused, touched].map(|n| n as u64);
+            Refusals { hours, refused, touched, done: done == 1.0 }
+        });
+        let head = take(&mut rest).pop().unwrap_or_default();
+        let [a, b, c, marked, requests_measured, marked_requests] = head.map(|n| n as u64);
+        let stair = |[limit, counts @ ..]: [f64; 7]| {
+            let [a, b, c, marked, refused, marked_refused] = counts.map(|n| n as u64);
+            Stair { limit, touched: [a, b, c], marked, refused, marked_refused }
+        };
+        Found {
+            staircase: Staircase {
+                clients: [a, b, c],
+                marked,
+                requests: requests_measured,
+                marked_requests,
+                stairs: take(&mut rest).into_iter().map(stair).collect(),
+            },
+            counted,
+            requests: requests as u64,
+            recommended: known(recommended),
+            knee: known(knee),
+            frontier: Frontier { bursts },
+            zone: Zone(known(low).and(known(high)).map(|_| [low, high].map(|n| n as i16))),
+            refusals,
+        }
+    }
+}
+
+fn float(n: u64) -> f64 {
+    n as f64
+}
+
+/// Appends rows after their number.
+fn put<const N: usize>(numbers: &mut Vec<f64>, rows: impl Iterator<Item = [f64; N]>) {
+    let at = numbers.len();
+    numbers.push(0.0);
+    numbers.extend(rows.flatten());
+    let rows = (numbers.len() - at) / N;
+    if let Some(n) = numbers.get_mut(at) {
+        *n = rows as f64;
+    }
+}
+
+/// Takes rows that were [`put`].
+fn take<const N: usize>(numbers: &mut &[f64]) -> Vec<[f64; N]> {
+    let Some((n, rest)) = numbers.split_first() else { return Vec::new() };
+    let (rows, rest) = rest.split_at((*n as usize).saturating_mul(N).min(rest.len()));
+    *numbers = rest;
+    rows.as_chunks().0.to_vec()
+}

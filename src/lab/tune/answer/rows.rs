@@ -1,0 +1,99 @@
+//! The rows of the tables: limits of the curve, and clients.
+
+use super::{Advice, Analysis, Choices, Numbers};
+use crate::lab::tune::{Curve, Part, Peak, RefusedClient, Replay, scale};
+use crate::time::Time;
+use core::cmp::Reverse;
+use std::collections::HashMap;
+
+/// What one limit of the curve does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// The limit.
+    pub limit: f64,
+    /// How many clients it touches.
+    pub touched: u64,
+    /// How many of them are marked as legitimate.
+    pub marked: u64,
+    /// How many requests it refuses; `None` until that is counted.
+    pub refused: Option<u64>,
+}
+
+/// The most rows.
+const ROWS: usize = 24;
+
+/// A client, and what the limit in force makes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientRow {
+    /// Its place among the clients.
+    pub place: usize,
+    /// Its key.
+    pub key: String,
+    /// Whether it is marked as legitimate.
+    pub marked: bool,
+    /// How many requests it sent.
+    pub requests: u64,
+    /// Its highest level.
+    pub peak: Option<Peak>,
+    /// How many of its requests are refused.
+    pub refused: u64,
+    /// When the first of them is.
+    pub first: Option<Time>,
+}
+
+/// Limits of 1, 2 or 5 times a power of ten and the recommended one, from the last that touches all
+/// clients to the first that touches none.
+pub(super) fn rows(curve: &Curve, advice: &Advice, choices: &Choices) -> Vec<Row> {
+    let all = curve.all.clients(Part::Whole);
+    let wanted = |limit: &f64| Some(*limit) == advice.limit || scale::is_round(*limit);
+    let from = scale::nice().take_while(|limit| curve.touched(*limit) == all).last();
+    let to = scale::nice().filter(wanted).find(|limit| curve.touched(*limit) == 0);
+    let within = |limit: &f64| Some(*limit) >= from && to.is_none_or(|to| *limit <= to);
+    let row = |limit: f64| Row {
+        limit,
+        touched: curve.touched(limit),
+        marked: curve.marked.touched(Part::Whole, limit),
+        refused: curve.refused(limit),
+    };
+    // A server may have no such limit: nginx has no burst of half a request.
+    let exists = |limit: &f64| choices.limiter(curve.measure, *limit).is_some();
+    let limits = scale::nice().filter(wanted).filter(within).filter(exists);
+    limits.take(ROWS).map(row).collect()
+}
+
+impl Analysis {
+    /// The `most` busiest clients, or those of which the most is refused, as the choices say.
+    pub fn table(&self, most: usize) -> Vec<ClientRow> {
+        let mut refused = self.replayed().map_or(&[][..], Replay::refused_clients).to_vec();
+        let by_place: HashMap<usize, RefusedClient> =
+            refused.iter().map(|client| (client.place, *client)).collect();
+        refused.sort_by_key(|client| Reverse(client.refused));
+        let first = refused.iter().map(|client| client.place).filter(|_| self.choices().by_refused);
+        let is_other = |place: &usize| !(self.choices().by_refused && by_place.contains_key(place));
+        let others = self.busiest.iter().copied().filter(is_other);
+        let measure = self.shown().map(|(curve, _)| curve.measure);
+        let clients = self.clients();
+        let row = |place: usize| ClientRow {
+            place,
+            key: clients.key(place).to_owned(),
+            marked: self.cut.marked.get(place) == Some(&true),
+            requests: clients.requests_of(place),
+            peak: measure.and_then(|measure| measure.peak(clients.moments(place))),
+            refused: by_place.get(&place).map_or(0, |client| client.refused),
+            first: by_place.get(&place).map(|client| client.first),
+        };
+        first.chain(others).take(most).map(row).collect()
+    }
+
+    /// A client as the cells of a table: its key, whether it is marked, its requests, its peak, when
+    /// that was, what was refused of it, and when first.
+    pub fn cells(&self, client: &ClientRow, numbers: Numbers) -> [String; 7] {
+        let Numbers { count, level } = numbers;
+        let when = |time: Time| self.clock().shown(time);
+        let peak = client.peak.map(|peak| (level(peak.level), when(peak.at)));
+        let (peak, at) = peak.unwrap_or_default();
+        let marked = if client.marked { "marked" } else { "" }.to_owned();
+        let first = client.first.map(when).unwrap_or_default();
+        [client.key.clone(), marked, count(client.requests), peak, at, count(client.refused), first]
+    }
+}

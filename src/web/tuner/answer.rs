@@ -1,0 +1,131 @@
+//! The answer, as texts and numbers for the page.
+
+use super::Tuner;
+use crate::lab::tune::{Analysis, ClientRow, Numbers, Report};
+use crate::plot::axis::{readout, readout_count};
+use crate::web::texts::Texts;
+use wasm_bindgen::prelude::*;
+
+/// How many clients the table has.
+const ROWS: usize = 50;
+
+/// How numbers are written on the page.
+const NUMBERS: Numbers = Numbers { count: readout_count, level: readout };
+
+#[wasm_bindgen]
+impl Tuner {
+    /// The texts beside the pictures, three for each: the id of its element, the text, and the number
+    /// it was made of, or nothing.
+    pub fn said(&self) -> Vec<String> {
+        let mut texts = Texts::default();
+        if let Some(analysis) = &self.analysis {
+            say(analysis, &mut texts);
+        }
+        texts.take()
+    }
+
+    /// What the pictures are drawn from, as [`Found::to_numbers`](crate::lab::tune::Found::to_numbers).
+    pub fn found(&self) -> Vec<f64> {
+        self.analysis.as_ref().map_or(Vec::new(), |analysis| analysis.found().to_numbers())
+    }
+
+    /// The configuration: its text or why there is none, whether it is that (`no`), and notes on it.
+    pub fn configuration(&self) -> Vec<String> {
+        match self.analysis.as_ref().and_then(Analysis::configuration) {
+            Some(Ok((text, notes))) => [text, String::new()].into_iter().chain(notes).collect(),
+            Some(Err(problem)) => vec![problem, "no".to_owned()],
+            None => Vec::new(),
+        }
+    }
+
+    /// What is recommended for other periods, four texts each: period, limit, and whom it touches where
+    /// it was learned and where it was checked.
+    pub fn periods(&self) -> Vec<String> {
+        let periods = self.analysis.as_ref().map_or(&[][..], Analysis::periods);
+        let texts = periods.iter().map(|(period, advice)| {
+            let limiter = advice.limiter.as_ref().map(ToString::to_string);
+            let checked = advice.checked.map(|share| share.to_string());
+            [
+                period.to_string(),
+                limiter.unwrap_or_else(|| "none".to_owned()),
+                advice.learned.to_string(),
+                checked.unwrap_or_default(),
+            ]
+        });
+        texts.flatten().collect()
+    }
+
+    /// The busiest clients, seven texts each: see [`Analysis::cells`].
+    pub fn table(&self) -> Vec<String> {
+        let Some(analysis) = &self.analysis else { return Vec::new() };
+        let clients = analysis.table(ROWS);
+        clients.iter().flat_map(|client| analysis.cells(client, NUMBERS)).collect()
+    }
+
+    /// All clients as comma-separated values, with a header.
+    pub fn csv(&self) -> String {
+        let Some(analysis) = &self.analysis else { return String::new() };
+        let clock = analysis.clock();
+        let mut text = String::from("client,marked,requests,peak,peak_at,refused,first_refused\n");
+        for ClientRow { key, marked, requests, peak, refused, first, .. } in
+            analysis.table(usize::MAX)
+        {
+            let marked = if marked { "marked" } else { "" };
+            let level = peak.map_or(String::new(), |peak| peak.level.to_string());
+            let [at, first] = [peak.map(|peak| peak.at), first]
+                .map(|time| time.map_or(String::new(), |time| clock.written(time)));
+            let key = quoted(&key);
+            text += &format!("{key},{marked},{requests},{level},{at},{refused},{first}\n");
+        }
+        text
+    }
+
+    /// What a client's events are compared by: the limit of lanes that have none of their own, and the
+    /// lanes; nothing as long as there is no limit.
+    pub fn lanes(&self) -> Vec<String> {
+        let lanes = self.analysis.as_ref().and_then(|analysis| {
+            let ((curve, _), limit) = analysis.shown().zip(analysis.limit())?;
+            analysis.choices().lanes(curve.measure, limit)
+        });
+        lanes.map_or(Vec::new(), |(limit, lanes)| vec![limit.to_string(), lanes])
+    }
+
+    /// The events of a client, two numbers each: microseconds since 1970, and the cost.
+    pub fn events(&self, key: &str) -> Vec<f64> {
+        let Some(clients) = self.analysis.as_ref().map(Analysis::clients) else {
+            return Vec::new();
+        };
+        let Some(place) = clients.find(key) else { return Vec::new() };
+        let numbers =
+            clients.moments(place).map(|moment| [moment.time.as_micros() as f64, moment.cost]);
+        numbers.flatten().collect()
+    }
+}
+
+fn say(analysis: &Analysis, texts: &mut Texts) {
+    let report = Report::new(analysis, NUMBERS);
+    let log = &analysis.imported().summary;
+    for id in ["t-peak-zone", "t-first-zone"] {
+        texts.say(id, analysis.clock().zone().to_string());
+    }
+    texts.show("t-read", report.read, log.clients.requests() as f64);
+    texts.say("t-format", report.formats);
+    texts.say("t-notes", report.notes.join(" "));
+    let unread = report.unread.map(|(said, problems)| format!("{said}:\n{}", problems.join("\n")));
+    texts.show("t-unread", unread.unwrap_or_default(), log.unread as f64);
+    let room = report.room.map(|said| said + " The command line has more room.");
+    texts.say("t-room", room.unwrap_or_default());
+    texts.show("t-sentence", report.sentence, f64::from(u8::from(report.done)));
+    texts.say("t-learned", report.learned);
+    texts.say("t-doubts", report.doubts.join("\n"));
+}
+
+/// A cell of CSV. A key that a spreadsheet would take for a formula is made a text.
+fn quoted(cell: &str) -> String {
+    let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
+    match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell,
+    }
+}
