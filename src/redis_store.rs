@@ -33,7 +33,6 @@ mod breaker;
 mod clear;
 mod cluster;
 mod error;
-mod lease;
 mod link;
 mod options;
 mod owned;
@@ -45,7 +44,6 @@ mod slots;
 
 pub use clear::clear;
 pub use error::OpenError;
-pub use lease::{Leased, Leases, Terms};
 pub use options::{Clock, Options};
 
 use crate::event::Event;
@@ -146,19 +144,10 @@ impl RedisStore {
     /// What is sent to decide about an event, as it stands on the wire, to be looked at or measured;
     /// `None` where no rule is for it.
     pub fn wire(&self, event: &Event<'_>) -> Option<Vec<u8>> {
-        Some(self.check_call(event)?.command(true).get_packed_command())
-    }
-
-    /// All keys of an event, one after the other; `None` where no rule is for it.
-    fn subject(&self, event: &Event<'_>) -> Option<Vec<u8>> {
-        Some(self.check_call(event)?.keys.concat())
-    }
-
-    /// The call that decides about an event; `None` where no rule is for it.
-    fn check_call(&self, event: &Event<'_>) -> Option<Call> {
         let plan = self.0.plan.load();
         let asked = plan.rules.ask(event, self.0.local.load());
-        plan.call(event, &asked, Deed::Check, false, &self.0.options)
+        let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
+        Some(call.command(true).get_packed_command())
     }
 
     /// Removes all keys with its prefix, on all nodes, and returns how many there were.
@@ -177,33 +166,22 @@ impl RedisStore {
         details: Details,
     ) -> impl Future<Output = Answered> + Send + use<> {
         let inner = Arc::clone(&self.0);
-        // What is decided here if it must be: an event may not be kept while one waits.
-        let owned = Owned::new(event, &inner.plan.load());
-        let attempt = self.attempt(event, deed, details);
-        async move {
-            let answer = attempt.await;
-            answer.unwrap_or_else(|fault| inner.instead(&owned, deed, details, fault))
-        }
-    }
-
-    /// What Redis says.
-    fn attempt(
-        &self,
-        event: &Event<'_>,
-        deed: Deed,
-        details: Details,
-    ) -> impl Future<Output = Result<Answered, Fault>> + Send + use<> {
-        let inner = Arc::clone(&self.0);
         let plan = inner.plan.load_full();
         let asked = plan.rules.ask(event, inner.local.load());
         let tell = details.standings || details.retry;
         let call = inner.call(&plan, event, &asked, deed, tell);
+        // The event may not be kept while one waits, but this process may have to decide it.
+        let owned = Owned::new(event, &plan);
         async move {
             let reply = match call {
-                Some(call) => inner.run(&plan, &call?, &asked, tell).await?,
-                None => Reply::nothing(),
+                None => Ok(Reply::nothing()),
+                Some(Err(fault)) => Err(fault),
+                Some(Ok(call)) => inner.run(&plan, &call, &asked, tell).await,
             };
-            Ok(answered(&plan, &asked, reply, details))
+            match reply {
+                Ok(reply) => answered(&plan, &asked, reply, details),
+                Err(fault) => inner.instead(&owned, deed, details, fault),
+            }
         }
     }
 }

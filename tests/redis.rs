@@ -15,8 +15,6 @@ mod hostile;
 #[cfg(feature = "tower")]
 #[path = "redis/layer.rs"]
 mod layer;
-#[path = "redis/lease.rs"]
-mod lease;
 #[path = "redis/nodes.rs"]
 mod nodes;
 #[path = "redis/proxy.rs"]

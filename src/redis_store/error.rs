@@ -10,8 +10,6 @@ pub enum OpenError {
     Address(String),
     /// The rules can't be computed on Redis.
     Rules(RulesError),
-    /// A rule can't be leased, for this reason.
-    Lease(String),
     /// There is no Tokio runtime for the connections.
     Runtime,
 }
@@ -27,7 +25,6 @@ impl fmt::Display for OpenError {
                 )
             }
             OpenError::Rules(error) => error.fmt(f),
-            OpenError::Lease(problem) => write!(f, "not a rule that can be leased: {problem}"),
             OpenError::Runtime => f.write_str(
                 "not within a Tokio runtime, which connects to Redis; call it in an async fn, as below \
                  #[tokio::main], or after Runtime::enter",
