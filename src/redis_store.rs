@@ -16,10 +16,10 @@
 //! # }
 //! ```
 //!
-//! A service asks an [`AsyncStore`], wherever the states are: a
-//! [layer](crate::middleware) takes a [`RedisStore`] as it takes a [`Ruled`](crate::rules::Ruled). With
-//! `ratescope simulate --store redis://127.0.0.1:6379` a log is put through it, in the time of its events,
-//! and prints what it prints without; the keys of such a run are its own, and are gone afterwards.
+//! A service asks any [`AsyncStore`], so a [layer](crate::middleware) takes a [`RedisStore`] as it takes a
+//! [`Ruled`](crate::rules::Ruled), whose states are in memory. The command
+//! `ratescope simulate --store redis://127.0.0.1:6379` puts a log through Redis in the time of its events,
+//! and prints the same as without Redis. Each run has keys of its own and removes them at its end.
 //!
 #![cfg_attr(feature = "tower", doc = include_str!("redis_store/in_a_service.md"))]
 //!
@@ -72,32 +72,32 @@ pub struct RedisStore(Arc<Inner>);
 struct Inner {
     link: Link,
     plan: ArcSwap<Plan>,
-    /// The same rules in this process, for when Redis can't be asked.
+    /// The same rules in this process, for times when Redis can't be asked.
     local: Ruled,
     options: Options,
-    /// Whether the keys of other subjects are on other nodes.
+    /// Whether keys of different subjects are on different nodes.
     apart: bool,
 }
 
 impl RedisStore {
-    /// `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`, or on the Redis Cluster of which
-    /// some nodes are named, as in `redis-cluster://127.0.0.1:7000,127.0.0.1:7001`. Nothing is sent yet,
-    /// so that a service begins whether Redis is there or not.
+    /// Opens a store for `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`, or on a Redis
+    /// Cluster, as in `redis-cluster://127.0.0.1:7000,127.0.0.1:7001` with some of its nodes. Nothing is
+    /// sent yet, so a service starts whether Redis is there or not.
     ///
-    /// On a cluster, all keys of one event must be on one node. So the limits must all be for the same
-    /// fields, or [`Options::one_node`] puts all of them on one.
+    /// On a cluster, all keys of one event must be on one node. So either all limits are for the same
+    /// fields, or [`Options::one_node`] puts all keys on one node.
     ///
     /// # Errors
-    /// When the address can't be read, or a rule can't be computed there, or outside of a Tokio runtime.
+    /// If the address can't be read, if a rule can't be computed there, or outside of a Tokio runtime.
     pub fn open(url: &str, rules: Rules, options: Options) -> Result<Self, OpenError> {
         RedisStore::at(&Address::new(url), rules, options)
     }
 
-    /// `rules` on the Redis Cluster of which these are nodes, as in `redis://127.0.0.1:7000`; the others
-    /// are found by them. See [`open`](Self::open).
+    /// Opens a store for `rules` on a Redis Cluster. `urls` names some of its nodes, as in
+    /// `redis://127.0.0.1:7000`; the others are found through them. See [`open`](Self::open).
     ///
     /// # Errors
-    /// When an address can't be read, or a rule can't be computed on this cluster, or outside of a Tokio
+    /// If an address can't be read, if a rule can't be computed on a cluster, or outside of a Tokio
     /// runtime.
     pub fn open_cluster(urls: &[&str], rules: Rules, options: Options) -> Result<Self, OpenError> {
         let urls = urls.iter().map(|&url| url.to_owned()).collect();
@@ -115,9 +115,9 @@ impl RedisStore {
         Ok(RedisStore(Arc::new(Inner { link, plan, local, options, apart })))
     }
 
-    /// Reads rules, and puts them in force if nothing is wrong with them and Redis can compute them.
-    /// See [`Ruled::reload`]; on Redis, states go on where a rule's name and the shapes of its limits
-    /// stay.
+    /// Reads rules, and puts them in force if they are right and Redis can compute them. See
+    /// [`Ruled::reload`]. On Redis, the states of a rule go on if its name and the shapes of its limits
+    /// stay the same.
     pub fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
         let apart = self.0.apart;
         match Rules::read(file, text).and_then(|rules| computable(&rules, apart).map(|()| rules)) {
@@ -136,13 +136,13 @@ impl RedisStore {
         self.0.local.set_load(load);
     }
 
-    /// Frees the memory of what this process has seen itself and no longer counts at `now`.
+    /// Frees the memory of states in this process that no longer count at `now`.
     pub fn forget(&self, now: Time) {
         self.0.local.forget(now);
     }
 
-    /// What is sent to decide about an event, as it stands on the wire, to be looked at or measured;
-    /// `None` where no rule is for it.
+    /// The bytes that are sent to decide about an event, to be looked at or measured; `None` if no rule
+    /// is for the event.
     pub fn wire(&self, event: &Event<'_>) -> Option<Vec<u8>> {
         let plan = self.0.plan.load();
         let asked = plan.rules.ask(event, self.0.local.load());
@@ -150,10 +150,10 @@ impl RedisStore {
         Some(call.command(true).get_packed_command())
     }
 
-    /// Removes all keys with its prefix, on all nodes, and returns how many there were.
+    /// Removes all keys with the prefix of this store, on all nodes, and returns how many there were.
     ///
     /// # Errors
-    /// What Redis says, or the connection to it.
+    /// When Redis can't be reached, refuses, or does not answer within ten seconds.
     pub async fn clear(&self) -> Result<u64, Fault> {
         let Inner { link, options, .. } = &*self.0;
         clear::all(link, &plan::begin(options)).await
@@ -170,7 +170,7 @@ impl RedisStore {
         let asked = plan.rules.ask(event, inner.local.load());
         let tell = details.standings || details.retry;
         let call = inner.call(&plan, event, &asked, deed, tell);
-        // The event may not be kept while one waits, but this process may have to decide it.
+        // The borrowed event ends before the answer comes, and this process may have to decide it then.
         let owned = Owned::new(event, &plan);
         async move {
             let reply = match call {
@@ -187,7 +187,7 @@ impl RedisStore {
 }
 
 impl Inner {
-    /// What is to be asked of Redis, if anything; an error where that has no such time.
+    /// The call about an event; `None` if no rule is for it, and an error if Redis has no such time.
     fn call(
         &self,
         plan: &Plan,
@@ -212,7 +212,7 @@ impl Inner {
         self.link.run(call, |bytes| reply::read(plan, call, asked, tell, bytes)).await
     }
 
-    /// The answer of this process.
+    /// Decides in this process, because Redis could not be asked.
     fn instead(&self, event: &Owned, deed: Deed, details: Details, fault: Fault) -> Answered {
         let event = &event.event();
         let ruling = self.local.decide_instead(event, deed == Deed::Check);
@@ -224,8 +224,8 @@ impl Inner {
     }
 }
 
-/// Whether Redis can compute all limits; where subjects are `apart`, those of one event must be the
-/// same.
+/// Refuses rules that Redis can't compute. If subjects are `apart` on several nodes, all limits must be
+/// for the same fields.
 fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
     let first = rules.subjects().first().copied().filter(|_| apart);
     rules.refuse(|limit| {
@@ -300,7 +300,7 @@ impl AsyncStore for RedisStore {
         let plan = inner.plan.load_full();
         let asked = plan.rules.ask_to_charge(event, inner.local.load(), passed);
         let call = inner.call(&plan, event, &asked, Deed::Charge, false);
-        // The ruling is only needed if this process has to do it.
+        // The ruling is needed if this process has to count the event.
         let passed = passed.cloned();
         let event = Owned::new(event, &plan);
         async move {

@@ -1,8 +1,8 @@
-//! Where a Redis is, as text.
+//! The address of a Redis or a cluster, as text.
 
-/// One server, or some nodes of a cluster: `redis://127.0.0.1:6379/0`, or
-/// `redis-cluster://user:password@127.0.0.1:7000,127.0.0.1:7001`. The addresses in it are URLs of
-/// servers, not yet looked at.
+/// One server, as in `redis://127.0.0.1:6379/0`, or some nodes of a cluster, as in
+/// `redis-cluster://user:password@127.0.0.1:7000,127.0.0.1:7001`. It holds the URLs of servers, not
+/// checked yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     One(String),
@@ -16,10 +16,10 @@ impl Address {
         let Some(nodes) = text.strip_prefix(CLUSTER) else {
             return Address::One(text.to_owned());
         };
-        // Who asks is the same at all nodes.
+        // The user and the password are the same at all nodes.
         let begin = nodes.rfind('@').map_or(0, |at| at + 1);
-        let (who, nodes) = nodes.split_at(begin);
-        let url = |node: &str| format!("redis://{who}{}", node.trim());
+        let (user, nodes) = nodes.split_at(begin);
+        let url = |node: &str| format!("redis://{user}{}", node.trim());
         Address::Cluster(nodes.trim_end_matches('/').split(',').map(url).collect())
     }
 }

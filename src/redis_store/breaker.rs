@@ -1,9 +1,9 @@
-//! A circuit breaker: what failed again and again is left alone for a while.
+//! A circuit breaker: a server that fails again and again is left alone for a while.
 //!
-//! After so many failures one after the other it opens: nothing is asked until it has rested. Then
-//! one call is let through. If that succeeds all are, and if it fails the rest is twice as long, up to
-//! a bound. An answer to a call from before the last change says nothing of what is now, and a call
-//! that was given up says nothing at all; source: sony/gobreaker.
+//! After a number of failures in a row the breaker opens, and no call is let through until it has
+//! rested. Then one call is tried. If it succeeds, the breaker closes; if it fails, the breaker rests
+//! twice as long as before, up to a bound. The outcome of a call that began before the last change of
+//! state is ignored, and so is a call that was given up. Source: sony/gobreaker.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,17 +21,17 @@ pub(super) struct Breaker {
 
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// How often it has changed.
+    /// The number of changes so far.
     generation: u64,
-    /// Failures one after the other.
+    /// The number of failures since the last success.
     failed: u32,
-    /// Since when, and for how long, it rests.
+    /// When the breaker opened, and how long it rests; `None` while it is closed.
     open: Option<(Instant, Duration)>,
-    /// Whether the one call after a rest is under way.
+    /// Whether the one call that is tried after a rest is under way.
     trying: bool,
 }
 
-/// Leave to ask once. What is dropped without a word was given up.
+/// Permission for one call. A permit that is dropped without a report was given up.
 #[derive(Debug)]
 pub(super) struct Permit {
     breaker: Arc<Breaker>,
@@ -44,7 +44,7 @@ impl Breaker {
         Arc::new(Breaker { failures: failures.max(1), rest, state: Mutex::new(state) })
     }
 
-    /// Leave to ask at `now`; `None` while it rests.
+    /// A permit for a call at `now`; `None` while the breaker rests.
     pub(super) fn permit(self: &Arc<Self>, now: Instant) -> Option<Permit> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((since, rest)) = state.open {
@@ -94,8 +94,8 @@ impl Permit {
     }
 }
 
-/// Without a word nothing changes but that the next may try. After a word it is a repetition of an
-/// earlier generation, or says what is so anyway.
+/// A call that was given up changes nothing, but lets the next one try. After a report this has no
+/// effect: either the generation has changed, or no call is being tried.
 impl Drop for Permit {
     fn drop(&mut self) {
         self.breaker.report(self.generation, None);
@@ -123,14 +123,14 @@ mod tests {
         assert!(breaker.permit(at(102)).is_none(), "one at a time");
         trial.failed(at(110));
         assert!(breaker.permit(at(309)).is_none(), "twice as long");
-        // One that is given up lets another try.
+        // A call that is given up lets another one try.
         drop(breaker.permit(at(310)).unwrap());
         breaker.permit(at(311)).unwrap().succeeded();
         assert!(breaker.permit(at(311)).is_some() && breaker.permit(at(311)).is_some());
     }
 
     #[test]
-    fn answers_from_before_say_nothing() {
+    fn outcomes_of_earlier_calls_are_ignored() {
         let (breaker, start) = (Breaker::new(1, REST), Instant::now());
         let (early, late) = (breaker.permit(start).unwrap(), breaker.permit(start).unwrap());
         early.failed(start);

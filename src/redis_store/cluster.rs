@@ -1,8 +1,9 @@
-//! The nodes of a Redis Cluster: which master has a key, learned from the nodes themselves.
+//! The nodes of a Redis Cluster, and which master has a key. The nodes themselves tell.
 //!
-//! Each node has a connection and a [breaker](super::breaker) of its own, so that a node that is gone
-//! or silent delays no call to another. The client's own connection to a cluster is not used: while it
-//! learns anew where slots are, which includes waiting for silent nodes, all calls wait.
+//! Each node has a connection and a [breaker](super::breaker) of its own, so a node that is gone or
+//! silent delays no call to another. The cluster connection of the `redis` crate is not used: while it
+//! learns where the slots are, it waits for silent nodes, and all calls wait with it; and a call that is
+//! given up at its deadline never makes it replace a silent connection.
 
 use super::options::Options;
 use super::server::{Failure, Server, patience};
@@ -113,8 +114,8 @@ impl Cluster {
         self.0.node(slots::redirected(address, by.host()?)?)
     }
 
-    /// Begins to ask where the slots are, in a task of its own. Returns whether one is under way; none
-    /// is begun so soon after another.
+    /// Starts a task that asks where the slots are, unless one is running or has just ended. Returns
+    /// whether one is running.
     pub(super) fn refresh(&self) -> bool {
         if self.0.is_asking.swap(true, Ordering::AcqRel) {
             return true;
@@ -129,7 +130,7 @@ impl Cluster {
         tokio::spawn(async move {
             let shared = Arc::clone(&asking.0);
             let learned = shared.ask().await;
-            // Who comes from here on begins another.
+            // The flag is reset first: a call that finds it set waits for the change that follows.
             drop(asking);
             shared.known.send_modify(|known| {
                 let ended = learned.map(|slots| known.slots = Arc::new(slots));
@@ -140,7 +141,7 @@ impl Cluster {
     }
 }
 
-/// A question that is under way; it ends with its task, however that ends.
+/// Marks that a task is asking. The mark goes with the task, however that ends.
 struct Asking(Arc<Shared>);
 
 impl Drop for Asking {
@@ -182,7 +183,7 @@ impl Shared {
         if held.is_empty() {
             return Err(fault);
         }
-        // Others have left the cluster.
+        // The other nodes have left the cluster.
         let is_master =
             |node: &Arc<Server>| held.iter().any(|held| Arc::ptr_eq(&held.master, node));
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -219,7 +220,7 @@ impl Shared {
     }
 }
 
-/// Where the slots are, as a server says.
+/// Asks a server where the slots are.
 async fn ask(server: &Server, until: Instant) -> Result<Vec<slots::Range>, Fault> {
     let permit = server.permit()?;
     let answer = server.send(redis::cmd("CLUSTER").arg("SLOTS"), until).await;

@@ -1,12 +1,12 @@
-//! Why there is no store.
+//! The errors of opening a store.
 
 use crate::rules::RulesError;
 use core::fmt;
 
-/// Why there is no store. A `main` that returns it prints it as it is displayed.
+/// The reason that a store could not be opened. A `main` that returns it prints it as it is displayed.
 #[non_exhaustive]
 pub enum OpenError {
-    /// The address can't be read, for this reason.
+    /// The address can't be read; the text says why.
     Address(String),
     /// The rules can't be computed on Redis.
     Rules(RulesError),

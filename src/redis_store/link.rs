@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 /// The pause before the first repetition; each later one is twice as long.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// How many redirections a call follows at once; a pause comes before each further one.
+/// The number of redirections that a call follows without a pause.
 const REDIRECTIONS: u32 = 3;
 
 pub(super) struct Link {
@@ -41,7 +41,7 @@ impl core::fmt::Debug for Link {
     }
 }
 
-/// What the error of a server says about a call of which nothing ran.
+/// What a server's error means for the call, of which nothing ran.
 enum Meaning {
     /// The script is not known.
     Unknown,
@@ -49,8 +49,8 @@ enum Meaning {
     NotNow,
     /// It may run in a moment on another server, or on another connection.
     Elsewhere,
-    /// It belongs to the node at this address, which is told with `asking` that it is meant though it
-    /// does not have the slot yet.
+    /// It belongs to the node at this address. With `asking`, that node does not have the slot yet, and
+    /// must be told that the call is meant for it.
     Redirected { address: String, asking: bool },
     /// It never runs.
     Never,
@@ -117,7 +117,7 @@ struct Course<'a> {
     until: Instant,
     server: Arc<Server>,
     permit: Permit,
-    /// Whether the server is told that it is meant.
+    /// Whether the next command is meant for the server although it does not have the slot yet.
     asking: bool,
     /// Whether a connection was replaced for this call; once is enough.
     renewed: bool,
@@ -147,7 +147,7 @@ impl<'a> Course<'a> {
         let answer = if let Value::BulkString(bytes) = answer { read(&bytes) } else { None };
         self.permit.succeeded();
         answer.ok_or_else(|| {
-            // It may be the answer to another call, and so may the next one be.
+            // This may be the answer to another call, and so may the following ones.
             self.server.disconnect();
             Fault::Failed("an answer that is none of its scripts'".to_owned())
         })
@@ -207,7 +207,7 @@ impl<'a> Course<'a> {
     /// Replaces a connection, which may lead to another server the next time; once a call.
     fn renew(&mut self, connection: &Arc<Connection>) {
         if matches!(self.way, Way::One(_)) && !core::mem::replace(&mut self.renewed, true) {
-            self.server.replace(connection);
+            self.server.renew(connection);
         }
     }
 
@@ -234,7 +234,8 @@ impl Way {
         }
     }
 
-    /// Leave to ask a server. While it rests, another may have taken its place.
+    /// A permit for one call to a server. If it rests, another may have taken its place, so the slots
+    /// are asked for.
     fn permit(&self, server: &Server) -> Result<Permit, Fault> {
         server.permit().inspect_err(|_| self.refresh())
     }
@@ -246,7 +247,7 @@ impl Way {
     }
 }
 
-/// Connections and deadlines need the runtime; without one they panic.
+/// Checks for a Tokio runtime, because connections and deadlines panic without one.
 fn within_a_runtime() -> Result<(), Fault> {
     let runtime = tokio::runtime::Handle::try_current();
     runtime.map(drop).map_err(|_| Fault::Failed(OpenError::Runtime.to_string()))

@@ -1,24 +1,24 @@
-//! How Redis is asked.
+//! The settings of a store on Redis.
 
 use crate::time::{Span, Time};
 use core::time::Duration;
 
-/// How Redis is asked.
+/// The settings of a store on Redis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What all keys begin with; the default is `rs:`. It has no braces, since what stands in the first
-    /// ones chooses the node of a cluster. Rules of the same names under the same prefix share their
-    /// states.
+    /// The beginning of all keys; the default is `rs:`. It has no braces, because the text between the
+    /// first braces of a key chooses the node of a cluster. Rules of the same name under the same prefix
+    /// share their states.
     pub prefix: String,
-    /// On a cluster, whether all keys are on one node: then limits for several fields, such as users and
-    /// addresses, are decided all or none. The default is `false`.
+    /// Whether all keys are on one node of a cluster, so that limits for several fields, such as users
+    /// and addresses, are decided all or none. The default is `false`.
     pub one_node: bool,
-    /// How long an answer may take, repetitions included; the default is 50 ms.
+    /// The time that an answer may take, with all repetitions; the default is 50 ms.
     pub deadline: Duration,
-    /// By which clock events are decided; the default is that of Redis.
+    /// The clock by which events are decided; the default is that of Redis.
     pub clock: Clock,
-    /// How many keys of each limit are remembered in this process, for when Redis can't be asked; the
-    /// default is 100,000.
+    /// The number of keys of each limit that this process remembers for times when Redis can't be asked;
+    /// the default is 100,000.
     pub capacity: usize,
     /// The number of failures, one after the other, after which a node is left alone for a while: at
     /// least 1; the default is 5. A node fails if it can't be reached, does not answer in time, or
@@ -43,28 +43,29 @@ impl Default for Options {
     }
 }
 
-/// By which clock events are decided.
+/// The clock by which events are decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Clock {
-    /// That of Redis: one for all processes, whatever theirs say. [`Event::time`](crate::Event) is
-    /// not looked at.
+    /// The clock of Redis, which is the same for all processes. [`Event::time`](crate::Event) is
+    /// ignored.
     #[default]
     Redis,
-    /// The time of the event, counted from 1970, as long as it is within `most_skew` of the clock
-    /// of Redis, and else that.
+    /// The time of the event, counted from 1970, if it is within `most_skew` of the clock of Redis;
+    /// otherwise the clock of Redis.
     Host {
-        /// How far off it may be.
+        /// The largest difference.
         most_skew: Span,
     },
-    /// The time of the event, whatever it is: to put events of the past through Redis. It is from 0
-    /// to 2^52 microseconds.
+    /// The time of the event, whatever it is, so that events of the past can be put through Redis. It
+    /// must be from 0 to 2^52 microseconds.
     Event {
-        /// How long a key is kept at least, since these events come at a speed of their own.
+        /// The shortest time for which a key is kept. Redis expires keys by its own clock, while these
+        /// events come at any speed.
         keep: Span,
     },
 }
 
-/// Whether it is a time that f64 alone computes with exactly.
+/// Whether f64 represents the time exactly, in microseconds.
 pub(super) fn is_time(time: Time) -> bool {
     (0..1 << 52).contains(&time.as_micros())
 }

@@ -1,10 +1,10 @@
-//! Events that outlive whoever asked about them.
+//! Events that outlive the call that asked about them.
 
 use super::plan::Plan;
 use crate::event::Event;
 use crate::time::Time;
 
-/// An event with fields of its own: those that rules are about.
+/// An event that owns its fields. It keeps only those that rules are about.
 #[derive(Debug)]
 pub(super) struct Owned {
     time: Time,

@@ -1,4 +1,4 @@
-//! What is asked of Redis about an event: which script, which keys, which numbers.
+//! Turns an event into a call: a script, its keys and its numbers.
 
 use super::options::{Clock, Options};
 use super::script::{FORMS, Script, number, numbers};
@@ -18,22 +18,22 @@ use siphasher::sip::SipHasher13;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Rules as they are asked on Redis.
+/// Rules, prepared for Redis.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) rules: Arc<Rules>,
-    /// Of each rule, its limits by whom they are for: those that share a key.
+    /// The limits of each rule, in groups that share a key because they are for the same fields.
     groups: Vec<Vec<Group>>,
     /// The fields that rules are about.
     pub(super) fields: Vec<String>,
     one: Vec<Arc<Script>>,
-    /// For a few limits, by their algorithms; made when they are first needed.
+    /// Scripts for a few limits, by their algorithms; each is made when it is first needed.
     several: Mutex<HashMap<Few<Form>, Arc<Script>>>,
     all: Arc<Script>,
     is_given: bool,
 }
 
-/// The most limits that a script is made for, and the most such scripts.
+/// The largest number of limits that a script of their own is made for, and of such scripts.
 const A_FEW: usize = 4;
 const SCRIPTS: usize = 64;
 
@@ -41,25 +41,25 @@ const SCRIPTS: usize = 64;
 #[derive(Debug)]
 struct Group {
     per: Per,
-    /// What follows the subject in the key: a name for these very limits.
+    /// The end of the key, after the subject: a name for exactly these limits.
     tag: String,
     items: Vec<Item>,
 }
 
-/// A limit, as it is or stretched.
+/// A limit as it is written, or stretched.
 #[derive(Debug)]
 pub(super) struct Item {
     limit: usize,
     is_stretched: bool,
     in_f64: InF64,
-    /// How many numbers its form has.
+    /// The count of the numbers that its script reads.
     numbers: usize,
     pub(super) limiter: AnyLimiter,
-    /// What its level is held against, where that is always the same.
+    /// The value that its level is compared with, unless that changes with the state.
     pub(super) held_against: f64,
 }
 
-/// What is to be done with an event.
+/// An operation on the limits of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Check,
@@ -73,15 +73,15 @@ pub(super) struct Call {
     pub(super) script: Arc<Script>,
     pub(super) keys: Few<Vec<u8>>,
     pub(super) args: Vec<Vec<u8>>,
-    /// Of each limit, in the order of the script: its place among what is asked, and where it is
-    /// in the plan.
+    /// For each limit, in the order of the script: its index among the questions, and its place in the
+    /// plan.
     pub(super) order: Few<(usize, [usize; 3])>,
-    /// How many limits there are at each key.
+    /// The number of limits at each key.
     pub(super) at_key: Few<usize>,
 }
 
 impl Plan {
-    /// `rules`, all of which Redis can [compute](Rules::exact_in_f64).
+    /// Prepares `rules`, all of which Redis must be able to [compute](Rules::exact_in_f64).
     pub(super) fn new(rules: Arc<Rules>, clock: Clock) -> Self {
         let groups: Vec<Vec<Group>> = rules.rules().iter().map(groups).collect();
         let items = || groups.iter().flatten().flat_map(|group| &group.items);
@@ -99,13 +99,13 @@ impl Plan {
         self.groups.get(rule)?.get(group)?.items.get(item)
     }
 
-    /// The limiter that is asked.
+    /// The limiter that a question is about.
     pub(super) fn limiter(&self, ask: &Ask) -> Option<&AnyLimiter> {
         let items = self.groups.get(ask.rule)?.iter().flat_map(|group| &group.items);
         items.into_iter().find(|item| item.is_asked(ask.rule, ask)).map(|item| &item.limiter)
     }
 
-    /// The call that asks what is `asked` about an event; `None` where there is nothing to ask.
+    /// The call for the questions `asked` about an event; `None` if there are none.
     pub(super) fn call(
         &self,
         event: &Event<'_>,
@@ -155,7 +155,7 @@ impl Plan {
             _ => Arc::clone(&self.all),
         };
         let clock = clock(options.clock, event.time);
-        // What is done mostly need not be said.
+        // The usual operation is the default of the scripts, so it is not sent.
         let is_said = mode != "check" || clock.is_some();
         let mode = is_said.then(|| mode.as_bytes().to_vec());
         let args = [Some(numbers), mode, clock].into_iter().flatten().collect();
@@ -164,7 +164,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The script for a few limits at one key.
+    /// The script for a few limits at one key; `None` if there are too many.
     fn several(&self, order: &[(usize, [usize; 3])]) -> Option<Arc<Script>> {
         if !(2..=A_FEW).contains(&order.len()) {
             return None;
@@ -185,8 +185,8 @@ impl Plan {
     }
 }
 
-/// What is asked at one key without what only `all.lua` needs to know: how many there are, and of each
-/// the four bytes before its numbers.
+/// Removes what only `all.lua` reads from the questions at one key: the number of limits, and the four
+/// bytes before the numbers of each.
 fn bare(numbers: &[u8]) -> Option<Vec<u8>> {
     let (_, mut rest) = numbers.split_first()?;
     let mut bare = Vec::with_capacity(rest.len());
@@ -224,7 +224,7 @@ impl Item {
     }
 }
 
-/// The limits of a rule, with their stretched forms, by whom they are for.
+/// The limits of a rule with their stretched forms, in groups for the same fields.
 fn groups(rule: &Rule) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (i, (limit, stretched)) in rule.limits_and_stretched().enumerate() {
@@ -243,7 +243,7 @@ fn groups(rule: &Rule) -> Vec<Group> {
     groups
 }
 
-/// A name for the limits of a group: of their rule, and of what their states are made by. Other
+/// A name for the limits of a group, made from the rule's name and the shapes of the limits. So other
 /// rules, and limits of another shape, have states of their own.
 fn tag(rule: &Rule, group: &Group) -> String {
     let mut text = format!("{VERSION} {} {}", rule.name(), group.per);
@@ -256,26 +256,26 @@ fn tag(rule: &Rule, group: &Group) -> String {
     base64(hasher.finish())
 }
 
-/// Six characters for the first 36 bits.
+/// The first 36 bits as six characters.
 fn base64(hash: u64) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let digit = |i: u32| char::from(DIGITS[(hash >> (58 - 6 * i)) as usize & 63]);
     (0..6).map(digit).collect()
 }
 
-/// The most bytes of a subject that stand in a key as they are.
+/// The longest subject, in bytes, that is written into a key as it is.
 const LONGEST_SUBJECT: usize = 160;
 
-/// What all keys begin with. What stands between the first braces chooses the node.
+/// The beginning of all keys. The text between the first braces of a key chooses the node.
 pub(super) fn begin(options: &Options) -> String {
     let prefix = &options.prefix;
     if options.one_node { format!("{{{prefix}}}") } else { prefix.clone() }
 }
 
-/// As in `rs:{user=ann}AbCd01`, or all on one node, `{rs:}user=ann}AbCd01`. A subject of more than
-/// [`LONGEST_SUBJECT`] bytes is replaced by its SHA-1, so that nobody fills the memory with a long name.
-/// A client that makes up two names of one SHA-1 only shares its own limit; no second name can be found
-/// for that of another.
+/// A key such as `rs:{user=ann}AbCd01`, or `{rs:}user=ann}AbCd01` if all are on one node. A subject of
+/// more than [`LONGEST_SUBJECT`] bytes is replaced by its SHA-1, so that nobody fills the memory with
+/// long names. A client can make up two names with one SHA-1, but then shares a limit only with itself:
+/// it can't find a second name with the SHA-1 of another's.
 fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
     let mut subject = per.key(event);
     if subject.is_empty() {
@@ -287,8 +287,8 @@ fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
     [&begin(options), open, &subject, "}", tag].concat().into_bytes()
 }
 
-/// The time of the host, how far it may be off (below 0, whatever it is), and how many milliseconds
-/// a key is kept at least; none, where the time is that of Redis.
+/// The time of the host in microseconds, its largest difference from the clock of Redis (below 0, any),
+/// and the shortest time in milliseconds for which a key is kept; `None` if Redis takes its own time.
 fn clock(clock: Clock, now: Time) -> Option<Vec<u8>> {
     let micros = now.as_micros() as f64;
     let numbers = match clock {

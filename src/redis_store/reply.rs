@@ -1,4 +1,4 @@
-//! What a script answers.
+//! Reads the answers of scripts.
 
 use super::plan::{Call, Item, Plan};
 use crate::limit::Limiter;
@@ -10,15 +10,15 @@ use crate::rules::asked::Ask;
 use crate::store::together::Few;
 use crate::time::{Span, Time};
 
-/// What was found, in the order in which it was asked.
+/// The answer of a script, in the order of the questions.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) outcomes: Few<Outcome>,
-    /// The states after it and the time of it, where they were asked for.
+    /// The time of the event and the states after it, if they were asked for.
     pub(super) states: Option<(Time, Few<AnyState>)>,
 }
 
-/// Reads the bytes that a script returned; `None` when they are something else.
+/// Reads the bytes that a script returned; `None` if no script of ours returns such bytes.
 pub(super) fn read(
     plan: &Plan,
     call: &Call,
@@ -72,7 +72,7 @@ fn states(
     Some((now, states?))
 }
 
-/// A state, from the beginning of a value.
+/// Reads a state from the beginning of a value, and advances past it.
 fn restore(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<AnyState> {
     let kept = match limiter.in_f64()?.form {
         Form::Bucket => bucket(bytes)?,
@@ -81,7 +81,7 @@ fn restore(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<AnyState> {
     limiter.restore(&kept).ok()
 }
 
-/// What `bucket.lua` wrote.
+/// Reads a state as `bucket.lua` writes it.
 fn bucket(bytes: &mut &[u8]) -> Option<Kept> {
     const LARGE: f64 = (1u64 << 52) as f64;
     let (at, content) = (double(bytes)?, double(bytes)?);
@@ -109,8 +109,8 @@ impl Item {
         let form = self.limiter.in_f64().map(|in_f64| in_f64.form);
         let limit = if form == Some(Form::Adaptive) { extra } else { self.held_against };
         if form.is_none_or(|form| form.weight(ask.cost).is_nan()) {
-            // A cost that can't be counted is refused, and is the level but where that is one before
-            // the event.
+            // A cost that can't be counted is refused. The level is that cost, except for EARRRL, whose
+            // level is the one before the event.
             let level = if form == Some(Form::Earrrl) { level } else { ask.cost };
             return Outcome::new(false, level, limit);
         }

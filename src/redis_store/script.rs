@@ -1,15 +1,15 @@
-//! The scripts: a frame, and the algorithms in it.
+//! Builds scripts out of a frame and the algorithms in it.
 //!
-//! A file of an algorithm has three parts: what it needs, from `--- numbers:` on how it looks at a
-//! state, and from `--- keep` on how it changes it. Where there is one limit they stand in the frame
-//! as they are, one after the other; where there are several, each is a function that returns
-//! another.
+//! The file of an algorithm has three parts: the functions it needs; from `--- numbers:` on, how it
+//! looks at a state; and from `--- keep` on, how it changes the state. For one limit, or a few at one
+//! key, the parts are put into the frame one after the other. For any limits at several keys, the look
+//! is a function that returns the change as another function.
 
 use crate::limit::in_f64::Form;
 use sha1_smol::Sha1;
 use std::collections::HashSet;
 
-/// A script and the name under which Redis knows it.
+/// A script, and the SHA-1 by which Redis knows it.
 #[derive(Clone, Debug)]
 pub(super) struct Script {
     pub(super) text: String,
@@ -47,13 +47,13 @@ pub(super) fn number(form: Form) -> u8 {
     FORMS.iter().position(|known| *known == form).map_or(0, |at| at as u8 + 1)
 }
 
-/// An algorithm, out of its file.
+/// The parts of an algorithm's file.
 struct Algorithm {
-    /// What its initial state is called.
+    /// The name of its initial state.
     initial: String,
     needs: &'static [&'static str],
     before: &'static str,
-    /// What its numbers are called.
+    /// The names of its numbers.
     numbers: Vec<&'static str>,
     look: &'static str,
     keep: &'static str,
@@ -82,7 +82,7 @@ impl Algorithm {
         Algorithm { initial: name.to_uppercase(), needs, before, numbers, look, keep }
     }
 
-    /// Reads the cost and the numbers: from where, and into which names.
+    /// The line that reads the cost and the numbers out of `from`, and assigns them with `more`.
     fn read(&self, from: &str, more: &str) -> String {
         let names = self.numbers.join(", ");
         let format = "d".repeat(self.numbers.len() + 1);
@@ -91,8 +91,7 @@ impl Algorithm {
 }
 
 impl Algorithm {
-    /// Both parts with the number `n` behind each of their names, so that several can stand in one
-    /// frame.
+    /// Both parts with `_n` after each of their names, so that several algorithms fit into one frame.
     fn numbered(&self, n: usize) -> [String; 2] {
         const OWN: [&str; 7] = ["w", "passes", "level", "extra", "counted", "bytes", "life"];
         let declared =
@@ -123,7 +122,7 @@ impl Algorithm {
     }
 }
 
-/// How many numbers an algorithm is given, as its file names them.
+/// The count of the numbers that an algorithm is given, as its file names them.
 pub(super) fn numbers(form: Form) -> usize {
     match form {
         Form::Window | Form::Counter | Form::Envoy => 2,
@@ -133,7 +132,7 @@ pub(super) fn numbers(form: Form) -> usize {
     }
 }
 
-/// What Redis and Lua have and scripts use, by short names: they are found faster.
+/// Functions of Redis and Lua that scripts use, by short names. Lua finds locals faster.
 const LOCALS: [(&str, &str); 9] = [
     ("call", "redis.call"),
     ("pack", "struct.pack"),
@@ -157,7 +156,7 @@ impl Script {
         Script { text, sha }
     }
 
-    /// For one limit at one key. The time is that of Redis, or given.
+    /// The script for one limit at one key. The time is that of Redis, unless it `is_given`.
     pub(super) fn one(form: Form, is_given: bool) -> Self {
         let algorithm = Algorithm::new(form);
         let frame = ONE
@@ -169,7 +168,7 @@ impl Script {
         Script::new(&(parts(&[algorithm], is_given) + &read + &frame))
     }
 
-    /// For a few limits, by these algorithms in this order, all of them in force and at one key.
+    /// The script for a few limits at one key, all in force, by these algorithms in this order.
     pub(super) fn several(forms: &[Form], is_given: bool) -> Self {
         let algorithms: Vec<Algorithm> = forms.iter().map(|form| Algorithm::new(*form)).collect();
         let numbered = || algorithms.iter().zip(1..);
@@ -203,13 +202,13 @@ impl Script {
         Script::new(&(parts(&algorithms, is_given) + &read + &frame))
     }
 
-    /// For any limits by these algorithms.
+    /// The script for any limits by these algorithms.
     pub(super) fn all(forms: &[Form], is_given: bool) -> Self {
         Script::new(&(looks(forms, is_given) + ALL))
     }
 }
 
-/// Algorithms as functions, by their numbers.
+/// The algorithms as functions in a table, by their numbers.
 fn looks(forms: &[Form], is_given: bool) -> String {
     let algorithms: Vec<Algorithm> = forms.iter().map(|form| Algorithm::new(*form)).collect();
     let store = format!("local function store(key, bytes, life)\n{STORE}end\n");
@@ -227,7 +226,7 @@ fn looks(forms: &[Form], is_given: bool) -> String {
     text
 }
 
-/// What these algorithms need, each once, and the time.
+/// The functions that these algorithms need, each once, and the line that takes the time.
 fn parts(algorithms: &[Algorithm], is_given: bool) -> String {
     let mut parts = Vec::new();
     for algorithm in algorithms {

@@ -1,9 +1,9 @@
 //! One Redis server: a connection that all calls share, made when it is first needed.
 //!
-//! A call that breaks the connection, or waits on it in vain, takes it out of use; the next call makes
-//! another. Calls that are still under way keep the old one until they end. The client's own manager of
-//! connections is not used: it waits for ever on a connection that fell silent, and its errors do not
-//! tell whether a command was sent.
+//! A call that finds the connection broken, or waits on it in vain, takes it out of use, and the next
+//! call makes another. Calls that are still under way keep the old one until they end. The connection
+//! manager of the `redis` crate is not used: it keeps a connection that fell silent for ever, and its
+//! errors do not tell whether a command was sent.
 
 use super::breaker::{Breaker, Permit};
 use super::options::Options;
@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout_at};
 /// The time that connecting may take, unless the deadline of a call is longer.
 const CONNECTING: Duration = Duration::from_secs(1);
 
-/// The idle time after which the system asks the peer whether it is still there.
+/// The idle time after which the system probes whether the peer is still there.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// The time that sent bytes may stay without an acknowledgement before the system ends a connection.
@@ -32,13 +32,13 @@ pub(super) struct Server {
     client: Client,
     config: AsyncConnectionConfig,
     breaker: Arc<Breaker>,
-    /// A call that waited at least this long, while nothing came, has met a silent connection.
-    silence: Duration,
+    deadline: Duration,
     current: Mutex<Option<Arc<Connection>>>,
 }
 
 /// A connection, or the attempt to make it.
 pub(super) struct Connection {
+    begun: Instant,
     made: watch::Receiver<Option<RedisResult<MultiplexedConnection>>>,
     /// The number of answers that it has brought.
     answers: AtomicU64,
@@ -70,7 +70,7 @@ impl Server {
             client: Client::open(info.set_tcp_settings(settings()))?,
             config,
             breaker: Breaker::new(options.failures, options.rest),
-            silence: options.deadline / 2,
+            deadline: options.deadline,
             current: Mutex::default(),
         })
     }
@@ -85,7 +85,7 @@ impl Server {
         }
     }
 
-    /// Leave to ask this server once.
+    /// A permit for one call to this server.
     pub(super) fn permit(&self) -> Result<Permit, Fault> {
         self.breaker.permit(std::time::Instant::now()).ok_or(Fault::Resting)
     }
@@ -126,13 +126,14 @@ impl Server {
                 self.replace(&connection);
                 return Err(Failure::Over(Fault::unreachable(error)));
             }
-            // It goes on for the calls that follow.
+            // Connecting goes on for the calls that follow.
             Err(elapsed) => return Err(Failure::Over(Fault::unreachable(elapsed))),
         };
         let (sent, before) = (Instant::now(), connection.answers.load(Ordering::Relaxed));
         let Ok(answer) = timeout_at(until, send(made)).await else {
             let is_silent = connection.answers.load(Ordering::Relaxed) == before;
-            if is_silent && sent.elapsed() >= self.silence {
+            // A call that had hardly any time left says little about the connection.
+            if is_silent && sent.elapsed() >= self.deadline / 2 {
                 self.replace(&connection);
             }
             return Err(Failure::Over(Fault::Late));
@@ -154,8 +155,16 @@ impl Server {
         Err(Failure::Over(fault))
     }
 
+    /// Takes a connection out of use that led to the wrong server, unless it is so young that another
+    /// would lead to the same.
+    pub(super) fn renew(&self, connection: &Arc<Connection>) {
+        if connection.begun.elapsed() >= self.deadline {
+            self.replace(connection);
+        }
+    }
+
     /// Takes a connection out of use, if it is still in use.
-    pub(super) fn replace(&self, connection: &Arc<Connection>) {
+    fn replace(&self, connection: &Arc<Connection>) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.take_if(|current| Arc::ptr_eq(current, connection));
     }
@@ -178,12 +187,12 @@ impl Server {
             let made = client.get_multiplexed_async_connection_with_config(&config).await;
             tell.send_replace(Some(made));
         });
-        Connection { made, answers: AtomicU64::new(0) }
+        Connection { begun: Instant::now(), made, answers: AtomicU64::new(0) }
     }
 }
 
 impl Connection {
-    /// Waits until it is made, or could not be made.
+    /// Waits until the attempt has ended, and returns the connection.
     async fn made(&self) -> RedisResult<MultiplexedConnection> {
         let mut made = self.made.clone();
         let made = made.wait_for(Option::is_some).await.ok().and_then(|made| made.clone());

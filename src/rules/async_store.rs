@@ -1,15 +1,14 @@
-//! Stores that may have to be waited for: the one trait between whatever asks and wherever the
-//! states are.
+//! The trait of all stores that decide by rules, in this process or far away.
 //!
-//! [`Ruled`] is the store in memory; it never waits and never fails. The store on Redis is the other
-//! one (feature `redis`). A single policy is rules, too: see [`Rules::from`].
+//! [`Ruled`] keeps its states in memory; it never waits and never fails. The other store keeps them on
+//! Redis (feature `redis`). For a store of a single policy, see [`Rules::from`].
 //!
 //! ```
 //! use ratescope::rules::{AsyncStore, Details, Ruled, Rules};
 //! use ratescope::{Event, Policy, Time};
 //!
 //! async fn is_welcome(store: &impl AsyncStore, user: &str) -> bool {
-//!     // What is returned holds neither the store nor the event.
+//!     // The future holds neither the store nor the event.
 //!     let answer = {
 //!         let fields = [("user", user)];
 //!         let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
@@ -34,10 +33,10 @@ use core::fmt;
 use core::future::{Future, ready};
 use std::sync::Arc;
 
-/// Rules, and the states of the keys of their limits, wherever these are.
+/// Rules, and the states of their limits.
 ///
-/// Futures own what they need, so that an event and its fields may be gone while they wait. All is
-/// asked for in one call: a store that is far away is asked once for an event. What is dropped
+/// The futures own what they need, so an event and its fields may end before the answer comes. One call
+/// asks for everything, so a store that is far away is asked once for an event. A future that is dropped
 /// while it waits leaves nothing behind, but the event may have been counted.
 pub trait AsyncStore: Send + Sync + 'static {
     /// The rules that are in force.
@@ -54,30 +53,30 @@ pub trait AsyncStore: Send + Sync + 'static {
         None
     }
 
-    /// Decides about an event, and counts it in all limits of all rules that apply, or in none; and
-    /// tells what else is wanted to know of its sender then.
+    /// Decides about an event, and counts it in all limits of all rules that apply, or in none. The
+    /// answer has the `details` that are asked for.
     ///
     /// `event.time` is the time by the clock of this process. A store with a clock of its own may
-    /// take that instead. There is always an answer: when the states can't be asked, each rule
-    /// [says](super::OnStoreFailure) what happens, and `fault` why.
+    /// take that instead. There is always an answer: if the states can't be asked, each rule
+    /// [says](super::OnStoreFailure) what happens, and `fault` says why.
     fn check(
         &self,
         event: &Event<'_>,
         details: Details,
     ) -> impl Future<Output = Answered> + Send + use<Self>;
 
-    /// What [`check`](Self::check) would answer; nothing is counted.
+    /// Answers as [`check`](Self::check) would, and counts nothing.
     fn peek(
         &self,
         event: &Event<'_>,
         details: Details,
     ) -> impl Future<Output = Answered> + Send + use<Self>;
 
-    /// Counts an event that passed, whatever it cost: what is known only afterwards. See
+    /// Counts an event that has passed, whatever it costs, for costs that are known only afterwards. See
     /// [`Ruled::charge`].
     ///
     /// # Errors
-    /// Why the store could not be told. It counts in this process then, where a rule says so.
+    /// If the store could not be told. Rules that decide by this process then count the event in it.
     fn charge(
         &self,
         event: &Event<'_>,
@@ -85,12 +84,12 @@ pub trait AsyncStore: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), Fault>> + Send + use<Self>;
 }
 
-/// What is wanted to know beside the ruling. Nothing, unless it is said.
+/// The details that an answer has beside the ruling; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Details {
-    /// How the sender stands with each limit.
+    /// Whether to tell how the sender stands with each limit.
     pub standings: bool,
-    /// When a refused event would pass.
+    /// Whether to tell when a refused event would pass.
     pub retry: bool,
 }
 
@@ -103,12 +102,12 @@ impl Details {
 #[derive(Clone, Debug)]
 #[must_use = "an event may pass only if it was allowed"]
 pub struct Answered {
-    /// What the rules make of the event.
+    /// The decision of the rules.
     pub ruling: Ruling,
-    /// How its sender stands after it, if that was asked for and can be told.
+    /// How the sender stands after the event, if that was asked for and is known.
     pub standings: Option<Standings>,
-    /// How long after it the same event passes if nothing is counted before, where it was refused
-    /// and that was asked for and can be told.
+    /// The time after which the same event passes if nothing is counted before; only for an event that
+    /// was refused, if that was asked for and is known.
     pub retry: Option<Retry>,
     /// The store's error, or `None` if it was asked.
     pub fault: Option<Fault>,
@@ -123,7 +122,7 @@ pub struct Memory {
     pub forgotten: u64,
 }
 
-/// Why a store could not be asked.
+/// The reason that a store could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -133,7 +132,7 @@ pub enum Fault {
     Lost,
     /// It can't be reached, and has counted nothing. The cause is also the error's source.
     Unreachable(Cause),
-    /// It was not asked, since it failed just before.
+    /// It was not asked, because it failed just before.
     Resting,
     /// It refused, in these words, and has counted nothing; or its answer can't be read, and it may have
     /// counted the event.
@@ -237,7 +236,7 @@ impl AsyncStore for Ruled {
     }
 }
 
-/// What is shared is a store, too.
+/// A shared store is a store, too.
 impl<S: AsyncStore> AsyncStore for Arc<S> {
     fn rules(&self) -> Arc<Rules> {
         S::rules(self)

@@ -1,6 +1,6 @@
 -- Several limits, at one key or several: all are asked first, and then counted in all or in none.
--- ARGV[1]: what is asked at each key, one after the other; in its value, the states of these limits
--- follow each other. ARGV[2]: what to do.
+-- ARGV[1]: the limits at each key with their numbers, one key after the other; the value of a key holds
+-- the states of its limits in the same order. ARGV[2]: the operation.
 local args, deed = ARGV[1], ARGV[2]
 local at, n, passes, refused = 1, 0, true, {}
 local found, ends, starts, stops, keep, reply = {}, {}, {}, {}, {}, {}

@@ -8,7 +8,7 @@ local BLOCKS = '\0'
 local count, begin = whole(s, i)
 local here = floor(now / width)
 local current = here
--- Of the blocks in the window: how many, what is in them, the first and the last.
+-- The blocks in the window: their number, their content, the first and the last.
 local held, content, latest, first, first_amount, first_end, last_from, last_gap, last_amount
 repeat
   local again = false

@@ -1,3 +1,3 @@
--- The time is that of Redis.
+-- Takes the time of Redis.
 local clock = call('TIME')
 local now, shortest = clock[1] * 1000000 + clock[2], 0

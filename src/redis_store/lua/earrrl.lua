@@ -18,5 +18,5 @@ if w == w then
   if not (size < 1.7976931348623157e308) then size = 1.7976931348623157e308 end
   bytes = pack('<di8', size, now)
 end
--- Who goes on is used, and stays.
+-- The key of a sender that goes on is in use, and so is not evicted.
 life = 1 / 0

@@ -24,5 +24,6 @@ elseif mode == 1 and (at - now) / 1000000 > period then
   -- The clock was set back.
   bytes = pack('<di8', rate, now)
 end
--- Then less than 1e-12 of an event is left. In the strict mode, who goes on is used, and stays.
+-- After that time less than 1e-12 of an event is left. In the strict mode the key of a sender that goes
+-- on is in use, and so is not evicted.
 life = mode == 0 and 1 / 0 or (log(rate > 1 and rate or 1) + 28) * period * 1000000

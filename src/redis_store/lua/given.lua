@@ -1,5 +1,5 @@
--- The time is given: by a host whose clock may be `skew` off, or by events, if that is below 0. A key
--- is kept `shortest` milliseconds at least.
+-- Takes the given time: that of a host whose clock may be `skew` off, or, if `skew` is below 0, that of
+-- the event. A key is kept for `shortest` milliseconds at least.
 local now, skew, shortest = unpack('<ddd', ARGV[3])
 if skew >= 0 then
   local clock = call('TIME')

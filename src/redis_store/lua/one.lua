@@ -1,4 +1,4 @@
--- One limit at one key, the usual case. ARGV: its numbers, and what to do: `check`, if nothing.
+-- One limit at one key, the usual case. ARGV: its numbers, and the operation, by default `check`.
 local key = KEYS[1]
 local found = call('GET', key)
 local s, i = found or INITIAL, 1

@@ -1,6 +1,6 @@
 -- A few limits at one key, all of them in force: all are asked first, and then counted in all or in
--- none. The parts of each stand one after the other, their names with its number. ARGV: the numbers of
--- all, and what to do: `check`, if nothing.
+-- none. The parts of each limit stand one after the other, with its number after each of their names.
+-- ARGV: the numbers of all, and the operation, by default `check`.
 local key = KEYS[1]
 local found = call('GET', key)
 local s, i = found or INITIAL, 1

@@ -1,4 +1,4 @@
--- Writes the states of a key, which are of no more use after `life` microseconds.
+-- Writes the states of a key, which are useless after `life` microseconds.
 if life == 1 / 0 and shortest == 0 then
   call('SET', key, bytes)
 else

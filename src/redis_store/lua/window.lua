@@ -7,8 +7,8 @@ local before, content
 before, i = signed(s, i)
 content, i = amount(s, i)
 local number = floor(now / period)
--- From further ahead, the clock was set back. What has moved is remembered there, as time may run
--- backwards.
+-- A state of the next window counts in that window. One of a later window means that the clock was set
+-- back; it moves to this window and is remembered here, as time may run backwards.
 if before == number + 1 then number = before end
 local moved = before ~= number and content > 0
 if before < number then content = 0 end
