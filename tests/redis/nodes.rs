@@ -64,7 +64,7 @@ impl Cluster {
     }
 
     /// Waits until it is so for all nodes.
-    fn until(&self, what: &str, is_so: impl Fn(&Server) -> bool) {
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn(&Server) -> bool) {
         let begun = Instant::now();
         while !self.nodes.iter().all(&is_so) {
             assert!(begun.elapsed() < PATIENCE, "{what}");
