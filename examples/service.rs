@@ -6,9 +6,9 @@
 //! curl http://127.0.0.1:3000/metrics
 //! ```
 //!
-//! Change `examples/service.yaml` meanwhile: within some seconds the new rules are in force, and the
+//! Change `examples/service.yaml` while it runs: after some seconds the new rules are in force, and the
 //! log says what became of the old ones. With `--features tower,redis` and the address of a Redis in
-//! `REDIS_URL`, the states are there, and several processes share them.
+//! `REDIS_URL`, the states are on that Redis, and several processes can share them.
 
 use axum::Router;
 use axum::extract::{ConnectInfo, MatchedPath, Request};
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     serve(listener, ruled, watch, metrics).await
 }
 
-/// The rules in a file that is watched, with their states on the Redis at `url`.
+/// Opens the rules in a file that is watched, with their states on the Redis at `url`.
 #[cfg(feature = "redis")]
 pub(crate) fn open_on_redis(
     url: &str,
@@ -58,7 +58,7 @@ pub(crate) fn open_on_redis(
     Ok((store, watch))
 }
 
-/// Who sent a request, as far as the service knows.
+/// The user who sent a request.
 #[derive(Clone)]
 struct User(String);
 
@@ -80,16 +80,16 @@ pub(crate) async fn serve(
         .route("/login", post(|| async { "welcome\n" }))
         .route("/items/{id}", get(|| async { "an item\n" }))
         .route("/report", get(|| async { "a report\n" }))
-        .layer(limit.layer())
-        // What is added last comes first: who it is must be known before the limits are asked.
+        .layer(limit.try_layer()?)
+        // The layer that is added last runs first, so the user is known to the limits.
         .layer(from_fn(authenticate))
-        // And what is added after the limits is not limited.
+        // A route that is added after the limits is not limited.
         .route("/metrics", get(|| async move { metrics.render() }));
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
     Ok(axum::serve(listener, app).await?)
 }
 
-/// Stands for whatever a service has: the token is the name.
+/// Takes the token for the name of the user. A service checks it instead.
 async fn authenticate(mut request: Request, next: Next) -> Response {
     let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = header.and_then(|value| value.strip_prefix("Bearer "));

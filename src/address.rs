@@ -1,16 +1,27 @@
 //! Addresses of clients, each in one form, in logs and in requests.
 //!
-//! An IPv6 address can be written in many ways, and may contain a mapped IPv4 address. A client with
+//! An IPv6 address can be written in many ways, and may stand for an IPv4 address. A client with
 //! one IPv6 address usually has a whole /64 (RFC 6177, RFC 4941), so a limit for each address would
-//! limit nobody. Here mapped addresses become IPv4 first, and the others are grouped:
+//! limit nobody. Here addresses that stand for IPv4 become IPv4 first, and the others are grouped:
 //!
 //! | read | taken as |
 //! |---|---|
-//! | `192.0.2.7`, `192.0.2.7:4567` | `192.0.2.7` |
+//! | `192.0.2.7`, `192.0.2.7:4567`, `192.0.2.7:_hidden` | `192.0.2.7` |
 //! | `::ffff:192.0.2.7`, `[::ffff:c000:207]:443` | `192.0.2.7` |
+//! | `64:ff9b::192.0.2.7` | `192.0.2.7` |
 //! | `2001:DB8:0:1:aaaa::1`, `[2001:db8:0:1::2]:443` | `2001:db8:0:1::/64` |
 //! | `2001:db8::1`, with a prefix of 128 | `2001:db8::1` |
 //! | `mail.example.org` and anything else that is no address | unchanged |
+//!
+//! # Which addresses stand for IPv4
+//! * `::ffff:0:0/96` (IPv4-mapped): a socket for both protocols reports an IPv4 client so.
+//! * `64:ff9b::/96` (NAT64, RFC 6052): a translator in front of an IPv6 network reports an IPv4 client
+//!   so. Without this step, all clients of IPv4 would share one /64. Only addresses of the internet are
+//!   taken out, as section 3.1 demands: so `64:ff9b::10.0.0.1` is never taken for a proxy in
+//!   `10.0.0.0/8`.
+//! * Not `2002::/16` (6to4) nor `2001::/32` (Teredo). Nothing on the way checks that the IPv4 address
+//!   inside is the sender's (RFC 3964), so anybody could send in the name of any IPv4 address, also of
+//!   a trusted proxy.
 
 use core::fmt::{self, Write};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -18,7 +29,38 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The default prefix in bits by which IPv6 addresses are grouped.
 pub const IPV6_PREFIX: u8 = 64;
 
-/// Reads an address, also with a port, in brackets, or with a zone (`%eth0`).
+/// The IPv4 address that an IPv6 address stands for, or else the address itself.
+pub(crate) fn canonical(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(v6) = address else { return address };
+    if let Some(v4) = v6.to_ipv4_mapped() {
+        return IpAddr::V4(v4);
+    }
+    match v6.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] => {
+            let v4 = IpAddr::V4(Ipv4Addr::from_bits(v6.to_bits() as u32));
+            if is_internal(v4) { address } else { v4 }
+        }
+        _ => address,
+    }
+}
+
+/// Whether an address is internal, such as that of a proxy in front of the server, and so says
+/// nothing about who sent a request.
+pub(crate) fn is_internal(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_unspecified()
+        }
+        IpAddr::V6(v6) => {
+            v6.is_unique_local()
+                || v6.is_loopback()
+                || v6.is_unicast_link_local()
+                || v6.is_unspecified()
+        }
+    }
+}
+
+/// Reads an address in its [canonical] form, also with a port, in brackets, or with a zone (`%eth0`).
 pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     let begin = text.bytes().next()?;
     if !(begin.is_ascii_hexdigit() || matches!(begin, b':' | b'[')) {
@@ -29,20 +71,29 @@ pub(crate) fn parse(text: &str) -> Option<IpAddr> {
             Some(address) => address,
             None => text.split('%').next()?.parse().ok()?,
         };
-        Some(address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4))
+        Some(canonical(IpAddr::V6(address)))
     };
     if let Some(rest) = text.strip_prefix('[') {
         let (inside, port) = rest.split_once(']')?;
-        return v6(inside).filter(|_| port.is_empty() || port.starts_with(':'));
+        let is_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+        return v6(inside).filter(|_| is_port);
     }
     match text.split_once(':') {
         None => text.parse().ok().map(IpAddr::V4),
         // An IPv6 address has more than one colon.
         Some((ip, port)) if !port.contains(':') => {
-            let is_port = port.bytes().all(|b| b.is_ascii_digit()) && port.len() < 6;
-            ip.parse().ok().map(IpAddr::V4).filter(|_| is_port)
+            ip.parse().ok().map(IpAddr::V4).filter(|_| is_port(port))
         }
         Some(_) => v6(text),
+    }
+}
+
+/// Whether a text is a port, or stands for one that a proxy does not tell, as in `_hidden` (RFC 7239,
+/// section 6.2).
+fn is_port(text: &str) -> bool {
+    match text.strip_prefix('_') {
+        Some(name) => name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)),
+        None => text.bytes().all(|b| b.is_ascii_digit()) && text.len() < 6,
     }
 }
 
@@ -70,8 +121,7 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// The common form of an address. A mapped IPv4 address must be IPv4 already, as [`parse`] returns
-    /// it.
+    /// The common form of an address. It must be [canonical] already, as [`parse`] returns it.
     pub(crate) fn of(address: IpAddr, prefix: u8) -> Self {
         let mut made = Made { bytes: [0; 48], length: 0 };
         // Every address fits.

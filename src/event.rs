@@ -29,7 +29,9 @@ pub struct Event<'a> {
 
 /// Named texts: a list of pairs, a map, or anything else that finds a text by its name, such as a line of
 /// a log or the head of a request.
-pub trait Fields {
+///
+/// Threads can share fields, so an event can be kept while a task waits for a store.
+pub trait Fields: Sync {
     /// The text of the field called `name`, if there is one.
     fn value(&self, name: &str) -> Option<&str>;
 }
@@ -57,19 +59,19 @@ impl Fields for () {
 }
 
 /// Pairs of a name and a text. If a name occurs twice, its first text counts.
-impl<N: AsRef<str>, T: AsRef<str>> Fields for [(N, T)] {
+impl<N: AsRef<str> + Sync, T: AsRef<str> + Sync> Fields for [(N, T)] {
     fn value(&self, name: &str) -> Option<&str> {
         self.iter().find(|(known, _)| known.as_ref() == name).map(|(_, text)| text.as_ref())
     }
 }
 
-impl<N: AsRef<str>, T: AsRef<str>, const LEN: usize> Fields for [(N, T); LEN] {
+impl<N: AsRef<str> + Sync, T: AsRef<str> + Sync, const LEN: usize> Fields for [(N, T); LEN] {
     fn value(&self, name: &str) -> Option<&str> {
         self.as_slice().value(name)
     }
 }
 
-impl<N: AsRef<str>, T: AsRef<str>> Fields for Vec<(N, T)> {
+impl<N: AsRef<str> + Sync, T: AsRef<str> + Sync> Fields for Vec<(N, T)> {
     fn value(&self, name: &str) -> Option<&str> {
         self.as_slice().value(name)
     }
@@ -77,16 +79,16 @@ impl<N: AsRef<str>, T: AsRef<str>> Fields for Vec<(N, T)> {
 
 impl<N, T, S> Fields for HashMap<N, T, S>
 where
-    N: Borrow<str> + Eq + Hash,
-    T: AsRef<str>,
-    S: BuildHasher,
+    N: Borrow<str> + Eq + Hash + Sync,
+    T: AsRef<str> + Sync,
+    S: BuildHasher + Sync,
 {
     fn value(&self, name: &str) -> Option<&str> {
         self.get(name).map(T::as_ref)
     }
 }
 
-impl<N: Borrow<str> + Ord, T: AsRef<str>> Fields for BTreeMap<N, T> {
+impl<N: Borrow<str> + Ord + Sync, T: AsRef<str> + Sync> Fields for BTreeMap<N, T> {
     fn value(&self, name: &str) -> Option<&str> {
         self.get(name).map(T::as_ref)
     }

@@ -8,6 +8,8 @@ mod answers;
 mod bodies;
 #[path = "middleware/cancelling.rs"]
 mod cancelling;
+#[path = "middleware/contract.rs"]
+mod contract;
 #[path = "middleware/costs.rs"]
 mod costs;
 #[path = "middleware/fields.rs"]
@@ -16,6 +18,8 @@ mod fields;
 mod flooding;
 #[path = "middleware/forging.rs"]
 mod forging;
+#[path = "middleware/handlers.rs"]
+mod handlers;
 #[path = "middleware/invariants.rs"]
 mod invariants;
 #[path = "middleware/meters.rs"]

@@ -1,28 +1,11 @@
 //! Finds the client in a list of forwarded addresses when no trusted proxies are configured.
 
-use crate::address::parse;
-use core::net::IpAddr;
+use crate::address::{is_internal, parse};
 
 /// Whether a text has dots and digits only. An IPv4 address without a port has one spelling.
 #[inline]
 pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-}
-
-/// Whether an address is internal, such as that of a proxy in front of the server, and so says
-/// nothing about who sent a request.
-fn is_internal(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => {
-            v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_unspecified()
-        }
-        IpAddr::V6(v6) => {
-            v6.is_unique_local()
-                || v6.is_loopback()
-                || v6.is_unicast_link_local()
-                || v6.is_unspecified()
-        }
-    }
 }
 
 /// The client in an X-Forwarded-For list: the last address that is not of a private network, since

@@ -11,9 +11,9 @@ use super::table::Table;
 use crate::address::{self, Made};
 use crate::event::{Event, Fields};
 use crate::time::Time;
-use core::cell::OnceCell;
 use core::fmt;
 use core::num::NonZeroU8;
+use std::sync::OnceLock;
 
 /// An event of a log. Its fields are looked up on demand, and nothing is allocated.
 ///
@@ -25,8 +25,8 @@ pub struct Record<'a> {
     pub(super) cost: f64,
     found: Found<'a>,
     normal: Normal,
-    ip: OnceCell<Option<Made>>,
-    forwarded: OnceCell<Option<Made>>,
+    ip: OnceLock<Option<Made>>,
+    forwarded: OnceLock<Option<Made>>,
 }
 
 /// The parts of a line, by format.
@@ -48,7 +48,7 @@ pub(super) struct Normal {
 impl<'a> Record<'a> {
     #[inline]
     pub(super) fn new(line: u64, instant: Instant, found: Found<'a>, normal: Normal) -> Self {
-        let (ip, forwarded) = (OnceCell::new(), OnceCell::new());
+        let (ip, forwarded) = (OnceLock::new(), OnceLock::new());
         Record { line, instant, cost: 1.0, found, normal, ip, forwarded }
     }
 
@@ -110,7 +110,7 @@ impl<'a> Record<'a> {
     }
 
     #[inline]
-    fn address<'b>(&self, text: &'b str, made: &'b OnceCell<Option<Made>>) -> &'b str {
+    fn address<'b>(&self, text: &'b str, made: &'b OnceLock<Option<Made>>) -> &'b str {
         if is_plain(text) {
             return text;
         }

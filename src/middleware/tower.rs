@@ -1,29 +1,30 @@
 //! The layer.
 
 mod bodies;
+mod charge;
 mod clock;
+mod decide;
 mod draft;
 pub mod headers;
 pub mod keys;
-mod known;
 mod layer;
 pub mod meters;
 mod networks;
+mod prepared;
 pub mod proxies;
-pub mod refused;
+mod queue;
+pub mod refusal;
 mod report;
 mod service;
-mod shared;
-mod waiting;
 
 pub use crate::address::IPV6_PREFIX;
 pub use bodies::{BodyLimitLayer, BodyLimited, Charged, Counted, Uncharged};
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, FakeClock, SystemClock};
 pub use headers::Headers;
-pub use keys::Head;
-pub use layer::{QUEUE, RateLimit, RateLimitLayer, ResponseHead, TOLD};
+pub use keys::{Head, MissingSources};
+pub use layer::{LOGGED, QUEUE, RateLimit, RateLimitLayer, ResponseHead};
 pub use networks::Networks;
 pub use proxies::Proxies;
-pub use refused::{Answer, Grpc, Problem, Refused};
+pub use refusal::{Answer, Grpc, Problem, Refused};
 pub use report::seen;
 pub use service::{RateLimited, ResponseFuture};

@@ -1,4 +1,4 @@
-//! Rules that follow their file: read anew when it changes, while events come in.
+//! Rules that follow their file: it is read again when it changes, while events come in.
 //!
 //! ```no_run
 //! use ratescope::Time;
@@ -6,26 +6,26 @@
 //! use std::time::{Duration, Instant};
 //!
 //! let (ruled, watch) = watch::open("rules.yaml", 100_000)?;
-//! // The clock that events are told by; and what was seen goes to the log.
+//! // The clock must be the one that gives events their times.
 //! let start = Instant::now();
 //! let clock = move || Time::from(start.elapsed());
-//! // Until it is dropped.
+//! // The file is watched until `_watching` is dropped, and changes go to the log.
 //! let _watching = watch.every(Duration::from_secs(2), clock, |seen| eprintln!("{seen}"))?;
 //! # let _ = ruled;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # How, and why so
-//! The file is read again and again, and compared with what was read before. It is at most 1 MiB, and
-//! mostly a few kB that the system keeps in memory. Notifications by the system would tell sooner, but
-//! they follow the file and not its name: after a rename, or when a symlink somewhere on the way leads
-//! elsewhere (as Kubernetes exchanges its ConfigMaps), they are silent, and on network and overlay
-//! file systems they are silent often. Times and sizes of files are coarse, and may stay the same
-//! over a change. A name that is opened anew and compared byte by byte has none of these faults, and
-//! needs nothing but the standard library.
+//! # Why the file is read again and again
+//! The watch reads the file at each interval and compares it with the last reading. A rule file has at
+//! most 1 MiB, and mostly a few kB that the system keeps in memory. Notifications by the system would be
+//! faster, but they follow the file and not its name. After a rename, or when a symlink on the way
+//! changes (Kubernetes replaces its ConfigMaps like this), they are silent. On network and overlay file
+//! systems they are often silent, too. Times and sizes of files are coarse, and may stay the same over a
+//! change. Opening the name again and comparing byte by byte has none of these faults, and needs nothing
+//! but the standard library.
 //!
-//! A change counts when it was seen twice alike, so that a file that is being written is not read by
-//! halves. It is in force after one to two intervals. The surest way is still to write another file
+//! A change counts when two readings in a row are equal, so that a file that is just being written is
+//! not taken. It is in force after one to two intervals. The surest way is still to write another file
 //! and rename it.
 
 use crate::rules::{LONGEST, Reloaded, Ruled, Rules, RulesError, decode};
@@ -39,20 +39,20 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 
-/// A file of rules, and what is done with what stands in it.
+/// A file of rules, and the way to put its text in force.
 pub struct Watch {
     path: PathBuf,
     reload: Reload,
-    /// What was acted on.
+    /// The content that was acted on last.
     known: Content,
-    /// What was seen last.
+    /// The content at the last reading.
     last: Content,
 }
 
-/// Given the name of the file, its text, and what time it is.
+/// Puts rules in force, given the name of the file, its text, and the time.
 type Reload = Box<dyn FnMut(&str, &str, Time) -> Reloaded + Send>;
 
-/// What stands in a file; or why that can't be known.
+/// The text of a file, or the reason why it can't be read.
 type Content = Result<String, String>;
 
 impl fmt::Debug for Watch {
@@ -61,10 +61,10 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// What was seen of a file that had changed.
+/// The news of a file that has changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
-    /// It was read, and this came of it.
+    /// It was read, with this result.
     Read(Reloaded),
     /// It can't be read, for this reason; the rules stay as they are.
     Unreadable(String),
@@ -91,7 +91,7 @@ impl fmt::Display for Seen {
     }
 }
 
-/// Why there are no rules to begin with. A `main` that returns it prints it as it is displayed.
+/// The reason why there are no rules at the start. A `main` that returns it prints it as it is displayed.
 #[derive(Clone, PartialEq)]
 pub enum OpenError {
     /// The file can't be read, for this reason.
@@ -117,10 +117,11 @@ impl fmt::Debug for OpenError {
 
 impl core::error::Error for OpenError {}
 
-/// Reads the rules in a file, for at most `capacity` keys of each limit, so that they can follow it.
+/// Reads the rules in a file, for at most `capacity` keys of each limit. Returns also the [`Watch`] with
+/// which they follow the file.
 ///
 /// # Errors
-/// When the file can't be read or its rules are wrong: there are no old ones to stay with.
+/// If the file can't be read or its rules are wrong, since there are no old ones to keep.
 pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(Arc<Ruled>, Watch), OpenError> {
     let path = path.into();
     let text = read(&path).map_err(OpenError::Unreadable)?;
@@ -132,8 +133,8 @@ pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(Arc<Ruled>, Wa
 }
 
 impl Watch {
-    /// Follows a file in which `text` stands by now. `reload` is called with the name of the file,
-    /// what stands in it then, and what time it is.
+    /// Follows a file, of which the current `text` is in force already. `reload` gets the name of the
+    /// file, its new text, and the time.
     pub fn new(
         path: impl Into<PathBuf>,
         text: String,
@@ -144,9 +145,9 @@ impl Watch {
         Watch { path, reload, last: known.clone(), known }
     }
 
-    /// Looks at the file, and puts its rules in force when they have changed and were the same when
-    /// it was looked at last. `None` when there is nothing new. It is `now` by the clock that events
-    /// are told by: see [`Ruled::reload`].
+    /// Reads the file. Its rules are put in force if they have changed, and were the same at the last
+    /// reading. Returns `None` if there is nothing new. The clock of `now` must be that of the events:
+    /// see [`Ruled::reload`].
     pub fn look(&mut self, now: Time) -> Option<Seen> {
         let content = read(&self.path);
         let is_settled = content == self.last;
@@ -161,11 +162,11 @@ impl Watch {
         })
     }
 
-    /// Looks at the file in a thread of its own, `interval` after `interval`, and tells `report` what
-    /// was seen, until what is returned is dropped. `clock` says what time it is for events.
+    /// Reads the file at each `interval`, in a thread of its own, and calls `report` with any news. It
+    /// ends when the returned value is dropped. `clock` gives the time, as events have it.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system can't start a thread.
     pub fn every(
         mut self,
         interval: Duration,
@@ -184,15 +185,14 @@ impl Watch {
     }
 }
 
-/// A file that is looked at, until this is dropped.
+/// A file is watched until this is dropped.
 #[derive(Debug)]
-#[must_use = "it is looked at only until this is dropped"]
+#[must_use = "the file is watched only until this is dropped"]
 pub struct Watching {
     _stop: Sender<()>,
 }
 
-/// Reads a file by its name, and so whatever that leads to now. Of one that is too long for rules, as
-/// much is read as says so.
+/// Reads the file that the name leads to now. Reading stops when the file is too long for rules.
 fn read(path: &Path) -> Content {
     let reason = |error: io::Error| format!("{}: {error}", path.display());
     let mut bytes = Vec::new();

@@ -5,6 +5,7 @@ use super::{Load, Rule, Rules};
 use crate::event::Event;
 use crate::outcome::Outcome;
 use crate::store::together::Few;
+use crate::time::Span;
 
 /// A limit of a rule that is asked about one event.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +85,14 @@ impl Judged<'_> {
     pub(super) fn passes(&self, of: impl Fn(&Ask) -> bool) -> bool {
         let mut each = self.asked.iter().zip(self.outcomes);
         each.all(|(asked, outcome)| !asked.in_force || !of(asked) || outcome.is_allowed())
+    }
+
+    /// Whether a limit that can refuse the event lets it pass only after a wait.
+    pub(super) fn waits(&self) -> bool {
+        let mut each = self.asked.iter().zip(self.outcomes);
+        each.any(|(asked, outcome)| {
+            asked.is_firm() && outcome.wait().is_some_and(|wait| wait > Span::ZERO)
+        })
     }
 
     /// Whether the event counts as allowed in a limit, where all that can refuse it say whether it

@@ -8,21 +8,22 @@
 //! use ratescope::{Event, Policy, Time};
 //!
 //! async fn is_welcome(store: &impl AsyncStore, user: &str) -> bool {
-//!     // The future holds neither the store nor the event.
-//!     let answer = {
-//!         let fields = [("user", user)];
-//!         let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
-//!         store.check(&event, Details::default())
-//!     };
-//!     answer.await.ruling.is_allowed()
+//!     let fields = [("user", user)];
+//!     let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
+//!     store.check(&event, Details::default()).await.ruling.is_allowed()
 //! }
-//! # let waker = &mut std::task::Context::from_waker(std::task::Waker::noop());
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let policy: Policy = "gcra 1/1m per user".parse()?;
 //! let store = Ruled::new(Rules::from(policy), 1000);
-//! # let mut ask = || std::pin::pin!(is_welcome(&store, "ann")).poll(waker);
-//! # use std::{future::Future, task::Poll::Ready};
-//! # assert_eq!((ask(), ask()), (Ready(true), Ready(false)));
-//! # Ok::<(), ratescope::ParseError>(())
+//! // Events and stores can be used in tasks that move between threads.
+//! let task = tokio::spawn(async move {
+//!     [is_welcome(&store, "ann").await, is_welcome(&store, "ann").await]
+//! });
+//! assert_eq!(task.await?, [true, false]);
+//! # Ok(())
+//! # }
 //! ```
 
 use super::{Ruled, Rules, Ruling, Standings};
@@ -82,6 +83,11 @@ pub trait AsyncStore: Send + Sync + 'static {
         event: &Event<'_>,
         passed: Option<&Ruling>,
     ) -> impl Future<Output = Result<(), Fault>> + Send + use<Self>;
+
+    /// Does what [`charge`](Self::charge) does if that needs no waiting, and returns whether it did.
+    fn charge_now(&self, _event: &Event<'_>, _passed: Option<&Ruling>) -> bool {
+        false
+    }
 }
 
 /// The details that an answer has beside the ruling; none by default.
@@ -91,11 +97,15 @@ pub struct Details {
     pub standings: bool,
     /// Whether to tell when a refused event would pass.
     pub retry: bool,
+    /// Whether the event cannot wait: one that passes only after a wait is then not counted, and its
+    /// ruling says how long it would wait. A store that cannot do this in one step may count it all the
+    /// same, so ask [`peek`](AsyncStore::peek) first.
+    pub at_once: bool,
 }
 
 impl Details {
-    /// Everything.
-    pub const ALL: Details = Details { standings: true, retry: true };
+    /// Everything, for an event that can wait.
+    pub const ALL: Details = Details { standings: true, retry: true, at_once: false };
 }
 
 /// The answer of a store.
@@ -234,6 +244,11 @@ impl AsyncStore for Ruled {
         Ruled::charge(self, event, passed);
         ready(Ok(()))
     }
+
+    fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
+        Ruled::charge(self, event, passed);
+        true
+    }
 }
 
 /// A shared store is a store, too.
@@ -272,5 +287,9 @@ impl<S: AsyncStore> AsyncStore for Arc<S> {
         passed: Option<&Ruling>,
     ) -> impl Future<Output = Result<(), Fault>> + Send + use<S> {
         S::charge(self, event, passed)
+    }
+
+    fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
+        S::charge_now(self, event, passed)
     }
 }

@@ -194,7 +194,8 @@ impl Ruled {
             .collect();
         let judged = Judged { asked: &asked, outcomes: &outcomes };
         let passes = judged.passes(|ask| !ask.is_shadow);
-        if count {
+        let waits = || judged.waits() && passes;
+        if count && !(details.at_once && waits()) {
             for (i, held) in held.iter_mut().enumerate() {
                 let (ask, passed) = (&asked[i], outcomes[i].is_allowed());
                 if source(ask.rule) != Source::Nowhere {

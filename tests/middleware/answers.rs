@@ -205,17 +205,45 @@ fn layers_within_layers() {
     assert_eq!(refused.headers()["retry-after"], "60");
 }
 
-/// Or a service that says more: its word stands.
+/// The three headers are about the limit with the least remaining, of whichever layer or service.
 #[test]
-fn what_is_said_within_stays() {
-    let clock = Hand::default();
-    let mut headers = HeaderMap::new();
-    headers.insert("x-ratelimit-remaining", "7".parse().unwrap());
-    let inner = Inner { headers, ..Inner::default() };
-    let mut service = limit(ruled(TWO), &clock).layer().layer(inner);
-    let response = send(&mut service, get("/", "192.0.2.7"));
-    assert_eq!(response.headers()["x-ratelimit-remaining"], "7");
-    assert_eq!(response.headers()["x-ratelimit-limit"], "2");
+fn the_least_of_all_layers_is_told() {
+    let least = |outer: &str, inner: &str| {
+        let clock = Hand::default();
+        let rules = |limit: &str| ruled(&format!("domain: web\nlimit: {limit}\n"));
+        let inner = limit(rules(inner), &clock).layer().layer(Inner::default());
+        let mut service = limit(rules(outer), &clock).layer().layer(inner);
+        let response = send(&mut service, get("/", "192.0.2.7"));
+        let mut lines = head(&response);
+        lines.retain(|line| line.starts_with("x-"));
+        lines.join(", ")
+    };
+    let of = |limit, remaining, reset| {
+        format!(
+            "x-ratelimit-limit: {limit}, x-ratelimit-remaining: {remaining}, \
+             x-ratelimit-reset: {reset}"
+        )
+    };
+    assert_eq!(least("gcra 9/1m", "gcra 5/1m"), of(5, 4, 12));
+    assert_eq!(least("gcra 2/1m", "gcra 5/1m"), of(2, 1, 30));
+    assert_eq!(least("gcra 5/1m", "gcra 5/1h"), of(5, 4, 720), "the inner one is nearer");
+}
+
+#[test]
+fn a_service_may_say_that_less_is_left() {
+    let told = |remaining: &str| {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-ratelimit-remaining", remaining.parse().unwrap());
+        let inner = Inner { headers, ..Inner::default() };
+        let mut service = limit(ruled(TWO), &Hand::default()).layer().layer(inner);
+        let mut lines = head(&send(&mut service, get("/", "192.0.2.7")));
+        lines.retain(|line| line.starts_with("x-"));
+        lines.join(", ")
+    };
+    assert_eq!(told("0"), "x-ratelimit-remaining: 0");
+    let ours = "x-ratelimit-limit: 2, x-ratelimit-remaining: 1, x-ratelimit-reset: 30";
+    assert_eq!(told("7"), ours);
+    assert_eq!(told("many"), ours);
 }
 
 #[test]

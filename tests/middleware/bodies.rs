@@ -6,8 +6,10 @@ use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame};
+use ratescope::Event;
 use ratescope::middleware::{BodyLimitLayer, Counted, Problem};
-use ratescope::rules::{AsyncStore, Ruled};
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -152,4 +154,87 @@ fn a_store_that_is_far_is_told_by_a_task() {
     // Without a runtime nobody is there to tell it; nothing panics and nothing stays.
     drop(begin(&layer, &[Some("12345")]));
     assert_eq!(Arc::strong_count(&store), references);
+}
+
+/// A store that sleeps while it is charged, and so panics outside of a runtime.
+struct Sleeps(Ruled);
+
+impl AsyncStore for Sleeps {
+    fn rules(&self) -> Arc<Rules> {
+        self.0.rules()
+    }
+
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+        self.0.check_now(event, details)
+    }
+
+    fn check(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<> {
+        AsyncStore::check(&self.0, event, details)
+    }
+
+    fn peek(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+    ) -> impl Future<Output = Answered> + Send + use<> {
+        AsyncStore::peek(&self.0, event, details)
+    }
+
+    fn charge(
+        &self,
+        _: &Event<'_>,
+        _: Option<&Ruling>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
+        async {
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            Ok(())
+        }
+    }
+}
+
+/// The charges that were counted as lost, by their reason.
+fn lost(done: impl FnOnce()) -> Vec<String> {
+    let lines = crate::meters::counted(|_| done());
+    let lost = lines.iter().filter_map(|line| line.strip_prefix("ratescope_charges_lost_total"));
+    lost.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_body_that_is_dropped_anywhere_never_panics() {
+    let sent = || begin(&per_byte(Sleeps(ruled(HUNDRED))), &[Some("12345")]);
+    let nowhere = lost(|| drop(sent()));
+    assert_eq!(nowhere, ["{reason=\"runtime\"} 1"]);
+    // While a panic unwinds, another one would abort the process.
+    let unwinding = lost(|| {
+        let panics = AssertUnwindSafe(|| {
+            let _body = sent();
+            panic!("a handler");
+        });
+        assert!(catch_unwind(panics).is_err());
+    });
+    assert_eq!(unwinding, ["{reason=\"runtime\"} 1"]);
+    let a_bad_cost = lost(|| {
+        let layer = limit(ruled(HUNDRED), &Hand::default());
+        let layer = layer.layer_for_bodies(|_| panic!("a cost of the service's own"));
+        drop(begin(&layer, &[Some("12345")]));
+    });
+    assert_eq!(a_bad_cost, ["{reason=\"dropped\"} 1"]);
+    // A runtime without time makes the task panic, and one that ends drops it.
+    for with_time in [false, true] {
+        let at_the_end = lost(|| {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            if with_time {
+                runtime.enable_time();
+            }
+            runtime.build().unwrap().block_on(async {
+                drop(sent());
+                tokio::task::yield_now().await;
+            });
+        });
+        assert_eq!(at_the_end, ["{reason=\"dropped\"} 1"], "with time: {with_time}");
+    }
 }

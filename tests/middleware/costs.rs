@@ -119,3 +119,26 @@ fn a_charge_that_fails_does_not_cost_the_response() {
     let mut service = limit(store, &clock).charge(|_| 1.0).layer().layer(Inner::default());
     assert_eq!(send(&mut service, get("/", "192.0.2.7")).status().as_u16(), 200);
 }
+
+/// A charge counts as one from 0 to 1e12, or is logged and lost.
+#[test]
+fn a_charge_that_is_no_cost_is_lost_and_counted() {
+    for (cost, lost) in [(f64::NAN, true), (-1.0, true), (f64::NEG_INFINITY, true), (0.0, false)] {
+        let lines = crate::meters::counted(|_| {
+            let limit = limit(ruled(TEN), &Hand::default()).charge(move |_| cost);
+            let mut service = limit.layer().layer(Inner::default());
+            for left in ["9", "8"] {
+                let response = send(&mut service, get("/", "192.0.2.7"));
+                assert_eq!(response.headers()["x-ratelimit-remaining"], left, "{cost}");
+            }
+        });
+        let line = "ratescope_charges_lost_total{reason=\"cost\"} 2";
+        assert_eq!(lines.iter().any(|counted| counted == line), lost, "{cost}: {lines:?}");
+    }
+    for cost in [f64::INFINITY, f64::MAX, 1e13] {
+        let limit = limit(ruled(TEN), &Hand::default()).charge(move |_| cost);
+        let mut service = limit.layer().layer(Inner::default());
+        let mut status = || send(&mut service, get("/", "192.0.2.7")).status().as_u16();
+        assert_eq!([status(), status()], [200, 429], "{cost}");
+    }
+}

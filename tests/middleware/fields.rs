@@ -1,7 +1,7 @@
 //! What a limit may be for.
 
 use crate::parts::{Hand, Inner, get, limit, ruled, send};
-use http::{HeaderName, Method, Request};
+use http::{HeaderName, HeaderValue, Method, Request};
 use ratescope::middleware::{Problem, Proxies, RateLimit};
 use ratescope::rules::Ruled;
 use std::borrow::Cow;
@@ -29,6 +29,13 @@ fn addresses_in_their_one_form() {
     let from = |ip| get("/", ip);
     let each = ["192.0.2.7", "::ffff:192.0.2.7", "192.0.2.8"].map(from);
     assert_eq!(passing("ip", |limit| limit, each), [true, false, true]);
+    // As a translator between IPv4 and IPv6 reports clients. An internal address is not one of theirs.
+    let nat64 = ["64:ff9b::c000:207", "64:ff9b::192.0.2.8", "192.0.2.7", "64:ff9b::10.0.0.1"];
+    let each = nat64.map(from);
+    assert_eq!(passing("ip", |limit| limit, each), [true, true, false, true]);
+    // Anybody can send from such an address, whoever has the IPv4 address in it.
+    let six_to_four = ["192.0.2.7", "2002:c000:207::1", "2001:0:c000:207::1"].map(from);
+    assert_eq!(passing("ip", |limit| limit, six_to_four), [true, true, true]);
     let sixes = ["2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:2::1"];
     assert_eq!(passing("ip", |limit| limit, sixes.map(from)), [true, false, true]);
     let each = |limit: Limit| limit.ipv6_prefix(128);
@@ -139,6 +146,58 @@ fn users_headers_and_whatever_is_found() {
     // One that has the name of another takes its place.
     let path = |limit: Limit| limit.user(|user: &User| user.0).field("user", |_| None);
     assert_eq!(passing("user", path, requests), [true; 4]);
+}
+
+/// Bytes that are not UTF-8 differ as keys, too.
+#[test]
+fn headers_that_are_no_text() {
+    let key = |limit: Limit| limit.header("key", HeaderName::from_static("x-api-key"));
+    let sent = [&b"\xff"[..], b"\xfe", b"\xff", "\u{fffd}".as_bytes(), b"\xff%", b"\xff%25"];
+    let requests = sent.map(|bytes| {
+        let mut request = get("/", "192.0.2.7");
+        request.headers_mut().insert("x-api-key", HeaderValue::from_bytes(bytes).unwrap());
+        request
+    });
+    assert_eq!(passing("key", key, requests), [true, true, false, true, true, true]);
+}
+
+/// A field that no source gives limits all clients together, and not nobody.
+#[test]
+fn a_missing_source_does_not_let_everybody_pass() {
+    let no_source = ["192.0.2.7", "192.0.2.8"].map(|ip| get("/", ip));
+    assert_eq!(passing("user", |limit| limit, no_source), [true, false]);
+    // The same where a server does not say who is connected.
+    let no_peer = [(); 2].map(|()| Request::new(String::new()));
+    assert_eq!(passing("ip", |limit| limit, no_peer.clone()), [true, false]);
+    let peer = |limit: Limit| limit.peer(|address: &SocketAddr| address.ip());
+    assert_eq!(passing("ip", peer, no_peer), [true, false]);
+    // A request without a user is another thing.
+    let nobody = [(); 2].map(|()| get("/", "192.0.2.7"));
+    let user = |limit: Limit| limit.user(|user: &&'static str| user);
+    assert_eq!(passing("user", user, nobody), [true, true]);
+}
+
+#[test]
+fn a_layer_can_be_refused_for_its_missing_sources() {
+    let rules = "\
+domain: web
+descriptors:
+  - {key: user, limit: 1/1h per user+ip}
+  - {key: path, limit: 1/1h per tenant}
+";
+    let limit = || limit(ruled(rules), &Hand::default());
+    let Err(missing) = limit().try_layer() else { panic!("nothing is missing") };
+    assert_eq!(missing.fields, ["ip", "user", "tenant"]);
+    let message = "the layer has no source for ip, user, tenant, which rules are about; \
+                   RateLimit::peer gives ip, RateLimit::user gives user, and RateLimit::field gives \
+                   any other field";
+    assert_eq!(missing.to_string(), message);
+    let whole = limit()
+        .peer(|address: &SocketAddr| address.ip())
+        .user(|user: &String| user)
+        .field("tenant", |_| None);
+    whole.check_sources().unwrap();
+    assert!(whole.try_layer().is_ok());
 }
 
 /// As the design notes recommend: the address against guessed passwords, the user against others

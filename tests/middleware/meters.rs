@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tower_layer::Layer;
 
 /// What is counted while something is done, without what is empty or a comment.
-fn counted(done: impl FnOnce(&PrometheusRecorder)) -> Vec<String> {
+pub(crate) fn counted(done: impl FnOnce(&PrometheusRecorder)) -> Vec<String> {
     let recorder = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&recorder, || done(&recorder));
     let text = recorder.handle().render();
@@ -113,4 +113,31 @@ fn rules_that_are_read_anew() {
     ] {
         assert!(lines.contains(&line.to_owned()), "{line} is missing from {lines:?}");
     }
+}
+
+/// Two layers of one service, such as one for requests and one for bytes.
+#[test]
+fn layers_are_told_apart_by_their_names() {
+    let lines = counted(|_| {
+        let clock = Hand::default();
+        let two = |domain: &str| ruled(&format!("domain: {domain}\nlimit: 1/1m per ip\n"));
+        let outer = limit(two("outer"), &clock).name("outer").layer();
+        let inner = limit(two("inner"), &clock).name("inner").layer();
+        let mut service = outer.layer(inner.layer(Inner::default()));
+        for seconds in [0.0, 1.0] {
+            clock.set(seconds);
+            send(&mut service, get("/", "192.0.2.7"));
+        }
+    });
+    let expected = [
+        "ratescope_decisions_total{rule=\"inner\",outcome=\"allowed\",layer=\"inner\"} 1",
+        "ratescope_decisions_total{rule=\"outer\",outcome=\"allowed\",layer=\"outer\"} 1",
+        "ratescope_decisions_total{rule=\"outer\",outcome=\"refused\",layer=\"outer\"} 1",
+        "ratescope_keys{layer=\"inner\"} 1",
+        "ratescope_keys{layer=\"outer\"} 1",
+        "ratescope_requests_total{outcome=\"allowed\",layer=\"inner\"} 1",
+        "ratescope_requests_total{outcome=\"allowed\",layer=\"outer\"} 1",
+        "ratescope_requests_total{outcome=\"refused\",layer=\"outer\"} 1",
+    ];
+    assert_eq!(lines, expected);
 }

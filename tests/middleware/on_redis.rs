@@ -15,6 +15,7 @@ domain: web
 descriptors:
   - {key: ip, limit: gcra 3/1h}
   - {key: path, value: /closed, limit: gcra 100/1h, on_store_failure: refuse}
+  - {key: path, value: /open, limit: gcra 1/1h, on_store_failure: allow}
 ";
 
 async fn status<S, A, C>(service: &mut RateLimited<Inner, S, A, C>, path: &str) -> (u16, String)
@@ -50,5 +51,7 @@ fn services_share_a_redis_and_go_on_without_it() {
         // By what this process has seen itself, and as the rule says.
         assert_eq!(status(one, "/").await.0, 200);
         assert_eq!(status(one, "/closed").await.0, 503);
+        // Nobody knows what is left of the limit that allows, so it is not told.
+        assert_eq!(status(other, "/open").await, told(200, "2"));
     });
 }

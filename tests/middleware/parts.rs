@@ -5,31 +5,30 @@ use core::net::IpAddr;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use http::{HeaderMap, Request, Response};
-use ratescope::middleware::{Clock, RateLimit};
+use ratescope::middleware::{Clock, FakeClock, RateLimit};
 use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
 use ratescope::{Event, Span, Time};
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tower_service::Service;
 
-/// A clock that stands still until it is told. Its sleepers are to be polled anew.
+/// A clock that is set in seconds.
 #[derive(Clone, Default)]
-pub(crate) struct Hand(Arc<AtomicI64>);
+pub(crate) struct Hand(FakeClock);
 
 impl Hand {
     pub(crate) fn set(&self, seconds: f64) {
-        self.0.store(Time::from_secs(seconds).unwrap().as_micros(), Ordering::SeqCst);
+        self.0.set(Time::from_secs(seconds).unwrap());
     }
 }
 
 impl Clock for Hand {
     fn now(&self) -> Time {
-        Time::from_micros(self.0.load(Ordering::SeqCst))
+        self.0.now()
     }
 
-    fn sleep(&self, span: Span) -> impl Future<Output = ()> + Send + 'static {
-        let (clock, until) = (self.clone(), self.now().after(span));
-        poll_fn(move |_| if clock.now() >= until { Poll::Ready(()) } else { Poll::Pending })
+    async fn sleep(&self, span: Span) {
+        self.0.sleep(span).await;
     }
 }
 

@@ -69,21 +69,6 @@ fn what_waits_takes_no_place_of_the_inner_service() {
     assert_eq!(assert_ready_ok!(waits.poll()).body(), "/waits");
 }
 
-/// A refusal leaves the place for the next request, too.
-#[test]
-fn what_is_refused_uses_up_no_readiness() {
-    let clock = Hand::default();
-    let inner = Inner { unready: 2, ..Inner::default() };
-    let mut service =
-        limit(ruled("domain: web\nlimit: 1/1m per ip\n"), &clock).layer().layer(inner);
-    send(&mut service, get("/", "192.0.2.7"));
-    let refused = call(&mut service, get("/", "192.0.2.7"));
-    // It was made ready for the one that was refused, and still is.
-    let other = service.call(get("/other", "192.0.2.8"));
-    assert_eq!(finished(refused).unwrap().status().as_u16(), 429);
-    assert_eq!(finished(other).unwrap().body(), "/other");
-}
-
 /// Clones share the limits and nothing else.
 #[test]
 fn clones_are_limited_together() {

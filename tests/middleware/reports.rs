@@ -61,7 +61,7 @@ fn a_refusal_says_why_in_numbers() {
 fn an_attack_does_not_fill_the_log() {
     let clock = Hand::default();
     let lines = told(|| {
-        let limit = limit(ruled("domain: web\nlimit: 1/1h\n"), &clock).told(3);
+        let limit = limit(ruled("domain: web\nlimit: 1/1h\n"), &clock).log_per_second(3);
         let mut service = limit.layer().layer(Inner::default());
         for second in 0..3 {
             clock.set(f64::from(second) + 0.5);
@@ -76,17 +76,54 @@ fn an_attack_does_not_fill_the_log() {
     assert_eq!(passed_over, ["0", "0", "0", "96", "0", "0", "97", "0", "0"]);
 }
 
-/// A rule for something that no request has would silently limit nobody.
+/// A key is as long as its client likes.
+#[test]
+fn a_long_key_is_cut() {
+    for (sent, logged) in [
+        ("/".repeat(48), "/".repeat(48)),
+        ("/".repeat(49), "/".repeat(48) + "..."),
+        ("%".repeat(60_000), "%25".repeat(48) + "..."),
+        // Not within a character, of which each has three bytes here.
+        (format!("aé{}", "€".repeat(20_000)), format!("a%C3%A9{}...", "%E2%82%AC".repeat(15))),
+    ] {
+        let lines = told(|| {
+            let rules = "domain: web\ndescriptors:\n  - {key: name, limit: 1/1m}\n";
+            let limit = limit(ruled(rules), &Hand::default());
+            let limit = limit.field("name", move |_| Some(sent.clone().into()));
+            let mut service = limit.layer().layer(Inner::default());
+            for _ in 0..2 {
+                send(&mut service, get("/", "192.0.2.7"));
+            }
+        });
+        let key = format!("key=\"name={logged}\"");
+        assert!(lines.len() == 1 && lines[0].contains(&key), "{key} is not in {lines:?}");
+    }
+}
+
+/// Each layer says it once, and at its first request, before anybody asks why all are refused.
 #[test]
 fn rules_for_what_the_layer_does_not_know() {
     let lines = told(|| {
-        let rules = "domain: web\ndescriptors:\n  - {key: user, limit: 1/1h per user+ip}\n";
-        let mut service = limit(ruled(rules), &Hand::default()).layer().layer(Inner::default());
-        for _ in 0..3 {
-            send(&mut service, get("/", "192.0.2.7"));
+        let rules = "domain: web\ndescriptors:\n  - {key: user, limit: 9/1h per user+ip}\n";
+        for name in ["first", "second"] {
+            let limit = limit(ruled(rules), &Hand::default()).name(name);
+            let mut service = limit.layer().layer(Inner::default());
+            for _ in 0..3 {
+                send(&mut service, http::Request::new(String::new()));
+            }
         }
     });
-    let expected = "WARN ratescope: no request has this field, which rules are about: the layer has \
-                    no source for it field=\"user\"";
-    assert_eq!(lines, [expected]);
+    let expected = |layer| {
+        [
+            format!(
+                "WARN ratescope: rules are about a field that the layer has no source for: all \
+                 clients share one key, and rules for a certain value never apply \
+                 layer=\"{layer}\" field=\"user\""
+            ),
+            "WARN ratescope: rules are about the field ip, but the server does not say where \
+             connections come from: all such requests share one key; see RateLimit::peer"
+                .to_owned(),
+        ]
+    };
+    assert_eq!(lines, [expected("first"), expected("second")].concat());
 }

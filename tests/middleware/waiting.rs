@@ -2,7 +2,9 @@
 
 use crate::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::{Response, StatusCode};
-use ratescope::rules::AsyncStore;
+use ratescope::Event;
+use ratescope::middleware::Clock;
+use ratescope::rules::{AsyncStore, Ruled};
 use std::sync::Arc;
 use tokio_test::task::{Spawn, spawn};
 use tokio_test::{assert_pending, assert_ready, assert_ready_ok};
@@ -56,7 +58,7 @@ fn requests_go_on_one_by_one() {
 fn a_full_queue_refuses_and_counts_nothing() {
     let clock = Hand::default();
     let ruled = Arc::new(ruled("domain: web\nlimit: leaky-bucket 1/1s queue 50 per ip\n"));
-    let layer = limit(Arc::clone(&ruled), &clock).queue(2).layer();
+    let layer = limit(Arc::clone(&ruled), &clock).queue(2).queue_per_key(2).layer();
     let mut service = layer.layer(Inner::default());
     let mut ask = |ip| spawn(call(&mut service, get("/", ip)));
     assert_eq!(status(assert_ready!(ask("192.0.2.7").poll())), 200);
@@ -113,4 +115,72 @@ fn a_place_is_given_up_with_the_client() {
     }
     clock.set(10.0);
     assert_eq!(service.get_ref().seen.calls(), 1);
+}
+
+/// Of a hundred at once, those that have a seat are counted, and nobody else: wherever the store is.
+#[test]
+fn whoever_gets_no_seat_is_not_counted() {
+    fn level<S: AsyncStore>(store: S, ruled: &Ruled) -> (usize, usize, usize, f64) {
+        let clock = Hand::default();
+        let layer = limit(store, &clock).queue(5).layer();
+        let mut service = layer.layer(Inner::default());
+        let mut sent: Vec<Spawn<_>> =
+            (0..100).map(|_| spawn(call(&mut service, get("/", "192.0.2.7")))).collect();
+        let (mut passed, mut refused) = (0, 0);
+        for _ in 0..9 {
+            sent.retain_mut(|request| match request.poll() {
+                std::task::Poll::Ready(response) => {
+                    match status(response) {
+                        200 => passed += 1,
+                        _ => refused += 1,
+                    }
+                    false
+                }
+                std::task::Poll::Pending => true,
+            });
+        }
+        assert_eq!(sent.len(), layer.waiting());
+        let event = Event { time: clock.now(), cost: 0.0, fields: &() };
+        let level = ruled.peek(&event).decided_by().unwrap().outcome.level;
+        (passed, layer.waiting(), refused, level)
+    }
+    const RULES: &str = "domain: web\nlimit: leaky-bucket 10/1s queue 100 per all\n";
+    let near = Arc::new(ruled(RULES));
+    assert_eq!(level(Arc::clone(&near), &near), (1, 5, 94, 6.0));
+    let far = Far::new(RULES, 2);
+    let ruled = Arc::clone(&far.ruled);
+    // The first one holds a seat while the store is asked, and finds that it need not wait.
+    assert_eq!(level(far, &ruled), (1, 4, 95, 5.0));
+}
+
+/// Each of two clients sends nine requests; how many wait then, after each client.
+#[test]
+fn one_client_does_not_hold_all_seats() {
+    fn waiting<S: AsyncStore>(store: S, per_key: Option<usize>) -> [usize; 2] {
+        let clock = Hand::default();
+        let mut limit = limit(store, &clock).queue(6);
+        if let Some(places) = per_key {
+            limit = limit.queue_per_key(places);
+        }
+        let layer = limit.layer();
+        let mut service = layer.layer(Inner::default());
+        let mut sent = Vec::new();
+        ["192.0.2.7", "192.0.2.8"].map(|ip| {
+            for _ in 0..9 {
+                let mut request = spawn(call(&mut service, get("/", ip)));
+                if (0..4).all(|_| request.poll().is_pending()) {
+                    sent.push(request);
+                }
+            }
+            layer.waiting()
+        })
+    }
+    let per_ip = "domain: web\nlimit: leaky-bucket 1/1s queue 9 per ip\n";
+    assert_eq!(waiting(ruled(per_ip), None), [3, 6]);
+    assert_eq!(waiting(Far::new(per_ip, 1), None), [3, 6]);
+    assert_eq!(waiting(ruled(per_ip), Some(2)), [2, 4]);
+    assert_eq!(waiting(ruled(per_ip), Some(9)), [6, 6]);
+    // The one key of a limit for all is nobody's own.
+    let per_all = "domain: web\nlimit: leaky-bucket 1/1s queue 9 per all\n";
+    assert_eq!(waiting(ruled(per_all), None), [6, 6]);
 }

@@ -1,28 +1,25 @@
-//! Responses that cost what is sent of their bodies.
+//! Responses that cost as much as is sent of their bodies.
 //!
 //! A body counts its bytes as the server takes them, and owes their cost until it is dropped: after its
-//! end, or when the client hung up. The debt is paid then, at once in memory, and by a task of its own
-//! where a store has to be waited for.
+//! end, or when the client hung up. The debt is paid then: at once in memory, or else by a task of its
+//! own on the runtime that drops the body. Where there is none, the debt is lost, and
+//! [counted](super::meters) as lost. Nothing panics in either case.
 
-use super::clock::Clock;
 use super::layer::RateLimitLayer;
 use super::service::RateLimited;
-use super::shared::{Debtor, Shared};
-use crate::rules::AsyncStore;
 use bytes::Buf;
-use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker, ready};
+use core::task::{Context, Poll, ready};
 use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A layer that limits requests and charges for the bodies of responses. See
 /// [`RateLimit::layer_for_bodies`](super::RateLimit::layer_for_bodies).
 pub type BodyLimitLayer<S, A, C> = RateLimitLayer<S, A, C, Charged>;
 
-/// A service whose requests are limited, and whose responses cost what is sent of them.
+/// A service whose requests are limited, and whose responses cost as much as is sent of their bodies.
 pub type BodyLimited<I, S, A, C> = RateLimited<I, S, A, C, Charged>;
 
 /// Whether the bodies of responses are charged for, and so which type they have: [`Uncharged`] or
@@ -31,7 +28,7 @@ pub trait Bodies {
     /// The body of a response where the inner service answers with a `B`.
     type Of<B>;
 
-    /// The response to the client. Where there is no `debt`, its body costs nothing.
+    /// Makes the response to the client. Without a `debt`, its body costs nothing.
     fn pass<B>(response: Response<B>, debt: Option<Debt>) -> Response<Self::Of<B>>;
 }
 
@@ -47,7 +44,7 @@ impl Bodies for Uncharged {
     }
 }
 
-/// Bodies cost what is sent of them, and are [`Counted`].
+/// Bodies cost as much as is sent of them, and are [`Counted`].
 #[derive(Clone, Copy, Debug)]
 pub struct Charged;
 
@@ -105,24 +102,14 @@ impl<B: Body> Body for Counted<B> {
     }
 }
 
-/// So many bytes that are not yet paid for. They are when this is dropped.
+/// The bytes that were sent of a body. Their cost is counted when this is dropped.
 pub struct Debt {
     bytes: u64,
-    pay: Option<Box<dyn FnOnce(u64) -> Paying + Send>>,
+    pay: Option<Box<dyn FnOnce(u64) + Send>>,
 }
 
-type Paying = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 impl Debt {
-    pub(super) fn new<S, A, C>(shared: Arc<Shared<S, A, C>>, debtor: Debtor) -> Self
-    where
-        S: AsyncStore,
-        A: Send + Sync + 'static,
-        C: Clock,
-    {
-        let pay = move |bytes| -> Paying {
-            Box::pin(async move { shared.charge_sent(&debtor, bytes).await })
-        };
+    pub(super) fn new(pay: impl FnOnce(u64) + Send + 'static) -> Self {
         Debt { bytes: 0, pay: Some(Box::new(pay)) }
     }
 }
@@ -130,11 +117,9 @@ impl Debt {
 impl Drop for Debt {
     fn drop(&mut self) {
         let Some(pay) = self.pay.take() else { return };
-        let mut paying = pay(self.bytes);
-        let waiting = paying.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending();
-        // Without a runtime there is no service any more.
-        if waiting && let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(paying);
-        }
+        let bytes = self.bytes;
+        // A body may be dropped because of a panic, and then a second one, such as in a cost of the
+        // service's own, would abort the process.
+        let _ = catch_unwind(AssertUnwindSafe(move || pay(bytes)));
     }
 }

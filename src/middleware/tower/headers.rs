@@ -8,8 +8,14 @@
 //! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up | |
 //! | `RateLimit-Policy`, `RateLimit` | the same for all limits that apply, in the form of the draft | |
 //!
-//! If an inner service or layer has set a header already, its value stays: it is nearer to the
-//! resource. The last two are lists, to which the layer adds its items. Shadows are not told.
+//! If an inner service or layer has set headers already:
+//!
+//! * `Retry-After` and `X-Ratelimit-Retry-After` stay as they are.
+//! * The three `X-RateLimit-` headers belong together. Those with the smaller remaining amount are
+//!   sent, so a client of two layers learns of the limit that it meets first.
+//! * The last two are lists, to which the layer adds its items.
+//!
+//! The headers leave out shadows, and limits of which nothing is known because the store failed.
 //!
 //! # The draft's fields
 //! ```text
@@ -30,8 +36,8 @@
 //! for the `X-` ones. `draft-ietf-httpapi-ratelimit-headers-11` for the last two.
 
 use super::draft;
-use super::known::OfRules;
-use crate::rules::{Place, Standing, Standings};
+use super::prepared::Prepared;
+use crate::rules::{Answered, Place, Source, Standing, Standings};
 use crate::time::Span;
 use http::header::{HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
@@ -93,35 +99,42 @@ impl Headers {
     }
 
     /// The headers for a request that passed, or that was `refused` and would pass after that time.
-    pub(super) fn told(
+    pub(super) fn values(
         &self,
-        known: Arc<OfRules>,
-        standings: Option<&Standings>,
+        prepared: Arc<Prepared>,
+        answered: &Answered,
         refused: Option<Option<Span>>,
-    ) -> Told {
+    ) -> Values {
         let retry = refused.flatten();
         let is_wanted = self.want_standings() && (self.always || refused.is_some());
-        let standings = standings.filter(|_| is_wanted);
+        let standings = answered.standings.as_ref().filter(|_| is_wanted);
+        let known = |standing: &Standing<'_>| is_known(answered, standing.place);
+        let standings = || standings.into_iter().flat_map(Standings::iter).filter(known);
         let left = |standing: Standing<'_>| Left::of(&standing, retry);
-        Told {
-            known,
+        let least = || standings().min_by(|a, b| a.remaining.total_cmp(&b.remaining));
+        Values {
+            prepared,
             retry_after: retry.filter(|_| self.retry_after).map(up),
             x_retry_after: retry.filter(|_| self.x_retry_after).map(up),
-            least: standings.filter(|_| self.x_ratelimit).and_then(Standings::least).map(left),
-            all: standings
-                .filter(|_| self.ratelimit)
-                .into_iter()
-                .flat_map(Standings::iter)
-                .map(left)
-                .collect(),
+            least: self.x_ratelimit.then(least).flatten().map(left),
+            all: standings().filter(|_| self.ratelimit).map(left).collect(),
         }
     }
 }
 
+/// Whether the store, or this process in its place, knows the state of a limit.
+fn is_known(answered: &Answered, place: Place) -> bool {
+    let assumed = || {
+        let mut opinions = answered.ruling.opinions();
+        opinions.any(|opinion| opinion.place == place && opinion.source == Source::Nowhere)
+    };
+    answered.fault.is_none() || !assumed()
+}
+
 /// The numbers in the headers of one response. They become headers when the response is there.
 #[derive(Debug)]
-pub(super) struct Told {
-    known: Arc<OfRules>,
+pub(super) struct Values {
+    prepared: Arc<Prepared>,
     retry_after: Option<u64>,
     x_retry_after: Option<u64>,
     least: Option<Left>,
@@ -147,7 +160,7 @@ impl Left {
     }
 }
 
-impl Told {
+impl Values {
     /// Adds the headers to those of a response.
     pub(super) fn put(&self, headers: &mut HeaderMap) {
         let mut put = |name, value| {
@@ -160,15 +173,16 @@ impl Told {
             put(X_RETRY_AFTER, seconds.into());
         }
         if let Some(least) = &self.least
-            && let Some(of_limit) = self.known.limit(least.place)
+            && let Some(of_limit) = self.prepared.limit(least.place)
+            && !says_less(headers, least.remaining)
         {
-            put(X_LIMIT, of_limit.quota.clone());
-            put(X_REMAINING, least.remaining.into());
-            put(X_RESET, least.reset.into());
+            headers.insert(X_LIMIT, of_limit.quota.clone());
+            headers.insert(X_REMAINING, least.remaining.into());
+            headers.insert(X_RESET, least.reset.into());
         }
         let (mut policies, mut limits) = (None::<HeaderValue>, Line::new());
         for left in &self.all {
-            let Some(of_limit) = self.known.limit(left.place) else { continue };
+            let Some(of_limit) = self.prepared.limit(left.place) else { continue };
             draft::add_limit(&mut limits, &of_limit.name_in_list, left.remaining, left.reset);
             policies = Some(match policies {
                 None => of_limit.policy.clone(),
@@ -180,6 +194,12 @@ impl Told {
             headers.append(draft::LIMIT, limits);
         }
     }
+}
+
+/// Whether a response already says that no more than this remains.
+fn says_less(headers: &HeaderMap, remaining: u64) -> bool {
+    let said = headers.get(X_REMAINING).and_then(|value| value.to_str().ok());
+    said.and_then(|said| said.parse::<u64>().ok()).is_some_and(|said| said <= remaining)
 }
 
 /// A line of text, without an allocation if it is short.

@@ -11,17 +11,31 @@
 //!
 //! A client chooses its path: `/login`, `/login/` and `/%6cogin` are different. A rule for what a
 //! service does with a path should be about the route.
+//!
+//! # Missing sources
+//! A request without a field, such as one without a user, is no matter of rules for it. But if the
+//! layer has no source for a field at all, nobody would be limited. The safe thing is to limit all
+//! clients together, so then the field is `unknown` in every request, and they share one key. The same
+//! holds for `ip` when the server does not say who is connected. Only rules for a certain value of such
+//! a field never apply. The layer logs a warning at its first request. A service that should not even
+//! start like this makes its layer by [`RateLimit::try_layer`](super::RateLimit::try_layer).
 
 use super::proxies::Proxies;
 use super::report;
-use crate::address::{IPV6_PREFIX, Made};
+use crate::address::{IPV6_PREFIX, Made, canonical};
 use crate::event::Fields;
-use core::cell::OnceCell;
+use crate::rules::Rules;
+use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 use http::header::HeaderName;
 use http::{Extensions, HeaderMap, Method, Request, Uri};
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use smallvec::SmallVec;
 use std::borrow::Cow;
+use std::sync::{Once, OnceLock};
+
+/// The value of a field that no source gives.
+const UNKNOWN: &str = "unknown";
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug)]
@@ -50,15 +64,19 @@ impl<'a> Head<'a> {
 
 /// The sources of fields.
 pub(super) struct Keys {
-    pub(super) peer: Peer,
+    /// The source of the peer's address; `None` for the extensions that a service may set itself.
+    pub(super) peer: Option<Peer>,
     pub(super) proxies: Option<Proxies>,
     pub(super) ipv6_prefix: u8,
     /// Each source with the name of its field.
     pub(super) sources: Vec<(String, Source)>,
+    /// Whether it was logged that the peer is not known.
+    no_peer: Once,
 }
 
-/// Finds the address of the peer.
-pub(super) type Peer = Box<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
+/// Finds the address of the peer. The outer `None` says that the server left no word of it, the inner
+/// one that there is no address, as on a Unix socket.
+pub(super) type Peer = Box<dyn Fn(&Extensions) -> Option<Option<IpAddr>> + Send + Sync>;
 
 /// Finds a text in the head of a request.
 pub(super) type Find = Box<dyn for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync>;
@@ -72,36 +90,63 @@ pub(super) enum Source {
 
 impl Default for Keys {
     fn default() -> Self {
-        let peer = |extensions: &Extensions| {
-            let socket = extensions.get::<SocketAddr>().map(SocketAddr::ip);
-            socket.or_else(|| extensions.get::<IpAddr>().copied())
-        };
         let (sources, ipv6_prefix) = (Vec::new(), IPV6_PREFIX);
-        Keys { peer: Box::new(peer), proxies: None, ipv6_prefix, sources }
+        Keys { peer: None, proxies: None, ipv6_prefix, sources, no_peer: Once::new() }
     }
 }
 
 impl Keys {
-    /// Whether a field has a source.
-    pub(super) fn know(&self, field: &str) -> bool {
-        let named = || self.sources.iter().any(|(known, _)| known == field);
-        matches!(field, "ip" | "method" | "path") || named()
+    /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimit::peer) that is
+    /// sure of `ip` only when a request comes.
+    pub(super) fn missing<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r str> {
+        let named = |field: &str| self.sources.iter().any(|(known, _)| known == field);
+        let known = move |field: &str| matches!(field, "ip" | "method" | "path") || named(field);
+        rules.fields().into_iter().filter(move |field| !known(field))
     }
 
-    /// The client's address; `None` if the peer is not known.
-    fn client(&self, head: Head<'_>) -> Option<IpAddr> {
-        let peer = (self.peer)(head.extensions)?.to_canonical();
-        Some(self.proxies.as_ref().map_or(peer, |proxies| proxies.client(peer, head.headers)))
+    /// The client's address; the outer `None` if the server does not say who is connected.
+    fn client(&self, head: Head<'_>) -> Option<Option<IpAddr>> {
+        let extensions = head.extensions;
+        let peer = match &self.peer {
+            Some(peer) => peer(extensions)?,
+            None => {
+                let socket = extensions.get::<SocketAddr>().map(SocketAddr::ip);
+                Some(socket.or_else(|| extensions.get::<IpAddr>().copied())?)
+            }
+        };
+        let of = |peer| match &self.proxies {
+            Some(proxies) => proxies.client(peer, head.headers),
+            None => canonical(peer),
+        };
+        Some(peer.map(of))
     }
 }
+
+/// Fields that rules are about and that no source of a layer gives: see
+/// [`RateLimit::try_layer`](super::RateLimit::try_layer).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingSources {
+    /// The names of the fields, in the order of the rules.
+    pub fields: Vec<String>,
+}
+
+impl fmt::Display for MissingSources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields = self.fields.join(", ");
+        write!(
+            f,
+            "the layer has no source for {fields}, which rules are about; RateLimit::peer gives ip, \
+             RateLimit::user gives user, and RateLimit::field gives any other field"
+        )
+    }
+}
+
+impl core::error::Error for MissingSources {}
 
 impl Source {
     fn find<'a>(&'a self, head: Head<'a>) -> Option<Cow<'a, str>> {
         match self {
-            // Any content is a key, also one that is not UTF-8.
-            Source::Header(name) => {
-                head.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()))
-            }
+            Source::Header(name) => head.headers.get(name).map(|value| text(value.as_bytes())),
             Source::Routes(routes) => {
                 let found = routes.at(head.uri.path()).ok()?;
                 Some(Cow::Borrowed(found.value.as_str()))
@@ -111,18 +156,44 @@ impl Source {
     }
 }
 
+/// The text of a header. One that is not UTF-8 is escaped, so that different headers stay different
+/// keys.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
+    match str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(percent_encode(bytes, ESCAPED).to_string()),
+    }
+}
+
 /// The fields of one request. Each is found when it is first needed.
 pub(super) struct RequestFields<'a> {
     keys: &'a Keys,
     head: Head<'a>,
-    ip: OnceCell<Option<Made>>,
-    found: SmallVec<[OnceCell<Option<Cow<'a, str>>>; 4]>,
+    /// The outer `None` if the server does not say who is connected.
+    ip: OnceLock<Option<Option<Made>>>,
+    found: SmallVec<[OnceLock<Option<Cow<'a, str>>>; 4]>,
 }
 
 impl<'a> RequestFields<'a> {
     pub(super) fn new(keys: &'a Keys, head: Head<'a>) -> Self {
-        let found = keys.sources.iter().map(|_| OnceCell::new()).collect();
-        RequestFields { keys, head, ip: OnceCell::new(), found }
+        let found = keys.sources.iter().map(|_| OnceLock::new()).collect();
+        RequestFields { keys, head, ip: OnceLock::new(), found }
+    }
+
+    fn ip(&self) -> Option<&str> {
+        let Keys { ipv6_prefix, no_peer, .. } = self.keys;
+        let find = || {
+            let client = self.keys.client(self.head);
+            if client.is_none() {
+                no_peer.call_once(report::no_peer);
+            }
+            client.map(|address| address.map(|address| Made::of(address, *ipv6_prefix)))
+        };
+        match self.ip.get_or_init(find) {
+            Some(ip) => ip.as_ref().map(Made::as_str),
+            None => Some(UNKNOWN),
+        }
     }
 }
 
@@ -135,20 +206,10 @@ impl Fields for RequestFields<'_> {
             }
         }
         match name {
-            "ip" => {
-                let made = |address| Made::of(address, self.keys.ipv6_prefix);
-                let ip = self.ip.get_or_init(|| {
-                    let client = self.keys.client(self.head);
-                    if client.is_none() {
-                        report::no_peer();
-                    }
-                    client.map(made)
-                });
-                ip.as_ref().map(Made::as_str)
-            }
+            "ip" => self.ip(),
             "method" => Some(self.head.method.as_str()),
             "path" => Some(self.head.uri.path()),
-            _ => None,
+            _ => Some(UNKNOWN),
         }
     }
 }

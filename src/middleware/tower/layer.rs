@@ -2,12 +2,12 @@
 
 use super::bodies::{BodyLimitLayer, Uncharged};
 use super::clock::{Clock, SystemClock};
+use super::decide::Shared;
 use super::headers::Headers;
-use super::keys::{Head, Keys, Source};
+use super::keys::{Head, Keys, MissingSources, Source};
 use super::proxies::Proxies;
-use super::refused::Problem;
+use super::refusal::Problem;
 use super::service::RateLimited;
-use super::shared::Shared;
 use crate::rules::AsyncStore;
 use core::marker::PhantomData;
 use core::net::IpAddr;
@@ -21,12 +21,13 @@ use tower_layer::Layer;
 pub const QUEUE: usize = 1024;
 
 /// The default number of refusals, and of failures of the store, that are logged each second.
-pub const TOLD: u64 = 10;
+pub const LOGGED: u64 = 10;
 
 /// The settings of a layer that limits requests; [`layer`](Self::layer) makes the layer.
 ///
-/// By default rules can be for the fields `method` and `path`, and for `ip` if the server puts a
-/// `SocketAddr` or an `IpAddr` into the extensions of a request. Each request costs 1.
+/// By default rules can be for the fields `method` and `path`, and for `ip` if something puts a
+/// `SocketAddr` or an `IpAddr` into the extensions of a request. Each request costs 1. If rules are for
+/// a field without a source, see [missing sources](super::keys#missing-sources).
 #[must_use = "it limits nothing until its layer is used"]
 pub struct RateLimit<S, A = Problem, C = SystemClock> {
     pub(super) store: S,
@@ -43,7 +44,11 @@ pub(super) struct Settings {
     pub(super) charge_sent: Option<ChargeSent>,
     pub(super) headers: Headers,
     pub(super) queue: usize,
-    pub(super) told: u64,
+    /// `None` for half of the queue.
+    pub(super) queue_per_key: Option<usize>,
+    pub(super) logged: u64,
+    pub(super) name: Option<Arc<str>>,
+    pub(super) tells_handlers: bool,
 }
 
 type Cost = Box<dyn Fn(Head<'_>) -> f64 + Send + Sync>;
@@ -87,9 +92,50 @@ impl<S: AsyncStore> RateLimit<S> {
             charge_sent: None,
             headers: Headers::ALL,
             queue: QUEUE,
-            told: TOLD,
+            queue_per_key: None,
+            logged: LOGGED,
+            name: None,
+            tells_handlers: false,
         };
         RateLimit { store, answer: Problem, clock: SystemClock, settings }
+    }
+}
+
+impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
+    /// Checks that each field that the rules are about has a source. `ip` has one if
+    /// [`peer`](Self::peer) was called.
+    ///
+    /// # Errors
+    /// Those that have none.
+    pub fn check_sources(&self) -> Result<(), MissingSources> {
+        let (rules, keys) = (self.store.rules(), &self.settings.keys);
+        let no_ip = rules.fields().into_iter().filter(|field| *field == "ip");
+        let no_ip = no_ip.filter(|_| keys.peer.is_none());
+        let fields: Vec<String> = no_ip.chain(keys.missing(&rules)).map(str::to_owned).collect();
+        if fields.is_empty() { Ok(()) } else { Err(MissingSources { fields }) }
+    }
+
+    /// Makes the layer, as [`layer`](Self::layer) does, if each field that the rules are about has a
+    /// source. Rules that come later by a reload are not known yet; for those, and with `layer`, see
+    /// [missing sources](super::keys#missing-sources).
+    ///
+    /// ```
+    /// use ratescope::middleware::RateLimit;
+    /// use ratescope::{Policy, rules::Ruled};
+    /// use std::net::IpAddr;
+    ///
+    /// let policy: Policy = "gcra 10/1s per ip".parse()?;
+    /// let limit = || RateLimit::new(Ruled::new(policy.clone().into(), 100_000));
+    /// assert!(limit().try_layer().is_err_and(|missing| missing.fields == ["ip"]));
+    /// assert!(limit().peer(|address: &IpAddr| *address).try_layer().is_ok());
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The fields that have no source.
+    pub fn try_layer(self) -> Result<RateLimitLayer<S, A, C>, MissingSources> {
+        self.check_sources()?;
+        Ok(self.layer())
     }
 }
 
@@ -102,8 +148,8 @@ impl<S, A, C> RateLimit<S, A, C> {
         T: Send + Sync + 'static,
         P: Into<Option<IpAddr>>,
     {
-        let peer = move |extensions: &Extensions| address(extensions.get::<T>()?).into();
-        self.settings.keys.peer = Box::new(peer);
+        let peer = move |extensions: &Extensions| Some(address(extensions.get::<T>()?).into());
+        self.settings.keys.peer = Some(Box::new(peer));
         self
     }
 
@@ -188,9 +234,11 @@ impl<S, A, C> RateLimit<S, A, C> {
     }
 
     /// Sets an additional cost that is known only from the response's head. It is counted before the
-    /// response is passed on; the headers do not include it. A request that is dropped before its
-    /// response costs only what [`cost`](Self::cost) says. For the size of a body that is streamed,
-    /// see [`layer_for_bodies`](Self::layer_for_bodies).
+    /// response is passed on; the headers do not include it. More than
+    /// [`MAX_COST`](crate::limit::MAX_COST) counts as that. A negative cost, and one that is no number,
+    /// is logged and counts as 0. A request that is dropped before its response costs only what
+    /// [`cost`](Self::cost) says. For the size of a body that is streamed, see
+    /// [`layer_for_bodies`](Self::layer_for_bodies).
     pub fn charge(
         mut self,
         cost: impl Fn(ResponseHead<'_>) -> f64 + Send + Sync + 'static,
@@ -206,16 +254,60 @@ impl<S, A, C> RateLimit<S, A, C> {
     }
 
     /// Sets the number of requests that may wait at once, because a leaky bucket delays them; the
-    /// default is [`QUEUE`]. Further requests that would have to wait are refused.
+    /// default is [`QUEUE`]. Further requests that would have to wait are refused, and not counted. A
+    /// request that may have to wait holds its place already while the store is asked.
     pub fn queue(mut self, places: usize) -> Self {
         self.settings.queue = places;
         self
     }
 
+    /// Sets the number of places in the queue that requests of one key may hold, so that no client
+    /// holds all of them. The default is half of the queue, rounded up. A leaky bucket `per all` has no
+    /// such bound.
+    pub fn queue_per_key(mut self, places: usize) -> Self {
+        self.settings.queue_per_key = Some(places);
+        self
+    }
+
     /// Sets how many refusals, and how many failures of the store, are logged each second; the default
-    /// is [`TOLD`] of each.
-    pub fn told(mut self, per_second: u64) -> Self {
-        self.settings.told = per_second;
+    /// is [`LOGGED`] of each.
+    pub fn log_per_second(mut self, events: u64) -> Self {
+        self.settings.logged = events;
+        self
+    }
+
+    /// Sets the name of the layer, for a service with several: the label `layer` of its
+    /// [counters](super::meters), and a field of its events in the log.
+    pub fn name(mut self, name: &str) -> Self {
+        self.settings.name = Some(name.into());
+        self
+    }
+
+    /// Adds the store's answer to the extensions of each request that is passed on, as an
+    /// [`Answered`](crate::rules::Answered). Handlers find there if a soft limit was exceeded, and how
+    /// much is left of each limit:
+    ///
+    /// ```
+    /// use axum::{Extension, Router, routing::get};
+    /// use ratescope::middleware::RateLimit;
+    /// use ratescope::rules::{Answered, Ruled};
+    ///
+    /// async fn left(Extension(answered): Extension<Answered>) -> String {
+    ///     let least = answered.standings.as_ref().and_then(|standings| standings.least());
+    ///     least.map_or(String::new(), |least| format!("You have {} left.\n", least.remaining))
+    /// }
+    ///
+    /// # let policy: ratescope::Policy = "gcra 10/1s".parse()?;
+    /// # let store = Ruled::new(policy.into(), 100_000);
+    /// let limit = RateLimit::new(store).tell_handlers();
+    /// let app: Router = Router::new().route("/", get(left)).layer(limit.layer());
+    /// # let _ = app;
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
+    ///
+    /// In a service with several layers, handlers see the answer of the innermost one that does this.
+    pub fn tell_handlers(mut self) -> Self {
+        self.settings.tells_handlers = true;
         self
     }
 
@@ -237,8 +329,8 @@ impl<S, A, C> RateLimit<S, A, C> {
     }
 
     /// Makes a layer that also counts the bytes of the bodies of responses while they are sent, and
-    /// charges the `cost` of so many bytes: when a body has ended, or when it is dropped before, because
-    /// the client hung up. The headers of its response do not include it.
+    /// charges the `cost` of that number of bytes: when a body has ended, or when it is dropped before,
+    /// because the client hung up. The headers of its response do not include it.
     pub fn layer_for_bodies(
         mut self,
         cost: impl Fn(u64) -> f64 + Send + Sync + 'static,

@@ -7,19 +7,26 @@
 //! | `ratescope_waiting` | | requests in the queue |
 //! | `ratescope_store_errors_total` | `fault`: as [`Fault::name`](crate::rules::Fault::name) has it | decisions without the store |
 //! | `ratescope_store_seconds` | | time until the store answered, if it did not answer at once |
+//! | `ratescope_charges_lost_total` | `reason`: `cost`, `runtime`, `dropped` | later costs that were not counted |
 //! | `ratescope_keys` | | keys in the memory of this process, for all limits; updated once a second |
 //! | `ratescope_keys_forgotten_total` | | keys that were forgotten because there was no room |
 //! | `ratescope_reloads_total` | `outcome`: as [`Seen::name`](crate::middleware::watch::Seen::name) has it | changed rule files |
 //!
 //! A request is `unavailable` if it was refused because the store failed, as its rule demands. An
-//! answer is `shadow_refused` if a shadow would have refused the request.
+//! answer is `shadow_refused` if a shadow would have refused the request. A charge is lost if the
+//! service computed a `cost` that is negative or no number; if the store has to be waited for and there
+//! is no `runtime`; or if the task that told the store was `dropped`, as at the end of a runtime.
+//!
+//! A service with several layers gives each a [name](super::RateLimit::name). All of these but the last
+//! then have the label `layer`. Without names, the layers' requests add up, and `ratescope_keys` is that
+//! of one of them.
 //!
 //! Install the recorder before the first request. The layer looks it up once.
 
 use crate::rules::{Fault, Memory, Opinion};
 use crate::time::{Span, Time};
 use core::sync::atomic::{AtomicI64, Ordering};
-use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
 
 /// The counters of requests and of the store.
 pub(super) struct Meters {
@@ -35,9 +42,16 @@ pub(super) struct Meters {
     due: AtomicI64,
 }
 
+/// The labels of a counter of the layer of this name.
+fn labels<const N: usize>(layer: Option<&str>, own: [(&'static str, &str); N]) -> Vec<Label> {
+    let layer = layer.map(|name| ("layer", name));
+    let all = own.into_iter().chain(layer);
+    all.map(|(key, value)| Label::new(key, value.to_owned())).collect()
+}
+
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum RequestOutcome {
     Allowed,
     Delayed,
     Refused,
@@ -45,28 +59,30 @@ pub(super) enum Fate {
 }
 
 impl Meters {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(layer: Option<&str>) -> Self {
         describe();
-        let requests = |outcome| counter!("ratescope_requests_total", "outcome" => outcome);
+        let requests =
+            |outcome| counter!("ratescope_requests_total", labels(layer, [("outcome", outcome)]));
+        let own = || labels(layer, []);
         Meters {
             allowed: requests("allowed"),
             delayed: requests("delayed"),
             refused: requests("refused"),
             unavailable: requests("unavailable"),
-            waiting: gauge!("ratescope_waiting"),
-            store_seconds: histogram!("ratescope_store_seconds"),
-            keys: gauge!("ratescope_keys"),
-            forgotten: counter!("ratescope_keys_forgotten_total"),
+            waiting: gauge!("ratescope_waiting", own()),
+            store_seconds: histogram!("ratescope_store_seconds", own()),
+            keys: gauge!("ratescope_keys", own()),
+            forgotten: counter!("ratescope_keys_forgotten_total", own()),
             due: AtomicI64::new(i64::MIN),
         }
     }
 
-    pub(super) fn count(&self, fate: Fate) {
-        let counter = match fate {
-            Fate::Allowed => &self.allowed,
-            Fate::Delayed => &self.delayed,
-            Fate::Refused => &self.refused,
-            Fate::Unavailable => &self.unavailable,
+    pub(super) fn count(&self, outcome: RequestOutcome) {
+        let counter = match outcome {
+            RequestOutcome::Allowed => &self.allowed,
+            RequestOutcome::Delayed => &self.delayed,
+            RequestOutcome::Refused => &self.refused,
+            RequestOutcome::Unavailable => &self.unavailable,
         };
         counter.increment(1);
     }
@@ -109,10 +125,10 @@ pub(super) struct RuleMeters {
 }
 
 impl RuleMeters {
-    pub(super) fn new(rule: &str) -> Self {
-        let decisions = |outcome: &'static str| {
-            let rule = rule.to_owned();
-            counter!("ratescope_decisions_total", "rule" => rule, "outcome" => outcome)
+    pub(super) fn new(rule: &str, layer: Option<&str>) -> Self {
+        let decisions = |outcome| {
+            let labels = labels(layer, [("rule", rule), ("outcome", outcome)]);
+            counter!("ratescope_decisions_total", labels)
         };
         RuleMeters {
             allowed: decisions("allowed"),
@@ -134,8 +150,14 @@ impl RuleMeters {
 }
 
 /// Counts a decision without the store. Failures are rare, so the counter is looked up each time.
-pub(super) fn count_fault(fault: &Fault) {
-    counter!("ratescope_store_errors_total", "fault" => fault.name()).increment(1);
+pub(super) fn count_fault(fault: &Fault, layer: Option<&str>) {
+    let labels = labels(layer, [("fault", fault.name())]);
+    counter!("ratescope_store_errors_total", labels).increment(1);
+}
+
+/// Counts a charge that was lost.
+pub(super) fn count_lost(reason: &'static str, layer: Option<&str>) {
+    counter!("ratescope_charges_lost_total", labels(layer, [("reason", reason)])).increment(1);
 }
 
 /// Counts a changed rule file.
@@ -151,6 +173,7 @@ fn describe() {
     describe_gauge!("ratescope_waiting", "Requests in the queue");
     describe_counter!("ratescope_store_errors_total", "Decisions without the store");
     describe_histogram!("ratescope_store_seconds", Unit::Seconds, "Time until the store answered");
+    describe_counter!("ratescope_charges_lost_total", "Later costs that were not counted");
     describe_gauge!("ratescope_keys", "Keys in memory, for all limits");
     describe_counter!("ratescope_keys_forgotten_total", "Keys forgotten because there was no room");
     describe_counter!("ratescope_reloads_total", "Changed rule files by outcome");

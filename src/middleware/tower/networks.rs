@@ -9,14 +9,15 @@ use ipnet::{IpNet, Ipv4Net};
 
 /// A list of networks. Its text form is `10.0.0.0/8, fd00::/8, 192.0.2.7`.
 ///
-/// An IPv4 address mapped into IPv6 counts as the IPv4 address.
+/// An IPv6 address that stands for an IPv4 address (`::ffff:192.0.2.7`, `64:ff9b::192.0.2.7`) counts as
+/// that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks(Vec<IpNet>);
 
 impl Networks {
     /// Whether an address is in one of them.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
+        let address = address::canonical(address);
         self.0.iter().any(|network| network.contains(&address))
     }
 
@@ -64,7 +65,7 @@ impl FromStr for Networks {
 fn network(word: &str) -> Result<IpNet, String> {
     let Some((address, _)) = word.split_once('/') else {
         let address: IpAddr = word.parse().map_err(|_| "not an address".to_owned())?;
-        return Ok(address.to_canonical().into());
+        return Ok(address::canonical(address).into());
     };
     let network: IpNet = word.parse().map_err(|_| "not a network".to_owned())?;
     let begin = network.trunc();

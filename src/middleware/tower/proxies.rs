@@ -19,6 +19,7 @@
 //! the real client IP" (2022).
 
 use super::networks::{Networks, address};
+use crate::address::canonical;
 use core::net::IpAddr;
 use http::HeaderMap;
 use http::header::{FORWARDED, HeaderName};
@@ -49,7 +50,7 @@ impl Proxies {
 
     /// The address of the client, if the connection comes from `peer`.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let mut client = peer.to_canonical();
+        let mut client = canonical(peer);
         if !self.trusted.contains(client) {
             return client;
         }
@@ -76,7 +77,7 @@ impl Proxies {
             let quotes = self.header == FORWARDED;
             let entry = cut_last(rest, b',', quotes).trim_ascii();
             if !entry.is_empty() {
-                return Some(if quotes { said_for(entry) } else { address(entry) });
+                return Some(if quotes { said_for(entry) } else { address(unquoted(entry)) });
             }
         }
     }
@@ -102,6 +103,12 @@ fn cut_last<'a>(rest: &mut &'a [u8], separator: u8, quotes: bool) -> &'a [u8] {
     all
 }
 
+/// The text between two quotes, or all of it if it has none.
+fn unquoted(text: &[u8]) -> &[u8] {
+    let within = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
+    within.unwrap_or(text)
+}
+
 /// Whether the character at `place` follows an odd number of backslashes.
 fn is_escaped(text: &[u8], place: usize) -> bool {
     let before = text.get(..place).unwrap_or_default();
@@ -118,8 +125,7 @@ fn said_for(element: &[u8]) -> Option<IpAddr> {
         let (name, value) = pair.split_at(equals);
         if name.eq_ignore_ascii_case(b"for") {
             let value = value.get(1..).unwrap_or_default();
-            let within = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
-            let value = within.unwrap_or(value);
+            let value = unquoted(value);
             // A quote too many: then it is not sure where the element begins either.
             return if value.contains(&b'"') { None } else { address(value) };
         }

@@ -2,18 +2,21 @@
 //! of the store, and changed rule files.
 //!
 //! Events that clients can cause are logged at most a few times a second, with the number of those
-//! left out. So an attack does not fill the log.
+//! left out, and with the first 48 bytes of each field of a key. So an attack does not fill the log.
 
-use super::keys::Keys;
+use super::layer::Settings;
 use super::meters;
-use super::refused::Refused;
-use crate::event::Event;
+use super::refusal::Refused;
+use crate::event::{Event, Fields};
 use crate::middleware::watch::Seen;
+use crate::policy::Limit;
 use crate::rules::{Fault, Opinion, Reloaded, Rules};
 use crate::time::{Span, Time};
 use core::error::Error;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::Once;
+
+/// The longest value of a field that is logged whole, in bytes.
+const LONGEST: usize = 48;
 
 /// Lets a few events through each second.
 pub(super) struct Sample {
@@ -47,14 +50,41 @@ impl Sample {
     }
 }
 
-/// Logs a refusal.
-pub(super) fn refused(event: &Event<'_>, refused: &Refused<'_>, passed_over: u64) {
+/// The fields of an event, cut.
+struct Cut<'a>(&'a dyn Fields);
+
+impl Fields for Cut<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        let text = self.0.value(name)?;
+        let mut ends = (0..=text.len().min(LONGEST)).rev();
+        text.get(..ends.find(|end| text.is_char_boundary(*end))?)
+    }
+}
+
+/// The key of an event, which ends with `...` if a value in it is cut.
+fn key(limit: &Limit, event: &Event<'_>) -> String {
+    let fields = &Cut(event.fields);
+    let mut key = limit.per.key(&Event { fields, ..*event });
+    if limit.per.fields().iter().any(|field| event.field(field).len() > LONGEST) {
+        key.push_str("...");
+    }
+    key
+}
+
+/// Logs a refusal by the layer of this name.
+pub(super) fn refused(
+    event: &Event<'_>,
+    refused: &Refused<'_>,
+    layer: Option<&str>,
+    passed_over: u64,
+) {
     let Some(Opinion { rule, limit, outcome, .. }) = refused.ruling.decided_by() else { return };
     tracing::info!(
         target: "ratescope",
+        layer,
         rule = rule.name(),
         limit = %limit,
-        key = limit.per.key(event),
+        key = key(limit, event),
         level = outcome.level,
         bound = outcome.limit,
         retry_after = refused.retry_after().map(Span::secs),
@@ -71,28 +101,36 @@ pub(super) fn fault(fault: &Fault, passed_over: u64) {
     tracing::warn!(target: "ratescope", fault = fault.name(), cause, passed_over, "{fault}");
 }
 
-/// Logs the fields of rules for which the layer has no source. Such rules would silently limit nobody,
-/// or all clients together.
-pub(super) fn fields_without_source(rules: &Rules, keys: &Keys) {
-    for field in rules.fields().into_iter().filter(|field| !keys.know(field)) {
+/// Logs a later cost that is no cost, and counts as 0.
+pub(super) fn bad_cost(cost: f64, passed_over: u64) {
+    tracing::warn!(
+        target: "ratescope",
+        cost,
+        passed_over,
+        "a charge is negative or no number, and is not counted; a cost is from 0 to 1e12",
+    );
+}
+
+/// Logs the fields of rules that no source gives.
+pub(super) fn missing_sources(rules: &Rules, settings: &Settings) {
+    for field in settings.keys.missing(rules) {
         tracing::warn!(
             target: "ratescope",
+            layer = settings.name.as_deref(),
             field,
-            "no request has this field, which rules are about: the layer has no source for it",
+            "rules are about a field that the layer has no source for: all clients share one key, and \
+             rules for a certain value never apply",
         );
     }
 }
 
-/// Logs once that the peer is not known.
+/// Logs that the peer is not known.
 pub(super) fn no_peer() {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| {
-        tracing::warn!(
-            target: "ratescope",
-            "no request has the field ip, which rules are about: the server does not say where \
-             connections come from; see RateLimit::peer",
-        );
-    });
+    tracing::warn!(
+        target: "ratescope",
+        "rules are about the field ip, but the server does not say where connections come from: all \
+         such requests share one key; see RateLimit::peer",
+    );
 }
 
 /// Counts and logs a change of a rule file: for

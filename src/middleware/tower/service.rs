@@ -1,21 +1,28 @@
 //! The service that the layer wraps around another one.
 //!
-//! If the store answers at once, as the one in memory does, `call` decides about the request and calls
-//! the inner service directly. A request that has to wait for the store, in the queue or for a charge
-//! needs an allocation and a clone of the inner service.
+//! # Readiness
+//! A service says that it is ready before it is called, and may hold something from then on, such as a
+//! place under a concurrency limit. The wrapped service is ready when the inner one is. Then:
 //!
-//! The clone is not ready yet. The request asks it to be ready when its wait is over, and leaves the
-//! ready inner service to other requests. So a waiting request holds nothing that the inner service
-//! gives out with readiness, such as a place under a concurrency limit.
+//! * If the store answers at once, as the one in memory does, and the request passes, `call` calls this
+//!   ready inner service.
+//! * If the request is refused, nobody calls the inner service. The layer drops it and keeps a clone,
+//!   so its place is free at once, and not only with the next request.
+//! * If the request has to wait, for the store or in the queue, the layer does the same. The request
+//!   takes another clone, makes it ready when its wait is over, and calls that. So a waiting request
+//!   holds nothing of the inner service.
+//!
+//! A request that waits has been taken on already. So while some wait, more requests may be inside of
+//! the layer than the inner service is ready for; they wait for it after their first wait.
 
 use super::bodies::{Bodies, Debt, Uncharged};
 use super::clock::Clock;
-use super::headers::Told;
+use super::decide::{Debtor, Next, Passed, Shared};
+use super::headers::Values;
 use super::keys::Head;
 use super::layer::ResponseHead;
-use super::refused::Answer;
-use super::shared::{Judged, Passed, Shared};
-use crate::rules::AsyncStore;
+use super::refusal::Answer;
+use crate::rules::{Answered, AsyncStore};
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::pin::Pin;
@@ -69,29 +76,50 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Q>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
         let state = match shared.decide_now(Head::of(&request)) {
-            Some(Judged::Passes(Passed { told, debtor: None })) => {
-                State::Passes { inner: self.inner.call(request), told: Some(told) }
+            Some(Next::Call(Passed { headers, debtor, answered })) => {
+                tell_handlers(&mut request, answered);
+                let inner = self.inner.call(request);
+                match debtor {
+                    None => State::Called { inner, headers: Some(headers) },
+                    debtor => {
+                        let response = respond(Arc::clone(shared), inner, headers, debtor);
+                        State::Later { later: Box::pin(response) }
+                    }
+                }
             }
-            Some(Judged::Refused(response)) => State::Refused { response: Some(response) },
-            judged => {
-                let later = later(Arc::clone(shared), self.inner.clone(), request, judged);
-                State::Later { later: Box::pin(later) }
+            next => {
+                // Gives back what the inner service holds since it is ready.
+                self.inner = self.inner.clone();
+                match next {
+                    Some(Next::Refuse(response)) => State::Refused { response: Some(response) },
+                    next => {
+                        let later = later(Arc::clone(shared), self.inner.clone(), request, next);
+                        State::Later { later: Box::pin(later) }
+                    }
+                }
             }
         };
         ResponseFuture { state, bodies: PhantomData }
     }
 }
 
-/// Serves a request that has to wait: for the store, if it is not `judged` yet, in the queue, or for a
-/// charge. Returns also the debt of the body, if that is charged for.
+/// Adds the answer of the store to the extensions of a request.
+fn tell_handlers<Q>(request: &mut Request<Q>, answered: Option<Box<Answered>>) {
+    if let Some(answered) = answered {
+        request.extensions_mut().insert(*answered);
+    }
+}
+
+/// Serves a request that has to wait: for the store, if `next` is not known yet, or in the queue. The
+/// `inner` service need not be ready. Returns also the debt of the body, if that is charged for.
 async fn later<I, S, A, C, Q, B>(
     shared: Arc<Shared<S, A, C>>,
     mut inner: I,
-    request: Request<Q>,
-    judged: Option<Judged<B>>,
+    mut request: Request<Q>,
+    next: Option<Next<B>>,
 ) -> Result<(Response<B>, Option<Debt>), I::Error>
 where
     I: Service<Request<Q>, Response = Response<B>>,
@@ -99,28 +127,45 @@ where
     A: Answer<B>,
     C: Clock,
 {
-    let judged = match judged {
-        Some(judged) => judged,
+    let next = match next {
+        Some(next) => next,
         None => shared.decide(Head::of(&request)).await,
     };
-    let Passed { told, debtor } = match judged {
-        Judged::Refused(response) => return Ok((response, None)),
-        Judged::Passes(passed) => passed,
-        Judged::Waits { wait, seat, passed } => {
+    let Passed { headers, debtor, answered } = match next {
+        Next::Refuse(response) => return Ok((response, None)),
+        Next::Call(passed) => passed,
+        Next::Wait { wait, seat, passed } => {
             shared.clock.sleep(wait).await;
             drop(seat);
             passed
         }
     };
+    tell_handlers(&mut request, answered);
     poll_fn(|cx| inner.poll_ready(cx)).await?;
-    let mut response = inner.call(request).await?;
+    let response = inner.call(request);
+    // The clone may hold something, and is not needed while the response is made.
+    drop(inner);
+    respond(shared, response, headers, debtor).await
+}
+
+/// Completes a response: charges for it, and adds the headers.
+async fn respond<S, A, C, B, E>(
+    shared: Arc<Shared<S, A, C>>,
+    response: impl Future<Output = Result<Response<B>, E>>,
+    headers: Values,
+    debtor: Option<Debtor>,
+) -> Result<(Response<B>, Option<Debt>), E>
+where
+    S: AsyncStore,
+    A: Answer<B>,
+    C: Clock,
+{
+    let mut response = response.await?;
     if let Some(debtor) = &debtor {
         shared.charge_head(debtor, ResponseHead::of(&response)).await;
     }
-    told.put(response.headers_mut());
-    let debtor = debtor.filter(|_| shared.settings.charge_sent.is_some());
-    let debt = debtor.map(|debtor| Debt::new(shared, debtor));
-    Ok((response, debt))
+    headers.put(response.headers_mut());
+    Ok((response, debtor.and_then(|debtor| shared.debt(debtor))))
 }
 
 pin_project! {
@@ -135,7 +180,7 @@ pin_project! {
 pin_project! {
     #[project = Projected]
     enum State<F, B, E> {
-        Passes { #[pin] inner: F, told: Option<Told> },
+        Called { #[pin] inner: F, headers: Option<Values> },
         Refused { response: Option<Response<B>> },
         Later { later: Later<B, E> },
     }
@@ -152,10 +197,10 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let (response, debt) = match self.project().state.project() {
-            Projected::Passes { inner, told } => {
+            Projected::Called { inner, headers } => {
                 let mut response = ready!(inner.poll(cx))?;
-                if let Some(told) = told.take() {
-                    told.put(response.headers_mut());
+                if let Some(headers) = headers.take() {
+                    headers.put(response.headers_mut());
                 }
                 (response, None)
             }

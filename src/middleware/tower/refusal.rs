@@ -26,7 +26,7 @@
 use super::draft;
 use super::headers::up;
 use super::keys::Head;
-use super::known::OfRules;
+use super::prepared::Prepared;
 use crate::outcome::Retry;
 use crate::rules::{Fault, OnStoreFailure, Opinion, Rule, Ruling};
 use crate::time::Span;
@@ -46,7 +46,7 @@ pub struct Refused<'a> {
     pub retry: Option<Retry>,
     /// Why the store could not be asked; `None` if it was.
     pub fault: Option<&'a Fault>,
-    pub(super) known: &'a OfRules,
+    pub(super) prepared: &'a Prepared,
 }
 
 impl Refused<'_> {
@@ -62,7 +62,7 @@ impl Refused<'_> {
         self.fault.is_some() && decided.is_some_and(|opinion| refuses(opinion.rule))
     }
 
-    /// Whether it was refused because the queue is full.
+    /// Whether it was refused because the queue is full, or its client has its share of the seats.
     pub fn is_queue_full(&self) -> bool {
         self.ruling.is_allowed()
     }
@@ -80,7 +80,7 @@ impl Refused<'_> {
         let refuse =
             |opinion: &Opinion<'_>| !opinion.rule.is_shadow() && !opinion.outcome.is_allowed();
         let refusing = self.ruling.opinions().filter(refuse);
-        refusing.filter_map(|opinion| Some(self.known.limit(opinion.place)?.name.as_str()))
+        refusing.filter_map(|opinion| Some(self.prepared.limit(opinion.place)?.name.as_str()))
     }
 
     /// One sentence for the client. It says nothing about others who share the limit.

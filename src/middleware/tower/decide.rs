@@ -1,0 +1,229 @@
+//! The decision about a request, and the state that all clones of a layer share.
+
+use super::clock::Clock;
+use super::headers::Values;
+use super::keys::{Head, RequestFields};
+use super::layer::{RateLimit, Settings};
+use super::meters::{Meters, RequestOutcome};
+use super::prepared::{Preparations, Prepared};
+use super::queue::{Queue, Seat};
+use super::refusal::{Answer, Refused};
+use super::report::{self, Sample};
+use crate::event::Event;
+use crate::outcome::{Decision, Retry};
+use crate::rules::{Answered, AsyncStore, Details, Ruling};
+use crate::time::Span;
+use http::Response;
+use std::sync::{Arc, OnceLock};
+
+/// The state that all clones of a layer share.
+pub(super) struct Shared<S, A, C> {
+    pub(super) store: S,
+    answer: A,
+    pub(super) clock: C,
+    pub(super) settings: Settings,
+    preparations: Preparations,
+    queue: Arc<Queue>,
+    /// Made at the first request, so that the recorder can be installed after the layer was made.
+    meters: OnceLock<Meters>,
+    refusals: Sample,
+    pub(super) faults: Sample,
+}
+
+/// The next step of a request.
+pub(super) enum Next<B> {
+    Call(Passed),
+    /// It is passed on later, and holds a place in the queue until then.
+    Wait {
+        wait: Span,
+        seat: Seat,
+        passed: Passed,
+    },
+    Refuse(Response<B>),
+}
+
+/// The data that is kept of a request that passed.
+pub(super) struct Passed {
+    /// The headers of its response.
+    pub(super) headers: Values,
+    /// Who is charged afterwards, if anything is.
+    pub(super) debtor: Option<Debtor>,
+    /// The answer of the store, if handlers are told.
+    pub(super) answered: Option<Box<Answered>>,
+}
+
+/// A request that is charged after it passed: its fields, and the ruling by which it did.
+pub(super) struct Debtor {
+    pub(super) fields: Vec<(String, String)>,
+    pub(super) ruling: Ruling,
+}
+
+impl Debtor {
+    fn new(event: &Event<'_>, ruling: &Ruling) -> Self {
+        let field = |name: &str| Some((name.to_owned(), event.fields.value(name)?.to_owned()));
+        let fields = ruling.rules().fields().into_iter().filter_map(field).collect();
+        Debtor { fields, ruling: ruling.clone() }
+    }
+}
+
+/// A seat for a request that is about to be asked about.
+enum Reserved {
+    /// No limit that may delay applies.
+    NotNeeded,
+    Seat(Seat),
+    /// The queue is full, or the client has its share of the seats.
+    Full,
+}
+
+impl<S, A, C> Shared<S, A, C> {
+    pub(super) fn new(limit: RateLimit<S, A, C>) -> Self {
+        let RateLimit { store, answer, clock, settings } = limit;
+        let sample = || Sample::new(settings.logged);
+        let of_one_key = settings.queue_per_key.unwrap_or(settings.queue.div_ceil(2));
+        Shared {
+            preparations: Preparations::default(),
+            queue: Arc::new(Queue::new(settings.queue, of_one_key)),
+            meters: OnceLock::new(),
+            refusals: sample(),
+            faults: sample(),
+            store,
+            answer,
+            clock,
+            settings,
+        }
+    }
+
+    /// The number of requests in the queue.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+
+    /// The name of the layer.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.settings.name.as_deref()
+    }
+
+    fn meters(&self) -> &Meters {
+        self.meters.get_or_init(|| Meters::new(self.name()))
+    }
+
+    fn details(&self, reserved: &Reserved) -> Details {
+        let Settings { headers, tells_handlers, .. } = &self.settings;
+        let at_once = !matches!(reserved, Reserved::Seat(_));
+        Details { standings: headers.want_standings() || *tells_handlers, retry: true, at_once }
+    }
+
+    fn cost(&self, head: Head<'_>) -> f64 {
+        self.settings.cost.as_ref().map_or(1.0, |cost| cost(head))
+    }
+
+    /// Takes a seat for a request, if any limit may delay it.
+    fn reserve(&self, prepared: &Prepared, event: &Event<'_>) -> Reserved {
+        match prepared.delaying(event, &self.queue) {
+            None => Reserved::NotNeeded,
+            Some(keys) => self.queue.reserve(keys).map_or(Reserved::Full, Reserved::Seat),
+        }
+    }
+}
+
+impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
+    /// Decides about a request if that needs no waiting; otherwise nothing is counted.
+    pub(super) fn decide_now<B>(&self, head: Head<'_>) -> Option<Next<B>>
+    where
+        A: Answer<B>,
+    {
+        let fields = &RequestFields::new(&self.settings.keys, head);
+        let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
+        let latest = self.latest();
+        let reserved = self.reserve(&latest, &event);
+        let answered = self.store.check_now(&event, self.details(&reserved))?;
+        Some(self.judge(head, &event, latest, reserved, answered))
+    }
+
+    /// Decides about a request.
+    pub(super) async fn decide<B>(&self, head: Head<'_>) -> Next<B>
+    where
+        A: Answer<B>,
+    {
+        let fields = &RequestFields::new(&self.settings.keys, head);
+        let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
+        let latest = self.latest();
+        let reserved = self.reserve(&latest, &event);
+        let details = self.details(&reserved);
+        if matches!(reserved, Reserved::Full) {
+            // A request that cannot wait must not be counted, and the store may be unable to look and
+            // count in one step.
+            let looked = self.store.peek(&event, details).await;
+            if matches!(looked.ruling.decision(), Decision::Allowed { wait } if wait > Span::ZERO) {
+                return self.judge(head, &event, latest, reserved, looked);
+            }
+        }
+        let answered = self.store.check(&event, details).await;
+        self.meters().took(event.time.until(self.clock.now()));
+        self.judge(head, &event, latest, reserved, answered)
+    }
+
+    fn latest(&self) -> Arc<Prepared> {
+        self.preparations.latest(|| self.store.rules(), &self.settings)
+    }
+
+    /// Decides about a request by the answer of the store, and counts and logs the decision.
+    fn judge<B>(
+        &self,
+        head: Head<'_>,
+        event: &Event<'_>,
+        latest: Arc<Prepared>,
+        reserved: Reserved,
+        answered: Answered,
+    ) -> Next<B>
+    where
+        A: Answer<B>,
+    {
+        let Answered { ruling, retry, fault, .. } = &answered;
+        let (settings, meters) = (&self.settings, self.meters());
+        let prepared = self.preparations.of(ruling.rules(), latest, settings);
+        for opinion in ruling.opinions() {
+            prepared.count(&opinion);
+        }
+        meters.count_keys(event.time, || self.store.memory());
+        if let Some(fault) = fault {
+            self.fault(fault, event.time);
+        }
+        let retry = match (ruling.decision(), reserved) {
+            (Decision::Allowed { wait }, _) if wait == Span::ZERO => {
+                meters.count(RequestOutcome::Allowed);
+                return Next::Call(self.passed(prepared, event, answered));
+            }
+            (Decision::Allowed { wait }, Reserved::Seat(mut seat)) => {
+                seat.wait(meters.waiting());
+                meters.count(RequestOutcome::Delayed);
+                return Next::Wait { wait, seat, passed: self.passed(prepared, event, answered) };
+            }
+            (Decision::Allowed { wait }, _) => Some(Retry::After(wait)),
+            (Decision::Refused, _) => *retry,
+        };
+        let refused = Refused { head, ruling, retry, fault: fault.as_ref(), prepared: &prepared };
+        meters.count(match refused.is_unavailable() {
+            true => RequestOutcome::Unavailable,
+            false => RequestOutcome::Refused,
+        });
+        if let Some(passed_over) = self.refusals.take(event.time) {
+            report::refused(event, &refused, self.name(), passed_over);
+        }
+        let mut response = self.answer.answer(&refused);
+        let retry = refused.retry_after();
+        let headers = settings.headers.values(prepared, &answered, Some(retry));
+        headers.put(response.headers_mut());
+        Next::Refuse(response)
+    }
+
+    fn passed(&self, prepared: Arc<Prepared>, event: &Event<'_>, answered: Answered) -> Passed {
+        let Settings { headers, tells_handlers, .. } = &self.settings;
+        let is_charged = self.settings.is_charged_later();
+        Passed {
+            headers: headers.values(prepared, &answered, None),
+            debtor: is_charged.then(|| Debtor::new(event, &answered.ruling)),
+            answered: tells_handlers.then(|| Box::new(answered)),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Prepares once for all requests what depends only on the rules: the counters of each rule, the
+//! constant headers of each limit, and which limits may delay a request.
+
+use super::layer::Settings;
+use super::meters::RuleMeters;
+use super::queue::{KeyHashes, Queue};
+use super::{draft, report};
+use crate::event::Event;
+use crate::limit::any::AnyLimiter;
+use crate::policy::Limit;
+use crate::rules::asked::Ask;
+use crate::rules::{Opinion, Place, Rule, Rules};
+use arc_swap::ArcSwap;
+use http::HeaderValue;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The preparations for the last two rules that were asked for, the latest first. After a reload,
+/// answers by the rules before still arrive for a while, between those by the new ones.
+#[derive(Default)]
+pub(super) struct Preparations(ArcSwap<[Option<Arc<Prepared>>; 2]>);
+
+/// The preparations for some rules.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    rules: Arc<Rules>,
+    each: Vec<PreparedRule>,
+    /// Whether any limit may delay a request.
+    may_delay: bool,
+}
+
+/// The preparations for a rule.
+#[derive(Debug)]
+struct PreparedRule {
+    meters: RuleMeters,
+    limits: Vec<PreparedLimit>,
+    stretched: Vec<PreparedLimit>,
+}
+
+/// The headers of a limit that are the same for all clients.
+#[derive(Debug)]
+pub(super) struct PreparedLimit {
+    /// The name in the file, if no other rule has it, or else the full name of the rule; a number
+    /// follows from its second limit on.
+    pub(super) name: String,
+    /// The same in the form of the draft.
+    pub(super) name_in_list: String,
+    pub(super) quota: HeaderValue,
+    /// The item in RateLimit-Policy.
+    pub(super) policy: HeaderValue,
+}
+
+impl Preparations {
+    /// The latest ones. The first request makes them, for the rules that the store has then.
+    pub(super) fn latest(
+        &self,
+        rules: impl FnOnce() -> Arc<Rules>,
+        settings: &Settings,
+    ) -> Arc<Prepared> {
+        match &**self.0.load() {
+            [Some(latest), _] => Arc::clone(latest),
+            [None, _] => self.make(&rules(), settings),
+        }
+    }
+
+    /// The preparations for `rules`, which usually are `latest`.
+    pub(super) fn of(
+        &self,
+        rules: &Arc<Rules>,
+        latest: Arc<Prepared>,
+        settings: &Settings,
+    ) -> Arc<Prepared> {
+        if latest.is_for(rules) {
+            return latest;
+        }
+        let known = self.0.load();
+        let known = known.iter().flatten().find(|known| known.is_for(rules));
+        known.map_or_else(|| self.make(rules, settings), Arc::clone)
+    }
+
+    fn make(&self, rules: &Arc<Rules>, settings: &Settings) -> Arc<Prepared> {
+        report::missing_sources(rules, settings);
+        let made = Arc::new(Prepared::new(rules, settings));
+        let [last, _] = &**self.0.load();
+        self.0.store(Arc::new([Some(Arc::clone(&made)), last.clone()]));
+        made
+    }
+}
+
+impl Prepared {
+    fn new(rules: &Arc<Rules>, settings: &Settings) -> Self {
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        for label in rules.rules().iter().filter_map(Rule::label) {
+            *seen.entry(label).or_default() += 1;
+        }
+        let unit = settings.headers.unit;
+        let of = |rule: &Rule| {
+            let own = rule.label().filter(|label| seen.get(label) == Some(&1));
+            let name = own.unwrap_or(rule.name());
+            let of_limits = |limits: &[Limit]| {
+                let each = limits.iter().enumerate();
+                each.map(|(i, limit)| PreparedLimit::new(name, i, &limit.limiter, unit)).collect()
+            };
+            let (limits, stretched) = (of_limits(rule.limits()), of_limits(rule.stretched()));
+            let meters = RuleMeters::new(rule.name(), settings.name.as_deref());
+            PreparedRule { meters, limits, stretched }
+        };
+        let each = rules.rules().iter().map(of).collect();
+        let may_delay = rules.rules().iter().flat_map(Rule::limits).any(may_delay);
+        Prepared { rules: Arc::clone(rules), each, may_delay }
+    }
+
+    fn is_for(&self, rules: &Arc<Rules>) -> bool {
+        Arc::ptr_eq(&self.rules, rules)
+    }
+
+    /// The keys for which an event may have to wait; `None` if it never has to.
+    pub(super) fn delaying(&self, event: &Event<'_>, queue: &Queue) -> Option<KeyHashes> {
+        if !self.may_delay {
+            return None;
+        }
+        let asked = self.rules.ask(event, None);
+        let of = |ask: &Ask| {
+            let rule = self.rules.rules().get(ask.rule)?;
+            let limit = rule.limits().get(ask.limit).filter(|limit| may_delay(limit))?;
+            (!rule.is_shadow() && !ask.is_stretched).then_some((ask.rule, ask.limit, limit))
+        };
+        let mut delaying = asked.iter().filter_map(of).peekable();
+        delaying.peek()?;
+        // All clients share the key of a limit without fields, so nobody can take more than a share.
+        let keyed = delaying.filter(|(_, _, limit)| !limit.per.fields().is_empty());
+        let hash = |(rule, place, limit): (usize, usize, &Limit)| {
+            let values = limit.per.fields().iter().map(|field| event.field(field));
+            queue.hash((rule, place, values.collect::<Vec<_>>()))
+        };
+        Some(keyed.map(hash).collect())
+    }
+
+    /// Counts the answer of a limit.
+    pub(super) fn count(&self, opinion: &Opinion<'_>) {
+        if let Some(rule) = self.each.get(opinion.place.rule) {
+            rule.meters.count(opinion);
+        }
+    }
+
+    /// The headers of a limit.
+    pub(super) fn limit(&self, place: Place) -> Option<&PreparedLimit> {
+        let rule = self.each.get(place.rule)?;
+        let limits = if place.is_stretched { &rule.stretched } else { &rule.limits };
+        limits.get(place.limit)
+    }
+}
+
+/// Whether a limit may let an event pass after a wait.
+fn may_delay(limit: &Limit) -> bool {
+    matches!(limit.limiter, AnyLimiter::LeakyBucket(_) | AnyLimiter::Nginx(_))
+}
+
+impl PreparedLimit {
+    fn new(name: &str, place: usize, limiter: &AnyLimiter, unit: Option<&str>) -> Self {
+        let mut name = draft::name(name);
+        if place > 0 {
+            name = format!("{name}#{}", place + 1);
+        }
+        // A limiter that never refuses has no quota.
+        let quota = limiter.quota();
+        let count = quota.map_or(u64::MAX, |quota| quota.count() as u64);
+        let window = quota.map_or(1, |quota| libm::ceil(quota.per().secs()) as u64);
+        let name_in_list = draft::name_in_list(&name);
+        let policy = draft::policy(&name_in_list, count, window, unit);
+        let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
+        PreparedLimit { name, name_in_list, quota: count.into(), policy }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)]
+mod tests {
+    use super::*;
+    use crate::middleware::RateLimit;
+    use crate::rules::Ruled;
+
+    /// Answers by the rules before a reload and after it, in turn.
+    #[test]
+    fn two_rules_in_turn_are_prepared_once_each() {
+        let rules = |text: &str| Arc::new(Rules::read("rules.yaml", text).expect(text));
+        let old = rules("domain: d\nlimit: 1/1s per user\n");
+        let new = rules("domain: d\nlimit: 2/1s per user\n");
+        let settings = RateLimit::new(Arc::new(Ruled::new((*old).clone(), 10))).settings;
+        let known = Preparations::default();
+        let of = |rules| {
+            let latest = known.latest(|| Arc::clone(rules), &settings);
+            known.of(rules, latest, &settings)
+        };
+        let first = [&old, &new].map(of);
+        for _ in 0..3 {
+            for (rules, first) in [&old, &new].into_iter().zip(&first) {
+                assert!(Arc::ptr_eq(&of(rules), first));
+            }
+        }
+    }
+}
