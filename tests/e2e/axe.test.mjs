@@ -1,26 +1,75 @@
 // axe-core finds nothing, in any dress.
 
 import assert from 'node:assert/strict';
-import { assertClean, assertCleanInAnyDress } from './clean.mjs';
+import { assertClean } from './clean.mjs';
+import { compare, lane, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { click, show, type } from './scope.mjs';
+import { click, resize, show, type } from './scope.mjs';
+import { choose, sampled, says, tune } from './tune.mjs';
 
-pageTest('axe finds nothing, light and dark, wide and narrow', async ({ page, open }) => {
-  await show(page, open, 'auto-rate=2&at=20&paused');
-  await assertClean(page, 'at first');
-  const headings = await page.$$eval('h1, h2, h3', (all) =>
-    all.filter((h) => h.checkVisibility()).map((h) => `${h.tagName} ${h.textContent}`));
-  assert.deepEqual(headings, [
-    'H1 Ratescope', 'H2 Try it', 'H2 What the lines and the limit say', "H3 Red: Exim's rate",
-    'H3 Blue: the smoothed rate', 'H3 The limit: what it lets through', 'H3 The limit: when it is free again',
-    'H3 Keys, on the graph',
-  ]);
-  assert.equal(await page.locator('main').count(), 1);
-  assert.equal(await page.getAttribute('html', 'lang'), 'en');
-  // With everything that can appear: wrong boxes, looking back, the note.
-  for (const id of ['decay', 'increase', 'limit', 'auto-rate', 'seed']) await type(page, id, 'abc');
-  await click(page);
-  await page.locator('#graph').focus();
-  await page.keyboard.press('PageUp');
-  await assertCleanInAnyDress(page);
-});
+// How each view is opened, what it is headed by, and how all that can appear on it does: wrong boxes,
+// looking back, the note.
+const views = {
+  scope: {
+    begin: (page, open) => show(page, open, 'auto-rate=2&at=20&paused'),
+    headings: [
+      'H2 Try it', 'H2 What the lines and the limit say', "H3 Red: Exim's rate", 'H3 Blue: the smoothed rate',
+      'H3 The limit: what it lets through', 'H3 The limit: when it is free again', 'H3 Keys, on the graph',
+    ],
+    async disturb(page) {
+      for (const id of ['decay', 'increase', 'limit', 'auto-rate', 'seed']) await type(page, id, 'abc');
+      await click(page);
+    },
+  },
+  compare: {
+    begin: (page, open) => compare(page, open, `${quiet}&at=20&do=1:events*30`),
+    headings: ['H2 Scenarios', 'H2 What a lane shows', 'H3 The limiters', 'H3 Keys, on the lanes'],
+    async disturb(page) {
+      for (const id of ['limit', 'cost', 'auto-rate', 'seed', 'script', 'add']) await type(page, id, 'abc');
+      await page.locator('#add').press('Enter');
+      await lane(page, 2).fill('abc');
+    },
+  },
+  tune: {
+    async begin(page, open) {
+      await tune(page, open);
+      await assertClean(page, 'without a log');
+      await sampled(page, open, 'for=exim');
+      await page.locator('#periods').waitFor();
+    },
+    headings: ['H2 To paste', 'H2 Other periods', 'H2 Clients', 'H2 What the curve says', 'H3 Keys, on the graph'],
+    async disturb(page) {
+      await page.locator('#more summary').click();
+      for (const id of ['limit', 'untouched', 'period', 'status', 'year']) await page.locator(`#${id}`).fill('abc');
+      await page.locator('#paste').click();
+      await page.locator('#t-clients button').first().click();
+      await choose(page, ['no.log', 'nothing\n']);
+      await says(page, 'problem', /unknown/);
+    },
+  },
+};
+
+for (const [view, { begin, headings, disturb }] of Object.entries(views)) {
+  pageTest(`axe finds nothing on ${view}, light and dark, wide and narrow`, async ({ page, open }) => {
+    await begin(page, open);
+    await assertClean(page, 'at first');
+    const found = await page.$$eval('h1, h2, h3', (all) =>
+      all.filter((h) => h.checkVisibility()).map((h) => `${h.tagName} ${h.textContent}`));
+    assert.deepEqual(found, ['H1 Ratescope', ...headings]);
+    assert.equal(await page.locator('main').count(), 1);
+    assert.equal(await page.getAttribute('html', 'lang'), 'en');
+    await disturb(page);
+    if (view !== 'tune') {
+      await page.locator('#graph').focus();
+      await page.keyboard.press('PageUp');
+    }
+    for (const colorScheme of ['light', 'dark']) {
+      for (const viewport of [{ width: 1280, height: 800 }, { width: 360, height: 740 }]) {
+        await page.emulateMedia({ colorScheme });
+        await resize(page, viewport);
+        if (view !== 'tune') assert(await page.locator('#live').isVisible());
+        await assertClean(page, `${colorScheme}, ${viewport.width} pixels wide`);
+      }
+    }
+  });
+}

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import {
-  click, clipboard, close, column, crisp, events, height, inks, limitLine, plot, press, recording,
-  settle, show, showStopped, step, value, values,
+  click, clipboard, close, column, crisp, events, height, inks, limitLine, plot, press, recording, settle, show, step,
+  value, values,
 } from './scope.mjs';
 
 const quiet = 'auto=off&limit=10&window=10s&at=8&paused';
@@ -59,7 +59,7 @@ pageTest('clicks and keys that are events, and those that are not', async ({ pag
     await page.mouse.up();
     await page.mouse.move(...at(800));
     await page.mouse.up({ button: 'right' });
-    await page.waitForTimeout(400); // longer than the address waits
+    await page.clock.runFor(400); // longer than the address waits
     assert.equal(await page.evaluate(() => location.hash), `#${link}`, 'the recording is still in the address');
     assert.equal(await events(page), 2);
     assert(await page.locator('#live').isHidden(), 'nothing was dragged');
@@ -110,7 +110,7 @@ pageTest('a tap is an event', { hasTouch: true, viewport: { width: 360, height: 
 
 // The clock of the page is stopped, so frames come only when told: clicks between two of them.
 pageTest('an event is at the instant of the click, not at a frame', clipboard, async ({ page, open }) => {
-  await showStopped(page, open, 'auto=off');
+  await show(page, open, 'auto=off');
   await page.clock.runFor(1000);
   const box = await page.locator('#graph').boundingBox();
   for (let i = 0; i < 4; i++) {

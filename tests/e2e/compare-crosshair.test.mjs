@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { compare, compareStopped, HEAD, PITCH, place, plots } from './compare.mjs';
+import { compare, HEAD, PITCH, place, plots } from './compare.mjs';
 import { assertPolite, column, crisp, exim, inks, noteTexts, settle, written } from './scope.mjs';
 
 // Twelve at 2 s, and one at 5 s.
@@ -109,6 +109,6 @@ pageTest('keys move it, and the summary says it', async ({ page, open }) => {
 });
 
 pageTest('the summary is polite: seldom, unless something is done', async ({ page, open }) => {
-  await compareStopped(page, open, 'auto-rate=50');
+  await compare(page, open, 'auto-rate=50');
   await assertPolite(page);
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { allowed, click, compare, compareStopped, counts, HEAD, more, PITCH, place, plots, quiet, sent, tall } from './compare.mjs';
+import { allowed, click, compare, counts, HEAD, more, PITCH, place, plots, quiet, sent, tall } from './compare.mjs';
 import { noteTexts, press, settle, step, written } from './scope.mjs';
 
 const each = (...counts) => Array(8).fill(counts);
@@ -100,7 +100,7 @@ pageTest('a tap is an event for all', { hasTouch: true, viewport: { width: 360, 
 });
 
 pageTest('events come by themselves, in the time of the viewer', async ({ page, open }) => {
-  await compareStopped(page, open, 'pattern=steady&auto-rate=5');
+  await compare(page, open, 'pattern=steady&auto-rate=5');
   await page.clock.runFor(1000);
   const before = await sent(page);
   await page.clock.runFor(10_000);

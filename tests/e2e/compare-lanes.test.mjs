@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { allowed, click, compare, counts, lane, PITCH, quiet, rules, sent, tall } from './compare.mjs';
-import { focused, press, settle, type } from './scope.mjs';
+import { address, focused, press, settle, type } from './scope.mjs';
 
 const three = `${quiet}&lanes=token-bucket;earrrl;sliding-log`;
 const canvas = (page) => page.$eval('#graph', (graph) => graph.offsetHeight);
@@ -65,7 +65,7 @@ pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
     // It counts on, is in the address, and the wrong text stays to be corrected.
     await click(page, 1, 11);
     assert.deepEqual((await counts(page))[1], [10, 1]);
-    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('lanes=token-bucket;gcra;sliding-log&'));
+    await address(page, 'lanes=token-bucket;gcra;sliding-log&');
     assert.equal(await lane(page, 2).inputValue(), 'token-bucket brust 3');
     await write(page, 2, 'token-bucket burst 3');
     assert.deepEqual(await said(page, 2), fine);
@@ -76,7 +76,7 @@ pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
     await write(page, 3, '3/1s & fixed-window');
     await click(page, 1, 5);
     assert.deepEqual((await counts(page))[2], [3, 2]);
-    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('3/1s & fixed-window'));
+    await address(page, '3/1s & fixed-window');
   });
 });
 
@@ -166,7 +166,7 @@ pageTest('as many lanes as one likes', { viewport: { width: 1280, height: 1300 }
       assert.equal((await rules(page)).indexOf('earrrl'), place - 1);
       assert.equal(await focused(page), `Lane ${place}, its limiter`);
     }
-    await page.waitForFunction(() => decodeURIComponent(location.hash).includes('lanes=token-bucket;earrrl;sliding-log&'));
+    await address(page, 'lanes=token-bucket;earrrl;sliding-log&');
     const ends = await page.$$eval('.lane', (lanes) => lanes.map((row) =>
       ['up', 'down'].map((name) => row.querySelector(`.${name}`).disabled)));
     assert.deepEqual(ends, [[true, false], [false, false], [false, true]]);

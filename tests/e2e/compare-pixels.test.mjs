@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { ALLOWED, compare, HEAD, laneInks, LEVEL, more, PITCH, plots, property, quiet, REFUSED, sent } from './compare.mjs';
+import {
+  ALLOWED, compare, HEAD, laneInks, LEVEL, more, PITCH, plots, property, quiet, REFUSED, sent,
+} from './compare.mjs';
 import { column, crisp, height, inks, press, settle } from './scope.mjs';
 
 // Twelve at 2 s, and one each at 5 and 6 s.

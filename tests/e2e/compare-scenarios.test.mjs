@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { compareStopped, counts, rules, sent, tall } from './compare.mjs';
+import { compare, counts, lane, quiet, rules, sent, tall } from './compare.mjs';
+import { press, settle, type, until } from './scope.mjs';
 
 // What each claims, of [allowed, refused] by rule. tests/scenarios.rs has the rest of the claims.
 const claims = {
@@ -30,7 +31,7 @@ const claims = {
 };
 
 pageTest('the scenarios', tall, async ({ page, open, test }) => {
-  await compareStopped(page, open, 'auto=off');
+  await compare(page, open, 'auto=off');
   const listed = await page.$$eval('#scenarios a', (links) => links.map((link) => link.textContent));
   assert.deepEqual(listed, Object.keys(claims));
   for (const [name, claim] of Object.entries(claims)) {
@@ -55,4 +56,43 @@ pageTest('the scenarios', tall, async ({ page, open, test }) => {
       assert(story.y >= 0 && story.y < 20 && graph.y >= story.y + story.height, 'its sentence and its picture are in sight');
     });
   }
+});
+
+pageTest('a scenario can be followed again and again', async ({ page, open }) => {
+  await compare(page, open, 'auto=off');
+  for (let i = 0; i < 3; i++) {
+    await page.getByRole('link', { name: 'The relentless abuser' }).click();
+    await page.clock.runFor(50);
+    // A minute of it is played in 15 s, from the start.
+    assert(await sent(page) < 2);
+    await page.clock.runFor(5000);
+    assert(Math.abs(await sent(page) - 100) <= 3);
+    await page.locator('#story-end').click();
+    await page.clock.runFor(50);
+    assert.equal(await sent(page), 299);
+  }
+});
+
+pageTest('a scenario leaves nothing wrong behind, not even the same one again', tall, async ({ page, open }) => {
+  await compare(page, open, quiet);
+  const scenario = page.getByRole('link', { name: 'A burst at the window’s edge' });
+  const shown = async () => [
+    await rules(page), await page.locator('.lane .error, #add-error, #limit-error').allTextContents(),
+    await page.locator('[aria-invalid="true"]').count(),
+  ];
+  await scenario.click();
+  await page.locator('#story-end').click();
+  await until(page, () => document.querySelector('#sent').dataset.value === '20');
+  const expected = await shown();
+  assert.deepEqual(expected.slice(1), [Array(7).fill(''), 0]);
+  await lane(page, 1).fill('fixed-door');
+  await lane(page, 1).dispatchEvent('change');
+  await type(page, 'limit', 'ten');
+  await type(page, 'add', 'bucket');
+  await press(page, '#add-lane');
+  assert.equal((await shown())[2], 3);
+  await scenario.click();
+  await page.locator('#story-end').click();
+  await settle(page);
+  assert.deepEqual(await shown(), expected);
 });

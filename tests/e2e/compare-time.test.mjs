@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { click, compare, compareStopped, counts, HEAD, place, plots, quiet, sent, tall } from './compare.mjs';
-import { noteTexts, press, settle, step, type, written } from './scope.mjs';
+import { click, compare, counts, HEAD, place, plots, quiet, sent, tall } from './compare.mjs';
+import { noteTexts, press, settle, step, type, until, written } from './scope.mjs';
 
 pageTest('with the clock of the browser', tall, async ({ page, open, test }) => {
   await test('the page is alive on load', async () => {
     await compare(page, open);
     const start = await sent(page);
-    await page.waitForFunction((start) => Number(document.querySelector('#sent').dataset.value) > start, start);
+    await until(page, (start) => Number(document.querySelector('#sent').dataset.value) > start, start);
     assert.equal(await page.textContent('#pause'), 'Pause');
   });
 
@@ -45,7 +45,7 @@ pageTest('with the clock of the browser', tall, async ({ page, open, test }) => 
 
 pageTest('with a clock that a test moves', tall, async ({ page, open, test }) => {
   await test('a pause stops time and nothing else', async () => {
-    await compareStopped(page, open, 'auto-rate=5&at=10');
+    await compare(page, open, 'auto-rate=5&at=10');
     await page.clock.runFor(1000);
     const before = await sent(page);
     await page.locator('#pause').click();
@@ -63,7 +63,7 @@ pageTest('with a clock that a test moves', tall, async ({ page, open, test }) =>
   });
 
   await test('from a tenth to a thousand times the speed', async () => {
-    await compareStopped(page, open, 'pattern=steady&auto-rate=100&lanes=token-bucket');
+    await compare(page, open, 'pattern=steady&auto-rate=100&lanes=token-bucket');
     for (const speed of ['0.1', '0.5', '1', '10', '100', '1000']) {
       await page.locator('#speed').selectOption(speed);
       await page.clock.runFor(50);
@@ -139,7 +139,7 @@ pageTest('looking back', tall, async ({ page, open, test }) => {
     await page.keyboard.press('PageUp');
     const seen = await edge(page);
     const before = await sent(page);
-    await page.waitForFunction((enough) => document.querySelector('#sent').dataset.value > enough, before + 10);
+    await until(page, (enough) => document.querySelector('#sent').dataset.value > enough, before + 10);
     assert.equal(await edge(page), seen);
   });
 });

@@ -2,34 +2,13 @@
 
 import { readFileSync } from 'node:fs';
 import { root } from './launch.mjs';
-import { follow, loaded, settle } from './scope.mjs';
+import { settle, visit } from './scope.mjs';
 
 // Nothing comes by itself, and time stands still.
 export const quiet = 'auto=off&at=5&paused';
 
-// Opens the page at a fragment and waits for its first frame; if it is open already, by its address.
-export async function compare(page, open, fragment = '') {
-  if (page.url() === 'about:blank') {
-    await open(`/compare.html${fragment && '#'}${fragment}`);
-    await loaded(page);
-  } else {
-    await follow(page, fragment);
-  }
-  await settle(page);
-}
-
-// Opens the page with its clock stopped: time passes only with page.clock.runFor(milliseconds).
-export async function compareStopped(page, open, fragment) {
-  if (page.url() === 'about:blank') {
-    await page.clock.install({ time: 0 });
-    await page.clock.pauseAt(1000);
-    await open(`/compare.html#${fragment}`);
-    await page.waitForFunction(() => document.documentElement.dataset.started !== undefined);
-  } else {
-    await follow(page, fragment);
-  }
-  await page.clock.runFor(50);
-}
+// Opens the comparison at a fragment.
+export const compare = (page, open, fragment = '') => visit(page, open, '/compare.html', fragment);
 
 // Allowed and refused of every lane.
 export const counts = (page) => page.$$eval('.lane', (lanes) => lanes.map((_, i) =>

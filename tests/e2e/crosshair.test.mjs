@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import {
-  assertPolite, column, crisp, exim, inks, noteTexts, plot, settle, show, showStopped, smooth, value, written,
+  assertPolite, column, crisp, exim, inks, noteTexts, plot, settle, show, smooth, value, written,
 } from './scope.mjs';
 
 const run = 'auto=off&limit=3&window=10s&at=9&paused&do=2:events*3,5:events';
@@ -97,6 +97,6 @@ pageTest('the keys', async ({ page, open, test }) => {
 });
 
 pageTest('the summary is polite: seldom, unless something is done', async ({ page, open }) => {
-  await showStopped(page, open, 'auto-rate=50&limit=10');
+  await show(page, open, 'auto-rate=50&limit=10');
   await assertPolite(page);
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { events, noteTexts, plot, settle, show, showStopped, values, written } from './scope.mjs';
+import { events, noteTexts, plot, settle, show, values, written } from './scope.mjs';
 
 // Drags with the mouse from the middle of the graph, in steps.
 async function drag(page, dx, dy) {
@@ -50,7 +50,7 @@ pageTest('drags with the mouse', async ({ page, open, test }) => {
 
 pageTest('looking back does not stop the data', async ({ page, open }) => {
   await noteTexts(page);
-  await showStopped(page, open, 'pattern=steady&auto-rate=10&at=30');
+  await show(page, open, 'pattern=steady&auto-rate=10&at=30');
   await drag(page, 300, 0);
   await page.clock.runFor(50);
   const [edge, before] = [(await written(page)).find((text) => text.startsWith('at ')), await events(page)];

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { compare, quiet, sent, tall } from './compare.mjs';
-import { clipboard, crisp, events, limitLine, loaded, picture, plot, settle, show, type } from './scope.mjs';
+import { clipboard, crisp, events, limitLine, loaded, picture, plot, settle, show, type, until } from './scope.mjs';
 
 const values = (page) => page.$$eval('input[name], select[name], [data-does]', (all) => all.map((it) =>
   (it.type === 'checkbox' ? it.checked : it.value || it.textContent)));
@@ -47,13 +47,6 @@ for (const path of ['/', '/compare.html']) {
   });
 }
 
-pageTest('a module that does not load never started', { allow: [/wasm|404|compile/i] }, async ({ page, open }) => {
-  await page.route('**/ratescope_bg.wasm', (route) => route.fulfill({ status: 404, body: 'gone' }));
-  await open();
-  await page.locator('#failed').waitFor();
-  assert.match(await page.locator('#failed').innerText(), /could not start/);
-});
-
 pageTest('nothing shifts while it loads', { viewport: { width: 390, height: 844 } }, async ({ page, open }) => {
   await page.addInitScript(() => {
     globalThis.shift = 0;
@@ -64,7 +57,7 @@ pageTest('nothing shifts while it loads', { viewport: { width: 390, height: 844 
   for (const path of ['/', '/compare.html']) {
     await open(path);
     await loaded(page);
-    await page.waitForTimeout(300);
+    await settle(page);
     const shift = await page.evaluate(() => globalThis.shift);
     assert(shift < 0.02, `${path}: ${shift}`);
   }
@@ -103,7 +96,7 @@ pageTest('long text is not echoed whole', tall, async ({ page, open }) => {
     assert(said.length > 10 && said.length < 400, `${id}: ${said.length}`);
   }
   await page.evaluate((long) => { location.hash = `lanes=${long}`; }, long);
-  await page.waitForFunction(() => document.querySelector('#note').textContent.includes('xxx…'));
+  await until(page, () => document.querySelector('#note').textContent.includes('xxx…'));
   assert((await page.textContent('#note')).length < 400);
 });
 
@@ -146,7 +139,7 @@ pageTest('what is said as Exim says it is read, shown and copied', clipboard, as
 pageTest('a hundred an hour at one mail a minute', tall, async ({ page, open }) => {
   await show(page, open, 'decay=1h&limit=100&pattern=steady&auto-rate=0.0167&window=1d&speed=1000&at=20000');
   const before = await events(page);
-  await page.waitForFunction((n) => {
+  await until(page, (n) => {
     const value = (id) => Number(document.getElementById(id).dataset.value);
     return value('allowed') + value('refused') > n + 20;
   }, before);
@@ -212,7 +205,7 @@ pageTest('dresses of the system', async ({ page, open, test }) => {
 pageTest('what is opened for print alone has its height', async ({ page, open }) => {
   await page.emulateMedia({ media: 'print' });
   await compare(page, open, quiet);
-  await page.waitForFunction(() => document.querySelector('#graph').height > 800);
+  await until(page, () => document.querySelector('#graph').height > 800);
   const [shape, wanted] = await page.$eval('#graph', ({ width, height, clientWidth, style }) =>
     [[width, height], [clientWidth, parseFloat(style.height)]]);
   assert.deepEqual(shape, wanted);

@@ -2,84 +2,105 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { click as clickLanes, compare, rules, sent } from './compare.mjs';
 import { axe, pageTest } from './harness.mjs';
 import { root } from './launch.mjs';
-import { click, events, loaded, settle, show, type } from './scope.mjs';
+import { address, click, events, loaded, settle, show, type } from './scope.mjs';
 import { trapping } from './trap.mjs';
 
-// The message is shown, the console has the trace, and the button brings the page back.
+const views = {
+  scope: { path: '/', begin: show, link: 'auto=off&at=5&limit=7', click, count: events, limit: '7' },
+  compare: {
+    path: '/compare.html', begin: compare, link: 'auto=off&at=5&lanes=gcra;exim strict&limit=7/10s', click: clickLanes, count: sent, limit: '7/10s',
+  },
+};
+
+const tall = { viewport: { width: 1280, height: 1000 } };
+const module = '**/ratescope_bg.wasm';
+const gone = { status: 404, body: 'gone' };
+
+// Has one of the module's functions trap, as a panic does.
+const trap = (page, name) => page.route(module, (route) => route.fulfill({
+  body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), name),
+  contentType: 'application/wasm',
+}));
+
+// The message is shown, and the console has the trace, once.
 async function assertStopped(page, problems, { why, trace }) {
   await page.locator('#failed').waitFor();
   const text = await page.locator('#failed').innerText();
-  assert.match(text, /The scope has stopped/);
+  assert.match(text, /The (scope|comparison) has stopped/);
   assert.match(text, why);
   assert.equal(await page.evaluate(() => document.activeElement.id), 'restart');
   assert(problems.some((problem) => trace.test(problem)), `no trace in ${problems}`);
   const said = problems.length;
-  await page.evaluate(() => new Promise((done) => { setTimeout(done, 100); }));
+  await page.clock.runFor(100);
   assert.equal(problems.length, said, 'it is said once');
 }
 
-async function assertRestarts(page) {
+// The button brings the page back.
+async function assertRestarts(page, { click, count }) {
   await page.locator('#restart').click();
   await loaded(page);
   await settle(page);
-  const before = await events(page);
+  const before = await count(page);
   await click(page);
-  assert(await events(page) > before);
+  assert(await count(page) > before);
 }
 
 pageTest('a canvas that fails', { allow: [/on purpose/] }, async ({ page, open, problems }) => {
   await show(page, open, 'auto=off&at=5');
   await type(page, 'decay', '33s');
-  await page.waitForFunction(() => location.hash.includes('decay=33s'));
+  await address(page, 'decay=33s');
   await page.evaluate(() => {
     CanvasRenderingContext2D.prototype.stroke = () => { throw new Error('failed on purpose'); };
   });
+  await page.locator('#limit').fill('8');
+  await page.clock.runFor(50);
   await assertStopped(page, problems, { why: /failed on purpose/, trace: /failed on purpose\n\s+at / });
-  assert.deepEqual((await axe(page)).map(({ id }) => id), []);
-  await assertRestarts(page);
+  await assertRestarts(page, views.scope);
   assert.equal(await page.inputValue('#decay'), '33s', 'the settings are kept');
 });
 
-pageTest('a trap in WebAssembly', { allow: [/unreachable/] }, async ({ page, open, problems }) => {
-  const module = '**/ratescope_bg.wasm';
-  await page.route(module, (route) => route.fulfill({
-    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'page_step'),
-    contentType: 'application/wasm',
-  }));
-  await show(page, open, 'auto=off&at=5&limit=7');
-  await click(page);
-  assert.equal(await events(page), 1, 'all else works');
-  await page.locator('#step').click();
-  await assertStopped(page, problems, { why: /RuntimeError: unreachable/, trace: /RuntimeError: unreachable\n\s+at .*wasm/ });
-  // What is done now changes nothing and says nothing more.
-  await page.locator('#pause').click();
-  await page.keyboard.press('Space');
-  await page.unroute(module);
-  await assertRestarts(page);
-  assert.equal(await page.inputValue('#limit'), '7');
-});
-
 pageTest('a trap in a step that ends later', { allow: [/unreachable/] }, async ({ page, open, problems }) => {
-  await page.route('**/ratescope_bg.wasm', (route) => route.fulfill({
-    body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), 'page_recording'),
-    contentType: 'application/wasm',
-  }));
+  await trap(page, 'page_recording');
   await show(page, open, 'auto=off&at=5');
   await page.locator('#copy').click();
   await assertStopped(page, problems, { why: /RuntimeError: unreachable/, trace: /RuntimeError: unreachable\n\s+at .*wasm/ });
 });
 
-pageTest('a module that does not load', { allow: [/wasm|404|compile/i] }, async ({ page, open, problems }) => {
-  const module = '**/ratescope_bg.wasm';
-  await page.route(module, (route) => route.fulfill({ status: 404, body: 'gone' }));
-  await open();
-  await page.locator('#failed').waitFor();
-  assert(problems.length > 0);
-  await page.unroute(module);
-  await assertRestarts(page);
-});
+for (const [name, view] of Object.entries(views)) {
+  const { path, begin, link, click, count, limit } = view;
+  pageTest(`a trap in WebAssembly on ${name}`, { ...tall, allow: [/unreachable/] }, async ({ page, open, problems }) => {
+    await trap(page, 'page_step');
+    await begin(page, open, link);
+    await click(page);
+    assert.equal(await count(page), 1, 'all else works');
+    await page.locator('#step').click();
+    await assertStopped(page, problems, { why: /RuntimeError: unreachable/, trace: /RuntimeError: unreachable\n\s+at .*wasm/ });
+    assert.deepEqual((await axe(page)).map(({ id }) => id), []);
+    // What is done now changes nothing and says nothing more.
+    const said = problems.length;
+    await page.locator('#pause').click();
+    await page.keyboard.press('Space');
+    await page.clock.runFor(100);
+    assert.equal(problems.length, said);
+    await page.unroute(module);
+    await assertRestarts(page, view);
+    assert.equal(await page.inputValue('#limit'), limit, 'the settings are kept');
+    if (name === 'compare') assert.deepEqual(await rules(page), ['gcra', 'exim strict']);
+  });
+
+  pageTest(`a module that does not load on ${name}`, { ...tall, allow: [/wasm|404|compile/i] }, async ({ page, open, problems }) => {
+    await page.route(module, (route) => route.fulfill(gone));
+    await open(path);
+    await page.locator('#failed').waitFor();
+    assert.match(await page.locator('#failed').innerText(), /could not start/);
+    assert(problems.length > 0);
+    await page.unroute(module);
+    await assertRestarts(page, view);
+  });
+}
 
 pageTest('without scripts the page says what it needs', { javaScriptEnabled: false }, async ({ page, open }) => {
   await open();

@@ -29,7 +29,7 @@ pageTest('a press that is held shows the crosshair, and keeps it', phone, async 
   const before = await events(page);
   const { down, move, up } = await hand(page);
   await down([150, 150]);
-  await page.waitForTimeout(600);
+  await page.clock.runFor(600);
   const first = await crosshair(page);
   assert(first, 'it is there while the finger rests');
   for (let i = 1; i <= 8; i++) await move(150 + 8 * i, 150 - 10 * i);
@@ -62,7 +62,7 @@ pageTest('a tap beside the graph ends the crosshair too', phone, async ({ page, 
   await show(page, open, 'auto-rate=2&at=50&paused');
   const { down, up } = await hand(page);
   await down([150, 150]);
-  await page.waitForTimeout(600);
+  await page.clock.runFor(600);
   await up();
   assert(await crosshair(page));
   await page.locator('.readouts').tap();

@@ -28,9 +28,17 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { launchBrowser, root, startServer } from './launch.mjs';
+import { until } from './scope.mjs';
 
-// One server and one browser a test file, started by its first test.
+// One server and one browser a process, started by its first test.
 let shared;
+
+// The tests that were begun and what waits until they are through; and the test that they are part of,
+// if any.
+const begun = [];
+export const finished = () => Promise.all(begun.splice(0));
+let all = { test };
+export const within = (t) => { all = t; };
 
 function share() {
   shared ??= [startServer(), launchBrowser()];
@@ -45,9 +53,10 @@ after(async () => {
 export function pageTest(name, ...rest) {
   const body = rest.pop();
   const { allow = [], ...options } = rest.pop() ?? {};
-  test(name, { timeout: 120_000 }, async (t) => {
+  begun.push(all.test(name, { timeout: 600_000 }, async (t) => {
     const [{ origin }, browser] = await share();
     const context = await browser.newContext(options);
+    context.setDefaultTimeout(240_000); // that of the test is the one that tells what hangs
     try {
       const problems = watch(context, origin);
       const page = await context.newPage();
@@ -59,7 +68,7 @@ export function pageTest(name, ...rest) {
     } finally {
       await context.close();
     }
-  });
+  }));
 }
 
 // The list to which the problems of every page in the context are added.
@@ -83,5 +92,10 @@ function watch(context, origin) {
 // Evaluated in the page, because the page's Content-Security-Policy lets no script be added.
 export async function axe(page) {
   await page.evaluate(readFileSync(`${root}node_modules/axe-core/axe.min.js`, 'utf8'));
-  return (await page.evaluate(() => globalThis.axe.run())).violations;
+  await page.evaluate(() => {
+    globalThis.found = undefined;
+    globalThis.axe.run().then(({ violations }) => { globalThis.found = violations; });
+  });
+  await until(page, () => globalThis.found !== undefined);
+  return page.evaluate(() => globalThis.found);
 }

@@ -1,10 +1,11 @@
 // Everything without a mouse: what Tab reaches, that one sees where it is, and the whole flow.
 
 import assert from 'node:assert/strict';
+import { compare, counts, quiet, rules, sent } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { assertFocusIsSeen, events, focused, settle, show, value, values } from './scope.mjs';
+import { assertFocusIsSeen, events, focused, settle, show, until, value, values } from './scope.mjs';
 
-const order = [
+const scope = [
   'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme', 'graph',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval', 'exact',
@@ -15,89 +16,166 @@ const order = [
   'Exim specification',
 ];
 
-pageTest('without a mouse', async ({ page, open, test }) => {
-  await test('Tab reaches everything in the order in which it is read', async () => {
-    await show(page, open, 'auto=off&at=5&paused');
-    for (const name of order) {
-      await page.keyboard.press('Tab');
-      assert.equal(await focused(page), name);
-      await assertFocusIsSeen(page);
-    }
-    await page.keyboard.press('Shift+Tab');
-    assert.equal(await focused(page), order.at(-2));
-  });
+// The first lane can't move up, nor the last one down.
+const lanes = (n) => Array.from({ length: n }, (_, i) => [
+  `Choose lane ${i + 1}`, `Lane ${i + 1}, its limiter`, `What is lane ${i + 1}`, ...(i > 0 ? [`Move up lane ${i + 1}`] : []),
+  ...(i < n - 1 ? [`Move down lane ${i + 1}`] : []), `Remove lane ${i + 1}`,
+]).flat();
 
-  await test('the whole flow by keys', async () => {
-    const tabTo = async (name) => {
-      for (let i = 0; await focused(page) !== name; i++) {
-        assert(i < 60, `${name} is not reached`);
-        await page.keyboard.press('Tab');
-      }
-    };
-    const press = async (...keys) => {
-      for (const key of keys) await page.keyboard.press(key);
-      await settle(page);
-    };
-    await show(page, open, 'auto=off&at=20&limit=3');
-    await tabTo('graph');
-    await press('p', 'r', 'Space', 'Space', 'Space', 'Space');
-    assert.deepEqual(await values(page, 'allowed', 'refused'), [3, 1]);
-    assert(Math.abs(await value(page, 'rate') - 4) < 1e-6);
-    for (let i = 0; i < 10; i++) await press('s');
-    assert(Math.abs(await value(page, 'rate') - 4 * Math.exp(-0.1)) < 1e-6);
-    await press('ArrowUp', 'ArrowUp');
-    assert.equal(await page.inputValue('#limit'), '5');
-    // There is only a second of it: nothing to look back at.
-    await press('PageUp');
-    assert(await page.locator('#live').isHidden());
+const comparison = [
+  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme', 'graph', ...lanes(8), 'add', 'add-lane',
+  'Lower limit', 'limit', 'Higher limit', 'Lower cost', 'cost', 'Higher cost',
+  'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
+  'pause', 'step', 'reset', 'speed', 'window', 'script',
+  'A burst at the window’s edge', 'Token bucket against sliding window', 'The relentless abuser', 'The repentant abuser', 'Steady, just under the limit',
+  'Many small bursts', 'Slow start, then spam',
+  'Ten days: a slow start, then spam at night', 'Expensive requests', 'Two users behind one address',
+];
 
-    await tabTo('decay');
-    await press('Control+a', '2', '0', 's');
-    assert.equal(await page.textContent('#rate-unit'), 'per 20s');
-    await tabTo('mode');
-    await press('l');
-    assert.equal(await page.inputValue('#mode'), 'leaky');
-    await tabTo('auto');
-    await press('Space');
-    assert(await page.isChecked('#auto'));
-    assert.equal(await events(page), 4, 'Space on a control is no event');
-    await tabTo('auto-rate-slider');
-    await press('End');
-    assert.equal(await page.inputValue('#auto-rate'), '1000000');
-    await press('Home');
-    await tabTo('step');
-    await press('Enter', 'Space');
-    await tabTo('reset');
-    await press('Enter');
-    assert.equal(await events(page), 0);
-    await tabTo('A burst of ten');
-    await press('Enter');
-    // Three seconds later it has one more, which a busy machine may come to see first.
-    await page.waitForFunction(() => Number(document.querySelector('#allowed').dataset.value) >= 10);
-  });
+const views = {
+  scope: { begin: show, order: scope, still: 'auto=off&at=5&paused', flow: flowOfScope, count: events },
+  compare: { begin: compare, order: comparison, still: quiet, flow: flowOfCompare, count: sent },
+};
 
-  await test('Live by keys, and the focus is not lost with it', async () => {
-    await show(page, open, 'auto-rate=2&at=50&paused&window=10s');
-    await page.locator('#graph').focus();
-    await page.keyboard.press('PageUp');
-    await settle(page);
-    assert(await page.locator('#live').isVisible());
+async function tabTo(page, name) {
+  for (let i = 0; await focused(page) !== name; i++) {
+    assert(i < 100, `${name} is not reached`);
     await page.keyboard.press('Tab');
-    assert.equal(await focused(page), 'live');
-    await page.keyboard.press('Enter');
-    await settle(page);
-    assert(await page.locator('#live').isHidden());
-    assert.equal(await focused(page), 'graph');
-  });
+  }
+}
 
-  await test('keys of the browser stay the browser’s', async () => {
-    await show(page, open, 'auto=off&at=5&paused');
-    await page.locator('#graph').focus();
-    const taken = await page.evaluate(() => ['Tab', 'Enter', 'F5', 'r'].map((key) => {
-      const event = new KeyboardEvent('keydown', { key, ctrlKey: key === 'r', bubbles: true, cancelable: true });
-      document.querySelector('#graph').dispatchEvent(event);
-      return event.defaultPrevented;
-    }));
-    assert.deepEqual(taken, [false, false, false, false]);
+async function press(page, ...keys) {
+  for (const key of keys) await page.keyboard.press(key);
+  await settle(page);
+}
+
+async function flowOfScope(page, open) {
+  await show(page, open, 'auto=off&at=20&limit=3');
+  await tabTo(page, 'graph');
+  await press(page, 'p', 'r', 'Space', 'Space', 'Space', 'Space');
+  assert.deepEqual(await values(page, 'allowed', 'refused'), [3, 1]);
+  assert(Math.abs(await value(page, 'rate') - 4) < 1e-6);
+  for (let i = 0; i < 10; i++) await press(page, 's');
+  assert(Math.abs(await value(page, 'rate') - 4 * Math.exp(-0.1)) < 1e-6);
+  await press(page, 'ArrowUp', 'ArrowUp');
+  assert.equal(await page.inputValue('#limit'), '5');
+  // There is only a second of it: nothing to look back at.
+  await press(page, 'PageUp');
+  assert(await page.locator('#live').isHidden());
+
+  await tabTo(page, 'decay');
+  await press(page, 'Control+a', '2', '0', 's');
+  assert.equal(await page.textContent('#rate-unit'), 'per 20s');
+  await tabTo(page, 'mode');
+  await press(page, 'l');
+  assert.equal(await page.inputValue('#mode'), 'leaky');
+  await tabTo(page, 'auto');
+  await press(page, 'Space');
+  assert(await page.isChecked('#auto'));
+  assert.equal(await events(page), 4, 'Space on a control is no event');
+  await tabTo(page, 'auto-rate-slider');
+  await press(page, 'End');
+  assert.equal(await page.inputValue('#auto-rate'), '1000000');
+  await press(page, 'Home');
+  await tabTo(page, 'step');
+  await press(page, 'Enter', 'Space');
+  await tabTo(page, 'reset');
+  await press(page, 'Enter');
+  assert.equal(await events(page), 0);
+  await tabTo(page, 'A burst of ten');
+  await press(page, 'Enter');
+  await until(page, () => Number(document.querySelector('#allowed').dataset.value) >= 10);
+}
+
+async function flowOfCompare(page, open) {
+  await compare(page, open, 'auto=off&lanes=token-bucket;sliding-log&limit=3/10s&at=20');
+  await tabTo(page, 'graph');
+  await press(page, 'p', 'r', 'Space', 'Space', 'Space', 'Space');
+  assert.deepEqual(await counts(page), [[3, 1], [3, 1]]);
+  for (let i = 0; i < 34; i++) await page.keyboard.press('s');
+  await press(page, 'Space');
+  // One comes back in 10/3 s; the log keeps all for 10 s.
+  assert.deepEqual(await counts(page), [[4, 1], [3, 2]]);
+  // There are only some seconds of it: nothing to look back at.
+  await press(page, 'PageUp');
+  assert(await page.locator('#live').isHidden());
+
+  await tabTo(page, 'Lane 2, its limiter');
+  await press(page, 'Control+a');
+  await page.keyboard.type('gcra burst 5');
+  await settle(page);
+  await press(page, 'Alt+ArrowUp');
+  assert.deepEqual(await rules(page), ['gcra burst 5', 'token-bucket']);
+  await tabTo(page, 'add');
+  await page.keyboard.type('fixed-window');
+  await press(page, 'Enter');
+  assert.deepEqual(await rules(page), ['gcra burst 5', 'token-bucket', 'fixed-window']);
+  await press(page, 'Shift+Tab'); // its Remove
+  assert.equal(await focused(page), 'Remove lane 3');
+  await press(page, 'Enter');
+  assert.deepEqual(await rules(page), ['gcra burst 5', 'token-bucket']);
+  assert.equal(await focused(page), 'Lane 2, its limiter');
+
+  await tabTo(page, 'limit');
+  await press(page, 'ArrowUp');
+  assert.equal(await page.inputValue('#limit'), '4/10s');
+  await tabTo(page, 'auto');
+  await press(page, 'Space');
+  assert(await page.isChecked('#auto'));
+  assert.equal(await sent(page), 5, 'Space on a control is no event');
+  await tabTo(page, 'auto-rate-slider');
+  await press(page, 'End');
+  assert.equal(await page.inputValue('#auto-rate'), '10000');
+  await press(page, 'Home');
+  assert.match(await page.getAttribute('#auto-rate-slider', 'aria-valuetext'), /^0\.001\b/);
+  await tabTo(page, 'reset');
+  await press(page, 'Enter');
+  assert.equal(await sent(page), 0);
+  await tabTo(page, 'The relentless abuser');
+  await press(page, 'Enter');
+  await until(page, () => Number(document.querySelector('#sent').dataset.value) >= 299);
+}
+
+for (const [view, { begin, order, still, flow, count }] of Object.entries(views)) {
+  pageTest(`${view} without a mouse`, async ({ page, open, test }) => {
+    await test('Tab reaches everything in the order in which it is read', async () => {
+      await begin(page, open, still);
+      for (const name of order) {
+        await page.keyboard.press('Tab');
+        assert.equal(await focused(page), name);
+        // The graph of the comparison is higher than this window.
+        if (view !== 'compare' || name !== 'graph') await assertFocusIsSeen(page);
+      }
+      await page.keyboard.press('Shift+Tab');
+      assert.equal(await focused(page), order.at(-2));
+    });
+
+    await test('the whole flow by keys', () => flow(page, open));
+
+    await test('Live by keys, and the focus is not lost with it', async () => {
+      await begin(page, open, 'auto-rate=2&at=50&paused&window=10s');
+      await page.locator('#graph').focus();
+      await press(page, 'PageUp');
+      assert(await page.locator('#live').isVisible());
+      await tabTo(page, 'live');
+      await press(page, 'Enter');
+      assert(await page.locator('#live').isHidden());
+      assert.equal(await focused(page), 'graph');
+    });
+
+    await test('keys of the browser stay the browser’s', async () => {
+      await begin(page, open, still);
+      await page.locator('#graph').focus();
+      const taken = await page.evaluate((names) => names.map((key) => {
+        const event = new KeyboardEvent('keydown', { key, ctrlKey: key === 'r', bubbles: true, cancelable: true });
+        document.querySelector('#graph').dispatchEvent(event);
+        return event.defaultPrevented;
+      }), ['Tab', 'Enter', 'F5', 'r', ...(view === 'compare' ? ['ArrowUp'] : [])]);
+      assert(!taken.includes(true), `${taken}`);
+      // And a key in a box is a letter.
+      await page.locator(view === 'compare' ? '.lane input >> nth=0' : '#decay').focus();
+      await press(page, 'p', 'Space');
+      assert.deepEqual([await count(page), await page.textContent('#pause')], [0, 'Run']);
+    });
   });
-});
+}

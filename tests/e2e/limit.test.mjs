@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import {
-  click, crisp, events, exim, limitLine, noteTexts, plot, press, settle, show, showStopped, step, type, value, values, written,
+  click, crisp, events, exim, limitLine, noteTexts, plot, press, settle, show, step, type, value, values, written,
 } from './scope.mjs';
 
 const quiet = 'auto=off&limit=10&at=5&paused';
@@ -141,7 +141,7 @@ function simulate(mode, limit, perSecond, seconds, p) {
 }
 
 pageTest('controls follow what a link does later', async ({ page, open }) => {
-  await showStopped(page, open, 'limit=10&mode=leaky&at=19&do=20:mode=strict,20:limit=7,20:auto=off');
+  await show(page, open, 'limit=10&mode=leaky&at=19&do=20:mode=strict,20:limit=7,20:auto=off');
   assert.deepEqual([await page.inputValue('#mode'), await page.inputValue('#limit')], ['leaky', '10']);
   await page.clock.runFor(1500);
   assert.deepEqual([await page.inputValue('#mode'), await page.inputValue('#limit')], ['strict', '7']);

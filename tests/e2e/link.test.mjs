@@ -1,53 +1,169 @@
 // A link reproduces the picture; the address follows the settings.
 
 import assert from 'node:assert/strict';
+import { click as clickLanes, compare, counts, lane, quiet, rules, sent, tall } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { click, clipboard, crisp, events, picture, press, recording, reload, settle, show, showStopped, step, type, value, values } from './scope.mjs';
+import {
+  address, click, clipboard, crisp, events, picture, press, recording, reload, settle, show, step, type, until, values,
+} from './scope.mjs';
 
-const readouts = ['rate', 'smoothed', 'allowed', 'refused', 'again', 'verdict'];
 const hash = (page) => page.evaluate(() => decodeURIComponent(location.hash));
-const address = (page, part) => page.waitForFunction((part) => decodeURIComponent(location.hash).includes(part), part);
+const go = (page, fragment) => page.evaluate((fragment) => { location.hash = fragment; }, fragment);
+
+// How each view is opened, what it tells of a run, and what its links may say. Of the last wrong one the
+// rest is shown.
+const views = {
+  scope: {
+    begin: show,
+    click,
+    count: events,
+    tells: (page) => values(page, 'rate', 'smoothed', 'allowed', 'refused', 'again'),
+    boxes: ['decay', 'increase', 'limit', 'mode', 'pattern', 'auto-rate', 'seed', 'window', 'speed'],
+    limits: ['10', '4'],
+    wrong: [
+      ['decay=10x', '"x" in "decay=10x": not a unit'],
+      ['decay=soon', 'soon'],
+      ['evnts=3', '"evnts" in "evnts=3": not part of a link'],
+      ['limit=%zz', '"%zz" in "limit=%zz": not a number'],
+      ['limit=10&do=5:events,1:events', 'a time before zero or before the one before it'],
+    ],
+    // From a run of a second to what is to be copied.
+    async use(page) {
+      await show(page, undefined, 'auto-rate=4&seed=9&limit=10&at=2&paused');
+      await page.locator('#pattern').selectOption('bursts');
+      await step(page, 50);
+      await type(page, 'decay', '7s');
+      await type(page, 'limit', '12.5');
+      await page.locator('#mode').selectOption('leaky');
+      for (let i = 0; i < 4; i++) await click(page);
+      await step(page, 31);
+      await type(page, 'increase', '3s');
+      await page.locator('#auto').uncheck();
+      await step(page, 12);
+      await click(page);
+      await page.locator('#window').selectOption('30s');
+      await page.locator('#exact').check();
+      await step(page, 2);
+    },
+  },
+  compare: {
+    begin: compare,
+    click: clickLanes,
+    count: sent,
+    tells: async (page) => [await counts(page), await rules(page)],
+    boxes: ['limit', 'cost', 'pattern', 'auto-rate', 'seed', 'script', 'speed', 'window'],
+    limits: ['10/10s', '4/10s'],
+    wrong: [
+      ['lanes=gcra;nothing', '"nothing" in'],
+      ['limit=ten', '"ten" in "limit=ten"'],
+      ['evnts=3', '"evnts" in "evnts=3": not part of a link'],
+      ['script=3 at', 'script=3 at'],
+      [`lanes=${Array(13).fill('gcra').join(';')}`, 'more than 12 lanes'],
+      ['auto=off&evnts=5', 'the rest is shown: "evnts"'],
+    ],
+    async use(page) {
+      await compare(page, undefined, 'auto-rate=4&seed=9&limit=8/10s&at=2&paused');
+      await step(page, 30);
+      await page.locator('#pattern').selectOption('bursts');
+      await step(page, 50);
+      await lane(page, 2).fill('earrrl half-life 20s');
+      await press(page, '.lane .remove >> nth=6');
+      for (let i = 0; i < 4; i++) await clickLanes(page, 3);
+      await step(page, 31);
+      await type(page, 'add', '3/1s & token-bucket per user');
+      await press(page, '#add-lane');
+      await press(page, '.lane .up >> nth=3');
+      await type(page, 'limit', '12/10s');
+      await type(page, 'cost', '2');
+      await type(page, 'script', '5 at 14s user ann, 3/1s from 15s');
+      await step(page, 40);
+      await page.locator('#auto').uncheck();
+      await clickLanes(page, 1, 2);
+      await page.locator('#window').selectOption('30s');
+      await step(page, 12);
+      const seen = await counts(page);
+      assert(seen.every(([passed]) => passed > 0) && seen.some(([, denied]) => denied > 0), `${seen}`);
+    },
+  },
+};
 
 // At an imitated pixel ratio, letters come out in one of two ways, depending on when a page hears
 // of it; so this is at 1.
-const copying = { ...crisp, deviceScaleFactor: 1, ...clipboard };
+const copying = { ...crisp, ...tall, deviceScaleFactor: 1, ...clipboard };
 
-pageTest('the copied link reproduces the picture', copying, async ({ page, context, origin, open }) => {
-  await show(page, open, 'auto-rate=4&seed=9&limit=10&at=2&paused');
-  await page.locator('#pattern').selectOption('bursts');
-  await step(page, 50);
-  await type(page, 'decay', '7s');
-  await type(page, 'limit', '12.5');
-  await page.locator('#mode').selectOption('leaky');
-  for (let i = 0; i < 4; i++) await click(page);
-  await step(page, 31);
-  await type(page, 'increase', '3s');
-  await page.locator('#auto').uncheck();
-  await step(page, 12);
-  await click(page);
-  await page.locator('#window').selectOption('30s');
-  await page.locator('#exact').check();
-  await step(page, 2);
-  const link = await recording(page);
-  await page.mouse.move(5, 5);
-  await page.locator('#exact').blur();
-  await settle(page);
-  const [seen, picture1] = [await values(page, ...readouts), await picture(page)];
+for (const [view, { begin, click, count, tells, boxes, limits: [usual, other], wrong, use }] of Object.entries(views)) {
+  pageTest(`the copied link of ${view} reproduces the picture`, copying, async ({ page, context, open }) => {
+    await begin(page, open);
+    await use(page);
+    const link = await recording(page);
+    await page.mouse.move(5, 5);
+    await page.evaluate(() => document.activeElement.blur());
+    await settle(page);
+    const [seen, sent, drawn] = [await tells(page), await count(page), await picture(page)];
 
-  const other = await context.newPage();
-  await show(other, (path) => other.goto(origin + path), link);
-  assert.deepEqual(await values(other, ...readouts), seen);
-  assert(await picture(other) === picture1, 'the pictures differ');
-  assert.equal(await other.textContent('#note'), 'paused');
-  for (const id of ['decay', 'increase', 'limit', 'mode', 'pattern', 'auto-rate', 'seed', 'window', 'speed']) {
-    assert.equal(await other.inputValue(`#${id}`), await page.inputValue(`#${id}`), id);
-  }
-  // And its own link is the same one.
-  assert.equal(await recording(other), link);
-});
+    const copy = await context.newPage();
+    await begin(copy, (path) => copy.goto(new URL(path, page.url()).href), link);
+    assert.deepEqual([await tells(copy), await count(copy)], [seen, sent]);
+    assert(await picture(copy) === drawn, 'the pictures differ');
+    assert.equal(await copy.textContent('#note'), 'paused');
+    for (const id of boxes) assert.equal(await copy.inputValue(`#${id}`), await page.inputValue(`#${id}`), id);
+    // And its own link is the same one.
+    assert.equal(await recording(copy), link);
+  });
 
-pageTest('links', async ({ page, open, test }) => {
-  await test('the address follows the settings, and a reload keeps them', async () => {
+  pageTest(`links of ${view}`, tall, async ({ page, open, test }) => {
+    await test('the address of a recording stays until something is changed', async () => {
+      const link = 'auto=off&at=5&paused&do=1:events*13';
+      await begin(page, open, link);
+      const seen = await tells(page);
+      await page.clock.runFor(400); // longer than the address waits
+      assert.equal(await hash(page), `#${link}`);
+      await reload(page);
+      assert.deepEqual([await tells(page), await hash(page)], [seen, `#${link}`]);
+    });
+
+    await test('another fragment begins at once, and back returns', async () => {
+      await begin(page, open, 'auto=off&paused&at=5');
+      await go(page, `#auto=off&at=7&paused&limit=${other}&do=2:events*6`);
+      await page.waitForFunction((other) => document.querySelector('#limit').value === other, other);
+      await settle(page);
+      assert.equal(await count(page), 6);
+      await page.goBack();
+      await page.waitForFunction((usual) => document.querySelector('#limit').value === usual, usual);
+      await settle(page);
+      assert.equal(await count(page), 0);
+    });
+
+    await test('a wrong one says what is wrong, leaves the run alone, and the page works', async () => {
+      for (const [link, problem] of wrong.slice(0, -1)) {
+        await begin(page, open, 'auto=off&paused&at=5&do=1:events*3');
+        await go(page, link);
+        await until(page, (problem) => document.querySelector('#note').textContent.includes(problem), problem);
+        assert.equal(await count(page), 3);
+        await click(page);
+        assert.deepEqual([await count(page), await page.textContent('#note')], [4, 'paused']);
+      }
+    });
+  });
+
+  pageTest(`a wrong link of ${view} is told on load, and the page works`, tall, async ({ page, open }) => {
+    for (const [link, problem] of [wrong[0], wrong.at(-1)]) {
+      await page.goto('about:blank');
+      await begin(page, open, link);
+      assert((await page.textContent('#note')).includes(problem), await page.textContent('#note'));
+      const before = await count(page);
+      await click(page);
+      assert(await count(page) > before);
+      assert(await page.locator('#failed').isHidden());
+    }
+    // A right one is shown, and the message is gone.
+    await begin(page, open, 'auto=off&paused&at=5&do=1:events');
+    assert.deepEqual([await page.textContent('#note'), await count(page)], ['paused', 1]);
+  });
+}
+
+pageTest('the address follows the settings, and a reload keeps them', async ({ page, open, context, test }) => {
+  await test('of the scope', async () => {
     await show(page, open, 'auto=off&paused');
     await type(page, 'decay', '25s');
     await address(page, 'decay=25s');
@@ -59,47 +175,32 @@ pageTest('links', async ({ page, open, test }) => {
     assert.equal(await page.evaluate(() => history.length), 2, 'settings make no history');
   });
 
-  await test('the address of a recording stays until something is changed', async () => {
-    const link = 'auto=off&at=5&paused&do=1:events*3';
-    await show(page, open, link);
-    const rate = await value(page, 'rate');
-    await page.waitForTimeout(400); // longer than the address waits
-    assert.equal(await hash(page), `#${link}`);
-    await reload(page);
-    assert.deepEqual([await value(page, 'rate'), await events(page)], [rate, 3]);
+  await test('of the comparison', async () => {
+    const other = await context.newPage();
+    await compare(other, (path) => other.goto(new URL(path, page.url()).href), quiet);
+    await type(other, 'limit', '25/1m');
+    await address(other, 'limit=25/1m');
+    await lane(other, 1).fill('3/1s & gcra');
+    await other.locator('#speed').selectOption('5');
+    await address(other, 'lanes=3/1s & gcra;earrrl;');
+    await address(other, 'speed=5');
+    await reload(other);
+    assert.deepEqual([await other.inputValue('#limit'), (await rules(other))[0]], ['25/1m', '3/1s & gcra']);
+    assert.equal(await other.evaluate(() => history.length), 2, 'settings make no history');
   });
+});
 
-  await test('another fragment loads at once', async () => {
-    await show(page, open, 'auto=off&paused&at=5');
-    await page.evaluate(() => { location.hash = '#auto=off&at=7&paused&limit=4&do=2:events*6'; });
-    await page.waitForFunction(() => document.querySelector('#limit').value === '4');
-    await settle(page);
-    assert.deepEqual(await values(page, 'allowed', 'refused'), [4, 2]);
-    await page.goBack();
-    await page.waitForFunction(() => document.querySelector('#limit').value === '10');
+pageTest('without a clipboard the link is in the address', async ({ page, open }) => {
+  await show(page, open, 'auto=off&paused&at=5');
+  await page.evaluate(() => {
+    navigator.clipboard.writeText = () => Promise.reject(new Error('no permission'));
   });
-
-  await test('a wrong fragment while it runs leaves the run alone', async () => {
-    await show(page, open, 'auto=off&paused&at=5&do=1:events*3');
-    await page.evaluate(() => { location.hash = '#decay=soon'; });
-    await page.waitForFunction(() => document.querySelector('#note').textContent.includes('soon'));
-    assert.equal(await events(page), 3);
-    await press(page, '#reset');
-    assert.equal(await page.textContent('#note'), 'paused');
-  });
-
-  await test('without a clipboard the link is in the address', async () => {
-    await page.evaluate(() => {
-      navigator.clipboard.writeText = () => Promise.reject(new Error('no permission'));
-    });
-    await show(page, open, 'auto=off&paused&at=5');
-    await click(page);
-    await page.locator('#copy').click();
-    await page.getByText('It is in the address').waitFor();
-    await page.waitForTimeout(400); // longer than the address waits
-    assert.match(await hash(page), /&at=5&paused&do=5:events\*1$/);
-    assert.equal(await events(page), 1);
-  });
+  await click(page);
+  await page.locator('#copy').click();
+  await page.getByText('It is in the address').waitFor();
+  await page.clock.runFor(400); // longer than the address waits
+  assert.match(await hash(page), /&at=5&paused&do=5:events\*1$/);
+  assert.equal(await events(page), 1);
 });
 
 pageTest('a link that can not replay says so', clipboard, async ({ page, open }) => {
@@ -118,7 +219,7 @@ pageTest('a link that can not replay says so', clipboard, async ({ page, open })
 });
 
 pageTest('a try-it link can be followed again and again', async ({ page, open }) => {
-  await showStopped(page, open, 'auto=off');
+  await show(page, open, 'auto=off');
   for (let i = 0; i < 3; i++) {
     await page.getByRole('link', { name: 'A burst of ten' }).click();
     await page.clock.runFor(50);
@@ -126,27 +227,4 @@ pageTest('a try-it link can be followed again and again', async ({ page, open })
     await page.clock.runFor(1100);
     assert.equal(await events(page), 10);
   }
-});
-
-pageTest('a wrong link says what is wrong, and the page works', async ({ page, open }) => {
-  const wrong = [
-    ['decay=10x', '"x" in "decay=10x": not a unit'],
-    ['evnts=3', '"evnts" in "evnts=3": not part of a link'],
-    ['limit=10&do=5:events,1:events', 'a time before zero or before the one before it'],
-    ['limit=%zz', '"%zz" in "limit=%zz": not a number'],
-  ];
-  for (const [i, [link, problem]] of wrong.entries()) {
-    if (i === 3) await page.goto('about:blank'); // the first and the last are there on load
-    await show(page, open, link);
-    const note = await page.textContent('#note');
-    assert(note.includes(problem), note);
-    const before = await events(page);
-    await click(page);
-    assert(await events(page) > before);
-    await page.waitForFunction(() => document.querySelector('#smoothed').dataset.value > 0);
-    assert(await page.locator('#failed').isHidden());
-  }
-  // A right one is shown, and the message is gone.
-  await show(page, open, 'auto=off&paused&at=5&do=1:events');
-  assert.deepEqual([await page.textContent('#note'), await events(page)], ['paused', 1]);
 });

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
 import {
-  click, clipboard, close, column, crisp, height, inks, noteTexts, picture, plot, recording, resize, settle, show, step, type, values, written,
-} from './scope.mjs';
+  click, close, column, height, inks, noteTexts, picture, plot, recording, resize, settle, show, step, type, values,
+  written, crisp, clipboard } from './scope.mjs';
 
 const names = ['bucket', 'mean', 'recent'];
 const now = names.map((name) => `${name}-now`);

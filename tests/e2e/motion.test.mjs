@@ -1,49 +1,57 @@
-// Less motion: the graph is drawn about once a second, unless something is done.
+// Less motion: the picture is drawn about once a second, unless something is done.
 
 import assert from 'node:assert/strict';
+import { compare, HEAD, place, sent } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { countPictures, events, picturesIn, prefer, showStopped } from './scope.mjs';
+import { countPictures, events, picturesIn, prefer, show } from './scope.mjs';
 
-pageTest('less motion for those who ask for it', { reducedMotion: 'reduce' }, async ({ page, open, test }) => {
-  await countPictures(page);
-  await showStopped(page, open, 'pattern=steady&auto-rate=20&limit=0');
+const views = {
+  scope: { begin: show, count: events, writes: ['#limit', '7'] },
+  compare: { begin: compare, count: sent, writes: ['.lane input >> nth=0', 'gcra'] },
+};
 
-  await test('one picture a second', async () => {
-    const [before, drawn] = [await events(page), await picturesIn(page, 5000)];
-    assert(drawn >= 4 && drawn <= 6, `${drawn} pictures in 5 s`);
-    assert(Math.abs(await events(page) - before - 100) <= 3, 'the data go on');
+for (const [view, { begin, count, writes }] of Object.entries(views)) {
+  pageTest(`less motion on ${view}, for those who ask for it`, { reducedMotion: 'reduce' }, async ({ page, open, test }) => {
+    await countPictures(page);
+    await begin(page, open, 'pattern=steady&auto-rate=20');
+
+    await test('one picture a second', async () => {
+      const [before, drawn] = [await count(page), await picturesIn(page, 5000)];
+      assert(drawn >= 4 && drawn <= 6, `${drawn} pictures in 5 s`);
+      assert(Math.abs(await count(page) - before - 100) <= 3, 'the data go on');
+    });
+
+    await test('what is done is shown at once', async () => {
+      await page.mouse.move(...await place(page, 300, HEAD + 30));
+      assert(await picturesIn(page, 50) >= 1);
+      const before = await count(page);
+      await page.mouse.down();
+      await page.mouse.up();
+      assert(await picturesIn(page, 50) >= 1);
+      assert(await count(page) > before);
+      await page.mouse.move(1, 1);
+      await picturesIn(page, 50);
+      const [box, text] = writes;
+      await page.locator(box).fill(text);
+      assert.equal(await picturesIn(page, 50), 1);
+    });
+
+    await test('every frame otherwise, as soon as the browser tells', async () => {
+      for (const [reducedMotion, least, most] of [['no-preference', 50, 70], ['reduce', 0, 2]]) {
+        await prefer(page, reducedMotion);
+        await picturesIn(page, 100);
+        const drawn = await picturesIn(page, 1000);
+        assert(drawn >= least && drawn <= most, `${drawn} pictures in a second, ${reducedMotion}`);
+      }
+    });
+
+    await test('a picture that stands still is not drawn again', async () => {
+      await prefer(page, 'no-preference');
+      await page.locator('#pause').click();
+      await picturesIn(page, 2500); // while it eases
+      assert.equal(await picturesIn(page, 1000), 0);
+      await page.locator('#step').click();
+      assert(await picturesIn(page, 50) >= 1);
+    });
   });
-
-  await test('what is done is shown at once', async () => {
-    const box = await page.locator('#graph').boundingBox();
-    await page.mouse.move(box.x + 200, box.y + 200);
-    assert(await picturesIn(page, 50) >= 1);
-    const before = await events(page);
-    await page.mouse.down();
-    await page.mouse.up();
-    assert(await picturesIn(page, 50) >= 1);
-    assert(await events(page) > before);
-    await page.mouse.move(1, 1);
-    await picturesIn(page, 50);
-    await page.locator('#limit').fill('7');
-    assert.equal(await picturesIn(page, 50), 1);
-  });
-
-  await test('every frame otherwise, as soon as the browser tells', async () => {
-    for (const [reducedMotion, least, most] of [['no-preference', 50, 70], ['reduce', 0, 2]]) {
-      await prefer(page, reducedMotion);
-      await picturesIn(page, 100);
-      const drawn = await picturesIn(page, 1000);
-      assert(drawn >= least && drawn <= most, `${drawn} pictures in a second, ${reducedMotion}`);
-    }
-  });
-
-  await test('a picture that stands still is not drawn again', async () => {
-    await prefer(page, 'no-preference');
-    await page.locator('#pause').click();
-    await picturesIn(page, 2500); // while it eases
-    assert.equal(await picturesIn(page, 1000), 0);
-    await page.locator('#step').click();
-    assert(await picturesIn(page, 50) >= 1);
-  });
-});
+}

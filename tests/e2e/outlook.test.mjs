@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
 import {
-  click, clipboard, noteTexts, picture, press, recording, resize, settle, show, type, value, values, written,
-} from './scope.mjs';
+  click, noteTexts, picture, press, recording, resize, settle, show, type, value, values, written, clipboard } from './scope.mjs';
 
 const over = 'pattern=steady&auto-rate=2&limit=10';
 

@@ -1,64 +1,132 @@
-// 360 pixels wide: nothing is beside the screen, and everything can be reached and hit.
+// Where there is little room: nothing is beside the screen, and everything can be reached and hit.
 
 import assert from 'node:assert/strict';
+import { compare, lane, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import { resize, show, type } from './scope.mjs';
+import { sampled } from './tune.mjs';
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
+const widths = [1280, 1101, 1024, 768, 390, 360, 320];
 
-// What makes the page scroll sideways, is cut off, or reaches into what is beside it.
-const tooWide = (page) => page.evaluate(() => {
+// How each view is opened with all that may be long, what is written into its boxes, and how many
+// controls it has at least.
+const views = {
+  scope: {
+    begin: show,
+    still: 'auto=off&at=5&paused',
+    links: [
+      'auto=off&at=5&paused',
+      'auto-rate=1000000&at=4.9&paused&decay=2s&increase=100ms&limit=1000000000',
+      'auto=off&limit=123456.789&at=30&paused&decay=1d2h3m4s&pattern=day-and-night 1h30m&do=1:events*1000',
+      'auto=off&at=5&paused&evnts=5',
+    ],
+    async write(page) {
+      for (const id of ['decay', 'limit', 'auto-rate', 'seed']) await type(page, id, '1e99');
+    },
+    controls: 25,
+  },
+  compare: {
+    begin: compare,
+    still: quiet,
+    links: [
+      quiet,
+      `${quiet}&script=99999 at 1s,99999 at 2s&lanes=sliding-window 12345.678/1d2h3m4s precision 5m per user + adaptive x3 decay 10s increase 2m floor 5 strict;gcra`,
+      `${quiet}&evnts=5`,
+    ],
+    async write(page) {
+      for (const id of ['limit', 'cost', 'auto-rate', 'seed', 'script']) await type(page, id, '1e99');
+      await lane(page, 2).fill('something that is no limiter at all');
+      await page.locator('#add').fill('neither is this a limiter');
+      await page.locator('#add').press('Enter');
+    },
+    controls: 50,
+  },
+  tune: {
+    begin: sampled,
+    links: ['for=exim'],
+    async write(page) {
+      await page.locator('#t-clients button').first().click();
+      await page.locator('#more summary').click();
+    },
+  },
+};
+
+// What makes the page scroll sideways, is cut off, or reaches into what is beside it. Tables and
+// pictures of Tune have bars of their own.
+const tooWide = (page, view) => page.evaluate((view) => {
   const { scrollWidth, clientWidth } = document.documentElement;
-  const inside = '.readouts dd, .readouts dt, .field, .try p, .explain p, button, legend, #note';
-  const cut = [...document.querySelectorAll(inside)].filter((e) => e.scrollWidth > e.clientWidth + 1);
-  const names = cut.map((e) => `${e.className || e.id || e.tagName}: ${e.textContent.trim().slice(0, 30)}`);
+  const inside = '.readouts dd, .readouts dt, .lane .counts, .lane .error, .add, .add .error, .field, .try p, .explain p, button, legend, #note';
+  const all = view === 'tune' ? [] : [...document.querySelectorAll(inside)];
+  const cut = all.filter((e) => e.scrollWidth > e.clientWidth + 1);
+  const out = [...document.querySelectorAll('.lane > *, .add > *, header > *')].filter((e) => {
+    const { left, right, width } = e.getBoundingClientRect();
+    return width > 0 && (left < 0 || right > clientWidth);
+  });
+  const names = [...cut, ...out].map((e) => `${e.className || e.id || e.tagName}: ${e.textContent.trim().slice(0, 30)}`);
   return scrollWidth > clientWidth ? [`the page: ${scrollWidth}`, ...names] : names;
-});
+}, view);
 
-const widths = [1280, 1101, 768, 360, 320];
-
-pageTest('nothing is too wide, whatever the page shows', async ({ page, open }) => {
-  for (const link of [
-    'auto=off&at=5&paused',
-    'auto-rate=1000000&at=4.9&paused&decay=2s&increase=100ms&limit=1000000000',
-    'auto=off&limit=123456.789&at=30&paused&decay=1d2h3m4s&pattern=day-and-night 1h30m&do=1:events*1000',
-    'auto=off&at=5&paused&evnts=5',
-  ]) {
-    await show(page, open, link);
-    for (const id of ['decay', 'limit', 'auto-rate', 'seed']) await type(page, id, '1e99');
-    for (const width of widths) {
-      await resize(page, { width, height: 740 });
-      assert.deepEqual(await tooWide(page), [], `at ${width}, ${link}`);
+for (const [view, { begin, links, write }] of Object.entries(views)) {
+  pageTest(`nothing is too wide on ${view}, whatever it shows`, async ({ page, open }) => {
+    for (const link of links) {
+      await begin(page, open, link);
+      await write(page);
+      for (const width of widths) {
+        await resize(page, { width, height: 740 });
+        assert.deepEqual(await tooWide(page, view), [], `at ${width}, ${link}`);
+      }
     }
-  }
-});
+  });
+}
 
-pageTest('on a phone', phone, async ({ page, open, test }) => {
-  await test('every control can be reached and hit with a finger', async () => {
-    await show(page, open, 'auto=off&at=5&paused');
-    const controls = page.locator('button:visible:not(.skip), input:visible, select:visible, a:visible');
-    const count = await controls.count();
-    assert(count > 25, `${count} controls`);
-    for (let i = 0; i < count; i++) {
-      const control = controls.nth(i);
-      const { name, width, height, hit } = await control.evaluate((element) => {
+for (const view of ['scope', 'compare']) {
+  const { begin, still, controls: least } = views[view];
+  pageTest(`${view} on a phone`, phone, async ({ page, open, test }) => {
+    await test('every control can be reached and hit with a finger', async () => {
+      await begin(page, open, still);
+      const controls = page.locator('button:visible:not(.skip), input:visible, select:visible, a:visible');
+      const found = await controls.evaluateAll((all) => all.map((element) => {
         element.scrollIntoView({ block: 'center' });
         const box = element.getBoundingClientRect();
         const there = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
-        const name = element.id || element.ariaLabel || element.textContent;
-        return { name, width: box.width, height: box.height, hit: element.contains(there) || there?.contains(element) };
-      });
-      assert(hit, `${name} is covered`);
-      // WCAG 2.2, success criterion 2.5.8; a tick has its label as well, a link its line.
-      const text = await control.evaluate((element) => element.tagName === 'A' || element.type === 'checkbox');
-      assert(text || (width >= 24 && height >= 24), `${name} is ${width} x ${height}`);
-    }
-  });
+        return {
+          name: element.id || element.ariaLabel || element.textContent,
+          // A tick has its label as well, a link its line.
+          text: element.tagName === 'A' || element.type === 'checkbox',
+          width: box.width,
+          height: box.height,
+          hit: element.contains(there) || there?.contains(element),
+        };
+      }));
+      assert(found.length > least, `${found.length} controls`);
+      for (const { name, text, width, height, hit } of found) {
+        assert(hit, `${name} is covered`);
+        // WCAG 2.2, success criterion 2.5.8.
+        assert(text || (width >= 24 && height >= 24), `${name} is ${width} x ${height}`);
+      }
+    });
 
-  await test('the graph comes before the controls, and is on the first screen', async () => {
-    await show(page, open);
-    const box = await page.locator('#graph').boundingBox();
-    assert(box.y + box.height < 740 && box.height >= 250, JSON.stringify(box));
-    assert((await page.locator('form').boundingBox()).y > box.y + box.height);
+    await test('the picture comes before the controls, and begins on the first screen', async () => {
+      await begin(page, open);
+      const box = await page.locator('#graph').boundingBox();
+      if (view === 'scope') assert(box.y + box.height < 740 && box.height >= 250, JSON.stringify(box));
+      assert(box.y < 250, JSON.stringify(box));
+      assert((await page.locator('form').boundingBox()).y > box.y + box.height);
+    });
   });
+}
+
+pageTest('all of what is wrong with a lane is said', phone, async ({ page, open }) => {
+  await compare(page, open, quiet);
+  await lane(page, 2).fill('something that is no limiter at all');
+  await page.clock.runFor(1000); // it is told when typing rests
+  const error = page.locator('#lane-2-error');
+  assert.match(await error.textContent(), /Still earrrl/);
+  assert(await error.evaluate((it) => it.clientHeight > 30 && it.scrollHeight <= it.clientHeight));
+  // And seen, over what is drawn.
+  assert(await error.evaluate((it) => {
+    const { left, bottom } = it.getBoundingClientRect();
+    return document.elementFromPoint(left + 5, bottom - 5) === it;
+  }));
 });

@@ -1,9 +1,8 @@
 // The bitmap has the pixels of the screen, at any ratio and in the frame of a resize.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { pageTest } from './harness.mjs';
-import { launchBrowser, startServer } from './launch.mjs';
+import { launchBrowser } from './launch.mjs';
 import { column, inks, plot, resize, settle, show } from './scope.mjs';
 
 // The size of the canvas in CSS pixels, in device pixels as the browser counts them, and that of
@@ -71,11 +70,11 @@ for (const deviceScaleFactor of [1, 1.5, 2]) {
 }
 
 // Playwright only imitates a ratio; here the browser really has it, and rounds as it does.
-test('every pixel of the bitmap is one of the screen', async () => {
-  const [server, browser] = await Promise.all([startServer(), launchBrowser('--force-device-scale-factor=1.25')]);
+pageTest('every pixel of the bitmap is one of the screen', async ({ origin }) => {
+  const browser = await launchBrowser('--force-device-scale-factor=1.25');
   try {
     const page = await browser.newPage({ viewport: null });
-    await show(page, (path) => page.goto(server.origin + path), 'at=20&paused');
+    await show(page, (path) => page.goto(origin + path), 'at=20&paused');
     assert.equal(await page.evaluate(() => devicePixelRatio), 1.25);
     for (const side of ['1201px', '900.3px', '517px', '333.3px']) {
       await page.$eval('.instrument', (element, side) => { element.style.width = side; }, side);
@@ -85,7 +84,6 @@ test('every pixel of the bitmap is one of the screen', async () => {
     }
   } finally {
     await browser.close();
-    await server.close();
   }
 });
 

@@ -2,23 +2,26 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { click as clickLanes, compare, lane, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import { root } from './launch.mjs';
 import { click, press, settle, show, type } from './scope.mjs';
 
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
   + "img-src 'self' data:; connect-src 'self'; worker-src 'self'";
-const html = readFileSync(`${root}www/index.html`, 'utf8');
 
-pageTest('the policy is in the header and, for any other host, in the page', async ({ page, open }) => {
-  const response = await open();
-  const header = response.headers()['content-security-policy'];
-  for (const rule of policy.split('; ')) assert(header.includes(rule), `${rule} in ${header}`);
-  assert.equal(await page.getAttribute('meta[http-equiv="Content-Security-Policy"]', 'content'), policy);
-});
+for (const [path, file] of [['/', 'index'], ['/compare.html', 'compare'], ['/tune.html', 'tune']]) {
+  pageTest(`the policy of ${path} is in the header and, for any other host, in the page`, async ({ page, open }) => {
+    const response = await open(path);
+    const header = response.headers()['content-security-policy'];
+    for (const rule of policy.split('; ')) assert(header.includes(rule), `${rule} in ${header}`);
+    assert.equal(await page.getAttribute('meta[http-equiv="Content-Security-Policy"]', 'content'), policy);
+    const html = readFileSync(`${root}www/${file}.html`, 'utf8');
+    assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|javascript:/i);
+  });
+}
 
-pageTest('nothing is inline, and what is put inline does not run', { allow: [/Content Security Policy/] }, async ({ page, open }) => {
-  assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|javascript:/i);
+pageTest('what is put inline does not run', { allow: [/Content Security Policy/] }, async ({ page, open }) => {
   await show(page, open, 'auto=off&at=5&paused');
   const blocked = await page.evaluate(() => new Promise((done) => {
     const blocked = new Set();
@@ -36,33 +39,63 @@ pageTest('nothing is inline, and what is put inline does not run', { allow: [/Co
   assert.equal(await page.evaluate(() => globalThis.ran), undefined);
 });
 
-pageTest('what the page asks for and keeps', async ({ page, open, context, test }) => {
-  await test('after load nothing is asked for', async () => {
+const shared = ['/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/story.js', '/style.css', '/theme.js', '/watch.js'];
+
+// What each view asks for, and what can be done on it.
+const views = {
+  scope: {
+    begin: show,
+    files: ['/', '/start.js'],
+    async use(page) {
+      await click(page);
+      await type(page, 'decay', '20s');
+      await page.getByRole('link', { name: 'Steady, just below' }).click();
+    },
+  },
+  compare: {
+    begin: compare,
+    files: ['/compare.css', '/compare.html', '/compare.js'],
+    async use(page) {
+      await clickLanes(page);
+      await lane(page, 1).fill('gcra');
+      await type(page, 'add', 'exim leaky');
+      await press(page, '#add-lane');
+      await type(page, 'limit', '20/1m');
+      await page.locator('#scenarios a').first().click();
+    },
+  },
+};
+
+for (const [view, { begin, files, use }] of Object.entries(views)) {
+  pageTest(`after load ${view} asks for nothing, and keeps nothing but the theme`, async ({ page, open, context }) => {
     const asked = []; // the icon is left out: the browser asks for it when it likes
     page.on('request', (request) => {
       const { pathname } = new URL(request.url());
       if (pathname !== '/icon.svg') asked.push(pathname);
     });
-    await show(page, open, 'auto-rate=20');
-    await settle(page);
-    const files = ['/', '/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/start.js', '/story.js', '/style.css', '/theme.js', '/watch.js'];
-    assert.deepEqual([...new Set(asked)].sort(), files);
-    assert.equal(asked.length, files.length, `some twice: ${asked}`);
-
-    await click(page);
-    await type(page, 'decay', '20s');
+    await begin(page, open, 'auto-rate=20');
+    assert.deepEqual(asked.sort(), [...shared, ...files].sort());
+    const before = asked.length;
+    await use(page);
     await press(page, '#theme');
-    await page.getByRole('link', { name: 'Steady, just below' }).click();
     await page.locator('#copy').click();
     await settle(page);
-    assert.deepEqual(asked.slice(files.length), []);
-  });
-
-  await test('nothing is kept but the theme, and no cookie is set', async () => {
-    await show(page, open, 'auto-rate=20');
-    await click(page);
-    await press(page, '#theme');
+    assert.deepEqual(asked.slice(before), []);
     assert.deepEqual(await page.evaluate(() => Object.keys(localStorage)), ['theme']);
     assert.deepEqual(await context.cookies(), []);
   });
+}
+
+pageTest('a rule is text, whatever is in it', async ({ page, open }) => {
+  await compare(page, open, quiet);
+  const markup = '<img src=x onerror="globalThis.ran=1">';
+  await lane(page, 1).fill(markup);
+  await type(page, 'add', markup);
+  await press(page, '#add-lane');
+  assert((await page.textContent('#add-error')).includes(markup));
+  await page.evaluate((markup) => { location.hash = `lanes=${markup}`; }, markup);
+  await settle(page);
+  assert.match(await page.textContent('#note'), /<img/);
+  assert.equal(await page.locator('main img').count(), 0);
+  assert.equal(await page.evaluate(() => globalThis.ran), undefined);
 });

@@ -12,20 +12,43 @@ export const crisp = {
   reducedMotion: 'reduce',
 };
 
-// Opens the page at a fragment and waits for its first frame; if it is open already, by its address.
-export async function show(page, open, fragment = '') {
+// The contexts whose pages have a stopped clock.
+const stopped = new WeakSet();
+
+// Stops the clock of every page of the context, before one is opened: the page's time passes only as
+// the test says, with settle, until and page.clock.runFor(milliseconds). So no test depends on how fast
+// the machine is, and none waits for what the page puts off.
+export async function stopClock(page) {
+  const context = page.context();
+  if (stopped.has(context)) return;
+  stopped.add(context);
+  await context.addInitScript(() => { globalThis.browserFrame = requestAnimationFrame.bind(globalThis); });
+  await page.clock.install({ time: 0 });
+  await page.clock.pauseAt(1000);
+}
+
+// Opens a page at a path with its clock stopped; if it is open already, by its address.
+export async function visit(page, open, path, fragment) {
   if (page.url() === 'about:blank') {
-    await open(`/${fragment && '#'}${fragment}`);
+    await stopClock(page);
+    await open(path + (fragment && '#') + fragment);
     await loaded(page);
   } else {
     await follow(page, fragment);
+    await settle(page);
   }
-  await settle(page);
 }
 
+// Opens the scope at a fragment.
+export const show = (page, open, fragment = '') => visit(page, open, '/', fragment);
+
 // Waits for the first frame of either page, which is later than its load event.
-export const loaded = (page) => page.waitForFunction(() =>
-  document.querySelector('#rate, #sent')?.dataset.value !== undefined && document.querySelector('#failed').hidden);
+export async function loaded(page) {
+  await page.waitForFunction((stopped) => document.querySelector('#failed').hidden && (stopped
+    ? document.documentElement.dataset.started !== undefined
+    : document.querySelector('#rate, #sent')?.dataset.value !== undefined), stopped.has(page.context()));
+  if (stopped.has(page.context())) await settle(page);
+}
 
 export async function reload(page) {
   await page.reload();
@@ -33,18 +56,18 @@ export async function reload(page) {
   await settle(page);
 }
 
-// Opens the page with its clock stopped: time passes only with page.clock.runFor(milliseconds).
-export async function showStopped(page, open, fragment) {
-  if (page.url() === 'about:blank') {
-    await page.clock.install({ time: 0 });
-    await page.clock.pauseAt(1000);
-    await open(`/#${fragment}`);
-    await page.waitForFunction(() => document.documentElement.dataset.started !== undefined);
-  } else {
-    await follow(page, fragment);
+// Lets the page's time pass until something holds in it, two minutes at most.
+export async function until(page, holds, argument) {
+  if (!stopped.has(page.context())) return page.waitForFunction(holds, argument);
+  for (let tenths = 0; tenths < 1200; tenths++) {
+    if (await page.evaluate(holds, argument)) return;
+    await page.clock.runFor(100);
   }
-  await page.clock.runFor(50);
+  assert.fail(`it never is so that ${holds}`);
 }
+
+// Waits until the address has a part, which follows the settings a little later.
+export const address = (page, part) => until(page, (part) => decodeURIComponent(location.hash).includes(part), part);
 
 // Has an open page load a fragment, even the one that is in its address.
 export const follow = (page, fragment) => page.evaluate((fragment) => {
@@ -56,9 +79,15 @@ export const follow = (page, fragment) => page.evaluate((fragment) => {
   });
 }, fragment);
 
-// Waits until what was done is on the screen.
-export const settle = (page) =>
-  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+// Waits until what was done is on the screen: a frame of the browser's, in which it tells of sizes and
+// of what the viewer prefers, and some of the page's.
+export async function settle(page) {
+  await page.evaluate(() => new Promise((done) => {
+    if (globalThis.browserFrame) browserFrame(() => done());
+    else requestAnimationFrame(() => requestAnimationFrame(done));
+  }));
+  if (stopped.has(page.context())) await page.clock.runFor(50);
+}
 
 // Gives the window another size, and waits until the page has it and is drawn.
 export async function resize(page, size) {
@@ -238,7 +267,7 @@ export async function assertFocusIsSeen(page) {
   await page.waitForFunction(() => {
     const { top, bottom } = document.activeElement.getBoundingClientRect();
     return top > -1 && bottom < innerHeight + 1;
-  }, undefined, { timeout: 5000 }).catch(() => assert.fail(`${name} is out of sight`));
+  }).catch(() => assert.fail(`${name} is out of sight`));
 }
 
 // Exim's rate after an event of cost 1 that comes d seconds after the one that left it at r; p is

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { allowed, compare, compareStopped, quiet, rules, sent, tall } from './compare.mjs';
-import { events, noteTexts, settle, showStopped, written } from './scope.mjs';
+import { allowed, compare, quiet, rules, sent, tall } from './compare.mjs';
+import { events, noteTexts, settle, show, written } from './scope.mjs';
 
 const story = (page) => page.evaluate(() => ({
   seen: !document.querySelector('#story').hidden,
@@ -16,7 +16,7 @@ const follow = (page, name) => page.getByRole('link', { name }).click();
 pageTest('a scenario is played beside its sentence', tall, async ({ page, open, test }) => {
   await noteTexts(page);
   await test('from a little before what there is to see, and it pauses at its end', async () => {
-    await compareStopped(page, open, quiet);
+    await compare(page, open, quiet);
     assert.equal((await story(page)).seen, false);
     await follow(page, 'A burst at the window’s edge');
     await page.clock.runFor(100);
@@ -94,7 +94,7 @@ pageTest('with reduced motion the end is shown, and played when asked', { reduce
 pageTest('on the scope, too', async ({ page, open, test }) => {
   await noteTexts(page);
   await test('a story that asks for clicks goes on', async () => {
-    await showStopped(page, open, 'auto=off&at=5&paused');
+    await show(page, open, 'auto=off&at=5&paused');
     await follow(page, 'Steady, just below');
     await page.clock.runFor(16_000);
     assert.equal(await page.textContent('#note'), '');
@@ -104,7 +104,7 @@ pageTest('on the scope, too', async ({ page, open, test }) => {
   });
 
   await test('one that ends stands still, with its flags', async () => {
-    await showStopped(page, open, 'auto=off&at=5&paused');
+    await show(page, open, 'auto=off&at=5&paused');
     await follow(page, 'Stop, and watch it decay');
     await page.locator('#story-end').click();
     await page.clock.runFor(100);

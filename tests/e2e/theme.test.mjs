@@ -1,64 +1,61 @@
-// Light and dark: from the system, by the switch, and the same colours as the graph's.
+// Light and dark: from the system, by the switch, the same colours as the graph's, and alike on both
+// views.
 
 import assert from 'node:assert/strict';
+import { compare, HEAD, laneInks, property, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { column, inks, plot, press, reload, settle, show } from './scope.mjs';
+import { column, inks, loaded, plot, press, reload, settle, show } from './scope.mjs';
+
+// How each view is opened, and the ink of a tag in light and in dark.
+const views = {
+  scope: { begin: show, run: 'auto=off&at=5&paused&do=1:events*3', ink: { light: inks.light.Rate, dark: inks.dark.Rate } },
+  compare: { begin: compare, run: `${quiet}&lanes=fixed-window 10/1m&do=1:events*5`, ink: laneInks[0] },
+};
 
 const isDark = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor !== 'rgb(246, 247, 249)');
 
-// Whether the graph is drawn in a theme: of that red, whose other theme's is not there.
-async function graphIs(page, theme) {
+// Fails unless page, switch and graph are in a theme: the tags have that ink, and not the other's.
+async function assertIn(page, theme, ink) {
+  assert.equal(await isDark(page), theme === 'dark');
+  assert.equal(await page.getAttribute('#theme', 'aria-pressed'), `${theme === 'dark'}`);
   const { right } = await plot(page);
-  const colours = await column(page, right + 6); // the tags
-  const other = theme === 'dark' ? 'light' : 'dark';
-  return colours.includes(inks[theme].Rate) && !colours.includes(inks[other].Rate);
+  const colours = (await column(page, right + 6)).slice(HEAD);
+  assert(colours.includes(ink[theme]) && !colours.includes(ink[theme === 'dark' ? 'light' : 'dark']));
 }
 
-pageTest('the colours', async ({ page, open, test }) => {
-  await test('the page follows the system as long as nothing is chosen', async () => {
-    await show(page, open, 'auto=off&at=5&paused&do=1:events*3');
-    for (const colorScheme of ['dark', 'light', 'dark']) {
-      await page.emulateMedia({ colorScheme });
-      await settle(page);
-      assert.equal(await isDark(page), colorScheme === 'dark');
-      assert(await graphIs(page, colorScheme));
-    }
-  });
-
-  await test('the switch turns to the other, and a reload keeps it', async () => {
-    for (const [colorScheme, other] of [['light', 'dark'], ['dark', 'light']]) {
-      await page.emulateMedia({ colorScheme });
-      await settle(page);
-      assert.equal(await page.getAttribute('#theme', 'aria-pressed'), `${colorScheme === 'dark'}`);
-      await press(page, '#theme');
-      for (const again of [false, true]) {
-        if (again) await reload(page);
-        assert.equal(await isDark(page), other === 'dark');
-        assert(await graphIs(page, other));
-        assert.equal(await page.getAttribute('#theme', 'aria-pressed'), `${other === 'dark'}`);
+for (const [view, { begin, run, ink }] of Object.entries(views)) {
+  pageTest(`the colours of ${view}`, async ({ page, open, test }) => {
+    await test('the page follows the system as long as nothing is chosen', async () => {
+      await begin(page, open, run);
+      for (const colorScheme of ['dark', 'light', 'dark']) {
+        await page.emulateMedia({ colorScheme });
+        await settle(page);
+        await assertIn(page, colorScheme, ink);
       }
-      await page.evaluate(() => localStorage.clear());
-      await reload(page);
-    }
-  });
+    });
 
-  await test('the style sheet has the colours of the palette', async () => {
-    const names = { '--rate': 'Rate', '--smoothed': 'Smoothed', '--text': 'Text', '--muted': 'Muted', '--panel': 'Panel' };
-    for (const theme of ['light', 'dark']) {
-      await page.emulateMedia({ colorScheme: theme });
-      await show(page, open);
-      for (const [property, ink] of Object.entries(names)) {
-        const colour = await page.evaluate((property) => {
-          const probe = document.body.appendChild(document.createElement('i'));
-          probe.style.color = `var(${property})`;
-          const rgb = getComputedStyle(probe).color.match(/\d+/g).map(Number);
-          probe.remove();
-          return `#${rgb.map((c) => c.toString(16).padStart(2, '0')).join('')}`;
-        }, property);
-        assert.equal(colour, inks[theme][ink], `${property} in ${theme}`);
+    await test('the switch turns to the other, and a reload keeps it', async () => {
+      for (const [colorScheme, other] of [['light', 'dark'], ['dark', 'light']]) {
+        await page.emulateMedia({ colorScheme });
+        await settle(page);
+        await press(page, '#theme');
+        await assertIn(page, other, ink);
+        await reload(page);
+        await assertIn(page, other, ink);
+        await page.evaluate(() => localStorage.clear());
+        await reload(page);
       }
-    }
+    });
   });
+}
+
+pageTest('the style sheet has the colours of the palette', async ({ page, open }) => {
+  const names = { '--rate': 'Rate', '--smoothed': 'Smoothed', '--text': 'Text', '--muted': 'Muted', '--panel': 'Panel' };
+  await show(page, open);
+  for (const theme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: theme });
+    for (const [name, ink] of Object.entries(names)) assert.equal(await property(page, name), inks[theme][ink], `${name} in ${theme}`);
+  }
 });
 
 pageTest('a browser that keeps nothing still has a switch', async ({ page, open }) => {
@@ -67,9 +64,30 @@ pageTest('a browser that keeps nothing still has a switch', async ({ page, open 
       get() { throw new DOMException('denied', 'SecurityError'); },
     });
   });
-  await show(page, open, 'auto=off&at=5&paused&do=1:events*3');
+  const { begin, run, ink } = views.scope;
+  await begin(page, open, run);
   await press(page, '#theme');
-  assert(await isDark(page));
-  assert(await graphIs(page, 'dark'));
+  await assertIn(page, 'dark', ink);
   assert(await page.locator('#failed').isHidden());
+});
+
+pageTest('from view to view the theme stays', async ({ page, open }) => {
+  const go = async (name) => {
+    await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+    await page.waitForFunction((name) => document.querySelector('nav [aria-current="page"]')?.textContent === name, name);
+    await loaded(page);
+  };
+  const dark = async () => [await isDark(page), await page.getAttribute('#theme', 'aria-pressed')];
+  await compare(page, open, views.compare.run);
+  assert.deepEqual(await dark(), [false, 'false']);
+  await press(page, '#theme');
+  await go('Scope');
+  assert.equal(new URL(page.url()).pathname, '/');
+  assert.deepEqual(await dark(), [true, 'true']);
+  await go('Compare');
+  assert.equal(new URL(page.url()).pathname, '/compare.html');
+  assert.deepEqual(await dark(), [true, 'true']);
+  await press(page, '#theme');
+  await go('Scope');
+  assert.deepEqual(await dark(), [false, 'false']);
 });

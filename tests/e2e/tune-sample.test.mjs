@@ -142,8 +142,13 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
   });
 
   await test('the configuration can be copied', async () => {
+    // It is said for two seconds only.
+    await page.$eval('#copy-configuration', (button) => {
+      globalThis.labels = [];
+      new MutationObserver(() => globalThis.labels.push(button.textContent)).observe(button, { childList: true });
+    });
     await page.locator('#copy-configuration').click();
-    await says(page, 'copy-configuration', /^Copied$/);
+    await page.waitForFunction(() => globalThis.labels.includes('Copied'));
     const copied = await page.evaluate(() => navigator.clipboard.readText());
     assert.equal(copied, await text(page, 'configuration'));
     assert.match(copied, /limit_req_zone \$binary_remote_addr zone=limit1:10m rate=\d+r\/[sm];/);

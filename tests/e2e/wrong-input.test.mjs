@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { click, close, events, press, settle, show, step, type, value } from './scope.mjs';
+import { address, click, close, events, press, settle, show, step, type, value } from './scope.mjs';
 
 const boxes = {
   decay: { good: '20s', wrong: ['abc', '10', '', '-5s', '1e9h', '2w'] },
@@ -37,7 +37,7 @@ pageTest('wrong text', async ({ page, open, test }) => {
       assert(beside.y >= box.y + box.height - 1 && beside.y - box.y - box.height < 30);
       assert((await page.getAttribute(`#${id}`, 'aria-describedby')).includes(`${id}-error`));
       // The address has the settings in force.
-      await page.waitForFunction((part) => location.hash.includes(part), `${id}=${good}`);
+      await address(page, `${id}=${good}`);
       await type(page, id, good);
       assert.deepEqual(await state(page, id), ['', 'false']);
     }

@@ -1,0 +1,59 @@
+// Runs the tests of the page, or those of the files named, with one browser and one server for each
+// process, of which there are a few: as many as processors, and one that works while others wait.
+//
+//   node tests/e2e/run.mjs [FILE...]
+//
+// Each process takes the next file when it is through with one. What it says is printed when it ends.
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const { RATESCOPE_TAKEN: taken } = process.env;
+const named = process.argv.slice(2).map((file) => basename(file));
+const files = named.length > 0 ? named : readdirSync(here).filter((file) => file.endsWith('.test.mjs'));
+
+// Whether a file is this process's to test: it is the first to say so.
+function takes(file) {
+  try {
+    writeFileSync(join(taken, file), '', { flag: 'wx' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+if (taken) {
+  const { finished, within } = await import('./harness.mjs');
+  // Within one test, which keeps the browser until the last file is through.
+  test('the page', async (t) => {
+    within(t);
+    for (const file of files) {
+      if (!takes(file)) continue;
+      const start = performance.now();
+      await import(pathToFileURL(join(here, file)));
+      await finished();
+      console.error(`${file}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
+    }
+  });
+} else {
+  const folder = mkdtempSync(join(tmpdir(), 'ratescope-e2e-'));
+  const args = ['--test-reporter=spec', process.argv[1], ...named];
+  const env = { ...process.env, RATESCOPE_TAKEN: folder };
+  const run = () => new Promise((done) => {
+    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const said = [];
+    child.stdout.on('data', (text) => said.push(text));
+    child.on('close', (code) => {
+      process.stdout.write(Buffer.concat(said));
+      done(code);
+    });
+  });
+  const codes = await Promise.all(Array.from({ length: availableParallelism() + 1 }, run));
+  rmSync(folder, { recursive: true });
+  process.exitCode = codes.every((code) => code === 0) ? 0 : 1;
+}
