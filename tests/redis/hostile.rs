@@ -40,7 +40,7 @@ fn options() -> Options {
 
 /// A limit that some users reach and others do not.
 fn limit() -> usize {
-    decisions() / 8
+    decisions() / 4
 }
 
 async fn level(store: &RedisStore, user: &str) -> usize {
@@ -138,6 +138,33 @@ fn is_refusal(words: &str) -> bool {
     let words = words.to_lowercase();
     let known = ["read", "memory", "moved", "ask", "tryagain", "slot", "cluster"];
     known.iter().any(|word| words.contains(word))
+}
+
+/// Whatever becomes of an answer, its event was counted, and is not counted again. The next call makes
+/// a connection of its own.
+#[test]
+fn an_event_whose_answer_is_lost_counts_once() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let answers = ["+OK\r\n", ":7\r\n", "$3\r\nabc\r\n", "*-7\r\n"];
+    let replaced = GARBAGE.into_iter().chain(answers).map(Trick::Replace);
+    let cut = [0, 1, 3, 10, 20].map(Trick::Cut);
+    run(async {
+        let rules = rules("fixed-window 1000/1h per user");
+        let store = open(&proxy.url(), rules, options());
+        for (i, trick) in replaced.chain(cut).chain([Trick::Silence]).enumerate() {
+            // Now there is a connection, and the next answer is that to the event.
+            assert_eq!(level(&store, "ann").await, i, "before {trick:?}");
+            let before = proxy.connections();
+            proxy.play([trick]);
+            let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
+            let answer = check(&store, time, 1.0, &fields, Details::default()).await;
+            let fault = answer.fault.expect("no answer that can be read");
+            assert!(matches!(fault, Fault::Late | Fault::Lost | Fault::Failed(_)), "{fault:?}");
+            assert_eq!(level(&store, "ann").await, i + 1, "{trick:?}: {fault:?}");
+            assert!(proxy.connections() > before, "{trick:?}: {fault:?}");
+        }
+    });
 }
 
 /// Answers that nobody can read.
