@@ -160,10 +160,10 @@ fn read(text: &str, on_event: &mut dyn FnMut(&Record<'_>)) -> u64 {
 fn ordered(text: &str) -> u64 {
     let mut order = Order::new(SLACK, HELD, Spread::Coarse);
     let mut last = Time::from_micros(i64::MIN);
-    let mut see = |time: Time, _: u32| last = black_box(time).max(last);
+    let mut see = |time: Time, _: &u32| last = black_box(time).max(last);
     let lines = read(text, &mut |record| {
         let length = record.value("ip").map_or(0, str::len) as u32;
-        order.push(record.time(), record.is_coarse(), length, &mut see);
+        order.push(record.when(), size_of_val(&length), length, &mut see);
     });
     order.finish(&mut see);
     lines

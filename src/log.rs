@@ -30,8 +30,9 @@
 //! ```
 //!
 //! A [`Log`] reads its source itself. A [`Reader`] is fed pieces, as in a page, after [`recognize`]
-//! has found the format. An event borrows from its line: its fields are looked up on demand, and
-//! nothing is allocated. Lines that cannot be read are counted; the first few are kept with their
+//! has found the format. A [`Record`] is handed out for each line with events, which are as many as
+//! [`Record::times`] says: one, but for the repeated messages of syslog. It borrows from its line: its fields are
+//! looked up on demand, and nothing is allocated. Lines that cannot be read are counted; the first few are kept with their
 //! numbers and reasons.
 //!
 //! # Fields
@@ -80,7 +81,7 @@ pub use lines::LONGEST;
 pub use names::Alias;
 pub use number::Unit;
 pub use options::{Cost, Options, ipv6_prefix};
-pub use order::{HELD, Order, SLACK};
+pub use order::{HELD, Order, SLACK, When};
 pub use pieces::Pieces;
 pub use reader::{Counts, PROBLEMS, Reader, Unread};
 pub use record::Record;

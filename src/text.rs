@@ -18,7 +18,6 @@ pub(crate) use words::{Word, Words};
 use core::convert::Infallible;
 use core::fmt;
 use core::ops::Range;
-use std::borrow::Cow;
 
 /// Why a text could not be read: the whole text, the part that is wrong, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,10 +73,15 @@ impl fmt::Display for ParseError {
 /// by hand has.
 const ECHO: usize = 60;
 
-/// A character of a text from elsewhere, for people: a dot in place of one that controls, since a
-/// terminal would obey it.
+/// A character of a text from elsewhere, for people: a dot in place of one that a terminal would obey,
+/// that ends a line, or that changes the direction in which its neighbours are read.
 pub fn visible(c: char) -> char {
-    if c.is_control() { '\u{b7}' } else { c }
+    let is_hidden = match c {
+        '\u{61c}' | '\u{200e}' | '\u{200f}' => true,
+        '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        _ => c.is_control(),
+    };
+    if is_hidden { '\u{b7}' } else { c }
 }
 
 /// What a noun ends with after this number: `s`, but for 1.
@@ -85,12 +89,11 @@ pub fn plural(n: u64) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// The first [`ECHO`] characters, and `…` if there are more.
-pub(crate) fn cut(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(ECHO) {
-        Some((end, _)) => Cow::Owned(format!("{}…", split(text, end).0)),
-        None => Cow::Borrowed(text),
-    }
+/// The first [`ECHO`] characters as far as they are [`visible`], and `…` if there are more.
+pub(crate) fn cut(text: &str) -> String {
+    let mut cut: String = text.chars().take(ECHO).map(visible).collect();
+    cut.push_str(if text.chars().nth(ECHO).is_some() { "…" } else { "" });
+    cut
 }
 
 impl core::error::Error for ParseError {}

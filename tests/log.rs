@@ -82,8 +82,10 @@ fn read_in_pieces<const N: usize>(
     let (mut events, mut coarse) = (Vec::new(), Vec::new());
     let mut see = |record: &ratescope::log::Record<'_>| {
         let fields = names.map(|name| record.value(name).unwrap_or("").to_owned());
-        events.push((record.time().as_micros(), record.cost(), fields));
-        coarse.push(record.is_coarse());
+        for _ in 0..record.times() {
+            events.push((record.time().as_micros(), record.cost(), fields.clone()));
+            coarse.push(record.is_coarse());
+        }
     };
     for piece in log.chunks(length) {
         reader.feed(piece, &mut see).unwrap();

@@ -26,18 +26,33 @@ impl Server {
 
     /// The whole response to a GET, its head in lower case.
     fn get(&self, path: &str) -> (String, Vec<u8>) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
-            self.address
-        )
-        .unwrap();
+        self.get_by(&format!("host: {}\r\n", self.address), path)
+    }
+
+    /// The whole response to a GET with these lines for the host.
+    fn get_by(&self, hosts: &str, path: &str) -> (String, Vec<u8>) {
+        let mut stream =
+            self.begin(&format!("GET {path} HTTP/1.1\r\n{hosts}connection: close\r\n\r\n"));
         let mut response = Vec::new();
         stream.read_to_end(&mut response).unwrap();
         let end = response.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
         let head = String::from_utf8(response[..end].to_vec()).unwrap().to_lowercase();
         (head, response[end + 4..].to_vec())
+    }
+}
+
+impl Server {
+    /// A connection on which so much of a request was sent.
+    fn begin(&self, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    #[cfg(unix)]
+    fn ctrl_c(&self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     }
 }
 
@@ -83,7 +98,8 @@ fn every_response_has_the_headers() {
         let (head, _) = server.get(path);
         for header in [
             "content-security-policy: default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; \
-             style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'",
+             style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; \
+             base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
             "cross-origin-opener-policy: same-origin",
             "cross-origin-embedder-policy: require-corp",
             "x-content-type-options: nosniff",
@@ -177,7 +193,107 @@ descriptors:
 fn ctrl_c_stops_it_cleanly() {
     let mut server = Server::start(&page("ctrl-c"));
     server.get("/");
-    let pid = server.child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    server.ctrl_c();
     assert!(server.child.wait().unwrap().success());
+}
+
+/// Neither who is silent in the middle of a request, or before one, nor who does not read the answer.
+#[cfg(unix)]
+#[test]
+fn nobody_keeps_it_running() {
+    let dir = page("silent");
+    // More than the buffers of a socket hold.
+    std::fs::write(dir.join("large.bin"), vec![0; 64 << 20]).unwrap();
+    let mut server = Server::start(&dir);
+    let host = &server.address;
+    let _silent = server.begin("");
+    let _half = server.begin(&format!("GET / HTTP/1.1\r\nhost: {host}\r\nx-"));
+    let mut deaf = server.begin(&format!("GET /large.bin HTTP/1.1\r\nhost: {host}\r\n\r\n"));
+    deaf.read_exact(&mut [0; 12]).unwrap();
+    server.ctrl_c();
+    assert!(server.child.wait().unwrap().success());
+}
+
+/// Half a request is not waited for.
+#[test]
+fn a_head_has_to_come() {
+    let server = Server::start(&page("half"));
+    let mut half = server.begin(&format!("GET / HTTP/1.1\r\nhost: {}\r\nx-", server.address));
+    let mut response = Vec::new();
+    half.read_to_end(&mut response).unwrap();
+    assert!(!response.starts_with(b"HTTP/1.1 200"));
+}
+
+/// A site elsewhere whose name leads to this machine gets nothing.
+#[test]
+fn only_names_of_this_machine_are_served() {
+    let server = Server::start(&page("hosts"));
+    let (_, port) = server.address.split_once(':').unwrap();
+    for name in ["localhost", "LocalHost", "127.0.0.1", "[::1]"] {
+        let (head, _) = server.get_by(&format!("host: {name}:{port}\r\n"), "/");
+        assert!(head.starts_with("http/1.1 200"), "{name}: {head}");
+    }
+    let here = &server.address;
+    for hosts in [
+        format!("host: evil.example:{port}\r\n"),
+        format!("host: localhost.evil.example:{port}\r\n"),
+        format!("host: 127.0.0.1.evil.example:{port}\r\n"),
+        "host: localhost\r\n".to_owned(),
+        "host: [::1]\r\n".to_owned(),
+        "host: 127.0.0.1:1\r\n".to_owned(),
+        "host: \r\n".to_owned(),
+        format!("host: {here}\r\nhost: evil.example:{port}\r\n"),
+        String::new(),
+    ] {
+        let (head, body) = server.get_by(&hosts, "/");
+        assert!(head.starts_with("http/1.1 421"), "{hosts}: {head}");
+        assert!(head.contains("content-security-policy") && body.is_empty(), "{hosts}: {head}");
+    }
+}
+
+/// What is hidden, or lies elsewhere, is not found, whatever the path.
+#[cfg(unix)]
+#[test]
+fn nothing_but_the_page_is_served() {
+    use std::os::unix::fs::symlink;
+    let dir = page("outside");
+    let elsewhere = page("elsewhere");
+    std::fs::create_dir_all(dir.join(".git")).unwrap();
+    std::fs::create_dir_all(dir.join("inner")).unwrap();
+    for file in [".env", ".git/config", "seen.txt"] {
+        std::fs::write(dir.join(file), "secret").unwrap();
+    }
+    for (link, to) in [
+        ("out", elsewhere.clone()),
+        ("out.js", elsewhere.join("main.js")),
+        ("inner/index.html", elsewhere.join("index.html")),
+        ("within.txt", dir.join("seen.txt")),
+    ] {
+        let _ = std::fs::remove_file(dir.join(link));
+        symlink(to, dir.join(link)).unwrap();
+    }
+    let server = Server::start(&dir);
+    let long = format!("/{}", "a".repeat(5000));
+    let deep = "/a".repeat(2500);
+    for path in [
+        "/.env",
+        "/%2eenv",
+        "/.git/config",
+        "/.git/",
+        "/./seen.txt",
+        "/out.js",
+        "/out/main.js",
+        "/out/",
+        "/inner/",
+        "/inner/index.html",
+        "/%00",
+        "/%ff",
+        "//etc/passwd",
+        &long,
+        &deep,
+    ] {
+        let (head, _) = server.get(path);
+        assert!(head.starts_with("http/1.1 404"), "{path}: {head}");
+    }
+    assert_eq!(server.get("/within.txt").1, b"secret");
 }

@@ -28,7 +28,9 @@ pub(super) fn log(path: &str) -> Result<Vec<Event<usize>>, Box<dyn Error>> {
         let ip = record.event().field("ip").to_owned();
         let next = numbers.len();
         let from = *numbers.entry(ip).or_insert(next);
-        events.push(Event { at: record.time(), from, unwanted: false });
+        for _ in 0..record.times() {
+            events.push(Event { at: record.time(), from, unwanted: false });
+        }
     })? {}
     events.sort_by_key(|event| event.at);
     Ok(events)

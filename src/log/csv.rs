@@ -19,6 +19,7 @@ use super::table::{Names, Places, Span, Table};
 use crate::time::Time;
 use csv_core::{ReadRecordResult, Reader};
 use memchr::{memchr, memchr_iter};
+use std::collections::HashSet;
 
 /// The default column of the cost.
 pub(super) const COST: &str = "cost";
@@ -61,11 +62,12 @@ impl Columns {
             return Ok(None);
         }
         let (mut places, mut ranks) = (Places::default(), Places::default());
+        let mut seen = HashSet::new();
         for (i, name) in names.iter().enumerate().take(usize::from(u16::MAX)) {
             if name.is_empty() {
                 return Err(format!("column {} of the header has no name", i + 1).into());
             }
-            if names.iter().take(i).any(|earlier| earlier == name) {
+            if !seen.insert(name) {
                 return Err(format!("the header names the column \"{name}\" twice").into());
             }
             if let Some((standard, rank)) = classify(name, aliases)

@@ -1,56 +1,80 @@
 //! Sorts events by time when their lines are slightly out of order.
 //!
 //! A server logs a request when it has answered it, but often with the time of arrival. So the line
-//! of a slow request follows those of later requests. Events are held until the log is `slack`
-//! further, at most `most` of them, and then come out in the order of their times; events of equal
-//! time keep the order of their lines. An event that comes later than that is counted as late, and
-//! gets the earliest time that has not been handed out yet.
+//! of a slow request follows those of later requests. Lines are held until the log is `slack`
+//! further, as many as there is room for, and then their events come out in the order of their times;
+//! events of equal time keep the order of their lines. An event that comes later than that is counted
+//! as late, and gets the earliest time that has not been handed out yet.
 //!
 //! If the clock was set back, as at the end of summer time in a log without zones, or if the parts of
 //! a log are in the wrong order, all lines are late from there on. After 64 late lines in a row the
 //! clock is taken to have been set back: later times are shifted so that they continue where the log
-//! was, and the step is counted. One line with a time in the future does no more harm than that.
+//! was, and the step is counted.
+//!
+//! A line that is far ahead of the others, as one of 2099, waits for a second one. If the log goes on
+//! without one, the line is dropped and counted, and changes nothing else.
 //!
 //! ```
-//! use ratescope::log::{Order, Spread};
+//! use ratescope::log::{Order, Spread, When};
 //! use ratescope::{Span, Time};
 //!
 //! let mut order = Order::new(Span::seconds(5), 1000, Spread::Coarse);
 //! let mut seen = Vec::new();
 //! for (i, secs) in [10, 12, 11, 11, 30, 20].into_iter().enumerate() {
-//!     order.push(Time::from_secs(f64::from(secs))?, true, i, &mut |at, i| seen.push((at.as_secs(), i)));
+//!     let when = When { time: Time::from_secs(f64::from(secs))?, coarse: true, times: 1 };
+//!     order.push(when, 1, i, &mut |at, i| seen.push((at.as_secs(), *i)));
 //! }
-//! order.finish(&mut |at, i| seen.push((at.as_secs(), i)));
+//! order.finish(&mut |at, i| seen.push((at.as_secs(), *i)));
 //! assert_eq!(seen, [(10.0, 0), (11.0, 2), (11.5, 3), (12.0, 1), (25.0, 5), (30.0, 4)]);
 //! assert_eq!(order.late(), 1);
 //! # Ok::<(), ratescope::BadNumber>(())
 //! ```
 
+mod ahead;
+mod line;
+
+pub use line::When;
+
 use super::spread::{Spread, place};
 use crate::civil::SECOND;
 use crate::time::{Span, Time};
+use ahead::Ahead;
+use line::{Line, Second};
 
 /// The default slack: nearly all requests take less time.
 pub const SLACK: Span = Span::minutes(1);
 
-/// The longest slack in seconds, since all events of that time must be held.
+/// The longest slack in seconds, since all lines of that time must be held.
 const LONGEST_SLACK: f64 = 3600.0;
 
-/// The default for how many events are held.
-pub const HELD: usize = 1 << 20;
+/// The default for how many bytes are held.
+pub const HELD: usize = 64 << 20;
 
 /// How many late lines in a row mean that the clock was set back.
 const LATE_IN_A_ROW: u32 = 64;
 
-/// Holds events until no earlier one can come. An event is its time and a value of type `T`.
+/// How many seconds ahead of the log a line may be without a second one, if the slack is shorter.
+const USUAL_STEP: i64 = 60;
+
+/// How many seconds ahead a line at the end of a log may be that others followed.
+const FAR: i64 = 24 * 3600;
+
+/// How many lines the memory of a second may have room for to be used again, however few it had.
+const SMALL: usize = 64;
+
+/// Holds lines until no earlier one can come. What is handed out of a line is its item of type `T`.
 #[derive(Clone, Debug)]
 pub struct Order<T> {
     spread: Spread,
     slack: i64,
-    most: usize,
-    /// The events of each open second, indexed by the last bits of the second's number.
+    room: usize,
+    /// The lines of each open second, indexed by the last bits of the second's number.
     seconds: Vec<Second<T>>,
-    /// The first open second, and the last one with an event.
+    /// Memory for the lines of the next second.
+    spare: Vec<Line<T>>,
+    /// The lines whose time is not believed yet.
+    ahead: Ahead<T>,
+    /// The first open second, and the last one with a line.
     first: i64,
     newest: i64,
     held: usize,
@@ -64,6 +88,7 @@ pub struct Order<T> {
     late: u64,
     late_in_a_row: u32,
     steps_back: u64,
+    dropped: u64,
     spread_out: u64,
 }
 
@@ -72,26 +97,19 @@ fn start(second: i64) -> i64 {
     second.saturating_mul(SECOND)
 }
 
-#[derive(Clone, Debug)]
-struct Second<T> {
-    events: Vec<(Time, T)>,
-    /// Whether all of them are in whole seconds.
-    coarse: bool,
-    sorted: bool,
-}
-
 impl<T> Order<T> {
     /// Waits for lines that are up to `slack` late (rounded up to whole seconds, at most an hour),
-    /// and holds `most` events, at least one.
-    pub fn new(slack: Span, most: usize, spread: Spread) -> Self {
+    /// and holds lines of `room` bytes, at least one line.
+    pub fn new(slack: Span, room: usize, spread: Spread) -> Self {
         let slack = libm::ceil(slack.secs()).min(LONGEST_SLACK) as i64;
         let length = (slack as usize + 1).next_power_of_two();
-        let second = || Second { events: Vec::new(), coarse: true, sorted: true };
         Order {
             spread,
             slack,
-            most: most.max(1),
-            seconds: (0..length).map(|_| second()).collect(),
+            room: room.max(1),
+            seconds: (0..length).map(|_| Second::new(Vec::new())).collect(),
+            spare: Vec::new(),
+            ahead: Ahead::new(),
             first: 0,
             newest: 0,
             held: 0,
@@ -102,6 +120,7 @@ impl<T> Order<T> {
             late: 0,
             late_in_a_row: 0,
             steps_back: 0,
+            dropped: 0,
             spread_out: 0,
         }
     }
@@ -116,29 +135,104 @@ impl<T> Order<T> {
         self.steps_back
     }
 
+    /// How many events were dropped, since their lines were far ahead of all around them.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
     /// How many events were moved within their second.
     pub fn spread_out(&self) -> u64 {
         self.spread_out
     }
 
-    /// How many events are held.
+    /// How many bytes the lines take that are held.
     pub fn held(&self) -> usize {
-        self.held
+        self.held + self.ahead.bytes()
     }
 
-    /// Takes the next event of the log, and hands out the events that no later line can precede.
-    /// `coarse` says that its time is in whole seconds.
+    /// Takes the next line of the log, of which `bytes` are to be held, and hands out the events that
+    /// no later line can precede. The item of a line comes as often as the line has events.
     #[inline]
-    pub fn push(&mut self, time: Time, coarse: bool, item: T, out: &mut impl FnMut(Time, T)) {
-        let mut micros = time.as_micros().saturating_add(self.shift);
-        let mut second = micros.div_euclid(SECOND);
+    pub fn push(&mut self, when: When, bytes: usize, item: T, out: &mut impl FnMut(Time, &T)) {
+        let When { time, coarse, times } = when;
+        let micros = time.as_micros().saturating_add(self.shift);
+        if !self.ahead.is_empty() {
+            self.believe(micros, out);
+        }
+        let line = Line { micros, times, coarse, bytes, item };
+        if !self.begun || micros.div_euclid(SECOND) > self.newest + self.step() {
+            self.wait(line, out);
+        } else {
+            self.put(line, out);
+        }
+    }
+
+    /// Hands out all events that are held.
+    pub fn finish(&mut self, out: &mut impl FnMut(Time, &T)) {
+        if self.begun {
+            let passed = self.ahead.passed(start(self.newest.saturating_add(FAR)));
+            self.drop_all(passed);
+        }
+        self.put_all(out);
+        if self.begun {
+            self.close(self.newest + 1, out);
+        }
+        self.spare = Vec::new();
+    }
+
+    /// How many seconds ahead of the log a line may be without a second one.
+    #[inline]
+    fn step(&self) -> i64 {
+        self.slack.max(USUAL_STEP)
+    }
+
+    /// Keeps a line that is far ahead. If none of many lines is near another, they are the log.
+    #[cold]
+    fn wait(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
+        self.ahead.push(line);
+        if self.held() > self.room {
+            self.put_all(out);
+        }
+    }
+
+    /// Puts the lines that one at the time `micros` confirms, and drops those that waited too long.
+    #[cold]
+    fn believe(&mut self, micros: i64, out: &mut impl FnMut(Time, &T)) {
+        let until = micros.saturating_add(start(self.step()));
+        for line in self.ahead.confirmed(until) {
+            self.put(line, out);
+        }
+        let wrong = self.ahead.wrong();
+        if self.begun {
+            self.drop_all(wrong);
+        } else if !wrong.is_empty() {
+            // No two of so many lines are near each other: the earliest of them begin.
+            wrong.into_iter().for_each(|line| self.ahead.push(line));
+            self.put_all(out);
+        }
+    }
+
+    fn put_all(&mut self, out: &mut impl FnMut(Time, &T)) {
+        for line in self.ahead.all() {
+            self.put(line, out);
+        }
+    }
+
+    fn drop_all(&mut self, lines: Vec<Line<T>>) {
+        self.dropped += lines.iter().map(|line| u64::from(line.times)).sum::<u64>();
+    }
+
+    /// Puts a line to those of its second.
+    #[inline]
+    fn put(&mut self, mut line: Line<T>, out: &mut impl FnMut(Time, &T)) {
+        let mut second = line.micros.div_euclid(SECOND);
         if !self.begun {
             (self.begun, self.first, self.newest) = (true, second - self.slack, second);
             self.given = start(self.first);
         }
         if second < self.first {
-            micros = self.belated(micros);
-            second = micros.div_euclid(SECOND);
+            line.micros = self.belated(line.micros, line.times);
+            second = line.micros.div_euclid(SECOND);
         } else {
             self.late_in_a_row = 0;
         }
@@ -147,27 +241,20 @@ impl<T> Order<T> {
         }
         let place = self.place(second);
         let Some(open) = self.seconds.get_mut(place) else { return };
-        let time = Time::from_micros(micros);
-        open.sorted &= open.events.last().is_none_or(|(last, _)| *last <= time);
-        open.coarse &= coarse;
-        open.events.push((time, item));
-        self.held += 1;
-        if self.held > self.most {
+        if open.lines.capacity() == 0 {
+            open.lines = core::mem::take(&mut self.spare);
+        }
+        self.held += line.bytes;
+        open.push(line);
+        if self.held > self.room {
             self.make_room(out);
         }
     }
 
-    /// Hands out all events that are held.
-    pub fn finish(&mut self, out: &mut impl FnMut(Time, T)) {
-        if self.begun {
-            self.close(self.newest + 1, out);
-        }
-    }
-
-    /// The time that a late event gets.
+    /// The time that a late line gets.
     #[cold]
-    fn belated(&mut self, micros: i64) -> i64 {
-        self.late += 1;
+    fn belated(&mut self, micros: i64, times: u32) -> i64 {
+        self.late += u64::from(times);
         self.late_in_a_row += 1;
         if self.late_in_a_row < LATE_IN_A_ROW {
             return self.given;
@@ -186,7 +273,7 @@ impl<T> Order<T> {
     }
 
     /// Advances to `second`.
-    fn go_on(&mut self, second: i64, out: &mut impl FnMut(Time, T)) {
+    fn go_on(&mut self, second: i64, out: &mut impl FnMut(Time, &T)) {
         // Nothing is held beyond the newest second, however far the log jumps.
         self.close((second - self.slack).min(self.newest + 1), out);
         self.newest = second;
@@ -197,7 +284,7 @@ impl<T> Order<T> {
     }
 
     /// Hands out all seconds before `end`.
-    fn close(&mut self, end: i64, out: &mut impl FnMut(Time, T)) {
+    fn close(&mut self, end: i64, out: &mut impl FnMut(Time, &T)) {
         while self.first < end {
             self.give(self.left(), out);
             self.first += 1;
@@ -206,43 +293,50 @@ impl<T> Order<T> {
     }
 
     /// Hands out the events of the first second, spread over its next `length` microseconds.
-    fn give(&mut self, length: i64, out: &mut impl FnMut(Time, T)) {
+    fn give(&mut self, length: i64, out: &mut impl FnMut(Time, &T)) {
         let (place_of, from) = (self.place(self.first), self.given);
         let Some(second) = self.seconds.get_mut(place_of) else { return };
-        let count = second.events.len();
-        if count == 0 {
+        if second.lines.is_empty() {
             return;
         }
-        if !second.sorted {
-            second.events.sort_by_key(|(time, _)| *time);
+        let Second { mut lines, coarse, sorted, bytes, events } =
+            core::mem::replace(second, Second::new(Vec::new()));
+        if !sorted {
+            lines.sort_by_key(|line| line.micros);
         }
         let even = match self.spread {
-            Spread::Coarse => second.coarse,
+            Spread::Coarse => coarse,
             Spread::Always => true,
             Spread::Never => false,
         };
-        self.spread_out += if even { count as u64 - 1 } else { 0 };
-        let mut last = self.last;
-        for (i, (time, item)) in second.events.drain(..).enumerate() {
-            let time = if even { place(from, i, count, length) } else { time };
-            last = last.max(time.as_micros());
-            out(Time::from_micros(last), item);
+        self.spread_out += if even { events.saturating_sub(1) } else { 0 };
+        let (mut last, mut i) = (self.last, 0);
+        for line in &lines {
+            for _ in 0..line.times {
+                let micros = if even { place(from, i, events, length) } else { line.micros };
+                last = last.max(micros);
+                out(Time::from_micros(last), &line.item);
+                i += 1;
+            }
         }
-        (second.sorted, second.coarse) = (true, true);
-        (self.last, self.held) = (last, self.held - count);
+        (self.last, self.held) = (last, self.held - bytes);
+        // The next second is probably as busy. The memory of a much busier one is not kept.
+        if lines.capacity() <= lines.len() * 4 + SMALL {
+            lines.clear();
+            self.spare = lines;
+        }
     }
 
-    /// Hands out the earliest second with events early.
+    /// Hands out the earliest seconds with lines early.
     #[cold]
-    fn make_room(&mut self, out: &mut impl FnMut(Time, T)) {
+    fn make_room(&mut self, out: &mut impl FnMut(Time, &T)) {
         while self.first < self.newest {
-            let before = self.held;
             self.close(self.first + 1, out);
-            if self.held < before {
+            if self.held <= self.room {
                 return;
             }
         }
-        // All events are of one second, and more may come: these get half of the rest of the second.
+        // All lines are of one second, and more may come: these get half of the rest of the second.
         let half = self.left() / 2;
         self.give(half, out);
         self.given = self.given.saturating_add(half);

@@ -18,7 +18,7 @@ use core::fmt;
 
 /// Reads a log that comes in chunks of any size, such as those of a file or of a stream in a page.
 ///
-/// Each event is handed out as soon as its line has ended, and borrows from that line. Only a line
+/// The events of a line are handed out together, as soon as it has ended, and borrow from it. Only a line
 /// that lies in several chunks is kept in memory, at most [`LONGEST`](super::LONGEST) bytes.
 #[derive(Debug)]
 pub struct Reader {
@@ -271,16 +271,16 @@ impl Work {
         };
         let mut record = Record::new(number, instant, found, self.normal);
         if !self.filter.wants(&record) {
-            counts.filtered += u64::from(times);
+            record.repeat(times);
+            counts.filtered += u64::from(record.times());
             return Ok(());
         }
         if let Some((name, missing)) = &self.cost {
             record.cost = cost(record.raw(name), *missing)?;
         }
-        counts.events += u64::from(times);
-        for _ in 0..times {
-            on_event(&record);
-        }
+        record.repeat(times);
+        counts.events += u64::from(record.times());
+        on_event(&record);
         Ok(())
     }
 

@@ -4,18 +4,23 @@ use super::clf::Clf;
 use super::exim::Exim;
 use super::forwarded::{forwarded, is_plain};
 use super::names::Standard;
+use super::order::When;
 use super::request;
 use super::stamp::Instant;
 use super::syslog::Syslog;
 use super::table::Table;
 use crate::address::{self, Made};
 use crate::event::{Event, Fields};
+use crate::limit::MAX_COST;
 use crate::time::Time;
 use core::fmt;
 use core::num::NonZeroU8;
 use std::sync::OnceLock;
 
-/// An event of a log. Its fields are looked up on demand, and nothing is allocated.
+/// The most events of a line. A line that stands for more has as many, and they share the cost.
+const MOST_TIMES: u32 = 1000;
+
+/// The event of a line, or several equal ones. Its fields are looked up on demand, and nothing is allocated.
 ///
 /// In `ip` and `forwarded` an address has one form, however the log writes it (see [`log`](super)).
 /// `path` has no query. Every other field is as in the log.
@@ -23,6 +28,7 @@ pub struct Record<'a> {
     pub(super) line: u64,
     pub(super) instant: Instant,
     pub(super) cost: f64,
+    times: u32,
     found: Found<'a>,
     normal: Normal,
     ip: OnceLock<Option<Made>>,
@@ -49,7 +55,7 @@ impl<'a> Record<'a> {
     #[inline]
     pub(super) fn new(line: u64, instant: Instant, found: Found<'a>, normal: Normal) -> Self {
         let (ip, forwarded) = (OnceLock::new(), OnceLock::new());
-        Record { line, instant, cost: 1.0, found, normal, ip, forwarded }
+        Record { line, instant, cost: 1.0, times: 1, found, normal, ip, forwarded }
     }
 
     /// The number of its line, from 1.
@@ -77,13 +83,36 @@ impl<'a> Record<'a> {
         self.instant.east
     }
 
-    /// The cost.
+    /// How many equal events the line stands for: at most 1,000, or 0. A line that says more has that
+    /// many, whose costs add up to those of all.
+    #[inline]
+    pub fn times(&self) -> u32 {
+        self.times
+    }
+
+    /// Makes it as many events as the line says.
+    pub(super) fn repeat(&mut self, times: u32) {
+        self.times = times.min(MOST_TIMES);
+        if times > MOST_TIMES {
+            let each = f64::from(times) / f64::from(MOST_TIMES);
+            self.cost = (self.cost * each).min(MAX_COST);
+        }
+    }
+
+    /// When it happened and how often, for an [`Order`](super::Order).
+    #[inline]
+    pub fn when(&self) -> When {
+        let Instant { time, coarse, .. } = self.instant;
+        When { time, coarse, times: self.times }
+    }
+
+    /// The cost of each of its events.
     #[inline]
     pub fn cost(&self) -> f64 {
         self.cost
     }
 
-    /// The event.
+    /// The event, one of [`times`](Self::times).
     pub fn event(&self) -> Event<'_> {
         Event { time: self.instant.time, cost: self.cost, fields: self }
     }
@@ -142,6 +171,7 @@ impl fmt::Debug for Record<'_> {
             .field("line", &self.line)
             .field("instant", &self.instant)
             .field("cost", &self.cost)
+            .field("times", &self.times)
             .field("found", &self.found)
             .finish_non_exhaustive()
     }

@@ -24,6 +24,12 @@ impl Row {
         Row { time: record.time(), cost: record.cost(), names: Arc::clone(names), values }
     }
 
+    /// How many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        let texts: usize = self.values.iter().flatten().map(|text| text.len()).sum();
+        size_of::<Self>() + size_of_val(&*self.values) + texts
+    }
+
     /// The event.
     pub fn event(&self) -> Event<'_> {
         Event { time: self.time, cost: self.cost, fields: self }

@@ -6,7 +6,6 @@
 //! with 0, in the order of their lines. A single event stays where it is.
 
 use crate::text::{ParseError, name_of, named};
-use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
 
@@ -40,10 +39,11 @@ impl FromStr for Spread {
     }
 }
 
-/// The time of event `i` of `count`, spread over the `length` microseconds from `from` on.
+/// The time in microseconds of event `i` of `count`, spread over the `length` microseconds from `from`
+/// on.
 #[inline]
-pub(super) fn place(from: i64, i: usize, count: usize, length: i64) -> Time {
-    // The product fits: a second, and events that fit in memory.
-    let part = (i as i64).saturating_mul(length) / (count as i64).max(1);
-    Time::from_micros(from.saturating_add(part))
+pub(super) fn place(from: i64, i: u64, count: u64, length: i64) -> i64 {
+    // The product fits: a second, and at most a thousand events for each line that fits in memory.
+    let part = i.cast_signed().saturating_mul(length) / count.cast_signed().max(1);
+    from.saturating_add(part)
 }

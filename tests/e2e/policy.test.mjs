@@ -8,7 +8,7 @@ import { root } from './launch.mjs';
 import { click, press, settle, show, type } from './scope.mjs';
 
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
-  + "img-src 'self' data:; connect-src 'self'; worker-src 'self'";
+  + "img-src 'self' data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'";
 
 for (const [path, file] of [['/', 'index'], ['/compare.html', 'compare'], ['/tune.html', 'tune']]) {
   pageTest(`the policy of ${path} is in the header and, for any other host, in the page`, async ({ page, open }) => {

@@ -1,7 +1,7 @@
 //! Putting events in order, and spreading them over their seconds.
 
 use proptest::prelude::*;
-use ratescope::log::{Order, Spread};
+use ratescope::log::{Order, Spread, When};
 use ratescope::{Span, Time};
 
 /// What comes out: the time in microseconds and the number of the event.
@@ -9,20 +9,23 @@ struct Ordered {
     out: Vec<(i64, usize)>,
     late: u64,
     steps_back: u64,
+    dropped: u64,
     most_held: usize,
 }
 
 fn order(events: &[(i64, bool)], slack: u32, most: usize, spread: Spread) -> Ordered {
     let mut order = Order::new(Span::seconds(slack), most, spread);
     let (mut out, mut most_held) = (Vec::new(), 0);
-    let mut take = |time: Time, i| out.push((time.as_micros(), i));
-    for (i, (micros, coarse)) in events.iter().enumerate() {
-        order.push(Time::from_micros(*micros), *coarse, i, &mut take);
+    let mut take = |time: Time, i: &usize| out.push((time.as_micros(), *i));
+    for (i, &(micros, coarse)) in events.iter().enumerate() {
+        let when = When { time: Time::from_micros(micros), coarse, times: 1 };
+        order.push(when, 1, i, &mut take);
         most_held = most_held.max(order.held());
     }
     order.finish(&mut take);
     assert_eq!(order.held(), 0);
-    Ordered { out, late: order.late(), steps_back: order.steps_back(), most_held }
+    let (late, steps_back, dropped) = (order.late(), order.steps_back(), order.dropped());
+    Ordered { out, late, steps_back, dropped, most_held }
 }
 
 const SECOND: i64 = 1_000_000;
@@ -59,12 +62,79 @@ fn the_clock_may_be_set_back() {
     assert_eq!(out.len(), twice.len());
     let last = out.last().unwrap().0 / SECOND;
     assert!((3 * hour - 70..3 * hour).contains(&last), "{last}");
-    // A line from the future does no more harm.
-    let mut future: Vec<i64> = (0..1000).collect();
-    future[500] = 4_000_000_000;
-    let Ordered { out, late, steps_back, .. } = order(&seconds(&future), 10, 1000, Spread::Never);
-    assert_eq!((late, steps_back, out.len()), (64, 1, 1000));
-    assert_eq!(out[999].0 - out[600].0, 399 * SECOND);
+}
+
+/// Lines from the future, at the beginning, in the middle and at the end, change nothing else.
+#[test]
+fn a_line_far_ahead_is_dropped() {
+    for places in [&[0usize][..], &[1], &[500], &[998], &[0, 300, 301, 302, 600], &[0, 400, 997]] {
+        let mut future: Vec<i64> = (0..1000).collect();
+        for (i, place) in places.iter().enumerate() {
+            // None of them is near another.
+            future[*place] = 4_000_000_000 - 1_000_000 * i as i64;
+        }
+        let seen = order(&seconds(&future), 10, 1000, Spread::Never);
+        let Ordered { out, late, steps_back, dropped, .. } = seen;
+        assert_eq!((late, steps_back, dropped), (0, 0, places.len() as u64), "{places:?}");
+        let wanted = (0..1000usize).filter(|i| !places.contains(i));
+        assert!(out.into_iter().eq(wanted.map(|i| (i as i64 * SECOND, i))), "{places:?}");
+    }
+}
+
+/// A step ahead that the log follows is no mistake, however far; nor are lines that are all far from
+/// each other.
+#[test]
+fn the_log_may_go_ahead() {
+    for far in [200, 3600, 86_400 * 365] {
+        for lines in [
+            vec![0, 1, 2, far, far + 1],
+            vec![0, far],
+            vec![0, far, 2 * far, 3 * far],
+            vec![0, far, 1, far + 1],
+            vec![0, 1, far],
+        ] {
+            let Ordered { out, late, dropped, .. } =
+                order(&seconds(&lines), 10, 1000, Spread::Never);
+            let mut wanted: Vec<_> =
+                lines.iter().enumerate().map(|(i, second)| (second * SECOND, i)).collect();
+            wanted.sort_unstable();
+            assert_eq!((out, late, dropped), (wanted, 0, 0), "{lines:?}");
+        }
+    }
+    // Backwards, in steps of ten minutes: the first 65 lines are sorted, later ones are late.
+    let backwards: Vec<i64> = (0..300).map(|i| (300 - i) * 600).collect();
+    let Ordered { out, dropped, .. } = order(&seconds(&backwards), 10, 1000, Spread::Never);
+    assert_eq!((out.len(), dropped), (300, 0));
+}
+
+/// A line of several events has them all in its second, spread with those of the others.
+#[test]
+fn a_line_may_be_several_events() {
+    let mut order = Order::new(Span::seconds(5), 100, Spread::Coarse);
+    let mut seen = Vec::new();
+    for (i, (second, times)) in [(7, 3), (8, 0), (7, 1)].into_iter().enumerate() {
+        let when = When { time: Time::from_micros(second * SECOND), coarse: true, times };
+        order.push(when, 1, i, &mut |at, i| seen.push((at.as_micros(), *i)));
+        assert!(order.held() <= 3);
+    }
+    order.finish(&mut |at, i| seen.push((at.as_micros(), *i)));
+    assert_eq!(seen, [(7_000_000, 0), (7_250_000, 0), (7_500_000, 0), (7_750_000, 2)]);
+    assert_eq!(order.spread_out(), 3);
+}
+
+/// Lines that take more bytes than there is room for are handed out early.
+#[test]
+fn what_is_held_has_a_budget_in_bytes() {
+    let mut order = Order::new(Span::seconds(60), 1000, Spread::Never);
+    let mut seen = Vec::new();
+    for i in 0..100 {
+        let when = When { time: Time::from_micros(i * SECOND), coarse: true, times: 1 };
+        order.push(when, 300, i, &mut |_, i| seen.push(*i));
+        assert!(order.held() <= 1000, "{}", order.held());
+    }
+    assert_eq!(seen, (0..97).collect::<Vec<_>>());
+    order.finish(&mut |_, i| seen.push(*i));
+    assert_eq!(seen, (0..100).collect::<Vec<_>>());
 }
 
 #[test]

@@ -84,6 +84,28 @@ Oct 10 13:55:39 web1 sshd[2]: message repeated 3 times: [ Failed password for ro
     assert_eq!((counts.lines, counts.events, counts.others, counts.unread), (6, 4, 3, 1));
 }
 
+/// A line of very many repetitions is a thousand events, which cost as much together.
+#[test]
+fn repetitions_share_the_cost() {
+    let line = |times: &str| {
+        format!(
+            "Oct 10 13:55:39 web1 sshd[2]: message repeated {times} times: \
+             [ Failed password for root from 192.0.2.7 port 5 ssh2]"
+        )
+    };
+    let events = |times: &str| {
+        let read = read(line(times).as_bytes(), &first_of(2000), ["ip"]);
+        assert_eq!(read.counts.events, read.events.len() as u64);
+        (read.events.len(), read.events.iter().map(|(_, cost, _)| cost).sum::<f64>())
+    };
+    assert_eq!(events("1000"), (1000, 1000.0));
+    assert_eq!(events("1500"), (1000, 1500.0));
+    assert_eq!(events("100000"), (1000, 100_000.0));
+    assert_eq!(events("0"), (0, 0.0));
+    // No number of repetitions: a message that is about something else.
+    assert_eq!(events("4294967296"), (0, 0.0));
+}
+
 /// Other messages can be asked for, of any program.
 #[test]
 fn messages_may_be_asked_for() {

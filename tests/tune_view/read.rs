@@ -21,16 +21,16 @@ fn at_once(text: &str) -> Summary {
                 zones.see(record.time(), east);
             }
             let held = (clients.ticket(&key(record, &per)), record.cost());
-            let mut put = |time, (ticket, cost)| clients.put(ticket, time, cost);
+            let mut put = |time, &(ticket, cost): &_| clients.put(ticket, time, cost);
             match order {
-                Some(order) => order.push(record.time(), record.is_coarse(), held, &mut put),
-                None => put(record.time(), held),
+                Some(order) => order.push(record.when(), size_of_val(&held), held, &mut put),
+                None => (0..record.times()).for_each(|_| put(record.time(), &held)),
             }
         })
     };
     while more(&mut log, clients, &mut order).unwrap() {}
     if let Some(order) = &mut order {
-        order.finish(&mut |time, (ticket, cost)| clients.put(ticket, time, cost));
+        order.finish(&mut |time, &(ticket, cost)| clients.put(ticket, time, cost));
     }
     (summary.lines, summary.unread) = (log.counts().lines, log.counts().unread);
     summary

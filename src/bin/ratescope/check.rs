@@ -2,6 +2,7 @@
 
 use crate::rules;
 use crate::simulate::until_closed;
+use crate::words::Visible;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
             rules.exact_in_f64().map_err(rules::told)?;
         }
         let end = if i == 0 { "" } else { "\n" };
-        until_closed(write!(io::stdout().lock(), "{end}{rules}"))?;
+        until_closed(write!(Visible(io::stdout().lock()), "{end}{rules}"))?;
     }
     Ok(())
 }

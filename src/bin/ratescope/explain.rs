@@ -2,6 +2,7 @@
 
 use crate::rules;
 use crate::simulate::until_closed;
+use crate::words::Visible;
 use ratescope::rules::{Rule, Rules, Why};
 use ratescope::{Event, Time};
 use std::error::Error;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         }
     }
     rules::note_unknown(&rules, "the event", &fields);
-    until_closed(print(&rules, args, &mut io::stdout().lock()))
+    until_closed(print(&rules, args, &mut Visible(io::stdout().lock())))
 }
 
 fn print(rules: &Rules, args: &Args, out: &mut impl Write) -> io::Result<()> {

@@ -2,20 +2,21 @@
 
 #[path = "serve/lanes.rs"]
 mod lanes;
+#[path = "serve/server.rs"]
+mod server;
+#[path = "serve/site.rs"]
+mod site;
 
 use crate::rules;
-use axum::Router;
-use axum::http::HeaderValue;
-use axum::middleware::map_response;
-use axum::response::Response;
+use crate::words::Visible;
 use lanes::Lanes;
 use ratescope::rules::Rules;
+use site::Site;
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use tokio::net::TcpListener;
-use tower_http::services::ServeDir;
 
 /// Serve the page at http://127.0.0.1:8080 until Ctrl-C
 #[derive(clap::Args)]
@@ -32,23 +33,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RULES")]
     rules: Vec<PathBuf>,
 }
-
-/// Sent with every response, errors too.
-const HEADERS: [(&str, &str); 6] = [
-    // The page loads nothing but its own files, and runs no script but those.
-    (
-        "content-security-policy",
-        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
-         img-src 'self' data:; connect-src 'self'; worker-src 'self'",
-    ),
-    // Cross-origin isolation: without it browsers make performance.now() 0.1 ms coarse.
-    ("cross-origin-opener-policy", "same-origin"),
-    ("cross-origin-embedder-policy", "require-corp"),
-    ("x-content-type-options", "nosniff"),
-    // Browsers ask each time whether a file changed, so that a rebuilt page is seen on reload.
-    ("cache-control", "no-cache"),
-    ("referrer-policy", "no-referrer"),
-];
 
 /// Serves until Ctrl-C.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
@@ -82,7 +66,7 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
         format!("cannot listen on port {}: {reason}; choose another with --port", args.port)
     })?;
     let address = listener.local_addr()?;
-    let mut out = io::stdout();
+    let mut out = Visible(io::stdout());
     writeln!(out, "Ratescope is at http://{address} (Ctrl-C stops it)")?;
     for file in files {
         let Lanes { link, missing } = Lanes::new(file);
@@ -94,22 +78,6 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
         }
     }
 
-    let app =
-        Router::new().fallback_service(ServeDir::new(&args.dir)).layer(map_response(add_headers));
-    axum::serve(listener, app).with_graceful_shutdown(ctrl_c()).await?;
+    server::serve(listener, Site::new(&args.dir, address.port())?).await;
     Ok(())
-}
-
-async fn add_headers(mut response: Response) -> Response {
-    for (name, value) in HEADERS {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
-}
-
-async fn ctrl_c() {
-    // An error means that Ctrl-C cannot be caught: it then ends the program by itself.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
-    }
 }

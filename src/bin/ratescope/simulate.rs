@@ -12,10 +12,10 @@ mod summary;
 
 use crate::rules;
 use crate::source::Source;
-use crate::words::{at_least_one, say};
+use crate::words::{Visible, at_least_one, say};
 use clap::ValueEnum;
 use lane::Lane;
-use ratescope::log::{Format as LogFormat, Log, Order, Record, Row, unpack};
+use ratescope::log::{Format as LogFormat, HELD, Log, Order, Record, Row, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::rules::Rules;
 use ratescope::{Event, Policy};
@@ -152,7 +152,7 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
         ended => ended?,
     }
     read?;
-    summary::of_log(&log, order.as_ref(), &run.per, run.keyed, &mut io::stderr().lock())?;
+    summary::of_log(&log, order.as_ref(), &run.per, run.keyed, &mut Visible(io::stderr().lock()))?;
     let counts = log.counts();
     if !is_csv && counts.events + counts.filtered == 0 {
         let help = match log.shape().format() {
@@ -161,12 +161,9 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
         };
         return Err(format!("no line of the log is an event{help}").into());
     }
-    let mut out = io::stderr().lock();
+    let mut out = Visible(io::stderr().lock());
     until_closed(run.lanes.iter().try_for_each(|lane| lane.summary(&mut out)))
 }
-
-/// How many events are held until those before them have come.
-const HELD: usize = 1 << 18;
 
 /// Events on their way through the lanes to the report.
 struct Run<W: Write> {
@@ -188,7 +185,10 @@ impl<W: Write> Run<W> {
         order: Option<&mut Order<Row>>,
     ) -> Result<(), ratescope::log::Error> {
         let Some(order) = order else {
-            while self.result.is_ok() && log.read(&mut |record| self.decide(&record.event()))? {}
+            let decide = |record: &Record<'_>, run: &mut Self| {
+                (0..record.times()).for_each(|_| run.decide(&record.event()));
+            };
+            while self.result.is_ok() && log.read(&mut |record| decide(record, self))? {}
             return Ok(());
         };
         let names = self.lanes.iter().flat_map(Lane::fields);
@@ -196,7 +196,7 @@ impl<W: Write> Run<W> {
         let names: Arc<[String]> = names.into_iter().collect();
         let mut push = |record: &Record<'_>, run: &mut Self| {
             let row = Row::new(record, &names);
-            order.push(record.time(), record.is_coarse(), row, &mut |time, row| {
+            order.push(record.when(), row.bytes(), row, &mut |time, row| {
                 run.decide(&Event { time, ..row.event() });
             });
         };

@@ -1,6 +1,7 @@
 //! `ratescope test`: tests the rules of a file.
 
 use crate::rules;
+use crate::words::{Visible, visible};
 use ratescope::rules::cases::Cases;
 use std::error::Error;
 use std::io::{self, Write};
@@ -65,10 +66,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let cases = Cases::read(&rules::name(&args.cases), &text).map_err(rules::told)?;
     rules::note_unknown(&rules, cases.file(), &cases.fields());
     let results = cases.run(&rules);
-    let mut out = io::stdout().lock();
+    let mut out = Visible(io::stdout().lock());
     for (name, failures) in cases.names().zip(&results) {
         let word = if failures.is_empty() { "ok" } else { "FAILED" };
-        writeln!(out, "{word:6}  {name}")?;
+        writeln!(out, "{word:6}  {}", visible(name))?;
         for failure in failures {
             writeln!(out, "        {}:{failure}", cases.file())?;
         }

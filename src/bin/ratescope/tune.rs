@@ -13,7 +13,7 @@ mod threads;
 
 use crate::simulate::until_closed;
 use crate::source::Source;
-use crate::words::at_least_one;
+use crate::words::{Visible, at_least_one};
 use files::Tried;
 use ratescope::lab::tune::{
     Aim, Analysis, Choices, ClientRow, Effect, Failure, MarkedKeys, Metric, PERIODS, Room,
@@ -231,7 +231,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let printed = until_closed(match args.json {
         true => json::write(&answer, &mut out).and_then(|()| out.flush()),
-        false => text::write(&answer, &mut out).and_then(|()| out.flush()),
+        false => text::write(&answer, &mut Visible(&mut out)).and_then(|()| out.flush()),
     });
     // The process ends here, which frees what was read at once and not client by client.
     drop(answer);

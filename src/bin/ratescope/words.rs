@@ -5,10 +5,27 @@ use std::num::ParseIntError;
 
 /// Prints lines to standard error. When even that cannot be written, the exit status has to do.
 pub(crate) fn say(lines: &str) {
-    let _ = lines.lines().try_for_each(|line| writeln!(io::stderr(), "{}", visible(line)));
+    let _ = writeln!(Visible(io::stderr()), "{}", lines.trim_end());
 }
 
-/// A text of a log, of which a terminal obeys nothing.
+/// Writes text for people. What a terminal would obey becomes dots, except for the ends of lines.
+pub(crate) struct Visible<W>(pub(crate) W);
+
+impl<W: Write> Write for Visible<W> {
+    /// Takes all of `text`, since a part of it may end within a character.
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let shown = |c| if c == '\n' { c } else { ratescope::text::visible(c) };
+        let shown: String = String::from_utf8_lossy(text).chars().map(shown).collect();
+        self.0.write_all(shown.as_bytes())?;
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// A text from elsewhere in one line, for people.
 pub(crate) fn visible(text: &str) -> String {
     text.chars().map(ratescope::text::visible).collect()
 }

@@ -95,6 +95,7 @@ impl Scan<'_> {
             return Ok(());
         }
         loop {
+            let (kept, made) = (self.names.len(), self.made.len());
             let name = self.text("a name in quotes is missing")?;
             let name = match outer {
                 _ if self.names.len() == MOST => None,
@@ -106,6 +107,10 @@ impl Scan<'_> {
                 return self.wrong("a colon is missing");
             }
             self.value(name, depth + 1)?;
+            if self.names.len() == kept {
+                // Nothing refers to the texts that were made for this member.
+                self.made.truncate(made);
+            }
             if self.take(b'}') {
                 return Ok(());
             }

@@ -53,6 +53,10 @@ fn of_order<T>(order: &Order<T>, out: &mut impl Write) -> io::Result<()> {
         0 => {}
         late => writeln!(out, "too late to be put in order: {late} lines; see --slack")?,
     }
+    match order.dropped() {
+        0 => {}
+        dropped => writeln!(out, "left out, far ahead of the lines around them: {dropped} events")?,
+    }
     match order.steps_back() {
         0 => Ok(()),
         steps => {

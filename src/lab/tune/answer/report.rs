@@ -106,7 +106,7 @@ fn read(analysis: &Analysis, count: fn(u64) -> String) -> String {
 
 fn notes(analysis: &Analysis, count: fn(u64) -> String) -> Vec<String> {
     let Imported { options, counts, times, .. } = analysis.imported();
-    let Times { spread_out, late, steps_back } = *times;
+    let Times { spread_out, late, dropped, steps_back } = *times;
     let mut notes = Vec::new();
     let mut note = |n: u64, say: &dyn Fn(&str, &str) -> String| {
         if n > 0 {
@@ -120,6 +120,7 @@ fn notes(analysis: &Analysis, count: fn(u64) -> String) -> Vec<String> {
         format!("Of its times in whole seconds, {n} were spread evenly over theirs.")
     });
     note(late, &|n, s| format!("{n} line{s} came too late to be put in order."));
+    note(dropped, &|n, s| format!("{n} event{s} left out, far ahead of the lines around."));
     note(steps_back, &|n, s| format!("The clock was set back {n} time{s}."));
     note(analysis.clients().late(), &|n, s| {
         format!("{n} request{s} came out of order, and count as with the one before.")

@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::lab::tune::{Clients, Summary, Ticket, Zones, key};
-use crate::log::{HELD, Order, Record, Row, Spread};
+use crate::log::{HELD, Order, Record, Row, Spread, When};
 use crate::policy::Per;
 use crate::time::{Span, Time};
 use std::sync::Arc;
@@ -19,17 +19,16 @@ pub struct Batch {
     zones: Zones,
 }
 
-/// An event, whose key ends at a byte of the keys.
+/// The events of a line, whose key ends at a byte of the keys.
 #[derive(Clone, Copy, Debug)]
 struct Found {
-    time: Time,
+    when: When,
     cost: f64,
     key_to: u32,
-    coarse: bool,
 }
 
 impl Batch {
-    /// Adds an event of the client that `per` makes of it, with these of its fields.
+    /// Adds the events of a line, of the client that `per` makes of it, with these of its fields.
     #[inline]
     pub fn add(&mut self, record: &Record<'_>, per: &Per, fields: Option<&Arc<[String]>>) {
         self.keys.push_str(&key(record, per));
@@ -37,10 +36,9 @@ impl Batch {
             self.zones.see(record.time(), east);
         }
         self.events.push(Found {
-            time: record.time(),
+            when: record.when(),
             cost: record.cost(),
             key_to: self.keys.len() as u32,
-            coarse: record.is_coarse(),
         });
         if let Some(fields) = fields {
             self.rows.push(Row::new(record, fields));
@@ -62,6 +60,8 @@ pub struct Times {
     pub spread_out: u64,
     /// Events too late to be put in order.
     pub late: u64,
+    /// Events that were dropped, since their lines were far ahead of all around them.
+    pub dropped: u64,
     /// How often the clock was taken to have been set back.
     pub steps_back: u64,
 }
@@ -71,6 +71,7 @@ impl Times {
     pub fn add(&mut self, other: Times) {
         self.spread_out += other.spread_out;
         self.late += other.late;
+        self.dropped += other.dropped;
         self.steps_back += other.steps_back;
     }
 }
@@ -79,7 +80,7 @@ impl Times {
 /// [`Trial`](crate::lab::tune::Trial). A page has none, and so not what decides it.
 pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 
-/// An event that waits for those before it.
+/// The events of a line, which wait for those before them.
 #[derive(Debug)]
 struct Held {
     ticket: Ticket,
@@ -87,11 +88,14 @@ struct Held {
     row: Option<Box<Row>>,
 }
 
+/// The bytes of what waits, beside those of its row.
+const BYTES: usize = size_of::<Held>() + size_of::<When>();
+
 impl Held {
     #[inline]
-    fn put(self, time: Time, clients: &mut Clients, see: &mut See<'_>, per: &Per) {
+    fn put(&self, time: Time, clients: &mut Clients, see: &mut See<'_>, per: &Per) {
         clients.put(self.ticket, time, self.cost);
-        if let Some(row) = self.row {
+        if let Some(row) = &self.row {
             let event = Event { time, ..row.event() };
             see(&event, per);
         }
@@ -133,12 +137,15 @@ impl Queue {
                 }
             }
             from += self.tickets.len();
-            for (&Found { time, cost, coarse, .. }, &ticket) in next.iter().zip(&self.tickets) {
+            for (&Found { when, cost, .. }, &ticket) in next.iter().zip(&self.tickets) {
                 let held = Held { ticket, cost, row: rows.next().map(Box::new) };
-                let mut put = |time, held: Held| held.put(time, clients, see, per);
+                let mut put = |time, held: &Held| held.put(time, clients, see, per);
                 match &mut self.order {
-                    Some(order) => order.push(time, coarse, held, &mut put),
-                    None => put(time, held),
+                    Some(order) => {
+                        let bytes = BYTES + held.row.as_ref().map_or(0, |row| row.bytes());
+                        order.push(when, bytes, held, &mut put);
+                    }
+                    None => (0..when.times).for_each(|_| put(when.time, &held)),
                 }
             }
         }
@@ -159,6 +166,7 @@ impl Queue {
         self.order.as_ref().map_or(Times::default(), |order| Times {
             spread_out: order.spread_out(),
             late: order.late(),
+            dropped: order.dropped(),
             steps_back: order.steps_back(),
         })
     }

@@ -1,0 +1,59 @@
+//! Connections, and their end: a client that never finishes its request, or never reads the answer,
+//! must not keep the program alive.
+
+use super::site::Site;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::time::{sleep, timeout};
+
+/// How long a request's head may take to arrive.
+const HEAD: Duration = Duration::from_secs(5);
+
+/// How long open requests may take after Ctrl-C.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// The pause after a connection could not be accepted, for want of file handles.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves the site until Ctrl-C, and then what was asked before, for a short time or until the next
+/// Ctrl-C.
+pub(super) async fn serve(listener: TcpListener, site: Site) {
+    let open = GracefulShutdown::new();
+    tokio::select! {
+        () = accept(&listener, &site, &open) => {}
+        () = ctrl_c() => {}
+    }
+    drop(listener);
+    tokio::select! {
+        _ = timeout(DRAIN, open.shutdown()) => {}
+        () = ctrl_c() => {}
+    }
+}
+
+async fn accept(listener: &TcpListener, site: &Site, open: &GracefulShutdown) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let site = site.clone();
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .serve_connection(TokioIo::new(stream), service_fn(move |r| site.clone().answer(r)));
+        // An error is the client's: it has gone, or sent something else than HTTP.
+        let connection = open.watch(connection);
+        tokio::spawn(async move { _ = connection.await });
+    }
+}
+
+async fn ctrl_c() {
+    // An error means that Ctrl-C cannot be caught: it then ends the program by itself.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}

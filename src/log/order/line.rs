@@ -1,0 +1,52 @@
+//! The lines that wait for their turn.
+
+use crate::time::Time;
+
+/// When the events of a line happened, and how many they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct When {
+    /// The time of the line.
+    pub time: Time,
+    /// Whether that is in whole seconds.
+    pub coarse: bool,
+    /// How many equal events the line stands for.
+    pub times: u32,
+}
+
+/// A line that is held.
+#[derive(Clone, Debug)]
+pub(super) struct Line<T> {
+    /// The time in microseconds, after all shifts of the clock.
+    pub(super) micros: i64,
+    pub(super) times: u32,
+    pub(super) coarse: bool,
+    /// How many bytes it takes.
+    pub(super) bytes: usize,
+    pub(super) item: T,
+}
+
+/// The lines of a second.
+#[derive(Clone, Debug)]
+pub(super) struct Second<T> {
+    pub(super) lines: Vec<Line<T>>,
+    /// Whether all of them are in whole seconds.
+    pub(super) coarse: bool,
+    pub(super) sorted: bool,
+    pub(super) bytes: usize,
+    pub(super) events: u64,
+}
+
+impl<T> Second<T> {
+    pub(super) fn new(lines: Vec<Line<T>>) -> Self {
+        Second { lines, coarse: true, sorted: true, bytes: 0, events: 0 }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, line: Line<T>) {
+        self.sorted &= self.lines.last().is_none_or(|last| last.micros <= line.micros);
+        self.coarse &= line.coarse;
+        self.bytes += line.bytes;
+        self.events += u64::from(line.times);
+        self.lines.push(line);
+    }
+}
