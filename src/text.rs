@@ -1,4 +1,5 @@
-//! What every text form shares: an error that points at the wrong word, and the reading of numbers.
+//! The parts that all text forms share: an error that points at the wrong word, and the reading of
+//! numbers.
 //!
 //! [Rates](crate::rate), [spans](crate::time), [limiters](crate::limit::FORMS),
 //! [patterns](crate::traffic::Pattern) and [links](crate::lab::run::link) each have one text form,
@@ -50,7 +51,7 @@ impl ParseError {
         self.at.clone()
     }
 
-    /// What is wrong and what would be right, without repeating the input.
+    /// The problem and its remedy, without the input.
     pub fn problem(&self) -> &str {
         &self.problem
     }
@@ -84,7 +85,7 @@ pub fn visible(c: char) -> char {
     if is_hidden { '\u{b7}' } else { c }
 }
 
-/// What a noun ends with after this number: `s`, but for 1.
+/// The plural ending of a noun after this number: `s`, or nothing after 1.
 pub fn plural(n: u64) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
@@ -107,7 +108,7 @@ pub struct BadNumber {
 }
 
 impl BadNumber {
-    /// What the number was for, as in "a span in seconds".
+    /// The quantity that the number was for, as in "a span in seconds".
     pub fn what(&self) -> &'static str {
         self.what
     }
@@ -117,7 +118,7 @@ impl BadNumber {
         self.given
     }
 
-    /// What would be right, as in "finite and not negative".
+    /// The condition that a right number meets, as in "finite and not negative".
     pub fn want(&self) -> &'static str {
         self.want
     }

@@ -380,3 +380,32 @@ fn simulate_refuses_wrong_rules_and_loads() {
     let output = ratescope(&["simulate"], "time\n1\n");
     assert!(!output.status.success());
 }
+
+/// The path of a file with this text.
+fn file(name: &str, text: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// Nothing in a file moves the cursor, colours the screen or turns the direction of the text.
+#[test]
+fn a_terminal_obeys_nothing() {
+    let rules = file("escapes.yaml", "domain: \"a\\e[31m\\u202eb\"\nlimit: 1/1m\n");
+    let cases = file(
+        "escapes-cases.yaml",
+        "tests:\n  - name: \"red\\e[31m \\u202e\\u2066\\nok\"\n    events:\n      - {fields: {}, expect: refused}\n",
+    );
+    for args in [
+        &["check", &rules][..],
+        &["explain", &rules, "a\u{1b}[31m=b\u{202e}"],
+        &["test", &rules, &cases],
+    ] {
+        let output = ratescope(args, "");
+        let all = [text(&output.stdout), text(&output.stderr)].concat();
+        let is_wrong = |c: char| c != '\n' && ratescope::text::visible(c) != c;
+        assert!(!all.is_empty() && !all.contains(is_wrong), "{args:?}: {all:?}");
+    }
+    let output = ratescope(&["test", &rules, &cases], "");
+    assert!(text(&output.stdout).starts_with("FAILED  red·[31m ···ok\n"), "{output:?}");
+}

@@ -240,8 +240,8 @@ fn marks_are_heeded() {
 
 #[test]
 fn what_is_no_log_is_an_error() {
-    assert_wrong(&[], b"", "-: ");
-    assert_wrong(&[], b"hello\nworld\n", "-: ");
+    assert_wrong(&[], b"", "standard input: ");
+    assert_wrong(&[], b"hello\nworld\n", "standard input: ");
     assert_wrong(&[], b"time,key\n", "there are no events");
     assert_wrong(&["nowhere.log"], b"", "nowhere.log: ");
     assert_wrong(&["--key", "colour"], b"time,key\n0,a\n", "\"colour\": not a field of this log");
@@ -355,4 +355,62 @@ fn there_is_room_for_something() {
 #[test]
 fn what_is_limited_has_a_name() {
     assert_wrong(&["--by", "feeling"], b"", "exim, earrrl, fixed-window");
+}
+
+/// 200 kB that stand for two hundred million events are answered as two million, in little memory.
+#[test]
+fn repeated_messages_are_bounded() {
+    let line = |i: usize| {
+        format!(
+            "Oct 10 13:{:02}:{:02} web1 sshd[1]: message repeated 100000 times: \
+             [ Failed password for root from 192.0.2.7 port 5 ssh2]\n",
+            i / 60,
+            i % 60
+        )
+    };
+    let log: String = (0..300).map(line).collect();
+    let answer = tune(&["--memory", "64"], log.as_bytes());
+    assert_eq!(answer["requests"], json!(300_000));
+    assert_eq!(answer["times"]["dropped_far_ahead"], json!(0));
+}
+
+/// A line of another century is told, and the others are where they were.
+#[test]
+fn a_line_far_ahead_is_told() {
+    let line = |year: u32, second: u32| {
+        format!("192.0.2.7 - - [10/Oct/{year}:13:55:{second:02} +0000] \"GET / HTTP/1.1\" 200 1\n")
+    };
+    let mut lines: Vec<String> = (0..60).map(|second| line(2000, second)).collect();
+    lines[20] = line(2099, 20);
+    let log = lines.concat();
+    let answer = tune(&[], log.as_bytes());
+    assert_eq!(answer["times"]["dropped_far_ahead"], json!(1));
+    assert_eq!(answer["requests"], json!(59));
+    let seconds = answer["to"].as_f64().unwrap() - answer["from"].as_f64().unwrap();
+    assert_eq!(seconds, 59.0);
+    let output = run(&["tune"], log.as_bytes());
+    let told = "1 event left out, far ahead of the lines around.";
+    assert!(text(&output.stdout).contains(told), "{}", text(&output.stdout));
+}
+
+/// An empty log among others, as one that was just rotated, is noted; errors name their input.
+#[test]
+fn an_empty_log_among_others() {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("empty-log");
+    std::fs::create_dir_all(&dir).unwrap();
+    let [full, empty, missing] =
+        ["full.csv", "empty.csv", "missing.csv"].map(|name| dir.join(name).display().to_string());
+    std::fs::write(&full, "time,key\n1,ann\n2,ann\n").unwrap();
+    std::fs::write(&empty, "").unwrap();
+    let output = run(&["tune", "--json", &empty, &full, &empty], b"");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), format!("note: {empty} is empty\n").repeat(2));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["requests"], json!(2));
+
+    assert_wrong(&[&empty], b"", &format!("error: {empty}: the input is empty"));
+    assert_wrong(&[&empty, &empty], b"", "error: all the logs are empty");
+    assert_wrong(&["-"], b"", "error: standard input: the input is empty");
+    let output = run(&["tune", &missing], b"");
+    assert_eq!(text(&output.stderr), format!("error: {missing}: No such file or directory\n"));
 }

@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            words::say(&format!("error: {error}"));
+            words::say(&words::without_numbers(&format!("error: {error}")));
             ExitCode::FAILURE
         }
     }

@@ -34,7 +34,7 @@ pub(super) struct Clf<'a> {
     request: &'a str,
     status: &'a str,
     bytes: &'a str,
-    /// What follows the bytes.
+    /// The rest of the line after the bytes.
     rest: &'a str,
 }
 

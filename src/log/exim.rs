@@ -114,7 +114,7 @@ fn arrival<'a>(id: &'a str, text: &'a str) -> Option<Exim<'a>> {
     (!text.is_empty()).then_some(exim)
 }
 
-/// Where the sender ends: at a space outside of quotes, as in `"ann b"@example.org`.
+/// The end of the sender: the first space outside of quotes, as in `"ann b"@example.org`.
 fn end_of_sender(text: &str) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     let end = text.bytes().position(|b| {

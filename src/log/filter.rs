@@ -1,4 +1,4 @@
-//! Which events of a log are wanted.
+//! The choice of events of a log.
 
 use super::names::Standard;
 use super::record::Record;
@@ -8,7 +8,7 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-/// Which events are wanted. In each list that is not empty, at least one entry must match.
+/// The events to hand out. In each list that is not empty, at least one entry must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Beginnings of the path.

@@ -65,7 +65,7 @@ impl FromStr for Format {
 /// Why a line cannot be read.
 pub(super) type Problem = Cow<'static, str>;
 
-/// What a format says about a line at the beginning of a log.
+/// The answer of a format about a line at the beginning of a log.
 #[derive(Debug)]
 pub(super) enum Guess {
     Yes(Shape),
@@ -172,7 +172,10 @@ fn guess(format: Format, line: &str, options: &Options) -> Guess {
 
 /// The input has none of the known formats: how it begins, and why each format does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unknown(String);
+pub struct Unknown {
+    says: String,
+    is_empty: bool,
+}
 
 /// The first bytes of other kinds of files, and what to do about them.
 const OTHERS: [(&[u8], &str); 9] = [
@@ -192,25 +195,33 @@ const OTHERS: [(&[u8], &str); 9] = [
 ];
 
 impl Unknown {
+    /// Whether the input has no line with anything in it.
+    pub fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
     fn new(head: &[u8], tried: Vec<(Format, Option<Guess>)>) -> Self {
         const SHOWN: usize = 60;
         let text = String::from_utf8_lossy(head);
         let Some(line) = text.lines().find(|line| !line.trim().is_empty()) else {
-            return Unknown("the input is empty: there is no line in it".to_owned());
+            let says = "the input is empty: there is no line in it".to_owned();
+            return Unknown { says, is_empty: true };
         };
         if let Some((_, what)) = OTHERS.iter().find(|(magic, _)| head.starts_with(magic)) {
-            return Unknown(format!("the input is no log: {what}"));
+            return Unknown::of(format!("the input is no log: {what}"));
         }
         let shown = shown(line, SHOWN);
         if tried.iter().all(|(_, answer)| answer.is_none()) {
             let most = HEAD >> 10;
-            return Unknown(format!(
+            return Unknown::of(format!(
                 "a log is recognized by whole lines in its first {most} KiB, and its first line is \
                  longer than that\n  {shown}"
             ));
         }
         if head.contains(&0) {
-            return Unknown(format!("the input is no log but binary; it begins with\n  {shown}"));
+            return Unknown::of(format!(
+                "the input is no log but binary; it begins with\n  {shown}"
+            ));
         }
         let mut says = format!("the format of the log is unknown; its first line is\n  {shown}\n");
         says += "What was tried, and why it is not that:";
@@ -219,7 +230,11 @@ impl Unknown {
             let why = self::shown(&why, 2 * SHOWN);
             says += &format!("\n  {format}: {why}");
         }
-        Unknown(says)
+        Unknown::of(says)
+    }
+
+    fn of(says: String) -> Self {
+        Unknown { says, is_empty: false }
     }
 }
 
@@ -234,7 +249,7 @@ pub(super) fn shown(text: &str, most: usize) -> String {
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.says)
     }
 }
 

@@ -62,12 +62,12 @@ impl<R: Read> Log<R> {
         self.pieces.shape()
     }
 
-    /// What became of the lines so far.
+    /// The counts of the lines so far.
     pub fn counts(&self) -> &Counts {
         self.reader.counts()
     }
 
-    /// How many bytes of the log have been read, counted after unpacking.
+    /// The number of bytes read so far, counted after unpacking.
     pub fn bytes(&self) -> u64 {
         self.pieces.bytes()
     }
@@ -85,7 +85,7 @@ pub enum Error {
     Unread(Unread),
     /// The input failed.
     Input {
-        /// How many lines were read before.
+        /// The number of lines before the failure.
         line: u64,
         /// The error of the input.
         error: io::Error,

@@ -14,7 +14,7 @@ pub(super) struct Lines {
     begun: Vec<u8>,
     /// Whether that line is too long; it is then skipped up to its end.
     too_long: bool,
-    /// How many lines have ended.
+    /// The number of lines that have ended.
     number: u64,
     /// The text of a line that is not UTF-8.
     shown: String,
@@ -24,7 +24,7 @@ pub(super) struct Lines {
 pub(super) type Line<'a> = Option<&'a str>;
 
 impl Lines {
-    /// How many lines have begun.
+    /// The number of lines that have begun.
     pub(super) fn number(&self) -> u64 {
         self.number + u64::from(self.too_long || !self.begun.is_empty())
     }

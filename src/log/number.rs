@@ -72,7 +72,8 @@ pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> 
         return None;
     }
     let whole: i64 = whole.parse().ok()?;
-    // How many decimals are kept as microseconds, and the divisor that makes microseconds of `whole`.
+    // The number of decimals that microseconds have, and the divisor that turns `whole` into
+    // microseconds.
     let (shift, cut) = match unit.unwrap_or_else(|| Unit::guess(whole as f64)) {
         Unit::Seconds => (6, 1),
         Unit::Millis => (3, 1),

@@ -1,4 +1,4 @@
-//! How a log is to be read.
+//! The options of reading a log.
 
 use super::filter::Filter;
 use super::format::Format;
@@ -12,7 +12,7 @@ use core::fmt;
 use core::num::NonZeroU8;
 use core::str::FromStr;
 
-/// How a log is read. The default guesses the format, takes every event, and counts each as 1.
+/// The options of reading a log. The default guesses the format, takes every event, and counts each as 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The format; `None` guesses it.
@@ -23,13 +23,13 @@ pub struct Options {
     pub unit: Option<Unit>,
     /// The year of the first line, for times without a year.
     pub year: Year,
-    /// Which events are wanted.
+    /// The events to hand out.
     pub filter: Filter,
     /// The cost of an event; `None` takes the column `cost` of CSV, and 1 otherwise.
     pub cost: Option<Cost>,
     /// The prefix in bits by which IPv6 addresses are grouped in `ip`; from 128 on, none are grouped.
     pub ipv6_prefix: u8,
-    /// How many segments of the path are kept in `path`; `None` keeps all.
+    /// The number of segments that `path` keeps; `None` keeps all.
     pub path_depth: Option<NonZeroU8>,
 }
 

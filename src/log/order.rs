@@ -50,16 +50,16 @@ const LONGEST_SLACK: f64 = 3600.0;
 /// The default for how many bytes are held.
 pub const HELD: usize = 64 << 20;
 
-/// How many late lines in a row mean that the clock was set back.
+/// The number of late lines in a row from which on the clock counts as set back.
 const LATE_IN_A_ROW: u32 = 64;
 
-/// How many seconds ahead of the log a line may be without a second one, if the slack is shorter.
+/// The greatest step ahead in seconds that needs no second line, if the slack is shorter.
 const USUAL_STEP: i64 = 60;
 
-/// How many seconds ahead a line at the end of a log may be that others followed.
+/// The greatest step ahead in seconds that is believed of a line near the end of a log.
 const FAR: i64 = 24 * 3600;
 
-/// How many lines the memory of a second may have room for to be used again, however few it had.
+/// Memory for at most this many lines is used again, even if a second had far fewer.
 const SMALL: usize = 64;
 
 /// Holds lines until no earlier one can come. What is handed out of a line is its item of type `T`.
@@ -83,7 +83,7 @@ pub struct Order<T> {
     /// The time of the event that came out last, in microseconds.
     last: i64,
     begun: bool,
-    /// How far the clock was set back in all, in microseconds.
+    /// The sum of all steps back of the clock, in microseconds.
     shift: i64,
     late: u64,
     late_in_a_row: u32,
@@ -125,27 +125,27 @@ impl<T> Order<T> {
         }
     }
 
-    /// How many events came too late to be sorted.
+    /// The number of events that came too late to be sorted.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// How often the clock was taken to have been set back.
+    /// The number of times that the clock was taken to have been set back.
     pub fn steps_back(&self) -> u64 {
         self.steps_back
     }
 
-    /// How many events were dropped, since their lines were far ahead of all around them.
+    /// The number of events that were dropped because their lines were far ahead of all others.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// How many events were moved within their second.
+    /// The number of events that were moved within their second.
     pub fn spread_out(&self) -> u64 {
         self.spread_out
     }
 
-    /// How many bytes the lines take that are held.
+    /// The bytes of the lines that are held.
     pub fn held(&self) -> usize {
         self.held + self.ahead.bytes()
     }
@@ -180,7 +180,7 @@ impl<T> Order<T> {
         self.spare = Vec::new();
     }
 
-    /// How many seconds ahead of the log a line may be without a second one.
+    /// The greatest step ahead in seconds that needs no second line.
     #[inline]
     fn step(&self) -> i64 {
         self.slack.max(USUAL_STEP)

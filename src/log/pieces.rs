@@ -7,7 +7,7 @@ use super::options::Options;
 use memchr::memrchr;
 use std::io::{self, Read};
 
-/// How many bytes are read at once. They fit in a processor's second-level cache, and are enough for
+/// The number of bytes that are read at once. They fit in a processor's second-level cache, and are enough for
 /// threads to meet seldom.
 const PIECE: usize = 1 << 19;
 
@@ -19,7 +19,7 @@ const PIECE: usize = 1 << 19;
 pub struct Pieces<R> {
     input: R,
     shape: Shape,
-    /// What was read to recognize the format, until it is handed out.
+    /// The bytes that were read to recognize the format, until they are handed out.
     head: Vec<u8>,
     /// The beginning of a line that has not ended yet.
     begun: Vec<u8>,
@@ -55,7 +55,7 @@ impl<R: Read> Pieces<R> {
     /// # Errors
     /// When the input fails or is cut off. Then nothing more comes.
     pub fn next(&mut self, piece: &mut Vec<u8>) -> io::Result<bool> {
-        // What is in the piece is overwritten: to clear it first would be to fill it with zeros.
+        // The old bytes are overwritten. Clearing them first would fill the piece with zeros.
         let mut length = self.begun.len();
         piece.resize(length + PIECE, 0);
         piece.get_mut(..length).unwrap_or_default().copy_from_slice(&self.begun);
@@ -103,7 +103,7 @@ impl<R: Read> Pieces<R> {
         &self.shape
     }
 
-    /// How many bytes of the log have been read, counted after unpacking.
+    /// The number of bytes read so far, counted after unpacking.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -49,13 +49,13 @@ enum Parser {
     Csv { csv: Box<Csv>, header: bool },
 }
 
-/// How many problems are kept.
+/// The most problems that are kept.
 pub const PROBLEMS: usize = 5;
 
 /// The most characters of a problem that are kept, since it may quote the line.
 const MOST_SHOWN: usize = 300;
 
-/// What became of the lines.
+/// The lines of a log by their outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All lines, including empty ones.
@@ -77,7 +77,7 @@ pub struct Counts {
 pub struct Unread {
     /// The number of the line, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The reason.
     pub problem: String,
 }
 
@@ -199,7 +199,7 @@ impl Reader {
         self.lines.finish(&mut |number, line| work.line(number, line, on_event))
     }
 
-    /// What became of the lines so far.
+    /// The counts of the lines so far.
     pub fn counts(&self) -> &Counts {
         &self.work.counts
     }

@@ -44,7 +44,7 @@ pub(super) enum Found<'a> {
     Table(Table<'a>),
 }
 
-/// How addresses and paths are grouped.
+/// The grouping of addresses and paths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Normal {
     pub(super) ipv6_prefix: u8,
@@ -63,7 +63,7 @@ impl<'a> Record<'a> {
         self.line
     }
 
-    /// When it happened: since the Unix epoch, or since the origin of the numbers in the log.
+    /// The time since the Unix epoch, or since the origin of the numbers in the log.
     #[inline]
     pub fn time(&self) -> Time {
         self.instant.time
@@ -76,15 +76,14 @@ impl<'a> Record<'a> {
         self.instant.coarse
     }
 
-    /// How many minutes the clock of the log is ahead of UTC, if the line says it. Numbers are in
-    /// UTC.
+    /// The offset of the log's clock from UTC in minutes, if the line says it. Numbers are in UTC.
     #[inline]
     pub fn minutes_east(&self) -> Option<i16> {
         self.instant.east
     }
 
-    /// How many equal events the line stands for: at most 1,000, or 0. A line that says more has that
-    /// many, whose costs add up to those of all.
+    /// The number of equal events that the line stands for, from 0 to 1,000. A line that says more has
+    /// 1,000, whose costs add up to those of all.
     #[inline]
     pub fn times(&self) -> u32 {
         self.times
@@ -99,7 +98,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// When it happened and how often, for an [`Order`](super::Order).
+    /// The time and the number of its events, for an [`Order`](super::Order).
     #[inline]
     pub fn when(&self) -> When {
         let Instant { time, coarse, .. } = self.instant;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// An event with its own copy of some fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// When.
+    /// The time.
     pub time: Time,
     /// The cost.
     pub cost: f64,
@@ -24,7 +24,7 @@ impl Row {
         Row { time: record.time(), cost: record.cost(), names: Arc::clone(names), values }
     }
 
-    /// How many bytes it takes.
+    /// The bytes that it takes.
     pub fn bytes(&self) -> usize {
         let texts: usize = self.values.iter().flatten().map(|text| text.len()).sum();
         size_of::<Self>() + size_of_val(&*self.values) + texts

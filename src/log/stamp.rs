@@ -25,7 +25,7 @@ pub(super) struct Instant {
     pub(super) time: Time,
     /// Whether it is written in whole seconds: it may then have been anywhere in its second.
     pub(super) coarse: bool,
-    /// How many minutes its clock is ahead of UTC, if that is written.
+    /// The offset from UTC in minutes, if it is written.
     pub(super) east: Option<i16>,
 }
 
@@ -189,7 +189,7 @@ fn minutes(time: &[u8]) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
 }
 
-/// How far a zone is ahead of UTC, in minutes; nothing where it is empty. It is `Z`, `+0200`, `-07:00`
+/// The offset of a zone from UTC in minutes, or `None` for an empty text. A zone is `Z`, `+0200`, `-07:00`
 /// or ` +0200`.
 fn offset_of(zone: &[u8]) -> Option<Option<i16>> {
     let zone = zone.strip_prefix(b" ").unwrap_or(zone);

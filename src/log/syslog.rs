@@ -29,7 +29,7 @@ pub(super) struct Syslog<'a> {
     program: &'a str,
     pid: &'a str,
     message: &'a str,
-    /// How many events the line stands for.
+    /// The number of events that the line stands for.
     pub(super) times: u32,
 }
 

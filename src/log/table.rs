@@ -3,7 +3,7 @@
 use super::names::{STANDARDS, Standard};
 use core::ops::Range;
 
-/// Where a text is: in the line, or in the text made from it.
+/// The place of a text: in the line, or in the text made from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     from: u32,

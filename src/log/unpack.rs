@@ -12,7 +12,7 @@ use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 
-/// How much of a packed input is read at once.
+/// The bytes of a packed input that are read at once.
 const PIECE: usize = 1 << 16;
 
 /// The text of `input`, unpacked if its first bytes are those of gzip or zstd. The file name does not

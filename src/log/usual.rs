@@ -1,4 +1,4 @@
-//! What is wanted of a log unless something else is said.
+//! The defaults of the options that depend on the log.
 
 use super::format::{Format, Shape};
 use super::options::check_field;
@@ -9,7 +9,7 @@ use crate::text::ParseError;
 use crate::time::Span;
 
 impl Shape {
-    /// Whom a limit is for that does not say: the address; in CSV the column `key`, or else all.
+    /// The key of a limit without `per`: the address; in CSV the column `key`, or all if there is none.
     pub fn usual_key(&self) -> Per {
         let has_key = self.fields().is_none_or(|fields| fields.iter().any(|field| field == "key"));
         let name = match self.format() {
@@ -28,7 +28,7 @@ impl Shape {
         key.fields().iter().try_for_each(|name| check_field(name, self.fields()))
     }
 
-    /// How late a line may be; none where events are taken as they come, as in CSV, whose times are
+    /// The longest time that a line may be late, or `None` if lines are not sorted, as in CSV, whose times are
     /// somebody's choice.
     pub fn usual_slack(&self, spread: Spread) -> Option<Span> {
         let as_it_comes = self.format() == Format::Csv && spread != Spread::Always;

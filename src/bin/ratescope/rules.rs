@@ -1,6 +1,6 @@
 //! Reading rule files, for the commands that take one.
 
-use crate::words::say;
+use crate::words::{name, say};
 use ratescope::rules::{LONGEST, Rules, RulesError, decode};
 use std::error::Error;
 use std::fs::File;
@@ -18,11 +18,6 @@ pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {
     let mut bytes = Vec::new();
     file.take(LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(reason)?;
     decode(&name, bytes).map_err(told)
-}
-
-/// What errors call a file.
-pub(crate) fn name(path: &Path) -> String {
-    if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// The rules in a file.

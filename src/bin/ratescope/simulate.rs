@@ -146,7 +146,7 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let slack = args.source.slack(log.shape());
     let mut order = slack.map(|slack| Order::new(slack, HELD, args.source.spread()));
     let read = run.events(&mut log, order.as_mut());
-    // What was decided before a mistake is still printed.
+    // Decisions before a mistake are still printed.
     match run.result.and_then(|()| run.report.end()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
         ended => ended?,
@@ -171,9 +171,9 @@ struct Run<W: Write> {
     /// The key that is printed.
     per: Per,
     report: Report<W>,
-    /// How many events have a key.
+    /// The number of events that have a key.
     keyed: u64,
-    /// How printing went so far.
+    /// The first error of the output, which ends the run.
     result: io::Result<()>,
 }
 

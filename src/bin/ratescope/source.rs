@@ -79,7 +79,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// How the log is read.
+    /// The options of the reader.
     pub(crate) fn options(&self) -> Options {
         let now = Time::from(SystemTime::now());
         Options {
@@ -99,7 +99,7 @@ impl Source {
         }
     }
 
-    /// How the log is read.
+    /// The options of the reader and of the order of its events, and the key.
     pub(crate) fn reading(&self) -> ReadOptions {
         let (key, slack) = (self.key.clone(), self.slack);
         ReadOptions { options: self.options(), key, spread: self.spread(), slack }
@@ -110,7 +110,7 @@ impl Source {
         self.key.clone().unwrap_or_else(|| shape.usual_key())
     }
 
-    /// How late a line may be; `None` if events are not sorted.
+    /// The longest time that a line may be late; `None` if events are not sorted.
     pub(crate) fn slack(&self, shape: &Shape) -> Option<Span> {
         self.slack.or(shape.usual_slack(self.spread()))
     }

@@ -1,7 +1,7 @@
 //! `ratescope test`: tests the rules of a file.
 
 use crate::rules;
-use crate::words::{Visible, visible};
+use crate::words::{Visible, name, visible};
 use ratescope::rules::cases::Cases;
 use std::error::Error;
 use std::io::{self, Write};
@@ -63,13 +63,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let rules = rules::read(&args.rules)?;
     let text = rules::text(&args.cases)?;
-    let cases = Cases::read(&rules::name(&args.cases), &text).map_err(rules::told)?;
+    let cases = Cases::read(&name(&args.cases), &text).map_err(rules::told)?;
     rules::note_unknown(&rules, cases.file(), &cases.fields());
     let results = cases.run(&rules);
     let mut out = Visible(io::stdout().lock());
-    for (name, failures) in cases.names().zip(&results) {
+    for (test, failures) in cases.names().zip(&results) {
         let word = if failures.is_empty() { "ok" } else { "FAILED" };
-        writeln!(out, "{word:6}  {}", visible(name))?;
+        writeln!(out, "{word:6}  {}", visible(test))?;
         for failure in failures {
             writeln!(out, "        {}:{failure}", cases.file())?;
         }

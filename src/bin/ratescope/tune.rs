@@ -13,7 +13,7 @@ mod threads;
 
 use crate::simulate::until_closed;
 use crate::source::Source;
-use crate::words::{Visible, at_least_one};
+use crate::words::{self, Visible, at_least_one};
 use files::Tried;
 use ratescope::lab::tune::{
     Aim, Analysis, Choices, ClientRow, Effect, Failure, MarkedKeys, Metric, PERIODS, Room,
@@ -255,5 +255,5 @@ fn picture(analysis: &Analysis) -> Option<String> {
 }
 
 fn named(path: &Path, error: &dyn Error) -> String {
-    format!("{}: {error}", path.display())
+    format!("{}: {error}", words::name(path))
 }

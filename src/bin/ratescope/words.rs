@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::num::ParseIntError;
+use std::path::Path;
 
 /// Prints lines to standard error. When even that cannot be written, the exit status has to do.
 pub(crate) fn say(lines: &str) {
@@ -28,6 +29,23 @@ impl<W: Write> Write for Visible<W> {
 /// A text from elsewhere in one line, for people.
 pub(crate) fn visible(text: &str) -> String {
     text.chars().map(ratescope::text::visible).collect()
+}
+
+/// The name of an input, for messages.
+pub(crate) fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// A message without the numbers that the system gives its errors, as in `(os error 2)`.
+pub(crate) fn without_numbers(message: &str) -> String {
+    let mut parts = message.split(" (os error ");
+    let mut kept = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        kept.push_str(
+            part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')'),
+        );
+    }
+    kept
 }
 
 /// With a comma at each thousand, as in `9,812`.

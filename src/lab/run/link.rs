@@ -101,10 +101,12 @@ impl<S: Named> Link<S> {
         let mut wrong = None;
         for (offset, name, ..) in given() {
             if !names().any(|known| known == name) {
-                let help =
-                    format!("not part of a link; it has at, paused, do, {}", S::NAMES.join(", "));
-                wrong =
-                    wrong.or(Some(inside(ParseError::whole(&decoded(name), help), text, offset)));
+                let error = || {
+                    let known = S::NAMES.join(", ");
+                    let help = format!("not part of a link; it has at, paused, do, {known}");
+                    inside(ParseError::whole(&decoded(name), help), text, offset)
+                };
+                wrong = wrong.or_else(|| Some(error()));
             }
         }
         let (mut link, mut good) = (Self::default(), 0);

@@ -6,10 +6,10 @@ use crate::log::format::Problem;
 use crate::log::table::Span;
 use memchr::memchr2;
 
-/// How deep objects and lists may be nested.
+/// The greatest depth of nested objects and lists.
 const DEEPEST: usize = 32;
 
-/// How many members are kept, including those of inner objects, and how long their names may be.
+/// The most members that are kept, including those of inner objects, and the longest name.
 const MOST: usize = 256;
 const LONGEST_NAME: usize = 256;
 
@@ -41,7 +41,7 @@ struct Scan<'a> {
     made: &'a mut String,
 }
 
-/// What an object is in.
+/// The place of an object.
 #[derive(Clone, Copy)]
 enum Outer {
     /// Nothing: the object is the line.

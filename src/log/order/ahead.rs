@@ -6,7 +6,7 @@
 
 use super::line::Line;
 
-/// How many lines may follow without a second one that is as far.
+/// A line is dropped after this many others that do not confirm it.
 const PATIENCE: u32 = 64;
 
 #[derive(Clone, Debug)]

@@ -2,14 +2,14 @@
 
 use crate::time::Time;
 
-/// When the events of a line happened, and how many they are.
+/// The time and the number of the events of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct When {
     /// The time of the line.
     pub time: Time,
     /// Whether that is in whole seconds.
     pub coarse: bool,
-    /// How many equal events the line stands for.
+    /// The number of equal events that the line stands for.
     pub times: u32,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Line<T> {
     pub(super) micros: i64,
     pub(super) times: u32,
     pub(super) coarse: bool,
-    /// How many bytes it takes.
+    /// The bytes that it takes.
     pub(super) bytes: usize,
     pub(super) item: T,
 }

@@ -6,15 +6,15 @@ use ratescope::lab::run::{Link, Named};
 use ratescope::policy::{Limit, Per};
 use ratescope::rules::{Rule, Rules, Value};
 
-/// What the events of Compare have, and the names by which rules may call it.
+/// The fields of the events in Compare, each with the names that rules may have for it.
 const FIELDS: [(&str, &[&str]); 2] =
     [("user", &["user", "sender", "key"]), ("address", &["address", "ip", "remote_address"])];
 
-/// The lanes of rules, and why others have none.
+/// The lanes of rules, and the reasons why other rules have none.
 pub(super) struct Lanes {
-    /// What follows `#` in the address of Compare; none where no rule has a lane.
+    /// The part after `#` in the address of Compare; `None` if no rule has a lane.
     pub(super) link: Option<String>,
-    /// The rules that are not shown, and why.
+    /// The rules that are not shown, each with the reason.
     pub(super) missing: Vec<String>,
 }
 
@@ -78,6 +78,6 @@ fn link(lanes: &[String]) -> Result<Option<String>, ParseError> {
     }
     let mut settings = Settings::default();
     settings.set("lanes", &lanes.join(";"))?;
-    // What is printed is one word, so that a terminal takes it for one address.
+    // Without spaces a terminal takes all of it for one address.
     Ok(Some(Link { settings, ..Link::default() }.to_string().replace(' ', "%20")))
 }

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-/// How long a request's head may take to arrive.
+/// The longest time in which the head of a request has to arrive.
 const HEAD: Duration = Duration::from_secs(5);
 
-/// How long open requests may take after Ctrl-C.
+/// The time for open requests after Ctrl-C.
 const DRAIN: Duration = Duration::from_secs(2);
 
 /// The pause after a connection could not be accepted, for want of file handles.

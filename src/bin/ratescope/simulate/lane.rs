@@ -1,4 +1,4 @@
-//! What decides in a simulation: a policy, or the rules of a file.
+//! A lane of a simulation: a policy, or the rules of a file, with its counts.
 
 use super::shared::{self, Shared};
 use ratescope::policy::Defaults;
@@ -7,12 +7,12 @@ use ratescope::{Decision, Event, Outcome, Policy, Retry, Store};
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
 
-/// A policy or rules at work, and what came of it so far.
+/// A policy or rules at work, and the counts of their decisions so far.
 pub(crate) struct Lane {
     /// As it was written: the limits, or the name of the file.
     pub(crate) text: String,
     decider: Decider,
-    /// How many keys of a limit were to be remembered; there is room for as many and some more.
+    /// The number of keys of each limit that was asked for; there may be room for some more.
     keys: usize,
     allowed: u64,
     refused: u64,
@@ -30,7 +30,7 @@ enum Decider {
     },
 }
 
-/// What was decided about an event.
+/// A decision about an event.
 pub(crate) struct Decided<'a> {
     pub(crate) text: &'a str,
     pub(crate) decision: Decision,
@@ -40,17 +40,17 @@ pub(crate) struct Decided<'a> {
     pub(crate) by: Option<(String, String)>,
     /// Whether it is one of several.
     pub(crate) is_chosen: bool,
-    /// When to come back, where it was refused.
+    /// The time until a refused event would pass.
     pub(crate) retry_after: Retry,
-    /// What else there is to say.
+    /// A remark of rules: a soft decision, or shadows that would refuse.
     pub(crate) remark: String,
 }
 
 impl Lane {
-    /// A policy, for so many keys of each limit.
+    /// A policy with room for `keys` keys of each limit.
     ///
     /// # Errors
-    /// When a limit is for a field that there is not, or the store has no such limit.
+    /// When a limit is for an unknown field, or the store does not have such a limit.
     pub(crate) fn policy(
         text: String,
         defaults: &Defaults,
@@ -68,7 +68,7 @@ impl Lane {
     /// The rules of a file.
     ///
     /// # Errors
-    /// When the store has no such limit.
+    /// When the store does not have such a limit.
     pub(crate) fn rules(
         rules: Rules,
         keys: usize,
@@ -135,7 +135,7 @@ impl Lane {
         Ok(decided)
     }
 
-    /// How it went.
+    /// Prints the counts.
     pub(crate) fn summary(&self, out: &mut impl Write) -> io::Result<()> {
         let Lane { text, keys, allowed, refused, softly, shadowed, .. } = self;
         let all = allowed + refused;

@@ -22,7 +22,7 @@ const FIELDS: [&str; 11] = [
     "decided_key",
 ];
 
-/// The name of the field that comes after them where rules decide.
+/// The name of one more field, for decisions of rules.
 const REMARK: &str = "remark";
 
 impl Decided<'_> {
@@ -74,7 +74,7 @@ impl<W: Write> Report<W> {
         }
     }
 
-    /// What comes before the first decision.
+    /// Prints the header, if the format has one.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         match self {
             Report::Table { out, limiter, dates } => {
@@ -89,7 +89,7 @@ impl<W: Write> Report<W> {
         }
     }
 
-    /// One line.
+    /// Prints one decision.
     pub(crate) fn decision(
         &mut self,
         event: &Event<'_>,
@@ -155,7 +155,7 @@ impl<W: Write> Report<W> {
         }
     }
 
-    /// Hands on what is still held back.
+    /// Flushes the output.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         match self {
             Report::Table { out, .. } | Report::Jsonl { out, .. } => out.flush(),
@@ -176,7 +176,7 @@ fn row(out: &mut impl Write, widths: [usize; 3], cells: [&str; 7]) -> io::Result
     writeln!(out, "{level:>10}  {limit:>8}  {decision}")
 }
 
-/// A number to read: six digits, and no zeros at the end.
+/// A number for people: six digits, and no zeros at the end.
 fn short(number: f64) -> String {
     let digits = 5 - number.abs().max(1.0).log10().floor() as i32;
     let text = format!("{number:.*}", digits.max(0) as usize);
@@ -187,7 +187,7 @@ fn short(number: f64) -> String {
     }
 }
 
-/// A span to read: six digits of the seconds, and from a minute on whole ones, rounded up.
+/// A span for people: six digits of the seconds, and from a minute on whole ones, rounded up.
 fn rounded(wait: Span) -> String {
     match wait.secs() {
         seconds if seconds < 60.0 => format!("{}s", short(seconds)),

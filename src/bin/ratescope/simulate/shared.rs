@@ -11,16 +11,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::runtime::{Builder, Runtime};
 
-/// What the keys of every simulation begin with.
+/// The beginning of the keys of every simulation.
 const PREFIX: &str = "ratescope-simulate";
 
-/// How long keys stay, should the run end without its end.
+/// The lifetime of keys, in case the run is killed and cannot remove them.
 const KEEP: Span = Span::hours(24);
 
-/// How long an answer may take.
+/// The longest time for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where stores are opened; without an address, nowhere.
+/// The address at which stores are opened, if there is one.
 pub(crate) struct At {
     url: Option<String>,
     run: String,
@@ -29,7 +29,7 @@ pub(crate) struct At {
     turn: Turn,
 }
 
-/// Whoever holds it may use the store: an event, or the end of the run, after which there is none.
+/// The right to use the store: an event holds it, or the end of the run, which never gives it back.
 type Turn = Arc<Mutex<()>>;
 
 /// Rules on Redis.
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
 }
 
 impl At {
-    /// At this address, if there is one. Keys are gone also when the run is interrupted.
+    /// Prepares to open stores at `url`. Their keys are removed even if the run is interrupted.
     pub(crate) fn new(url: Option<String>) -> io::Result<Self> {
         let runtime = Rc::new(Builder::new_current_thread().enable_all().build()?);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -54,7 +54,7 @@ impl At {
         Ok(at)
     }
 
-    /// Rules at this address, with keys of their own; `None`, where there is none.
+    /// Rules at this address, with keys of their own; `None` without an address.
     pub(crate) fn open(&self, rules: Rules) -> Result<Option<Shared>, Box<dyn Error>> {
         let Some(url) = &self.url else { return Ok(None) };
         let number = self.opened.replace(self.opened.get() + 1);
@@ -83,10 +83,10 @@ impl Shared {
         AsyncStore::rules(&self.store)
     }
 
-    /// What is decided about an event, and when it would pass if it does not.
+    /// The ruling about an event, and the time until it would pass if it was refused.
     ///
     /// # Errors
-    /// When the store can't be asked.
+    /// When the store does not answer.
     pub(crate) fn check(
         &self,
         event: &Event<'_>,
@@ -105,10 +105,10 @@ impl Shared {
         }
     }
 
-    /// Removes its keys: how many there were.
+    /// Removes its keys and returns their number.
     ///
     /// # Errors
-    /// When the store can't be asked.
+    /// When the store does not answer.
     pub(crate) fn clear(&self) -> io::Result<usize> {
         self.cleared.set(true);
         let cleared = self.runtime.block_on(self.store.clear()).map_err(io::Error::other)?;
@@ -119,7 +119,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if !self.cleared.get() {
-            // A run that failed says why; here is nothing to add.
+            // A run that failed has said why.
             let _ = self.clear();
         }
     }

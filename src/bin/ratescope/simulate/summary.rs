@@ -1,10 +1,10 @@
-//! What is told of the log in the end.
+//! The summary of the log at the end of a simulation.
 
 use ratescope::log::{Format, Log, Order};
 use ratescope::policy::Per;
 use std::io::{self, Read, Write};
 
-/// What became of the lines. Of CSV only what is worth a word.
+/// Prints the counts of the lines; for CSV only if something was filtered out.
 pub(crate) fn of_log<T>(
     log: &Log<impl Read>,
     order: Option<&Order<T>>,

@@ -1,8 +1,9 @@
 //! Reading the files: logs, or summaries of them.
 
 use super::{Args, progress, threads};
+use crate::words;
 use ratescope::lab::tune::{Failure, Import, Imported, LogClock, Replay, Summary, Trial};
-use ratescope::log::{Pieces, Shape, unpack};
+use ratescope::log::{self, Pieces, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Event, Policy};
 use std::collections::BTreeSet;
@@ -23,9 +24,16 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut import = Import::new(args.source.reading(), args.room());
     let mut trials = Vec::new();
     let stdin = [Path::new("-").to_owned()];
-    for path in if args.files.is_empty() { &stdin[..] } else { &args.files } {
-        log(args, path, &mut import, &mut trials)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
+    let paths = if args.files.is_empty() { &stdin[..] } else { &args.files };
+    for path in paths {
+        let name = words::name(path);
+        match log(args, path, &mut import, &mut trials) {
+            // A log is empty right after its rotation.
+            Err(error) if paths.len() > 1 && is_empty(&error) => {
+                words::say(&format!("note: {name} is empty"));
+            }
+            read => read.map_err(|error| format!("{name}: {error}"))?,
+        }
     }
     let tried = |(text, trial): (&String, &Trial)| Tried {
         text: text.clone(),
@@ -34,6 +42,11 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
         forgotten: trial.forgotten(),
     };
     Ok((import.finish()?, args.limits.iter().zip(&trials).map(tried).collect()))
+}
+
+fn is_empty(error: &Failure) -> bool {
+    let error = error.downcast_ref::<log::Error>();
+    matches!(error, Some(log::Error::Unknown(unknown)) if unknown.is_empty())
 }
 
 fn log(
@@ -89,7 +102,7 @@ pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> 
                 None => next,
             })
         };
-        sum = Some(add().map_err(|error| format!("{}: {error}", path.display()))?);
+        sum = Some(add().map_err(|error| format!("{}: {error}", words::name(path)))?);
     }
     let summary = sum.ok_or("there are no summaries")?;
     let tried = args.limits.iter().map(|limit| tried(&summary, limit));

@@ -25,6 +25,6 @@ pub(super) fn open(path: &Path) -> io::Result<(impl Read + Send, ProgressBar)> {
     let style = ProgressStyle::with_template(template).map_err(io::Error::other)?;
     let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
     bar.set_style(style);
-    bar.set_message(path.display().to_string());
+    bar.set_message(crate::words::name(path));
     Ok((bar.wrap_read(input), bar))
 }

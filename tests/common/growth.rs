@@ -1,0 +1,81 @@
+//! How the time and the memory of a parser grow with its input.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+/// Something that reads, and an input of about a given length that should be hard to read.
+pub(crate) struct Parser {
+    pub(crate) name: &'static str,
+    pub(crate) input: fn(usize) -> Vec<u8>,
+    pub(crate) read: fn(&[u8]),
+    /// The most bytes that may be allocated at once for each byte of the input, beside [`FIXED`].
+    pub(crate) bytes: u64,
+}
+
+/// Memory that does not grow with the input.
+const FIXED: u64 = 3 << 20;
+
+/// Lengths of inputs: from the first up to the second, until one takes long enough to be measured.
+const LENGTHS: [usize; 2] = [1 << 12, 1 << 18];
+const LONG_ENOUGH: Duration = Duration::from_millis(2);
+
+/// How often both inputs are read at least, and at most until the ratio is right. Of each the best
+/// time counts.
+const ROUNDS: [usize; 2] = [3, 10];
+
+impl Parser {
+    /// Whether twice the input takes less than treble the time, and the memory is bounded; if not, the
+    /// figures.
+    fn is_linear(&self) -> Result<(), String> {
+        let name = self.name;
+        let mut length = LENGTHS[0];
+        while length < LENGTHS[1] && self.time(&(self.input)(length)) < LONG_ENOUGH {
+            length *= 2;
+        }
+        let inputs = [length, 2 * length].map(self.input);
+        let mut best = [Duration::MAX; 2];
+        for round in 1.. {
+            for (input, best) in inputs.iter().zip(&mut best) {
+                *best = self.time(input).min(*best);
+            }
+            let ratio = best[1].as_secs_f64() / best[0].as_secs_f64();
+            if ratio < 3.0 && round >= ROUNDS[0] {
+                break;
+            }
+            if round >= ROUNDS[1] {
+                return Err(format!("{name}: {length} bytes and twice as many take {best:?}"));
+            }
+        }
+        let input = (self.input)(LENGTHS[1]);
+        let used = allocation_counter::measure(|| (self.read)(&input)).bytes_max;
+        let most = FIXED + self.bytes * input.len() as u64;
+        match used <= most {
+            true => Ok(()),
+            false => Err(format!("{name}: {used} bytes to read {}", input.len())),
+        }
+    }
+
+    fn time(&self, input: &[u8]) -> Duration {
+        let begin = worked();
+        (self.read)(black_box(input));
+        worked().saturating_sub(begin)
+    }
+}
+
+/// Panics unless all of these take time and memory in proportion to their input.
+pub(crate) fn are_linear(parsers: &[Parser]) {
+    let wrong: Vec<_> = parsers.iter().filter_map(|parser| parser.is_linear().err()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The time that this thread has worked so far.
+fn worked() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.try_into().unwrap()
+}
+
+/// `unit` as often as fits in `length`, between two other texts.
+pub(crate) fn repeat(before: &str, unit: &str, after: &str, length: usize) -> Vec<u8> {
+    let times = length.saturating_sub(before.len() + after.len()) / unit.len();
+    [before, &unit.repeat(times), after].concat().into_bytes()
+}

@@ -1,0 +1,89 @@
+//! Input that somebody made to do harm: every parser takes time and memory in proportion to it, and
+//! what the fuzzer begins with and what it found, as ordinary tests.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
+
+#[path = "common/growth.rs"]
+mod growth;
+#[path = "hostile/invariants/mod.rs"]
+mod invariants;
+#[path = "hostile/logs.rs"]
+mod logs;
+#[path = "hostile/texts.rs"]
+mod texts;
+
+use std::fs;
+use std::path::Path;
+
+/// Reads the corpus of a fuzz target, whose files all have to hold.
+#[track_caller]
+fn corpus(target: &str, hold: impl Fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let mut files: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 3, "{target} has seeds");
+    for path in files {
+        // The name is printed if it fails.
+        println!("{}", path.display());
+        hold(&fs::read(path).unwrap());
+    }
+}
+
+fn text(data: &[u8]) -> &str {
+    std::str::from_utf8(data).unwrap()
+}
+
+#[test]
+fn links_of_the_corpus_hold() {
+    corpus("links", |data| invariants::links::hold(text(data)));
+}
+
+#[test]
+fn policies_of_the_corpus_hold() {
+    corpus("policies", |data| invariants::policies::hold(text(data)));
+}
+
+#[test]
+fn limiters_of_the_corpus_hold() {
+    corpus("limiters", invariants::limiters::hold);
+}
+
+#[test]
+fn kept_states_of_the_corpus_hold() {
+    corpus("kept", invariants::kept::hold);
+}
+
+#[test]
+fn tables_of_the_corpus_hold() {
+    corpus("csv", invariants::csv::hold);
+}
+
+#[test]
+fn headers_of_the_corpus_hold() {
+    corpus("headers", invariants::headers::hold);
+}
+
+#[test]
+fn forwarded_headers_of_the_corpus_hold() {
+    corpus("forwarded", invariants::forwarded::hold);
+}
+
+/// The seeds of kept states: each kind after some events. Run it with `--ignored` to write them anew.
+#[test]
+#[ignore = "writes the seeds of the corpus"]
+fn write_the_kept_seeds() {
+    use ratescope::limit::any::AnyLimiter;
+    use ratescope::{Limiter, Time};
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/kept");
+    fs::create_dir_all(&folder).unwrap();
+    for form in ratescope::limit::FORMS {
+        let limiter: AnyLimiter = form.example.parse().unwrap();
+        let mut state = limiter.initial();
+        for i in 0..3 {
+            limiter.charge(&mut state, Time::from_micros(i * 100_000), 1.5);
+        }
+        let bytes = limiter.keep(&state, Time::ZERO).to_bytes();
+        fs::write(folder.join(form.name), bytes).unwrap();
+    }
+}

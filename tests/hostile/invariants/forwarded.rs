@@ -1,0 +1,71 @@
+//! Lists of `Forwarded` (RFC 7239) whose meaning is known.
+
+use http::{HeaderMap, HeaderValue};
+use ratescope::middleware::{Networks, Proxies};
+use std::net::IpAddr;
+
+const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+
+/// Addresses as they are written, and what they mean; `None` for what hides one.
+const NODES: [(&str, Option<&str>); 10] = [
+    ("10.0.0.2", Some("10.0.0.2")),
+    ("\"10.0.0.3:8080\"", Some("10.0.0.3")),
+    ("\"[fd00::1]\"", Some("fd00::1")),
+    ("203.0.113.5", Some("203.0.113.5")),
+    ("\"203.0.113.6:443\"", Some("203.0.113.6")),
+    ("\"[2001:db8::1]\"", Some("2001:db8::1")),
+    ("\"[2001:db8::2]:443\"", Some("2001:db8::2")),
+    ("\"[::ffff:203.0.113.7]\"", Some("203.0.113.7")),
+    ("unknown", None),
+    ("_hidden", None),
+];
+
+/// What may stand around the address in its element.
+const AROUND: [[&str; 2]; 8] = [
+    ["for=", ""],
+    ["For=", ";proto=https"],
+    [" FOR=", " "],
+    ["by=10.0.0.9;for=", ";host=a"],
+    ["host=\"a,b;c=\\\"d\\\"\";for=", ""],
+    ["for=", ";host=\"for=192.0.2.1, for=192.0.2.2\""],
+    ["proto=\"\\\\\";for=", ";by=\"\\\",\""],
+    ["secret=_x;;for=", ";"],
+];
+
+/// Each byte is an element of the list, or where its last bit but one says so, the first one of
+/// another line. Panics unless the client is the last address that is not trusted.
+pub(crate) fn hold(data: &[u8]) {
+    let trusted: Networks = "10.0.0.0/8, fd00::/8".parse().expect("they are networks");
+    let (mut lines, mut nodes) = (vec![String::new()], Vec::new());
+    for pair in data.chunks_exact(2).take(50) {
+        let (written, address) = NODES[usize::from(pair[0]) % NODES.len()];
+        let [before, after] = AROUND[usize::from(pair[1]) % AROUND.len()];
+        if pair[1] & 0x40 != 0 || lines.is_empty() {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(if line.is_empty() { "" } else { "," });
+            line.push_str(&[before, written, after].concat());
+        }
+        nodes.push(address.map(|address| address.parse().expect("it is an address")));
+    }
+    let mut headers = HeaderMap::new();
+    for line in &lines {
+        headers.append("forwarded", HeaderValue::from_str(line).expect("it is visible"));
+    }
+    let found = Proxies::forwarded(trusted.clone()).client(PEER, &headers);
+    assert_eq!(found, client(&nodes, &trusted), "{lines:?}");
+}
+
+/// The client, if these were the addresses in a list, `None` where one is hidden.
+pub(crate) fn client(nodes: &[Option<IpAddr>], trusted: &Networks) -> IpAddr {
+    let mut client = PEER;
+    for node in nodes.iter().rev() {
+        let Some(address) = node else { break };
+        client = *address;
+        if !trusted.contains(client) {
+            break;
+        }
+    }
+    client
+}

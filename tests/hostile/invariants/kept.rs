@@ -1,0 +1,30 @@
+//! Kept states.
+
+use ratescope::limit::FORMS;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::kept::Kept;
+use ratescope::{Limiter, Time};
+
+/// Panics unless bytes that are a state are written as the same state, and a limiter that takes it
+/// decides at any time.
+pub(crate) fn hold(data: &[u8]) {
+    let kept = match Kept::from_bytes(data) {
+        Ok(kept) => kept,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let written = kept.to_bytes();
+    let again = Kept::from_bytes(&written).expect("what was written is read");
+    assert_eq!(again.to_bytes(), written);
+    for form in FORMS {
+        let limiter: AnyLimiter = form.example.parse().expect("an example is right");
+        let Ok(mut state) = limiter.restore(&kept) else { continue };
+        for micros in [i64::MIN, 0, 1, 1_000_000, 1 << 50, i64::MAX] {
+            let now = Time::from_micros(micros);
+            let peeked = limiter.peek(&state, now, 1.0).decision;
+            assert_eq!(limiter.check(&mut state, now, 1.0).decision, peeked);
+            let _ = (limiter.retry_after(&state, now, 1.0), limiter.reset_after(&state, now));
+            let bytes = limiter.keep(&state, now).to_bytes();
+            assert!(Kept::from_bytes(&bytes).is_ok());
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What holds of any input, however broken: for the tests and for the fuzzer.
+
+pub(crate) mod csv;
+pub(crate) mod forwarded;
+pub(crate) mod headers;
+pub(crate) mod kept;
+pub(crate) mod limiters;
+pub(crate) mod links;
+pub(crate) mod policies;
