@@ -409,7 +409,7 @@ fn an_empty_log_among_others() {
     assert_eq!(answer["requests"], json!(2));
 
     assert_wrong(&[&empty], b"", &format!("error: {empty}: the input is empty"));
-    assert_wrong(&[&empty, &empty], b"", "error: all the logs are empty");
+    assert_wrong(&[&empty, &empty], b"", "error: there are no logs");
     assert_wrong(&["-"], b"", "error: standard input: the input is empty");
     let output = run(&["tune", &missing], b"");
     assert_eq!(text(&output.stderr), format!("error: {missing}: No such file or directory\n"));
