@@ -40,7 +40,7 @@
 //! `status`, `bytes`, `host`, `agent`, `referer`, `forwarded`. In JSON and CSV they are also found
 //! under the names that servers use, and every other field under its own name. So `per ip` and `per
 //! user+path` mean the same for all logs. In `ip`, an IPv6 address stands for its /64, unless
-//! [`Options`] say otherwise, and an IPv4-mapped address becomes the IPv4 address. `path` has no
+//! [`Options`] say otherwise, and one that stands for an IPv4 address becomes that. `path` has no
 //! query, and may be cut to its first segments.
 //!
 //! # Times

@@ -5,7 +5,8 @@ use crate::server::Server;
 use core::future::poll_fn;
 use ratescope::middleware::{RateLimit, RateLimited};
 use ratescope::redis_store::{Options, RedisStore};
-use ratescope::rules::Rules;
+use ratescope::rules::{AsyncStore, Details, Rules};
+use ratescope::{Event, Time};
 use std::time::Duration;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -41,6 +42,16 @@ fn services_share_a_redis_and_go_on_without_it() {
             let store = RedisStore::open(&server.url(), rules, options).unwrap();
             RateLimit::new(store).layer().layer(Inner::default())
         });
+        let rules = Rules::read("rules.yaml", "domain: task\nlimit: 1/1h per user\n").unwrap();
+        let store = RedisStore::open(&server.url(), rules, Options::default()).unwrap();
+        // A task keeps an event while it waits for the store.
+        let task = tokio::spawn(async move {
+            let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
+            let first = store.check(&event, Details::default()).await;
+            let second = store.check(&event, Details::default()).await;
+            [first, second].map(|answered| answered.ruling.is_allowed())
+        });
+        assert_eq!(task.await.unwrap(), [true, false]);
         let [one, other] = &mut services;
         let told = |status: u16, left: &str| (status, left.to_owned());
         assert_eq!(status(one, "/").await, told(200, "2"));

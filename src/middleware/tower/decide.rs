@@ -46,7 +46,7 @@ pub(super) enum Next<B> {
 pub(super) struct Passed {
     /// The headers of its response.
     pub(super) headers: Values,
-    /// Who is charged afterwards, if anything is.
+    /// The request as it is charged afterwards, if anything is.
     pub(super) debtor: Option<Debtor>,
     /// The answer of the store, if handlers are told.
     pub(super) answered: Option<Box<Answered>>,

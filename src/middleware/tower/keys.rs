@@ -46,7 +46,7 @@ pub struct Head<'a> {
     pub uri: &'a Uri,
     /// The headers.
     pub headers: &'a HeaderMap,
-    /// What the server and the outer layers found out.
+    /// The values that the server and the outer layers added.
     pub extensions: &'a Extensions,
 }
 

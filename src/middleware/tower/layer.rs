@@ -69,7 +69,7 @@ pub struct ResponseHead<'a> {
     pub status: StatusCode,
     /// The headers.
     pub headers: &'a HeaderMap,
-    /// What the service put there, such as the cost of its answer.
+    /// The values that the service added, such as the cost of its answer.
     pub extensions: &'a Extensions,
 }
 
@@ -323,7 +323,9 @@ impl<S, A, C> RateLimit<S, A, C> {
         RateLimit { store, answer, clock, settings }
     }
 
-    /// Makes the layer. All services of the layer and of its clones share the store and the queue.
+    /// Makes the layer. All services of the layer and of its clones share the store and the queue. If
+    /// the rules are about a field without a source, all clients are limited together: see
+    /// [missing sources](super::keys#missing-sources).
     pub fn layer(self) -> RateLimitLayer<S, A, C> {
         RateLimitLayer::new(self)
     }

@@ -38,7 +38,7 @@ pub(super) struct Meters {
     store_seconds: Histogram,
     keys: Gauge,
     forgotten: Counter,
-    /// When to count the keys next, in microseconds.
+    /// The time at which to count the keys next, in microseconds.
     due: AtomicI64,
 }
 

@@ -44,7 +44,7 @@ pub struct Refused<'a> {
     pub ruling: &'a Ruling,
     /// When the request would pass, if nothing is counted before; `None` if that is not known.
     pub retry: Option<Retry>,
-    /// Why the store could not be asked; `None` if it was.
+    /// The store's error, or `None` if it was asked.
     pub fault: Option<&'a Fault>,
     pub(super) prepared: &'a Prepared,
 }
