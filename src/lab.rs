@@ -4,6 +4,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`run`] | what every run has: events, commands with their times, a pace, settings as text, a link |
+//! | [`lane`] | a policy that decides about the events of a run, and the history of its level |
 //! | [`scope`] | one limiter, measured closely |
 //! | [`trace`] | the history of a run of the scope, at several resolutions |
 //! | [`compare`] | the same events through several limiters at once, with the history of each |
@@ -15,6 +16,7 @@
 //! It is behind the feature `lab`; a service that limits does not need it.
 
 pub mod compare;
+pub mod lane;
 pub mod run;
 pub mod scope;
 pub mod trace;

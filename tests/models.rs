@@ -215,9 +215,9 @@ proptest! {
 fn they_are_off_and_cost_nothing_until_they_are_shown() {
     let mut scope = run("auto-rate=5&at=20");
     assert!(scope.instrument().models().is_none());
-    scope.show("mean", "on").unwrap();
+    scope.set("mean", "on").unwrap();
     assert!(scope.instrument().models().is_some());
-    scope.show("mean", "off").unwrap();
+    scope.set("mean", "off").unwrap();
     assert!(scope.instrument().models().is_none());
     const { assert!(Trace::<Column>::BYTES < 8_000_000) };
 }
@@ -230,9 +230,9 @@ fn a_line_that_is_switched_on_has_its_past() {
     scope.click();
     let without = scope.link();
     for name in ["bucket", "mean", "recent"] {
-        scope.show(name, "on").unwrap();
+        scope.set(name, "on").unwrap();
     }
-    scope.show("last", "7").unwrap();
+    scope.set("last", "7").unwrap();
     assert!(models(&scope).is_whole());
     let link = scope.link().to_string();
     assert!(link.contains("&bucket=on&mean=on&last=7&recent=on&"), "{link}");
@@ -255,31 +255,30 @@ fn a_line_that_is_switched_on_has_its_past() {
 
 /// Where that were too much work, it begins when it is switched on.
 #[test]
-fn the_past_of_a_million_events_is_not_gone_through_again() {
-    let mut scope = run("auto-rate=100000&at=10");
-    scope.show("recent", "on").unwrap();
+fn the_past_of_too_many_events_is_not_gone_through_again() {
+    let mut scope = run("auto-rate=1000000&at=5");
+    scope.set("recent", "on").unwrap();
     assert!(!models(&scope).is_whole() && models(&scope).trace().total() == 0);
-    scope.advance(at(10.1), usize::MAX);
+    scope.advance(at(5.1), usize::MAX);
     let oldest = models(&scope).trace().oldest().unwrap();
-    assert!(oldest >= at(10.0), "{oldest}");
+    assert!(oldest >= at(5.0), "{oldest}");
 }
 
 #[test]
 fn another_decay_interval_keeps_events_per_second_and_what_is_queued() {
-    let mut scope = run(&format!("{ALL}&pattern=steady&auto-rate=2&at=21"));
-    let [level, mean, n] = values(&scope, scope.now());
-    scope.set("decay", "20s").unwrap();
-    let [after, twice, double] = values(&scope, scope.now());
+    let turned =
+        |done: &str| run(&format!("{ALL}&pattern=steady&auto-rate=2&at=21&do=21:auto=off{done}"));
+    let before = turned("");
+    let [level, mean, n] = values(&before, at(21.0));
+    let scope = turned(",21:decay=20s");
+    let [after, twice, double] = values(&scope, at(21.0));
     near(after, level);
     near(twice, 2.0 * mean);
     near(double, 2.0 * n);
     // It drains half as fast now, and a lower limit cuts what no longer fits.
-    scope.set("auto", "off").unwrap();
     near(values(&scope, at(23.0))[0], level - 1.0);
-    scope.set("limit", "4").unwrap();
-    near(values(&scope, scope.now())[0], 4.0);
-    scope.set("limit", "0").unwrap();
-    assert_eq!(values(&scope, scope.now())[0], 0.0);
+    near(values(&turned(",21:decay=20s,21:limit=4"), at(21.0))[0], 4.0);
+    assert_eq!(values(&turned(",21:decay=20s,21:limit=0"), at(21.0))[0], 0.0);
 }
 
 #[test]
@@ -384,7 +383,7 @@ fn the_settings_say_what_is_wrong() {
         ("last", "2.5", "\"2.5\": not a whole number; choose from 1 to 1000"),
         ("last", "99999999999", "\"99999999999\": not a whole number; choose from 1 to 1000"),
     ] {
-        assert_eq!(scope.show(name, value).unwrap_err().to_string(), problem);
+        assert_eq!(scope.set(name, value).unwrap_err().to_string(), problem);
     }
     assert_eq!(*scope.settings(), Settings::default());
 }

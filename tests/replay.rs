@@ -5,6 +5,8 @@
 mod history;
 #[path = "replay/lanes.rs"]
 mod lanes;
+#[path = "replay/past.rs"]
+mod past;
 #[path = "replay/steps.rs"]
 mod steps;
 #[path = "replay/texts.rs"]

@@ -227,3 +227,54 @@ fn the_crosshair_on_a_refusal_knows_when_to_come_back() {
         assert_eq!(waits[refusal], wait, "{mode}");
     }
 }
+
+/// Where the events before a change were not decided by it, the limit's line has a step and a flag.
+#[test]
+fn a_change_in_the_middle_has_a_flag_at_a_step_of_the_limit() {
+    let link = "mode=leaky&auto-rate=2&at=55&do=20:limit=4,35:mode=strict,40:limit=8";
+    picture("scope-turned", link, DESK);
+    let scope = run(link);
+    let view = view(&scope, DESK);
+    let [left, right] = edges(DESK[0]);
+    let x = |seconds: f64| right - (55.0 - seconds) / 60.0 * (right - left);
+    let mut limits = Vec::new();
+    let mut flags = Vec::new();
+    for mark in draw(&scope, &view) {
+        match mark {
+            Mark::Line { from, to, stroke } if stroke.ink == Ink::Limit && from.y == to.y => {
+                limits.push([from.x, to.x]);
+            }
+            Mark::Text(text) if text.text.contains('→') => flags.push(text.text),
+            _ => {}
+        }
+    }
+    let near = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).abs() + (a[1] - b[1]).abs() < 1e-6;
+    let told = [[x(40.0), right], [x(20.0), x(40.0)], [left, x(20.0)]];
+    assert!(limits.len() == 3 && limits.iter().zip(told).all(|(a, b)| near(*a, b)), "{limits:?}");
+    assert_eq!(flags, ["limit 4 → 8", "mode leaky → strict", "limit 10 → 4"]);
+    // A setting that is turned now has no flag: the whole run is decided by it.
+    let mut scope = scope;
+    scope.set("limit", "6").unwrap();
+    let texts = |marks: Vec<Mark>| {
+        let is_flag = |mark: &Mark| matches!(mark, Mark::Text(text) if text.text.contains('→'));
+        marks.iter().filter(|mark| is_flag(mark)).count()
+    };
+    assert_eq!(texts(draw(&scope, &view)), 1);
+}
+
+/// Another limiter's level is drawn beside the rate, with its own limit, on one scale.
+#[test]
+fn another_limiter_in_place_of_exims() {
+    let link = "limiter=token-bucket burst 15&auto-rate=1.5&at=55&do=30:events*20";
+    picture("scope-limiter", link, DESK);
+    let scope = run(link);
+    let view = view(&scope, DESK);
+    let [left, right] = edges(DESK[0]);
+    let crosshair = Some(right - 25.0 / 60.0 * (right - left));
+    let said = words(&scope, &Viewport { crosshair, ..view }).join("; ");
+    assert!(
+        said.contains("; tokens used 14.9 of 15; ")
+            && said.contains("; 7 allowed, 13 refused; next in "),
+        "{said}"
+    );
+}

@@ -178,10 +178,10 @@ descriptors:
     assert!(!link.contains(' '), "a terminal takes it for one address: {link}");
     let settings = link.parse::<Link<Settings>>().unwrap().settings;
     let lanes: Vec<&str> = settings.lanes.iter().map(|rule| rule.as_str()).collect();
-    let both = "exim 100/1h strict per user+address & gcra 5/1s burst 10 per address";
+    let both = "exim 100/1h strict per user+ip & gcra 5/1s burst 10 per ip";
     assert_eq!(lanes, [both, "sliding-log 3/1m per all"]);
     let tenant = "  not shown: mail:tenant (line 7): it is per tenant, and the events there have a \
-                  user and an address";
+                  user and an ip";
     assert_eq!(lines[2], tenant);
 
     let output = ratescope("0", &dir).args(["--rules", "nowhere.yaml"]).output().unwrap();

@@ -315,7 +315,9 @@ function wireCanvas(graph, page, changed) {
 
 function wireLinks() {
   if (own.runs) story.wire(page, on, open);
-  const follow = () => {
+  const follow = ({ newURL }) => {
+    // The address of the settings may have been written after it.
+    if (newURL) history.replaceState(null, "", newURL);
     open();
     // The sentence sticks to the screen, so its own place would not tell.
     if (story.isTold()) graph.closest("section").scrollIntoView({ block: "start" });
@@ -324,7 +326,7 @@ function wireLinks() {
   on(window, "hashchange", follow);
   // What is in the address already begins again too.
   for (const link of document.querySelectorAll(".try a")) {
-    on(link, "click", () => { if (link.hash === location.hash) follow(); });
+    on(link, "click", () => { if (link.hash === location.hash) follow({}); });
   }
   on($("copy"), "click", async () => {
     const url = new URL(location.href);

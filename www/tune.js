@@ -112,7 +112,11 @@ const heard = {
   },
   events(events, { key, by: [limit, list] }) {
     if (client?.key !== key) return;
-    if (limit) { lanes.set("limit", limit); lanes.set("lanes", list); }
+    if (limit) {
+      lanes.set("limit", limit);
+      lanes.set("lanes", list);
+      scope.set("limiter", list.split(";")[0]);
+    }
     $("lanes").style.height = `${lanes.height()}px`;
     for (const it of [scope, lanes]) it.put("events", events);
     look();
@@ -193,9 +197,8 @@ function open(key) {
   $("client-title").textContent = key || "(none)";
   scope ??= join($("scope"), "client");
   lanes ??= join($("lanes"), "client-lanes");
-  const exim = page.get("by") === "exim";
-  scope.set("decay", page.get("period"));
-  scope.set("limit", exim ? page.get("limit") : "0");
+  // Until it is known what decides, it is only measured.
+  for (const [name, value] of [["limiter", "exim"], ["limit", "0"], ["decay", page.get("period")]]) scope.set(name, value);
   post({ do: "events", key });
   for (const row of $("t-clients").rows) row.classList.toggle("shown", row.querySelector("button").dataset.key === key);
   $("client").scrollIntoView({ block: "nearest" });

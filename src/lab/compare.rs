@@ -13,26 +13,22 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
-//! A comparison is a [run] of [`Lanes`]. A [lane] is a [rule](Rule) and the states of its senders;
-//! [`view::compare`](mod@crate::view::compare) draws its [history]. Events come from automatic
+//! A comparison is a [run] of [`Lanes`]. A [lane](super::lane) is a [rule](Rule) and the states of its
+//! senders; [`view::compare`](mod@crate::view::compare) draws its history. Events come from automatic
 //! [traffic](crate::traffic), from a [script], and from clicks.
 
-mod edit;
-pub mod history;
-pub mod lane;
-mod rule;
 pub mod script;
 pub mod settings;
 
-pub use lane::{Lane, Rule};
+pub use super::lane::{Lane, Rule};
 pub use settings::Settings;
 
 use crate::event::Event;
+use crate::lab::lane::Sender;
+use crate::lab::lane::history::Grain;
 use crate::lab::run::{self, Arrival, Experiment, Run};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
-use history::last_of_column;
-use rule::Sender;
 
 /// A link to a run of several lanes.
 pub type Link = run::Link<Settings>;
@@ -50,6 +46,28 @@ impl Replay {
     pub fn sent(&self) -> u64 {
         self.experiment().sent
     }
+
+    /// Gives lane `i` another rule, or adds a lane at the end if there is none. The setting `lanes`
+    /// changes, so that a link contains it.
+    ///
+    /// # Errors
+    /// When there are [`settings::LANES`] already, or the text cannot be read; the error is about
+    /// it.
+    pub fn set_lane(&mut self, i: usize, text: &str) -> Result<(), ParseError> {
+        let (rule, _) = Rule::read(text, self.settings().limit)?;
+        let mut rules = self.settings().lanes.clone();
+        let is_full = rules.len() == settings::LANES;
+        match rules.get_mut(i) {
+            Some(old) => *old = rule,
+            None if is_full => {
+                let help = format!("there are {} lanes already", settings::LANES);
+                return Err(ParseError::whole(text, help));
+            }
+            None => rules.push(rule),
+        }
+        let lanes = settings::joined(&rules);
+        self.set("lanes", &lanes).map_err(|e| ParseError::whole(text, e.problem()))
+    }
 }
 
 /// Several lanes on the same events.
@@ -63,7 +81,15 @@ pub struct Lanes {
     sent: u64,
     /// The last instant of the columns that are filling in all lanes.
     last: Time,
+    grain: Grain,
     weight: usize,
+}
+
+impl Lanes {
+    /// The lanes.
+    pub fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
 }
 
 impl Experiment for Lanes {
@@ -71,11 +97,10 @@ impl Experiment for Lanes {
 
     const PER_FRAME: usize = 40_000;
 
-    const COLUMNS_A_SECOND: f64 = 61.0;
-
     fn new(settings: &Settings, begin: Time) -> Result<Self, ParseError> {
-        let last = last_of_column(begin);
-        let mut lanes = Lanes { lanes: Vec::new(), users: Vec::new(), sent: 0, last, weight: 1 };
+        let grain = Grain::default();
+        let (lanes, users, last) = (Vec::new(), Vec::new(), grain.last_of_column(begin));
+        let mut lanes = Lanes { lanes, users, sent: 0, last, grain, weight: 1 };
         lanes.follow(begin, settings)?;
         Ok(lanes)
     }
@@ -87,7 +112,7 @@ impl Experiment for Lanes {
         let event = Event { time: at, cost, fields: &Sender(user) };
         self.sent += 1;
         for lane in &mut self.lanes {
-            lane.event(&event, self.sent);
+            let _ = lane.event(&event, self.sent);
         }
     }
 
@@ -115,11 +140,21 @@ impl Experiment for Lanes {
 
     fn end_column(&mut self) {
         self.lanes.iter_mut().for_each(|lane| lane.close(self.last));
-        self.last = last_of_column(self.last.after(Span::micros(1)));
+        self.last = self.grain.last_of_column(self.last.after(Span::micros(1)));
+    }
+
+    fn columns_a_second(&self) -> f64 {
+        61.0
     }
 
     /// One for each eight states, rounded up.
     fn weight(&self) -> usize {
         self.weight
+    }
+
+    fn afresh(&self, now: Time, grain: Grain) -> Self {
+        let lanes = self.lanes.iter().map(|lane| lane.afresh(now, self.sent, grain)).collect();
+        let (users, last) = (self.users.clone(), grain.last_of_column(now));
+        Lanes { lanes, users, last, grain, ..*self }
     }
 }

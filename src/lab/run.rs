@@ -13,14 +13,17 @@ mod experiment;
 pub(crate) mod lenient;
 pub mod link;
 pub mod pace;
+pub mod past;
 mod settings;
 mod source;
+mod turned;
 
 pub use commands::Command;
 pub use experiment::Experiment;
 pub use link::Link;
 pub use settings::{MOST_SPEED, Named, RunSettings};
 pub use source::{Arrival, Source};
+pub use turned::Turned;
 
 #[cfg(feature = "log")]
 pub(crate) use escape::{VALUE, decoded, encoded};
@@ -29,9 +32,7 @@ pub(crate) use settings::{decimal, on_off, span, switch, whole};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use commands::{Recording, Step};
-
-/// The most work of repeating a run, in frames: some tenths of a second.
-const AGAIN: usize = 12;
+use turned::{Again, seen_as};
 
 /// A run of an experiment.
 #[derive(Clone, Debug)]
@@ -43,6 +44,10 @@ pub struct Run<E: Experiment> {
     /// All events before this instant have happened, and none at it or after it.
     now: Time,
     recording: Recording,
+    /// The events and columns so far, each with its [weight](Experiment::weight).
+    work: usize,
+    again: Option<Box<Again<E>>>,
+    turned: Vec<Turned>,
 }
 
 impl<E: Experiment> Run<E> {
@@ -51,32 +56,16 @@ impl<E: Experiment> Run<E> {
     /// # Errors
     /// When a setting has a value that [`Named::set`] would have refused.
     pub fn new(settings: E::Settings) -> Result<Self, ParseError> {
-        Self::beginning(settings, Time::ZERO)
-    }
-
-    fn beginning(settings: E::Settings, begin: Time) -> Result<Self, ParseError> {
-        let mut run = Run {
-            first: settings.clone(),
-            experiment: E::new(&settings, begin)?,
-            settings,
-            sources: Vec::new(),
-            now: begin,
-            recording: Recording::new(&[]),
-        };
+        let experiment = E::new(&settings, Time::ZERO)?;
+        let mut run = Self::of(settings, experiment, Time::ZERO, Vec::new());
         run.restart_sources()?;
         Ok(run)
     }
 
-    /// A run of events that were, with their times, in order, and their costs: those of a log's
-    /// client. It begins with the first. Advance to their end to see them.
-    ///
-    /// # Errors
-    /// As for [`new`](Self::new).
-    pub fn of_events(settings: E::Settings, events: Vec<(Time, f64)>) -> Result<Self, ParseError> {
-        let begin = events.first().map_or(Time::ZERO, |(at, _)| *at);
-        let mut run = Self::beginning(settings, begin)?;
-        run.sources.push(Source::given(events));
-        Ok(run)
+    fn of(settings: E::Settings, experiment: E, now: Time, sources: Vec<Source>) -> Self {
+        let (first, recording) = (settings.clone(), Recording::new(&[]));
+        let (work, again, turned) = (0, None, Vec::new());
+        Run { first, settings, experiment, sources, now, recording, work, again, turned }
     }
 
     /// The run that a link describes, at its start; advance it to [`Link::at`].
@@ -92,43 +81,28 @@ impl<E: Experiment> Run<E> {
     /// Advances to `until`, or until about `most` events and columns of the history have passed. So
     /// the work of one call is bounded; if [`now`](Self::now) is still before `until`, call again. An
     /// event that takes much work counts as several: see [`Experiment::weight`].
+    ///
+    /// A run that is being [decided again](Self::set) catches up meanwhile.
     pub fn advance(&mut self, until: Time, most: usize) {
         let mut left = most;
-        loop {
+        while left > 0 {
             let due = self.recording.due(until);
             let stop = due.unwrap_or(until).max(self.now);
             if !self.pass(stop, &mut left) {
-                return;
+                break;
             }
-            let Some(command) = due.and_then(|_| self.recording.take()) else { return };
+            let Some(command) = due.and_then(|_| self.recording.take()) else { break };
             left = left.saturating_sub(command.work() * self.experiment.weight());
             // The commands of a link were checked when it was read, so this cannot fail.
             let _ = self.apply(command);
-            if left == 0 {
-                return;
-            }
         }
+        self.work = self.work.saturating_add(most - left);
+        self.catch_up(left.max(most.div_ceil(2)));
     }
 
     /// One event, now.
     pub fn click(&mut self) {
         let _ = self.apply(Command::Events(1));
-    }
-
-    /// Gives a setting another value, now. A setting of [`Named::FROM_START`] gets it from the start
-    /// of the run, for which the run is repeated. If that is too much work, it gets it from now on.
-    ///
-    /// # Errors
-    /// As for [`Named::set`]; nothing changes then.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        if const { !E::Settings::FROM_START.is_empty() }
-            && E::Settings::FROM_START.contains(&name)
-            && let Some(run) = self.with_from_start(name, value)?
-        {
-            *self = run;
-            return Ok(());
-        }
-        self.apply(Command::Set { name: name.to_owned(), value: value.to_owned() })
     }
 
     /// The settings in force.
@@ -154,40 +128,13 @@ impl<E: Experiment> Run<E> {
     /// A link that replays this run up to now. After too many commands, it only has the present
     /// settings, and [says so](Link::is_replay).
     pub fn link(&self) -> Link<E::Settings> {
-        let Some(commands) = self.recording.all() else {
+        let run = self.decided();
+        let Some(commands) = run.recording.all() else {
             let settings = self.settings.clone();
             return Link { settings, settings_only: true, ..Link::default() };
         };
-        let mut settings = self.first.clone();
-        for name in E::Settings::VIEW {
-            // A setting reads its own text, so this cannot fail.
-            let _ = settings.set(name, &self.settings.get(name));
-        }
+        let settings = seen_as(&run.first, &self.settings);
         Link { settings, commands, at: self.now, ..Link::default() }
-    }
-
-    /// This run, up to now, as if `name` had always had that value; `None` if that is too much work,
-    /// or if the commands of the run would then be impossible.
-    fn with_from_start(&self, name: &str, value: &str) -> Result<Option<Self>, ParseError> {
-        let mut wanted = self.settings.clone();
-        wanted.set(name, value)?;
-        let mut first = wanted.clone();
-        let stays = |name: &str| {
-            E::Settings::FROM_START.contains(&name) || E::Settings::VIEW.contains(&name)
-        };
-        for name in E::Settings::NAMES.iter().filter(|name| !stays(name)) {
-            if first.set(name, &self.first.get(name)).is_err() {
-                return Ok(None);
-            }
-        }
-        let Some(recording) = self.recording.without(E::Settings::FROM_START) else {
-            return Ok(None);
-        };
-        let mut run = Self::new(first)?;
-        run.recording = recording;
-        run.advance(self.now, AGAIN * E::PER_FRAME);
-        let same = run.now == self.now && run.settings == wanted;
-        Ok(same.then_some(run))
     }
 
     /// Whether it has scripted events, or commands from a link, at fixed times.
@@ -195,19 +142,10 @@ impl<E: Experiment> Run<E> {
         self.recording.is_scripted() || self.settings.is_scripted()
     }
 
-    /// The same run, replayed from its start with what is [seen](Named::VIEW) of it now; `None` where
-    /// too much was done, or it is more work than `most` events.
-    pub fn again(&self, most: usize) -> Option<Self> {
-        let link = self.link();
-        let mut run = Self::open(&link).ok().filter(|_| link.is_replay())?;
-        run.advance(link.at, most);
-        (run.now == self.now).then_some(run)
-    }
-
     /// The mean number of events and columns in a second of the run.
     pub(crate) fn load(&self) -> f64 {
         let events: f64 = self.sources.iter().map(|source| source.per_second).sum();
-        events + E::COLUMNS_A_SECOND
+        events + self.experiment.columns_a_second()
     }
 
     /// Advances to `stop`, as far as the work `left` allows; returns whether it was enough.
@@ -270,9 +208,13 @@ impl<E: Experiment> Run<E> {
                 if from.0 == to.0 || E::Settings::VIEW.contains(&name.as_str()) {
                     return Ok(());
                 }
+                self.turn(name, &from.0, &to.0);
                 Step::new::<E::Settings>(name, from, to)
             }
         };
+        if let Some(again) = &mut self.again {
+            again.run.recording.forward(self.now, command.clone());
+        }
         self.recording.remember(self.now, command, step);
         Ok(())
     }
@@ -281,7 +223,10 @@ impl<E: Experiment> Run<E> {
         let mut next = self.settings.clone();
         next.set(name, value)?;
         if next != self.settings {
-            self.experiment.follow(self.now, &next)?;
+            // While it is decided again, what is seen stays as it was.
+            if self.again.is_none() {
+                self.experiment.follow(self.now, &next)?;
+            }
             self.settings = next;
             if E::Settings::TRAFFIC.contains(&name) {
                 self.restart_sources()?;

@@ -26,8 +26,7 @@ pub use models::Models;
 pub use outlook::Outlook;
 pub use settings::Settings;
 
-use crate::lab::run::{self, Experiment, Run};
-use crate::text::ParseError;
+use crate::lab::run::{self, Run};
 
 /// A link to a run of the scope.
 pub type Link = run::Link<Settings>;
@@ -35,29 +34,9 @@ pub type Link = run::Link<Settings>;
 /// A run of the scope.
 pub type Scope = Run<Instrument>;
 
-/// The most work of repeating a run to show its past, in events.
-const GLANCE: usize = Instrument::PER_FRAME;
-
 impl Scope {
     /// The instrument.
     pub fn instrument(&self) -> &Instrument {
         self.experiment()
-    }
-
-    /// Gives a setting another value, now, as [`set`](Run::set) does. If a line of the [models] is
-    /// shown that lacks its past, the run so far is repeated to fill it in, unless that is too much
-    /// work.
-    ///
-    /// # Errors
-    /// As for [`set`](Run::set).
-    pub fn show(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        self.set(name, value)?;
-        if Settings::MODELS.contains(&name)
-            && self.instrument().models().is_some_and(|models| !models.is_whole())
-            && let Some(again) = self.again(GLANCE)
-        {
-            *self = again;
-        }
-        Ok(())
     }
 }

@@ -57,11 +57,15 @@ impl<C: Fold> Trace<C> {
     /// The most memory the columns of a trace take, in bytes.
     pub const BYTES: usize = LEVELS * (COLUMNS + 1) * size_of::<C>();
 
-    /// An empty history. All its memory is allocated at once and does not grow.
+    /// An empty history.
     pub fn new() -> Self {
-        let level =
-            || Level { complete: VecDeque::with_capacity(COLUMNS), filling: None, dropped: false };
-        Trace { levels: core::array::from_fn(|_| level()), total: 0 }
+        Self::after(0)
+    }
+
+    /// A history that begins after `total` events, of which it knows no more than that.
+    pub(crate) fn after(total: u64) -> Self {
+        let level = || Level { complete: VecDeque::new(), filling: None, dropped: total > 0 };
+        Trace { levels: core::array::from_fn(|_| level()), total }
     }
 
     /// All events so far.

@@ -52,7 +52,7 @@ pub struct Entry {
     pub user: Option<u32>,
     /// `GET` or `POST`.
     pub method: &'static str,
-    /// What was asked for.
+    /// The requested page.
     page: Page,
     /// The page that led there.
     from: Option<Page>,
@@ -77,7 +77,7 @@ pub struct Sample {
     random: Random,
     left: u64,
     plan: Plan,
-    /// What happens next, the earliest first.
+    /// The next actions, the earliest first.
     due: BinaryHeap<Due>,
     /// How many were put there.
     put: u64,

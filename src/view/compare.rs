@@ -8,16 +8,16 @@
 mod crosshair;
 mod lanes;
 mod layout;
-mod level;
-mod numbers;
+pub(super) mod level;
+pub(super) mod numbers;
 mod totals;
 mod trail;
 
 pub use crosshair::words;
-pub use numbers::{next, short};
+pub use numbers::{next, promise};
 
-use crate::lab::compare::history::Columns;
 use crate::lab::compare::{Lane, Replay};
+use crate::lab::lane::history::Columns;
 use crate::lab::run::pace::Gap;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
@@ -40,7 +40,7 @@ pub struct Viewport<'a> {
     pub tops: &'a [f64],
     /// Events at the upper edge of the cumulative picture, above zero.
     pub total: f64,
-    /// Where the crosshair is, in CSS pixels from the left.
+    /// The place of the crosshair, in CSS pixels from the left.
     pub crosshair: Option<f64>,
     /// Stretches to mark as unseen.
     pub gaps: &'a [Gap],

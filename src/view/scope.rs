@@ -13,6 +13,7 @@ mod lines;
 mod models;
 mod outlook;
 mod tags;
+mod turned;
 
 pub use crosshair::words;
 pub use models::{at as shown_models, models};
@@ -22,7 +23,7 @@ use crate::lab::run::pace::Gap;
 use crate::lab::scope::Scope;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
-use crate::view::Hit;
+use crate::view::{Hit, compare};
 use layout::Layout;
 
 /// How a scope is looked at.
@@ -38,7 +39,7 @@ pub struct Viewport<'a> {
     pub window: Span,
     /// Events per second at the upper edge; above zero.
     pub top: f64,
-    /// Where the crosshair is, in CSS pixels from the left.
+    /// The place of the crosshair, in CSS pixels from the left.
     pub crosshair: Option<f64>,
     /// Whether the limit is held, or about to be.
     pub on_limit: bool,
@@ -67,11 +68,12 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
     let tags = tags::place(&layout, scope, view);
     axes::draw(&mut marks, &layout, view, &tags);
     lines::draw(&mut marks, &layout, &columns, scope, view);
-    if scope.settings().ghost {
+    if scope.settings().ghost && scope.instrument().lane().is_none() {
         ghost::draw(&mut marks, &layout, scope);
     }
     events::draw(&mut marks, &layout, &columns);
     tags::draw(&mut marks, &layout, &tags);
+    turned::flags(&mut marks, &layout, scope);
     crosshair::draw(&mut marks, &layout, scope, view);
     marks
 }
@@ -82,7 +84,7 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
 pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
     let exact = scope.settings().exact;
     let instrument = scope.instrument();
-    let per_second = 1.0 / instrument.period().secs();
+    let per_second = 1.0 / scope.settings().decay.secs();
     let from = right.before(window);
     let mut seen: f64 = 0.0;
     for column in instrument.trace().columns(from, right, window.secs() / COLUMNS) {
@@ -98,7 +100,10 @@ pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
         }
         None => seen,
     };
-    let limit = instrument.limiter().limit.count();
+    let limit = match instrument.lane() {
+        Some(lane) => compare::top(lane, right, window) / 1.25,
+        None => scope.settings().limit,
+    };
     // Without events and limit there is still one event per interval to show.
     1.18 * seen.max(limit * per_second).max(per_second)
 }
@@ -121,7 +126,7 @@ fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
 /// About how many columns are looked at to find the top: fewer than are drawn are enough.
 const COLUMNS: f64 = 600.0;
 
-/// What is at a point of the canvas; `touch` is less precise.
+/// Finds what is at a point of the canvas; `touch` is less precise.
 pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
     let layout = Layout::new(scope, view);
     let reach = if touch { 16.0 } else { 6.0 };
@@ -129,7 +134,7 @@ pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
     let on_line = (y - layout.limit_y()).abs() <= reach;
     // The tag at the left is a handle as well; a touch has only that, or it could not click.
     let handle = x < layout.plot.x;
-    if layout.has_limit() && on_line && (handle || (inside && !touch)) {
+    if layout.has_limit() && layout.moves && on_line && (handle || (inside && !touch)) {
         Hit::Limit
     } else if inside && (0.0..=view.size[1]).contains(&y) {
         Hit::Graph

@@ -9,7 +9,7 @@ const APART: f64 = 7.0;
 /// Half the size of a cross.
 const ARM: f64 = 3.5;
 
-/// Where a strip is, in CSS pixels.
+/// The place of a strip, in CSS pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strip {
     /// Its left edge, at which events are cut off.
@@ -20,16 +20,16 @@ pub(super) struct Strip {
     pub(super) top: f64,
     /// Its height.
     pub(super) height: f64,
-    /// Where the run began: what is placed from there moves with time.
+    /// The x of the start of the run: marks that are placed from there move with time.
     pub(super) origin: f64,
 }
 
 /// Events with one verdict in one column of the history.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
-    /// Where the first of them is, in CSS pixels.
+    /// The x of the first of them, in CSS pixels.
     pub(super) first: f64,
-    /// Where the last of them is.
+    /// The x of the last of them.
     pub(super) last: f64,
     /// How many they are, at least one.
     pub(super) events: u32,

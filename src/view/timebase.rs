@@ -59,12 +59,12 @@ impl Timebase {
         Timebase { own, ..self }
     }
 
-    /// Where an instant is.
+    /// The x of an instant.
     pub(super) fn x(&self, at: Time) -> f64 {
         self.right + at.since(self.to) * self.pace
     }
 
-    /// Which instant is where, between the edges.
+    /// The instant at an x between the edges.
     pub(super) fn time_at(&self, x: f64) -> Time {
         let seconds = (x.max(self.left).min(self.right) - self.right) / self.pace;
         let micros = libm::round(seconds * 1e6) as i64;
@@ -87,7 +87,7 @@ impl Timebase {
         ticks.into_iter().map(|(x, _)| x).collect()
     }
 
-    /// Where the ticks of at most so many intervals are, and how they are written.
+    /// The places and labels of the ticks of at most `about` intervals.
     fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         let seconds = self.to.as_secs();
         if is_date(self.to) {
@@ -123,7 +123,7 @@ impl Timebase {
         (0..=about as i64).map(tick).filter(|(x, _)| *x >= self.left).collect()
     }
 
-    /// What the right edge is: now, or a time of the run.
+    /// The label of the right edge: now, or a time of the run.
     pub(super) fn end(&self, marks: &mut Vec<Mark>, y: f64, live: bool) {
         let right = match (self.own, live) {
             _ if is_date(self.to) => date(self.to, 1_000_000),
@@ -146,16 +146,11 @@ impl Timebase {
 
     /// A flag at each of some instants, through the plots, and its time around the height `y`.
     pub(super) fn flags(&self, marks: &mut Vec<Mark>, flags: &[Time], plots: &[Rect], y: f64) {
-        const SIZE: f64 = 8.0;
         let (mut lines, mut taken) = (Vec::new(), f64::NEG_INFINITY);
         for &at in flags.iter().filter(|&&at| at >= self.from && at <= self.to) {
             let x = self.x(at);
             lines.extend(plots.iter().map(|p| (Point::new(x, p.y), Point::new(x, p.bottom()))));
-            if let Some(Rect { y, .. }) = plots.first() {
-                let at = |across: f64, up: f64| Point::new(x + across, y - up);
-                let points = vec![at(0.0, 0.0), at(0.0, SIZE), at(SIZE, SIZE / 2.0)];
-                marks.push(Mark::Area { points, fill: Fill::new(Ink::Crosshair, 1.0) });
-            }
+            marks.extend(plots.first().map(|plot| flag(x, plot.y)));
             let text = axis::instant(at.as_secs());
             let wide = width(&text, SMALL) + 6.0;
             // Beside the one before it where they would meet.
@@ -187,6 +182,14 @@ impl Timebase {
             }
         }
     }
+}
+
+/// The cloth of a flag whose pole ends at a point.
+pub(super) fn flag(x: f64, y: f64) -> Mark {
+    const SIZE: f64 = 8.0;
+    let at = |across: f64, up: f64| Point::new(x + across, y - up);
+    let points = vec![at(0.0, 0.0), at(0.0, SIZE), at(SIZE, SIZE / 2.0)];
+    Mark::Area { points, fill: Fill::new(Ink::Crosshair, 1.0) }
 }
 
 /// Takes away the labels around the height of a tag that it would touch.

@@ -1,7 +1,6 @@
 //! The one class that the script knows: a view on a canvas, and what every view does alike.
 
 mod canvas;
-mod client;
 mod compare;
 mod ease;
 mod input;
@@ -39,7 +38,7 @@ pub struct Page {
     viewer: Viewer,
     texts: Texts,
     turns: Turns,
-    /// What is wrong with the last link, opened or made, until something is done.
+    /// The error of the last link that was opened or made, until the next action.
     problem: String,
     /// When the last picture was drawn, in milliseconds.
     drawn: f64,
@@ -47,7 +46,7 @@ pub struct Page {
     dirty: bool,
 }
 
-/// What is shown.
+/// The picture and its frames.
 #[wasm_bindgen]
 impl Page {
     /// A page that draws the view of that name on `canvas`.

@@ -32,7 +32,7 @@ pageTest('lanes', tall, async ({ page, open, test }) => {
     assert.equal(await page.textContent('#again-2'), 'next in 10.0\u202fs');
     assert.equal(await page.textContent('#again-3'), 'next never');
     // No microseconds where nobody wrote any.
-    assert.equal(await page.getAttribute('#promise-4', 'title'), 'sliding-window 10/10s precision 167\u202fms per address');
+    assert.equal(await page.getAttribute('#promise-4', 'title'), 'sliding-window 10/10s precision 167\u202fms per ip');
   });
 
   await test('each leads to what it is', async () => {

@@ -33,7 +33,7 @@ pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
     assert.deepEqual(await counts(page), [[3, 13], [15, 1], [10, 6]]);
     assert.equal(await lane(page, 1).inputValue(), 'token-bucket burst 3', 'tidy, when it is left');
     assert.equal(await page.textContent('#promise-1'), 'at most 13 in any 10s');
-    assert.equal(await page.getAttribute('#promise-1', 'title'), 'token-bucket 10/10s burst 3 per address');
+    assert.equal(await page.getAttribute('#promise-1', 'title'), 'token-bucket 10/10s burst 3 per ip');
   });
 
   await test('while it is typed it stays as it is typed', async () => {

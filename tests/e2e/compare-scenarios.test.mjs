@@ -26,7 +26,7 @@ const claims = {
   },
   'Expensive requests': { sent: 31, lanes: { 'token-bucket': [30, 1], 'sliding-log': [29, 2], earrrl: [22, 9] } },
   // Ann's ten per 10 s pass in both lanes, and per user all of Bob's 19 besides.
-  'Two users behind one address': { sent: 179 + 19, lanes: { 'sliding-log per address': [60, 138], 'sliding-log per user': [60 + 19, 119] } },
+  'Two users behind one address': { sent: 179 + 19, lanes: { 'sliding-log per ip': [60, 138], 'sliding-log per user': [60 + 19, 119] } },
   'One a minute, as servers count it': { sent: 11, lanes: { nginx: [6, 5], 'haproxy allowed': [4, 7], 'envoy burst 1': [11, 0] } },
 };
 

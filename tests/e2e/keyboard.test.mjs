@@ -9,7 +9,7 @@ const scope = [
   'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme', 'graph',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval', 'exact',
-  'Lower limit', 'limit', 'Higher limit', 'Copy', 'mode', 'ghost',
+  'Lower limit', 'limit', 'Higher limit', 'Copy', 'limiter', 'mode', 'ghost',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
   'pause', 'step', 'reset', 'speed', 'window', 'bucket', 'mean', 'last', 'recent',
   'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky',

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import {
-  click, crisp, events, exim, limitLine, noteTexts, plot, press, settle, show, step, type, value, values, written,
+  click, clipboard, column, crisp, events, exim, inks, limitLine, noteTexts, plot, press, recording, settle, show, step,
+  type, value, values, written,
 } from './scope.mjs';
 
 const quiet = 'auto=off&limit=10&at=5&paused';
@@ -49,10 +50,10 @@ pageTest('the limit, and what it decides', async ({ page, open, test }) => {
     await show(page, open, `${quiet}&do=1:events*10,5:events`);
     const rate = exim(10, 4, 10);
     assert.equal(await page.textContent('#verdict'), `allowed: rate ${rate.toFixed(2)}, limit 10`);
+    // Another limit decides all of it again.
     await type(page, 'limit', '2');
-    assert.match(await page.textContent('#verdict'), /limit 10$/);
-    await click(page);
-    assert.equal(await page.textContent('#verdict'), `✕ refused: rate ${(rate + 1).toFixed(2)}, limit 2`);
+    assert.equal(await page.textContent('#verdict'), `✕ refused: rate ${rate.toFixed(2)}, limit 2`);
+    assert.deepEqual(await values(page, 'allowed', 'refused'), [2, 9]);
     await type(page, 'limit', '1');
     assert.match(await page.textContent('#again'), /^never/);
   });
@@ -112,6 +113,54 @@ pageTest('the limit is dragged and stays under the pointer', crisp, async ({ pag
   await page.mouse.up();
   assert.equal(await events(page), 0);
   assert(await page.locator('#live').isHidden());
+});
+
+// Crosses appear under the line as it comes down, and go as it comes up again.
+pageTest('a limit that is dragged decides what was', { ...crisp, ...clipboard }, async ({ page, open }) => {
+  await show(page, open, 'auto=off&limit=10&at=30&paused&do=2:events*8,25:events*8');
+  const box = await page.locator('#graph').boundingBox();
+  const { left, right, bottom } = await plot(page);
+  // The strip of refused events is the second below the plot.
+  const crosses = async (second) => {
+    const colours = await column(page, Math.round(right - (30 - second) / 60 * (right - left)));
+    return colours.slice(2 * (bottom + 18), 2 * (bottom + 32)).includes(inks.light.Refused);
+  };
+  const top = 1 + await limitLine(page);
+  await page.mouse.move(box.x + 500, box.y + top);
+  await page.mouse.down();
+  for (const by of [0.2, 0.45, 0.7, 0.3]) {
+    await page.mouse.move(box.x + 500, box.y + top + by * (bottom - top), { steps: 5 });
+    await settle(page);
+    const limit = Number(await page.inputValue('#limit'));
+    const passed = Math.min(8, Math.floor(limit));
+    const [allowed, refused] = await values(page, 'allowed', 'refused');
+    assert.equal(allowed + refused, 16);
+    // The second burst comes when less than one of the first is left.
+    assert(allowed === 2 * passed || allowed === 2 * passed - 1, `${allowed} under ${limit}`);
+    assert.equal(await crosses(2), passed < 8, `at 2 s under ${limit}`);
+    assert.equal(await crosses(25), refused > 8 - passed, `at 25 s under ${limit}`);
+  }
+  await page.mouse.up();
+  assert.match(await recording(page), /&at=30&paused&do=2:events\*8,25:events\*8$/);
+});
+
+// The box of a lane: any limiter decides, and the link has it.
+pageTest('another limiter decides what was and what comes', clipboard, async ({ page, open }) => {
+  await show(page, open, 'auto=off&limit=10&at=30&paused&do=2:events*15');
+  assert.equal(await page.inputValue('#limiter'), 'exim');
+  await type(page, 'limiter', 'token-bucket burst 12');
+  assert.deepEqual(await values(page, 'allowed', 'refused'), [12, 3]);
+  assert.match(await page.textContent('#verdict'), /^✕ refused: tokens used 13.0, limit 12$/);
+  assert.equal(await page.textContent('#exim'), 'token-bucket 10/10s burst 12');
+  const link = await recording(page);
+  assert.match(link, /&limiter=token-bucket burst 12&|&limiter=token-bucket%20burst%2012&/);
+  await type(page, 'limiter', 'tokn');
+  assert.match(await page.textContent('#limiter-error'), /not a limiter.*Still token-bucket burst 12\.$/);
+  await show(page, open, link);
+  assert.deepEqual(await values(page, 'allowed', 'refused'), [12, 3]);
+  await type(page, 'limiter', 'exim leaky');
+  assert.deepEqual(await values(page, 'allowed', 'refused'), [10, 5]);
+  assert.deepEqual([await page.inputValue('#mode'), await page.textContent('#exim')], ['leaky', 'ratelimit = 10 / 10s / leaky']);
 });
 
 pageTest('a finger drags the limit by its handle', { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }, async ({ page, open }) => {

@@ -59,13 +59,13 @@ pageTest('both lines and their formulas', async ({ page, open, test }) => {
     const stored = exim(before, 2, p);
     await assertFormulas(page, { gap: 3, before: stored, p, q });
 
-    // The last event was measured with the interval of its time.
+    // With another interval all of them are measured again.
     await type(page, 'decay', '1m');
-    await assertFormulas(page, { gap: 3, before: stored, p, q });
+    const again = exim(before, 2, 60);
+    await assertFormulas(page, { gap: 3, before: again, p: 60, q });
     await step(page, 20);
     await click(page);
-    const rescaled = 6 * exim(stored, 3, p);
-    await assertFormulas(page, { gap: 2, before: rescaled, p: 60, q });
+    await assertFormulas(page, { gap: 2, before: exim(again, 3, 60), p: 60, q });
   });
 });
 

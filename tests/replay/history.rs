@@ -1,7 +1,7 @@
 //! The columns of a lane, against a record of everything that happened.
 
 use super::*;
-use ratescope::lab::compare::history::{COLUMNS, Column, History, Judged, LEVELS};
+use ratescope::lab::lane::history::{COLUMNS, Column, History, Judged, LEVELS};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::{Limiter, Retry};
 

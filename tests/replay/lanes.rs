@@ -43,7 +43,7 @@ fn a_lane_decides_as_the_limiter_alone() {
             assert_eq!(counts(lane), alone(text, events().into_iter()), "{text}");
             assert_eq!(
                 lane.policy().to_string(),
-                format!("{} per address", text.parse::<AnyLimiter>().unwrap())
+                format!("{} per ip", text.parse::<AnyLimiter>().unwrap())
             );
         }
     }
@@ -61,7 +61,7 @@ fn several_limits_decide_as_all_of_them() {
 
 #[test]
 fn per_user_is_a_limit_for_each() {
-    let replay = scripted("gcra;gcra per user;gcra per address");
+    let replay = scripted("gcra;gcra per user;gcra per ip");
     let [together, each, address] = replay.lanes() else { panic!("three lanes") };
     let of = |user| alone("gcra 10/10s", events().into_iter().filter(move |e| e.2 == user));
     let (first, bob) = (of(0), of(1));
@@ -74,7 +74,7 @@ fn per_user_is_a_limit_for_each() {
 /// Both at once: what one limit refuses, the other does not count.
 #[test]
 fn per_user_and_per_address_together() {
-    let replay = scripted("gcra 6/10s per user & gcra 9/10s per address");
+    let replay = scripted("gcra 6/10s per user & gcra 9/10s per ip");
     let [user, address] = ["gcra 6/10s", "gcra 9/10s"].map(|t| t.parse::<AnyLimiter>().unwrap());
     let mut users = [user.initial(), user.initial()];
     let mut all = address.initial();
@@ -104,7 +104,7 @@ fn another_limit_keeps_the_lanes_that_it_does_not_touch() {
     let now: Vec<_> = replay.lanes().iter().map(counts).collect();
     let fresh = run(&[("lanes", "exim 20/10s strict")], 30.0);
     assert_eq!(now, [before[0], counts(&fresh.lanes()[0]), before[2]]);
-    assert_eq!(replay.lanes()[1].policy().to_string(), "exim 20/10s strict per address");
+    assert_eq!(replay.lanes()[1].policy().to_string(), "exim 20/10s strict per ip");
     replay.advance(at(40.0), usize::MAX);
     let untouched = run(&[("lanes", "gcra 5/10s;exim strict;adaptive x2 decay 2s floor 3")], 40.0);
     for i in [0, 2] {
@@ -128,7 +128,7 @@ fn what_is_compared_has_seen_all_of_the_run() {
     // Between two commands, at the instant of one, and when all is done.
     for seconds in [5.0, 6.0, 12.0] {
         let mut replay = with("gcra", seconds);
-        replay.add_lane("fixed-window").unwrap();
+        replay.set_lane(1, "fixed-window").unwrap();
         replay.set("lanes", last).unwrap();
         let all = |replay: &Replay| -> Vec<_> { replay.lanes().iter().map(counts).collect() };
         assert_eq!((replay.now(), all(&replay)), (at(seconds), fresh(seconds)));
@@ -145,7 +145,7 @@ fn what_is_compared_has_seen_all_of_the_run() {
 fn after_too_much_to_do_again_a_lane_begins_anew() {
     let mut replay = run(&[("lanes", "gcra"), ("auto-rate", "10000")], 60.0);
     let before = counts(&replay.lanes()[0]);
-    replay.add_lane("sliding-log").unwrap();
+    replay.set_lane(1, "sliding-log").unwrap();
     assert_eq!((counts(&replay.lanes()[0]), counts(&replay.lanes()[1])), (before, (0, 0)));
     // It was refused nothing because it was not there: so the link tells.
     assert_eq!(replay.link().commands.len(), 1);
@@ -158,31 +158,27 @@ fn lanes_are_added_changed_moved_and_removed() {
     let texts =
         |r: &Replay| -> Vec<String> { r.lanes().iter().map(|l| l.rule().to_string()).collect() };
     let all = |r: &Replay| -> Vec<_> { r.lanes().iter().map(counts).collect() };
-    replay.move_lane(0, 2);
+    replay.set("lanes", "exim strict;fixed-window;gcra").unwrap();
     assert_eq!(all(&replay), [exim, fixed, gcra]);
-    replay.move_lane(2, 0);
+    replay.set("lanes", "gcra;exim strict;fixed-window").unwrap();
     assert_eq!(all(&replay), [gcra, exim, fixed]);
-    replay.change_lane(1, " exim   leaky ").unwrap();
+    replay.set_lane(1, " exim   leaky ").unwrap();
     assert_eq!(texts(&replay), ["gcra", "exim leaky", "fixed-window"]);
     // What is new has seen what the others saw.
     let leaky = counts(&run(&[("lanes", "exim leaky")], 30.0).lanes()[0]);
     assert_eq!(all(&replay), [gcra, leaky, fixed]);
-    replay.add_lane("gcra").unwrap();
+    replay.set_lane(3, "gcra").unwrap();
     assert_eq!(all(&replay), [gcra, leaky, fixed, gcra]);
-    replay.remove_lane(1);
+    replay.set("lanes", "gcra;fixed-window;gcra").unwrap();
     assert_eq!(all(&replay), [gcra, fixed, gcra]);
-    assert_eq!(replay.change_lane(0, "gcra 1/x").unwrap_err().at(), 7..8);
-    let wrong = replay.add_lane("token-buket").unwrap_err().to_string();
+    assert_eq!(replay.set_lane(0, "gcra 1/x").unwrap_err().at(), 7..8);
+    let wrong = replay.set_lane(9, "token-buket").unwrap_err().to_string();
     assert!(wrong.starts_with("\"token-buket\": not a limiter; write one of exim,"), "{wrong}");
-    (3..12).for_each(|_| replay.add_lane("gcra").unwrap());
-    let wrong = replay.add_lane("gcra").unwrap_err();
+    (3..12).for_each(|i| replay.set_lane(i, "gcra").unwrap());
+    let wrong = replay.set_lane(12, "gcra").unwrap_err();
     assert_eq!(wrong.to_string(), "\"gcra\": there are 12 lanes already");
-    (0..20).for_each(|_| replay.remove_lane(0));
-    assert_eq!(replay.lanes().len(), 1);
-    // Places that do not exist.
-    replay.move_lane(4, 0);
-    replay.change_lane(9, "exim").unwrap();
-    assert_eq!(texts(&replay), ["gcra"]);
+    assert!(replay.set("lanes", "").is_err());
+    assert_eq!(replay.lanes().len(), 12);
 }
 
 #[test]

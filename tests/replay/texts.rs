@@ -17,41 +17,41 @@ fn wrong<T: core::fmt::Debug>(read: Result<T, ParseError>, part: &str, problem: 
 #[test]
 fn a_rule_is_kept_as_it_is_written() {
     for (text, tidy, limits) in [
-        ("exim strict", "exim strict", "exim 10/10s strict per address"),
+        ("exim strict", "exim strict", "exim 10/10s strict per ip"),
         (
             " token-bucket  burst   20",
             "token-bucket burst 20",
-            "token-bucket 10/10s burst 20 per address",
+            "token-bucket 10/10s burst 20 per ip",
         ),
         ("gcra 5/1s per user", "gcra 5/1s per user", "gcra 5/1s burst 5 per user"),
-        ("3/1s", "3/1s", "fixed-window 3/1s per address"),
+        ("3/1s", "3/1s", "fixed-window 3/1s per ip"),
         ("exim per all", "exim per all", "exim 10/10s leaky per all"),
         (
-            "fixed-window per user+gcra per address",
-            "fixed-window per user & gcra per address",
-            "fixed-window 10/10s per user & gcra 10/10s burst 10 per address",
+            "fixed-window per user+gcra per ip",
+            "fixed-window per user & gcra per ip",
+            "fixed-window 10/10s per user & gcra 10/10s burst 10 per ip",
         ),
         (
-            "3/1s per user+5/1s per user+address + exim",
-            "3/1s per user & 5/1s per user+address & exim",
-            "fixed-window 3/1s per user & fixed-window 5/1s per user+address & \
-             exim 10/10s leaky per address",
+            "3/1s per user+5/1s per user+ip + exim",
+            "3/1s per user & 5/1s per user+ip & exim",
+            "fixed-window 3/1s per user & fixed-window 5/1s per user+ip & \
+             exim 10/10s leaky per ip",
         ),
         (
             "fixed-window+gcra",
             "fixed-window & gcra",
-            "fixed-window 10/10s per address & gcra 10/10s burst 10 per address",
+            "fixed-window 10/10s per ip & gcra 10/10s burst 10 per ip",
         ),
         (
             "adaptive x3 decay 1m floor 5",
             "adaptive x3 decay 1m floor 5",
-            "adaptive x3 decay 1m increase 1h floor 5 leaky per address",
+            "adaptive x3 decay 1m increase 1h floor 5 leaky per ip",
         ),
         (
             "adaptive x3 decay 1m floor 5 by hour offset +1h per user+gcra",
             "adaptive x3 decay 1m floor 5 by hour offset +1h per user & gcra",
             "adaptive x3 decay 1m increase 1w floor 5 by hour offset +1h leaky per user & \
-             gcra 10/10s burst 10 per address",
+             gcra 10/10s burst 10 per ip",
         ),
     ] {
         let rule: Rule = text.parse().unwrap();
@@ -64,6 +64,19 @@ fn a_rule_is_kept_as_it_is_written() {
     }
 }
 
+/// The address had another name in older links.
+#[test]
+fn an_address_is_read_as_an_ip() {
+    for (old, now) in [
+        ("gcra per address", "gcra per ip"),
+        ("3/1s per user+address + exim", "3/1s per user+ip & exim"),
+    ] {
+        assert_eq!(old.parse::<Rule>().unwrap(), now.parse::<Rule>().unwrap());
+        assert_eq!(replay(&[("lanes", old)]).settings().lanes[0].as_str(), now);
+    }
+    wrong("gcra per address strikt".parse::<Rule>(), "strikt", "whom a limit is for comes last");
+}
+
 #[test]
 fn a_rule_that_is_wrong_says_where() {
     let rule = |text: &str| text.parse::<Rule>();
@@ -72,7 +85,7 @@ fn a_rule_that_is_wrong_says_where() {
     wrong(rule("gcra 10/1x & exim"), "x", "not a unit");
     wrong(rule("gcra burst 0"), "0", "the burst cannot be 0");
     wrong(rule("gcra  burst"), "burst", "a value is missing after burst");
-    let fields = "write per user, per address, per all";
+    let fields = "write per user, per ip, per all";
     wrong(rule("gcra per account"), "account", &format!("account is not a field here; {fields}"));
     wrong(rule("gcra per"), "gcra per", &format!("whom it is for is missing; {fields}"));
     wrong(rule("gcra per user strict"), "strict", "whom a limit is for comes last");
@@ -179,11 +192,10 @@ fn too_many_limits_for_too_many_users_are_refused() {
     let problem = "264 limits in all, one per user counted for each; 256 are the most";
     assert!(error.ends_with(problem), "{error}");
     replay.set("script", "").unwrap();
-    replay.add_lane(&rule).unwrap();
-    replay.remove_lane(0);
+    replay.set_lane(11, &rule).unwrap();
     replay.set("lanes", &[rule.as_str(); 10].join(";")).unwrap();
     replay.set("script", &users(3)).unwrap();
-    let error = replay.add_lane(&rule).unwrap_err();
+    let error = replay.set_lane(10, &rule).unwrap_err();
     assert!(error.to_string().ends_with(problem), "{error}");
     assert_eq!(replay.lanes().len(), 10);
 }
@@ -371,4 +383,32 @@ fn links_of_old_name_the_budget() {
     let old = link("budget=20/20s&lanes=gcra&do=1:events*10,5:budget=5/1s");
     assert_eq!(old, link("limit=20/20s&lanes=gcra&do=1:events*10,5:limit=5/1s"));
     assert!(old.to_string().starts_with("limit=20/20s&"), "{old}");
+}
+
+/// Of thousands of wrong parts, each was once decoded together with all before it.
+#[test]
+fn a_link_takes_time_in_proportion_to_its_length() {
+    let seconds = |parts: usize| {
+        let text = "a&".repeat(parts);
+        let once = |_| {
+            let start = std::time::Instant::now();
+            assert!(Link::good_parts(&text).0.is_none());
+            start.elapsed().as_secs_f64()
+        };
+        (0..5).map(once).fold(f64::INFINITY, f64::min)
+    };
+    let [short, long] = [20_000, 40_000].map(seconds);
+    assert!(long < 3.0 * short, "{short} s became {long} s");
+}
+
+#[test]
+fn a_link_has_a_greatest_length() {
+    let long = format!("at=1&{}", "&".repeat(1 << 20));
+    let (link, error) = Link::good_parts(&long);
+    assert_eq!(link, None);
+    assert_eq!(
+        error.unwrap().to_string(),
+        "\"at=1&&&&&&&&&&&&&&&&…\": a link of more than 1048576 bytes"
+    );
+    assert!(long[..1 << 20].parse::<Link>().is_ok());
 }

@@ -1,7 +1,7 @@
 //! The settings of a comparison, by the names that its controls and links use.
 
-use super::rule::Rule;
 use super::script::Script;
+use crate::lab::lane::Rule;
 use crate::lab::run::{Named, RunSettings, Source, decimal, lenient};
 use crate::limit::sliding_log::MAX_ENTRIES;
 use crate::policy::{Limit, Policy};
@@ -22,7 +22,7 @@ pub struct Settings {
     pub cost: f64,
     /// Scripted events.
     pub script: Script,
-    /// What every run has.
+    /// The settings of every run.
     pub run: RunSettings,
 }
 
@@ -64,10 +64,8 @@ impl Named for Settings {
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
     const VIEW: &'static [&'static str] = &["speed", "window"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed", "script"];
-    /// Not the cost: the history remembers when an event of that cost would pass, even if none comes.
-    const JUDGING: &'static [&'static str] = &[];
-    const MOST_AUTO_RATE: f64 = 1e4;
     const FROM_START: &'static [&'static str] = &["limit", "lanes"];
+    const MOST_AUTO_RATE: f64 = 1e4;
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
@@ -162,15 +160,16 @@ fn lanes(text: &str, rate: Rate) -> Result<Vec<Rule>, ParseError> {
     Ok(rules)
 }
 
-/// How many states the lanes of `rules` hold: a limit per user has one for each user.
+/// How many states the lanes of `rules` hold.
 fn states(rules: &[Rule], rate: Rate, users: usize) -> usize {
-    let policies = rules.iter().flat_map(|rule| rule.resolve(rate));
-    let states = |policy: Policy| {
-        let per_user = |limit: &Limit| limit.per.fields().iter().any(|name| name == "user");
-        let states = |limit| if per_user(limit) { users } else { 1 };
-        policy.limits().iter().map(states).sum::<usize>()
-    };
-    policies.map(states).sum()
+    rules.iter().flat_map(|rule| rule.resolve(rate)).map(|policy| states_of(&policy, users)).sum()
+}
+
+/// How many states a policy holds: a limit per user has one for each user.
+pub(in crate::lab) fn states_of(policy: &Policy, users: usize) -> usize {
+    let per_user = |limit: &&Limit| limit.per.fields().iter().any(|name| name == "user");
+    let several = policy.limits().iter().filter(per_user).count();
+    policy.limits().len() + several * (users - 1)
 }
 
 /// Refuses so many states that a single instant would take seconds.

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// Something that a person does to a run, beyond looking at it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// That many events at once: a click is one.
+    /// The number of events at once: a click is one.
     Events(u32),
     /// Gives a setting a value.
     Set {
@@ -55,9 +55,8 @@ pub(crate) struct Recording {
 }
 
 /// A change of a setting that a later change of the same setting fully undoes: one of
-/// [`Named::TRAFFIC`] and [`Named::JUDGING`]. The later change replaces it if no event came in
-/// between, and none would have come without it. So a drag makes no more commands than events came
-/// during it.
+/// [`Named::TRAFFIC`]. The later change replaces it if no event came in between, and none would have
+/// come without it. So a drag makes no more commands than events came during it.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     name: String,
@@ -74,8 +73,7 @@ impl Step {
         from: (String, Time),
         to: (String, Time),
     ) -> Option<Self> {
-        let is_step = S::TRAFFIC.contains(&name) || S::JUDGING.contains(&name);
-        is_step.then(|| Step { name: name.to_owned(), from, to })
+        S::TRAFFIC.contains(&name).then(|| Step { name: name.to_owned(), from, to })
     }
 
     /// Both steps in one, if `second` comes next, at `now`. A change back to the first value is not
@@ -96,13 +94,18 @@ impl Recording {
         Recording { coming, done: Some(Vec::new()), step: None, scripted }
     }
 
-    /// The recording with all commands still to come, except changes of these settings; `None` if
-    /// there were too many commands to remember.
-    pub(crate) fn without(&self, names: &[&str]) -> Option<Self> {
-        let is_other = |command: &Command| !matches!(command, Command::Set { name, .. } if names.contains(&name.as_str()));
-        let done = self.done.as_ref()?.iter().filter(|(_, command)| is_other(command));
-        let coming = done.chain(&self.coming).cloned().collect();
+    /// The recording with all commands still to come, except changes of that setting; `None` if there
+    /// were too many commands to remember.
+    pub(super) fn without(&self, setting: &str) -> Option<Self> {
+        let is_other = |(_, command): &(Time, Command)| !matches!(command, Command::Set { name, .. } if name == setting);
+        let coming = self.all()?.into_iter().filter(is_other).collect();
         Some(Recording { coming, done: Some(Vec::new()), step: None, scripted: self.scripted })
+    }
+
+    /// One more command is to come, after the others of its time.
+    pub(super) fn forward(&mut self, at: Time, command: Command) {
+        let place = self.coming.partition_point(|(other, _)| *other <= at);
+        self.coming.insert(place, (at, command));
     }
 
     /// Whether commands came from a link.

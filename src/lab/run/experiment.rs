@@ -1,19 +1,17 @@
-//! What a run applies its events to.
+//! The receiver of a run's events.
 
 use super::{Arrival, Named};
+use crate::lab::lane::history::Grain;
 use crate::text::ParseError;
 use crate::time::Time;
 
-/// What a run applies its events to.
+/// The receiver of a run's events: an instrument, or several lanes.
 pub trait Experiment: Sized {
     /// The settings.
     type Settings: Named;
 
     /// The most events that one frame of a page generates, so that a frame always ends.
     const PER_FRAME: usize;
-
-    /// How many columns of its history end in a second; each takes as much work as an event.
-    const COLUMNS_A_SECOND: f64 = 0.0;
 
     /// An experiment without events, at the time `begin`.
     ///
@@ -37,6 +35,15 @@ pub trait Experiment: Sized {
 
     /// Ends that column.
     fn end_column(&mut self) {}
+
+    /// How many columns of its history end in a second; each takes as much work as an event.
+    fn columns_a_second(&self) -> f64 {
+        0.0
+    }
+
+    /// The same states with a history that begins at `now` and is as fine as `grain`, where columns end
+    /// without an event.
+    fn afresh(&self, now: Time, grain: Grain) -> Self;
 
     /// The work of an event or a column.
     fn weight(&self) -> usize {

@@ -18,6 +18,10 @@ use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
 
+/// The longest text that is read as a link, in bytes: more than [`MEMORY`](commands::MEMORY) commands
+/// take.
+pub const LONGEST: usize = 1 << 20;
+
 /// The content of a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Link<S> {
@@ -63,7 +67,7 @@ impl<S: Named> FromStr for Link<S> {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        // What wrote the address down may have encoded the separators too.
+        // A program that wrote the address down may have encoded the separators too.
         let all_decoded = |error| Self::read(&decoded(text)).map_err(|_| error);
         Self::read(text).or_else(all_decoded)
     }
@@ -76,7 +80,7 @@ impl<S: Named> Link<S> {
         if wrong.is_none() {
             return (Some(link), None);
         }
-        // What wrote the address down may have encoded the separators too.
+        // A program that wrote the address down may have encoded the separators too.
         match Self::gather(&decoded(text)) {
             (link, _, None) => (Some(link), None),
             _ => ((good > 0).then_some(link), wrong),
@@ -96,6 +100,11 @@ impl<S: Named> Link<S> {
                 (offset, S::name_now(name), offset + part.len() - value.len(), value)
             })
         };
+        if text.len() > LONGEST {
+            let help = format!("a link of more than {LONGEST} bytes");
+            let shown: String = text.chars().take(20).collect();
+            return (Self::default(), 0, Some(ParseError::whole(&format!("{shown}…"), help)));
+        }
         // Commands change the settings, so the settings are read first.
         let names = || S::NAMES.iter().copied().chain(["at", "paused", "do"]);
         let mut wrong = None;

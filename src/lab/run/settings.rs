@@ -22,12 +22,9 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
     /// The settings that restart all streams of events, and change nothing else.
     const TRAFFIC: &'static [&'static str];
 
-    /// The settings that only change how later events are judged.
-    const JUDGING: &'static [&'static str];
-
-    /// The settings that people mean for the whole run and not from a moment on: what is compared.
-    /// They take effect [from the start](super::Run::set).
-    const FROM_START: &'static [&'static str] = &[];
+    /// The settings that people mean for the whole run and not from a moment on: how its events are
+    /// decided. They take effect [from the start](super::Run::set).
+    const FROM_START: &'static [&'static str];
 
     /// The most events a second that can be generated, on average.
     const MOST_AUTO_RATE: f64;

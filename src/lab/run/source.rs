@@ -30,7 +30,7 @@ pub struct Source {
 
 #[derive(Clone, Debug)]
 enum Stream {
-    /// That many more after the next one, at the same instant.
+    /// The number of events after the next one, at the same instant.
     Burst(u32),
     /// Those of a list, and what the next one costs.
     Given(std::vec::IntoIter<(Time, f64)>, Option<f64>),

@@ -3,6 +3,9 @@
 use super::{Models, Settings};
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
+use crate::event::Event;
+use crate::lab::lane::history::Grain;
+use crate::lab::lane::{Lane, Sender};
 use crate::lab::run::{Arrival, Experiment};
 use crate::lab::trace::{Point, Trace};
 use crate::limit::Limiter;
@@ -11,10 +14,17 @@ use crate::outcome::{Outcome, Retry};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 
-/// Exim's limiter with a smoothed line beside its rate, and the history of both.
+/// Exim's rate with a smoothed line beside it, what decides, and the history of all.
+///
+/// Exim's own limiter decides, or the [lane](crate::lab::lane) of any other.
 #[derive(Clone, Debug)]
 pub struct Instrument {
+    /// It only measures if there is a lane.
     limiter: Exim,
+    lane: Option<Box<Lane>>,
+    grain: Grain,
+    /// The last instant of the lane's column that is filling.
+    column: Time,
     increase: Span,
     /// One event per decay interval, in events per second.
     per_second: f64,
@@ -37,13 +47,15 @@ pub struct Instrument {
 pub struct LastEvent {
     /// When it came.
     pub at: Time,
-    /// The limiter that judged it; its limit and its interval may have changed since.
+    /// The limiter that measured it; its limit and its interval may have changed since.
     pub limiter: Exim,
     /// Seconds since the rate was stored last; `None` for the first event.
     pub gap: Option<f64>,
     /// The rate that was stored before it.
     pub before: f64,
-    /// The rate measured with it, and whether it passed.
+    /// The rate measured with it.
+    pub rate: f64,
+    /// The decision: by Exim at that rate, or by the lane.
     pub outcome: Outcome,
 }
 
@@ -53,9 +65,13 @@ impl Experiment for Instrument {
     const PER_FRAME: usize = 400_000;
 
     fn new(settings: &Settings, begin: Time) -> Result<Self, ParseError> {
-        let limiter = settings.limiter()?;
-        Ok(Instrument {
+        let limiter = settings.measure()?;
+        let grain = Grain::default();
+        let mut instrument = Instrument {
             limiter,
+            lane: None,
+            grain,
+            column: grain.last_of_column(begin),
             increase: settings.increase,
             per_second: limiter.limit.per().secs().recip(),
             state: None,
@@ -66,7 +82,9 @@ impl Experiment for Instrument {
             last: None,
             trace: Trace::new(),
             models: models(settings, true)?,
-        })
+        };
+        instrument.decide_by(begin, settings)?;
+        Ok(instrument)
     }
 
     #[inline]
@@ -76,15 +94,21 @@ impl Experiment for Instrument {
         let before = self.state;
         let initial = self.limiter.initial();
         let mut state = before.unwrap_or(initial);
-        let outcome = self.limiter.check(&mut state, at, cost);
+        let measured = self.limiter.check(&mut state, at, cost);
         self.state = (state != initial).then_some(state);
         // A refused event that is not stored changes neither line.
         let counted = self.state != before;
         let rate = if counted {
             (self.smoothed, self.since) = (smoothed, at);
-            outcome.level
+            measured.level
         } else {
             self.rate_at(at)
+        };
+        let outcome = match &mut self.lane {
+            None => measured,
+            Some(lane) => {
+                lane.event(&Event { time: at, cost, fields: &Sender("") }, self.trace.total() + 1)
+            }
         };
         let refused = !outcome.is_allowed();
         self.allowed += u64::from(!refused);
@@ -92,7 +116,7 @@ impl Experiment for Instrument {
         let gap = before.map(|last| at.since(last.at));
         let before = before.map_or(0.0, |last| last.rate);
         let limiter = self.limiter;
-        self.last = Some(LastEvent { at, limiter, gap, before, outcome });
+        self.last = Some(LastEvent { at, limiter, gap, before, rate: measured.level, outcome });
         self.record(at, rate, smoothed, u32::from(!refused), u32::from(refused));
         if let Some(models) = &mut self.models {
             models.event(at, counted);
@@ -105,7 +129,8 @@ impl Experiment for Instrument {
     /// Only another decay interval changes the red line: the rate is stored anew at the present time.
     /// Otherwise the gap of the next event is still counted from the last event.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
-        let (limiter, increase) = (settings.limiter()?, settings.increase);
+        self.decide_by(now, settings)?;
+        let (limiter, increase) = (settings.measure()?, settings.increase);
         let period = limiter.limit.per();
         let rescaled = period != self.period();
         let changed = rescaled || increase != self.increase;
@@ -131,6 +156,35 @@ impl Experiment for Instrument {
         }
         Ok(())
     }
+
+    fn column_end(&self) -> Time {
+        if self.lane.is_some() { self.column } else { Time::LAST }
+    }
+
+    fn end_column(&mut self) {
+        self.lane.iter_mut().for_each(|lane| lane.close(self.column));
+        self.column = self.grain.last_of_column(self.column.after(Span::micros(1)));
+    }
+
+    fn columns_a_second(&self) -> f64 {
+        if self.lane.is_some() { 61.0 } else { 0.0 }
+    }
+
+    /// A lane takes several times as long as Exim's limiter alone.
+    fn weight(&self) -> usize {
+        self.lane.as_ref().map_or(1, |lane| 8 * lane.policy().limits().len().div_ceil(4))
+    }
+
+    fn afresh(&self, now: Time, grain: Grain) -> Self {
+        let total = self.trace.total();
+        let lane = self.lane.as_ref().map(|lane| Box::new(lane.afresh(now, total, grain)));
+        let (trace, column) = (Trace::after(total), grain.last_of_column(now));
+        let mut afresh = Instrument { lane, grain, column, trace, models: None, ..*self };
+        if self.state.is_some() {
+            afresh.record(now, self.rate_at(now), self.smoothed_at(now), 0, 0);
+        }
+        afresh
+    }
 }
 
 /// The models, if one of their lines is drawn.
@@ -139,9 +193,28 @@ fn models(settings: &Settings, whole: bool) -> Result<Option<Box<Models>>, Parse
 }
 
 impl Instrument {
-    /// The limiter under test.
+    /// Exim's limiter.
     pub fn limiter(&self) -> Exim {
         self.limiter
+    }
+
+    /// The lane that decides in place of it.
+    pub fn lane(&self) -> Option<&Lane> {
+        self.lane.as_deref()
+    }
+
+    /// Takes the lane of the settings, or keeps it.
+    fn decide_by(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
+        let Some((rule, policy)) = settings.policy()? else {
+            self.lane = None;
+            return Ok(());
+        };
+        if !self.lane.as_ref().is_some_and(|lane| lane.is(&rule, &policy)) {
+            self.column = self.grain.last_of_column(now);
+            self.lane = Some(Box::new(Lane::new(rule, policy, now, self.trace.total())));
+        }
+        self.lane.iter_mut().for_each(|lane| lane.ask_about(1.0, settings.decay));
+        Ok(())
     }
 
     /// The decay interval p.
@@ -172,6 +245,9 @@ impl Instrument {
 
     /// When an event would be allowed, from `now` on; at once if there is no limit.
     pub fn retry_after(&self, now: Time) -> Retry {
+        if let Some(lane) = &self.lane {
+            return lane.retry_after(now);
+        }
         let state = self.state.unwrap_or(self.limiter.initial());
         self.limiter.retry_after(&state, now, 1.0)
     }

@@ -36,7 +36,7 @@ use crate::limit::exim::Exim;
 use crate::outcome::Retry;
 use crate::time::Time;
 
-/// What a limiter does to a sender that was at rest.
+/// The effect of a limiter on a sender that was at rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlook {
     /// How many events of one instant pass; infinite if all do.
@@ -45,11 +45,11 @@ pub struct Outlook {
     pub decay: f64,
     /// The rate R of even events, in events per decay interval.
     pub steady: f64,
-    /// What happens to them.
+    /// The fate of these events.
     pub fate: Fate,
 }
 
-/// What happens to a sender of even events.
+/// The fate of a sender of even events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     /// Every event passes.
@@ -60,7 +60,7 @@ pub enum Fate {
     Over(Over),
 }
 
-/// What happens to a sender that sends faster than its limit. Times are in seconds.
+/// The numbers of a sender that sends faster than its limit. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Over {
     /// How many events pass before the first is refused; a whole number, at least 1.
@@ -75,7 +75,7 @@ pub struct Over {
 }
 
 impl Outlook {
-    /// What `limiter` does to events that come at once, and to `per_second` (finite and above 0)
+    /// The effect of `limiter` on events that come at once, and on `per_second` (finite and above 0)
     /// even events a second.
     pub fn new(limiter: &Exim, per_second: f64) -> Self {
         let (period, limit) = (limiter.limit.per(), limiter.limit.count());

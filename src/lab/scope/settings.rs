@@ -1,15 +1,19 @@
 //! The settings of the scope, by the names that its controls and links use.
 
 use super::Outlook;
+use crate::lab::compare::settings::{STATES, states_of};
+use crate::lab::lane::Rule;
 use crate::lab::run::{Named, RunSettings, decimal, on_off, span, switch, whole};
+use crate::limit::any::AnyLimiter;
 use crate::limit::exim::{Exim, Mode};
 use crate::limit::leaky_bucket::LeakyBucket;
+use crate::policy::{Limit, Policy};
 use crate::rate::Rate;
 use crate::text::ParseError;
 use crate::time::Span;
 
 /// All settings of the scope.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The decay interval p of the red line, from 100 ms to 1 week.
     pub decay: Span,
@@ -19,6 +23,9 @@ pub struct Settings {
     pub limit: f64,
     /// Which events Exim counts.
     pub mode: Mode,
+    /// The policy that decides in place of Exim's limiter, as in a lane. Limits without a rate have
+    /// the limit and the decay interval.
+    pub rule: Option<Rule>,
     /// Whether the exact count of the last decay interval is drawn as well.
     pub exact: bool,
     /// Whether a burst that the limit lets through is drawn as well.
@@ -31,7 +38,7 @@ pub struct Settings {
     pub last: u32,
     /// Whether N of the recent average is drawn as well.
     pub recent: bool,
-    /// What every run has.
+    /// The settings of every run.
     pub run: RunSettings,
 }
 
@@ -42,6 +49,7 @@ impl Default for Settings {
             increase: Span::minutes(1),
             limit: 10.0,
             mode: Mode::Strict,
+            rule: None,
             exact: false,
             ghost: false,
             bucket: false,
@@ -71,20 +79,23 @@ impl Named for Settings {
         "mean",
         "last",
         "recent",
+        "limiter",
     ];
     const VIEW: &'static [&'static str] =
         &["speed", "window", "exact", "ghost", "bucket", "mean", "last", "recent"];
     const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed"];
-    const JUDGING: &'static [&'static str] = &["limit", "mode"];
+    /// Also the thin lines: one that is switched on has its past.
+    const FROM_START: &'static [&'static str] =
+        &["decay", "increase", "limit", "mode", "limiter", "bucket", "mean", "last", "recent"];
     const MOST_AUTO_RATE: f64 = 1e6;
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
         let interval = Span::micros(100_000)..=Span::hours(7 * 24);
         match name {
-            "decay" => self.decay = span(value, interval)?,
+            "decay" => *self = self.limited(value, self.limit, span(value, interval)?)?,
             "increase" => self.increase = span(value, interval)?,
-            "limit" => self.limit = decimal(value, 0.0..=1e9)?,
+            "limit" => *self = self.limited(value, decimal(value, 0.0..=1e9)?, self.decay)?,
             "mode" => {
                 self.mode = match value {
                     "strict" => Mode::Strict,
@@ -92,6 +103,7 @@ impl Named for Settings {
                     _ => return Err(ParseError::whole(value, "write strict or leaky")),
                 }
             }
+            "limiter" => *self = self.decided(value)?,
             "exact" => self.exact = switch(value)?,
             "ghost" => self.ghost = switch(value)?,
             "bucket" => self.bucket = switch(value)?,
@@ -109,6 +121,7 @@ impl Named for Settings {
             "increase" => self.increase.to_string(),
             "limit" => self.limit.to_string(),
             "mode" => self.mode.to_string(),
+            "limiter" => self.rule.as_ref().map_or("exim".to_owned(), Rule::to_string),
             "exact" => on_off(self.exact),
             "ghost" => on_off(self.ghost),
             "bucket" => on_off(self.bucket),
@@ -125,10 +138,60 @@ impl Named for Settings {
 }
 
 impl Settings {
-    /// The settings of the [models](super::models).
-    pub const MODELS: [&'static str; 4] = ["bucket", "mean", "last", "recent"];
+    /// These settings with another limit, if what decides can have it.
+    fn limited(&self, value: &str, limit: f64, decay: Span) -> Result<Self, ParseError> {
+        let limited = Settings { limit, decay, ..self.clone() };
+        limited.policy().map_err(|error| ParseError::whole(value, error.to_string()))?;
+        Ok(limited)
+    }
 
-    /// The limiter that the settings describe.
+    /// These settings with what the text says to decide. Exim's limiter is the settings' own, with its
+    /// rate and its mode, if it has them.
+    fn decided(&self, text: &str) -> Result<Self, ParseError> {
+        if matches!(text, "" | "exim") {
+            return Ok(Settings { rule: None, ..self.clone() });
+        }
+        let rate = Rate::new(self.limit, self.decay)?;
+        let (rule, policy) = Rule::read(text, rate)?;
+        if let [Limit { limiter: AnyLimiter::Exim(Exim { limit, mode }), .. }] = policy.limits()
+            && *mode != Mode::Readonly
+        {
+            let (own, mode) = (Settings { rule: None, ..self.clone() }, *mode);
+            let mut own = own.limited(text, limit.count(), limit.per())?;
+            own.mode = mode;
+            return Ok(own);
+        }
+        match states_of(&policy, 1) {
+            ..=STATES => Ok(Settings { rule: Some(rule), ..self.clone() }),
+            n => Err(ParseError::whole(text, format!("{n} limits; {STATES} are the most"))),
+        }
+    }
+
+    /// The policy that decides in place of Exim's limiter, if there is one.
+    ///
+    /// # Errors
+    /// When it can't have the limit.
+    pub(super) fn policy(&self) -> Result<Option<(Rule, Policy)>, ParseError> {
+        let Some(rule) = &self.rule else { return Ok(None) };
+        let policy = rule.resolve(Rate::new(self.limit, self.decay)?)?;
+        Ok(Some((rule.clone(), policy)))
+    }
+
+    /// Whether the limit decides anything: not if the rule has rates of its own.
+    pub fn is_limited(&self) -> bool {
+        let with = |limit| Settings { limit, ..self.clone() }.policy().ok().flatten();
+        self.rule.is_none() || with(self.limit) != with(self.limit / 2.0)
+    }
+
+    /// Exim's limiter as it measures: without a limit where another one decides.
+    pub(super) fn measure(&self) -> Result<Exim, ParseError> {
+        match self.rule {
+            None => self.limiter(),
+            Some(_) => Ok(Exim { limit: Rate::new(0.0, self.decay)?, mode: Mode::Strict }),
+        }
+    }
+
+    /// Exim's limiter with the limit and the mode.
     ///
     /// # Errors
     /// When a field was given a value that [`set`](Self::set) would have refused.
@@ -148,7 +211,7 @@ impl Settings {
         LeakyBucket::new(rate, self.limit).ok()
     }
 
-    /// What the limit lets through, at once and at the rate of the automatic events, even if these
+    /// Predicts how much the limit lets through, at once and at the rate of the automatic events, even if these
     /// are off.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ pub(super) struct Visit {
 }
 
 impl Sample {
-    /// What is going on when the log begins.
+    /// Starts the actors that are active when the log begins.
     pub(super) fn begin(&mut self) {
         self.visitor();
         self.put(START + OPENS, Actor::Colleague);
@@ -65,7 +65,7 @@ impl Sample {
         self.put(START + NIGHTFALL, Actor::Nightfall);
     }
 
-    /// What happens at `at`, and when it goes on.
+    /// Lets an actor act at `at`: returns its request and plans its next one.
     pub(super) fn act(&mut self, at: i64, actor: Actor) -> Option<Entry> {
         match actor {
             Actor::Visitor => {

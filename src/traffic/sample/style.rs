@@ -34,7 +34,7 @@ impl Style {
     pub const ALL: [Style; 5] =
         [Style::Combined, Style::Json, Style::Exim, Style::Syslog, Style::Csv];
 
-    /// What comes before the first entry: nothing, or a line.
+    /// The line before the first entry, if the format has one.
     pub fn header(self) -> &'static str {
         match self {
             Style::Csv => "time,ip,user,method,path,status,bytes\n",

@@ -1,4 +1,4 @@
-//! What every lane said and decided at the instant under the crosshair.
+//! The readings and decisions of every lane at the instant under the crosshair.
 
 use super::Viewport;
 use super::lanes::ink;
@@ -7,8 +7,8 @@ use super::level::Scale;
 use super::numbers;
 use super::totals::{Count, chip, elder};
 use super::{columns, top};
-use crate::lab::compare::history::{Column, Columns};
 use crate::lab::compare::{Lane, Replay};
+use crate::lab::lane::history::{Column, Columns};
 use crate::outcome::Retry;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
@@ -27,14 +27,14 @@ const PAD: f64 = 7.0;
 /// The distance of a box from the crosshair.
 const BESIDE: f64 = 9.0;
 
-/// What is said about the instant `at`, or the event that is shown next to it, for a screen
+/// The sentences about the instant `at`, or about the event that is shown next to it, for a screen
 /// reader: one line a lane, with its number and rule, its level and what it decided, and why.
 pub fn words(replay: &Replay, view: &Viewport, at: Time) -> Vec<String> {
     let layout = Layout::new(replay.lanes().len(), view);
     let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
     let at = snap(&layout, replay, &all, at);
     let line = |(i, lane): (usize, &Lane)| {
-        let Some(column) = numbers::column(replay, lane, at) else {
+        let Some(column) = numbers::column(replay.now(), lane, at) else {
             return format!("{}, {}: nothing known", i + 1, lane.rule());
         };
         let level = numbers::level(column.end, column.limit);
@@ -60,7 +60,7 @@ pub(super) fn draw(
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
     let at = snap(layout, replay, columns, layout.time.time_at(x));
     let remembered: Vec<_> =
-        replay.lanes().iter().map(|lane| numbers::column(replay, lane, at)).collect();
+        replay.lanes().iter().map(|lane| numbers::column(replay.now(), lane, at)).collect();
     let of = |(lane, column): (&Lane, &Option<&Column>)| {
         column
             .map(|column| Said::of(column, lane.retry_at(column, at, replay.now()), layout.narrow))
@@ -110,7 +110,7 @@ fn dot(marks: &mut Vec<Mark>, x: f64, y: f64, ink: Ink) {
     }
 }
 
-/// What a lane said at an instant.
+/// The readings of a lane at an instant.
 struct Said {
     level: f64,
     lines: Vec<(String, Ink)>,

@@ -4,8 +4,8 @@ use super::Viewport;
 use super::layout::{Layout, Parts};
 use super::level::{self, Scale, places};
 use super::numbers;
-use crate::lab::compare::history::{Column, Columns};
 use crate::lab::compare::{Lane, Replay};
+use crate::lab::lane::history::{Column, Columns};
 use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Point, Rect, Stroke};
 use crate::view::label::{SMALL, small, tag, width};
@@ -51,12 +51,12 @@ pub(super) fn draw(
     let top = if top.is_finite() && top > 0.0 { top } else { 1.0 };
     let scale = Scale { plot: parts.level, top };
     values(marks, layout, scale, &parts);
-    level::draw(marks, layout, scale, lane, columns, replay.now(), ink(i));
+    level::draw(marks, &layout.time, scale, lane, columns, replay.now(), ink(i));
     events(marks, layout, &parts, columns);
-    // What the lane says now, or said at the end of what is seen.
+    // The reading now, or at the right edge of a picture of the past.
     let stands = match view.live {
         true => Some(lane.level(replay.now())),
-        false => numbers::column(replay, lane, view.right).map(|c| (c.end, c.limit)),
+        false => numbers::column(replay.now(), lane, view.right).map(|c| (c.end, c.limit)),
     };
     if let Some((level, limit)) = stands {
         stand(marks, layout, scale, ink(i), level, limit);
@@ -86,7 +86,7 @@ fn values(marks: &mut Vec<Mark>, layout: &Layout, scale: Scale, parts: &Parts) {
 /// Refused events above the level and allowed ones below it.
 fn events(marks: &mut Vec<Mark>, layout: &Layout, parts: &Parts, columns: &Columns<'_>) {
     let (mut allowed, mut refused) = (Vec::new(), Vec::new());
-    for (column, edges) in places(layout, columns) {
+    for (column, edges) in places(&layout.time, columns) {
         for (groups, events, passed) in
             [(&mut allowed, column.allowed, true), (&mut refused, column.refused, false)]
         {
@@ -102,7 +102,7 @@ fn events(marks: &mut Vec<Mark>, layout: &Layout, parts: &Parts, columns: &Colum
     strip::allowed(marks, parts.allowed, &allowed);
 }
 
-/// Where the events of one verdict are: the last event of a column is known exactly.
+/// The stretch of the events with one verdict: the last event of a column is known exactly.
 fn place(
     layout: &Layout,
     column: &Column,

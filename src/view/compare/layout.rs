@@ -1,4 +1,4 @@
-//! Where things are: the lanes, the time axis below them and the cumulative picture.
+//! The layout: the lanes, the time axis below them and the cumulative picture.
 
 use super::{Viewport, head, pitch};
 use crate::plot::Rect;

@@ -1,25 +1,25 @@
 //! The level of a lane and its limit, as lines.
 
-use super::layout::Layout;
 use super::trail::Trail;
-use crate::lab::compare::Lane;
-use crate::lab::compare::history::{Column, Columns};
+use crate::lab::lane::Lane;
+use crate::lab::lane::history::{Column, Columns};
 use crate::plot::{Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
+use crate::view::timebase::Timebase;
 
 /// Less than this many pixels of a column's range can't be seen.
 const VISIBLE: f64 = 0.5;
 
 /// The vertical scale of a lane.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
-    pub(super) plot: Rect,
+pub(in crate::view) struct Scale {
+    pub(in crate::view) plot: Rect,
     /// The level at the upper edge.
-    pub(super) top: f64,
+    pub(in crate::view) top: f64,
 }
 
 impl Scale {
-    /// Where a level is; what is above the upper edge stays just above it.
+    /// The y of a level; a higher one than the upper edge stays just above it.
     pub(super) fn y(&self, level: f64) -> f64 {
         let share = (level / self.top).min(1.1);
         self.plot.bottom() - share.max(0.0) * self.plot.height
@@ -27,16 +27,16 @@ impl Scale {
 }
 
 /// Draws both lines up to `now`, when the level is what the lane says.
-pub(super) fn draw(
+pub(in crate::view) fn draw(
     marks: &mut Vec<Mark>,
-    layout: &Layout,
+    time: &Timebase,
     scale: Scale,
     lane: &Lane,
     columns: &Columns<'_>,
     now: Time,
     ink: Ink,
 ) {
-    let (level, limit) = lines(layout, scale, lane, columns, now);
+    let (level, limit) = lines(time, scale, lane, columns, now);
     marks.push(Mark::Clip(Rect {
         y: scale.plot.y - 1.0,
         height: scale.plot.height + 2.0,
@@ -56,23 +56,23 @@ pub(super) fn draw(
 
 /// The line of the level, and that of the limit.
 fn lines(
-    layout: &Layout,
+    time: &Timebase,
     scale: Scale,
     lane: &Lane,
     columns: &Columns<'_>,
     now: Time,
 ) -> (Vec<Point>, Vec<Point>) {
     let (mut level, mut limit) = (Trail::with_capacity(columns.len()), Trail::default());
-    let end_of_run = layout.time.x(now);
-    let begun = layout.time.x(lane.history().oldest());
-    for (column, [start, end]) in places(layout, columns) {
+    let end_of_run = time.x(now);
+    let begun = time.x(lane.history().oldest());
+    for (column, [start, end]) in places(time, columns) {
         if level.points.is_empty() {
             // The lowest or the highest of the first column is where the line enters.
             let entering = if column.allowed > 0 { column.low } else { column.high };
             level.to(start.max(begun), scale.y(entering));
             limit.to(start.max(begun), scale.y(column.limit));
         }
-        jump(&mut level, layout, scale, column, [start, end]);
+        jump(&mut level, time, scale, column, [start, end]);
         if end > end_of_run {
             // The column is filling: its end is yet to come.
             break;
@@ -89,11 +89,11 @@ fn lines(
 }
 
 /// The events of a column: up or down at the last of them, over all of the column's range.
-fn jump(level: &mut Trail, layout: &Layout, scale: Scale, column: &Column, [start, end]: [f64; 2]) {
+fn jump(level: &mut Trail, time: &Timebase, scale: Scale, column: &Column, [start, end]: [f64; 2]) {
     let Some(judged) = &column.judged else { return };
     let (low, high) = (scale.y(column.low), scale.y(column.high));
     if low - high > VISIBLE {
-        let x = layout.time.x(judged.at).max(start).min(end);
+        let x = time.x(judged.at).max(start).min(end);
         let at_end = scale.y(column.end);
         let ends_high = at_end - high < low - at_end;
         let [first, last] = if ends_high { [low, high] } else { [high, low] };
@@ -104,11 +104,11 @@ fn jump(level: &mut Trail, layout: &Layout, scale: Scale, column: &Column, [star
 
 /// Every column with its left and right edges.
 pub(super) fn places<'a>(
-    layout: &Layout,
+    time: &Timebase,
     columns: &'a Columns<'a>,
 ) -> impl Iterator<Item = (&'a Column, [f64; 2])> {
-    let first = layout.time.x(columns.first);
-    let width = columns.width.secs() * layout.time.pace;
+    let first = time.x(columns.first);
+    let width = columns.width.secs() * time.pace;
     let place = move |i: usize| first + i as f64 * width;
     columns.iter().enumerate().map(move |(i, column)| (column, [place(i), place(i + 1)]))
 }

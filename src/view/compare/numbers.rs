@@ -1,13 +1,13 @@
-//! What a lane says in numbers, on a tag, beside the crosshair and for a screen reader.
+//! The readings of a lane as text, on a tag, beside the crosshair and for a screen reader.
 
-use crate::lab::compare::history::Column;
-use crate::lab::compare::{Lane, Replay};
+use crate::lab::lane::Lane;
+use crate::lab::lane::history::Column;
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::time::{Span, Time};
 
 /// A level against its limit, as in `8.31 of 10`.
-pub(super) fn level(level: f64, limit: f64) -> String {
+pub(in crate::view) fn level(level: f64, limit: f64) -> String {
     format!("{} of {}", short(level), short(limit))
 }
 
@@ -17,21 +17,21 @@ pub(super) fn count(count: u64) -> String {
 }
 
 /// A number for a narrow place; what is whole has no decimals.
-pub fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     if (0.0..9999.5).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);
     }
     axis::compact(value)
 }
 
-/// What a lane remembers of the instant `at`; `None` before it began and where it is forgotten.
-pub(super) fn column<'a>(replay: &Replay, lane: &'a Lane, at: Time) -> Option<&'a Column> {
-    // What comes at the present instant itself is not known yet.
-    lane.history().column_at(at.min(replay.now().before(Span::micros(1))))
+/// The column of a lane at the instant `at` when it is `now`; `None` before it began and where it is forgotten.
+pub(in crate::view) fn column(now: Time, lane: &Lane, at: Time) -> Option<&Column> {
+    // Events at the present instant itself are not known yet.
+    lane.history().column_at(at.min(now.before(Span::micros(1))))
 }
 
-/// What was decided in a column, and why, if not in `brief`; `None` where there was no event.
-pub(super) fn verdict(column: &Column, brief: bool) -> Option<String> {
+/// The decisions in a column, with the reason unless in `brief`; `None` without an event.
+pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
     let judged = column.judged.as_ref()?;
     if u64::from(column.allowed) + u64::from(column.refused) > 1 {
         let [allowed, refused] =
@@ -47,13 +47,24 @@ pub(super) fn verdict(column: &Column, brief: bool) -> Option<String> {
         Some(wait) if wait == Span::ZERO => "allowed".to_owned(),
         Some(wait) => format!("allowed in {}", axis::seconds(wait.secs())),
     };
-    // Where the event counts, what it was judged at is the level after it.
+    // If the event counts, the level that it was judged at is the level after it.
     let rounding = 1e-6 * judged.limit;
     let is_level = (column.low - rounding..=column.high + rounding).contains(&judged.level);
     Some(match brief || is_level && judged.limit == column.limit {
         true => verdict,
         false => format!("{verdict}: judged at {}", level(judged.level, judged.limit)),
     })
+}
+
+/// How much a lane ever allows in a period.
+pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
+    let most = lane.max_admitted(cost);
+    let whole = libm::round(most);
+    let most = if (most - whole).abs() < 1e-3 { whole } else { most };
+    match most.is_finite() {
+        true => format!("at most {} in any {period}", short(most)),
+        false => "no bound on what passes".to_owned(),
+    }
 }
 
 /// When the next event would be allowed.

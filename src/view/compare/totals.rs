@@ -6,8 +6,8 @@ use super::layout::{Layout, ROW};
 use super::level::places;
 use super::numbers;
 use super::trail::Trail;
-use crate::lab::compare::history::{Column, Columns};
 use crate::lab::compare::{Lane, Replay};
+use crate::lab::lane::history::{Column, Columns};
 use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use crate::time::Time;
@@ -16,7 +16,7 @@ use crate::view::label::{SMALL, label, small};
 /// A count of events from an instant on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
-    /// What the lane had counted before.
+    /// The lane's count before that instant.
     before: u64,
     of: fn(&Column) -> u64,
 }
@@ -45,7 +45,7 @@ impl Count {
 
     /// The count at an instant; zero where nothing is remembered.
     pub(super) fn until(&self, replay: &Replay, lane: &Lane, at: Time) -> u64 {
-        numbers::column(replay, lane, at).map_or(0, |column| self.at(column))
+        numbers::column(replay.now(), lane, at).map_or(0, |column| self.at(column))
     }
 }
 
@@ -116,7 +116,7 @@ fn steps(
 ) -> Vec<Point> {
     let mut line = Trail::with_capacity(columns.len());
     let mut last = layout.totals.bottom();
-    for (column, [start, end]) in places(layout, columns) {
+    for (column, [start, end]) in places(&layout.time, columns) {
         let next = y(column);
         if line.points.is_empty() {
             line.to(start.max(layout.left), last);
@@ -135,7 +135,7 @@ fn steps(
     line.points
 }
 
-/// What is written beside the end of a line.
+/// The text beside the end of a line.
 struct Row {
     y: f64,
     /// `None` for what was sent.

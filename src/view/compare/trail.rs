@@ -2,7 +2,7 @@
 
 use crate::plot::Point;
 
-/// So far from where it belongs, in CSS pixels, a point may be drawn.
+/// The largest error of a drawn point, in CSS pixels.
 const UNSEEN: f64 = 0.1;
 
 /// The points of a line, from left to right.

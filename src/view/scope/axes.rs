@@ -44,7 +44,7 @@ fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     marks.push(label(end, 15.0, "per second", Anchor::End, Baseline::Middle));
 }
 
-/// Where a tick is on a scale up to `top`.
+/// The y of a tick on a scale up to `top`.
 fn height(layout: &Layout, tick: &Tick, top: f64) -> f64 {
     layout.plot.bottom() - tick.value / top * layout.plot.height
 }

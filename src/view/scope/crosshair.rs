@@ -1,4 +1,4 @@
-//! What was measured and decided at the instant under the crosshair.
+//! The measurements and decisions at the instant under the crosshair.
 
 use super::layout::Layout;
 use super::{Viewport, lines, models};
@@ -12,12 +12,13 @@ use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use crate::rate::Rate;
 use crate::time::Span;
+use crate::view::compare::numbers;
 use crate::view::label::{LINE, PAD, SIZE, SMALL, beside, panel, width};
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
 
-/// What is said about an instant: for the box on the graph, and for a screen reader.
+/// The sentences about an instant, for the box on the graph and for a screen reader.
 pub fn words(scope: &Scope, view: &Viewport) -> Vec<String> {
     let layout = Layout::new(scope, view);
     view.crosshair.map_or_else(Vec::new, |x| describe(scope, &layout, x, false).1)
@@ -34,7 +35,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
         to: Point::new(x, plot.bottom()),
         stroke: Stroke::solid(Ink::Crosshair, 1.0),
     });
-    // What is above the picture has no mark.
+    // A value above the picture has no mark.
     let points = values.iter().map(|&(value, ink)| (Point::new(x, layout.y(value)), ink));
     points.filter(|(at, _)| at.y >= plot.y).for_each(|(at, ink)| mark(marks, at, ink));
     let longest = words.iter().map(|line| width(line, size)).fold(0.0, f64::max);
@@ -93,6 +94,11 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
     let mut words = vec![layout.time.when(at, scope.now())];
     words.push(line("rate", rate));
     words.push(line("smoothed", smoothed));
+    let lane = scope.instrument().lane();
+    let said = lane.and_then(|lane| Some((lane, numbers::column(scope.now(), lane, at)?)));
+    if let Some((lane, known)) = said {
+        words.push(format!("{} {}", lane.unit(), numbers::level(known.end, known.limit)));
+    }
     for &(model, value) in &thin {
         words.push(match model {
             Model::Bucket => {
@@ -112,13 +118,20 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
             false => format!("exactly {events} events in the last {interval}"),
         });
     }
-    words.extend(column.into_iter().flat_map(|column| verdict(column, brief)));
     let mut values = vec![(rate, Ink::Rate), (smoothed, Ink::Smoothed)];
+    match said {
+        None => words.extend(column.into_iter().flat_map(|column| verdict(column, brief))),
+        Some((lane, known)) => {
+            words.extend(numbers::verdict(known, brief));
+            words.push(numbers::next(lane.retry_at(known, at, scope.now())));
+            values.push((known.end / layout.per_decay(1.0), lines::LEVEL));
+        }
+    }
     values.extend(thin.into_iter().map(|(model, value)| (value, models::ink(model))));
     (values, words)
 }
 
-/// What was decided in a column of events, and why; it has none where only a setting changed.
+/// The decisions in a column of events, with the reason; none if only a setting changed there.
 fn verdict(column: &Column, brief: bool) -> Vec<String> {
     let end = column.end;
     match column.events() {

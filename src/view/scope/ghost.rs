@@ -11,7 +11,7 @@ use crate::view::label::small;
 /// The distance between two points of a curve, in CSS pixels.
 const STEP: f64 = 2.0;
 
-/// Where it begins, as a share of the width.
+/// The place at which it begins, as a share of the width.
 const BEGIN: f64 = 0.1;
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
@@ -27,7 +27,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
     let burst = |t| outlook.burst_at(t).map(|rate| point(t, rate));
     let even = |t| outlook.even_at(t).map(|rate| point(t, rate));
     curve(marks, layout, begin, &[], &burst);
-    // Of the even events the last that passes has a point of its own, which a step may miss.
+    // The last even event that passes has a point of its own, which a step may miss.
     let last = outlook.last_passes();
     curve(marks, layout, begin, &[last], &even);
     // Each name is beside its own curve, a little after the highest point.

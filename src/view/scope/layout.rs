@@ -1,4 +1,4 @@
-//! Where things are: the plot within the canvas, and the two scales.
+//! The layout: the plot within the canvas, and the two scales.
 
 use super::Viewport;
 use crate::lab::scope::Scope;
@@ -19,6 +19,8 @@ pub(super) struct Layout {
     period: f64,
     /// The limit in events per decay interval.
     pub(super) limit: f64,
+    /// Whether a drag moves it.
+    pub(super) moves: bool,
     pub(super) narrow: bool,
 }
 
@@ -32,29 +34,31 @@ pub(super) fn plot([width, height]: [f64; 2]) -> Rect {
 impl Layout {
     pub(super) fn new(scope: &Scope, view: &Viewport) -> Self {
         let plot = plot(view.size);
-        let limiter = scope.instrument().limiter();
+        let (settings, lane) = (scope.settings(), scope.instrument().lane());
+        let limit = lane.map_or(settings.limit, |lane| lane.level(scope.now()).1);
         Layout {
             plot,
             time: Timebase::new([plot.x, plot.right()], view.right, view.window)
                 .in_own_time(view.own_time),
             top: view.top,
-            period: limiter.limit.per().secs(),
-            limit: limiter.limit.count(),
+            period: settings.decay.secs(),
+            limit,
+            moves: lane.is_none() || limit == settings.limit && settings.is_limited(),
             narrow: is_narrow(view.size[0]),
         }
     }
 
-    /// Where an instant is.
+    /// The x of an instant.
     pub(super) fn x(&self, at: Time) -> f64 {
         self.time.x(at)
     }
 
-    /// Which instant is where, within the plot.
+    /// The instant at an x within the plot.
     pub(super) fn time_at(&self, x: f64) -> Time {
         self.time.time_at(x)
     }
 
-    /// Where a rate in events per second is; what is above the upper edge stays just above it.
+    /// The y of a rate in events per second; a higher one than the upper edge stays just above it.
     pub(super) fn y(&self, rate: f64) -> f64 {
         let share = (rate / self.top).min(1.05);
         self.plot.bottom() - share * self.plot.height
@@ -80,7 +84,7 @@ impl Layout {
         self.limit > 0.0
     }
 
-    /// Where the limit is.
+    /// The y of the limit.
     pub(super) fn limit_y(&self) -> f64 {
         self.y(self.limit / self.period)
     }

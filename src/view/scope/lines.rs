@@ -1,17 +1,22 @@
 //! The red and the blue line, the exact count and the limit; and how any line is drawn.
 
 use super::layout::Layout;
-use super::{Viewport, models};
+use super::{Viewport, models, turned};
 use crate::lab::scope::Scope;
 use crate::lab::trace::{self, Column, Extent};
 use crate::plot::{Fill, Ink, Mark, Point, Stroke};
 use crate::time::Time;
+use crate::view::compare::level::{self, Scale};
+use crate::view::compare::numbers;
 
 /// The distance between two points of a curve, in CSS pixels.
 const STEP: f64 = 2.0;
 
 /// Less than this many pixels of a column's range can't be seen.
 const VISIBLE: f64 = 0.5;
+
+/// The ink of a lane's level.
+pub(super) const LEVEL: Ink = Ink::Lane(7);
 
 /// One of the two lines.
 #[derive(Clone, Copy)]
@@ -29,7 +34,7 @@ impl Line {
         }
     }
 
-    /// What it does in a column.
+    /// Its course in a column.
     fn of(self, column: &Column) -> Stretch {
         let (end, range) = match self {
             Line::Red => (column.end.rate, column.rate),
@@ -43,6 +48,15 @@ impl Line {
 pub(super) fn at(scope: &Scope, at: Time) -> (f64, f64) {
     let column = scope.instrument().trace().column_at(at);
     column.map_or((0.0, 0.0), |c| (c.end.rate_at(at), c.end.smoothed_at(at)))
+}
+
+/// The level of the lane that decides, as it was at an instant; `None` if Exim's limiter decides.
+pub(super) fn level(scope: &Scope, at: Time) -> Option<f64> {
+    let lane = scope.instrument().lane()?;
+    match at < scope.now() {
+        true => numbers::column(scope.now(), lane, at).map(|column| column.end),
+        false => Some(lane.level(at).0),
+    }
 }
 
 pub(super) fn draw(
@@ -62,16 +76,19 @@ pub(super) fn draw(
         marks.push(Mark::Polyline { points: exact, stroke: Stroke::solid(Ink::Exact, 1.5) });
     }
     models::draw(marks, layout, scope, now);
-    if layout.has_limit() {
-        let y = layout.limit_y();
-        let width = if view.on_limit { 3.0 } else { 1.5 };
-        marks.push(Mark::Line {
-            from: Point::new(layout.plot.x, y),
-            to: Point::new(layout.plot.right(), y),
-            stroke: Stroke::dashed(Ink::Limit, width),
-        });
+    let lane = scope.instrument().lane();
+    let width = if view.on_limit { 3.0 } else { 1.5 };
+    if let Some(lane) = lane {
+        let (from, to) = (layout.time.from, layout.time.to);
+        let columns = lane.history().columns(from, to, 1.0 / layout.time.pace);
+        let scale = Scale { plot: layout.plot, top: layout.per_decay(layout.top()) };
+        level::draw(marks, &layout.time, scale, lane, &columns, scope.now(), LEVEL);
+    } else if layout.has_limit() {
+        turned::limit(marks, layout, scope, Stroke::dashed(Ink::Limit, width));
     }
-    if let (Some(first), Some(last)) = (red.first(), red.last()) {
+    if lane.is_none()
+        && let (Some(first), Some(last)) = (red.first(), red.last())
+    {
         let mut area = red.clone();
         area.push(Point::new(last.x, layout.plot.bottom()));
         area.push(Point::new(first.x, layout.plot.bottom()));
@@ -82,7 +99,7 @@ pub(super) fn draw(
     marks.push(Mark::Unclip);
 }
 
-/// What a line does in a column.
+/// The course of a line in a column.
 pub(super) struct Stretch {
     pub(super) first: Time,
     pub(super) last: Time,

@@ -29,7 +29,7 @@ pub(super) fn ink(model: Model) -> Ink {
     }
 }
 
-/// What a line is called where it ends.
+/// The name of a line where it ends.
 pub(super) fn name(model: Model) -> &'static str {
     match model {
         Model::Bucket => "bucket",
@@ -77,7 +77,7 @@ pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], s
     models.trace().columns(from, to, step).iter().map(highest).fold(0.0, f64::max)
 }
 
-/// What each line makes of even events at the rate of the automatic ones, whether it is drawn or not.
+/// A sentence for each line: its value for even events at the rate of the automatic ones.
 pub fn models(settings: &Settings) -> [String; 3] {
     let (per_second, period) = (settings.run.auto_rate, settings.decay.secs());
     let (steady, rate) = (per_second * period, plain(per_second));

@@ -1,4 +1,4 @@
-//! What the limit lets through, in words.
+//! Sentences about how much the limit lets through.
 
 use crate::lab::scope::Settings;
 use crate::lab::scope::outlook::{Fate, Outlook};

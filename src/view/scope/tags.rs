@@ -10,7 +10,7 @@ use crate::view::label::{SIZE, SMALL, TAG, small, tag};
 /// The width of a bold letter of a wide font, in sizes of the type.
 const BOLD: f64 = 0.67;
 
-/// What a line is called and its value, at the height of its tag.
+/// The height of a tag, the name and the value of its line, and its ink.
 pub(super) type Tag = (f64, &'static str, f64, Ink);
 
 /// The tags of all lines, the upper ones first.
@@ -19,6 +19,8 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag>
     let now = scope.now().min(view.right);
     let (rate, smoothed) = lines::at(scope, now);
     let mut values = vec![("rate", rate, Ink::Rate), ("smoothed", smoothed, Ink::Smoothed)];
+    let level = lines::level(scope, now).map(|level| level / layout.per_decay(1.0));
+    values.extend(level.map(|level| ("level", level, lines::LEVEL)));
     let thin = models::at(scope, now).into_iter();
     values.extend(thin.map(|(model, value)| (models::name(model), value, models::ink(model))));
     let tag = |(name, value, ink)| (layout.y(value), name, layout.per_decay(value), ink);

@@ -2,11 +2,11 @@
 //! so on, so that the page has a box for it; one that is not there yet is added.
 
 use super::ease::Eased;
-use super::run::AnyRun;
+use super::run::{AnyRun, Shown};
 use super::view;
 use super::viewer::Seen;
-use crate::lab::compare::{Lane, Replay, Settings};
-use crate::plot::{Mark, axis};
+use crate::lab::compare::{Lane, Lanes, Replay};
+use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Text, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::compare::{self, Viewport};
@@ -15,7 +15,7 @@ use crate::web::texts::Texts;
 
 /// A comparison, and the upper edges of its lanes and of the cumulative picture.
 pub(super) struct View {
-    replay: Replay,
+    shown: Shown<Lanes>,
     lanes: Vec<Eased>,
     total: Eased,
     /// The values of `lanes`, as the picture takes them.
@@ -24,8 +24,20 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn new() -> Result<Self, ParseError> {
-        let replay = Replay::new(Settings::default())?;
-        Ok(View { replay, lanes: Vec::new(), total: Eased::new(1.0), tops: Vec::new() })
+        Ok(Self::of(Shown::new()?))
+    }
+
+    /// A client of a log, of which what was is shown.
+    pub(super) fn of_client() -> Result<Self, ParseError> {
+        Ok(Self::of(Shown::past()?))
+    }
+
+    fn of(shown: Shown<Lanes>) -> Self {
+        View { shown, lanes: Vec::new(), total: Eased::new(1.0), tops: Vec::new() }
+    }
+
+    fn replay(&self) -> &Replay {
+        self.shown.run()
     }
 
     fn viewport<'a>(&'a self, seen: &Seen<'a>) -> Viewport<'a> {
@@ -51,21 +63,25 @@ impl View {
         Span::from_secs(seconds.max(0.0)).ok().map(|span| seen.right.before(span))
     }
 
-    /// What a lane ever allows in a period.
-    fn promise(&self, lane: &Lane) -> String {
-        let settings = self.replay.settings();
-        let most = lane.max_admitted(settings.cost);
-        let whole = libm::round(most);
-        let most = if (most - whole).abs() < 1e-3 { whole } else { most };
-        match most.is_finite() {
-            true => format!("at most {} in any {}", compare::short(most), settings.limit.per()),
-            false => "no bound on what passes".to_owned(),
-        }
+    /// The limiters of the lanes, where no controls lie over them.
+    fn names(&self, width: f64) -> impl Iterator<Item = Mark> {
+        let [left, _] = edges(width);
+        self.replay().lanes().iter().zip(0..).map(move |(lane, i)| {
+            Mark::Text(Text {
+                at: Point::new(left, f64::from(i) * compare::pitch(width) + 16.0),
+                text: format!("{}  {}", i + 1, lane.limiters()),
+                ink: Ink::Text,
+                size: 12.0,
+                bold: true,
+                anchor: Anchor::Start,
+                baseline: Baseline::Middle,
+            })
+        })
     }
 
     /// The lane that a setting or something about it belongs to.
     fn lane(&self, name: &str) -> Option<&Lane> {
-        self.replay.lanes().get(place(name)?)
+        self.replay().lanes().get(place(name)?)
     }
 }
 
@@ -76,23 +92,36 @@ fn place(name: &str) -> Option<usize> {
 
 impl view::View for View {
     fn run(&self) -> &dyn AnyRun {
-        &self.replay
+        &self.shown
     }
 
     fn run_mut(&mut self) -> &mut dyn AnyRun {
-        &mut self.replay
+        &mut self.shown
     }
 
     fn oldest(&self) -> Time {
-        let oldest = self.replay.lanes().iter().map(|lane| lane.history().oldest()).min();
-        oldest.unwrap_or(Time::ZERO)
+        let oldest = self.replay().lanes().iter().map(|lane| lane.history().oldest()).min();
+        self.shown.oldest().or(oldest).unwrap_or(Time::ZERO)
+    }
+
+    fn put(&mut self, _name: &str, numbers: &[f64]) {
+        self.shown.put(numbers);
+        self.jump();
+    }
+
+    /// The highest rate of events that were, over a period of the limit.
+    fn landmark(&self) -> Option<Time> {
+        self.shown.peak(self.replay().settings().limit.per())
+    }
+
+    fn is_live(&self) -> bool {
+        self.shown.is_live()
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         match place(name) {
-            Some(lane) if lane < self.replay.lanes().len() => self.replay.change_lane(lane, value),
-            Some(_) => self.replay.add_lane(value),
-            None => self.replay.set(name, value),
+            Some(lane) => self.shown.run_mut().set_lane(lane, value),
+            None => self.shown.set(name, value),
         }
     }
 
@@ -115,15 +144,16 @@ impl view::View for View {
     }
 
     fn height(&self, width: f64) -> Option<f64> {
-        Some(compare::height(self.replay.lanes().len(), width))
+        Some(compare::height(self.replay().lanes().len(), width))
     }
 
     fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool {
+        self.shown.look(seen);
         let (right, window) = (seen.right, seen.window);
-        let total = compare::total(&self.replay, right, window);
+        let total = compare::total(self.replay(), right, window);
         let mut moved = self.total.follow(total, wall, still);
-        self.lanes.resize_with(self.replay.lanes().len(), || Eased::new(1.0));
-        for (eased, lane) in self.lanes.iter_mut().zip(self.replay.lanes()) {
+        self.lanes.resize_with(self.replay().lanes().len(), || Eased::new(1.0));
+        for (eased, lane) in self.lanes.iter_mut().zip(self.shown.run().lanes()) {
             moved |= eased.follow(compare::top(lane, right, window), wall, still);
         }
         self.tops.clear();
@@ -137,13 +167,20 @@ impl view::View for View {
     }
 
     fn draw(&self, seen: &Seen) -> Vec<Mark> {
-        compare::draw(&self.replay, &self.viewport(seen))
+        let mut marks = compare::draw(self.replay(), &self.viewport(seen));
+        if !self.is_live() {
+            marks.extend(self.names(seen.size[0]));
+        }
+        marks
     }
 
     fn say(&self, texts: &mut Texts) {
-        let sent = self.replay.sent();
+        if !self.is_live() {
+            return;
+        }
+        let sent = self.replay().sent();
         texts.show("sent", axis::readout_count(sent), sent as f64);
-        for (lane, n) in self.replay.lanes().iter().zip(1..) {
+        for (lane, n) in self.replay().lanes().iter().zip(1..) {
             let (allowed, refused) = (lane.allowed(), lane.refused());
             texts.show(format!("allowed-{n}"), axis::readout_count(allowed), allowed as f64);
             texts.show(format!("refused-{n}"), axis::readout_count(refused), refused as f64);
@@ -152,18 +189,20 @@ impl view::View for View {
                 all => format!("{} %", axis::readout(100.0 * allowed as f64 / all as f64)),
             };
             texts.say(format!("share-{n}"), share);
-            texts.say(format!("again-{n}"), compare::next(lane.retry_after(self.replay.now())));
-            texts.say(format!("promise-{n}"), self.promise(lane));
+            texts.say(format!("again-{n}"), compare::next(lane.retry_after(self.replay().now())));
+            let settings = self.replay().settings();
+            let promise = compare::promise(lane, settings.cost, settings.limit.per());
+            texts.say(format!("promise-{n}"), promise);
         }
     }
 
     /// A sentence a lane.
     fn summary(&self, seen: &Seen) -> String {
         if let Some(at) = self.pointed_at(seen) {
-            return compare::words(&self.replay, &self.viewport(seen), at).join(". ");
+            return compare::words(self.replay(), &self.viewport(seen), at).join(". ");
         }
-        let mut text = format!("{} events.", self.replay.sent());
-        for (lane, n) in self.replay.lanes().iter().zip(1..) {
+        let mut text = format!("{} events.", self.replay().sent());
+        for (lane, n) in self.replay().lanes().iter().zip(1..) {
             let (allowed, refused) = (lane.allowed(), lane.refused());
             text.push_str(&format!(" {n}, {}: {allowed} allowed, {refused} refused.", lane.rule()));
         }

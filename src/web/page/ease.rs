@@ -28,7 +28,7 @@ impl Eased {
         // In the logarithm, so that growing and shrinking look alike.
         let left = if still { 0.0 } else { libm::exp(-passed / EASE) };
         let ratio = libm::exp(left * libm::log(self.top / target));
-        // So near, no pixel of any screen would change.
+        // A smaller step changes no pixel of any screen.
         let top = if (ratio - 1.0).abs() < 1e-5 { target } else { target * ratio };
         core::mem::replace(&mut self.top, top) != top
     }

@@ -125,6 +125,11 @@ impl Page {
     }
 
     /// An event at the viewer's time `wall`, and not at the last frame before it.
+    ///
+    /// Its way to the picture: `Shown::click` hands it to `Run::click`, which remembers it for a link and
+    /// gives it to `Instrument::event` (or `Lanes::event`); that decides, and pushes a point to its
+    /// `Trace` (or `History`). The next `Page::frame` calls `View::draw`, whose `view::scope::lines` makes
+    /// marks of the columns, which `Canvas::paint` draws.
     fn click(&mut self, wall: f64) {
         self.pass(wall);
         self.view.run_mut().click();

@@ -1,4 +1,4 @@
-//! Where the pointer is and what it holds.
+//! The place of the pointer and the thing that it holds.
 
 use crate::time::Time;
 use crate::view::Hit;
@@ -6,20 +6,20 @@ use crate::view::Hit;
 /// The pointer over the picture.
 #[derive(Default)]
 pub(super) struct Pointer {
-    /// Where it is, in CSS pixels of the canvas.
+    /// Its place, in CSS pixels of the canvas.
     pub(super) at: Option<[f64; 2]>,
-    /// What it is over when it holds nothing.
+    /// The thing below it while it holds nothing.
     pub(super) over: Hit,
-    /// What it holds.
+    /// The press that it holds.
     pub(super) press: Option<Press>,
 }
 
 /// A press that has not ended.
 #[derive(Clone, Copy)]
 pub(super) struct Press {
-    /// What was pressed.
+    /// The thing that was pressed.
     pub(super) hit: Hit,
-    /// Where it began.
+    /// The place at which it began.
     pub(super) from: [f64; 2],
     /// The right edge of the picture when it began.
     pub(super) right: Time,
@@ -65,7 +65,7 @@ impl Pointer {
         Some([from.min(to), from.max(to)])
     }
 
-    /// Where the crosshair is, if there is one.
+    /// The place of the crosshair, if there is one.
     pub(super) fn crosshair(&self) -> Option<f64> {
         self.at.map(|[x, _]| x)
     }

@@ -1,15 +1,18 @@
-//! Runs of any experiment, alike.
+//! What the page does with a run, whatever it is of: one that goes on, or a client's of a log, in which
+//! no time passes.
 
+use super::viewer::Seen;
 use crate::lab::run::pace::Pace;
+use crate::lab::run::past::Past;
 use crate::lab::run::{Experiment, Link, Named, Run};
+use crate::lab::tune::{Measure, Moment};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 
 /// A link opens with as much work as so many frames do at most: a second or so.
 const FRAMES: usize = 32;
 
-/// What the page does with a run, whatever it is of. Where no time passes, as in what was, most of
-/// it means nothing.
+/// What the page does with a run. Where no time passes, as in what was, most of it means nothing.
 pub(super) trait AnyRun {
     /// The time that it is in the run.
     fn now(&self) -> Time;
@@ -23,6 +26,11 @@ pub(super) trait AnyRun {
 
     /// Lets `span` pass with the viewer's clock stopped.
     fn step(&mut self, _pace: &mut Pace, _span: Span) {}
+
+    /// Goes on with deciding what was by other settings; returns whether the picture is another now.
+    fn catch_up(&mut self) -> bool {
+        false
+    }
 
     /// One event, now.
     fn click(&mut self) {}
@@ -68,32 +76,109 @@ pub(super) struct Entry {
     pub(super) at: Time,
     /// Whether the run is where it should be entered.
     pub(super) arrived: bool,
-    /// What is wrong with the link, where something is.
+    /// The first error in the link, if there is one.
     pub(super) wrong: Option<ParseError>,
 }
 
-impl<E: Experiment> AnyRun for Run<E> {
+/// A run that is shown: one that goes on, or recorded events and the length of time on the screen.
+pub(super) struct Shown<E: Experiment> {
+    run: Run<E>,
+    past: Option<(Past<E>, Span)>,
+}
+
+impl<E: Experiment + Clone> Shown<E> {
+    /// A run that goes on.
+    pub(super) fn new() -> Result<Self, ParseError> {
+        Ok(Shown { run: Run::new(E::Settings::default())?, past: None })
+    }
+
+    /// Recorded events; [`put`](Self::put) gives them.
+    pub(super) fn past() -> Result<Self, ParseError> {
+        let past = Past::new(E::Settings::default(), Vec::new())?;
+        Ok(Shown { run: Run::new(E::Settings::default())?, past: Some((past, Span::hours(1))) })
+    }
+
+    /// The run of what is seen.
+    pub(super) fn run(&self) -> &Run<E> {
+        self.past.as_ref().map_or(&self.run, |(past, _)| past.run())
+    }
+
+    /// The run, to change it.
+    pub(super) fn run_mut(&mut self) -> &mut Run<E> {
+        &mut self.run
+    }
+
+    /// Whether it goes on.
+    pub(super) fn is_live(&self) -> bool {
+        self.past.is_none()
+    }
+
+    /// The states and counts after all recorded events.
+    pub(super) fn end(&self) -> Option<&E> {
+        self.past.as_ref().map(|(past, _)| past.end())
+    }
+
+    /// Replaces the recorded events: two numbers each, microseconds since 1970 and the cost.
+    pub(super) fn put(&mut self, numbers: &[f64]) {
+        let event = |[micros, cost]: &[f64; 2]| (Time::from_micros(*micros as i64), *cost);
+        let events = numbers.as_chunks().0.iter().map(event).collect();
+        if let Some((past, _)) = &mut self.past {
+            // Settings in force were taken before, so this cannot fail.
+            *past = Past::new(past.run().settings().clone(), events).unwrap_or(past.clone());
+        }
+    }
+
+    /// Decides the recorded events that are seen.
+    pub(super) fn look(&mut self, seen: &Seen) {
+        if let Some((past, _)) = &mut self.past {
+            past.look(seen.right.before(seen.window), seen.right);
+        }
+    }
+
+    /// The time at which the recorded events had their highest rate over a period.
+    pub(super) fn peak(&self, period: Span) -> Option<Time> {
+        let (past, _) = self.past.as_ref()?;
+        let moments = past.events().iter().map(|&(time, cost)| Moment { time, cost });
+        Measure::Exim(period).peak(moments).map(|peak| peak.at)
+    }
+
+    /// The earliest right edge of a picture of the recorded events.
+    pub(super) fn oldest(&self) -> Option<Time> {
+        let (past, window) = self.past.as_ref()?;
+        past.events().first().map(|(first, _)| first.after(*window))
+    }
+}
+
+impl<E: Experiment + Clone> AnyRun for Shown<E> {
+    /// For recorded events: a little after the last.
     fn now(&self) -> Time {
-        self.now()
+        let Some((past, window)) = &self.past else { return self.run.now() };
+        let last = past.events().last().map_or(Time::ZERO, |(last, _)| *last);
+        last.after(Span::from_secs(window.secs() / 20.0).unwrap_or_default())
     }
 
     fn window(&self) -> Span {
-        self.settings().run().window
+        self.past.as_ref().map_or(self.run.settings().run().window, |(_, window)| *window)
     }
 
     fn pass(&mut self, pace: &mut Pace, wall: f64, play: Option<(f64, Time)>) {
         match play {
-            Some((speed, end)) => pace.play(self, wall, speed, end),
-            None => pace.run(self, wall),
+            _ if !self.is_live() => {}
+            Some((speed, end)) => pace.play(&mut self.run, wall, speed, end),
+            None => pace.run(&mut self.run, wall),
         }
     }
 
     fn step(&mut self, pace: &mut Pace, span: Span) {
-        pace.step(self, span);
+        pace.step(&mut self.run, span);
+    }
+
+    fn catch_up(&mut self) -> bool {
+        self.run.catch_up(E::PER_FRAME)
     }
 
     fn click(&mut self) {
-        self.click();
+        self.run.click();
     }
 
     fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError> {
@@ -102,38 +187,58 @@ impl<E: Experiment> AnyRun for Run<E> {
             (None, Some(error)) => return Err(error),
             (None, None) => (Link::default(), None),
         };
-        *self = Run::open(&link)?;
+        self.run = Run::open(&link)?;
         let (at, from) = (link.at, from.unwrap_or(link.at));
-        self.advance(from, FRAMES * E::PER_FRAME);
-        Ok(Entry { paused: link.paused, at, arrived: self.now() >= from, wrong })
+        self.run.advance(from, FRAMES * E::PER_FRAME);
+        Ok(Entry { paused: link.paused, at, arrived: self.run.now() >= from, wrong })
     }
 
     fn is_scripted(&self) -> bool {
-        self.is_scripted()
+        self.run.is_scripted()
     }
 
     fn reset(&mut self) -> Result<(), ParseError> {
-        *self = Run::new(self.settings().clone())?;
+        self.run = Run::new(self.run.settings().clone())?;
         Ok(())
     }
 
+    /// Recorded events are private, so no link has them.
     fn fragment(&self) -> String {
-        Link { settings: self.settings().clone(), ..Link::default() }.to_string()
+        let settings = self.run.settings().clone();
+        if self.is_live() {
+            Link { settings, ..Link::default() }.to_string()
+        } else {
+            String::new()
+        }
     }
 
     fn recording(&self, paused: bool) -> String {
-        Link { paused, ..self.link() }.to_string()
+        Link { paused, ..self.run.link() }.to_string()
     }
 
     fn is_recorded(&self) -> bool {
-        self.link().is_replay()
+        self.run.link().is_replay()
     }
 
+    /// For recorded events, `all` is a window too.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        self.set(name, value)
+        let Some((past, window)) = &mut self.past else { return self.run.set(name, value) };
+        match (name, value, past.events()) {
+            ("window", "all", [(first, _), .., (last, _)]) => {
+                *window = Span::from_secs((last.since(*first) * 1.1).max(10.0))?;
+            }
+            ("window", "all", _) => *window = Span::seconds(10),
+            ("window", _, _) => *window = value.parse()?,
+            (_, _, events) => {
+                let mut settings = past.run().settings().clone();
+                settings.set(name, value)?;
+                *past = Past::new(settings, events.to_vec())?;
+            }
+        }
+        Ok(())
     }
 
     fn get(&self, name: &str) -> String {
-        self.settings().get(name)
+        self.run().settings().get(name)
     }
 }

@@ -1,35 +1,50 @@
 //! The Scope: one limiter, measured.
 
 use super::ease::Eased;
-use super::run::AnyRun;
+use super::run::{AnyRun, Shown};
 use super::view;
 use super::viewer::Seen;
 use crate::estimate::decay::decay;
+use crate::lab::lane::Lane;
 use crate::lab::scope::models::Model;
 use crate::lab::scope::outlook::Fate;
-use crate::lab::scope::{Scope, Settings};
+use crate::lab::scope::{Instrument, Scope, Settings};
 use crate::outcome::Retry;
 use crate::plot::{Mark, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::Hit;
+use crate::view::compare::promise;
 use crate::view::scope::{self, Viewport};
 use crate::web::texts::Texts;
 
 /// A scope, and the events per second at the upper edge of its picture.
 pub(super) struct View {
-    scope: Scope,
+    shown: Shown<Instrument>,
     top: Eased,
 }
 
 impl View {
     pub(super) fn new() -> Result<Self, ParseError> {
-        let scope = Scope::new(Settings::default())?;
-        Ok(View { top: Eased::new(scope::top(&scope, scope.now(), Span::minutes(1))), scope })
+        Ok(Self::of(Shown::new()?))
+    }
+
+    /// A client of a log, of which what was is shown.
+    pub(super) fn of_client() -> Result<Self, ParseError> {
+        Ok(Self::of(Shown::past()?))
+    }
+
+    fn of(shown: Shown<Instrument>) -> Self {
+        let top = scope::top(shown.run(), shown.run().now(), Span::minutes(1));
+        View { top: Eased::new(top), shown }
+    }
+
+    fn scope(&self) -> &Scope {
+        self.shown.run()
     }
 
     fn viewport<'a>(&self, seen: &Seen<'a>) -> Viewport<'a> {
-        let exact = self.scope.settings().exact;
+        let exact = self.scope().settings().exact;
         Viewport {
             size: seen.size,
             right: seen.right,
@@ -48,32 +63,44 @@ impl View {
 
     /// When the next event would be allowed.
     fn again(&self) -> Retry {
-        self.scope.instrument().retry_after(self.scope.now())
+        self.scope().instrument().retry_after(self.scope().now())
     }
 }
 
 impl view::View for View {
     fn run(&self) -> &dyn AnyRun {
-        &self.scope
+        &self.shown
     }
 
     fn run_mut(&mut self) -> &mut dyn AnyRun {
-        &mut self.scope
-    }
-
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        self.scope.show(name, value)
+        &mut self.shown
     }
 
     fn oldest(&self) -> Time {
-        self.scope.instrument().trace().oldest().unwrap_or(self.scope.now())
+        let oldest = || self.scope().instrument().trace().oldest();
+        self.shown.oldest().or_else(oldest).unwrap_or(self.scope().now())
+    }
+
+    fn put(&mut self, _name: &str, numbers: &[f64]) {
+        self.shown.put(numbers);
+        self.top.jump();
+    }
+
+    /// The highest rate of events that were.
+    fn landmark(&self) -> Option<Time> {
+        self.shown.peak(self.scope().settings().decay)
+    }
+
+    fn is_live(&self) -> bool {
+        self.shown.is_live()
     }
 
     fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool {
+        self.shown.look(seen);
         // While the limit is dragged the scale stays, or the line would run away from the pointer.
         let target = match seen.holds_limit {
             true => self.top.top,
-            false => scope::top(&self.scope, seen.right, seen.window),
+            false => scope::top(self.scope(), seen.right, seen.window),
         };
         self.top.follow(target, wall, still)
     }
@@ -83,11 +110,14 @@ impl view::View for View {
     }
 
     fn draw(&self, seen: &Seen) -> Vec<Mark> {
-        scope::draw(&self.scope, &self.viewport(seen))
+        scope::draw(self.scope(), &self.viewport(seen))
     }
 
     fn hit(&self, seen: &Seen, [x, y]: [f64; 2], touch: bool) -> Hit {
-        scope::hit(&self.scope, &self.viewport(seen), x, y, touch)
+        match scope::hit(self.scope(), &self.viewport(seen), x, y, touch) {
+            Hit::Limit if !self.is_live() => Hit::Graph,
+            hit => hit,
+        }
     }
 
     fn limit(&self) -> Option<&'static str> {
@@ -95,11 +125,19 @@ impl view::View for View {
     }
 
     fn drag(&mut self, seen: &Seen, [_, y]: [f64; 2]) {
-        let limit = scope::limit_at(&self.scope, &self.viewport(seen), y);
-        let _ = self.scope.set("limit", &limit.to_string());
+        let limit = scope::limit_at(self.scope(), &self.viewport(seen), y);
+        let _ = self.shown.set("limit", &limit.to_string());
     }
 
     fn say(&self, texts: &mut Texts) {
+        if let Some(end) = self.shown.end() {
+            let [allowed, refused] = [end.allowed(), end.refused()].map(axis::readout_count);
+            let text = match end.lane().is_none() && end.limiter().measures_only() {
+                true => format!("{allowed} events"),
+                false => format!("{allowed} allowed, {refused} refused by {}", limiters(end)),
+            };
+            return texts.show("counts", text, end.refused() as f64);
+        }
         self.readouts(texts);
         self.last_event(texts);
         self.this_moment(texts);
@@ -108,33 +146,34 @@ impl view::View for View {
     }
 
     fn summary(&self, seen: &Seen) -> String {
-        let words = scope::words(&self.scope, &self.viewport(seen));
+        let words = scope::words(self.scope(), &self.viewport(seen));
         if !words.is_empty() {
             return words.into_iter().map(|line| line + ". ").collect();
         }
-        let (now, instrument) = (self.scope.now(), self.scope.instrument());
+        let (now, instrument) = (self.scope().now(), self.scope().instrument());
         format!(
             "Rate {} per {}, limit {}. {} allowed, {} refused.",
             axis::readout(instrument.rate_at(now)),
             instrument.period(),
-            self.scope.settings().limit,
+            self.scope().settings().limit,
             instrument.allowed(),
             instrument.refused(),
         )
     }
 
     fn note(&self) -> &'static str {
-        match self.again() {
-            Retry::Never => "a limit of 1 or less lets nothing pass",
+        match (self.again(), self.scope().instrument().lane()) {
+            (Retry::Never, None) => "a limit of 1 or less lets nothing pass",
+            (Retry::Never, Some(_)) => "one event is more than the limit ever lets pass",
             _ => "",
         }
     }
 }
 
-/// What is said beside the picture.
+/// The texts beside the picture.
 impl View {
     fn readouts(&self, texts: &mut Texts) {
-        let (now, instrument) = (self.scope.now(), self.scope.instrument());
+        let (now, instrument) = (self.scope().now(), self.scope().instrument());
         let period = instrument.period();
         for (id, second, value) in [
             ("rate", "rate-second", instrument.rate_at(now)),
@@ -157,10 +196,12 @@ impl View {
         }
     }
 
-    /// The limit as Exim's configuration has it.
+    /// The limit as Exim's configuration has it, or the limiter that decides in its place.
     fn exim(&self) -> String {
-        let Settings { limit, decay, mode, .. } = *self.scope.settings();
+        let instrument = self.scope().instrument();
+        let Settings { limit, decay, mode, .. } = *self.scope().settings();
         match decay.secs() == libm::floor(decay.secs()) {
+            _ if instrument.lane().is_some() => limiters(instrument),
             true => format!("ratelimit = {limit} / {decay} / {mode}"),
             false => "Exim’s periods are whole seconds".to_owned(),
         }
@@ -168,15 +209,19 @@ impl View {
 
     /// The verdict on the last event, and the formula behind it.
     fn last_event(&self, texts: &mut Texts) {
-        let Some(event) = self.scope.instrument().last() else {
+        let Some(event) = self.scope().instrument().last() else {
             return texts.say("verdict", "no event yet");
         };
-        let limit = event.limiter.limit.count();
-        let rate = axis::readout(event.outcome.level);
-        let verdict = match (event.outcome.is_allowed(), event.limiter.measures_only()) {
-            (false, _) => format!("✕ refused: rate {rate}, limit {limit}"),
-            (true, true) => format!("measured: rate {rate}, no limit"),
-            (true, false) => format!("allowed: rate {rate}, limit {limit}"),
+        let limit = event.outcome.limit;
+        let lane = self.scope().instrument().lane();
+        let level = axis::readout(event.outcome.level);
+        let level = format!("{} {level}", lane.map_or("rate", Lane::unit));
+        let verdict = match event.outcome.is_allowed() {
+            false => format!("✕ refused: {level}, limit {limit}"),
+            true if lane.is_none() && event.limiter.measures_only() => {
+                format!("measured: {level}, no limit")
+            }
+            true => format!("allowed: {level}, limit {limit}"),
         };
         texts.show("verdict", verdict, event.outcome.level);
         let period = event.limiter.limit.per().secs();
@@ -188,7 +233,7 @@ impl View {
             ("m-mean", weights.mean),
             ("m-left", weights.left),
             ("m-before", event.before),
-            ("m-after", event.outcome.level),
+            ("m-after", event.rate),
         ] {
             texts.say(id, axis::readout(value));
         }
@@ -196,7 +241,7 @@ impl View {
 
     /// The formula of the smoothed line, as it is now.
     fn this_moment(&self, texts: &mut Texts) {
-        let (now, instrument) = (self.scope.now(), self.scope.instrument());
+        let (now, instrument) = (self.scope().now(), self.scope().instrument());
         let (rate, smoothed) = (instrument.rate_at(now), instrument.smoothed_at(now));
         let increase = instrument.increase().secs();
         for (id, value) in [
@@ -211,13 +256,13 @@ impl View {
 
     /// The thin lines: their values while they are drawn, and what each makes of even events.
     fn models(&self, texts: &mut Texts) {
-        let settings = self.scope.settings();
+        let settings = self.scope().settings();
         for (id, said) in ["bucket", "mean", "recent"].into_iter().zip(scope::models(settings)) {
             texts.say(format!("{id}-even"), said);
         }
         texts.say("mean-of", settings.last.to_string());
         let period = settings.decay.secs();
-        let shown = scope::shown_models(&self.scope, self.scope.now());
+        let shown = scope::shown_models(self.scope(), self.scope().now());
         for (id, small, model) in [
             ("bucket-now", "bucket-full", Model::Bucket),
             ("mean-now", "mean-second", Model::Mean),
@@ -239,12 +284,18 @@ impl View {
         }
     }
 
-    /// What the limit lets through, and the formulas behind it.
+    /// The prediction of how much the limit lets through, and the formulas behind it.
     fn outlook(&self, texts: &mut Texts) {
-        let settings = self.scope.settings();
+        let settings = self.scope().settings();
         // A run has no settings that make no limiter.
         let Ok(outlook) = settings.outlook() else { return };
-        let said = scope::outlook(settings, &outlook);
+        let said = match self.scope().instrument().lane() {
+            None => scope::outlook(settings, &outlook),
+            Some(lane) => {
+                let promise = format!("Lets pass: {}.", promise(lane, 1.0, settings.decay));
+                [promise, String::new(), String::new()]
+            }
+        };
         for (id, text) in ["outlook-once", "outlook-even", "outlook-after"].into_iter().zip(said) {
             texts.say(id, text);
         }
@@ -281,5 +332,13 @@ impl View {
         ] {
             texts.say(id, axis::readout(value));
         }
+    }
+}
+
+/// The limiters that decide, without whom they are for: all events have one sender.
+fn limiters(instrument: &Instrument) -> String {
+    match instrument.lane() {
+        Some(lane) => lane.limiters(),
+        None => instrument.limiter().to_string(),
     }
 }

@@ -7,10 +7,10 @@ use crate::time::Time;
 use crate::web::page::run::Entry;
 use wasm_bindgen::prelude::*;
 
-/// What is wrong with a link whose run would take too long.
+/// The message about a link whose run would take too long.
 const STOPS_EARLY: &str = "This recording is too long to replay; it stops early.";
 
-/// What is wrong with a link to a run in which too much was done.
+/// The message about a link to a run with too many commands.
 const SETTINGS_ONLY: &str = "Too much was done to replay it: the link has the settings only.";
 
 #[wasm_bindgen]
@@ -46,7 +46,7 @@ impl Page {
             }
             return String::new();
         };
-        // Of several words it matters which of them is wrong.
+        // The message names the wrong one of several words.
         let problem = match value.trim().contains(' ') {
             true => error.to_string(),
             false => error.problem().to_owned(),

@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::*;
 const SHORTEST: f64 = 0.1;
 const LONGEST: f64 = 86_400.0;
 
-/// What a step lets pass.
+/// The time that passes in a step.
 const STEP: Span = Span::micros(100_000);
 
 #[wasm_bindgen]
@@ -92,6 +92,7 @@ impl Page {
     /// Lets time pass until the viewer's `wall`, in milliseconds, unless it is stopped.
     pub(super) fn pass(&mut self, wall: f64) {
         if self.viewer.paused {
+            self.dirty |= self.view.run_mut().catch_up();
             return;
         }
         let play = self.viewer.play.map(|play| (play.speed, play.end));

@@ -1,8 +1,8 @@
-//! What differs from view to view. What is alike is in the [page](super).
+//! The differences between the views. Everything that they share is in the [page](super).
 
 use super::run::AnyRun;
 use super::viewer::Seen;
-use super::{client, compare, nudge, scope, tune};
+use super::{compare, nudge, scope, tune};
 use crate::plot::Mark;
 use crate::text::ParseError;
 use crate::time::Time;
@@ -15,8 +15,8 @@ pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
         "scope" => Ok(Box::new(scope::View::new()?)),
         "compare" => Ok(Box::new(compare::View::new()?)),
         "tune" => Ok(Box::new(tune::View::default())),
-        "client" => Ok(Box::new(client::View::new()?)),
-        "client-lanes" => Ok(Box::new(client::Lanes::new()?)),
+        "client" => Ok(Box::new(scope::View::of_client()?)),
+        "client-lanes" => Ok(Box::new(compare::View::of_client()?)),
         _ => Err(ParseError::whole(name, "not a view")),
     }
 }
@@ -71,7 +71,7 @@ pub(super) trait View {
     /// The picture.
     fn draw(&self, seen: &Seen) -> Vec<Mark>;
 
-    /// What is at a point of the picture; `touch` is less precise.
+    /// Finds what is at a point of the picture; `touch` is less precise.
     fn hit(&self, seen: &Seen, [x, _]: [f64; 2], _touch: bool) -> Hit {
         let [left, right] = edges(seen.size[0]);
         if (left..=right).contains(&x) { Hit::Graph } else { Hit::None }
@@ -98,13 +98,13 @@ pub(super) trait View {
     /// Numbers that were found elsewhere, by what they are.
     fn put(&mut self, _name: &str, _numbers: &[f64]) {}
 
-    /// What is said beside the picture.
+    /// Writes the texts beside the picture.
     fn say(&self, texts: &mut Texts);
 
-    /// What the crosshair shows, or else where things stand: a few sentences for a screen reader.
+    /// A few sentences for a screen reader: the readings at the crosshair, or else those of now.
     fn summary(&self, seen: &Seen) -> String;
 
-    /// What is unusual about the run at the moment; mostly nothing.
+    /// A remark about an unusual state of the run; mostly empty.
     fn note(&self) -> &'static str {
         ""
     }

@@ -21,7 +21,7 @@ pub(super) struct Viewer {
     pub(super) still: bool,
     /// The length of time on the screen, while it is not the run's.
     pub(super) zoom: Option<Span>,
-    /// What is played of a run, if it is.
+    /// The part of the run that is being played, if any.
     pub(super) play: Option<Play>,
     /// Instants that are marked, ascending.
     pub(super) flags: Vec<Time>,
@@ -53,9 +53,9 @@ pub(super) struct Seen<'a> {
     pub(super) flags: &'a [Time],
     /// Whether that is the present.
     pub(super) live: bool,
-    /// Where the crosshair is, in CSS pixels from the left.
+    /// The place of the crosshair, in CSS pixels from the left.
     pub(super) crosshair: Option<f64>,
-    /// Where the pointer is, in CSS pixels; a crosshair that keys moved is at the upper edge.
+    /// The place of the pointer, in CSS pixels; a crosshair that keys moved is at the upper edge.
     pub(super) pointer: Option<[f64; 2]>,
     /// Whether the limit is held.
     pub(super) holds_limit: bool,
@@ -66,7 +66,7 @@ pub(super) struct Seen<'a> {
 }
 
 impl Viewer {
-    /// What is seen of the run.
+    /// How the run is looked at.
     pub(super) fn sees(&self, run: &dyn AnyRun) -> Seen<'_> {
         Seen {
             size: self.size,

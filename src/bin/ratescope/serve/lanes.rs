@@ -8,7 +8,7 @@ use ratescope::rules::{Rule, Rules, Value};
 
 /// The fields of the events in Compare, each with the names that rules may have for it.
 const FIELDS: [(&str, &[&str]); 2] =
-    [("user", &["user", "sender", "key"]), ("address", &["address", "ip", "remote_address"])];
+    [("user", &["user", "sender", "key"]), ("ip", &["ip", "address", "remote_address"])];
 
 /// The lanes of rules, and the reasons why other rules have none.
 pub(super) struct Lanes {
@@ -62,9 +62,9 @@ fn renamed(per: &Per, rule: &Rule) -> Result<Per, String> {
     };
     let name = |field: &String| {
         let known = FIELDS.iter().find(|(_, names)| names.contains(&field.as_str()));
-        known.map(|(name, _)| *name).ok_or_else(|| {
-            format!("it is per {field}, and the events there have a user and an address")
-        })
+        known
+            .map(|(name, _)| *name)
+            .ok_or_else(|| format!("it is per {field}, and the events there have a user and an ip"))
     };
     let fields = per.fields().iter().filter(|field| !is_fixed(field));
     let names = fields.map(name).collect::<Result<Vec<_>, _>>()?;

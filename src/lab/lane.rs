@@ -1,15 +1,19 @@
 //! A lane: a rule, the store that decides it, and its history.
 
-pub use super::rule::Rule;
+pub mod history;
+mod rule;
 
-use super::history::{Column, History, Judged, Level, last_of_column};
-use super::rule::Sender;
+pub use rule::Rule;
+
+pub(crate) use rule::Sender;
+
 use crate::event::Event;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::Policy;
 use crate::store::Store;
 use crate::time::{Span, Time};
+use history::{Column, Grain, History, Judged, Level};
 
 /// The most keys of a limit in a lane: more than the users of a script.
 const KEYS: usize = 64;
@@ -31,28 +35,36 @@ pub struct Lane {
 
 impl Lane {
     /// A lane that begins at `now` without states, after `sent` events of the run.
-    pub(super) fn new(rule: Rule, policy: Policy, now: Time, sent: u64) -> Self {
+    pub(crate) fn new(rule: Rule, policy: Policy, now: Time, sent: u64) -> Self {
         let store = Store::new(policy, KEYS);
-        let history = History::new(now, level(store.tightest(now)), sent);
+        let history = History::new(Grain::default(), now, level(store.tightest(now)), 0, sent);
         let asked = (1.0, Span::ZERO);
         Lane { rule, store, allowed: 0, refused: 0, history, asked, changed: true }
     }
 
+    /// The same lane with a history of another grain that begins at `now`.
+    pub(crate) fn afresh(&self, now: Time, sent: u64, grain: Grain) -> Self {
+        let (rule, store) = (self.rule.clone(), self.store.clone());
+        let history = History::new(grain, now, level(store.tightest(now)), self.allowed, sent);
+        let (allowed, refused, asked) = (self.allowed, self.refused, self.asked);
+        Lane { rule, store, allowed, refused, history, asked, changed: true }
+    }
+
     /// Whether this is the lane of `rule`, which now means `policy`.
-    pub(super) fn is(&self, rule: &Rule, policy: &Policy) -> bool {
+    pub(crate) fn is(&self, rule: &Rule, policy: &Policy) -> bool {
         self.rule == *rule && self.store.policy() == policy
     }
 
     /// Sets the cost and the period that [`retry_after`](Self::retry_after) and
     /// [`max_admitted`](Self::max_admitted) are about.
-    pub(super) fn ask_about(&mut self, cost: f64, period: Span) {
+    pub(crate) fn ask_about(&mut self, cost: f64, period: Span) {
         self.changed |= cost != self.asked.0;
         self.asked = (cost, period);
     }
 
     /// Decides about an event, after which `sent` events of the run have been sent.
     #[inline]
-    pub(super) fn event(&mut self, event: &Event<'_>, sent: u64) {
+    pub(crate) fn event(&mut self, event: &Event<'_>, sent: u64) -> Outcome {
         let outcome = self.store.check(event).outcome;
         let passes = outcome.is_allowed();
         self.allowed += u64::from(passes);
@@ -61,11 +73,11 @@ impl Lane {
         let judged = Judged { at: event.time, wait: outcome.wait(), level: judged, limit };
         self.changed = true;
         self.history.event(judged, level(self.store.tightest(event.time)), sent);
+        outcome
     }
 
     /// Completes the column of the history that ends with `last`.
-    pub(super) fn close(&mut self, last: Time) {
-        debug_assert!(last == last_of_column(last));
+    pub(crate) fn close(&mut self, last: Time) {
         self.store.forget(last);
         let again = match self.history.again() {
             known if !self.changed => known,
@@ -86,9 +98,15 @@ impl Lane {
     }
 
     /// The policy that the rule means. Its text has every optional word, as in `token-bucket 10/10s
-    /// burst 10 per user & fixed-window 10/10s per address`.
+    /// burst 10 per user & fixed-window 10/10s per ip`.
     pub fn policy(&self) -> &Policy {
         self.store.policy()
+    }
+
+    /// The limiters of the policy, without whom they are for.
+    pub fn limiters(&self) -> String {
+        let limits = self.policy().limits().iter().map(|limit| limit.limiter.to_string());
+        limits.collect::<Vec<_>>().join(" & ")
     }
 
     /// A word for the level.

@@ -3,7 +3,8 @@
 //! As in the [trace](crate::lab::trace) of the scope, events are folded into columns as they arrive,
 //! and drawing never walks them. But no closed form describes the level of every kind of
 //! limiter, so it is sampled at the end of every column, and the columns are without gaps. Level k
-//! has columns of 2^(14+k) microseconds, from 16 ms to 67 s, and two of them are one of the next.
+//! has columns of 2^(14+k) microseconds, from 16 ms to 67 s, and two of them are one of the next. Of a
+//! log that is looked at from afar, the columns are longer: see [`Grain`].
 
 use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
@@ -16,8 +17,41 @@ pub const COLUMNS: usize = 2048;
 /// The number of levels.
 pub const LEVELS: usize = 13;
 
-/// log2 of the microseconds in a column of level 0.
-const FINEST: u32 = 14;
+/// How long a column of level 0 is: 2 to that power, in microseconds. The default is 16 ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grain(u32);
+
+impl Default for Grain {
+    fn default() -> Self {
+        Grain(14)
+    }
+}
+
+impl Grain {
+    /// One that no picture ends: nothing of the time between events is remembered.
+    pub(crate) const COARSEST: Grain = Grain(50);
+
+    /// The finest that remembers all of `span`, but not finer than the default.
+    pub(crate) fn of(span: Span) -> Self {
+        let column = (span.secs() * 1e6 / (COLUMNS as f64 - 2.0)).max(1.0);
+        Grain((libm::ceil(libm::log2(column)) as u32).clamp(14, 50))
+    }
+
+    /// The last instant of the column of level 0 that contains `at`.
+    pub(crate) fn last_of_column(self, at: Time) -> Time {
+        Time::from_micros(at.as_micros() | ((1 << self.0) - 1))
+    }
+
+    /// The number of the column of level `k` that contains `at`.
+    fn slot(self, at: Time, k: usize) -> i64 {
+        at.as_micros() >> (self.0 as usize + k).min(63)
+    }
+
+    /// Microseconds in a column of level `k`.
+    fn micros(self, k: usize) -> i64 {
+        1 << (self.0 as usize + k).min(62)
+    }
+}
 
 /// The verdict about the last event of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +66,7 @@ pub struct Judged {
     pub limit: f64,
 }
 
-/// What happened in a short interval.
+/// Everything that happened in a short interval.
 ///
 /// The level is known at the end of the column before, after each event, and at the last microsecond
 /// of the column. `low` and `high` are the extremes of these.
@@ -72,6 +106,7 @@ pub(crate) struct Level {
 #[derive(Clone, Debug)]
 pub struct History {
     begun: Time,
+    grain: Grain,
     /// The number of the column of level 0 that is filling.
     slot: i64,
     current: Column,
@@ -118,12 +153,13 @@ impl History {
     /// The most memory the columns of a history take, in bytes.
     pub const BYTES: usize = LEVELS * COLUMNS * size_of::<Column>();
 
-    /// A history that begins at `now` with `level`.
-    pub(crate) fn new(now: Time, level: Level, sent: u64) -> Self {
+    /// A history that begins at `now` with `level`, when `passed` of the `sent` events were allowed.
+    pub(crate) fn new(grain: Grain, now: Time, level: Level, passed: u64, sent: u64) -> Self {
         History {
             begun: now,
-            slot: slot(now, 0),
-            current: Column::quiet(level, 0, sent, now),
+            grain,
+            slot: grain.slot(now, 0),
+            current: Column::quiet(level, passed, sent, now),
             scales: core::array::from_fn(|_| Scale::default()),
         }
     }
@@ -176,12 +212,13 @@ impl History {
         let complete = &self.scales[k].complete;
         let end = self.slot >> k;
         let begin = end - complete.len() as i64;
-        let start = slot(from, k).max(begin).min(end);
-        let stop = slot(to, k).saturating_add(1).max(start).min(end);
-        let filling = (slot(from, k)..=slot(to, k)).contains(&end).then(|| self.filling(k));
+        let slot = |at| self.grain.slot(at, k);
+        let start = slot(from).max(begin).min(end);
+        let stop = slot(to).saturating_add(1).max(start).min(end);
+        let filling = (slot(from)..=slot(to)).contains(&end).then(|| self.filling(k));
         Columns {
-            first: Time::from_micros(start << (FINEST as usize + k)),
-            width: Span::micros(1 << (FINEST as usize + k)),
+            first: Time::from_micros(start * self.grain.micros(k)),
+            width: Span::micros(self.grain.micros(k) as u64),
             complete: complete.range((start - begin) as usize..(stop - begin) as usize),
             filling,
         }
@@ -193,11 +230,11 @@ impl History {
         if at < self.begun {
             return None;
         }
-        if slot(at, 0) == self.slot {
+        if self.is_filling(at) {
             return Some(&self.current);
         }
         self.scales.iter().enumerate().find_map(|(k, scale)| {
-            let back = (self.slot >> k) - slot(at, k);
+            let back = (self.slot >> k) - self.grain.slot(at, k);
             let place = scale.complete.len() as i64 - back;
             scale.complete.get(usize::try_from(place).ok()?)
         })
@@ -210,14 +247,14 @@ impl History {
 
     /// Whether `at` lies in the column that is filling.
     pub(crate) fn is_filling(&self, at: Time) -> bool {
-        slot(at, 0) == self.slot
+        self.grain.slot(at, 0) == self.slot
     }
 
     /// The instant from which on everything is remembered, at the coarsest resolution.
     pub fn oldest(&self) -> Time {
         let k = LEVELS - 1;
         let first = (self.slot >> k) - self.scales[k].complete.len() as i64;
-        self.begun.max(Time::from_micros(first << (FINEST as usize + k)))
+        self.begun.max(Time::from_micros(first.saturating_mul(self.grain.micros(k))))
     }
 
     /// The column of scale `k` that is filling, including the ones that are filling below it.
@@ -234,12 +271,12 @@ impl History {
     /// The coarsest scale with columns of at most `seconds`, or a coarser one to reach back to
     /// `from`.
     fn scale(&self, from: Time, seconds: f64) -> usize {
-        let fits = |k: usize| (1_u64 << (FINEST as usize + k)) as f64 / 1e6 <= seconds;
+        let fits = |k: usize| self.grain.micros(k) as f64 / 1e6 <= seconds;
         let wanted = (1..LEVELS).rev().find(|&k| fits(k)).unwrap_or(0);
         let from = from.max(self.begun);
         let reaches = |&k: &usize| {
             let first = (self.slot >> k) - self.scales[k].complete.len() as i64;
-            first <= slot(from, k)
+            first <= self.grain.slot(from, k)
         };
         (wanted..LEVELS - 1).find(reaches).unwrap_or(LEVELS - 1)
     }
@@ -280,14 +317,4 @@ impl Column {
             ..*later
         };
     }
-}
-
-/// The number of the column of scale `k` that contains `at`.
-fn slot(at: Time, k: usize) -> i64 {
-    at.as_micros() >> (FINEST as usize + k)
-}
-
-/// The last instant of the column of scale 0 that contains `at`.
-pub(crate) fn last_of_column(at: Time) -> Time {
-    Time::from_micros(at.as_micros() | ((1 << FINEST) - 1))
 }

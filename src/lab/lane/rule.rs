@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! exim strict
-//! token-bucket 10/10s burst 20 per user & fixed-window per address
+//! token-bucket 10/10s burst 20 per user & fixed-window per ip
 //! ```
 //!
-//! All events of a run come from one address. A limit is for the address unless it says `per user` or
-//! `per all`.
+//! All events of a run come from one address, the `ip`. A limit is for the address unless it says
+//! `per user` or `per all`. Older links call it `address`.
 
 use crate::event::Fields;
 use crate::policy::{Defaults, Policy, limit_texts};
@@ -26,13 +26,18 @@ impl Rule {
     /// # Errors
     /// As for [`Policy::read`]. The error points at the word.
     pub fn read(text: &str, rate: Rate) -> Result<(Rule, Policy), ParseError> {
-        let fields = Some(vec!["user".to_owned(), "address".to_owned()]);
-        let defaults = Defaults { rate: Some(rate), per: "address".parse()?, fields };
+        let is_old = text.contains("address");
+        let names = ["user", "ip"].into_iter().chain(is_old.then_some("address"));
+        let fields = Some(names.map(str::to_owned).collect());
+        let defaults = Defaults { rate: Some(rate), per: "ip".parse()?, fields };
         let policy = Policy::read(text, &defaults)?;
         let words =
             |(_, limit): (usize, &str)| limit.split_whitespace().collect::<Vec<_>>().join(" ");
         let tidy = limit_texts(text).map(words).collect::<Vec<_>>().join(" & ");
-        Ok((Rule(tidy), policy))
+        match is_old {
+            true => Self::read(&tidy.replace("address", "ip"), rate),
+            false => Ok((Rule(tidy), policy)),
+        }
     }
 
     /// The policy that it means when limits without a rate have `rate`.
@@ -55,7 +60,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Reads a rule with the common rate of [`Settings::default`](super::Settings).
+/// Reads a rule with the common rate of [`Settings::default`](crate::lab::compare::Settings).
 impl FromStr for Rule {
     type Err = ParseError;
 
@@ -66,13 +71,13 @@ impl FromStr for Rule {
 
 /// The fields of an event of a run: a user, and the one address that all of them share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sender<'a>(pub(super) &'a str);
+pub(crate) struct Sender<'a>(pub(crate) &'a str);
 
 impl Fields for Sender<'_> {
     fn value(&self, name: &str) -> Option<&str> {
         match name {
             "user" => Some(self.0),
-            "address" => Some("192.0.2.1"),
+            "ip" => Some("192.0.2.1"),
             _ => None,
         }
     }

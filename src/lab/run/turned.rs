@@ -1,0 +1,144 @@
+//! Settings that are turned: the whole run so far is decided again, or the change is remembered.
+
+use super::{Command, Experiment, Named, Run};
+use crate::text::ParseError;
+use crate::time::Time;
+
+/// The most work of deciding a run again, in frames: some tenths of a second.
+const AGAIN: usize = 12;
+
+/// How many changes are remembered.
+const MEMORY: usize = 32;
+
+/// Changes of one setting that are less than this apart, in seconds, are one: those of a drag.
+const DRAG: f64 = 0.5;
+
+/// The same run as if its settings had always been those in force, on its way to the present. It takes
+/// the place of the other when it arrives.
+#[derive(Clone, Debug)]
+pub(super) struct Again<E: Experiment> {
+    pub(super) run: Run<E>,
+    /// The settings that were turned since the other run stood alone, with their values before.
+    turns: Vec<[String; 2]>,
+}
+
+/// `settings`, with what is seen as in `view`.
+pub(super) fn seen_as<S: Named>(settings: &S, view: &S) -> S {
+    let mut settings = settings.clone();
+    for name in S::VIEW {
+        // A setting reads its own text, so this cannot fail.
+        let _ = settings.set(name, &view.get(name));
+    }
+    settings
+}
+
+/// A change of a setting that earlier events have not seen: one of a link, or one after too much
+/// to decide it all again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turned {
+    /// When.
+    pub at: Time,
+    /// The name of the setting.
+    pub name: String,
+    /// The text of its value until then.
+    pub from: String,
+    /// The text of its value from then on.
+    pub to: String,
+    /// When the drag ended.
+    last: Time,
+}
+
+impl<E: Experiment> Run<E> {
+    /// Gives a setting another value. A setting of [`Named::FROM_START`] gets it from the start of the
+    /// run, for which the run is decided again: at once if that is no more than a frame's work,
+    /// otherwise during the next calls of [`advance`](Self::advance) or [`catch_up`](Self::catch_up),
+    /// while this run stays as it is. If it is too much work, and for other settings, the value is in
+    /// force from now on.
+    ///
+    /// # Errors
+    /// As for [`Named::set`]; nothing changes then.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        let mut settings = self.settings.clone();
+        settings.set(name, value)?;
+        if settings == self.settings {
+            return Ok(());
+        }
+        if E::Settings::FROM_START.contains(&name)
+            && let Some(run) = self.always(name, value)
+        {
+            let mut turns = self.again.take().map_or(Vec::new(), |again| again.turns);
+            turns.push([name.to_owned(), self.settings.get(name)]);
+            self.settings = settings;
+            self.again = Some(Box::new(Again { run, turns }));
+            self.catch_up(E::PER_FRAME);
+            return Ok(());
+        }
+        self.apply(Command::Set { name: name.to_owned(), value: value.to_owned() })
+    }
+
+    /// Goes on with deciding the run again after a [change](Self::set), by at most about `most` events
+    /// and columns. Returns whether that is done now, so that the history is another.
+    pub fn catch_up(&mut self, most: usize) -> bool {
+        let Some(mut again) = self.again.take() else { return false };
+        let run = &mut again.run;
+        run.advance(self.now, most);
+        if run.now < self.now || run.recording.due(self.now).is_some() {
+            self.again = Some(again);
+            return false;
+        }
+        run.settings = seen_as(&run.settings, &self.settings);
+        if run.settings == self.settings {
+            *self = again.run;
+            return true;
+        }
+        // A new value makes a later command of a link impossible: all are in force from now on.
+        for [name, before] in again.turns {
+            let value = self.settings.get(&name);
+            let _ = self.settings.set(&name, &before);
+            let _ = self.apply(Command::Set { name, value });
+        }
+        true
+    }
+
+    /// Changes that earlier events have not seen, oldest first.
+    pub fn turned(&self) -> &[Turned] {
+        &self.turned
+    }
+
+    /// This run at its start, as if `name` had always had that value; `None` if that is too much work or
+    /// impossible.
+    fn always(&self, name: &str, value: &str) -> Option<Self> {
+        let run = self.decided();
+        let mut first = seen_as(&run.first, &self.settings);
+        first.set(name, value).ok()?;
+        let recording = run.recording.without(name)?;
+        let is_little = self.work <= AGAIN * E::PER_FRAME;
+        let new = is_little.then(|| Self::new(first).ok())??;
+        Some(Run { recording, ..new })
+    }
+
+    /// This run, or the one that takes its place.
+    pub(super) fn decided(&self) -> &Self {
+        self.again.as_ref().map_or(self, |again| &again.run)
+    }
+
+    /// Remembers a change of a setting of [`Named::FROM_START`].
+    pub(super) fn turn(&mut self, name: &str, from: &str, to: &str) {
+        if !E::Settings::FROM_START.contains(&name) {
+            return;
+        }
+        let now = self.now;
+        let [name, from, to] = [name, from, to].map(str::to_owned);
+        match self.turned.last_mut() {
+            Some(last) if last.name == name && now.since(last.last) < DRAG => {
+                (last.to, last.last) = (to, now);
+            }
+            _ => {
+                if self.turned.len() == MEMORY {
+                    self.turned.remove(0);
+                }
+                self.turned.push(Turned { at: now, name, from, to, last: now });
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Settings that were turned in the middle of the run, where the events before were not decided again:
+//! the limit's line has a step there, and a flag says what was changed.
+
+use super::layout::Layout;
+use crate::lab::run::{Named, Turned};
+use crate::lab::scope::{Scope, Settings};
+use crate::plot::{Anchor, Ink, Mark, Point, Stroke};
+use crate::view::label::{SMALL, small, width};
+use crate::view::timebase::flag;
+
+/// The distance of a flag's text from its pole, in CSS pixels.
+const AWAY: f64 = 11.0;
+
+/// Those that are seen, with the places of their flags, the latest first.
+fn seen<'a>(layout: &Layout, scope: &'a Scope) -> impl Iterator<Item = (f64, &'a Turned)> {
+    let place = |turned: &'a Turned| (layout.x(turned.at), turned);
+    let places: Vec<_> = scope.turned().iter().rev().map(place).collect();
+    let left = layout.plot.x;
+    places.into_iter().take_while(move |(x, _)| *x > left)
+}
+
+/// The line of the limit: as it is now, and before each change as it was until then.
+pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, stroke: Stroke) {
+    let y = |settings: &Settings| layout.y(settings.limit / settings.decay.secs());
+    let mut line = |from: Point, to: Point| marks.push(Mark::Line { from, to, stroke });
+    let (mut settings, mut right) = (scope.settings().clone(), layout.plot.right());
+    for (x, turned) in seen(layout, scope) {
+        let now = y(&settings);
+        // A setting reads its own text, so this cannot fail.
+        let _ = settings.set(&turned.name, &turned.from);
+        let before = y(&settings);
+        if x < right && before != now {
+            line(Point::new(x, now), Point::new(right, now));
+            line(Point::new(x, before), Point::new(x, now));
+            right = x;
+        }
+    }
+    let y = y(&settings);
+    line(Point::new(layout.plot.x, y), Point::new(right, y));
+}
+
+/// A flag at each change, and what it was where there is room.
+pub(super) fn flags(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
+    let plot = layout.plot;
+    let (mut poles, mut free) = (Vec::new(), plot.right());
+    let mut flags = seen(layout, scope).filter(|(x, _)| *x <= plot.right()).peekable();
+    while let Some((x, turned)) = flags.next() {
+        poles.push((Point::new(x, plot.y), Point::new(x, plot.bottom())));
+        marks.push(flag(x, plot.y));
+        let text = format!("{} {} → {}", turned.name, turned.from, turned.to);
+        let wide = width(&text, SMALL) + AWAY + 4.0;
+        let y = plot.y - 5.0;
+        let before = flags.peek().map_or(plot.x, |(x, _)| x + AWAY);
+        if x + wide <= free {
+            marks.push(small(x + AWAY, y, &text, Ink::Text, Anchor::Start));
+            free = x;
+        } else if x - wide >= before && x <= free {
+            marks.push(small(x - 4.0, y, &text, Ink::Text, Anchor::End));
+            free = x - wide;
+        } else {
+            free = free.min(x);
+        }
+    }
+    if !poles.is_empty() {
+        marks.push(Mark::Segments { pairs: poles, stroke: Stroke::dashed(Ink::Crosshair, 1.0) });
+    }
+}
