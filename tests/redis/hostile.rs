@@ -1,5 +1,6 @@
 //! Eight tasks decide through everything that can happen to a connection, a server and a cluster. At
-//! the end Redis has counted each decision that it answered, and none twice.
+//! the end Redis has counted each decision that it answered, and none twice. A cluster may forget what
+//! it answered just before a replica took over, since it replicates later; it counts none twice.
 
 use super::nodes::Cluster;
 use super::proxy::{Proxy, Trick};
@@ -70,11 +71,13 @@ impl Random {
 }
 
 /// Decides in eight tasks, while `happen` is called on a thread of its own after every few decisions.
-/// `relent` is called where a server rests, and at the end.
+/// `relent` is called where a server rests, and at the end. A cluster that `forgets` may have counted less
+/// than it answered, and never more.
 async fn decide(
     store: &RedisStore,
     mut happen: impl FnMut() + Send + 'static,
     relent: impl Fn() + Send + Sync + 'static,
+    forgets: bool,
 ) {
     let every = (decisions() / 60).clamp(16, 500);
     let (next, asked) = mpsc::sync_channel(1);
@@ -125,9 +128,10 @@ async fn decide(
     assert!(counts.iter().all(|count| count.passed > 0), "Redis decides, too");
     for (user, Count { passed, uncertain }) in USERS.into_iter().zip(counts) {
         let level = level(store, user).await;
+        let least = if forgets { 1 } else { passed };
         let most = limit().min(passed + uncertain);
         assert!(
-            (passed..=most).contains(&level),
+            (least..=most).contains(&level),
             "{user}: {passed} passed, {uncertain} may have, {level} are counted"
         );
     }
@@ -215,12 +219,12 @@ fn what_a_hostile_peer_answers_is_counted_once() {
     run(async {
         let text = format!("fixed-window {}/1h per user", limit());
         let store = open(&url, rules(&text), options());
-        decide(&store, happen, relent).await;
+        decide(&store, happen, relent, false).await;
     });
 }
 
 #[test]
-fn what_a_cluster_in_motion_answers_is_counted_once() {
+fn what_a_cluster_in_motion_answers_is_not_counted_twice() {
     let Some(cluster) = Cluster::steady() else { return };
     let cluster = Arc::new(cluster);
     let urls = cluster.urls();
@@ -239,6 +243,6 @@ fn what_a_cluster_in_motion_answers_is_counted_once() {
         let text = format!("fixed-window {}/1h per user", limit());
         let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
         let store = RedisStore::open_cluster(&urls, rules(&text), options()).unwrap();
-        decide(&store, happen, || ()).await;
+        decide(&store, happen, || (), true).await;
     });
 }

@@ -150,11 +150,17 @@ impl Cluster {
         let master = self.master(slot);
         let replica = self.replica(master);
         let begun = Instant::now();
-        // Masters vote for a replica of the same master only now and then.
-        while !self.is_master(&self.nodes[replica]) || self.is_master(&self.nodes[master]) {
-            assert!(begun.elapsed() < PATIENCE, "it takes over");
+        let has_taken_over =
+            || self.is_master(&self.nodes[replica]) && !self.is_master(&self.nodes[master]);
+        // An attempt ends after 5 s at the latest: masters vote for a replica of the same master only now
+        // and then.
+        while !has_taken_over() {
+            assert!(begun.elapsed() < 3 * PATIENCE, "it takes over");
             self.nodes[replica].command(&["CLUSTER", "FAILOVER"]);
-            std::thread::sleep(Duration::from_millis(100));
+            let attempt = Instant::now();
+            while !has_taken_over() && attempt.elapsed() < Duration::from_secs(6) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
         }
         self.until_replicas_follow();
         self.until_agreed();
