@@ -109,6 +109,8 @@ pub mod sliding_window;
 mod text;
 pub mod token_bucket;
 
+#[cfg(feature = "lab")]
+pub(crate) use bucket::lowest_terms;
 pub use text::{FORMS, Form};
 
 use crate::outcome::{Outcome, Retry};

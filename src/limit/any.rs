@@ -187,20 +187,17 @@ impl AnyLimiter {
         }
     }
 
-    /// Puts events, each its time and cost, to a new state one after the other, and hands out the times
-    /// of those that are refused. As many calls of [`check`](Limiter::check), only that which limiter
-    /// it is, is asked once.
-    pub fn refused(
+    /// Checks events, each its time and cost, one after the other from a new state, and hands out the
+    /// time and the outcome of each. It asks only once which limiter it is.
+    pub fn outcomes(
         &self,
         events: impl Iterator<Item = (Time, f64)>,
-        mut refused: impl FnMut(Time),
+        mut each: impl FnMut(Time, Outcome),
     ) {
         each!(self, |l| {
             let mut state = l.initial();
             for (time, cost) in events {
-                if !l.check(&mut state, time, cost).is_allowed() {
-                    refused(time);
-                }
+                each(time, l.check(&mut state, time, cost));
             }
         });
     }

@@ -72,13 +72,19 @@ pub(super) struct Bucket {
     full: i128,
 }
 
+/// A rate in lowest terms: the parts that drain in a microsecond, and those that a millionth of an
+/// event fills.
+pub(crate) fn lowest_terms(rate: Rate) -> Result<[u64; 2], BadNumber> {
+    let count = limit("the count of a rate", rate.count(), false)?;
+    let period = rate.per().micros_up().unsigned_abs();
+    let divisor = gcd(count, period).max(1);
+    Ok([count / divisor, period / divisor])
+}
+
 impl Bucket {
     /// A bucket that drains at `rate` and holds `size` events; `what` names the size in an error.
     pub(super) fn new(rate: Rate, what: &'static str, size: f64) -> Result<Self, BadNumber> {
-        let count = limit("the count of a rate", rate.count(), false)?;
-        let period = rate.per().micros_up().unsigned_abs();
-        let divisor = gcd(count, period).max(1);
-        let (per_micro, per_millionth) = (count / divisor, period / divisor);
+        let [per_micro, per_millionth] = lowest_terms(rate)?;
         let full = i128::from(limit(what, size, false)?) * i128::from(per_millionth);
         let per_event = per_millionth as f64 * 1e6;
         Ok(Bucket { rate, size, per_micro, per_millionth, per_event, full })

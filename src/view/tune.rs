@@ -19,12 +19,12 @@ use crate::rate::Rate;
 use crate::view::Hit;
 use layout::Layout;
 
-/// What is shown.
+/// The data to draw.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
-    /// What was found out.
+    /// The answer.
     pub found: &'a Found,
-    /// What is measured.
+    /// The measure of the curve.
     pub measure: Measure,
     /// The limit in force, if there is one.
     pub limit: Option<f64>,
@@ -51,12 +51,12 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// How it is looked at.
+/// The size and the pointer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Viewport {
     /// Width and height in CSS pixels; [`height`] says how high it should be.
     pub size: [f64; 2],
-    /// Where the pointer is, in CSS pixels.
+    /// The place of the pointer, in CSS pixels.
     pub pointer: Option<[f64; 2]>,
     /// Whether the limit is held, or about to be.
     pub on_limit: bool,
@@ -80,7 +80,7 @@ pub fn draw(picture: &Picture<'_>, view: &Viewport) -> Vec<Mark> {
     marks
 }
 
-/// What is at a point of the canvas; `touch` is less precise.
+/// Says what is at a point of the canvas; `touch` is less precise.
 pub fn hit(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2], touch: bool) -> Hit {
     let layout = Layout::new(picture, view.size);
     let reach = if touch { 20.0 } else { 7.0 };
@@ -113,7 +113,7 @@ pub fn burst_at(picture: &Picture<'_>, view: &Viewport, at: [f64; 2]) -> Option<
     Layout::new(picture, view.size).burst_at(picture, at)
 }
 
-/// Whether a point is on the curve's plot.
+/// Returns whether a point is on the curve's plot.
 pub fn is_on_curve(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2]) -> bool {
     let plot = Layout::new(picture, view.size).curve;
     (plot.x..=plot.right()).contains(&x) && (plot.y..=plot.bottom() + layout::TAGS).contains(&y)

@@ -8,7 +8,7 @@ use crate::lab::tune::{Analysis, Choices, Import, MarkedKeys};
 use crate::traffic::sample::Sample;
 use wasm_bindgen::prelude::*;
 
-/// Logs on their way in, and what is asked about those that are there.
+/// Reads logs and answers about those that were read.
 #[wasm_bindgen]
 pub struct Tuner {
     choices: Choices,
@@ -20,7 +20,7 @@ pub struct Tuner {
 
 #[wasm_bindgen]
 impl Tuner {
-    /// One that knows no log.
+    /// A tuner without a log.
     #[wasm_bindgen(constructor)]
     #[allow(clippy::new_without_default)]
     pub fn new() -> Tuner {
@@ -34,8 +34,8 @@ impl Tuner {
         }
     }
 
-    /// Puts the choices of a link's fragment to the log, and marks clients: their keys, one a line.
-    /// What is wrong with the fragment is the page's to say.
+    /// Applies the choices of a link's fragment, and marks clients by their keys, one a line.
+    /// The page itself reports errors in the fragment.
     pub fn ask(&mut self, fragment: &str, marks: &str) {
         if let Ok(choices) = fragment.parse::<Choices>() {
             self.choices = choices;

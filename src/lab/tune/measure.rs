@@ -1,5 +1,6 @@
 //! Measuring clients: the level of each, the curve of all limits, and the replay of one.
 
+mod backlog;
 mod curve;
 mod histogram;
 mod hours;
@@ -9,7 +10,6 @@ pub mod scale;
 mod share;
 mod staircase;
 mod trial;
-mod windows;
 
 pub use curve::{Curve, Cut, Part, Tally};
 pub use hours::Hours;

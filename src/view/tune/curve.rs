@@ -13,14 +13,14 @@ use crate::view::label::{LINE, PAD, SIZE, TAG, label, panel, small, tag, width};
 struct Line {
     name: &'static str,
     stroke: Stroke,
-    /// How many of all.
+    /// The number to draw, and the number of all.
     of: fn(&Picture<'_>, &Stair) -> [u64; 2],
 }
 
-/// What is drawn of the requests, whichever way they are counted.
+/// The line of the requests, whichever way they are counted.
 const REQUESTS: Stroke = Stroke::solid(Ink::Rate, 1.75);
 
-/// The lines, back to front. Those of whom there is none are left out.
+/// The lines, back to front. Those of which there is nothing are left out.
 const LINES: [Line; 5] = [
     Line {
         name: "requests refused",
@@ -51,7 +51,7 @@ const LINES: [Line; 5] = [
     },
 ];
 
-/// The clients of the part that limits are learned from, and of the other; none where the log is not
+/// The numbers of clients in the part for learning and in the part for checking; 0 if the log is not
 /// divided.
 fn both(picture: &Picture<'_>) -> [u64; 2] {
     let [_, learned, checked] = picture.stairs().clients;
@@ -78,7 +78,7 @@ fn lines<'a>(picture: &'a Picture<'_>) -> impl Iterator<Item = &'static Line> + 
     LINES.iter().filter(|line| (line.of)(picture, &everything(picture))[1] > 0)
 }
 
-/// What a limit below all of them does: everything is over it.
+/// The effect of a limit below all levels: it touches everything.
 fn everything(picture: &Picture<'_>) -> Stair {
     let steps = picture.stairs();
     Stair {
@@ -103,7 +103,7 @@ fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> 
         if step.limit < layout.limits.domain[0] || next.y == last.y {
             continue;
         }
-        // What is nearer than a pixel is a slope.
+        // Stairs nearer than a pixel are drawn as a slope.
         if next.x - last.x > 1.0 {
             points.push(Point::new(next.x, last.y));
         }
@@ -114,7 +114,7 @@ fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> 
     points
 }
 
-/// The requests that some limits refuse, where a replay had to count them.
+/// The requests that some limits refuse, if a replay had to count them.
 fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let points: Vec<Point> = picture
         .found
@@ -162,7 +162,7 @@ fn axes(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     marks.push(label(plot.right(), y, &name, Anchor::End, Baseline::Middle));
 }
 
-/// The round numbers of a logarithmic scale, so many CSS pixels apart.
+/// The round numbers of a logarithmic scale, at least `apart` CSS pixels from each other.
 pub(super) fn ticks(scale: Log, apart: f64) -> Vec<(f64, String)> {
     let [from, to] = scale.domain;
     let mut ticks: Vec<(f64, String)> = Vec::new();
@@ -187,7 +187,7 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let size = if layout.narrow { 11.0 } else { SIZE };
     let (mut x, mut y) = (8.0, 30.0);
     let replayed = (!picture.found.counted.is_empty()).then_some(&LINES[0]);
-    // What matters most first.
+    // The most important line first.
     let mut lines: Vec<&Line> = replayed.into_iter().chain(lines(picture)).collect();
     lines.sort_by(|a, b| b.stroke.width.total_cmp(&a.stroke.width));
     for line in lines {
@@ -203,10 +203,10 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     }
 }
 
-/// The height above the plot where they are.
+/// Their height above the plot.
 const SIGNS: f64 = 18.0;
 
-/// Where the recommended limit is, and the knee.
+/// Marks the recommended limit and the knee.
 fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let y = layout.curve.y;
     let mut last = None;
@@ -248,7 +248,7 @@ fn limit(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     tag(marks, Rect { x: x - room / 2.0, y, width: room, height: TAG }, text, Ink::Limit, SIZE);
 }
 
-/// What the limit under the pointer does, or else the one in force.
+/// Says what the limit under the pointer does, or else the one in force.
 fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
     let plot = layout.curve;
     let pointed = view.pointer.filter(|_| !view.on_limit).filter(|[x, y]| {

@@ -66,7 +66,7 @@ fn disc(marks: &mut Vec<Mark>, at: Point, radius: f64, ink: Ink) {
     marks.push(Mark::Rounded { rect, radius, fill: Fill::new(ink, 1.0) });
 }
 
-/// Those whose rates can be written below the plot.
+/// The buckets whose rates have room below the plot.
 fn spaced(layout: &Layout, picture: &Picture<'_>) -> Vec<Burst> {
     let mut last = f64::NEG_INFINITY;
     let mut spaced = Vec::new();

@@ -67,7 +67,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
     marks.push(label(plot.right(), plot.y - 12.0, &said, Anchor::End, Baseline::Middle));
 }
 
-/// Which shade a count has; none where there is nothing.
+/// The shade of a count; `None` for 0.
 fn shade(n: u64, most: u64) -> Option<usize> {
     let share = n as f64 / most.max(1) as f64;
     (n > 0).then(|| ((share * 5.0) as usize).min(4))

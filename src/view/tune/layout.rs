@@ -1,5 +1,4 @@
-//! Where things are: the curve, and below it the frontier and the hours, side by side where there is
-//! room.
+//! The layout: the curve, and below it the frontier and the hours, side by side if there is room.
 
 use super::Picture;
 use crate::lab::tune::Burst;
@@ -16,25 +15,25 @@ const CURVE: f64 = 370.0;
 /// The height of the two others.
 const BELOW: f64 = 250.0;
 
-/// Above each plot: its title and what its lines are.
+/// The height above each plot, for its title and the names of its lines.
 const HEAD: f64 = 46.0;
 
-/// Above the curve's plot on a narrow canvas, where its lines take a second row.
+/// The height of the second row of names on a narrow canvas.
 const ROW: f64 = 18.0;
 
-/// And what it takes to say there what a limit does: in the plot that would cover the lines.
+/// The height of the text about a limit there: within the plot it would cover the lines.
 const ABOUT: f64 = 84.0;
 
-/// Below each plot: the numbers of its axis, and what they are.
+/// The height below each plot, for its axis.
 const FOOT: f64 = 40.0;
 
-/// Below the curve's plot, where the tag of its limit is.
+/// The height of the tag of the limit, below the curve's plot.
 pub(super) const TAGS: f64 = 24.0;
 
-/// The height at the foot of the curve's plot that stands for nothing at all.
+/// The height at the foot of the curve's plot that means none at all.
 const NONE: f64 = 14.0;
 
-/// Beside each plot.
+/// The widths beside each plot.
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = 20.0;
 
@@ -95,19 +94,19 @@ impl Layout {
         }
     }
 
-    /// Whether there is a plot to draw in.
+    /// Returns whether the plots are large enough to draw in.
     pub(super) fn has_room(&self) -> bool {
         [self.curve, self.frontier, self.hours]
             .iter()
             .all(|rect| rect.width > 40.0 && rect.height > 20.0)
     }
 
-    /// Where a limit is.
+    /// The place of a limit.
     pub(super) fn x(&self, limit: f64) -> f64 {
         self.limits.at(limit)
     }
 
-    /// Where so many of all are.
+    /// The height of a share.
     pub(super) fn y(&self, some: u64, all: u64) -> f64 {
         match some {
             0 => self.curve.bottom(),
@@ -115,7 +114,7 @@ impl Layout {
         }
     }
 
-    /// Where a bucket is.
+    /// The place of a bucket.
     pub(super) fn place(&self, burst: &Burst) -> [f64; 2] {
         [self.rates.at(burst.rate.per_second()), self.bursts.at(burst.burst)]
     }
@@ -131,7 +130,8 @@ impl Layout {
     }
 }
 
-/// From where every client is touched to where none is, with some air, and the limits to be shown.
+/// The limits from the last that touches all clients to the first that touches none, with some air,
+/// including the limits to show.
 fn limits(picture: &Picture<'_>) -> [f64; 2] {
     let [mut from, mut to] = picture.stairs().ends().unwrap_or([1.0, 10.0]);
     for limit in

@@ -1,4 +1,4 @@
-//! What a limit does, in words.
+//! The effect of a limit, in words.
 
 use super::Picture;
 use crate::plot::axis::{readout, readout_count};
@@ -11,7 +11,7 @@ pub(super) fn limit_in_words(picture: &Picture<'_>, limit: f64) -> String {
     }
 }
 
-/// What a limit does, a line each.
+/// The effect of a limit, as lines of text.
 pub fn words(picture: &Picture<'_>, limit: f64) -> Vec<String> {
     let (steps, step) = (picture.stairs(), picture.stairs().at(limit));
     let mut lines = vec![format!("touches {}", of(step.touched[0], steps.clients[0], "clients"))];

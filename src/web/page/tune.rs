@@ -1,5 +1,4 @@
-//! The Tune view: what every limit would do to the clients of a log. What is read and counted is
-//! the Worker's; here is what is chosen, and the picture of what was found.
+//! The Tune view. The Worker reads and counts; here are the choices and the picture of the answer.
 
 use super::run::{AnyRun, Entry};
 use super::view;
@@ -12,7 +11,7 @@ use crate::view::Hit;
 use crate::view::tune::{self, Picture, Viewport};
 use crate::web::texts::Texts;
 
-/// What is chosen and what was found.
+/// The choices and the answer.
 #[derive(Default)]
 pub(super) struct View {
     choices: Choices,
@@ -51,7 +50,7 @@ impl view::View for View {
     fn get(&self, name: &str) -> String {
         match (name, self.limit()) {
             ("limit", Some(limit)) => limit.to_string(),
-            // All that a log is read by: where it changes, the log has to be read again.
+            // If one of these changes, the log has to be read again.
             ("reading", _) => self.choices.reading.to_string(),
             _ => self.choices.get(name),
         }
@@ -100,7 +99,7 @@ impl view::View for View {
         }
     }
 
-    /// On a bucket it takes that, on the curve the limit there.
+    /// A click on a bucket chooses it, one on the curve the limit there.
     fn click(&mut self, seen: &Seen, at: [f64; 2]) -> bool {
         let Some(picture) = self.picture() else { return false };
         let view = viewport(seen);
@@ -131,7 +130,7 @@ impl view::View for View {
     }
 }
 
-/// Choices in place of a run: no time passes in them.
+/// The page holds choices in place of a run: no time passes in them.
 impl AnyRun for Choices {
     fn now(&self) -> Time {
         Time::ZERO

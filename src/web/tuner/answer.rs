@@ -6,10 +6,10 @@ use crate::plot::axis::{readout, readout_count};
 use crate::web::texts::Texts;
 use wasm_bindgen::prelude::*;
 
-/// How many clients the table has.
+/// The number of clients in the table.
 const ROWS: usize = 50;
 
-/// How numbers are written on the page.
+/// Numbers as the page shows them.
 const NUMBERS: Numbers = Numbers { count: readout_count, level: readout };
 
 #[wasm_bindgen]
@@ -24,12 +24,13 @@ impl Tuner {
         texts.take()
     }
 
-    /// What the pictures are drawn from, as [`Found::to_numbers`](crate::lab::tune::Found::to_numbers).
+    /// The data of the pictures: see [`Found::to_numbers`](crate::lab::tune::Found::to_numbers).
     pub fn found(&self) -> Vec<f64> {
         self.analysis.as_ref().map_or(Vec::new(), |analysis| analysis.found().to_numbers())
     }
 
-    /// The configuration: its text or why there is none, whether it is that (`no`), and notes on it.
+    /// The configuration as texts: itself and an empty text, or the reason why there is none and `no`;
+    /// then notes on it.
     pub fn configuration(&self) -> Vec<String> {
         match self.analysis.as_ref().and_then(Analysis::configuration) {
             Some(Ok((text, notes))) => [text, String::new()].into_iter().chain(notes).collect(),
@@ -38,8 +39,8 @@ impl Tuner {
         }
     }
 
-    /// What is recommended for other periods, four texts each: period, limit, and whom it touches where
-    /// it was learned and where it was checked.
+    /// The recommendations for other periods, four texts each: the period, the limit, and the clients
+    /// that it touches where it was learned and where it was checked.
     pub fn periods(&self) -> Vec<String> {
         let periods = self.analysis.as_ref().map_or(&[][..], Analysis::periods);
         let texts = periods.iter().map(|(period, advice)| {
@@ -80,8 +81,8 @@ impl Tuner {
         text
     }
 
-    /// What a client's events are compared by: the limit of lanes that have none of their own, and the
-    /// lanes; nothing as long as there is no limit.
+    /// The lanes for a client's events, as two texts: the limit of lanes that have none of their own,
+    /// and the lanes; nothing as long as there is no limit.
     pub fn lanes(&self) -> Vec<String> {
         let lanes = self.analysis.as_ref().and_then(|analysis| {
             let ((curve, _), limit) = analysis.shown().zip(analysis.limit())?;

@@ -1,4 +1,4 @@
-//! Logs on their way in.
+//! Reading logs.
 
 use super::Tuner;
 use crate::lab::tune::{Analysis, Failure, Import, Room};
@@ -6,7 +6,7 @@ use crate::time::{Span, Time};
 use crate::traffic::sample::{Sample, Style};
 use wasm_bindgen::prelude::*;
 
-/// How much of a log is kept: half of what a page may well take, and some 80 million requests.
+/// The room for clients: half of the memory that a page may well take, and some 80 million requests.
 const ROOM: Room = Room { clients: 2_000_000, bytes: 256 << 20 };
 
 /// The made-up log: that of `ratescope sample`.
@@ -14,13 +14,13 @@ const SEED: u64 = 1;
 const LINES: u64 = 100_000;
 const OVER: Span = Span::hours(48);
 
-/// How much of it is written at once, in bytes.
+/// The bytes of it written at once.
 const PIECE: usize = 1 << 18;
 
 #[wasm_bindgen]
 impl Tuner {
-    /// Logs will come. `wall` is the time of day in milliseconds since 1970, for those that don't
-    /// say the year. What was known stays until they have ended.
+    /// Begins to read logs. `wall` is the time in milliseconds since 1970, for logs without a year. The
+    /// answer about the logs before stays until [`finish`](Self::finish).
     pub fn begin(&mut self, wall: f64) {
         let now = Time::from_micros((wall * 1e3) as i64);
         let mut reading = self.choices.reading.clone();
@@ -59,18 +59,18 @@ impl Tuner {
             };
             sample.all(entry)
         });
-        // What we write we can read.
+        // The sample is a log that can be read.
         let _ = import.feed(text.as_bytes());
         !more
     }
 
-    /// How many lines have been read.
+    /// The number of lines read by now.
     pub fn lines(&self) -> f64 {
         self.import.as_ref().map_or(0.0, |import| import.lines() as f64)
     }
 
-    /// No more logs will come: what was read replaces what was known. Returns why there are no events,
-    /// if there are none; then nothing changes.
+    /// Ends the reading; the logs replace those before them. Returns why there are no events, if there
+    /// are none; then nothing changes.
     pub fn finish(&mut self) -> String {
         let Some(import) = self.import.take() else { return String::new() };
         match import.finish() {
@@ -84,7 +84,7 @@ impl Tuner {
         }
     }
 
-    /// No more logs will come, and nothing changes.
+    /// Ends the reading; nothing changes.
     pub fn cancel(&mut self) {
         (self.import, self.sample) = (None, None);
     }

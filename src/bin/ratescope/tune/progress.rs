@@ -1,22 +1,22 @@
-//! How far reading is: a line on the terminal, and nothing where standard error is none.
+//! Shows the progress of reading as a line on the terminal; nothing if standard error is not one.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Where a length is known, and where it is not.
+/// The lines for an input of known length and for any other.
 const OF_A_FILE: &str =
     "{msg}: {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left";
 const OF_A_STREAM: &str = "{msg}: {decimal_bytes}, {decimal_bytes_per_sec}";
 
-/// The file at `path`, or standard input if that is `-`, which shows how far it has been read.
+/// Opens the file at `path`, or standard input if that is `-`; reading it moves the progress bar.
 pub(super) fn open(path: &Path) -> io::Result<(impl Read + Send, ProgressBar)> {
     let (input, length): (Box<dyn Read + Send>, _) = match path.as_os_str() == "-" {
         true => (Box::new(io::stdin()), None),
         false => {
             let file = File::open(path)?;
-            // Of a pipe the length is 0.
+            // A pipe has the length 0.
             let length = Some(file.metadata()?.len()).filter(|length| *length > 0);
             (Box::new(file), length)
         }

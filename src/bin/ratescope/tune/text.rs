@@ -6,10 +6,10 @@ use crate::words::{grouped, visible};
 use ratescope::lab::tune::{Numbers, Report, Row, Share, percent};
 use std::io::{self, Write};
 
-/// How wide the longest bar is.
+/// The width of the longest bar.
 const BAR: usize = 32;
 
-/// How numbers are written here.
+/// Numbers as a terminal shows them.
 const NUMBERS: Numbers = Numbers { count: grouped, level: |level| format!("{level:.1}") };
 
 pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {

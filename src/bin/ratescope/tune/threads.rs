@@ -18,7 +18,7 @@ fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// How many clients a thread takes at once: the busy ones come early, and one thread must not get all
+/// The clients that a thread takes at once. The busy ones come early, and one thread must not get all
 /// of them.
 const AT_ONCE: usize = 1024;
 
@@ -45,7 +45,7 @@ pub(super) fn count(clients: &Clients, curves: &mut [Curve], cut: &Cut, places: 
     }
 }
 
-/// How many pieces are on their way for each thread, so that none of them waits for another.
+/// The pieces on their way for each thread: enough that no thread waits for another.
 const ON_THEIR_WAY: usize = 4;
 
 /// A piece of the log, its events, and what became of its lines.
@@ -63,7 +63,7 @@ impl Piece {
     }
 }
 
-/// What is left of the log, and the pieces to put it into.
+/// The rest of the log, and the pieces to put it into.
 struct Rest<R> {
     pieces: Pieces<R>,
     empty: Receiver<Piece>,
@@ -78,14 +78,14 @@ struct Found<F> {
     early: Vec<Option<Piece>>,
     /// The number of the next one to be taken.
     next: usize,
-    /// Who takes them; nobody while a thread is at it.
+    /// Takes them; `None` while a thread uses it.
     taker: Option<Taker<F>>,
 }
 
 struct Taker<F> {
     take: F,
     counts: Result<Counts, Error>,
-    /// Where pieces are filled again; no longer after an error, which ends the reading.
+    /// Gives pieces back to be filled again; `None` after an error, which ends the reading.
     refill: Option<Sender<Piece>>,
 }
 
@@ -206,7 +206,7 @@ impl<F: FnMut(&mut Batch)> Taker<F> {
         }
         (self.take)(&mut piece.batch);
         if let Some(refill) = &self.refill {
-            // Where all has been read, nobody wants it any more.
+            // Nobody receives it once all has been read.
             let _ = refill.send(piece);
         }
     }

@@ -1,4 +1,4 @@
-//! Which limit, then: the smallest one that leaves nearly all clients alone, and how sure that is.
+//! The recommended limit: the smallest one that leaves nearly all clients alone, with doubts about it.
 
 use crate::lab::tune::{Curve, Measure, Part, Share, scale};
 use crate::limit::any::AnyLimiter;
@@ -6,58 +6,58 @@ use crate::text::plural;
 use crate::time::Span;
 use core::fmt;
 
-/// What a limit should do.
+/// The goal of a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aim {
-    /// The least share of the clients that is never refused anything, from 0 to 1. Of those marked as
-    /// legitimate it is always all.
+    /// The least share of the clients that is never refused anything, from 0 to 1. Clients marked as
+    /// legitimate are never refused.
     pub untouched: f64,
 }
 
-/// Of 1000 clients, 999.
+/// Leaves 999 of 1000 clients alone.
 impl Default for Aim {
     fn default() -> Self {
         Aim { untouched: 0.999 }
     }
 }
 
-/// A limit, and what speaks against it.
+/// A recommended limit, and the doubts about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// The limit: the smallest usual number that does; none if none does.
+    /// The smallest usual number that reaches the goal, if any does.
     pub limit: Option<f64>,
     /// The limiter with it.
     pub limiter: Option<AnyLimiter>,
-    /// What it does to those from whom it was learned.
+    /// The clients from which it was learned, and how many of them it touches.
     pub learned: Share,
-    /// What it does in the rest of the log, where that was set apart and has events.
+    /// The clients in the rest of the log, if that was set apart and has events.
     pub checked: Option<Share>,
-    /// Where the curve bends: from there on, a higher limit spares few more clients.
+    /// The bend of the curve: beyond it, a higher limit spares few more clients.
     pub knee: Option<f64>,
-    /// Why to think twice; empty if nothing is known against it.
+    /// Reasons to think twice.
     pub doubts: Vec<Doubt>,
 }
 
-/// Why not to believe in a limit.
+/// A reason not to trust a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Doubt {
     /// There are no events.
     NoEvents,
-    /// No limit of the scale does, or the limiter does not take it.
+    /// No limit of the scale reaches the goal, or the limiter does not accept it.
     NoLimit,
-    /// So few clients that the share which may be touched is less than one of them.
+    /// There are so few clients that the share which may be touched is less than one of them.
     FewClients(u64),
-    /// A log that is shorter than ten periods.
+    /// The log is shorter than ten periods.
     ShortLog(Span),
-    /// In the rest of the log it touches more than twice the share that it may.
+    /// In the rest of the log, the limit touches more than twice the clients that it may.
     Drifts(Share),
-    /// Nobody ever came faster than everybody does.
+    /// No client ever exceeded the common rate.
     AllAlike,
 }
 
-/// The limit for what `aim` wants: learned from the first part of the log where the curve has a
-/// second one to check it on, otherwise from all.
+/// Recommends a limit. It is learned from the first part of the log if there is a second part to check
+/// it on, and otherwise from the whole log.
 pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
     let part = curve.learned_from();
     let checked = part == Part::Learned;
@@ -78,9 +78,9 @@ pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
     advice
 }
 
-/// The smallest usual limit that touches no more clients of a part than it may, and none of the
-/// marked. It is 1 at least where no client stays below 1: a smaller one is none for what counts as 1,
-/// and as whole numbers, which servers have, it is 0.
+/// The smallest usual limit that touches no more clients of a part than it may, and no marked one. If
+/// no client stays below 1, the limit is at least 1: a smaller one would refuse every event of cost 1,
+/// and a server with whole numbers would read it as 0.
 pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
     let may = may_touch(aim, curve.all.clients(part));
     let does = |limit: &f64| {
@@ -92,9 +92,9 @@ pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
     limits.find(does).filter(|_| curve.all.clients(part) > 0)
 }
 
-/// How many of so many clients may be touched.
+/// The most clients of a number that may be touched.
 fn may_touch(aim: &Aim, clients: u64) -> u64 {
-    // Less by a hair, so that 99.9 % of 1000 is 999 whatever the rounding.
+    // A little less, so that rounding never makes 99.9 % of 1000 more than 999.
     let untouched = libm::ceil(aim.untouched * clients as f64 - 1e-6);
     clients.saturating_sub(untouched as u64)
 }
@@ -143,7 +143,7 @@ fn doubts(curve: &Curve, aim: &Aim, advice: &Advice, part: Part) -> Vec<Doubt> {
     doubts
 }
 
-/// How far back a level looks.
+/// The time that a level looks back.
 fn period(measure: Measure) -> Span {
     match measure {
         Measure::Exim(per)
@@ -157,7 +157,7 @@ fn period(measure: Measure) -> Span {
     }
 }
 
-/// In words that say what to do.
+/// As a sentence that also says what to do.
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

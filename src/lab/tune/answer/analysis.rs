@@ -39,7 +39,7 @@ pub struct Analysis {
     rows: Vec<Row>,
 }
 
-/// How many curves are kept for later questions, at least.
+/// The number of curves kept for later questions. All curves of one question are kept anyway.
 const CURVES: usize = 64;
 
 /// Adds the clients at some places to curves, as [`Clients::measure`] does.
@@ -269,7 +269,7 @@ impl Analysis {
         true
     }
 
-    /// Whether the limit in force and all that it refuses are known.
+    /// Returns whether the limit in force and all its refusals are known.
     pub fn is_decided(&self) -> bool {
         self.replayed().is_some_and(Replay::is_done)
     }
@@ -294,7 +294,7 @@ impl Analysis {
         &self.clock
     }
 
-    /// How much of the curves is counted, from 0 to 1.
+    /// The share of the clients already counted for the missing curves, from 0 to 1.
     pub fn measured(&self) -> f64 {
         let all = self.clients().len().max(1) as f64;
         self.job.as_ref().map_or(1.0, |(_, to)| *to as f64 / all)
@@ -321,23 +321,23 @@ impl Analysis {
         Some(self.choices.configure(&limiter, &self.log.summary.per, network))
     }
 
-    /// What that limiter refuses, as far as it is counted.
+    /// The replay of that limiter, as far as it has got.
     pub fn replayed(&self) -> Option<&Replay> {
         let limiter = self.limiter()?;
         self.replay.as_ref().filter(|replay| *replay.limiter() == limiter)
     }
 
-    /// What limits along the curve do, from the lowest on.
+    /// Some limits of the curve and their effects, the lowest limit first.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// The buckets that would do.
+    /// The buckets that reach the goal.
     pub fn frontier(&self) -> Option<&Frontier> {
         self.frontier.as_ref()
     }
 
-    /// What is recommended for other periods.
+    /// The recommendations for other periods.
     pub fn periods(&self) -> &[(Span, Advice)] {
         &self.periods
     }

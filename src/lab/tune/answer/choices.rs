@@ -1,4 +1,4 @@
-//! What is chosen on a page about a log and its limit, by name: what a link holds, and no data.
+//! The choices of the Tune page by name. A link holds them, and nothing of the log.
 
 use super::{Aim, Burst, Frontier, Metric};
 use crate::lab::run::decoded;
@@ -21,19 +21,19 @@ use core::str::FromStr;
 pub struct Choices {
     /// How the log is read.
     pub reading: ReadOptions,
-    /// For which server the configuration is written.
+    /// The server for which the configuration is written.
     pub target: Target,
-    /// What is limited; a bucket, if nothing else is.
+    /// The metric that is limited; a bucket if `None`.
     pub by: Option<Metric>,
-    /// In which period.
+    /// The period of the limit.
     pub period: Span,
-    /// How fast a bucket drains; without it, as fast as is tightest for the period.
+    /// The rate at which a bucket drains; if `None`, the tightest one for the period.
     pub rate: Option<Rate>,
-    /// How many of the clients are to be left alone.
+    /// The share of the clients to leave alone.
     pub aim: Aim,
-    /// The limit; without it, the one that is recommended.
+    /// The limit; if `None`, the recommended one.
     pub limit: Option<f64>,
-    /// Whether the table has those first of whom the most is refused, and not the busiest.
+    /// Whether the table begins with the most refused clients instead of the busiest.
     pub by_refused: bool,
 }
 
@@ -52,7 +52,7 @@ impl Default for Choices {
     }
 }
 
-/// What stands for a bucket in the choice of what is limited.
+/// The name of a bucket among the metrics.
 const BUCKET: &str = "bucket";
 
 impl Choices {
@@ -65,11 +65,11 @@ impl Choices {
         ReadOptions::NAMES.into_iter().chain(Self::NAMES)
     }
 
-    /// Sets `name` to what `value` says. With another server comes the way in which that limits, and
-    /// with whatever changes the meaning of the limit the recommended one is in force.
+    /// Sets `name` to `value`. Another server also brings its own way to limit. Whatever changes the
+    /// meaning of the limit puts the recommended one in force.
     ///
     /// # Errors
-    /// When there is no such choice, or the value is not one of its; nothing changes then.
+    /// When the choice or the value is unknown; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
         match name {
@@ -138,7 +138,7 @@ impl Choices {
             "by" => self.by.map_or(BUCKET.to_owned(), |by| by.to_string()),
             "period" => self.period.to_string(),
             "rate" => or_open(self.rate.as_ref()),
-            // The share is a fraction; a percentage of it has digits that nobody wrote.
+            // A percentage computed from the share may have digits that nobody wrote.
             "untouched" => (libm::round(self.aim.untouched * 1e10) / 1e8).to_string(),
             "limit" => or_open(self.limit.as_ref()),
             "order" => if self.by_refused { "refused" } else { "requests" }.to_owned(),
@@ -152,7 +152,7 @@ impl Choices {
         }
     }
 
-    /// What the curve is of; for a bucket that knows no rate yet, nothing.
+    /// The measure of the curve; none for a bucket whose rate is not known yet.
     pub fn measure(&self, frontier: Option<&Frontier>) -> Option<Measure> {
         match self.by {
             Some(by) => Some(self.over(by, self.period)),
@@ -160,7 +160,7 @@ impl Choices {
         }
     }
 
-    /// How fast the bucket drains: as is chosen, or as is tightest of what the server can say.
+    /// The rate of the bucket: the chosen one, or the tightest one that the server can express.
     pub fn rate(&self, frontier: Option<&Frontier>) -> Option<Rate> {
         if self.by.is_some() || self.rate.is_some() {
             return self.rate.filter(|_| self.by.is_none());
@@ -169,13 +169,13 @@ impl Choices {
         let mut bursts: Vec<Burst> =
             all.iter().filter(|at| self.target.has_bucket(at.rate, at.burst)).copied().collect();
         if bursts.is_empty() {
-            // Then the configuration says why there is none.
+            // Without one, the configuration says why.
             bursts.clone_from(all);
         }
         Frontier { bursts }.tightest(self.period).map(|burst| burst.rate)
     }
 
-    /// What is measured in a period, by the server itself if its arithmetic is known.
+    /// The measure for a period, with the server's own arithmetic if that is known.
     pub fn over(&self, by: Metric, period: Span) -> Measure {
         match (self.target, by) {
             (Target::Haproxy, Metric::SlidingCounter) => Measure::Haproxy(period, Counts::All),
@@ -183,7 +183,7 @@ impl Choices {
         }
     }
 
-    /// A bucket, as the server has it if its arithmetic is known.
+    /// A bucket, with the server's own arithmetic if that is known.
     fn bucket(&self, rate: Rate) -> Measure {
         match Nginx::new(rate, 0, Delay::Never) {
             Ok(_) if self.target == Target::Nginx => Measure::Nginx(rate),
@@ -191,8 +191,7 @@ impl Choices {
         }
     }
 
-    /// The limiter with a limit, which is that of the server if its arithmetic is known: so are its
-    /// numbers.
+    /// The limiter with a limit. If the server's arithmetic is known, it is the server's limiter.
     pub fn limiter(&self, measure: Measure, limit: f64) -> Option<AnyLimiter> {
         let whole = libm::floor(limit);
         let own = match (self.target, measure) {
@@ -205,8 +204,8 @@ impl Choices {
         own.or_else(|| measure.limiter(limit).ok())
     }
 
-    /// A limiter and others that are usual at the same rate, as the lanes of a
-    /// [comparison](crate::lab::compare), and that rate.
+    /// A rate, and lanes for a [comparison](crate::lab::compare): the limiter and other usual ones at
+    /// that rate.
     pub fn lanes(&self, measure: Measure, limit: f64) -> Option<(Rate, String)> {
         let own = self.limiter(measure, limit)?;
         let rate = match measure {
@@ -220,9 +219,11 @@ impl Choices {
         Some((rate, format!("{own};{}", others.join(";"))))
     }
 
-    /// The configuration of the server with a limiter for the clients that `per` makes, or why it
-    /// can't be written, and what is to be known about it. One of these clients may be a
-    /// [`network`](crate::lab::tune::network).
+    /// The server's configuration with a limiter for each client that `per` makes, and notes on it.
+    /// `network` is a client that is an IPv6 network, if there is one.
+    ///
+    /// # Errors
+    /// A sentence that says why the server can't have it.
     pub fn configure(
         &self,
         limiter: &AnyLimiter,
@@ -242,7 +243,7 @@ fn by(value: &str) -> Result<Metric, ParseError> {
     })
 }
 
-/// Those that are not what they are at first.
+/// The choices that differ from the default ones, as in a link.
 impl fmt::Display for Choices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let usual = Choices::default();
@@ -251,7 +252,7 @@ impl fmt::Display for Choices {
     }
 }
 
-/// In any order; what is not said is what it is at first.
+/// Reads choices in any order; the others have their default.
 impl FromStr for Choices {
     type Err = ParseError;
 
@@ -265,7 +266,7 @@ impl FromStr for Choices {
                 nothing.set(&decoded(name), "")?;
             }
         }
-        // One may change those after it, and not those before.
+        // A choice may change those after it in this order, never those before it.
         for name in Self::names() {
             for (_, part) in given() {
                 if let Some(value) = part.strip_prefix(name).and_then(|rest| rest.strip_prefix('='))

@@ -1,46 +1,46 @@
-//! What the pictures of a log are drawn from, as numbers that one module of the page hands to another.
+//! The data of the pictures, also as plain numbers: the Worker hands those to the page.
 
 use super::{Analysis, Burst, Frontier};
 use crate::lab::tune::{Hours, Stair, Staircase, Zone};
 use crate::rate::Rate;
 use crate::time::Span;
 
-/// What is drawn of the answer. Parts that are not known yet are empty.
+/// The data of the pictures. Parts that are not known yet are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// What every limit does.
+    /// The curve.
     pub staircase: Staircase,
-    /// Limits and how many requests they refuse, where each takes a replay.
+    /// Limits and the requests that they refuse, if counting these takes a replay for each.
     pub counted: Vec<[f64; 2]>,
-    /// How many requests there are.
+    /// The number of requests.
     pub requests: u64,
     /// The limit that is recommended.
     pub recommended: Option<f64>,
-    /// Where the curve bends.
+    /// The limit at which the curve bends.
     pub knee: Option<f64>,
-    /// The buckets that would do.
+    /// The buckets that reach the goal.
     pub frontier: Frontier,
     /// The clock by which hours are told.
     pub zone: Zone,
-    /// What the limit in force refuses.
+    /// The refusals of the limit in force.
     pub refusals: Option<Refusals>,
 }
 
-/// What a limit refuses.
+/// The refusals of a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusals {
-    /// When.
+    /// Their hours.
     pub hours: Hours,
-    /// How many requests.
+    /// The number of refused requests.
     pub refused: u64,
-    /// Of how many clients.
+    /// The number of clients that are refused something.
     pub touched: u64,
-    /// Whether that is all; otherwise it is still being counted.
+    /// Whether all are counted.
     pub done: bool,
 }
 
 impl Analysis {
-    /// What is known by now.
+    /// The data known by now.
     pub fn found(&self) -> Found {
         let mut found = Found {
             requests: self.clients().requests(),
@@ -66,7 +66,7 @@ impl Analysis {
 }
 
 impl Found {
-    /// As numbers: see [`of_numbers`](Self::of_numbers).
+    /// Writes the data as numbers, for [`of_numbers`](Self::of_numbers).
     pub fn to_numbers(&self) -> Vec<f64> {
         let [recommended, knee] = [self.recommended, self.knee].map(|n| n.unwrap_or(f64::NAN));
         let [low, high] = self.zone.0.map_or([f64::NAN; 2], |range| range.map(f64::from));
@@ -103,7 +103,7 @@ impl Found {
         numbers
     }
 
-    /// What [`to_numbers`](Self::to_numbers) made; nothing of anything else.
+    /// Reads what [`to_numbers`](Self::to_numbers) wrote. Other numbers give data without meaning.
     pub fn of_numbers(numbers: &[f64]) -> Self {
         let Some((&[requests, recommended, knee, low, high], mut rest)) =
             numbers.split_first_chunk()

@@ -5,25 +5,25 @@ use crate::lab::tune::{Curve, Measure, Part};
 use crate::rate::Rate;
 use crate::time::Span;
 
-/// A bucket that does.
+/// A bucket that reaches the goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
-    /// What may come at once: the number that people miss, so it is first.
+    /// The number of events that may come at once. People forget this one, so it is first.
     pub burst: f64,
-    /// How fast it comes back.
+    /// The rate at which it drains.
     pub rate: Rate,
-    /// How many clients of the whole log it touches all the same.
+    /// The number of clients in the whole log that it touches nevertheless.
     pub touched: u64,
 }
 
-/// The smallest burst for each rate, which falls as the rate rises.
+/// The smallest burst for each rate. It falls as the rate rises.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frontier {
     /// From the lowest rate to the highest.
     pub bursts: Vec<Burst>,
 }
 
-/// The rates that are tried: as people write them, from six an hour to a hundred a second.
+/// The rates to try: round ones from six an hour to a hundred a second.
 const RATES: [(f64, Span); 16] = [
     (6.0, Span::hours(1)),
     (30.0, Span::hours(1)),
@@ -44,14 +44,14 @@ const RATES: [(f64, Span); 16] = [
 ];
 
 impl Frontier {
-    /// What is to be measured for it: the backlogs at a row of rates.
+    /// The measures that it needs: the backlogs at several rates.
     pub fn measures() -> Vec<Measure> {
         let rates = RATES.iter().filter_map(|&(count, per)| Rate::new(count, per).ok());
         rates.map(Measure::Bucket).collect()
     }
 
-    /// The frontier of curves of backlogs; others among them are passed over. Rates for which no
-    /// burst of the scale is enough are left out.
+    /// The frontier from the curves of backlogs; other curves are ignored. Rates are left out if no
+    /// burst of the scale is enough.
     pub fn new(curves: &[Curve], aim: &Aim, part: Part) -> Self {
         let burst = |curve: &Curve| {
             let Measure::Bucket(rate) = curve.measure else { return None };
@@ -61,8 +61,8 @@ impl Frontier {
         Frontier { bursts: curves.iter().filter_map(burst).collect() }
     }
 
-    /// Where to stand on it: the bucket that lets the least through in any time of `period`, its
-    /// burst and what comes back meanwhile.
+    /// The bucket that lets the least through in any time of `period`: its burst and what drains
+    /// meanwhile.
     pub fn tightest(&self, period: Span) -> Option<Burst> {
         let most = |at: &Burst| at.burst + at.rate.per_second() * period.secs();
         let less = |a: Burst, b: Burst| if most(&b) <= most(&a) { b } else { a };

@@ -1,4 +1,4 @@
-//! Clients that are marked as legitimate: a crawler, a monitor, an office.
+//! Clients marked as legitimate: a crawler, a monitor, an office.
 
 use crate::lab::tune::Clients;
 use core::convert::Infallible;
@@ -6,13 +6,13 @@ use core::fmt;
 use core::str::FromStr;
 use std::collections::BTreeSet;
 
-/// The keys of clients that should not be refused anything. As text there is one on each line; what
-/// follows ` #` is a remark, and empty lines say nothing.
+/// The keys of clients that should not be refused anything. The text form has one on each line. A
+/// remark follows ` #`, and empty lines are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarkedKeys(pub BTreeSet<String>);
 
 impl MarkedKeys {
-    /// By place, which clients are marked.
+    /// Says of each client, by its place, whether it is marked.
     pub fn places(&self, clients: &Clients) -> Vec<bool> {
         let mut marked = vec![false; clients.len()];
         for place in self.0.iter().filter_map(|key| clients.find(key)) {

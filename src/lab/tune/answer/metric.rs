@@ -1,4 +1,4 @@
-//! What is limited in a period, by name.
+//! The metrics that can be limited in a period, by name.
 
 use crate::lab::tune::Measure;
 use crate::text::ParseError;
@@ -6,7 +6,7 @@ use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
 
-/// The periods that are looked at unless others are asked for, the usual one first.
+/// The usual periods, the most common one first.
 pub const PERIODS: [Span; 5] =
     [Span::minutes(1), Span::seconds(1), Span::seconds(10), Span::minutes(10), Span::hours(1)];
 

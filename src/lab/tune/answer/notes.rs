@@ -1,4 +1,4 @@
-//! What is to be known where a log is read as something else than what a server counts.
+//! Notes on a configuration: how the server will count otherwise than the log was read.
 
 use super::Choices;
 use crate::lab::tune::Clients;
@@ -8,7 +8,7 @@ use crate::policy::export::Target;
 use core::net::Ipv6Addr;
 
 impl Choices {
-    /// How what was read differs from what the server will count, one sentence each.
+    /// The differences between what was read and what the server will count, one sentence each.
     pub(super) fn notes(&self, per: &Per, network: Option<&str>) -> Vec<String> {
         let (options, server) = (&self.reading.options, self.target);
         let filter = &options.filter;
@@ -18,7 +18,7 @@ impl Choices {
                  no others"
             )
         });
-        // Rust is told the cost and the fields of an event by the program.
+        // In Rust, the program says the cost and the fields of an event.
         let own = server != Target::Rust;
         let cost = match &options.cost {
             Some(Cost::Field(name)) if own => {
@@ -43,7 +43,7 @@ impl Choices {
     }
 }
 
-/// The first client that is an IPv6 network, if one is.
+/// The first client that is an IPv6 network.
 pub fn network(clients: &Clients) -> Option<&str> {
     let is_network = |text: &&str| {
         let address = text.split_once('/').map(|(address, _)| address.parse::<Ipv6Addr>());

@@ -4,43 +4,43 @@ use super::Analysis;
 use crate::lab::tune::{Clients, Imported, Times, percent};
 use crate::text::plural;
 
-/// What is said about a log and its limit.
+/// The answer as sentences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many requests and clients, and from when to when.
+    /// The numbers of requests and clients, and the first and the last time.
     pub read: String,
     /// The formats of the logs; empty if they are not known.
     pub formats: String,
-    /// How the events kept differ from the lines, a sentence each.
+    /// The differences between the lines and the events kept, a sentence each.
     pub notes: Vec<String>,
-    /// How many lines could not be read, and the first of them with the reasons.
+    /// The number of lines that could not be read, and the first of them with the reasons.
     pub unread: Option<(String, Vec<String>)>,
-    /// How the clients were sampled, if there was no room for all.
+    /// The way the clients were sampled, if there was no room for all.
     pub room: Option<String>,
-    /// What the limit in force refuses, or how far that is counted.
+    /// The refusals of the limit in force, or the progress of counting them.
     pub sentence: String,
     /// Whether that sentence is final.
     pub done: bool,
-    /// What the recommended limit does to the clients from which it was learned, and to the others.
+    /// The clients that the recommended limit touches, where it was learned and where it was checked.
     pub learned: String,
-    /// Why to think twice, a sentence each.
+    /// Reasons to think twice, a sentence each.
     pub doubts: Vec<String>,
 }
 
-/// What a limiter does to the clients of a log.
+/// The effect of a limiter on the clients of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effect {
     /// The limiter.
     pub limit: String,
-    /// How many clients it touches.
+    /// The number of clients that it touches.
     pub touched: u64,
-    /// How many requests it refuses.
+    /// The number of requests that it refuses.
     pub refused: u64,
     /// The same as a sentence.
     pub says: String,
 }
 
-/// How a front end writes numbers.
+/// The functions with which a front end writes numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
     /// A number of requests, clients or lines.
@@ -50,7 +50,7 @@ pub struct Numbers {
 }
 
 impl Report {
-    /// What is known by now.
+    /// The sentences about what is known by now.
     pub fn new(analysis: &Analysis, Numbers { count, .. }: Numbers) -> Self {
         let (log, clients) = (analysis.imported(), analysis.clients());
         let (sentence, done) = sentence(analysis);
@@ -74,7 +74,7 @@ impl Report {
 }
 
 impl Analysis {
-    /// What the limiter in force does, once it has been replayed.
+    /// The effect of the limiter in force, once it has been replayed.
     pub fn effect(&self) -> Option<Effect> {
         let replay = self.replayed().filter(|replay| replay.is_done())?;
         Some(Effect {
@@ -153,7 +153,7 @@ fn room(clients: &Clients, count: fn(u64) -> String) -> Option<String> {
     (clients.left_out() > 0).then(say)
 }
 
-/// What the limit refuses, and whether that is final.
+/// The sentence about the refusals, and whether it is final.
 fn sentence(analysis: &Analysis) -> (String, bool) {
     match analysis.effect() {
         Some(effect) => (effect.says, true),

@@ -6,23 +6,23 @@ use crate::time::Time;
 use core::cmp::Reverse;
 use std::collections::HashMap;
 
-/// What one limit of the curve does.
+/// A limit of the curve and its effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// The limit.
     pub limit: f64,
-    /// How many clients it touches.
+    /// The number of clients that it touches.
     pub touched: u64,
-    /// How many of them are marked as legitimate.
+    /// The number of these that are marked as legitimate.
     pub marked: u64,
-    /// How many requests it refuses; `None` until that is counted.
+    /// The number of requests that it refuses; `None` until that is counted.
     pub refused: Option<u64>,
 }
 
 /// The most rows.
 const ROWS: usize = 24;
 
-/// A client, and what the limit in force makes of it.
+/// A client and what the limit in force refuses of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientRow {
     /// Its place among the clients.
@@ -31,13 +31,13 @@ pub struct ClientRow {
     pub key: String,
     /// Whether it is marked as legitimate.
     pub marked: bool,
-    /// How many requests it sent.
+    /// The number of its requests.
     pub requests: u64,
     /// Its highest level.
     pub peak: Option<Peak>,
-    /// How many of its requests are refused.
+    /// The number of its requests that are refused.
     pub refused: u64,
-    /// When the first of them is.
+    /// The time of the first refusal.
     pub first: Option<Time>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn rows(curve: &Curve, advice: &Advice, choices: &Choices) -> Vec<Row
 }
 
 impl Analysis {
-    /// The `most` busiest clients, or those of which the most is refused, as the choices say.
+    /// The first `most` clients in the order of the choices: the busiest or the most refused first.
     pub fn table(&self, most: usize) -> Vec<ClientRow> {
         let mut refused = self.replayed().map_or(&[][..], Replay::refused_clients).to_vec();
         let by_place: HashMap<usize, RefusedClient> =
@@ -85,8 +85,8 @@ impl Analysis {
         first.chain(others).take(most).map(row).collect()
     }
 
-    /// A client as the cells of a table: its key, whether it is marked, its requests, its peak, when
-    /// that was, what was refused of it, and when first.
+    /// The cells of a client in a table: its key, `marked` or nothing, its requests, its peak, the time
+    /// of the peak, its refused requests, and the time of the first of them.
     pub fn cells(&self, client: &ClientRow, numbers: Numbers) -> [String; 7] {
         let Numbers { count, level } = numbers;
         let when = |time: Time| self.clock().shown(time);

@@ -1,8 +1,8 @@
-//! What is kept of one client.
+//! One client: its newest events in a fixed place, the older ones in a list of bytes.
 
 use super::stream::Moments;
 
-/// How many bytes of events wait in an entry.
+/// The bytes of new events that an entry has room for.
 const WAITING: usize = 18;
 
 /// A client. On 64 bits these are 64 bytes: one line of a cache.
@@ -12,12 +12,12 @@ pub(super) struct Client {
     pub(super) last: i64,
     /// The older events.
     events: Vec<u8>,
-    /// Where its key is.
+    /// The place of its key.
     pub(super) key_at: u32,
     pub(super) key_len: u32,
-    /// How many events it has.
+    /// The number of its events.
     pub(super) requests: u32,
-    /// How often it was in the half that stayed: it stands for two to the power of that.
+    /// How many halvings it survived: it represents two to the power of that many clients.
     pub(super) doubled: u8,
     waits: u8,
     waiting: [u8; WAITING],
@@ -58,7 +58,7 @@ impl Client {
         self.events.capacity()
     }
 
-    /// Adds the bytes of an event; whether that took memory.
+    /// Adds the bytes of an event; returns whether that took memory.
     #[inline]
     pub(super) fn write(&mut self, bytes: &[u8], outside: &mut usize) -> bool {
         let waits = self.waits as usize;

@@ -1,10 +1,10 @@
-//! Who came when: the events of every client, kept within a room.
+//! The events of every client, kept within a room.
 //!
 //! # Speed
 //! This is where each line of a log ends, so an event costs one look-up, and writes to one entry of
 //! 64 bytes: the newest events of a client wait there until a few are moved to the rest at once.
-//! The hash is seeded by chance, as whoever writes the log chooses the keys. Nothing depends on it:
-//! clients are numbered as they come.
+//! The hash has a random seed, since the senders choose the keys. Nothing else depends on it: clients
+//! are numbered in the order of their first events.
 
 use super::client::Client;
 use super::stream::{Moment, Moments, Written, first, is_near};
@@ -18,7 +18,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::borrow::Cow;
 
-/// How much may be kept. What happens beyond it: [`Clients::share_kept`].
+/// The most that may be kept. Beyond it, clients are sampled: see [`Clients::share_kept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Clients; at least 64, and at most 4 billion.
@@ -48,10 +48,10 @@ pub struct Clients {
     keys: String,
     /// The bytes of events outside the entries, with the room that was made for more.
     outside: usize,
-    /// How often the clients were halved.
+    /// The number of halvings.
     pub(super) sieve: u8,
-    /// Where those clients are now that were there before they were halved last, and how often they
-    /// had been halved before that.
+    /// The number of halvings before the last one, and the new places of the clients that were there
+    /// then.
     moved: (u8, Vec<u32>),
     pub(super) counts: Counts,
     first: Time,
@@ -59,19 +59,19 @@ pub struct Clients {
     highest_cost: f64,
 }
 
-/// A client to whom events may be added.
+/// A client to which an event may be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     place: u32,
-    /// How often the clients had been halved by then.
+    /// The number of halvings by then.
     era: u8,
 }
 
 /// The place of a client that is not kept.
 const NOBODY: u32 = u32::MAX;
 
-/// Whose event it is: the text of the field where `per` is one, otherwise the key as policies write
-/// it.
+/// The key of an event's client: the value of the field if `per` is a single one, otherwise the key as
+/// policies write it.
 pub fn key<'a>(fields: &'a dyn Fields, per: &Per) -> Cow<'a, str> {
     match per.fields() {
         [field] => Cow::Borrowed(fields.value(field).unwrap_or("")),
@@ -79,7 +79,7 @@ pub fn key<'a>(fields: &'a dyn Fields, per: &Per) -> Cow<'a, str> {
     }
 }
 
-/// What became of the requests.
+/// The counts of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) requests: u64,
@@ -89,7 +89,7 @@ pub(super) struct Counts {
 }
 
 impl Clients {
-    /// None, with room for so many.
+    /// No clients yet, with room for so much.
     pub fn new(room: Room) -> Self {
         let most = u32::MAX as usize;
         let room = Room { clients: room.clients.clamp(64, most), bytes: room.bytes.max(1 << 16) };
@@ -122,8 +122,8 @@ impl Clients {
         self.put(ticket, time, cost);
     }
 
-    /// The client called `key`, for an event that may be added later: so that it can be waited for
-    /// earlier ones, and nothing be held of it but its time.
+    /// The client called `key`, for an event that is added later. So an event can wait for earlier ones
+    /// without its key.
     #[inline]
     pub fn ticket(&mut self, key: &str) -> Ticket {
         let place = self.place(key, None).and_then(|place| u32::try_from(place).ok());
@@ -136,9 +136,9 @@ impl Clients {
 
     /// Adds an event.
     ///
-    /// Events of one client are to come in the order of time. One that is before the last is taken
-    /// to have come with it, and counted as [`late`](Self::late). One that no limiter counts, as its
-    /// cost is not from 0 to [`MAX_COST`](crate::limit::MAX_COST), or that is 18,000 years away, is
+    /// The events of one client should come in the order of time. One that is before the last one gets
+    /// its time, and is counted as [`late`](Self::late). One whose cost is not from 0 to
+    /// [`MAX_COST`](crate::limit::MAX_COST), or that is 18,000 years away, is
     /// [`unusable`](Self::unusable).
     #[inline]
     pub fn put(&mut self, ticket: Ticket, time: Time, cost: f64) {
@@ -156,8 +156,8 @@ impl Clients {
         }
     }
 
-    /// The place of a client, which is a new one if it was not seen; none if there is no room. A
-    /// new one has the weight of those that are `doubled` so often, or else of what is kept by now.
+    /// The place of a client; an unknown one is added. None if sampling leaves it out. A new client
+    /// survived `doubled` halvings, or all up to now.
     pub(super) fn place(&mut self, key: &str, doubled: Option<u8>) -> Option<usize> {
         let hash = self.hasher.hash_one(key.as_bytes());
         let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
@@ -176,7 +176,7 @@ impl Clients {
         Some(place as usize)
     }
 
-    /// Appends an event. Whether what is kept may have grown beyond the entries.
+    /// Appends an event; returns whether more memory may be in use.
     #[inline]
     pub(super) fn push(&mut self, place: usize, moment: Moment) -> bool {
         let Some(client) = self.list.get_mut(place) else { return false };
@@ -211,12 +211,12 @@ impl Clients {
         self.list.len() * ENTRY + self.keys.len() + self.outside
     }
 
-    /// How much may be kept.
+    /// The most that may be kept.
     pub fn room(&self) -> Room {
         self.room
     }
 
-    /// How many clients are kept.
+    /// The number of clients kept.
     pub fn len(&self) -> usize {
         self.list.len()
     }
@@ -226,33 +226,33 @@ impl Clients {
         self.list.is_empty()
     }
 
-    /// How many clients there were; an estimate where not all were kept.
+    /// The number of clients; an estimate if not all were kept.
     pub fn clients(&self) -> u64 {
         let has_events = |place: &usize| self.requests_of(*place) > 0;
         (0..self.len()).filter(has_events).map(|place| self.weight(place)).sum()
     }
 
-    /// The events that were added.
+    /// The number of events that were added.
     pub fn requests(&self) -> u64 {
         self.counts.requests
     }
 
-    /// Those of them that came before the last of their client, and count as with it.
+    /// The number of events that came before the last one of their client, and got its time.
     pub fn late(&self) -> u64 {
         self.counts.late
     }
 
-    /// Those of them that no limiter counts.
+    /// The number of events that no limiter counts.
     pub fn unusable(&self) -> u64 {
         self.counts.unusable
     }
 
-    /// Those of them that were not kept for want of room.
+    /// The number of events that were not kept for want of room.
     pub fn left_out(&self) -> u64 {
         self.counts.left_out
     }
 
-    /// The times of the first and the last event, where there is any.
+    /// The times of the first and the last event; `None` without events.
     pub fn times(&self) -> Option<(Time, Time)> {
         (self.first <= self.last).then_some((self.first, self.last))
     }
@@ -275,12 +275,12 @@ impl Clients {
         found.map(|&place| place as usize)
     }
 
-    /// How many events the client at `place` has.
+    /// The number of events of the client at `place`.
     pub fn requests_of(&self, place: usize) -> u64 {
         self.list.get(place).map_or(0, |client| client.requests.into())
     }
 
-    /// How many clients the one at `place` stands for.
+    /// The number of clients that the one at `place` represents.
     pub fn weight(&self, place: usize) -> u64 {
         self.list.get(place).map_or(0, |client| 1 << client.doubled.min(62))
     }
@@ -296,7 +296,7 @@ impl Clients {
         self.busiest_of(|_| true)
     }
 
-    /// Those of them that are `wanted`.
+    /// The places of the `wanted` clients, the busiest first.
     pub(in crate::lab::tune) fn busiest_of(&self, wanted: impl Fn(&usize) -> bool) -> Vec<usize> {
         let ranked = |place| (Reverse(self.requests_of(place)), place);
         let mut places: Vec<_> = (0..self.len()).filter(wanted).map(ranked).collect();
@@ -304,7 +304,7 @@ impl Clients {
         places.into_iter().map(|(_, place)| place).collect()
     }
 
-    /// Keeps the clients that `stays` says, by their places, and forgets the others; the new places.
+    /// Keeps the clients for whose place `stays` is true; returns the new place of each.
     pub(super) fn retain(&mut self, stays: impl Fn(usize) -> bool) -> Vec<u32> {
         let list = core::mem::take(&mut self.list);
         let keys = core::mem::take(&mut self.keys);
@@ -330,13 +330,13 @@ impl Clients {
         moved
     }
 
-    /// Whether nothing was thinned since that ticket was given.
+    /// Returns whether there was no halving since that ticket was given.
     #[cfg(feature = "log")]
     pub(in crate::lab::tune) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
         ticket.is_none_or(|ticket| ticket.era == self.sieve)
     }
 
-    /// The place of a client now. Tickets from before the last thinning are good, older ones not.
+    /// The place of a client now. A ticket is good until the second thinning after it.
     #[inline]
     fn current(&self, ticket: Ticket) -> Option<usize> {
         let place = match ticket.era == self.sieve {
@@ -347,7 +347,7 @@ impl Clients {
         place.filter(|place| *place != NOBODY).map(|place| place as usize)
     }
 
-    /// Makes room: halves the clients until what is left fits.
+    /// Makes room: halves the clients until the rest fits.
     #[cold]
     pub(super) fn thin(&mut self) {
         let era = self.sieve;

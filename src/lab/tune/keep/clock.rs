@@ -1,9 +1,9 @@
-//! The clock by which the hours of a log are told.
+//! The clock of a log: times are shown as its own clock showed them.
 //!
-//! Whoever knows a log thinks in its own time. Many lines say how far their clock is ahead of UTC,
-//! and what they say is kept for every hour. So summaries add up to what one reading of all finds.
+//! Many lines say how far their clock is ahead of UTC. The least and the most that they say is kept
+//! for every hour, so summaries add up to the result of reading all logs at once.
 //!
-//! | the lines say | times are told |
+//! | the lines say | times are shown |
 //! |---|---|
 //! | nothing, as Exim's main log | as they are written: `local time` |
 //! | always the same | by that: `UTC+01:00` |
@@ -23,12 +23,12 @@ const HOUR: i64 = 3_600_000_000;
 /// The most hours that are kept: thirty years.
 const MOST: usize = 1 << 18;
 
-/// How far the lines of a log say that their clock is ahead of UTC, by the hour.
+/// How far the clock of a log is ahead of UTC, by the hour.
 #[derive(Clone, Debug)]
 pub struct Zones {
     /// The lowest and the highest of each hour since 1970, in minutes.
     hours: BTreeMap<i64, [i16; 2]>,
-    /// What was seen last, as it is mostly the same.
+    /// The last hour and offset seen: the next line mostly has the same.
     last: (i64, i16),
 }
 
@@ -39,7 +39,7 @@ impl Default for Zones {
 }
 
 impl Zones {
-    /// A line of this time says that its clock is `east` minutes ahead of UTC.
+    /// Notes that a line of this time is by a clock `east` minutes ahead of UTC.
     #[inline]
     pub fn see(&mut self, time: Time, east: i16) {
         let hour = time.as_micros().div_euclid(HOUR);
@@ -49,7 +49,7 @@ impl Zones {
         }
     }
 
-    /// Adds what other lines say.
+    /// Adds the notes of other lines.
     pub fn add(&mut self, other: &Zones) {
         other.hours.iter().for_each(|(hour, range)| self.put(*hour, *range));
     }
@@ -85,13 +85,12 @@ impl Zones {
         LogClock { zone: Zone(Some([low, high])), several: false, changes }
     }
 
-    /// The hours since 1970 of which something is known, in order, and the least and the most
-    /// minutes ahead of UTC in each.
+    /// The known hours since 1970, in order, with the least and the most minutes ahead of UTC in each.
     pub(super) fn hours(&self) -> impl ExactSizeIterator<Item = (i64, [i16; 2])> {
         self.hours.iter().map(|(hour, range)| (*hour, *range))
     }
 
-    /// Adds what is known of an hour.
+    /// Adds the range of an hour.
     pub(super) fn restore(&mut self, hour: i64, range: [i16; 2]) {
         self.put(hour, range);
     }
@@ -102,13 +101,13 @@ impl Zones {
 pub struct LogClock {
     zone: Zone,
     several: bool,
-    /// From which hour since 1970 on it is how many minutes ahead of UTC. The first also counts for
-    /// what was before.
+    /// The hours since 1970 at which it changed, and the minutes ahead of UTC from then on. The first
+    /// also holds before.
     changes: Vec<(i64, i16)>,
 }
 
 impl LogClock {
-    /// What the clock shows at `time`, as if it were a time of UTC.
+    /// The time that the clock shows at `time`, as if it were a time of UTC.
     pub fn shows(&self, time: Time) -> Time {
         let east = i64::from(self.east(time));
         Time::from_micros(time.as_micros().saturating_add(east * 60_000_000))
@@ -120,8 +119,7 @@ impl LogClock {
         Civil(Time::from_micros(shown - shown.rem_euclid(SECOND))).to_string()
     }
 
-    /// The date and the time of day that it shows, in whole seconds, and how far it is ahead of UTC if
-    /// that is known: as in `2026-03-02T12:00:00+02:00`, by RFC 3339.
+    /// The same by RFC 3339, with the offset from UTC if that is known, as in `2026-03-02T12:00:00+02:00`.
     pub fn written(&self, time: Time) -> String {
         let text = self.shown(time).replace(' ', "T");
         match self.zone.0 {
@@ -130,19 +128,19 @@ impl LogClock {
         }
     }
 
-    /// How many minutes it is ahead of UTC at `time`.
+    /// The minutes that it is ahead of UTC at `time`.
     fn east(&self, time: Time) -> i16 {
         let hour = time.as_micros().div_euclid(HOUR);
         let after = self.changes.partition_point(|(from, _)| *from <= hour);
         self.changes.get(after.saturating_sub(1)).map_or(0, |(_, east)| *east)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn zone(&self) -> Zone {
         self.zone
     }
 
-    /// Whether it is that of UTC since the lines are of several zones.
+    /// Returns whether it shows UTC because the lines are of several zones.
     pub fn is_of_several(&self) -> bool {
         self.several
     }
@@ -153,7 +151,7 @@ impl LogClock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone(pub Option<[i16; 2]>);
 
-/// So many minutes, as in `+02:00`.
+/// Minutes as hours and minutes, as in `+02:00`.
 fn offset(east: i16) -> String {
     let (sign, size) = (if east < 0 { '-' } else { '+' }, east.unsigned_abs());
     format!("{sign}{:02}:{:02}", size / 60, size % 60)

@@ -8,9 +8,8 @@ use crate::time::Time;
 impl Clients {
     /// Adds the clients and events of another reading, in the order of their times.
     ///
-    /// It is as if both had been read as one, whether the log was split by key, by time, or by
-    /// chance, as long as all that was read was also kept; otherwise counts of clients are
-    /// estimates, as they were before.
+    /// The result is that of reading both at once, whether the log was split by key, by time or by
+    /// chance. If some clients were left out, counts of clients are estimates, as before.
     pub fn absorb(&mut self, other: &Clients) {
         while self.sieve < other.sieve {
             self.halve();
@@ -50,10 +49,10 @@ impl Clients {
         mine.left_out += its.left_out;
     }
 
-    /// Adds a client as it was kept.
+    /// Adds a client from a summary.
     ///
     /// # Errors
-    /// When it is here already, or has an event that can't be kept.
+    /// When the client is here already, or has an event that can't be kept.
     pub(super) fn restore(
         &mut self,
         key: &str,
@@ -72,7 +71,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Whether `time` is before the last event of the client at `place`.
+    /// Returns whether `time` is before the last event of the client at `place`.
     fn is_past(&self, place: usize, time: Time) -> bool {
         self.list.get(place).is_some_and(|client| time.as_micros() < client.last)
     }

@@ -1,37 +1,37 @@
-//! What is done when there is no room for more: fewer clients are kept, chosen by a rule that does
-//! not favour any answer.
+//! Sampling: if there is no room for all clients, some are kept, chosen by a rule that favours no
+//! answer.
 //!
-//! Half of the clients go, by a bit of a hash of their keys, and each that stays then stands for
-//! two. Later events of the others are left out, those of new clients whose hash has the bit too.
-//! So every client, early or late, quiet or busy, is kept with a chance that is known, and a count
-//! of the clients of which something holds, each with its weight, is right on the average.
+//! Half of the clients go, by a bit of a hash of their keys, and each that stays then represents two.
+//! Later events of the others are left out, and so are new clients whose hash has that bit. So every
+//! client, early or late, quiet or busy, is kept with a known probability, and any count of clients,
+//! each with its weight, is right on average.
 //! (Source: C. A. Waldspurger and others, "Efficient MRC construction with SHARDS", FAST 2015,
 //! which samples the addresses of a cache in this way.)
 //!
-//! The busiest matter most and are few: up to an eighth of the clients and half of the room, they
-//! stay whatever their hash, and stand for themselves.
+//! The busiest matter most and are few. As far as they are an eighth of the clients and half of the
+//! room at most, they stay whatever their hash and represent only themselves.
 
 use super::Clients;
 
 impl Clients {
-    /// Of the requests, the share that is kept. Below 1, numbers of clients are estimates: of those
-    /// that were quiet when the room was full, one in some was kept, and stands for so many.
+    /// The share of the requests that is kept. Below 1, numbers of clients are estimates, since the
+    /// quiet ones were sampled.
     pub fn share_kept(&self) -> f64 {
         let offered = self.requests() - self.unusable();
         if offered == 0 { 1.0 } else { 1.0 - self.left_out() as f64 / offered as f64 }
     }
 
-    /// For how many a client stands that is met now for the first time.
+    /// How many clients each newly sampled client represents.
     pub fn one_in(&self) -> u64 {
         1 << self.sieve.min(62)
     }
 
-    /// Whether a client that was not seen before is one of those that are kept.
+    /// Returns whether a new client is part of the sample.
     pub(super) fn stays(&self, key: &str) -> bool {
         self.sieve == 0 || hash(key) & (self.one_in() - 1) == 0
     }
 
-    /// Halves the clients; the new place of each.
+    /// Halves the clients; returns the new place of each.
     pub(super) fn halve(&mut self) -> Vec<u32> {
         let exempt = self.exempt();
         let bit = 1 << self.sieve;
@@ -49,7 +49,7 @@ impl Clients {
         self.retain(|place| stays.get(place) == Some(&true))
     }
 
-    /// By place, whether a client is among the busiest, which stay.
+    /// Says of each client, by its place, whether it is one of the busiest, which stay.
     fn exempt(&self) -> Vec<bool> {
         let mut exempt = vec![false; self.list.len()];
         let mut bytes = 0;

@@ -1,17 +1,17 @@
 //! The events of one client in a few bytes each.
 //!
-//! Of an event its time is kept, as the time since the one before, and its cost where it is another
-//! than 1: the time as a whole number of seconds, milliseconds or microseconds, the coarsest that is
-//! exact, as logs have no finer one for most events. Number, unit and whether a cost follows share
-//! a number of seven bits a byte: an event up to 15 whole seconds after the last takes one byte,
-//! one up to half an hour two, one at any microsecond of the next half minute four.
+//! An event is kept as the time since the event before it, and its cost unless that is 1. The time is
+//! a whole number of seconds, milliseconds or microseconds, the coarsest unit that is exact. Number,
+//! unit and whether a cost follows share one number of seven bits a byte: an event up to 15 whole
+//! seconds after the last takes one byte, one up to half an hour two, one at any microsecond of the
+//! next half minute four.
 
 use crate::time::Time;
 
-/// An event: when, and what it counted for.
+/// An event of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
-    /// When.
+    /// Its time.
     pub time: Time,
     /// Its cost, from 0 to [`MAX_COST`](crate::limit::MAX_COST).
     pub cost: f64,
@@ -26,7 +26,7 @@ pub(super) const LONGEST: usize = 19;
 /// Microseconds in the units, the finest first.
 const UNITS: [u64; 3] = [1, 1_000, 1_000_000];
 
-/// What may stand where a cost is: bits of an f64, beside the whole numbers below 2^52.
+/// Whole costs below 2^52 are written as numbers, all others as the bits of their f64.
 const WHOLE: f64 = (1u64 << 52) as f64;
 
 /// An event on its way into a stream.
@@ -60,7 +60,7 @@ impl Written {
         self.bytes.get(..self.len).unwrap_or(&[])
     }
 
-    /// A whole cost as a number, with room below for the mark of another, which follows as it is.
+    /// Writes a whole cost doubled. Any other cost is a 1 and its bits.
     fn cost(&mut self, cost: f64) {
         if cost < WHOLE && cost == libm::trunc(cost) {
             return self.number((cost as u64) << 1);
@@ -87,19 +87,19 @@ impl Written {
     }
 }
 
-/// What stands for the time of the first event: the distance from the origin, and which way.
+/// The number for the time of the first event: its distance from the origin, and the direction.
 pub(super) fn first(time: Time) -> u64 {
     let micros = time.as_micros();
     micros.unsigned_abs() << 1 | u64::from(micros < 0)
 }
 
-/// Whether a time can be kept.
+/// Returns whether a time can be kept.
 #[inline]
 pub(super) fn is_near(time: Time) -> bool {
     time.as_micros().unsigned_abs() < FURTHEST
 }
 
-/// Reads the events of a stream, in order. Bytes that no one wrote here end it.
+/// Reads the events of a stream, in order. It ends at bytes that are no event.
 #[derive(Clone, Debug)]
 pub(super) struct Moments<'a> {
     parts: [&'a [u8]; 2],
@@ -112,7 +112,7 @@ impl<'a> Moments<'a> {
         Moments { parts, last: None }
     }
 
-    /// Whether all bytes were read.
+    /// Returns whether all bytes were read.
     pub(super) fn is_at_end(&self) -> bool {
         self.parts.iter().all(|part| part.is_empty())
     }

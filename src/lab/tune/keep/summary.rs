@@ -1,10 +1,9 @@
 //! Clients as bytes, to be added up elsewhere.
 //!
-//! A summary is all that is kept of a log: for each client its key and its events, a few bytes each.
-//! So nothing is lost by merging, whether a fleet's logs were split by key or by time: the sum says
-//! what one reading of all would have. What is lost is what did not fit the room when a summary was
-//! made: then numbers of clients are estimates, before and after. It holds the keys, which may be
-//! addresses of people: it is to be kept as the log is.
+//! A summary holds the key and the events of each client, a few bytes an event. So merging loses
+//! nothing, whether a fleet's logs were split by key or by time: the sum is that of reading all logs at
+//! once. Only clients that did not fit the room are lost, and then numbers of clients are estimates,
+//! before and after. The keys may be addresses of people: protect a summary like the log.
 //!
 //! # The form
 //! The label, a version, then numbers of seven bits a byte, the lowest first: lines, lines that could
@@ -24,28 +23,28 @@ use crate::policy::Per;
 use core::fmt;
 use std::io::{self, Write};
 
-/// What a summary begins with.
+/// The first bytes of a summary.
 const LABEL: &[u8] = b"ratescope clients\n";
 
 /// The version that is written, and the only one that is read.
 pub const VERSION: u8 = 2;
 
-/// What is kept of a log.
+/// The clients of a log.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// Whose events are whose.
+    /// The key that makes clients of events.
     pub per: Per,
-    /// The lines of the log.
+    /// The number of lines.
     pub lines: u64,
-    /// Those of them that could not be read.
+    /// The number of lines that could not be read.
     pub unread: u64,
     /// The clients.
     pub clients: Clients,
-    /// What its lines say about its clock.
+    /// The notes of its lines about its clock.
     pub zones: Zones,
 }
 
-/// Why bytes are no summary, or two of them can't be added.
+/// The reason why bytes are no summary, or two summaries can't be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadSummary {
@@ -62,12 +61,12 @@ pub enum BadSummary {
 }
 
 impl Summary {
-    /// Of nothing, where `per` makes clients of events.
+    /// A summary without events, of clients made by `per`.
     pub fn new(per: Per, room: Room) -> Self {
         Summary { per, lines: 0, unread: 0, clients: Clients::new(room), zones: Zones::default() }
     }
 
-    /// The clock by which its times are told.
+    /// The clock of the log.
     pub fn clock(&self) -> LogClock {
         self.zones.clock()
     }
@@ -75,7 +74,7 @@ impl Summary {
     /// Adds another.
     ///
     /// # Errors
-    /// When clients are something else there.
+    /// When its clients are made by another key.
     pub fn add(&mut self, other: &Summary) -> Result<(), BadSummary> {
         if self.per != other.per {
             return Err(BadSummary::Per(self.per.clone(), other.per.clone()));
@@ -90,7 +89,7 @@ impl Summary {
     /// Writes all of it.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let Clients { counts, sieve, list, .. } = &self.clients;
         out.write_all(LABEL)?;
@@ -114,11 +113,11 @@ impl Summary {
         Ok(())
     }
 
-    /// Reads what was written, into so much room.
+    /// Reads a summary into a room.
     ///
     /// # Errors
-    /// When the bytes are not those of a summary. What is damaged may still be read, as something
-    /// else; it never takes more than its length in memory.
+    /// When the bytes are no summary. Damaged bytes may be read as another summary; they never take more
+    /// memory than their length.
     pub fn read(bytes: &[u8], room: Room) -> Result<Self, BadSummary> {
         let rest = bytes.strip_prefix(LABEL).ok_or(BadSummary::NoLabel)?;
         let (&version, rest) = rest.split_first().ok_or(BadSummary::Short)?;
@@ -186,7 +185,7 @@ fn signed(n: i64) -> u64 {
     (n << 1 ^ n >> 63).cast_unsigned()
 }
 
-/// What [`signed`] was made of.
+/// The number that [`signed`] was given.
 fn unsigned(n: u64) -> i64 {
     (n >> 1).cast_signed() ^ -(n & 1).cast_signed()
 }

@@ -1,55 +1,54 @@
-//! The curve: for every limit, whom it would have touched and, where that can be said for all
-//! limits at once, what it would have refused.
+//! The curve: for every limit, the clients that it would have touched, and the requests that it would
+//! have refused if these can be counted for all limits at once.
 
 use super::histogram::{Histogram, Rank};
-use super::level::{Events, Measure, Meter};
+use super::level::{Events, Measure, Meter, see};
 use super::scale::{Over, Scale, mark, place};
 use crate::lab::tune::Clients;
 use crate::time::{Span, Time};
 use core::ops::Range;
 
-/// Which part of a log is meant.
+/// A part of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// All of it.
     Whole,
-    /// What came before the [`Cut`]: limits are learned from it.
+    /// The events before the [`Cut`]: limits are learned from it.
     Learned,
-    /// What came after: limits are checked on it. Levels are what they are at the end of a whole
-    /// log, so that what was counted before the cut is.
+    /// The events after it: limits are checked on them. Their levels include the events before the cut.
     Checked,
 }
 
-/// How a log is divided.
+/// The division of a log.
 #[derive(Clone, Debug, Default)]
 pub struct Cut {
-    /// The first time of the part on which limits are checked.
+    /// The beginning of the part on which limits are checked.
     pub at: Option<Time>,
-    /// By place, which clients are marked as legitimate; those beyond the end are not.
+    /// Whether each client, by its place, is marked as legitimate; those beyond the end are not.
     pub marked: Vec<bool>,
 }
 
-/// What a measure says about some clients.
+/// The levels of some clients and their requests by a measure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     clients: [Histogram; 3],
     requests: [Histogram; 2],
 }
 
-/// What a measure says about all clients, for all limits.
+/// The levels of all clients by a measure, and so the effects of all limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curve {
-    /// What is measured.
+    /// The measure.
     pub measure: Measure,
     /// All clients.
     pub all: Tally,
-    /// Those that are marked as legitimate: to refuse them is a mistake.
+    /// The clients marked as legitimate: to refuse them is a mistake.
     pub marked: Tally,
     /// The times of the first and the last event, where there is any.
     pub times: Option<(Time, Time)>,
 }
 
-/// The share of a log from which a limit is learned, unless something else is said.
+/// The share of a log from which a limit is usually learned.
 const LEARNED: f64 = 2.0 / 3.0;
 
 impl Cut {
@@ -64,13 +63,13 @@ impl Cut {
 }
 
 impl Tally {
-    /// How many clients have an event in a part.
+    /// The number of clients with an event in a part.
     pub fn clients(&self, part: Part) -> u64 {
         self.clients[part as usize].total()
     }
 
-    /// How many of them a limit would have touched there. The limit is one on the
-    /// [scale](super::scale); in between, that of the mark below is told, which is no less.
+    /// The number of these that a limit would have touched there. Between two marks of the
+    /// [scale](super::scale), it is the number for the mark below, which is no less.
     pub fn touched(&self, part: Part, limit: f64) -> u64 {
         match place(limit) {
             Some(place) => self.clients[part as usize].over(place),
@@ -78,12 +77,13 @@ impl Tally {
         }
     }
 
-    /// How many events of a part were measured; 0 where requests can't be told for all limits.
+    /// The number of requests measured in a part; 0 if they can't be counted for all limits at once.
     pub fn requests(&self, part: Part) -> u64 {
         self.sum(part, Histogram::total)
     }
 
-    /// How many of them a limit would have refused; as [`touched`](Self::touched) in between.
+    /// The number of these that a limit would have refused; between marks as
+    /// [`touched`](Self::touched).
     pub fn refused(&self, part: Part, limit: f64) -> u64 {
         match place(limit) {
             Some(place) => self.sum(part, |requests| requests.over(place)),
@@ -116,8 +116,8 @@ impl Tally {
         clients.chain(requests).for_each(|(mine, its)| mine.add(its));
     }
 
-    /// The levels of a client that stands for `weight`. Its `alone` are the marks of its events where
-    /// each is a level of its own.
+    /// Adds a client that represents `weight` clients. `alone` is the number of marks below its levels
+    /// if every event is a level of its own.
     fn client(
         &mut self,
         meter: &Meter,
@@ -134,12 +134,9 @@ impl Tally {
             false => meter.peaks(events, split),
             true => {
                 let mut peaks = [None, None];
-                measure.levels(events, |at, level| {
-                    let part = usize::from(at >= split);
-                    self.requests[part].put(scale.over(over, level), weight);
-                    if peaks[part].is_none_or(|(highest, _)| level > highest) {
-                        peaks[part] = Some((level, at));
-                    }
+                meter.levels(events, |at, level| {
+                    self.requests[usize::from(at >= split)].put(scale.over(over, level), weight);
+                    see(&mut peaks, split, level, at);
                 });
                 peaks
             }
@@ -147,7 +144,7 @@ impl Tally {
         self.put(peaks.map(|peak| Some(scale.over(over, peak?.0))), weight);
     }
 
-    /// A client whose highest levels, before the cut and after it, are over so many marks.
+    /// Adds a client by the number of marks below its highest levels, before the cut and after it.
     #[inline(always)]
     fn put(&mut self, [learned, checked]: [Option<Rank>; 2], weight: u64) {
         let [whole, before, after] = &mut self.clients;
@@ -168,24 +165,24 @@ impl Curve {
         Curve { measure, all: Tally::default(), marked: Tally::default(), times: None }
     }
 
-    /// From which part a limit is learned: all of the log, where one of its two parts is empty.
+    /// The part from which a limit is learned: the whole log if one of its two parts is empty.
     pub fn learned_from(&self) -> Part {
         let both = [Part::Learned, Part::Checked].iter().all(|part| self.all.clients(*part) > 0);
         if both { Part::Learned } else { Part::Whole }
     }
 
-    /// How many clients a limit would have touched, as [`Tally::touched`].
+    /// The number of clients that a limit would have touched, as [`Tally::touched`].
     pub fn touched(&self, limit: f64) -> u64 {
         self.all.touched(Part::Whole, limit)
     }
 
-    /// How many requests a limit would have refused, where that can be told for all limits at
-    /// once, as [`Tally::refused`].
+    /// The number of requests that a limit would have refused, as [`Tally::refused`]; `None` if that
+    /// can't be counted for all limits at once.
     pub fn refused(&self, limit: f64) -> Option<u64> {
         self.measure.counts_all().then(|| self.all.refused(Part::Whole, limit))
     }
 
-    /// The limit for which a curve answers when it is asked about `limit`: the mark below.
+    /// The mark of the scale that a curve uses for `limit`: the one below it.
     pub fn answers_for(limit: f64) -> f64 {
         place(limit).map_or(0.0, mark)
     }
@@ -216,8 +213,8 @@ impl Clients {
         curve
     }
 
-    /// Adds the clients at some places to curves. Each client's events are read once for all; the
-    /// curves of all places, in whatever steps, and added up in whatever order, are the same.
+    /// Adds the clients at some places to curves. Each client's events are read once for all curves.
+    /// Neither the steps nor the order in which places are added matter.
     pub fn measure(&self, curves: &mut [Curve], cut: &Cut, places: Range<usize>) {
         let mut events = Events::default();
         let meters: Vec<Meter> = curves.iter().map(|curve| Meter::new(curve.measure)).collect();
@@ -226,11 +223,8 @@ impl Clients {
             let before = |at| events.moments.partition_point(|moment| moment.time < at);
             let split = cut.at.map_or(events.moments.len(), before);
             let marked = cut.marked.get(at) == Some(&true);
-            let alone = events.alone(split).0;
-            let alone = alone.map(|found| {
-                let level = found?.0 as f64 / 1e6;
-                Some(Scale::new().over(Over::AboveLimit, level))
-            });
+            let scale = Scale::new();
+            let alone = events.alone(split).map(|level| Some(scale.over(Over::AboveLimit, level?)));
             let ends = events.moments.first().zip(events.moments.last());
             let times = ends.map(|(first, last)| (first.time, last.time));
             for (curve, meter) in curves.iter_mut().zip(&meters) {

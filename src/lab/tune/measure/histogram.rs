@@ -1,14 +1,14 @@
-//! How many levels are over each mark of the scale.
+//! Counts of levels over each mark of the scale.
 
 use super::scale::MARKS;
 
-/// How many marks a level is over.
+/// The number of marks that a level is over.
 pub(super) type Rank = usize;
 
-/// Counts of levels by how many marks they are over. Room is made for the marks in use only.
+/// Counts of levels by their rank. Only the ranks in use take memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Histogram {
-    /// How many levels are over just so many marks as the first place here has, and the next.
+    /// The number of levels with the rank `from`, with the next rank, and so on.
     counts: Vec<u64>,
     from: Rank,
     total: u64,
@@ -42,17 +42,17 @@ impl Histogram {
         }
     }
 
-    /// How many levels are over the mark at `place`.
+    /// The number of levels over the mark at `place`.
     pub(super) fn over(&self, place: usize) -> u64 {
         self.counts.iter().skip((place + 1).saturating_sub(self.from)).sum()
     }
 
-    /// How many levels there are.
+    /// The number of levels.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// The counts that are not zero, in order: how many levels are over just so many marks.
+    /// The ranks with a count above zero, in order.
     pub(super) fn counted(&self) -> impl Iterator<Item = (Rank, u64)> + '_ {
         (self.from..).zip(self.counts.iter().copied()).filter(|(_, n)| *n > 0)
     }

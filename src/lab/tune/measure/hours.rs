@@ -1,4 +1,4 @@
-//! When refusals happen: hours of the day, days of the week.
+//! Refusals by hour of the day and day of the week.
 
 use crate::time::Time;
 
@@ -7,7 +7,7 @@ use crate::time::Time;
 pub struct Hours([[u64; 24]; 7]);
 
 impl Hours {
-    /// Counts `n` at a time of UTC, or what a [`LogClock`](crate::lab::tune::LogClock) shows in its place.
+    /// Counts `n` at a time, as a [`LogClock`](crate::lab::tune::LogClock) shows it.
     pub fn add(&mut self, time: Time, n: u64) {
         let hours = time.as_micros().div_euclid(3_600_000_000);
         let (day, hour) = (hours.div_euclid(24), hours.rem_euclid(24));

@@ -1,9 +1,9 @@
-//! What a limiter holds against its limit when everything is counted.
+//! Levels: the number that a limiter compares with its limit, when everything is counted.
 
+use super::backlog::Backlog;
 use super::scale::Over;
-use super::windows::{Backlog, Blocks, Counter, Fixed, Found, highest};
-use crate::estimate::exim::Exim as Estimator;
 use crate::lab::tune::Moment;
+use crate::limit::MAX_COST;
 use crate::limit::any::AnyLimiter;
 use crate::limit::earrrl::Earrrl;
 use crate::limit::exim::{Exim, Mode};
@@ -12,15 +12,14 @@ use crate::limit::gcra::Gcra;
 use crate::limit::haproxy::{Counts, Haproxy};
 use crate::limit::nginx::{Delay, Nginx};
 use crate::limit::sliding_counter::SlidingCounter;
-use crate::limit::sliding_log::SlidingLog;
+use crate::limit::sliding_log::{MAX_ENTRIES, SlidingLog};
 use crate::limit::sliding_window::SlidingWindow;
-use crate::limit::{Limiter, MAX_COST};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// A limiter without its limit: what is measured of a client, for all limits at once.
+/// A limiter without its limit. Its levels say what every limit would do.
 ///
 /// | measure | level | over the limit |
 /// |---|---|---|
@@ -36,9 +35,9 @@ use core::fmt;
 ///
 /// `Bucket` is token bucket, GCRA and leaky bucket, which decide alike. Envoy has no measure: what
 /// its doubles round depends on the size of its bucket. To the last bit but these, it is a `Bucket`.
-/// Counts are in whole
-/// millionths, as in the limiters; a level that is none is rounded up to the next, which is over
-/// the same limits.
+///
+/// A level is what the limiter with the largest limit says of an event: it refuses nothing below that
+/// limit, so it counts everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// Exim's rate over a period.
@@ -67,7 +66,7 @@ pub enum Measure {
 pub struct Peak {
     /// The level.
     pub level: f64,
-    /// When.
+    /// The time of it.
     pub at: Time,
 }
 
@@ -106,31 +105,35 @@ impl Events {
         self.each = last.map(|(_, amount)| amount).filter(|_| alike);
     }
 
-    /// The highest amounts of single events before the one at `split` and of the others, where all
-    /// have the same.
-    pub(super) fn alone(&self, split: usize) -> Found<u64> {
-        let first = |place| self.amounts.get(place).map(|amount| (*amount, place));
-        Found([first(0).filter(|_| split > 0), first(split)])
+    /// The first events before the one at `split` and of the others as levels, where every event is
+    /// a level of its own and all cost the same.
+    pub(super) fn alone(&self, split: usize) -> [Option<f64>; 2] {
+        let level = |place| self.amounts.get(place).map(|amount| *amount as f64 / 1e6);
+        [level(0).filter(|_| split > 0), level(split)]
     }
 }
 
 /// A measure, with what it takes to measure many clients by it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Meter {
     pub(super) measure: Measure,
+    /// The limiter with the largest limit. It refuses nothing below that, so it counts everything.
+    limiter: Option<AnyLimiter>,
     backlog: Option<Backlog>,
 }
 
 impl Meter {
     pub(super) fn new(measure: Measure) -> Self {
+        let largest = [MAX_COST, 1e9, MAX_ENTRIES as f64];
+        let limiter = largest.into_iter().find_map(|limit| measure.limiter(limit).ok());
         let backlog = match measure {
-            Measure::Bucket(rate) => Some(Backlog::new(rate)),
+            Measure::Bucket(rate) => Backlog::new(rate),
             _ => None,
         };
-        Meter { measure, backlog }
+        Meter { measure, limiter, backlog }
     }
 
-    /// Whether it is a bucket that every event finds empty, and all events cost the same.
+    /// Returns whether it is a bucket that every event finds empty, and all events cost the same.
     #[inline]
     pub(super) fn is_idle(&self, events: &Events) -> bool {
         self.backlog.is_some_and(|backlog| backlog.is_idle(events))
@@ -138,27 +141,35 @@ impl Meter {
 
     /// The highest levels of the events before the one at `split` and of the others, and where.
     pub(super) fn peaks(&self, events: &Events, split: usize) -> [Option<(f64, usize)>; 2] {
-        let millionths = |found: Found<u64>| found.map(|level| level as f64 / 1e6).0;
-        match (self.measure, &self.backlog) {
-            (_, Some(backlog)) => millionths(backlog.highest(events, split)),
-            (Measure::FixedWindow(per), _) => millionths(highest(events, split, Fixed::new(per))),
-            (Measure::SlidingWindow(per, width), _) => {
-                millionths(highest(events, split, Blocks::new(per, width)))
-            }
-            (Measure::SlidingLog(per), _) => {
-                millionths(highest(events, split, Blocks::new(per, Span::micros(1))))
-            }
-            (Measure::SlidingCounter(per), _) => {
-                millionths(highest(events, split, Counter::new(per)))
-            }
-            (measure, _) => {
-                let mut found = Found::<f64>::default();
-                measure.levels(events, |place, level| {
-                    found.see(usize::from(place >= split), level, place)
-                });
-                found.0
-            }
+        if let Some(backlog) = self.backlog.filter(|backlog| backlog.fits(events)) {
+            return backlog.peaks(events, split);
         }
+        let mut peaks = [None; 2];
+        self.levels(events, |place, level| see(&mut peaks, split, level, place));
+        peaks
+    }
+
+    /// Hands out the level of every event when everything is counted.
+    pub(super) fn levels(&self, events: &Events, mut each: impl FnMut(usize, f64)) {
+        let Some(limiter) = &self.limiter else { return };
+        // HAProxy lets an event without cost only read the rate, and never refuses it.
+        let reads = matches!(self.measure, Measure::Haproxy(..));
+        let mut places = 0..;
+        let moments = events.moments.iter().map(|moment| (moment.time, moment.cost));
+        limiter.outcomes(moments, |_, outcome| {
+            let Some(place) = places.next() else { return };
+            let is_free = reads && events.amounts.get(place) == Some(&0);
+            each(place, if is_free { 0.0 } else { outcome.level });
+        });
+    }
+}
+
+/// Keeps the higher of two levels in each part.
+#[inline]
+pub(super) fn see(peaks: &mut [Option<(f64, usize)>; 2], split: usize, level: f64, place: usize) {
+    let peak = &mut peaks[usize::from(place >= split)];
+    if peak.is_none_or(|(highest, _)| level > highest) {
+        *peak = Some((level, place));
     }
 }
 
@@ -174,7 +185,7 @@ impl Measure {
     /// The limiter with this limit: the count of its rate, or the burst.
     ///
     /// # Errors
-    /// When the limiter does not take such a limit.
+    /// When the limiter does not accept such a limit.
     pub fn limiter(self, limit: f64) -> Result<AnyLimiter, BadNumber> {
         let rate = |per| Rate::new(limit, per);
         Ok(match self {
@@ -202,8 +213,8 @@ impl Measure {
         })
     }
 
-    /// The measure of a limiter and its limit; none where a level depends on the limit, or nothing
-    /// is counted.
+    /// The measure of a limiter, and its limit; `None` if its level depends on the limit, or it counts
+    /// nothing.
     pub fn of(limiter: &AnyLimiter) -> Option<(Measure, f64)> {
         let rated = |of: fn(Span) -> Measure, rate: Rate| Some((of(rate.per()), rate.count()));
         match limiter {
@@ -231,7 +242,7 @@ impl Measure {
         }
     }
 
-    /// Which levels are over a limit.
+    /// The comparison of a level with the limit.
     pub fn over(self) -> Over {
         match self {
             Measure::Exim(_) | Measure::Haproxy(_, Counts::Allowed) => Over::AtLimit,
@@ -239,7 +250,7 @@ impl Measure {
         }
     }
 
-    /// Whether the limiter counts what it refuses, so that no level depends on the limit.
+    /// Returns whether the limiter also counts refused events, so that no level depends on the limit.
     pub fn counts_all(self) -> bool {
         matches!(self, Measure::Exim(_) | Measure::Earrrl(..) | Measure::Haproxy(_, Counts::All))
     }
@@ -251,51 +262,6 @@ impl Measure {
         let [found, _] = Meter::new(self).peaks(&events, events.moments.len());
         let (level, place) = found?;
         events.moments.get(place).map(|moment| Peak { level, at: moment.time })
-    }
-
-    /// The level of every event when everything is counted, of those that a limiter finds by itself.
-    #[inline]
-    pub(super) fn levels(self, events: &Events, mut each: impl FnMut(usize, f64)) {
-        match self {
-            Measure::Exim(per) => {
-                let (estimator, mut last) = (Estimator { period: per }, None);
-                for (place, &Moment { time, cost }) in events.moments.iter().enumerate() {
-                    let measured = estimator.measure(last, time, cost);
-                    each(place, measured.rate);
-                    last = Some(measured);
-                }
-            }
-            Measure::Earrrl(per, half_life) => {
-                let Ok(rate) = Rate::new(1.0, per) else { return };
-                let Ok(limiter) = Earrrl::new(rate, half_life) else { return };
-                levels_of(&limiter, events, each);
-            }
-            Measure::Nginx(rate) => {
-                let Ok(limiter) = Nginx::new(rate, MAX_COST as u64, Delay::Never) else { return };
-                levels_of(&limiter, events, each);
-            }
-            Measure::Haproxy(per, counts) => {
-                let Ok(limit) = Rate::new(1.0, per) else { return };
-                let Ok(limiter) = Haproxy::new(limit, counts) else { return };
-                // An event without cost only reads the rate, and always passes.
-                let is_free = |place| events.amounts.get(place) == Some(&0);
-                levels_of(&limiter, events, |place, level| {
-                    each(place, if is_free(place) { 0.0 } else { level });
-                });
-            }
-            _ => {}
-        }
-    }
-}
-
-/// What a limiter measures when everything is counted; its limit does not matter.
-#[inline(always)]
-fn levels_of(limiter: &impl Limiter, events: &Events, mut each: impl FnMut(usize, f64)) {
-    let mut state = limiter.initial();
-    for (place, &Moment { time, cost }) in events.moments.iter().enumerate() {
-        let level = limiter.peek(&state, time, cost).level;
-        limiter.charge(&mut state, time, cost);
-        each(place, level);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A limiter over the kept events: what it refuses, to whom and when.
+//! The replay of a limiter over the kept events: what it refuses, from which clients, and when.
 
 use super::{Hours, Measure, Share, percent};
 use crate::lab::tune::{Clients, LogClock};
@@ -11,18 +11,18 @@ use crate::time::Time;
 pub struct RefusedClient {
     /// Its place among the clients.
     pub place: usize,
-    /// Its requests.
+    /// The number of its requests.
     pub requests: u64,
-    /// Those of them that were refused.
+    /// The number of these that were refused.
     pub refused: u64,
-    /// When the first was.
+    /// The time of the first refusal.
     pub first: Time,
-    /// When the last was.
+    /// The time of the last refusal.
     pub last: Time,
 }
 
-/// A limiter on its way through the clients, the busiest first. It can stop after any of them, so
-/// that a page stays quick: what is known by then is a lower bound, and mostly nearly all.
+/// A limiter on its way through the clients, the busiest first. It can pause after any client, so a page
+/// stays responsive. The refusals found by then are a lower bound, and mostly nearly all.
 #[derive(Clone, Debug)]
 pub struct Replay {
     limiter: AnyLimiter,
@@ -36,7 +36,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// The beginning of a replay. Days and hours are told by `clock`.
+    /// Begins a replay. `clock` decides about days and hours.
     ///
     /// Clients whose requests could not be refused if they had come all at once are left out.
     pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &LogClock) -> Self {
@@ -48,7 +48,7 @@ impl Replay {
         Replay { limiter, ahead, refused_clients: Vec::new(), touched: 0, refused: 0, hours, clock }
     }
 
-    /// Goes on for about `budget` events, and at least one client; whether it is done.
+    /// Goes on for about `budget` events and at least one client; returns whether it is done.
     pub fn advance(&mut self, clients: &Clients, budget: u64) -> bool {
         let mut events = 0;
         while events < budget.max(1) {
@@ -59,7 +59,7 @@ impl Replay {
         self.ahead.is_empty()
     }
 
-    /// The whole of it.
+    /// Runs a whole replay.
     pub fn run(clients: &Clients, limiter: AnyLimiter, clock: &LogClock) -> Self {
         let mut replay = Replay::new(clients, limiter, clock);
         replay.advance(clients, u64::MAX);
@@ -70,7 +70,10 @@ impl Replay {
         let (weight, requests) = (clients.weight(place), clients.requests_of(place));
         let mut client: Option<RefusedClient> = None;
         let moments = clients.moments(place).map(|moment| (moment.time, moment.cost));
-        self.limiter.refused(moments, |time| {
+        self.limiter.outcomes(moments, |time, outcome| {
+            if outcome.is_allowed() {
+                return;
+            }
             self.hours.add(self.clock.shows(time), weight);
             let first = RefusedClient { place, requests, refused: 0, first: time, last: time };
             let client = client.get_or_insert(first);
@@ -89,17 +92,17 @@ impl Replay {
         &self.limiter
     }
 
-    /// Whether all clients were visited.
+    /// Returns whether all clients were visited.
     pub fn is_done(&self) -> bool {
         self.ahead.is_empty()
     }
 
-    /// How many clients were refused something, and of how many.
+    /// The number of clients that were refused something, and of all.
     pub fn touched(&self, clients: &Clients) -> Share {
         Share { touched: self.touched, clients: clients.clients() }
     }
 
-    /// How many requests were refused.
+    /// The number of refused requests.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -109,12 +112,12 @@ impl Replay {
         &self.refused_clients
     }
 
-    /// By which clock hours are told.
+    /// The clock of its days and hours.
     pub fn clock(&self) -> &LogClock {
         &self.clock
     }
 
-    /// When requests were refused.
+    /// The hours of the refusals.
     pub fn hours(&self) -> &Hours {
         &self.hours
     }
@@ -130,7 +133,7 @@ impl Replay {
         let Some(first) = self.refused_clients.first() else {
             return format!("{said} nothing to any of {all} client{s}.");
         };
-        // All together have no name, and neither has who has none of the fields.
+        // A key without fields, and a client without a value in them, have no name.
         let busiest = match clients.key(first.place) {
             "" => "the busiest".to_owned(),
             key => format!("the busiest, {key},"),
@@ -148,10 +151,10 @@ fn time_of_day(time: Time) -> String {
     format!("{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
-/// Whether a limiter lets so many requests of a cost up to `most` pass when they come all at once,
-/// and so in any order. No level is above the sum of all costs, but for the estimate of EARRRL, which
-/// is above it by ln 2 times the period in half-lives, and the counts of servers, for which costs are
-/// rounded up. A little less is taken, for the roundings on the way.
+/// Returns whether a limiter certainly lets this number of requests of a cost up to `most` pass, however
+/// they come. No level is above the sum of all costs, with two exceptions: the estimate of EARRRL is the
+/// sum times ln 2 times the period in half-lives, and some servers round costs up. The margin covers
+/// roundings.
 fn is_within(limiter: &AnyLimiter, requests: u64, most: f64) -> bool {
     let Some((measure, limit)) = Measure::of(limiter) else { return false };
     let each = match measure {

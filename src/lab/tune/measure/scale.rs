@@ -1,13 +1,12 @@
 //! The scale of limits: three decimal digits, from 0.001 to 999 billion.
 //!
-//! What is counted for every limit at once is counted between marks, so it is exact for limits on
-//! a mark. The marks are the numbers that people write: 1 to 999 in whole numbers, then 1000, 1010
+//! Levels are counted between marks, so counts are exact for limits on a mark. The marks are the numbers that people write: 1 to 999 in whole numbers, then 1000, 1010
 //! and so on, each at most 1 % above the one before. (HDR histograms, and their crate, divide powers of
 //! two instead: theirs would be exact at 1024 and 1032, and within 1 % at 1000. They also count
 //! whole numbers, and a rate is none.)
 //!
-//! A mark is the f64 nearest to its decimal, as is what is read from a text; so a level that is
-//! held against a limit falls on the same side here and there.
+//! A mark is the f64 nearest to its decimal, as is a number read from a text. So a level falls on the
+//! same side of a mark as of a limit.
 
 use super::histogram::Rank;
 use std::sync::OnceLock;
@@ -22,7 +21,7 @@ const IN_DECADE: usize = 900;
 /// Powers of ten that the scale has, from 10^-3.
 const DECADES: usize = 15;
 
-/// How many marks there are.
+/// The number of marks.
 pub const MARKS: usize = IN_DECADE * DECADES;
 
 /// The mark at `place`, counted from 0; the last for any beyond.
@@ -78,7 +77,7 @@ impl Scale {
         }
     }
 
-    /// How many marks `level` is over: these are the first ones.
+    /// The number of marks that `level` is over: the first ones.
     #[inline]
     pub(super) fn over(self, over: Over, level: f64) -> Rank {
         match self.place(level) {
@@ -89,7 +88,7 @@ impl Scale {
     }
 }
 
-/// What brings a level of each power of ten to three digits before the point, nearly.
+/// Factors that bring a level of each power of ten to about three digits before the point.
 const TO_DIGITS: [f64; DECADES + 1] =
     [1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
 
@@ -109,13 +108,13 @@ fn guess(level: f64) -> usize {
 /// The first digits of the limits that are proposed: those of prices and of clocks.
 const NICE: [f64; 10] = [100.0, 120.0, 150.0, 200.0, 250.0, 300.0, 400.0, 500.0, 600.0, 800.0];
 
-/// The limits that a person would choose from: marks of one digit or a usual second one, and whole
-/// numbers up to 20. In order.
+/// The limits that a person would write, in order: marks of one digit or a usual second one, and whole
+/// numbers up to 20.
 pub fn nice() -> impl Iterator<Item = f64> + Clone {
     (0..MARKS).filter(|place| is_nice(*place)).map(mark)
 }
 
-/// Whether a limit is 1, 2 or 5 times a power of ten.
+/// Returns whether a limit is 1, 2 or 5 times a power of ten.
 pub fn is_round(limit: f64) -> bool {
     let digits = format!("{limit:e}");
     matches!(digits.split('e').next(), Some("1" | "2" | "5"))
@@ -130,17 +129,17 @@ fn is_nice(place: usize) -> bool {
     (usual && !fraction) || small
 }
 
-/// Which marks a level is over.
+/// The comparison of a level with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Those not above it: equality is over, as for Exim.
+    /// A level at the limit is over it, as for Exim.
     AtLimit,
-    /// Those below it: equality is within, as for counts.
+    /// Only a level above the limit is over it, as for counts.
     AboveLimit,
 }
 
 impl Over {
-    /// Whether `level` is over `limit`.
+    /// Returns whether `level` is over `limit`.
     pub fn is_over(self, level: f64, limit: f64) -> bool {
         match self {
             Over::AtLimit => level >= limit,

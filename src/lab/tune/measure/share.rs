@@ -3,10 +3,10 @@
 use crate::text::plural;
 use core::fmt;
 
-/// How many clients of how many a limit touches.
+/// The number of clients that a limit touches, of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// Those that are refused something.
+    /// The clients that are refused something.
     pub touched: u64,
     /// All.
     pub clients: u64,

@@ -1,22 +1,22 @@
-//! A curve as what is drawn of it: the limits at which something changes.
+//! The drawn form of a curve: the limits at which something changes.
 
 use super::curve::{Curve, Part, Tally};
 use super::histogram::Histogram;
 use super::scale::{MARKS, mark};
 
-/// What a limit does, and every one above it up to the next step.
+/// The effect of a limit, and of every limit above it up to the next stair.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stair {
     /// The limit.
     pub limit: f64,
-    /// How many clients it touches: in the whole log, in the part it is learned from, and in the
-    /// part it is checked on.
+    /// The clients that it touches in the whole log, in the part for learning, and in the part for
+    /// checking.
     pub touched: [u64; 3],
-    /// How many of those that are marked as legitimate, in the whole log.
+    /// The marked clients among those in the whole log.
     pub marked: u64,
-    /// How many requests it refuses, where that can be told for all limits at once.
+    /// The requests that it refuses, if these can be counted for all limits at once.
     pub refused: u64,
-    /// Those of the marked among them.
+    /// The requests of marked clients among these.
     pub marked_refused: u64,
 }
 
@@ -25,26 +25,26 @@ pub struct Stair {
 pub struct Staircase {
     /// All clients, by part as in [`Stair::touched`].
     pub clients: [u64; 3],
-    /// The marked ones.
+    /// The marked clients.
     pub marked: u64,
-    /// All requests; 0 where refusals can't be told for all limits at once.
+    /// All requests; 0 if refusals can't be counted for all limits at once.
     pub requests: u64,
-    /// Those of the marked.
+    /// The requests of marked clients.
     pub marked_requests: u64,
-    /// The steps, in the order of their limits.
+    /// The stairs, in the order of their limits.
     pub stairs: Vec<Stair>,
 }
 
 impl Staircase {
-    /// What a limit does; below the first step, what that does.
+    /// The stair of a limit; below the first one, the first.
     pub fn at(&self, limit: f64) -> Stair {
         let after = self.stairs.partition_point(|step| step.limit <= limit);
         let step = self.stairs.get(after.saturating_sub(1)).copied().unwrap_or_default();
         Stair { limit, ..step }
     }
 
-    /// The limits between which something changes: the last that touches everyone, and the first
-    /// that touches no one. `None` without clients.
+    /// The limits between which clients are spared: the first that does not touch every client, and the
+    /// first that touches none. `None` without clients.
     pub fn ends(&self) -> Option<[f64; 2]> {
         let first = self.stairs.iter().find(|step| step.touched[0] < self.clients[0])?;
         let last = self.stairs.iter().find(|step| step.touched[0] == 0)?;
@@ -101,7 +101,7 @@ impl Sweep {
         Sweep { ahead, over: histogram.total() }
     }
 
-    /// How many levels are over the mark at `place`, which is not before the last one asked for.
+    /// The number of levels over the mark at `place`, which is not before the place asked for last.
     fn over(&mut self, place: usize) -> u64 {
         while let Some((_, n)) = self.ahead.pop_if(|(marks, _)| *marks <= place) {
             self.over -= n;
@@ -109,7 +109,7 @@ impl Sweep {
         self.over
     }
 
-    /// The next mark for which that is another number.
+    /// The next mark with another number.
     fn next(&self) -> Option<usize> {
         self.ahead.last().map(|(marks, _)| *marks)
     }

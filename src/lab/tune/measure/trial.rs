@@ -1,11 +1,11 @@
-//! A policy as it is enforced, on every event as it comes: what it would have refused.
+//! The trial of a policy on every event as it comes.
 
 use crate::event::Event;
 use crate::policy::{Per, Policy};
 use crate::store::Store;
 use std::collections::HashSet;
 
-/// A policy, decided by a [`Store`], and whom it touched. Unlike a [`Replay`](crate::lab::tune::Replay) it
+/// A policy decided by a [`Store`], and the clients that it touched. Unlike a [`Replay`](crate::lab::tune::Replay) it
 /// serves policies of several limits with keys of their own, and must be there when events are read.
 #[derive(Debug)]
 pub struct Trial {
@@ -37,17 +37,18 @@ impl Trial {
         self.store.policy()
     }
 
-    /// How many clients were refused something.
+    /// The number of clients that were refused something.
     pub fn touched(&self) -> u64 {
         self.touched.len() as u64
     }
 
-    /// How many events were refused.
+    /// The number of refused events.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// How many keys were forgotten for want of room; if any, the numbers are too low or too high.
+    /// The number of keys forgotten for want of room. If there are any, the other numbers are not
+    /// exact.
     pub fn forgotten(&self) -> u64 {
         self.store.forgotten()
     }

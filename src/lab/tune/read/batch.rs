@@ -1,4 +1,4 @@
-//! Events on their way from whoever reads a log to their clients.
+//! Events on their way from the reader of a log to their clients.
 
 use crate::event::Event;
 use crate::lab::tune::{Clients, Summary, Ticket, Zones, key};
@@ -7,14 +7,13 @@ use crate::policy::Per;
 use crate::time::{Span, Time};
 use std::sync::Arc;
 
-/// The events of a piece of a log, as far as they matter. They can be found in one thread and put to
-/// their clients in another.
+/// The events of a piece of a log. One thread can find them and another put them to their clients.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Their keys, one after the other.
     keys: String,
     events: Vec<Found>,
-    /// Their fields, where limits are tried on them.
+    /// Their fields, if limits are tried on them.
     rows: Vec<Row>,
     zones: Zones,
 }
@@ -53,16 +52,16 @@ impl Batch {
     }
 }
 
-/// What became of the times.
+/// The corrections of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Events that were put elsewhere in their second.
+    /// The number of events that were spread over their second.
     pub spread_out: u64,
-    /// Events too late to be put in order.
+    /// The number of events too late to be put in order.
     pub late: u64,
-    /// Events that were dropped, since their lines were far ahead of all around them.
+    /// The number of events dropped because their lines were far ahead of all around them.
     pub dropped: u64,
-    /// How often the clock was taken to have been set back.
+    /// How often the clock seems to have been set back.
     pub steps_back: u64,
 }
 
@@ -76,8 +75,9 @@ impl Times {
     }
 }
 
-/// Who else is to see events that came with their fields, in the order of time: a
-/// [`Trial`](crate::lab::tune::Trial). A page has none, and so not what decides it.
+/// Sees the events with their fields, in the order of time, such as a
+/// [`Trial`](crate::lab::tune::Trial). It is a function so that the page, which has no trials, is
+/// smaller.
 pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 
 /// The events of a line, which wait for those before them.
@@ -102,8 +102,8 @@ impl Held {
     }
 }
 
-/// How many clients are looked up before their events are put to them. A look-up waits for memory,
-/// and a processor has several such waits at once if nothing else lies between them.
+/// The clients to look up before their events are put to them. A look-up waits for memory, and a
+/// processor does several such waits at once if they follow each other.
 const AT_ONCE: usize = 64;
 
 /// Puts the events of one log in order, and to their clients.
@@ -114,7 +114,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// For lines that are up to `slack` late; without it the order of the lines is that of time.
+    /// A queue for lines that are up to `slack` late; without it, the lines are taken to be in order.
     pub fn new(slack: Option<Span>, spread: Spread) -> Self {
         let order = slack.map(|slack| Order::new(slack, HELD, spread));
         Queue { order, tickets: Vec::new() }
@@ -131,7 +131,7 @@ impl Queue {
                 let key_to = found.key_to as usize;
                 self.tickets.push(clients.ticket(batch.keys.get(key_from..key_to).unwrap_or("")));
                 key_from = key_to;
-                // Of two thinnings, tickets outlive one.
+                // A ticket outlives only one thinning.
                 if !clients.is_current(self.tickets.last()) {
                     break;
                 }
@@ -153,7 +153,7 @@ impl Queue {
         batch.clear();
     }
 
-    /// The log has ended: puts what waits to its clients.
+    /// Ends the log: puts the waiting events to their clients.
     pub fn finish(&mut self, into: &mut Summary, see: &mut See<'_>) {
         let Summary { per, clients, .. } = into;
         if let Some(order) = &mut self.order {
@@ -161,7 +161,7 @@ impl Queue {
         }
     }
 
-    /// What became of the times by now.
+    /// The corrections of times by now.
     pub fn times(&self) -> Times {
         self.order.as_ref().map_or(Times::default(), |order| Times {
             spread_out: order.spread_out(),

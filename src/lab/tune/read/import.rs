@@ -9,25 +9,25 @@ use crate::text::ParseError;
 use core::error::Error;
 use core::mem;
 
-/// Why a log can't be read.
+/// The reason why a log can't be read.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// What was read of logs, and how.
+/// Logs that were read.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The clients and their events.
     pub summary: Summary,
-    /// How the logs were read.
+    /// The options with which they were read.
     pub options: ReadOptions,
-    /// What the logs are, for a person.
+    /// Their formats, for a person.
     pub formats: Vec<String>,
-    /// What became of their lines.
+    /// The counts of their lines.
     pub counts: Counts,
-    /// What became of their times.
+    /// The corrections of their times.
     pub times: Times,
 }
 
-/// Of logs that were read elsewhere only the summary is known.
+/// Only the summary is known of logs that were read elsewhere.
 impl From<Summary> for Imported {
     fn from(summary: Summary) -> Self {
         let (options, formats, counts, times) = Default::default();
@@ -56,8 +56,8 @@ impl Imported {
     }
 }
 
-/// Logs on their way in. One who has a log in pieces calls [`feed`](Self::feed) and
-/// [`end`](Self::end). One who finds the events, perhaps in several threads, calls
+/// Reads logs, one after the other. For a log in pieces, call [`feed`](Self::feed) and
+/// [`end`](Self::end). To find the events elsewhere, perhaps in several threads, call
 /// [`begin`](Self::begin), [`take`](Self::take) and [`close`](Self::close).
 #[derive(Debug)]
 pub struct Import {
@@ -65,7 +65,7 @@ pub struct Import {
     room: Room,
     /// The log that is being read.
     open: Option<(Queue, Summary)>,
-    /// What reads a log that comes in pieces, and before that the beginning of the log.
+    /// The reader of a log in pieces. Before its format is recognized, `head` holds its beginning.
     reader: Option<(Reader, Batch)>,
     head: Vec<u8>,
     /// The logs that have ended.
@@ -76,7 +76,7 @@ pub struct Import {
 }
 
 impl Import {
-    /// Keeps as much of logs as there is room for.
+    /// An import that keeps what fits the room.
     pub fn new(options: ReadOptions, room: Room) -> Self {
         let (open, reader, head, sum, formats, counts, times) = Default::default();
         Import { options, room, open, reader, head, sum, formats, counts, times }
@@ -85,7 +85,7 @@ impl Import {
     /// Begins a log of this shape; returns the key that makes clients of its events.
     ///
     /// # Errors
-    /// When it does not have the fields of the key.
+    /// When the log does not have the fields of the key.
     pub fn begin(&mut self, shape: &Shape) -> Result<Per, ParseError> {
         let ReadOptions { key, spread, slack, .. } = &self.options;
         let per = key.clone().unwrap_or_else(|| shape.usual_key());
@@ -109,8 +109,8 @@ impl Import {
     /// Ends the log. `counts` is what became of its lines.
     ///
     /// # Errors
-    /// When its clients are of another kind than those of the logs before it. Then only it is given
-    /// up.
+    /// When its clients are of another kind than those of the logs before it. Then only this log is
+    /// given up.
     pub fn close(&mut self, counts: &Counts, see: &mut See<'_>) -> Result<(), Failure> {
         let Some((mut queue, mut into)) = self.open.take() else { return Ok(()) };
         queue.finish(&mut into, see);
@@ -127,7 +127,7 @@ impl Import {
     /// Reads the next piece of a log.
     ///
     /// # Errors
-    /// When it is no log that is known, or does not have the fields of the key. Then call
+    /// When the format is unknown, or the log does not have the fields of the key. Then call
     /// [`drop_log`](Self::drop_log); the logs before it stay.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), Failure> {
         if self.reader.is_none() {
@@ -181,7 +181,7 @@ impl Import {
         self.head.clear();
     }
 
-    /// How many lines have been read, with those of the log that is being read.
+    /// The number of lines read by now.
     pub fn lines(&self) -> u64 {
         self.counts.lines + self.reader.as_ref().map_or(0, |(reader, _)| reader.counts().lines)
     }
@@ -197,5 +197,5 @@ impl Import {
     }
 }
 
-/// Who sees events besides their clients.
+/// Sees events and does nothing.
 fn nobody(_: &Event<'_>, _: &Per) {}

@@ -1,5 +1,5 @@
-//! How a log is read, by name: the half of the [choices](crate::lab::tune::Choices) for which a log has to be read
-//! again.
+//! The options for reading a log, by name. If one of these [choices](crate::lab::tune::Choices) changes,
+//! the log has to be read again.
 
 use crate::lab::run::{VALUE, encoded};
 use crate::log::{Options, Spread, ipv6_prefix};
@@ -9,16 +9,16 @@ use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
 
-/// How a log is read, and whom a limit on its events is for.
+/// The options for reading a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// What the lines say, and which of them are wanted.
+    /// The format of the lines, and the filter.
     pub options: Options,
-    /// Whom a limit is for; without it, what is usual for the log.
+    /// The key that makes clients of events; if `None`, the usual one for the log.
     pub key: Option<Per>,
-    /// Whether times in whole seconds are spread.
+    /// Whether to spread times in whole seconds.
     pub spread: Spread,
-    /// How late a line may be and still be sorted by time; without it, what is usual for the log.
+    /// How late a line may be and still be sorted by time; if `None`, the usual time for the log.
     pub slack: Option<Span>,
 }
 
@@ -41,10 +41,10 @@ impl ReadOptions {
         "spread",
     ];
 
-    /// Sets `name` to what `value` says.
+    /// Sets `name` to `value`.
     ///
     /// # Errors
-    /// When there is no such name, or the value is not one of its; nothing changes then.
+    /// When the name or the value is unknown; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let ReadOptions { options, key, spread, .. } = self;
         let filter = &mut options.filter;
@@ -97,7 +97,7 @@ impl ReadOptions {
     }
 }
 
-/// What stands for a choice that is left open.
+/// The value of a choice that is left open.
 pub(crate) const OPEN: &str = "auto";
 
 pub(crate) fn open<T: FromStr>(value: &str) -> Result<Option<T>, T::Err> {
@@ -108,7 +108,7 @@ pub(crate) fn or_open(value: Option<&impl fmt::Display>) -> String {
     value.map_or(OPEN.to_owned(), ToString::to_string)
 }
 
-/// What a link says: each of these names that has not its usual value, and what it has.
+/// The text of a link: the names whose value is not the default one, with their values.
 pub(crate) fn changed(
     names: &[&str],
     get: &dyn Fn(&str) -> String,
@@ -119,7 +119,7 @@ pub(crate) fn changed(
     said.collect::<Vec<_>>().join("&")
 }
 
-/// What stands between commas; nothing is no entry.
+/// Reads a list with commas; empty entries are ignored.
 fn list<T: FromStr<Err: Into<ParseError>>>(text: &str) -> Result<Vec<T>, ParseError> {
     let mut list = Vec::new();
     for (at, part) in parts(text, ',') {
@@ -136,7 +136,7 @@ fn joined<T: ToString>(list: &[T]) -> String {
     list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// What is not as it is at first, as in a link.
+/// The options that differ from the default ones, as in a link.
 impl fmt::Display for ReadOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let usual = ReadOptions::default();
