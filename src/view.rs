@@ -37,6 +37,7 @@ mod label;
 pub mod scope;
 mod strip;
 mod timebase;
+#[cfg(feature = "log")]
 pub mod tune;
 
 pub use timebase::{edges, seconds_per_pixel};

@@ -80,7 +80,7 @@ pageTest('logs are read', async ({ page, open, test }) => {
     await says(page, 'problem', /"colour": not a field of this log; they are ip, .*\nWhat is shown is what was read before/);
     await page.locator('#key').fill('auto');
     await says(page, 't-read', /\(per ip\)/);
-    assert.match(await text(page, 't-notes'), /3 events were spread evenly/);
+    assert.match(await text(page, 't-notes'), /3 were spread evenly/);
     await page.locator('#spread').selectOption('never');
     await page.waitForFunction(() => document.querySelector('#t-notes').textContent === '');
     await page.locator('#spread').selectOption('coarse');

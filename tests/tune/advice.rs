@@ -55,24 +55,6 @@ fn a_sentence() {
     assert_eq!(none.sentence(&clients), says);
 }
 
-/// Effect by step, with the busiest first, it comes to the same.
-#[test]
-fn a_replay_in_steps() {
-    let clients = site();
-    let limiter = || "gcra 5/1m burst 5".parse().unwrap();
-    let (mut steps, mut replay) = (1, Replay::new(&clients, limiter(), &LogClock::default()));
-    while !replay.advance(&clients, 5000) {
-        assert_eq!(clients.key(replay.refused_clients()[0].place), "script");
-        steps += 1;
-    }
-    let whole = Replay::run(&clients, limiter(), &LogClock::default());
-    assert!(steps > 3);
-    assert_eq!(
-        (replay.refused(), replay.refused_clients()),
-        (whole.refused(), whole.refused_clients())
-    );
-}
-
 #[test]
 fn a_marked_client_is_never_touched() {
     let clients = site();

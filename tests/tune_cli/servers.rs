@@ -2,34 +2,22 @@
 
 use super::{assert_wrong, log, run, text, tune};
 
-/// A server counts each address of a network, unless it is told otherwise.
+/// How the server counts otherwise than the log was read is noted with its configuration.
 #[test]
-fn a_server_knows_no_networks() {
-    let line = |i: u32| format!("{i},2001:db8::{:x},/\n", i % 99);
-    let input = format!("time,ip,path\n{}", (0..500).map(line).collect::<String>());
-    let noted = |args: &[&str]| {
-        let answer =
-            tune(&[&["--untouched", "100", "--key", "ip"], args].concat(), input.as_bytes());
-        let notes = answer["for"][0]["notes"].as_array().unwrap().clone();
-        notes.iter().any(|note| {
-            note.as_str()
-                .unwrap()
-                .starts_with("an IPv6 network such as 2001:db8::/64 is one client")
-        })
+fn notes_come_with_the_configuration() {
+    let line = |i: u32| format!("{i},2001:db8::{:x},/,GET\n", i % 99);
+    let input = format!("time,ip,path,method\n{}", (0..500).map(line).collect::<String>());
+    let notes = |args: &[&str]| {
+        let args = [&["--untouched", "100", "--key", "ip", "--method", "GET", "--for"], args];
+        let answer = tune(&args.concat(), input.as_bytes());
+        answer["for"][0]["notes"].to_string()
     };
-    assert!(noted(&["--for", "haproxy"]));
-    assert!(noted(&["--for", "nginx"]));
-    assert!(!noted(&["--for", "haproxy", "--ipv6-prefix", "128"]));
-    assert!(!noted(&["--for", "rust"]));
-}
-
-/// What was chosen for some of the requests is no limit for all of them.
-#[test]
-fn a_server_knows_no_filter() {
-    let args = ["--for", "nginx", "--path", "/", "--method", "GET"];
-    let answer = tune(&args, log().as_bytes());
-    let notes = answer["for"][0]["notes"].to_string();
-    assert!(notes.contains("chosen for requests with path / and method GET only"), "{notes}");
+    let network = "an IPv6 network such as 2001:db8::/64 is one client";
+    let filter = "chosen for requests with method GET only";
+    assert!(notes(&["nginx"]).contains(network) && notes(&["nginx"]).contains(filter));
+    for other in [&["nginx", "--ipv6-prefix", "128"][..], &["rust"]] {
+        assert!(!notes(other).contains(network));
+    }
     assert_wrong(
         &["--path", "/nowhere", "--status", "5xx,404"],
         log().as_bytes(),

@@ -1,40 +1,8 @@
 //! Logs in pieces.
 
 use crate::{imported, log};
-use ratescope::lab::tune::{Import, Imported, ReadOptions, Room, Summary, key};
-use ratescope::log::{HELD, Log, Options, Order, Spread};
+use ratescope::lab::tune::{Import, Imported, ReadOptions, Room, Summary};
 use ratescope::traffic::sample::Style;
-
-/// What reading the whole of it at once says.
-fn at_once(text: &str) -> Summary {
-    let mut log = Log::open(text.as_bytes(), &Options::default()).unwrap();
-    let per = log.shape().usual_key();
-    let slack = log.shape().usual_slack(Spread::Coarse);
-    let mut order = slack.map(|slack| Order::new(slack, HELD, Spread::Coarse));
-    let mut summary = Summary::new(per.clone(), Room::default());
-    let Summary { clients, zones, .. } = &mut summary;
-    let mut more = |log: &mut Log<&[u8]>,
-                    clients: &mut ratescope::lab::tune::Clients,
-                    order: &mut Option<Order<_>>| {
-        log.read(&mut |record| {
-            if let Some(east) = record.minutes_east() {
-                zones.see(record.time(), east);
-            }
-            let held = (clients.ticket(&key(record, &per)), record.cost());
-            let mut put = |time, &(ticket, cost): &_| clients.put(ticket, time, cost);
-            match order {
-                Some(order) => order.push(record.when(), size_of_val(&held), held, &mut put),
-                None => (0..record.times()).for_each(|_| put(record.time(), &held)),
-            }
-        })
-    };
-    while more(&mut log, clients, &mut order).unwrap() {}
-    if let Some(order) = &mut order {
-        order.finish(&mut |time, &(ticket, cost)| clients.put(ticket, time, cost));
-    }
-    (summary.lines, summary.unread) = (log.counts().lines, log.counts().unread);
-    summary
-}
 
 fn bytes(summary: &Summary) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -47,8 +15,8 @@ fn the_pieces_do_not_matter() {
     for style in Style::ALL {
         let text = log(style);
         let text = &text[..text.char_indices().nth(100_000).map_or(text.len(), |(at, _)| at)];
-        let whole = bytes(&at_once(text));
-        for piece in [7, 4096, 70_001, usize::MAX / 2] {
+        let whole = bytes(&imported(text, usize::MAX / 2).summary);
+        for piece in [7, 4096, 70_001] {
             assert!(bytes(&imported(text, piece).summary) == whole, "{style} in pieces of {piece}");
         }
     }
