@@ -134,7 +134,7 @@ impl Tally {
             false => meter.peaks(events, split),
             true => {
                 let mut peaks = [None, None];
-                meter.levels(events, |at, level| {
+                meter.levels(events, &mut |at, level| {
                     self.requests[usize::from(at >= split)].put(scale.over(over, level), weight);
                     see(&mut peaks, split, level, at);
                 });

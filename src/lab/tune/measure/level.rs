@@ -145,12 +145,13 @@ impl Meter {
             return backlog.peaks(events, split);
         }
         let mut peaks = [None; 2];
-        self.levels(events, |place, level| see(&mut peaks, split, level, place));
+        self.levels(events, &mut |place, level| see(&mut peaks, split, level, place));
         peaks
     }
 
-    /// Hands out the level of every event when everything is counted.
-    pub(super) fn levels(&self, events: &Events, mut each: impl FnMut(usize, f64)) {
+    /// Hands out the level of every event when everything is counted. `each` is no type parameter, so
+    /// that the page has the limiters once.
+    pub(super) fn levels(&self, events: &Events, each: &mut dyn FnMut(usize, f64)) {
         let Some(limiter) = &self.limiter else { return };
         // HAProxy lets an event without cost only read the rate, and never refuses it.
         let reads = matches!(self.measure, Measure::Haproxy(..));
