@@ -84,10 +84,35 @@
 //! Limiters that measure a rate follow the clock at once, as Exim does. An event out of order sets
 //! their time back, so the time between decays once more when the clock catches up.
 
+/// The one list of all limiters, in the order in which people read them: the module and the type of
+/// each. `boxed` ones have states that are kept on the heap. A new limiter is a file with its
+/// `Algorithm`, a Lua file and two lines here.
+///
+/// The list is handed to the macro `$to` after `$with`.
+macro_rules! limiters {
+    ($to:ident! $with:tt) => {
+        $to! {
+            $with
+            fixed_window::FixedWindow,
+            sliding_window::SlidingWindow boxed,
+            sliding_counter::SlidingCounter,
+            sliding_log::SlidingLog boxed,
+            token_bucket::TokenBucket,
+            gcra::Gcra,
+            leaky_bucket::LeakyBucket,
+            exim::Exim,
+            earrrl::Earrrl,
+            adaptive::Adaptive,
+            nginx::Nginx,
+            haproxy::Haproxy,
+            envoy::Envoy,
+            // Comes last, since the form of the adaptive limiter is its form, too.
+            by_hour::ByHour boxed,
+        }
+    };
+}
+
 pub mod adaptive;
-mod amount;
-pub mod any;
-mod bucket;
 pub mod by_hour;
 pub mod earrrl;
 pub mod envoy;
@@ -95,23 +120,28 @@ pub mod exim;
 pub mod fixed_window;
 pub mod gcra;
 pub mod haproxy;
-mod history;
-pub mod in_f64;
-pub mod kept;
 pub mod leaky_bucket;
 pub mod nginx;
-mod quota;
-mod retry;
-mod server;
 pub mod sliding_counter;
 pub mod sliding_log;
 pub mod sliding_window;
-mod text;
 pub mod token_bucket;
 
+mod algorithm;
+mod amount;
+pub mod any;
+mod bucket;
+mod history;
+pub mod in_f64;
+pub mod kept;
+mod retry;
+mod server;
+mod text;
+
+pub use any::FORMS;
 #[cfg(feature = "lab")]
 pub(crate) use bucket::lowest_terms;
-pub use text::{FORMS, Form};
+pub use text::Form;
 
 use crate::outcome::{Outcome, Retry};
 use crate::time::{Span, Time};
@@ -136,13 +166,13 @@ const SHORTEST: Span = Span::micros(1);
 /// A cost is a number of events, or of whatever is limited: usually 1, and from 0 to [`MAX_COST`].
 /// A cost that is negative, larger or not a number is refused and not counted.
 pub trait Limiter {
-    /// What is remembered of one key.
+    /// The memory of one key.
     type State: Clone + core::fmt::Debug;
 
     /// The state of a key without events.
     fn initial(&self) -> Self::State;
 
-    /// What [`check`](Self::check) would answer to an event of cost `cost` at `now`. Nothing is
+    /// The answer that [`check`](Self::check) would give to an event of cost `cost` at `now`. Nothing is
     /// counted. With cost 0 the answer shows the level and the limit at `now`.
     fn peek(&self, state: &Self::State, now: Time, cost: f64) -> Outcome;
 

@@ -57,8 +57,6 @@ pub use key::Per;
 #[cfg(feature = "rules")]
 pub(crate) use key::escaped;
 pub use text::Defaults;
-#[cfg(feature = "lab")]
-pub(crate) use text::limit_texts;
 
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;

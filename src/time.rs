@@ -269,6 +269,11 @@ impl Span {
         Span::micros(self.micros_up().unsigned_abs())
     }
 
+    /// The span `factor` times as long; the span itself when that is no span.
+    pub(crate) fn times(self, factor: f64) -> Span {
+        Span::from_secs(self.0 * factor).unwrap_or(self)
+    }
+
     /// The microseconds in the span, rounded up, so a wait of that length is never too short.
     pub(crate) fn micros_up(self) -> i64 {
         millionths_up(self.0)

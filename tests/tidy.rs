@@ -83,6 +83,12 @@ const TOP_LEVEL: [&str; 22] = [
 
 const LONGEST_FILE: usize = 400;
 
+/// The most limiters that a file names which is not about one of them.
+const A_FEW: usize = 4;
+
+/// Where limiters have a quicker way of their own: a new one needs none.
+const MEASURED: [&str; 1] = ["src/lab/tune/measure/level.rs"];
+
 #[test]
 fn imports_run_downwards() {
     let mut wrong = Vec::new();
@@ -130,6 +136,40 @@ fn files_are_short() {
     let long = |file: &Source| file.lines > LONGEST_FILE;
     let what = |file: Source| format!("{}: {} lines", file.name, file.lines);
     assert_none("split by idea", sources().into_iter().filter(long).map(what).collect());
+}
+
+/// A new limiter is its file, its Lua and its place in the list of `src/limit.rs`. So nothing else may
+/// list them: a file that knows a few, such as those which a server has, names [`A_FEW`] at most.
+#[test]
+fn limiters_are_listed_once() {
+    let limit = fs::read_to_string(root().join("src/limit.rs")).unwrap();
+    let limiters = listed(&limit);
+    assert!(limiters.len() > A_FEW && limiters.contains(&("gcra", "Gcra")), "{limiters:?}");
+    let others = |file: &Source| {
+        let named = |(module, limiter): &&(&str, &str)| {
+            let forms = [format!("{module}::{limiter}"), format!("AnyLimiter::{limiter}")];
+            let own = file.name.starts_with(&format!("src/limit/{module}"));
+            !own && forms.iter().any(|form| !file.code.find(form).is_empty())
+        };
+        limiters.iter().filter(named).map(|(_, limiter)| *limiter).collect::<Vec<_>>()
+    };
+    let sources = sources().into_iter().filter(|file| file.name != "src/limit.rs");
+    let lists = sources.filter(|file| !MEASURED.contains(&file.name.as_str()));
+    let lists = lists.map(|file| (others(&file), file)).filter(|(others, _)| others.len() > A_FEW);
+    let wrong = lists.map(|(others, file)| format!("{}: {}", file.name, others.join(", ")));
+    assert_none("more lists of limiters", wrong.collect());
+
+    // One that is made up: in the list, and found wherever else it is named.
+    let more = limit.replacen("fixed_window::", "made_up::MadeUp,\n            fixed_window::", 1);
+    assert_eq!(listed(&more).first(), Some(&("made_up", "MadeUp")));
+    assert_eq!(listed(&more).len(), limiters.len() + 1);
+}
+
+/// The rows of the list of limiters: module and type.
+fn listed(limit: &str) -> Vec<(&str, &str)> {
+    let list = limit.split("macro_rules! limiters").nth(1).unwrap().split("\n}\n").next().unwrap();
+    let rows = list.lines().filter_map(|line| line.trim().strip_suffix(','));
+    rows.filter_map(|row| row.trim_end_matches(" boxed").split_once("::")).collect()
 }
 
 #[test]

@@ -8,7 +8,6 @@ pub use rule::Rule;
 pub(crate) use rule::Sender;
 
 use crate::event::Event;
-use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::Policy;
 use crate::store::Store;
@@ -112,14 +111,7 @@ impl Lane {
     /// A word for the level.
     pub fn unit(&self) -> &'static str {
         let [limit] = self.policy().limits() else { return "of the tightest" };
-        match &limit.limiter {
-            AnyLimiter::Exim(_) | AnyLimiter::Adaptive(_) | AnyLimiter::ByHour(_) => "rate",
-            AnyLimiter::Earrrl(_) => "estimate",
-            AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_) => "tokens used",
-            AnyLimiter::Nginx(_) | AnyLimiter::Envoy(_) => "tokens used",
-            AnyLimiter::LeakyBucket(_) => "queue",
-            _ => "in window",
-        }
+        limit.limiter.unit()
     }
 
     /// Events allowed since the lane began.
@@ -168,11 +160,7 @@ impl Lane {
 
     /// The shortest time in which a sender can double a learned limit; `None` if no limit is learned.
     pub fn doubling_time(&self) -> Option<Span> {
-        self.policy().limits().iter().find_map(|limit| match &limit.limiter {
-            AnyLimiter::Adaptive(adaptive) => Some(adaptive.doubling_time()),
-            AnyLimiter::ByHour(by_hour) => Some(by_hour.doubling_time()),
-            _ => None,
-        })
+        self.policy().limits().iter().find_map(|limit| limit.limiter.doubling_time())
     }
 }
 

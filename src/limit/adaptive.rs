@@ -43,15 +43,20 @@
 //! * **A cost of the floor or more:** passes only while the habit allows it. A refused event may
 //!   therefore pass a little later, and after that never again.
 
+use super::algorithm::{Algorithm, Stretch, Unstretched};
+use super::any::AnyLimiter;
+use super::by_hour::{ByHour, Day};
 use super::exim::Mode;
-use super::in_f64::{Form, InF64};
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::in_f64::{InF64, lua};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
+use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::outcome::{Outcome, Retry};
-use crate::text::BadNumber;
+use crate::rate::Rate;
+use crate::text::{BadNumber, number};
 use crate::time::{Span, Time};
 use core::f64::consts::LN_2;
 use core::fmt;
@@ -124,7 +129,7 @@ impl Adaptive {
         self.floor
     }
 
-    /// Which events the rate counts.
+    /// The mode: which events the rate counts.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -284,29 +289,80 @@ impl Limiter for Adaptive {
     }
 }
 
-impl Keep for Adaptive {
+impl Algorithm for Adaptive {
+    const FORM: Form = Form {
+        name: "adaptive",
+        words: "xFACTOR decay SPAN [increase SPAN] floor N [by hour [offset ±SPAN] [day SPAN]] [leaky|strict|readonly]",
+        example: "adaptive x3 decay 1m increase 1h floor 5",
+        about: "the rate is below a multiple of the sender's own habit, or of its habit at this hour of the day; by default the increase is 60 decays (by hour 7 days), the offset 0, the day 24h and the mode leaky",
+    };
+    const UNIT: &'static str = "rate";
+    const KIND: &'static Kind = &Kind {
+        name: "adaptive",
+        spans: &["decay", "increase"],
+        read: |_, bytes| Habit::read(bytes).map(drop),
+    };
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        let word = given.next("factor")?;
+        let Some(factor) = word.text.strip_prefix('x').and_then(number) else {
+            return Err(given.wrong(word, &format!("not a factor; {}", given.help())).into());
+        };
+        let decay = given.span("decay")?.ok_or_else(|| given.missing("the decay"))?;
+        let increase = given.span("increase")?;
+        let floor = given.number("floor")?.ok_or_else(|| given.missing("the floor"))?;
+        let mode = Mode::read(given);
+        Ok(match Day::read(given)? {
+            None => {
+                let increase = increase.unwrap_or(decay.times(60.0));
+                Adaptive::new(factor, decay, increase, floor, mode)?.into()
+            }
+            Some(day) => {
+                let increase = increase.unwrap_or(day.length().times(7.0));
+                ByHour::new(factor, decay, increase, floor, mode, day)?.into()
+            }
+        })
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        Rate::new(self.floor, self.smoothed.decay).ok()
+    }
+
+    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+        Err(Unstretched::Fixed("an adaptive limiter finds its limit itself"))
+    }
+
+    fn doubling_time(&self) -> Option<Span> {
+        Some(self.doubling_time())
+    }
+
     fn shape(&self) -> Shape {
-        Shape::new(Algorithm::Adaptive, [self.smoothed.decay, self.smoothed.increase])
+        Shape::new(Self::KIND, [self.smoothed.decay, self.smoothed.increase])
     }
 
-    fn keep(&self, state: &Habit, _now: Time) -> Content {
-        Content::Habit(*state)
+    fn keep(&self, state: &Habit, _now: Time, out: &mut Content) {
+        state.keep(out);
     }
 
-    fn restore(&self, content: &Content) -> Option<Habit> {
-        let Content::Habit(state) = *content else { return None };
-        Some(state)
+    fn restore(&self, bytes: &mut Bytes<'_>) -> Result<Habit, KeptError> {
+        Habit::read(bytes)
     }
 
-    /// The state is in f64 anyway.
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        Ok(())
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         let (decay, increase) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
         let numbers = [self.factor, decay, increase, self.floor, self.mode.number()];
-        InF64::new(Form::Adaptive, numbers)
+        InF64::new(lua!("adaptive", counts: false), numbers)
+    }
+}
+
+impl Habit {
+    pub(super) fn keep(&self, out: &mut Content) {
+        out.rate(self.rate).rate(self.smoothed).time(self.at);
+    }
+
+    pub(super) fn read(bytes: &mut Bytes<'_>) -> Result<Self, KeptError> {
+        let (rate, smoothed) = (bytes.rate("the rate")?, bytes.rate("the habit")?);
+        Ok(Habit { rate, smoothed, at: bytes.time("the time")? })
     }
 }
 

@@ -16,25 +16,13 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
-use super::adaptive::{Adaptive, Habit};
-use super::by_hour::{ByHour, Habits};
-use super::earrrl::Earrrl;
-use super::envoy::{self, Envoy};
-use super::exim::Exim;
-use super::fixed_window::{self, FixedWindow};
-use super::gcra::{self, Gcra};
-use super::haproxy::{self, Haproxy};
+pub use super::algorithm::Unstretched;
+
+use super::Limiter;
+use super::algorithm::{Algorithm, Stretch};
 use super::in_f64::InF64;
-use super::kept::{Content, Keep, Shape};
-use super::leaky_bucket::{self, LeakyBucket};
-use super::nginx::{self, Nginx};
-use super::sliding_counter::{self, SlidingCounter};
-use super::sliding_log::SlidingLog;
-use super::sliding_window::{History, SlidingWindow};
-use super::token_bucket::{self, TokenBucket};
-use super::{Limiter, text};
-use crate::estimate::exim::Measured;
-use crate::estimate::recent_average::Impulse;
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::text::{self, Form, Given, Unread};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::{BadNumber, ParseError};
@@ -42,129 +30,97 @@ use crate::time::{Span, Time};
 use core::fmt;
 use core::str::FromStr;
 
-/// A limiter of any kind. Its text form is what [`FORMS`](super::FORMS) lists.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum AnyLimiter {
-    /// See [`super::exim`].
-    Exim(Exim),
-    /// See [`super::earrrl`].
-    Earrrl(Earrrl),
-    /// See [`super::token_bucket`].
-    TokenBucket(TokenBucket),
-    /// See [`super::gcra`].
-    Gcra(Gcra),
-    /// See [`super::leaky_bucket`].
-    LeakyBucket(LeakyBucket),
-    /// See [`super::fixed_window`].
-    FixedWindow(FixedWindow),
-    /// See [`super::sliding_window`].
-    SlidingWindow(SlidingWindow),
-    /// See [`super::sliding_counter`].
-    SlidingCounter(SlidingCounter),
-    /// See [`super::sliding_log`].
-    SlidingLog(SlidingLog),
-    /// See [`super::adaptive`].
-    Adaptive(Adaptive),
-    /// See [`super::by_hour`].
-    ByHour(ByHour),
-    /// See [`super::nginx`].
-    Nginx(Nginx),
-    /// See [`super::haproxy`].
-    Haproxy(Haproxy),
-    /// See [`super::envoy`].
-    Envoy(Envoy),
-}
+macro_rules! define {
+    ($with:tt $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
+        /// A limiter of any kind. Its text form is what [`FORMS`](super::FORMS) lists.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum AnyLimiter {
+            $(
+                #[doc = concat!("See [`super::", stringify!($module), "`].")]
+                $limiter(super::$module::$limiter),
+            )*
+        }
 
-/// The state of the limiter of the same name: 32 bytes, and on the heap the entries of a log or of a
-/// window, or the habits of 24 hours.
-///
-/// A limiter of another kind treats it as its own initial state, and replaces it when an event is
-/// recorded.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "named as the limiters")]
-pub enum AnyState {
-    Exim(Measured),
-    Earrrl(Impulse),
-    TokenBucket(token_bucket::State),
-    Gcra(gcra::State),
-    LeakyBucket(leaky_bucket::State),
-    FixedWindow(fixed_window::State),
-    SlidingWindow(Box<History>),
-    SlidingCounter(sliding_counter::State),
-    SlidingLog(Box<History>),
-    Adaptive(Habit),
-    ByHour(Box<Habits>),
-    Nginx(nginx::State),
-    Haproxy(haproxy::State),
-    Envoy(envoy::State),
-}
+        /// The state of the limiter of the same name: 32 bytes, and on the heap the entries of a
+        /// log or of a window, or the habits of 24 hours.
+        ///
+        /// A limiter of another kind treats it as its own initial state, and replaces it when an
+        /// event is recorded.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        #[expect(missing_docs, reason = "named as the limiters")]
+        pub enum AnyState {
+            $($limiter(state!($module::$limiter $($boxed)?)),)*
+        }
 
-/// `$body` with the limiter and its state; `$other` when the state is of another kind of limiter.
-macro_rules! matched {
-    ($limiter:expr, $state:expr, |$l:ident, $s:ident| $body:expr, $other:expr) => {
-        match ($limiter, $state) {
-            (AnyLimiter::Exim($l), AnyState::Exim($s)) => $body,
-            (AnyLimiter::Earrrl($l), AnyState::Earrrl($s)) => $body,
-            (AnyLimiter::TokenBucket($l), AnyState::TokenBucket($s)) => $body,
-            (AnyLimiter::Gcra($l), AnyState::Gcra($s)) => $body,
-            (AnyLimiter::LeakyBucket($l), AnyState::LeakyBucket($s)) => $body,
-            (AnyLimiter::FixedWindow($l), AnyState::FixedWindow($s)) => $body,
-            (AnyLimiter::SlidingWindow($l), AnyState::SlidingWindow($s)) => $body,
-            (AnyLimiter::SlidingCounter($l), AnyState::SlidingCounter($s)) => $body,
-            (AnyLimiter::SlidingLog($l), AnyState::SlidingLog($s)) => $body,
-            (AnyLimiter::Adaptive($l), AnyState::Adaptive($s)) => $body,
-            (AnyLimiter::ByHour($l), AnyState::ByHour($s)) => $body,
-            (AnyLimiter::Nginx($l), AnyState::Nginx($s)) => $body,
-            (AnyLimiter::Haproxy($l), AnyState::Haproxy($s)) => $body,
-            (AnyLimiter::Envoy($l), AnyState::Envoy($s)) => $body,
-            _ => $other,
+        $(
+            impl From<super::$module::$limiter> for AnyLimiter {
+                fn from(limiter: super::$module::$limiter) -> Self {
+                    AnyLimiter::$limiter(limiter)
+                }
+            }
+        )*
+
+        const ALL_FORMS: &[Form] = &[$(<super::$module::$limiter as Algorithm>::FORM,)*];
+
+        /// Each kind of kept state once for each limiter that has it.
+        pub(super) const KINDS: &[&Kind] = &[$(<super::$module::$limiter as Algorithm>::KIND,)*];
+
+        /// Reads the words after the name of the limiter whose form is `form`.
+        pub(super) fn read(form: &Form, given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+            $(
+                if form.name == <super::$module::$limiter as Algorithm>::FORM.name {
+                    return <super::$module::$limiter as Algorithm>::read(given);
+                }
+            )*
+            Err(given.missing("a limiter").into())
         }
     };
 }
+
+macro_rules! state {
+    ($module:ident::$limiter:ident) => { <super::$module::$limiter as Limiter>::State };
+    ($module:ident::$limiter:ident boxed) => { Box<<super::$module::$limiter as Limiter>::State> };
+}
+
+limiters!(define! {});
+
+/// Every text form. The words after the rate may come in any order.
+pub const FORMS: &[Form] = match ALL_FORMS {
+    [forms @ .., _by_hour] => forms,
+    [] => &[],
+};
 
 /// `$body` with the limiter, whichever it is.
 macro_rules! each {
-    ($limiter:expr, |$l:ident| $body:expr) => {
-        match $limiter {
-            AnyLimiter::Exim($l) => $body,
-            AnyLimiter::Earrrl($l) => $body,
-            AnyLimiter::TokenBucket($l) => $body,
-            AnyLimiter::Gcra($l) => $body,
-            AnyLimiter::LeakyBucket($l) => $body,
-            AnyLimiter::FixedWindow($l) => $body,
-            AnyLimiter::SlidingWindow($l) => $body,
-            AnyLimiter::SlidingCounter($l) => $body,
-            AnyLimiter::SlidingLog($l) => $body,
-            AnyLimiter::Adaptive($l) => $body,
-            AnyLimiter::ByHour($l) => $body,
-            AnyLimiter::Nginx($l) => $body,
-            AnyLimiter::Haproxy($l) => $body,
-            AnyLimiter::Envoy($l) => $body,
-        }
+    ({ $of:expr, $l:ident, $body:expr } $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
+        match $of { $(AnyLimiter::$limiter($l) => $body,)* }
     };
+    ($of:expr, |$l:ident| $body:expr) => { limiters!(each! { $of, $l, $body }) };
 }
 
 /// `$body`, wrapped as the state of the limiter, whichever it is.
 macro_rules! stated {
-    ($limiter:expr, |$l:ident| $body:expr) => {
-        match $limiter {
-            AnyLimiter::Exim($l) => AnyState::Exim($body),
-            AnyLimiter::Earrrl($l) => AnyState::Earrrl($body),
-            AnyLimiter::TokenBucket($l) => AnyState::TokenBucket($body),
-            AnyLimiter::Gcra($l) => AnyState::Gcra($body),
-            AnyLimiter::LeakyBucket($l) => AnyState::LeakyBucket($body),
-            AnyLimiter::FixedWindow($l) => AnyState::FixedWindow($body),
-            AnyLimiter::SlidingWindow($l) => AnyState::SlidingWindow(Box::new($body)),
-            AnyLimiter::SlidingCounter($l) => AnyState::SlidingCounter($body),
-            AnyLimiter::SlidingLog($l) => AnyState::SlidingLog(Box::new($body)),
-            AnyLimiter::Adaptive($l) => AnyState::Adaptive($body),
-            AnyLimiter::ByHour($l) => AnyState::ByHour(Box::new($body)),
-            AnyLimiter::Nginx($l) => AnyState::Nginx($body),
-            AnyLimiter::Haproxy($l) => AnyState::Haproxy($body),
-            AnyLimiter::Envoy($l) => AnyState::Envoy($body),
+    ({ $of:expr, $l:ident, $body:expr } $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
+        match $of { $(AnyLimiter::$limiter($l) => AnyState::$limiter($body.into()),)* }
+    };
+    ($of:expr, |$l:ident| $body:expr) => { limiters!(stated! { $of, $l, $body }) };
+}
+
+/// `$body` with the limiter and its state; `$other` when the state is of another kind of limiter.
+macro_rules! matched {
+    (
+        { $of:expr, $state:expr, $l:ident, $s:ident, $body:expr, $other:expr }
+        $($module:ident::$limiter:ident $($boxed:ident)?,)*
+    ) => {
+        match ($of, $state) {
+            $((AnyLimiter::$limiter($l), AnyState::$limiter($s)) => $body,)*
+            _ => $other,
         }
+    };
+    ($of:expr, $state:expr, |$l:ident, $s:ident| $body:expr, $other:expr) => {
+        limiters!(matched! { $of, $state, $l, $s, $body, $other })
     };
 }
 
@@ -180,11 +136,7 @@ impl AnyLimiter {
 
     /// Frees the entries that a log or a window no longer counts at `now`. Decisions stay the same.
     pub fn forget(&self, state: &mut AnyState, now: Time) {
-        match (self, state) {
-            (AnyLimiter::SlidingWindow(l), AnyState::SlidingWindow(s)) => l.forget(s, now),
-            (AnyLimiter::SlidingLog(l), AnyState::SlidingLog(s)) => l.forget(s, now),
-            _ => {}
-        }
+        matched!(self, state, |l, s| l.forget(s, now), ());
     }
 
     /// Checks events, each its time and cost, one after the other from a new state, and hands out the
@@ -202,6 +154,38 @@ impl AnyLimiter {
         });
     }
 
+    /// A word for its level, such as `rate` or `queue`.
+    pub fn unit(&self) -> &'static str {
+        fn unit<L: Algorithm>(_: &L) -> &'static str {
+            L::UNIT
+        }
+        each!(self, |l| unit(l))
+    }
+
+    /// The most that passes at once, per the time until as much passes again; `None` if the limiter
+    /// never refuses.
+    ///
+    /// For a rate or a window it is the limit as written. For a bucket it is the size of the bucket per
+    /// the time to fill it: `gcra 1/1s burst 100` is 100 per 100 s. For an adaptive limiter it is what
+    /// an unknown sender gets.
+    pub fn quota(&self) -> Option<Rate> {
+        each!(self, |l| l.quota())
+    }
+
+    /// The limiter that admits `percent` of what this one admits: with the same periods, and larger
+    /// counts, bursts and queues.
+    ///
+    /// # Errors
+    /// When a number gets too large, or the limiter has none to multiply.
+    pub fn stretched(&self, percent: f64) -> Result<Self, Unstretched> {
+        Ok(each!(self, |l| l.stretched(Stretch(percent))?.into()))
+    }
+
+    /// The shortest time in which a sender can double a learned limit; `None` if it is not learned.
+    pub fn doubling_time(&self) -> Option<Span> {
+        each!(self, |l| Algorithm::doubling_time(l))
+    }
+
     /// The shape of its states: two limiters of one shape can share states. See
     /// [`kept`](super::kept).
     pub fn shape(&self) -> Shape {
@@ -214,21 +198,23 @@ impl AnyLimiter {
     /// # Errors
     /// When a number is outside of that domain.
     pub fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        each!(self, |l| l.exact_in_f64())
+        each!(self, |l| l.in_f64()).map(drop)
     }
 
-    /// The limiter as f64 alone can compute it, within that domain; `None` for those by hour.
+    /// The limiter as f64 alone can compute it; `None` outside of that domain, and for those by hour.
     pub fn in_f64(&self) -> Option<InF64> {
-        each!(self, |l| l.in_f64())
+        each!(self, |l| l.in_f64()).ok().flatten()
     }
 
     pub(super) fn content(&self, state: &AnyState, now: Time) -> Content {
-        let initial = || self.content(&self.initial(), now);
-        matched!(self, state, |l, s| l.keep(s, now), initial())
+        let mut out = Content::default();
+        let other = || self.content(&self.initial(), now);
+        matched!(self, state, |l, s| l.keep(s, now, &mut out), return other());
+        out
     }
 
-    pub(super) fn state(&self, content: &Content) -> Option<AnyState> {
-        Some(stated!(self, |l| l.restore(content)?))
+    pub(super) fn state(&self, bytes: &mut Bytes<'_>) -> Result<AnyState, KeptError> {
+        Ok(stated!(self, |l| l.restore(bytes)?))
     }
 
     /// Replaces `state` by an initial one if it is of another kind.

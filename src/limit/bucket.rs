@@ -24,8 +24,8 @@
 //!   and the bucket is set to full.
 
 use super::amount::{amount, events, limit};
-use super::in_f64::{self, Form, InF64};
-use super::kept::{Content, Filled};
+use super::in_f64::{self, InF64, lua};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -52,6 +52,44 @@ impl Parts {
 
     pub(super) const fn get(self) -> i128 {
         (self.high as i128) << 64 | self.low as i128
+    }
+}
+
+/// The kept content of a bucket at an instant: `millionths` of an event, and the fraction `part / of` of
+/// one more.
+///
+/// A fraction drains in a microsecond, so whole millionths alone would lose a little with every
+/// event. `of` is the denominator of the rate in lowest terms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Filled {
+    pub(super) at: Time,
+    pub(super) millionths: u64,
+    pub(super) part: u64,
+    pub(super) of: u64,
+}
+
+impl Filled {
+    pub(super) const KIND: &'static Kind =
+        &Kind { name: "bucket", spans: &[], read: |_, bytes| Filled::read(bytes).map(drop) };
+
+    pub(super) fn shape() -> Shape {
+        Shape::new(Self::KIND, [])
+    }
+
+    pub(super) fn write(self, out: &mut Content) {
+        out.time(self.at).amount(self.millionths).whole(self.part);
+        if self.part > 0 {
+            out.whole(self.of);
+        }
+    }
+
+    pub(super) fn read(bytes: &mut Bytes<'_>) -> Result<Self, KeptError> {
+        const FRACTION: &str = "the fraction of the content";
+        let (at, millionths) = (bytes.time("the time")?, bytes.amount("the content")?);
+        let part = bytes.unsigned(FRACTION)?;
+        let of = if part > 0 { bytes.unsigned(FRACTION)? } else { 1 };
+        let filled = Filled { at, millionths, part, of };
+        if part < of { Ok(filled) } else { Err(KeptError::OutOfRange { part: FRACTION }) }
     }
 }
 
@@ -163,7 +201,7 @@ impl Bucket {
     /// The content in plain units, as of `now`. If the bucket is less than empty or more than twice
     /// full then, it is the content as of the nearest microsecond at which it is neither, so that
     /// nothing is lost even when time runs backwards.
-    pub(super) fn keep(&self, by_clock: i128, now: Time) -> Content {
+    pub(super) fn keep(&self, by_clock: i128, now: Time) -> Filled {
         let up = |parts: i128| parts.unsigned_abs().div_ceil(u128::from(self.per_micro));
         let too_much = (by_clock - 2 * self.full).max(0);
         let shift = up(too_much).cast_signed() - up(by_clock.min(0)).cast_signed();
@@ -174,35 +212,33 @@ impl Bucket {
         let millionths = u64::try_from(parts / of).unwrap_or(u64::MAX);
         let part = (parts % of) as u64;
         let of = if part > 0 { self.per_millionth } else { 1 };
-        Content::Filled(Filled { at: Time::from_micros(at), millionths, part, of })
+        Filled { at: Time::from_micros(at), millionths, part, of }
     }
 
     /// The parts that were kept and their time. They are capped at twice full, and a fraction in
     /// other units than this bucket's is dropped.
-    pub(super) fn restore(&self, content: &Content) -> Option<(i128, Time)> {
-        let Content::Filled(Filled { at, millionths, part, of }) = content else { return None };
-        let part = if *of == self.per_millionth { i128::from(*part) } else { 0 };
-        Some(((self.parts(*millionths) + part).min(2 * self.full), *at))
+    pub(super) fn restore(&self, filled: Filled) -> (i128, Time) {
+        let Filled { at, millionths, part, of } = filled;
+        let part = if of == self.per_millionth { i128::from(part) } else { 0 };
+        ((self.parts(millionths) + part).min(2 * self.full), at)
     }
 
     /// The same as the instant at which the bucket is empty, in parts from the origin of time.
-    pub(super) fn restore_due(&self, content: &Content) -> Option<Parts> {
-        let (parts, at) = self.restore(content)?;
+    pub(super) fn restore_due(&self, filled: Filled) -> Parts {
+        let (parts, at) = self.restore(filled);
         let never = parts == 0 && at == super::LONG_AGO;
         let due = || Parts::new(parts + self.drained(Time::ZERO, at));
-        Some(if never { Parts::LONG_AGO } else { due() })
-    }
-
-    pub(super) fn exact_in_f64(&self, what: &'static str) -> Result<(), BadNumber> {
-        in_f64::amount(what, (self.full / i128::from(self.per_millionth)) as u64)?;
-        in_f64::rate(self.per_micro, self.per_millionth)
+        if never { Parts::LONG_AGO } else { due() }
     }
 
     /// In a queue events wait.
-    pub(super) fn in_f64(&self, is_queue: bool) -> Option<InF64> {
+    pub(super) fn in_f64(&self, is_queue: bool) -> Result<Option<InF64>, BadNumber> {
+        let what = if is_queue { "the queue" } else { "the burst" };
+        in_f64::amount(what, (self.full / i128::from(self.per_millionth)) as u64)?;
+        in_f64::rate(self.per_micro, self.per_millionth)?;
         let size = (self.full / i128::from(self.per_millionth)) as f64;
         let (a, b) = (self.per_micro as f64, self.per_millionth as f64);
-        InF64::new(Form::Bucket, [a, b, size, f64::from(u8::from(is_queue))])
+        InF64::new(lua!("bucket", counts: true), [a, b, size, f64::from(u8::from(is_queue))])
     }
 
     /// The whole bucket at once, and what drains from then until the end of the window.

@@ -71,24 +71,21 @@
 //!
 #![doc = include_str!("by_hour/measured.md")]
 
+mod algorithm;
 mod day;
 mod habits;
 
 pub use day::{DAY, Day, HOURS};
 pub use habits::Habits;
 
-pub(super) use day::signed;
-
 use super::adaptive::{Adaptive, Habit};
 use super::exim::{Exim, Mode};
-use super::kept::{Algorithm, Content, Keep, Shape};
 use super::retry::wait_until;
 use super::{Limiter, is_cost};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
-use core::fmt;
 
 /// An adaptive limiter with a habit for each hour.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -348,40 +345,5 @@ impl Limiter for ByHour {
     /// Infinite, since the limit is learned; see [`max_admitted_from`](Self::max_admitted_from).
     fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
         f64::INFINITY
-    }
-}
-
-impl Keep for ByHour {
-    /// The offset is not in the shape: when it changes, the habit of nine o'clock stays that of nine.
-    fn shape(&self) -> Shape {
-        let spans = [self.hourly.smoothing().decay, self.increase, self.day.length()];
-        Shape::new(Algorithm::ByHour, spans)
-    }
-
-    fn keep(&self, state: &Habits, _now: Time) -> Content {
-        let hour = self.day.hour_of(state.current.at);
-        Content::Habits { habits: Box::new(*state), hour }
-    }
-
-    fn restore(&self, content: &Content) -> Option<Habits> {
-        let Content::Habits { habits, hour } = content else { return None };
-        let mut state = **habits;
-        state.turn(*hour, self.day.hour_of(state.current.at));
-        Some(state)
-    }
-
-    /// The state is in f64 and f32 anyway.
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        Ok(())
-    }
-}
-
-/// As in `adaptive x3 decay 10m increase 7d floor 10 by hour offset +1h leaky`.
-impl fmt::Display for ByHour {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let decay = self.hourly.smoothing().decay;
-        let (factor, floor) = (self.hourly.factor(), self.hourly.floor());
-        write!(f, "adaptive x{factor} decay {decay} increase {} floor {floor}", self.increase)?;
-        write!(f, " by hour{} {}", self.day, self.hourly.mode())
     }
 }

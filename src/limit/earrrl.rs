@@ -23,9 +23,12 @@
 //! total <= (limit/λ + w) (1 + λ s)
 //! ```
 
-use super::in_f64::{Form, InF64};
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
+use super::any::AnyLimiter;
+use super::in_f64::{InF64, lua};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
+use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter, SHORTEST, amount, is_cost};
 use crate::estimate::recent_average::{Impulse, RecentAverage as Estimator, remembered};
 use crate::outcome::{Outcome, Retry};
@@ -161,27 +164,38 @@ impl Limiter for Earrrl {
     }
 }
 
-impl Keep for Earrrl {
+impl Algorithm for Earrrl {
+    const FORM: Form = Form {
+        name: "earrrl",
+        words: "RATE [half-life SPAN]",
+        example: "earrrl 1/1s half-life 20s",
+        about: "the recent average before the event is within the limit; the half-life is the period by default",
+    };
+    const UNIT: &'static str = "estimate";
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        let rate = given.rate()?;
+        let half_life = given.span("half-life")?.unwrap_or(rate.per());
+        Ok(Earrrl::new(rate, half_life)?.into())
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        Some(self.limit)
+    }
+
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+        Ok(Earrrl::new(by.rate(self.limit)?, self.estimator.half_life)?)
+    }
+
     fn shape(&self) -> Shape {
-        Shape::new(Algorithm::Earrrl, [self.estimator.half_life])
+        Shape::new(Self::KIND, [self.estimator.half_life])
     }
 
-    fn keep(&self, state: &Impulse, _now: Time) -> Content {
-        Content::Impulse(*state)
-    }
+    kept! { "earrrl" ["half-life"] Impulse { size: rate "the impulse", at: time "the time", } }
 
-    fn restore(&self, content: &Content) -> Option<Impulse> {
-        let Content::Impulse(state) = *content else { return None };
-        Some(state)
-    }
-
-    /// The state is in f64 anyway.
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        Ok(())
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
-        InF64::new(Form::Earrrl, [self.lambda, self.limit.per().secs(), self.limit.count()])
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        let numbers = [self.lambda, self.limit.per().secs(), self.limit.count()];
+        InF64::new(lua!("earrrl", counts: false), numbers)
     }
 }
 

@@ -42,11 +42,14 @@
 //!   the last 20 buckets of a wildcard descriptor, unless `max_dynamic_descriptors` says more.
 
 use super::Limiter;
+use super::algorithm::{Algorithm, Stretch, Unstretched, fill, kept};
 use super::amount::amount;
-use super::in_f64::{Form, InF64};
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::any::AnyLimiter;
+use super::in_f64::{InF64, lua};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
-use super::server::{period, whole};
+use super::server::{FIXED, period, whole};
+use super::text::{Form, Given, Unread};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -220,28 +223,42 @@ impl Limiter for Envoy {
     }
 }
 
-impl Keep for Envoy {
+impl Algorithm for Envoy {
+    const FORM: Form = Form {
+        name: "envoy",
+        words: "RATE [burst N]",
+        example: "envoy 5/1s burst 10",
+        about: "as Envoy's local rate limit: there are enough tokens; the burst is the count by default",
+    };
+    const UNIT: &'static str = "tokens used";
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        let rate = given.rate()?;
+        // A count that is not a whole number is refused by `new`.
+        let burst = given.whole("burst")?.unwrap_or(rate.count() as u64);
+        Ok(Envoy::new(rate, burst)?.into())
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        fill(self.size(), self.fill)
+    }
+
+    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+        Err(FIXED)
+    }
+
     fn shape(&self) -> Shape {
         let token = Span::from_secs(self.rate.recip()).unwrap_or(Span::ZERO);
-        Shape::new(Algorithm::Envoy, [token])
+        Shape::new(Self::KIND, [token])
     }
 
-    fn keep(&self, state: &State, _now: Time) -> Content {
-        Content::Empty { day: state.day, seconds: state.empty }
+    kept! {
+        "envoy" ["interval of a token"]
+        State { day: time "the day", empty: instant "when the bucket was empty", }
     }
 
-    fn restore(&self, content: &Content) -> Option<State> {
-        let Content::Empty { day, seconds } = *content else { return None };
-        Some(State { day, empty: seconds })
-    }
-
-    /// The arithmetic is in f64 already.
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        Ok(())
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
-        InF64::new(Form::Envoy, [self.rate, self.size()])
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        InF64::new(lua!("envoy", counts: true), [self.rate, self.size()])
     }
 }
 

@@ -33,9 +33,12 @@
 //! total <= m + (m + w/2) s
 //! ```
 
-use super::in_f64::{Form, InF64};
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
+use super::any::AnyLimiter;
+use super::in_f64::{InF64, lua};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
+use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter, is_cost};
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::outcome::{Outcome, Retry};
@@ -45,7 +48,7 @@ use crate::time::{Span, Time};
 use core::fmt;
 use core::str::FromStr;
 
-/// Which events are counted.
+/// The events that are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Every event, allowed or refused.
@@ -67,7 +70,13 @@ impl Mode {
         }
     }
 
-    /// As [`in_f64`](super::in_f64) numbers it.
+    /// Reads the mode, or takes the default.
+    pub(super) fn read(given: &mut Given<'_>) -> Self {
+        let word = given.flag(&["strict", "leaky", "readonly"]);
+        word.and_then(|word| word.text.parse().ok()).unwrap_or_default()
+    }
+
+    /// Its number in Lua.
     pub(super) fn number(self) -> f64 {
         match self {
             Mode::Strict => 0.0,
@@ -120,7 +129,7 @@ pub struct Exim {
     /// Exim. (There it also needs the strict mode, since every event is over that limit: leaky would
     /// store nothing, and a `deny` would refuse everything.)
     pub limit: Rate,
-    /// Which events are counted.
+    /// The events that are counted.
     pub mode: Mode,
 }
 
@@ -252,29 +261,37 @@ impl Limiter for Exim {
     }
 }
 
-impl Keep for Exim {
+impl Algorithm for Exim {
+    const FORM: Form = Form {
+        name: "exim",
+        words: "RATE [leaky|strict|readonly]",
+        example: "exim 10/1m strict",
+        about: "the decaying rate, including the event, is below the limit; leaky by default",
+    };
+    const UNIT: &'static str = "rate";
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        Ok(Exim { limit: given.rate()?, mode: Mode::read(given) }.into())
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        Some(self.limit).filter(|_| !self.measures_only())
+    }
+
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+        Ok(Exim { limit: by.rate(self.limit)?, ..*self })
+    }
+
     fn shape(&self) -> Shape {
-        Shape::new(Algorithm::Exim, [self.limit.per()])
+        Shape::new(Self::KIND, [self.limit.per()])
     }
 
-    fn keep(&self, state: &Measured, _now: Time) -> Content {
-        Content::Measured(*state)
-    }
+    kept! { "exim" ["period"] Measured { rate: rate "the rate", at: time "the time", } }
 
-    fn restore(&self, content: &Content) -> Option<Measured> {
-        let Content::Measured(state) = *content else { return None };
-        Some(state)
-    }
-
-    /// The state is in f64 anyway.
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        Ok(())
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         let (period, count) = (self.limit.per().secs(), self.limit.count());
         let least = self.estimator().least_gap();
-        InF64::new(Form::Exim, [period, count, self.mode.number(), least])
+        InF64::new(lua!("exim", counts: false), [period, count, self.mode.number(), least])
     }
 }
 

@@ -17,9 +17,12 @@
 //!   When it is from further back, the clock was set back, and the count moves to its window.
 
 use super::Limiter;
+use super::algorithm::{Algorithm, Stretch, Unstretched};
 use super::amount::{amount, events, touched, window};
-use super::in_f64::{self, Form, InF64};
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::any::AnyLimiter;
+use super::in_f64::{self, InF64, lua};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::text::{Form, Given, Unread};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -124,27 +127,52 @@ impl Limiter for FixedWindow {
     }
 }
 
-impl Keep for FixedWindow {
+impl Algorithm for FixedWindow {
+    const FORM: Form = Form {
+        name: "fixed-window",
+        words: "RATE",
+        example: "fixed-window 10/1m",
+        about: "at most the count in each window of the clock; the same as a rate alone, 10/1m",
+    };
+    const UNIT: &'static str = "in window";
+    const KIND: &'static Kind = &Kind {
+        name: "fixed-window",
+        spans: &["period"],
+        read: |[period, ..], bytes| read(period.micros_up(), bytes).map(drop),
+    };
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        Ok(FixedWindow::new(given.rate()?)?.into())
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        Some(self.limit)
+    }
+
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+        Ok(FixedWindow::new(by.rate(self.limit)?)?)
+    }
+
     fn shape(&self) -> Shape {
-        Shape::new(Algorithm::FixedWindow, [Span::micros(self.period.unsigned_abs())])
+        Shape::new(Self::KIND, [Span::micros(self.period.unsigned_abs())])
     }
 
-    fn keep(&self, state: &State, _now: Time) -> Content {
-        Content::Window { number: state.window, counted: state.counted }
+    fn keep(&self, state: &State, _now: Time, out: &mut Content) {
+        out.signed(state.window).amount(state.counted);
     }
 
-    fn restore(&self, content: &Content) -> Option<State> {
-        let Content::Window { number, counted } = *content else { return None };
-        Some(State { window: number, counted })
+    fn restore(&self, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
+        read(self.period, bytes)
     }
 
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        in_f64::window(self.most, self.period)
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        in_f64::window(self.most, self.period)?;
+        InF64::new(lua!("window", counts: true), [self.most as f64, self.period as f64])
     }
+}
 
-    fn in_f64(&self) -> Option<InF64> {
-        InF64::new(Form::Window, [self.most as f64, self.period as f64])
-    }
+fn read(period: i64, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
+    Ok(State { window: bytes.block(period, None)?, counted: bytes.amount("the count")? })
 }
 
 /// As in `fixed-window 10/1m`.

@@ -12,9 +12,12 @@
 //! `burst + rate × window` and the same levels.
 
 use super::Limiter;
-use super::bucket::{Bucket, Parts};
+use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
+use super::any::AnyLimiter;
+use super::bucket::{Bucket, Filled, Parts};
 use super::in_f64::InF64;
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::text::{Form, Given, Unread};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -90,24 +93,43 @@ impl Limiter for Gcra {
     }
 }
 
-impl Keep for Gcra {
+impl Algorithm for Gcra {
+    const FORM: Form = Form {
+        name: "gcra",
+        words: "RATE [burst N]",
+        example: "gcra 10/1s burst 20",
+        about: "as the token bucket, kept in one timestamp; the burst is the count by default",
+    };
+    const UNIT: &'static str = "tokens used";
+    const KIND: &'static Kind = Filled::KIND;
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        let rate = given.rate()?;
+        let burst = given.number("burst")?.unwrap_or(rate.count());
+        Ok(Gcra::new(rate, burst)?.into())
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        fill(self.burst(), self.rate())
+    }
+
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+        Ok(Gcra::new(by.rate(self.rate())?, by.count(self.burst()))?)
+    }
+
     fn shape(&self) -> Shape {
-        Shape::new(Algorithm::Bucket, [])
+        Filled::shape()
     }
 
-    fn keep(&self, state: &State, now: Time) -> Content {
-        self.0.keep(self.until_due(state, now), now)
+    fn keep(&self, state: &State, now: Time, out: &mut Content) {
+        self.0.keep(self.until_due(state, now), now).write(out);
     }
 
-    fn restore(&self, content: &Content) -> Option<State> {
-        self.0.restore_due(content).map(|due| State { due })
+    fn restore(&self, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
+        Ok(State { due: self.0.restore_due(Filled::read(bytes)?) })
     }
 
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        self.0.exact_in_f64("the burst")
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         self.0.in_f64(false)
     }
 }

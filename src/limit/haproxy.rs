@@ -46,11 +46,14 @@
 //! * **Not imitated:** HAProxy's clock has 32 bits and wraps around after 49.7 days. Its counts wrap
 //!   around at 2^32; here they stay at 2^32 - 1.
 
+use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::amount::{amount, touched};
-use super::in_f64::{self, Form, InF64};
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::any::AnyLimiter;
+use super::in_f64::{self, InF64, lua};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
-use super::server::{instant, millis, period, whole};
+use super::server::{FIXED, instant, millis, period, whole};
+use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -74,7 +77,7 @@ pub struct Haproxy {
     period: i64,
 }
 
-/// Which requests are counted.
+/// The requests that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counts {
     /// Every request, before the decision: `http_req_rate` and `gt`.
@@ -111,7 +114,7 @@ impl Haproxy {
         self.limit
     }
 
-    /// Which requests are counted.
+    /// The requests that are counted.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -235,7 +238,7 @@ impl Limiter for Haproxy {
         Retry::After(wait_until(instant(self.faded(&state) + 1), now, &passes))
     }
 
-    /// What may still be counted until the limit is reached. With [`Counts::Allowed`], an event that
+    /// The count that is left until the limit is reached. With [`Counts::Allowed`], an event that
     /// costs more still passes.
     fn remaining(&self, state: &State, now: Time) -> f64 {
         let (state, now) = self.at(state, now);
@@ -263,30 +266,50 @@ impl Limiter for Haproxy {
     }
 }
 
-impl Keep for Haproxy {
+impl Algorithm for Haproxy {
+    const FORM: Form = Form {
+        name: "haproxy",
+        words: "RATE [allowed]",
+        example: "haproxy 20/10s",
+        about: "as HAProxy's http_req_rate: at most the count in the window of the sender and the fading share of the last one; refused events count by default",
+    };
+    const UNIT: &'static str = "in window";
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        let rate = given.rate()?;
+        let allowed = given.flag(&["allowed"]);
+        let counts = if allowed.is_some() { Counts::Allowed } else { Counts::All };
+        Ok(Haproxy::new(rate, counts)?.into())
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        Some(self.limit)
+    }
+
+    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+        Err(FIXED)
+    }
+
     fn shape(&self) -> Shape {
-        Shape::new(Algorithm::Haproxy, [self.limit.per()])
+        Shape::new(Self::KIND, [self.limit.per()])
     }
 
-    fn keep(&self, state: &State, _now: Time) -> Content {
-        let State { began, current, previous } = *state;
-        Content::Pair { began, current, previous }
+    kept! {
+        "haproxy" ["period"]
+        State {
+            began: millis "the millisecond",
+            current: count "the current count",
+            previous: count "the previous count",
+        }
     }
 
-    fn restore(&self, content: &Content) -> Option<State> {
-        let Content::Pair { began, current, previous } = *content else { return None };
-        Some(State { began, current, previous })
-    }
-
-    /// Where limit times period is exact. A count times milliseconds beyond 2^53 is over the limit.
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        // A count times milliseconds beyond 2^53 is over the limit.
         let what = "the product of a rate's count and milliseconds";
-        in_f64::product(what, self.most.into(), self.period.unsigned_abs())
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
+        in_f64::product(what, self.most.into(), self.period.unsigned_abs())?;
         let allowed = if self.counts == Counts::Allowed { 1.0 } else { 0.0 };
-        InF64::new(Form::Haproxy, [self.most.into(), self.period as f64, allowed])
+        let numbers = [self.most.into(), self.period as f64, allowed];
+        InF64::new(lua!("haproxy", counts: true), numbers)
     }
 }
 

@@ -15,8 +15,8 @@
 //!   back by more than the window, the blocks move back with it.
 
 use super::amount::{amount, events, touched};
-use super::in_f64::{self, Form, InF64};
-use super::kept::Content;
+use super::in_f64::{self, InF64, lua};
+use super::kept::{Bytes, Content, KeptError};
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -159,16 +159,11 @@ impl Window {
         events(self.most) * (1 + (blocks - 1) / self.blocks) as f64
     }
 
-    pub(super) fn keep(&self, history: &History) -> Content {
-        Content::Blocks(history.blocks.iter().copied().collect())
-    }
-
-    /// The blocks that were kept. A limiter with a larger capacity may have kept more than fit here.
-    /// Then only the latest blocks that together reach the limit matter, since older ones leave
-    /// first. If there are still too many, neighbours are merged at the time of the first.
-    pub(super) fn restore(&self, content: &Content) -> Option<History> {
-        let Content::Blocks(all) = content else { return None };
-        let (mut kept, mut total) = (all.as_slice(), 0u64);
+    /// Makes a history that was kept fit. A limiter with a larger capacity may have kept more. Then
+    /// only the latest blocks that together reach the limit matter, since older ones leave first. If
+    /// there are still too many, neighbours are merged at the time of the first.
+    pub(super) fn fit(&self, all: &[(i64, u64)]) -> History {
+        let (mut kept, mut total) = (all, 0u64);
         if kept.len() > self.capacity {
             let enough = all.iter().rposition(|(_, amount)| {
                 total = total.saturating_add(*amount);
@@ -181,16 +176,16 @@ impl Window {
         };
         let together = kept.chunks(kept.len().div_ceil(self.capacity).max(1));
         let blocks = together.flat_map(|some| Some((some.first()?.0, sum(some)))).collect();
-        Some(History { blocks, total: sum(kept) })
+        History { blocks, total: sum(kept) }
     }
 
-    pub(super) fn in_f64(&self) -> Option<InF64> {
+    pub(super) fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        in_f64::window(self.most, self.blocks.saturating_mul(self.width))?;
         let (width, blocks) = (self.width as f64, self.blocks as f64);
-        InF64::new(Form::Blocks, [self.most as f64, width, blocks, self.capacity as f64])
-    }
-
-    pub(super) fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        in_f64::window(self.most, self.blocks.saturating_mul(self.width))
+        InF64::new(
+            lua!("blocks", counts: true),
+            [self.most as f64, width, blocks, self.capacity as f64],
+        )
     }
 }
 
@@ -208,6 +203,30 @@ impl History {
     /// Whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
+    }
+
+    pub(super) fn keep(&self, out: &mut Content) {
+        out.whole(self.blocks.len() as u64);
+        let mut before = None;
+        for (number, amount) in &self.blocks {
+            match before.replace(*number) {
+                None => out.signed(*number),
+                Some(before) => out.whole(number.abs_diff(before)),
+            };
+            out.amount(*amount);
+        }
+    }
+
+    /// Reads the blocks, which are `width` microseconds wide.
+    pub(super) fn read(width: i64, bytes: &mut Bytes<'_>) -> Result<Vec<(i64, u64)>, KeptError> {
+        let many = bytes.unsigned("the number of blocks")?;
+        // Not reserved: the bytes may claim more blocks than they hold.
+        let mut blocks: Vec<(i64, u64)> = Vec::new();
+        for _ in 0..many {
+            let before = blocks.last().map(|(number, _)| *number);
+            blocks.push((bytes.block(width, before)?, bytes.amount("the count of a block")?));
+        }
+        Ok(blocks)
     }
 
     fn latest(&self) -> Option<i64> {
@@ -232,13 +251,6 @@ impl History {
 /// Implements [`Limiter`](super::Limiter) for a type with a `limit` and a `window`.
 macro_rules! limit_by_window {
     ($limiter:ty) => {
-        impl $limiter {
-            /// Frees the blocks that have left the window. Decisions stay the same.
-            pub(super) fn forget(&self, state: &mut History, now: Time) {
-                self.window.forget(state, now);
-            }
-        }
-
         impl Limiter for $limiter {
             /// 40 bytes, and 16 for each block of its capacity.
             type State = History;
@@ -275,4 +287,31 @@ macro_rules! limit_by_window {
     };
 }
 
-pub(super) use limit_by_window;
+/// The items of [`Algorithm`](super::algorithm::Algorithm) that are the same for both.
+macro_rules! by_window {
+    () => {
+        const UNIT: &'static str = "in window";
+
+        fn quota(&self) -> Option<Rate> {
+            Some(self.limit)
+        }
+
+        fn forget(&self, state: &mut History, now: Time) {
+            self.window.forget(state, now);
+        }
+
+        fn keep(&self, state: &History, _now: Time, out: &mut Content) {
+            state.keep(out);
+        }
+
+        fn restore(&self, bytes: &mut Bytes<'_>) -> Result<History, KeptError> {
+            Ok(self.window.fit(&History::read(self.window.width, bytes)?))
+        }
+
+        fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+            self.window.in_f64()
+        }
+    };
+}
+
+pub(super) use {by_window, limit_by_window};

@@ -63,61 +63,65 @@ use super::amount::{amount as counted, events};
 use super::is_cost;
 use crate::text::BadNumber;
 
-/// A limiter that f64 alone can compute: which algorithm, and its numbers. Amounts are in
-/// millionths of an event; times in microseconds where events are counted, and else in seconds.
+/// A limiter that f64 alone can compute, as its Lua does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InF64 {
     /// The algorithm.
-    pub form: Form,
-    /// As many as the form has; the others are 0.
+    pub lua: Lua,
+    /// As many as the algorithm has; the others are 0. Amounts are in millionths of an event; times
+    /// in microseconds where events are counted, and else in seconds.
     pub numbers: [f64; 5],
 }
 
-/// The algorithms, and which numbers each has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
-    /// Token bucket, GCRA and leaky bucket: what drains and in how many microseconds, in lowest
-    /// terms; the size; and 1 where events wait in it.
-    Bucket,
-    /// Fixed window: the most, and the period.
-    Window,
-    /// Sliding counter: the most, and the period.
-    Counter,
-    /// Sliding window and sliding log: the most, the width of a block, how many blocks, and how many
-    /// are remembered.
-    Blocks,
-    /// Exim: the period, the limit, the mode (0 strict, 1 leaky, 2 readonly), and the gap between
-    /// two events of one instant in periods.
-    Exim,
-    /// EARRRL: λ, the period of the limit, and the limit.
-    Earrrl,
-    /// Adaptive: the factor, the decay, the increase, the floor, and the mode.
-    Adaptive,
-    /// nginx: the thousandths that drain in a second, the most and the first that don't wait in
-    /// thousandths; below 0, none waits.
-    Nginx,
-    /// HAProxy: the most, the period in milliseconds, and 1 where the allowed are counted.
-    Haproxy,
-    /// Envoy: the tokens a second, and the most of them.
-    Envoy,
+/// An algorithm in Lua.
+#[derive(Clone, Copy, Debug)]
+pub struct Lua {
+    /// The name of its file.
+    pub name: &'static str,
+    /// Whether it takes a cost in whole millionths, or else as it is.
+    pub counts: bool,
+    #[cfg(feature = "redis")]
+    pub(crate) text: &'static str,
 }
 
-impl InF64 {
-    pub(super) fn new<const N: usize>(form: Form, given: [f64; N]) -> Option<Self> {
-        let mut numbers = [0.0; 5];
-        numbers.iter_mut().zip(given).for_each(|(to, number)| *to = number);
-        Some(InF64 { form, numbers })
+impl PartialEq for Lua {
+    fn eq(&self, other: &Lua) -> bool {
+        self.name == other.name
     }
 }
 
-impl Form {
-    /// A cost as the form takes it: rounded up to whole millionths where events are counted; not a
-    /// number when it can't be counted.
-    pub fn weight(self, cost: f64) -> f64 {
-        match self {
-            Form::Exim | Form::Earrrl | Form::Adaptive if is_cost(cost) => cost,
-            Form::Exim | Form::Earrrl | Form::Adaptive => f64::NAN,
-            _ => counted(cost).map_or(f64::NAN, |amount| amount as f64),
+/// The algorithm in the Lua file `$name`.
+macro_rules! lua {
+    ($name:literal, counts: $counts:literal) => {
+        $crate::limit::in_f64::Lua {
+            name: $name,
+            counts: $counts,
+            #[cfg(feature = "redis")]
+            text: include_str!(concat!("../redis_store/lua/", $name, ".lua")),
+        }
+    };
+}
+
+pub(super) use lua;
+
+impl InF64 {
+    /// As the type that `Algorithm::in_f64` returns.
+    pub(super) fn new<const N: usize>(
+        lua: Lua,
+        given: [f64; N],
+    ) -> Result<Option<Self>, BadNumber> {
+        let mut numbers = [0.0; 5];
+        numbers.iter_mut().zip(given).for_each(|(to, number)| *to = number);
+        Ok(Some(InF64 { lua, numbers }))
+    }
+
+    /// A cost as the algorithm takes it: rounded up to whole millionths where events are counted; not
+    /// a number when it cannot be counted.
+    pub fn weight(&self, cost: f64) -> f64 {
+        match self.lua.counts {
+            true => counted(cost).map_or(f64::NAN, |amount| amount as f64),
+            false if is_cost(cost) => cost,
+            false => f64::NAN,
         }
     }
 }

@@ -101,19 +101,18 @@
 //! line, exactly in the domain of [`in_f64`](super::in_f64).
 
 mod bytes;
-mod content;
 mod shape;
 
-pub(super) use content::{Content, Filled};
-pub(super) use shape::Algorithm;
 pub use shape::Shape;
 
-use super::Limiter;
+pub(super) use bytes::{Bytes, Content, within};
+pub(super) use shape::Kind;
+
 use super::any::{AnyLimiter, AnyState};
-use super::in_f64::InF64;
-use crate::text::{BadNumber, ParseError};
+#[cfg(feature = "redis")]
+use super::bucket::Filled;
+use crate::text::ParseError;
 use crate::time::Time;
-use bytes::{Reader, put_whole};
 use core::fmt;
 
 /// The version of the bytes. It only rises. Bytes of a later version are an error, and must not be
@@ -125,25 +124,6 @@ pub const VERSION: u8 = 1;
 pub struct Kept {
     shape: Shape,
     content: Content,
-}
-
-/// Converts the states of a limiter to plain units and back.
-pub(super) trait Keep: Limiter {
-    fn shape(&self) -> Shape;
-
-    /// The state in plain units, as of `now`.
-    fn keep(&self, state: &Self::State, now: Time) -> Content;
-
-    /// The state of a content; `None` when the content is of another algorithm.
-    fn restore(&self, content: &Content) -> Option<Self::State>;
-
-    /// See [`AnyLimiter::exact_in_f64`].
-    fn exact_in_f64(&self) -> Result<(), BadNumber>;
-
-    /// See [`AnyLimiter::in_f64`].
-    fn in_f64(&self) -> Option<InF64> {
-        None
-    }
 }
 
 impl AnyLimiter {
@@ -167,19 +147,22 @@ impl AnyLimiter {
         let changed = |what| Changed { what, from, to };
         match what {
             Some(what) => Err(changed(what)),
-            None => self.state(&kept.content).ok_or_else(|| changed("algorithm")),
+            None => {
+                let mut bytes = Bytes { rest: &kept.content.0 };
+                self.state(&mut bytes).map_err(|_| changed("algorithm"))
+            }
         }
     }
 }
 
 impl Kept {
-    /// What is in a bucket, for a place that keeps it in a form of its own: `millionths` and the
+    /// The content of a bucket, for a store that has a form of its own for it: `millionths` and the
     /// fraction `part / of` of one more, as of `at`. `None` where that is no fraction.
     #[cfg(feature = "redis")]
     pub(crate) fn filled(at: Time, millionths: u64, part: u64, of: u64) -> Option<Self> {
-        let shape = Shape::new(Algorithm::Bucket, []);
-        let content = Content::Filled(Filled { at, millionths, part, of });
-        (part < of).then_some(Kept { shape, content })
+        let mut content = Content::default();
+        Filled { at, millionths, part, of }.write(&mut content);
+        (part < of).then_some(Kept { shape: Filled::shape(), content })
     }
 
     /// The shape of the state.
@@ -190,11 +173,9 @@ impl Kept {
     /// Version, shape and content as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let shape = self.shape.to_string();
-        let mut bytes = vec![VERSION];
-        put_whole(&mut bytes, shape.len() as u128);
-        bytes.extend(shape.as_bytes());
-        self.write_content(&mut bytes);
-        bytes
+        let mut bytes = Content(vec![VERSION]);
+        bytes.whole(shape.len() as u64);
+        [bytes.0.as_slice(), shape.as_bytes(), &self.content.0].concat()
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote.
@@ -203,17 +184,16 @@ impl Kept {
     /// When the bytes are anything else. Reading any bytes does not panic, and takes no more memory
     /// than a few times their length.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, KeptError> {
-        let mut reader = Reader { bytes };
-        let version = reader.byte("the version")?;
+        let mut bytes = Bytes { rest: bytes };
+        let version = bytes.byte("the version")?;
         if version != VERSION {
             return Err(KeptError::Version { found: version });
         }
-        let length = reader.unsigned("the length of the shape")?;
-        let shape = String::from_utf8_lossy(reader.take(length, "the shape")?);
+        let length = bytes.unsigned("the length of the shape")?;
+        let shape = String::from_utf8_lossy(bytes.take(length, "the shape")?);
         let shape = shape.parse().map_err(KeptError::Shape)?;
-        let mut rest = reader.bytes;
-        let kept = Self::read_content(shape, &mut rest)?;
-        match rest.len() {
+        let kept = Self::read_content(shape, &mut bytes.rest)?;
+        match bytes.rest.len() {
             0 => Ok(kept),
             bytes => Err(KeptError::Trailing { bytes }),
         }
@@ -221,7 +201,7 @@ impl Kept {
 
     /// Appends the content to `out`, without shape and version.
     pub fn write_content(&self, out: &mut Vec<u8>) {
-        self.content.write(out);
+        out.extend(&self.content.0);
     }
 
     /// Reads what [`write_content`](Self::write_content) wrote from the beginning of `bytes`, and
@@ -230,10 +210,11 @@ impl Kept {
     /// # Errors
     /// As for [`from_bytes`](Self::from_bytes); `bytes` then stay as they are.
     pub fn read_content(shape: Shape, bytes: &mut &[u8]) -> Result<Self, KeptError> {
-        let mut reader = Reader { bytes };
-        let content = Content::read(&shape, &mut reader)?;
-        *bytes = reader.bytes;
-        Ok(Kept { shape, content })
+        let mut after = Bytes { rest: bytes };
+        (shape.kind.read)(&shape.spans, &mut after)?;
+        let (content, rest) = bytes.split_at(bytes.len() - after.rest.len());
+        *bytes = rest;
+        Ok(Kept { shape, content: Content(content.to_vec()) })
     }
 }
 
@@ -246,7 +227,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// What has changed, such as `algorithm`, `period`, `precision` or `half-life`.
+    /// The part that has changed, such as `algorithm`, `period`, `precision` or `half-life`.
     pub fn what(&self) -> &'static str {
         self.what
     }
@@ -279,7 +260,7 @@ pub enum KeptError {
     Shape(ParseError),
     /// A number that no state can have.
     OutOfRange {
-        /// What the number is.
+        /// The name of the number.
         part: &'static str,
     },
     /// More bytes follow the state.

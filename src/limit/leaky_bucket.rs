@@ -29,9 +29,12 @@
 //! the size of the queue. Waits are in whole microseconds, rounded up.
 
 use super::Limiter;
-use super::bucket::{Bucket, Parts};
+use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
+use super::any::AnyLimiter;
+use super::bucket::{Bucket, Filled, Parts};
 use super::in_f64::InF64;
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::text::{Form, Given, Unread};
 use crate::order::larger;
 use crate::outcome::{Decision, Outcome, Retry};
 use crate::rate::Rate;
@@ -139,24 +142,43 @@ impl Limiter for LeakyBucket {
     }
 }
 
-impl Keep for LeakyBucket {
+impl Algorithm for LeakyBucket {
+    const FORM: Form = Form {
+        name: "leaky-bucket",
+        words: "RATE [queue N]",
+        example: "leaky-bucket 10/1s queue 20",
+        about: "there is room in the queue, which drains at the rate; the queue is the count by default",
+    };
+    const UNIT: &'static str = "queue";
+    const KIND: &'static Kind = Filled::KIND;
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        let rate = given.rate()?;
+        let queue = given.number("queue")?.unwrap_or(rate.count());
+        Ok(LeakyBucket::new(rate, queue)?.into())
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        fill(self.queue(), self.rate())
+    }
+
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+        Ok(LeakyBucket::new(by.rate(self.rate())?, by.count(self.queue()))?)
+    }
+
     fn shape(&self) -> Shape {
-        Shape::new(Algorithm::Bucket, [])
+        Filled::shape()
     }
 
-    fn keep(&self, state: &State, now: Time) -> Content {
-        self.0.keep(self.queued(state, now), now)
+    fn keep(&self, state: &State, now: Time, out: &mut Content) {
+        self.0.keep(self.queued(state, now), now).write(out);
     }
 
-    fn restore(&self, content: &Content) -> Option<State> {
-        self.0.restore_due(content).map(|empty| State { empty })
+    fn restore(&self, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
+        Ok(State { empty: self.0.restore_due(Filled::read(bytes)?) })
     }
 
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        self.0.exact_in_f64("the queue")
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         self.0.in_f64(true)
     }
 }

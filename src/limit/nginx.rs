@@ -37,10 +37,13 @@
 //!   a minute and whose excess has drained. The next event of such a key counts as its first, so it
 //!   may pass one event too early.
 
+use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
 use super::amount::amount;
-use super::in_f64::{self, Form, InF64};
-use super::kept::{Algorithm, Content, Keep, Shape};
-use super::server::{instant, millis, whole};
+use super::any::AnyLimiter;
+use super::in_f64::{self, InF64, lua};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape, within};
+use super::server::{FIXED, instant, millis, whole};
+use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter, MAX_COST};
 use crate::outcome::{Decision, Outcome, Retry};
 use crate::rate::Rate;
@@ -64,7 +67,7 @@ pub struct Nginx {
     thousandths: u64,
 }
 
-/// Which events that are ahead of the rate are delayed.
+/// The events ahead of the rate that are delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
     /// All but the first n, as with `delay=8`. 0 delays all of them, which is nginx's default.
@@ -124,7 +127,7 @@ impl Nginx {
         self.burst
     }
 
-    /// Which of them are delayed.
+    /// The events ahead of the rate that are delayed.
     pub fn delay(&self) -> Delay {
         self.delay
     }
@@ -141,8 +144,8 @@ impl Nginx {
         state.excess.saturating_sub(drained).max(IDLE)
     }
 
-    /// What drains in so many milliseconds, in thousandths of a request, rounded down. That of whole
-    /// seconds is whole, so that no product takes more than 64 bits, unless nothing is left.
+    /// The thousandths of a request that drain in `millis`, rounded down. In whole seconds a whole
+    /// number drains, so no product takes more than 64 bits, unless nothing is left.
     #[inline]
     fn drained(&self, millis: u64) -> u64 {
         let (secs, rest) = (millis / 1000, millis % 1000);
@@ -262,33 +265,67 @@ impl Limiter for Nginx {
     }
 }
 
-impl Keep for Nginx {
-    fn shape(&self) -> Shape {
-        Shape::new(Algorithm::Nginx, [])
+impl Algorithm for Nginx {
+    const FORM: Form = Form {
+        name: "nginx",
+        words: "RATE [burst N] [nodelay|delay N]",
+        example: "nginx 10/1s burst 20 nodelay",
+        about: "as nginx's limit_req: not ahead of the rate by more than the burst; by default there is no burst, and events that are ahead wait",
+    };
+    const UNIT: &'static str = "tokens used";
+    const KIND: &'static Kind =
+        &Kind { name: "nginx", spans: &[], read: |_, bytes| read(bytes).map(drop) };
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        let rate = given.rate()?;
+        let burst = given.whole("burst")?.unwrap_or(0);
+        let delay = match given.flag(&["nodelay"]) {
+            Some(_) => Delay::Never,
+            None => Delay::Beyond(given.whole("delay")?.unwrap_or(0)),
+        };
+        Ok(Nginx::new(rate, burst, delay)?.into())
     }
 
-    fn keep(&self, state: &State, _now: Time) -> Content {
-        Content::Excess { thousandths: state.excess, last: state.last }
+    /// The burst comes on top of the one event that the rate lets pass; the rate is the one in force,
+    /// which may be less than what is written.
+    fn quota(&self) -> Option<Rate> {
+        fill(self.burst as f64 + 1.0, Rate::new(self.per_second(), Span::seconds(1)).ok()?)
+    }
+
+    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+        Err(FIXED)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::new(Self::KIND, [])
+    }
+
+    fn keep(&self, state: &State, _now: Time, out: &mut Content) {
+        out.signed(state.excess).millis(state.last);
     }
 
     /// The excess is capped as by [`record`](Limiter::record).
-    fn restore(&self, content: &Content) -> Option<State> {
-        let Content::Excess { thousandths, last } = *content else { return None };
-        Some(State { excess: thousandths.min(2 * self.most() - IDLE), last })
+    fn restore(&self, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
+        let State { excess, last } = read(bytes)?;
+        Ok(State { excess: excess.min(2 * self.most() - IDLE), last })
     }
 
-    /// A drained amount beyond 2^53 is rounded, but it is then more than the bucket holds.
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        in_f64::amount("the burst", self.burst.saturating_mul(1_000_000))
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        // A drained amount beyond 2^53 is rounded, but it is then more than the bucket holds.
+        in_f64::amount("the burst", self.burst.saturating_mul(1_000_000))?;
         let delay = match self.delay {
             Delay::Beyond(first) => first as f64 * 1000.0,
             Delay::Never => -1.0,
         };
-        InF64::new(Form::Nginx, [self.thousandths as f64, self.most() as f64, delay])
+        let numbers = [self.thousandths as f64, self.most() as f64, delay];
+        InF64::new(lua!("nginx", counts: true), numbers)
     }
+}
+
+fn read(bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
+    const EXCESS: &str = "the excess";
+    let excess = within(bytes.signed(EXCESS)?, IDLE..=i64::MAX / 4, EXCESS)?;
+    Ok(State { excess, last: bytes.millis("the millisecond")? })
 }
 
 /// As in `nginx 10/1s burst 20 nodelay`. A burst of 0 is left out, since nginx refuses `burst=0`.

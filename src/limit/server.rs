@@ -1,8 +1,13 @@
-//! What the limiters of real servers share: whole numbers and milliseconds.
+//! The limiters of real servers share these checks of whole numbers and milliseconds.
 
+use super::any::Unstretched;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::ops::RangeInclusive;
+
+/// Why such a limiter is never stretched.
+pub(super) const FIXED: Unstretched =
+    Unstretched::Fixed("a server's limiter is as that server has it");
 
 /// `given` as a whole number within `range`.
 ///

@@ -26,9 +26,12 @@
 //! * **Time runs backwards:** an event from before the last one counts at the time of the last one.
 //!   When it is from more than a period before, the clock was set back, and the level moves to it.
 
+use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::amount::{amount, events, touched, window};
-use super::in_f64::{self, Form, InF64};
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::any::AnyLimiter;
+use super::in_f64::{self, InF64, lua};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -182,27 +185,43 @@ impl Limiter for SlidingCounter {
     }
 }
 
-impl Keep for SlidingCounter {
+impl Algorithm for SlidingCounter {
+    const FORM: Form = Form {
+        name: "sliding-counter",
+        words: "RATE",
+        example: "sliding-counter 500/1m",
+        about: "at most the count in this window of the clock and the fading share of the last one",
+    };
+    const UNIT: &'static str = "in window";
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        Ok(SlidingCounter::new(given.rate()?)?.into())
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        Some(self.limit)
+    }
+
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+        Ok(SlidingCounter::new(by.rate(self.limit)?)?)
+    }
+
     fn shape(&self) -> Shape {
-        Shape::new(Algorithm::SlidingCounter, [Span::micros(self.period.unsigned_abs())])
+        Shape::new(Self::KIND, [Span::micros(self.period.unsigned_abs())])
     }
 
-    fn keep(&self, state: &State, _now: Time) -> Content {
-        let State { at, previous, current } = *state;
-        Content::Counter { at, previous, current }
+    kept! {
+        "sliding-counter" ["period"]
+        State {
+            at: time "the time",
+            previous: amount "the previous count",
+            current: amount "the current count",
+        }
     }
 
-    fn restore(&self, content: &Content) -> Option<State> {
-        let Content::Counter { at, previous, current } = *content else { return None };
-        Some(State { at, previous, current })
-    }
-
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        in_f64::window(self.most, self.period)
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
-        InF64::new(Form::Counter, [self.most as f64, self.period as f64])
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        in_f64::window(self.most, self.period)?;
+        InF64::new(lua!("counter", counts: true), [self.most as f64, self.period as f64])
     }
 }
 

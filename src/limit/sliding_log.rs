@@ -16,10 +16,13 @@
 //! through.
 
 use super::Limiter;
+use super::algorithm::{Algorithm, Stretch, Unstretched};
 use super::amount::window;
-use super::history::{History, Window, limit_by_window};
+use super::any::AnyLimiter;
+use super::history::{History, Window, by_window, limit_by_window};
 use super::in_f64::InF64;
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::text::{Form, Given, Unread};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -68,26 +71,32 @@ impl SlidingLog {
 
 limit_by_window!(SlidingLog);
 
-impl Keep for SlidingLog {
+impl Algorithm for SlidingLog {
+    const FORM: Form = Form {
+        name: "sliding-log",
+        words: "RATE",
+        example: "sliding-log 10/1s",
+        about: "at most the count in any period, exactly",
+    };
+    const KIND: &'static Kind = &Kind {
+        name: "sliding-log",
+        spans: &["period"],
+        read: |_, bytes| History::read(1, bytes).map(drop),
+    };
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        Ok(SlidingLog::new(given.rate()?)?.into())
+    }
+
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+        Ok(SlidingLog::new(by.rate(self.limit)?)?)
+    }
+
     fn shape(&self) -> Shape {
-        Shape::new(Algorithm::SlidingLog, [self.limit.per().whole_micros()])
+        Shape::new(Self::KIND, [self.limit.per().whole_micros()])
     }
 
-    fn keep(&self, state: &History, _now: Time) -> Content {
-        self.window.keep(state)
-    }
-
-    fn restore(&self, content: &Content) -> Option<History> {
-        self.window.restore(content)
-    }
-
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        self.window.exact_in_f64()
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
-        self.window.in_f64()
-    }
+    by_window!();
 }
 
 /// As in `sliding-log 10/1s`.

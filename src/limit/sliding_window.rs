@@ -15,10 +15,13 @@
 //! The level is the count of the window including the event; the limit is the count of the rate.
 
 use super::Limiter;
+use super::algorithm::{Algorithm, Stretch, Unstretched};
 use super::amount::window;
-use super::history::{Window, limit_by_window};
+use super::any::AnyLimiter;
+use super::history::{Window, by_window, limit_by_window};
 use super::in_f64::InF64;
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::text::{Form, Given, Unread};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -73,27 +76,36 @@ impl SlidingWindow {
 
 limit_by_window!(SlidingWindow);
 
-impl Keep for SlidingWindow {
+impl Algorithm for SlidingWindow {
+    const FORM: Form = Form {
+        name: "sliding-window",
+        words: "RATE [precision SPAN]",
+        example: "sliding-window 240/1h precision 1m",
+        about: "at most the count in the last blocks of the clock; a block is a sixtieth of the period by default",
+    };
+    const KIND: &'static Kind = &Kind {
+        name: "sliding-window",
+        spans: &["period", "precision"],
+        read: |[_, precision, _], bytes| History::read(precision.micros_up(), bytes).map(drop),
+    };
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        let rate = given.rate()?;
+        // In whole microseconds, as blocks are.
+        let sixtieth = || Span::micros(rate.per().times(1.0 / 60.0).micros_up().unsigned_abs());
+        let precision = given.span("precision")?.unwrap_or_else(sixtieth);
+        Ok(SlidingWindow::new(rate, precision)?.into())
+    }
+
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+        Ok(SlidingWindow::new(by.rate(self.limit)?, self.precision)?)
+    }
+
     fn shape(&self) -> Shape {
-        let spans = [self.limit.per(), self.precision].map(Span::whole_micros);
-        Shape::new(Algorithm::SlidingWindow, spans)
+        Shape::new(Self::KIND, [self.limit.per(), self.precision].map(Span::whole_micros))
     }
 
-    fn keep(&self, state: &History, _now: Time) -> Content {
-        self.window.keep(state)
-    }
-
-    fn restore(&self, content: &Content) -> Option<History> {
-        self.window.restore(content)
-    }
-
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        self.window.exact_in_f64()
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
-        self.window.in_f64()
-    }
+    by_window!();
 }
 
 /// As in `sliding-window 240/1h precision 1m`.

@@ -15,9 +15,12 @@
 //! decides exactly as [`gcra`](super::gcra), which needs one word less. The source file `bucket.rs`
 //! has the arithmetic and its edges.
 
-use super::bucket::{Bucket, Parts};
+use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
+use super::any::AnyLimiter;
+use super::bucket::{Bucket, Filled, Parts};
 use super::in_f64::InF64;
-use super::kept::{Algorithm, Content, Keep, Shape};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -96,25 +99,44 @@ impl Limiter for TokenBucket {
     }
 }
 
-impl Keep for TokenBucket {
+impl Algorithm for TokenBucket {
+    const FORM: Form = Form {
+        name: "token-bucket",
+        words: "RATE [burst N]",
+        example: "token-bucket 10/1s burst 20",
+        about: "there are enough tokens; the burst is the count by default",
+    };
+    const UNIT: &'static str = "tokens used";
+    const KIND: &'static Kind = Filled::KIND;
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        let rate = given.rate()?;
+        let burst = given.number("burst")?.unwrap_or(rate.count());
+        Ok(TokenBucket::new(rate, burst)?.into())
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        fill(self.burst(), self.rate())
+    }
+
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+        Ok(TokenBucket::new(by.rate(self.rate())?, by.count(self.burst()))?)
+    }
+
     fn shape(&self) -> Shape {
-        Shape::new(Algorithm::Bucket, [])
+        Filled::shape()
     }
 
-    fn keep(&self, state: &State, now: Time) -> Content {
-        self.0.keep(self.missing(state, now), now)
+    fn keep(&self, state: &State, now: Time, out: &mut Content) {
+        self.0.keep(self.missing(state, now), now).write(out);
     }
 
-    fn restore(&self, content: &Content) -> Option<State> {
-        let (missing, at) = self.0.restore(content)?;
-        Some(State { missing: Parts::new(missing), at })
+    fn restore(&self, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
+        let (missing, at) = self.0.restore(Filled::read(bytes)?);
+        Ok(State { missing: Parts::new(missing), at })
     }
 
-    fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        self.0.exact_in_f64("the burst")
-    }
-
-    fn in_f64(&self) -> Option<InF64> {
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         self.0.in_f64(false)
     }
 }

@@ -10,7 +10,6 @@
 //! which it never contains, so all limits of one key are on one node of a cluster.
 
 use crate::event::Event;
-use crate::limit::FORMS;
 use crate::text::ParseError;
 use core::fmt::{self, Write};
 use core::str::FromStr;
@@ -73,11 +72,6 @@ impl Per {
     }
 }
 
-/// Whether a limiter is called `name`. No field may be, so that `per user+gcra 3/1s` can be read.
-pub(super) fn is_limiter(name: &str) -> bool {
-    FORMS.iter().any(|form| form.name == name)
-}
-
 impl fmt::Display for Per {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
@@ -112,9 +106,6 @@ impl FromStr for Per {
             }
             if name == "all" {
                 return Err(wrong("everybody together is not a field"));
-            }
-            if is_limiter(name) {
-                return Err(wrong("the name of a limiter"));
             }
             if names.iter().any(|known| known == name) {
                 return Err(wrong("a field that is there already"));

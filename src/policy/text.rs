@@ -1,10 +1,9 @@
 //! The text form of a policy.
 
-use super::key::is_limiter;
 use super::{LIMITS, Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;
 use crate::rate::Rate;
-use crate::text::{ParseError, Words};
+use crate::text::{ParseError, Words, parts};
 use core::fmt;
 use core::str::FromStr;
 
@@ -30,7 +29,7 @@ impl Policy {
     /// there are more than [`LIMITS`]. The error points at the word.
     pub fn read(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
         let mut limits = Vec::new();
-        for (from, part) in limit_texts(text) {
+        for (from, part) in parts(text, '&') {
             let limit = Limit::read(part, defaults).map_err(|e| e.inside(text, from))?;
             if limits.len() == LIMITS {
                 let help = format!("more than {LIMITS} limits");
@@ -87,38 +86,6 @@ fn known(defaults: &Defaults) -> String {
         }
         None => "a field, several as in per ip+path, or per all".to_owned(),
     }
-}
-
-/// The limits of a text, each with the byte at which it begins. They are joined by `&`, or by `+`
-/// as in links. Within the word after `per`, a `+` joins fields, unless the name of a limiter
-/// follows, which no field can have: old links contain `per user+gcra`. The `+` of
-/// `offset +1h` is a sign.
-pub(crate) fn limit_texts(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let is_sign = |at: usize| {
-        let (before, after) = (&text[..at], &text[at + 1..]);
-        let mut words = before.split_whitespace().rev();
-        let offset = words.next() == Some("offset") && words.next() != Some("per");
-        let span = after.split(|c: char| c.is_whitespace() || matches!(c, '&' | '+')).next();
-        let span =
-            span.is_some_and(|s| s.starts_with(|c: char| c.is_ascii_digit()) && !s.contains('/'));
-        offset && span && before.ends_with(char::is_whitespace)
-    };
-    let in_key = |at: usize| {
-        let (before, after) = (&text[..at], text[at + 1..].trim_start());
-        let mut words = before.rsplit(char::is_whitespace);
-        let begun = words.next().is_some_and(|word| !word.is_empty());
-        let key = begun && words.find(|word| !word.is_empty()) == Some("per");
-        let next = after.split(|c: char| c.is_whitespace() || matches!(c, '&' | '+')).next();
-        key && !next.is_some_and(|next| next.contains('/') || is_limiter(next))
-    };
-    let joint =
-        move |&(at, c): &(usize, char)| c == '&' || (c == '+' && !in_key(at) && !is_sign(at));
-    let ends = text.char_indices().filter(joint).map(|(at, _)| at).chain([text.len()]);
-    ends.scan(0, |from, end| {
-        let part = (*from, &text[*from..end]);
-        *from = end + 1;
-        Some(part)
-    })
 }
 
 /// As in `gcra 10/1s burst 20 per ip+path`, with every word, including optional ones.

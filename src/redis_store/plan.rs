@@ -1,11 +1,11 @@
 //! Turns an event into a call: a script, its keys and its numbers.
 
 use super::options::{Clock, Options};
-use super::script::{FORMS, Script, number, numbers};
+use super::script::{Script, numbers};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
-use crate::limit::in_f64::{Form, InF64};
+use crate::limit::in_f64::{InF64, Lua};
 use crate::limit::kept::VERSION;
 use crate::policy::Per;
 use crate::rules::asked::Ask;
@@ -26,11 +26,22 @@ pub(super) struct Plan {
     groups: Vec<Vec<Group>>,
     /// The fields that rules are about.
     pub(super) fields: Vec<String>,
-    one: Vec<Arc<Script>>,
-    /// Scripts for a few limits, by their algorithms; each is made when it is first needed.
-    several: Mutex<HashMap<Few<Form>, Arc<Script>>>,
+    /// The algorithms of the limits. In a script, and in what it is given, the first is number 1.
+    algorithms: Vec<Algorithm>,
+    /// Scripts for a few limits, by the numbers of their algorithms; each is made when it is first
+    /// needed.
+    several: Mutex<HashMap<Few<u8>, Arc<Script>>>,
     all: Arc<Script>,
     is_given: bool,
+}
+
+/// An algorithm, with the script for one limit.
+#[derive(Debug)]
+struct Algorithm {
+    lua: Lua,
+    /// The count of the numbers that it is given.
+    numbers: usize,
+    one: Arc<Script>,
 }
 
 /// The largest number of limits that a script of their own is made for, and of such scripts.
@@ -51,7 +62,7 @@ struct Group {
 pub(super) struct Item {
     limit: usize,
     is_stretched: bool,
-    in_f64: InF64,
+    pub(super) in_f64: InF64,
     /// The count of the numbers that its script reads.
     numbers: usize,
     pub(super) limiter: AnyLimiter,
@@ -85,14 +96,19 @@ impl Plan {
     pub(super) fn new(rules: Arc<Rules>, clock: Clock) -> Self {
         let groups: Vec<Vec<Group>> = rules.rules().iter().map(groups).collect();
         let items = || groups.iter().flatten().flat_map(|group| &group.items);
-        let used = |form| items().any(|item| item.in_f64.form == form);
-        let used: Vec<_> = FORMS.into_iter().filter(|form| used(*form)).collect();
+        let mut luas: Vec<Lua> = items().map(|item| item.in_f64.lua).collect();
+        luas.sort_unstable_by_key(|lua| lua.name);
+        luas.dedup();
         let is_given = clock != Clock::Redis;
         let several = Mutex::default();
-        let all = Arc::new(Script::all(&used, is_given));
-        let one = FORMS.map(|form| Arc::new(Script::one(form, is_given))).to_vec();
+        let all = Arc::new(Script::all(&luas, is_given));
+        let algorithm = |lua| {
+            let one = Arc::new(Script::one(lua, is_given));
+            Algorithm { lua, numbers: numbers(lua), one }
+        };
+        let algorithms = luas.into_iter().map(algorithm).collect();
         let fields = rules.fields().into_iter().map(str::to_owned).collect();
-        Plan { rules, groups, fields, one, several, all, is_given }
+        Plan { rules, groups, fields, algorithms, several, all, is_given }
     }
 
     pub(super) fn item(&self, [rule, group, item]: [usize; 3]) -> Option<&Item> {
@@ -125,7 +141,7 @@ impl Plan {
                 numbers.push(group.items.len() as u8);
                 for (i, item) in group.items.iter().enumerate() {
                     let place = asked.iter().position(|ask| item.is_asked(rule, ask))?;
-                    item.write(&asked[place], &mut numbers);
+                    item.write(&asked[place], self.number(item)?, &mut numbers);
                     order.push((place, [rule, g, i]));
                 }
                 keys.push(key(options, &group.per, &group.tag, event));
@@ -144,12 +160,11 @@ impl Plan {
         let script = match (order.as_slice(), few) {
             ([], _) => return None,
             ([(_, place)], _) => {
-                numbers = bare(&numbers)?;
-                let form = self.item(*place)?.in_f64.form;
-                Arc::clone(self.one.get(usize::from(number(form)) - 1)?)
+                numbers = self.bare(&numbers)?;
+                Arc::clone(&self.algorithm(self.number(self.item(*place)?)?)?.one)
             }
             (_, Some(few)) => {
-                numbers = bare(&numbers)?;
+                numbers = self.bare(&numbers)?;
                 few
             }
             _ => Arc::clone(&self.all),
@@ -169,34 +184,45 @@ impl Plan {
         if !(2..=A_FEW).contains(&order.len()) {
             return None;
         }
-        let forms: Option<Few<Form>> =
-            order.iter().map(|(_, place)| Some(self.item(*place)?.in_f64.form)).collect();
-        let forms = forms?;
+        let numbers: Option<Few<u8>> =
+            order.iter().map(|(_, place)| self.number(self.item(*place)?)).collect();
+        let numbers = numbers?;
         let mut known = self.several.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(script) = known.get(&forms) {
+        if let Some(script) = known.get(&numbers) {
             return Some(Arc::clone(script));
         }
         if known.len() >= SCRIPTS {
             return None;
         }
-        let script = Arc::new(Script::several(&forms, self.is_given));
-        known.insert(forms, Arc::clone(&script));
+        let luas = numbers.iter().filter_map(|number| Some(self.algorithm(*number)?.lua));
+        let script = Arc::new(Script::several(&luas.collect::<Vec<_>>(), self.is_given));
+        known.insert(numbers, Arc::clone(&script));
         Some(script)
     }
-}
 
-/// Removes what only `all.lua` reads from the questions at one key: the number of limits, and the four
-/// bytes before the numbers of each.
-fn bare(numbers: &[u8]) -> Option<Vec<u8>> {
-    let (_, mut rest) = numbers.split_first()?;
-    let mut bare = Vec::with_capacity(rest.len());
-    while let Some((kind, _)) = rest.split_first() {
-        let form = FORMS.get(usize::from(*kind).checked_sub(1)?)?;
-        let (own, next) = rest.get(4..)?.split_at_checked(8 * (1 + self::numbers(*form)))?;
-        bare.extend(own);
-        rest = next;
+    /// The number of the algorithm of a limit.
+    fn number(&self, item: &Item) -> Option<u8> {
+        let at = self.algorithms.iter().position(|known| known.lua == item.in_f64.lua)?;
+        u8::try_from(at + 1).ok()
     }
-    Some(bare)
+
+    fn algorithm(&self, number: u8) -> Option<&Algorithm> {
+        self.algorithms.get(usize::from(number).checked_sub(1)?)
+    }
+
+    /// Removes what only `all.lua` reads from the questions at one key: the number of limits, and the
+    /// four bytes before the numbers of each.
+    fn bare(&self, numbers: &[u8]) -> Option<Vec<u8>> {
+        let (_, mut rest) = numbers.split_first()?;
+        let mut bare = Vec::with_capacity(rest.len());
+        while let Some((number, _)) = rest.split_first() {
+            let length = 8 * (1 + self.algorithm(*number)?.numbers);
+            let (own, next) = rest.get(4..)?.split_at_checked(length)?;
+            bare.extend(own);
+            rest = next;
+        }
+        Some(bare)
+    }
 }
 
 impl Item {
@@ -204,7 +230,7 @@ impl Item {
         let in_f64 = limiter.in_f64()?;
         let limiter = limiter.clone();
         let held_against = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;
-        let numbers = numbers(in_f64.form);
+        let numbers = numbers(in_f64.lua);
         Some(Item { limit, is_stretched, in_f64, numbers, limiter, held_against })
     }
 
@@ -212,14 +238,13 @@ impl Item {
         ask.rule == rule && ask.limit == self.limit && ask.is_stretched == self.is_stretched
     }
 
-    fn write(&self, ask: &Ask, out: &mut Vec<u8>) {
+    fn write(&self, ask: &Ask, number: u8, out: &mut Vec<u8>) {
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
         let flags = flag(ask.in_force, 1) | flag(ask.is_shadow, 2) | flag(ask.is_stretched, 4);
-        let InF64 { form, numbers } = self.in_f64;
-        out.extend([number(form), flags]);
+        out.extend([number, flags]);
         out.extend((ask.rule as u16).to_le_bytes());
-        out.extend(form.weight(ask.cost).to_le_bytes());
-        let given = numbers.iter().take(self.numbers);
+        out.extend(self.in_f64.weight(ask.cost).to_le_bytes());
+        let given = self.in_f64.numbers.iter().take(self.numbers);
         given.for_each(|number| out.extend(number.to_le_bytes()));
     }
 }

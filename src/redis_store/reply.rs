@@ -3,7 +3,6 @@
 use super::plan::{Call, Item, Plan};
 use crate::limit::Limiter;
 use crate::limit::any::{AnyLimiter, AnyState};
-use crate::limit::in_f64::Form;
 use crate::limit::kept::Kept;
 use crate::outcome::{Decision, Outcome};
 use crate::rules::asked::Ask;
@@ -74,8 +73,8 @@ fn states(
 
 /// Reads a state from the beginning of a value, and advances past it.
 fn restore(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<AnyState> {
-    let kept = match limiter.in_f64()?.form {
-        Form::Bucket => bucket(bytes)?,
+    let kept = match limiter.in_f64()?.lua.name {
+        "bucket" => bucket(bytes)?,
         _ => Kept::read_content(limiter.shape(), bytes).ok()?,
     };
     limiter.restore(&kept).ok()
@@ -106,12 +105,12 @@ fn bucket(bytes: &mut &[u8]) -> Option<Kept> {
 
 impl Item {
     fn outcome(&self, ask: &Ask, passes: bool, level: f64, extra: f64) -> Outcome {
-        let form = self.limiter.in_f64().map(|in_f64| in_f64.form);
-        let limit = if form == Some(Form::Adaptive) { extra } else { self.held_against };
-        if form.is_none_or(|form| form.weight(ask.cost).is_nan()) {
+        let algorithm = self.in_f64.lua.name;
+        let limit = if algorithm == "adaptive" { extra } else { self.held_against };
+        if self.in_f64.weight(ask.cost).is_nan() {
             // A cost that can't be counted is refused. The level is that cost, except for EARRRL, whose
             // level is the one before the event.
-            let level = if form == Some(Form::Earrrl) { level } else { ask.cost };
+            let level = if algorithm == "earrrl" { level } else { ask.cost };
             return Outcome::new(false, level, limit);
         }
         match (&self.limiter, passes) {

@@ -5,7 +5,7 @@
 //! key, the parts are put into the frame one after the other. For any limits at several keys, the look
 //! is a function that returns the change as another function.
 
-use crate::limit::in_f64::Form;
+use crate::limit::in_f64::Lua;
 use sha1_smol::Sha1;
 use std::collections::HashSet;
 
@@ -16,11 +16,15 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const NUMBERS: &str = include_str!("lua/numbers.lua");
-const AMOUNTS: &str = include_str!("lua/amounts.lua");
-const SIGNED: &str = include_str!("lua/signed.lua");
-const DECAY: &str = include_str!("lua/decay.lua");
-const PRODUCT: &str = include_str!("lua/product.lua");
+/// Functions that algorithms use. Each file may use those before it.
+const PARTS: [&str; 5] = [
+    include_str!("lua/numbers.lua"),
+    include_str!("lua/amounts.lua"),
+    include_str!("lua/signed.lua"),
+    include_str!("lua/product.lua"),
+    include_str!("lua/decay.lua"),
+];
+
 const CLOCK: &str = include_str!("lua/clock.lua");
 const GIVEN: &str = include_str!("lua/given.lua");
 const STORE: &str = include_str!("lua/store.lua");
@@ -28,30 +32,10 @@ const ONE: &str = include_str!("lua/one.lua");
 const SEVERAL: &str = include_str!("lua/several.lua");
 const ALL: &str = include_str!("lua/all.lua");
 
-/// All algorithms, in the order of their numbers in `all.lua`.
-pub(super) const FORMS: [Form; 10] = [
-    Form::Bucket,
-    Form::Window,
-    Form::Counter,
-    Form::Blocks,
-    Form::Exim,
-    Form::Earrrl,
-    Form::Adaptive,
-    Form::Nginx,
-    Form::Haproxy,
-    Form::Envoy,
-];
-
-/// The number of an algorithm in `all.lua`.
-pub(super) fn number(form: Form) -> u8 {
-    FORMS.iter().position(|known| *known == form).map_or(0, |at| at as u8 + 1)
-}
-
 /// The parts of an algorithm's file.
 struct Algorithm {
     /// The name of its initial state.
     initial: String,
-    needs: &'static [&'static str],
     before: &'static str,
     /// The names of its numbers.
     numbers: Vec<&'static str>,
@@ -60,26 +44,12 @@ struct Algorithm {
 }
 
 impl Algorithm {
-    fn new(form: Form) -> Self {
-        let (name, text, needs): (&str, &str, &[&str]) = match form {
-            Form::Bucket => ("bucket", include_str!("lua/bucket.lua"), &[]),
-            Form::Window => ("window", include_str!("lua/window.lua"), &[NUMBERS, AMOUNTS, SIGNED]),
-            Form::Counter => {
-                ("counter", include_str!("lua/counter.lua"), &[NUMBERS, AMOUNTS, PRODUCT])
-            }
-            Form::Blocks => ("blocks", include_str!("lua/blocks.lua"), &[NUMBERS, AMOUNTS, SIGNED]),
-            Form::Exim => ("exim", include_str!("lua/exim.lua"), &[DECAY]),
-            Form::Earrrl => ("earrrl", include_str!("lua/earrrl.lua"), &[DECAY]),
-            Form::Adaptive => ("adaptive", include_str!("lua/adaptive.lua"), &[DECAY]),
-            Form::Nginx => ("nginx", include_str!("lua/nginx.lua"), &[NUMBERS, SIGNED]),
-            Form::Haproxy => ("haproxy", include_str!("lua/haproxy.lua"), &[NUMBERS, SIGNED]),
-            Form::Envoy => ("envoy", include_str!("lua/envoy.lua"), &[]),
-        };
-        let (before, rest) = text.split_once("--- numbers: ").unwrap_or((text, ""));
+    fn new(lua: Lua) -> Self {
+        let (before, rest) = lua.text.split_once("--- numbers: ").unwrap_or((lua.text, ""));
         let (names, rest) = rest.split_once('\n').unwrap_or((rest, ""));
         let (look, keep) = rest.split_once("--- keep\n").unwrap_or((rest, ""));
         let numbers = names.split(' ').collect();
-        Algorithm { initial: name.to_uppercase(), needs, before, numbers, look, keep }
+        Algorithm { initial: lua.name.to_uppercase(), before, numbers, look, keep }
     }
 
     /// The line that reads the cost and the numbers out of `from`, and assigns them with `more`.
@@ -123,13 +93,8 @@ impl Algorithm {
 }
 
 /// The count of the numbers that an algorithm is given, as its file names them.
-pub(super) fn numbers(form: Form) -> usize {
-    match form {
-        Form::Window | Form::Counter | Form::Envoy => 2,
-        Form::Earrrl | Form::Nginx | Form::Haproxy => 3,
-        Form::Bucket | Form::Blocks | Form::Exim => 4,
-        Form::Adaptive => 5,
-    }
+pub(super) fn numbers(lua: Lua) -> usize {
+    Algorithm::new(lua).numbers.len()
 }
 
 /// Functions of Redis and Lua that scripts use, by short names. Lua finds locals faster.
@@ -157,8 +122,8 @@ impl Script {
     }
 
     /// The script for one limit at one key. The time is that of Redis, unless it `is_given`.
-    pub(super) fn one(form: Form, is_given: bool) -> Self {
-        let algorithm = Algorithm::new(form);
+    pub(super) fn one(lua: Lua, is_given: bool) -> Self {
+        let algorithm = Algorithm::new(lua);
         let frame = ONE
             .replace("INITIAL", &algorithm.initial)
             .replace("--- look\n", algorithm.look)
@@ -169,8 +134,8 @@ impl Script {
     }
 
     /// The script for a few limits at one key, all in force, by these algorithms in this order.
-    pub(super) fn several(forms: &[Form], is_given: bool) -> Self {
-        let algorithms: Vec<Algorithm> = forms.iter().map(|form| Algorithm::new(*form)).collect();
+    pub(super) fn several(luas: &[Lua], is_given: bool) -> Self {
+        let algorithms: Vec<Algorithm> = luas.iter().map(|lua| Algorithm::new(*lua)).collect();
         let numbered = || algorithms.iter().zip(1..);
         let (mut names, mut looks, mut keeps) = (Vec::new(), String::new(), String::new());
         for (algorithm, n) in numbered() {
@@ -202,20 +167,19 @@ impl Script {
         Script::new(&(parts(&algorithms, is_given) + &read + &frame))
     }
 
-    /// The script for any limits by these algorithms.
-    pub(super) fn all(forms: &[Form], is_given: bool) -> Self {
-        Script::new(&(looks(forms, is_given) + ALL))
+    /// For any limits by these algorithms, whose numbers count from 1 in this order.
+    pub(super) fn all(luas: &[Lua], is_given: bool) -> Self {
+        Script::new(&(looks(luas, is_given) + ALL))
     }
 }
 
-/// The algorithms as functions in a table, by their numbers.
-fn looks(forms: &[Form], is_given: bool) -> String {
-    let algorithms: Vec<Algorithm> = forms.iter().map(|form| Algorithm::new(*form)).collect();
+/// Algorithms as functions, by their numbers.
+fn looks(luas: &[Lua], is_given: bool) -> String {
+    let algorithms: Vec<Algorithm> = luas.iter().map(|lua| Algorithm::new(*lua)).collect();
     let store = format!("local function store(key, bytes, life)\n{STORE}end\n");
     let mut text = parts(&algorithms, is_given) + &store + "local look, initial = {}, {}\n";
-    for (form, algorithm) in forms.iter().zip(&algorithms) {
+    for (n, algorithm) in (1..).zip(&algorithms) {
         let Algorithm { initial, look, keep, .. } = algorithm;
-        let n = number(*form);
         let read = algorithm.read("args_, at_", ", next_");
         text += &format!(
             "initial[{n}] = {initial}\nlook[{n}] = function(args_, at_, s, i)\n{read}{look}\
@@ -228,39 +192,55 @@ fn looks(forms: &[Form], is_given: bool) -> String {
 
 /// The functions that these algorithms need, each once, and the line that takes the time.
 fn parts(algorithms: &[Algorithm], is_given: bool) -> String {
-    let mut parts = Vec::new();
-    for algorithm in algorithms {
-        for part in algorithm.needs.iter().copied().chain([algorithm.before]) {
-            if !parts.contains(&part) {
-                parts.push(part);
-            }
+    let mut own: Vec<&str> = algorithms.iter().map(|algorithm| algorithm.before).collect();
+    own.sort_unstable();
+    own.dedup();
+    let texts = algorithms.iter().flat_map(|algorithm| [algorithm.look, algorithm.keep]);
+    let mut used: String = own.iter().copied().chain(texts).collect();
+    let mut parts = vec![if is_given { GIVEN } else { CLOCK }];
+    parts.extend(own);
+    for part in PARTS.into_iter().rev() {
+        let names = part.split("local function ").skip(1).filter_map(|text| text.split('(').next());
+        if names.into_iter().any(|name| used.contains(&format!("{name}("))) {
+            used += part;
+            parts.push(part);
         }
     }
-    parts.push(if is_given { GIVEN } else { CLOCK });
+    parts.reverse();
     parts.concat()
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::limit::FORMS;
+    use crate::limit::any::AnyLimiter;
+
+    fn luas() -> impl Iterator<Item = Lua> {
+        FORMS.iter().map(|form| lua(form.example))
+    }
+
+    fn lua(limiter: &str) -> Lua {
+        limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua
+    }
 
     #[test]
-    fn files_name_their_numbers() {
-        for form in FORMS {
-            let algorithm = Algorithm::new(form);
-            assert_eq!(algorithm.numbers.len(), numbers(form), "{form:?}");
-            assert!(!algorithm.look.is_empty() && !algorithm.keep.is_empty(), "{form:?}");
-            assert_eq!(FORMS[usize::from(number(form)) - 1], form);
+    fn files_have_all_parts() {
+        for lua in luas() {
+            let algorithm = Algorithm::new(lua);
+            assert!((2..=5).contains(&algorithm.numbers.len()), "{lua:?}");
+            assert!(!algorithm.look.is_empty() && !algorithm.keep.is_empty(), "{lua:?}");
         }
     }
 
     #[test]
     fn no_mark_is_left_in_a_script() {
-        for form in FORMS {
+        for form in luas() {
             for is_given in [true, false] {
                 for script in [
                     Script::one(form, is_given),
-                    Script::several(&[form, Form::Window, form], is_given),
+                    Script::several(&[form, lua("1/1s"), form], is_given),
                     Script::all(&[form], is_given),
                 ] {
                     assert!(!script.text.contains("---"), "{}", script.text);
@@ -272,7 +252,7 @@ mod tests {
 
     #[test]
     fn names_get_numbers_and_nothing_else_does() {
-        let [look, keep] = Algorithm::new(Form::Window).numbered(7);
+        let [look, keep] = Algorithm::new(lua("1/1s")).numbered(7);
         assert!(look.contains("local number_7 = floor(now / period_7)"), "{look}");
         assert!(keep.contains("bytes_7 = content_7 > 0 and put_signed(number_7)"), "{keep}");
     }

@@ -1,7 +1,7 @@
 //! The settings of limits, in a descriptor or at the top of a file.
 
 use super::reader::{Form, Map, Reader, meant};
-use super::throttle::{Throttle, stretched};
+use super::throttle::Throttle;
 use super::yaml::{Kind, Node};
 use crate::limit::any::AnyLimiter;
 use crate::limit::fixed_window::FixedWindow;
@@ -258,7 +258,7 @@ fn stretch(reader: &mut Reader, node: &Node, settings: &Settings) -> Vec<Limit> 
     let Some(percent) = settings.throttle.percent() else { return Vec::new() };
     let mut all = Vec::new();
     for Limit { limiter, per } in &settings.limits {
-        match stretched(limiter, percent) {
+        match limiter.stretched(percent) {
             Ok(limiter) => all.push(Limit { limiter, per: per.clone() }),
             Err(error) => reader.wrong(node, format!("{limiter}: {error}")),
         }

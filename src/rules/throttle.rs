@@ -20,17 +20,6 @@
 //! lets more pass. But an event that passed softly may take the place of one that comes a moment
 //! later and that a hard rule would have let pass.
 
-use crate::limit::any::AnyLimiter;
-use crate::limit::earrrl::Earrrl;
-use crate::limit::exim::Exim;
-use crate::limit::fixed_window::FixedWindow;
-use crate::limit::gcra::Gcra;
-use crate::limit::leaky_bucket::LeakyBucket;
-use crate::limit::sliding_counter::SlidingCounter;
-use crate::limit::sliding_log::SlidingLog;
-use crate::limit::sliding_window::SlidingWindow;
-use crate::limit::token_bucket::TokenBucket;
-use crate::rate::Rate;
 use crate::text::{BadNumber, ParseError, Words, number};
 use core::fmt;
 use core::str::FromStr;
@@ -115,69 +104,6 @@ impl FromStr for Load {
         let percent = text.strip_suffix('%').and_then(number);
         let help = "not a load; write it as in 42%";
         percent.map(Load).ok_or_else(|| ParseError::whole(text, help))
-    }
-}
-
-/// The limiter that admits `percent` of what `limiter` admits.
-///
-/// # Errors
-/// When a number gets too large, or the limiter has none to multiply.
-pub(super) fn stretched(limiter: &AnyLimiter, percent: f64) -> Result<AnyLimiter, Unstretched> {
-    // Multiply first, so that 110 % of 100 is exactly 110.
-    let times = |count: f64| count * percent / 100.0;
-    let rate = |rate: Rate| Rate::new(times(rate.count()), rate.per());
-    Ok(match limiter {
-        AnyLimiter::Exim(l) => AnyLimiter::Exim(Exim { limit: rate(l.limit)?, mode: l.mode }),
-        AnyLimiter::Earrrl(l) => {
-            AnyLimiter::Earrrl(Earrrl::new(rate(l.limit())?, l.estimator().half_life)?)
-        }
-        AnyLimiter::TokenBucket(l) => {
-            AnyLimiter::TokenBucket(TokenBucket::new(rate(l.rate())?, times(l.burst()))?)
-        }
-        AnyLimiter::Gcra(l) => AnyLimiter::Gcra(Gcra::new(rate(l.rate())?, times(l.burst()))?),
-        AnyLimiter::LeakyBucket(l) => {
-            AnyLimiter::LeakyBucket(LeakyBucket::new(rate(l.rate())?, times(l.queue()))?)
-        }
-        AnyLimiter::FixedWindow(l) => AnyLimiter::FixedWindow(FixedWindow::new(rate(l.limit())?)?),
-        AnyLimiter::SlidingWindow(l) => {
-            AnyLimiter::SlidingWindow(SlidingWindow::new(rate(l.limit())?, l.precision())?)
-        }
-        AnyLimiter::SlidingCounter(l) => {
-            AnyLimiter::SlidingCounter(SlidingCounter::new(rate(l.limit())?)?)
-        }
-        AnyLimiter::SlidingLog(l) => AnyLimiter::SlidingLog(SlidingLog::new(rate(l.limit())?)?),
-        AnyLimiter::Adaptive(_) | AnyLimiter::ByHour(_) => return Err(Unstretched::Learned),
-        AnyLimiter::Nginx(_) | AnyLimiter::Haproxy(_) | AnyLimiter::Envoy(_) => {
-            return Err(Unstretched::Server);
-        }
-    })
-}
-
-/// Why a limiter cannot be stretched.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Unstretched {
-    Learned,
-    Server,
-    Number(BadNumber),
-}
-
-impl From<BadNumber> for Unstretched {
-    fn from(error: BadNumber) -> Self {
-        Unstretched::Number(error)
-    }
-}
-
-impl fmt::Display for Unstretched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unstretched::Learned => {
-                f.write_str("an adaptive limiter finds its limit itself, and can only be hard")
-            }
-            Unstretched::Server => {
-                f.write_str("a server's limiter is as that server has it, and can only be hard")
-            }
-            Unstretched::Number(error) => write!(f, "when stretched, {error}"),
-        }
     }
 }
 

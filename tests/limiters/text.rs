@@ -80,8 +80,8 @@ fn words_left_out() {
 #[test]
 fn mistakes_are_pointed_at() {
     for (text, word, problem) in [
-        ("", "", "a limiter is missing; write one of exim,"),
-        ("eximm 10/1m", "eximm", "not a limiter; write one of exim, earrrl, token-bucket,"),
+        ("", "", "a limiter is missing; write one of fixed-window,"),
+        ("eximm 10/1m", "eximm", "not a limiter; write one of fixed-window, sliding-window,"),
         ("exim", "", "a rate is missing; write exim RATE [leaky|strict|readonly], such as"),
         ("exim 10", "10", "not a rate; write a rate as a count and a span, such as 10/1m"),
         ("exim 10/1x", "x", "not a unit; the units are w, d, h, m, s, ms and us"),

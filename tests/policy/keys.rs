@@ -113,7 +113,6 @@ fn what_a_limit_is_for() {
         ("user,ip", "user,ip", "not the name of a field"),
         ("{user}", "{user}", "not the name of a field"),
         ("user name", "user name", "not the name of a field"),
-        ("user+gcra", "gcra", "the name of a limiter"),
     ] {
         let error = text.parse::<Per>().unwrap_err();
         assert_eq!(&text[error.at()], part, "{text}");

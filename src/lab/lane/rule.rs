@@ -9,9 +9,9 @@
 //! `per user` or `per all`. Older links call it `address`.
 
 use crate::event::Fields;
-use crate::policy::{Defaults, Policy, limit_texts};
+use crate::policy::{Defaults, Policy};
 use crate::rate::Rate;
-use crate::text::ParseError;
+use crate::text::{ParseError, parts};
 use core::fmt;
 use core::str::FromStr;
 
@@ -30,10 +30,17 @@ impl Rule {
         let names = ["user", "ip"].into_iter().chain(is_old.then_some("address"));
         let fields = Some(names.map(str::to_owned).collect());
         let defaults = Defaults { rate: Some(rate), per: "ip".parse()?, fields };
-        let policy = Policy::read(text, &defaults)?;
+        let (joined, policy) = match Policy::read(text, &defaults) {
+            Ok(policy) => (text.to_owned(), policy),
+            Err(_) => {
+                let joined = old_joints(text);
+                let policy = Policy::read(&joined, &defaults);
+                (joined, policy.map_err(|e| ParseError::new(text, e.at(), e.problem()))?)
+            }
+        };
         let words =
             |(_, limit): (usize, &str)| limit.split_whitespace().collect::<Vec<_>>().join(" ");
-        let tidy = limit_texts(text).map(words).collect::<Vec<_>>().join(" & ");
+        let tidy = parts(&joined, '&').map(words).collect::<Vec<_>>().join(" & ");
         match is_old {
             true => Self::read(&tidy.replace("address", "ip"), rate),
             false => Ok((Rule(tidy), policy)),
@@ -52,6 +59,22 @@ impl Rule {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// The text with `&` for each `+` that joins limits, as in old links. A `+` right before a field of
+/// the run joins fields, and one before the span of an `offset` is a sign.
+fn old_joints(text: &str) -> String {
+    let mut joined = String::new();
+    let mut parts = parts(text, '+').peekable();
+    while let Some((_, part)) = parts.next() {
+        joined += part;
+        let Some((_, next)) = parts.peek() else { break };
+        let word = next.split(|c: char| c.is_whitespace() || c == '&').next().unwrap_or("");
+        let is_sign = part.split_whitespace().next_back() == Some("offset") && !word.contains('/');
+        let is_kept = is_sign || matches!(word, "user" | "ip" | "address");
+        joined.push(if is_kept { '+' } else { '&' });
+    }
+    joined
 }
 
 impl fmt::Display for Rule {

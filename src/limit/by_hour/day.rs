@@ -1,5 +1,6 @@
 //! The hours of a day, by the clock of a place.
 
+use crate::limit::text::{Given, Unread};
 use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use core::fmt;
@@ -50,6 +51,20 @@ impl Day {
         Ok(Day { length, hour, ahead: libm::round(ahead * 1e6) as i64 })
     }
 
+    /// Reads the day after `by hour`, if it is there.
+    pub(in crate::limit) fn read(given: &mut Given<'_>) -> Result<Option<Day>, Unread> {
+        let Some(what) = given.value("by")? else { return Ok(None) };
+        if what.text != "hour" {
+            return Err(given.wrong(what, "not read; write by hour").into());
+        }
+        let ahead = match given.value("offset")? {
+            None => 0.0,
+            Some(word) => signed(word.text).map_err(|e| given.wrong(word, e.problem()))?,
+        };
+        let length = given.span("day")?.unwrap_or(DAY);
+        Ok(Some(Day::new(length, ahead)?))
+    }
+
     /// The length of the day.
     pub fn length(&self) -> Span {
         self.length
@@ -98,7 +113,7 @@ impl Day {
 }
 
 /// Reads a span with a sign, as in `+1h` or `-5h30m`, in seconds.
-pub(crate) fn signed(text: &str) -> Result<f64, ParseError> {
+fn signed(text: &str) -> Result<f64, ParseError> {
     let read = |span: &str| {
         span.parse::<Span>().map_err(|e| e.inside(text, text.len() - span.len())).map(Span::secs)
     };

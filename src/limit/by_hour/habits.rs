@@ -2,6 +2,7 @@
 
 use super::HOURS;
 use crate::limit::adaptive::Habit;
+use crate::limit::kept::{Bytes, Content, KeptError};
 
 /// The rate and the habits as of the last counted event: 120 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,12 +25,33 @@ impl Habits {
     }
 
     /// Makes `to` the current hour instead of `from`.
-    pub(in crate::limit) fn turn(&mut self, from: usize, to: usize) {
+    pub(super) fn turn(&mut self, from: usize, to: usize) {
         if from != to
             && let Ok([left, entered]) = self.hours.get_disjoint_mut([from, to])
         {
             *left = rounded_down(self.current.smoothed);
             self.current.smoothed = f64::from(core::mem::take(entered));
+        }
+    }
+
+    /// Appends the habits, of which `hour` is the current one.
+    pub(super) fn keep(&self, hour: usize, out: &mut Content) {
+        self.current.keep(out);
+        out.whole(hour as u64);
+        self.hours.iter().for_each(|habit| _ = out.habit(*habit));
+    }
+
+    /// Reads the habits, and which hour of the day is the current one.
+    pub(super) fn read(bytes: &mut Bytes<'_>) -> Result<(Self, usize), KeptError> {
+        let current = Habit::read(bytes)?;
+        let hour = usize::from(bytes.byte("the hour")?);
+        let mut hours = [0.0; HOURS];
+        for habit in &mut hours {
+            *habit = bytes.habit("the habit of an hour")?;
+        }
+        match hour {
+            0..HOURS => Ok((Habits { current, hours }, hour)),
+            _ => Err(KeptError::OutOfRange { part: "the hour" }),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Writing and reading the numbers of a state, byte by byte.
+//! Writes and reads the numbers of a state, byte by byte.
 //!
 //! Whole numbers are written with seven bits a byte, the lowest first, and the high bit set in all
 //! bytes but the last. Most of them are small, and a reader in any language is five lines. Times and
@@ -6,6 +6,7 @@
 
 use super::KeptError;
 use crate::time::Time;
+use core::ops::RangeInclusive;
 
 /// Millionths in an event.
 const EVENT: u64 = 1_000_000;
@@ -13,68 +14,95 @@ const EVENT: u64 = 1_000_000;
 /// The longest whole number: 65 bits.
 const LONGEST: usize = 10;
 
-/// Writes a whole number.
-pub(super) fn put_whole(out: &mut Vec<u8>, mut n: u128) {
-    while n >= 0x80 {
-        out.push(n as u8 | 0x80);
-        n >>= 7;
+/// The bytes of a state that is being written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::limit) struct Content(pub(super) Vec<u8>);
+
+impl Content {
+    /// A whole number.
+    pub(in crate::limit) fn whole(&mut self, n: impl Into<u128>) -> &mut Self {
+        let mut n = n.into();
+        while n >= 0x80 {
+            self.0.push(n as u8 | 0x80);
+            n >>= 7;
+        }
+        self.0.push(n as u8);
+        self
     }
-    out.push(n as u8);
-}
 
-/// Writes a whole number with its sign as the lowest bit.
-pub(super) fn put_signed(out: &mut Vec<u8>, n: i64) {
-    put_whole(out, u128::from((n << 1 ^ n >> 63) as u64));
-}
+    /// A whole number with its sign as the lowest bit.
+    pub(in crate::limit) fn signed(&mut self, n: i64) -> &mut Self {
+        self.whole((n << 1 ^ n >> 63) as u64)
+    }
 
-/// Writes an amount: whole events as twice their number, anything else as twice its millionths plus
-/// one. Most costs are whole, and take a byte or two instead of three or four.
-pub(super) fn put_amount(out: &mut Vec<u8>, amount: u64) {
-    put_whole(
-        out,
-        match amount % EVENT {
+    /// An instant in whole milliseconds.
+    pub(in crate::limit) fn millis(&mut self, n: i64) -> &mut Self {
+        self.signed(n)
+    }
+
+    /// An amount: whole events as twice their number, anything else as twice its millionths plus one.
+    /// Most costs are whole, and take a byte or two instead of three or four.
+    pub(in crate::limit) fn amount(&mut self, amount: u64) -> &mut Self {
+        self.whole(match amount % EVENT {
             0 => u128::from(amount / EVENT) << 1,
             _ => u128::from(amount) << 1 | 1,
-        },
-    );
+        })
+    }
+
+    pub(in crate::limit) fn time(&mut self, time: Time) -> &mut Self {
+        self.0.extend(time.as_micros().to_le_bytes());
+        self
+    }
+
+    pub(in crate::limit) fn rate(&mut self, rate: f64) -> &mut Self {
+        self.0.extend(rate.to_le_bytes());
+        self
+    }
+
+    /// A count of 32 bits.
+    pub(in crate::limit) fn count(&mut self, count: u32) -> &mut Self {
+        self.whole(count)
+    }
+
+    /// An instant in seconds.
+    pub(in crate::limit) fn instant(&mut self, seconds: f64) -> &mut Self {
+        self.rate(seconds)
+    }
+
+    /// A rate in f32.
+    pub(in crate::limit) fn habit(&mut self, habit: f32) -> &mut Self {
+        self.0.extend(habit.to_le_bytes());
+        self
+    }
 }
 
-pub(super) fn put_time(out: &mut Vec<u8>, time: Time) {
-    out.extend(time.as_micros().to_le_bytes());
-}
-
-pub(super) fn put_rate(out: &mut Vec<u8>, rate: f64) {
-    out.extend(rate.to_le_bytes());
-}
-
-/// Writes a rate in f32.
-pub(super) fn put_habit(out: &mut Vec<u8>, habit: f32) {
-    out.extend(habit.to_le_bytes());
-}
-
-/// Reads a state; errors name the part that was being read.
+/// The bytes of a state that have not been read yet. Errors name the part that was being read.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
-    pub(super) bytes: &'a [u8],
+pub(in crate::limit) struct Bytes<'a> {
+    pub(super) rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn take(&mut self, n: u64, part: &'static str) -> Result<&'a [u8], KeptError> {
-        let at = usize::try_from(n).ok().and_then(|n| self.bytes.split_at_checked(n));
+impl<'a> Bytes<'a> {
+    pub(in crate::limit) fn take(
+        &mut self,
+        n: u64,
+        part: &'static str,
+    ) -> Result<&'a [u8], KeptError> {
+        let at = usize::try_from(n).ok().and_then(|n| self.rest.split_at_checked(n));
         let (taken, rest) = at.ok_or(KeptError::Truncated { part })?;
-        self.bytes = rest;
+        self.rest = rest;
         Ok(taken)
     }
 
-    pub(super) fn byte(&mut self, part: &'static str) -> Result<u8, KeptError> {
-        let (first, rest) = self.bytes.split_first().ok_or(KeptError::Truncated { part })?;
-        self.bytes = rest;
+    pub(in crate::limit) fn byte(&mut self, part: &'static str) -> Result<u8, KeptError> {
+        let (first, rest) = self.rest.split_first().ok_or(KeptError::Truncated { part })?;
+        self.rest = rest;
         Ok(*first)
     }
 
     fn eight(&mut self, part: &'static str) -> Result<[u8; 8], KeptError> {
-        let (first, rest) = self.bytes.split_first_chunk().ok_or(KeptError::Truncated { part })?;
-        self.bytes = rest;
+        let (first, rest) = self.rest.split_first_chunk().ok_or(KeptError::Truncated { part })?;
+        self.rest = rest;
         Ok(*first)
     }
 
@@ -92,43 +120,82 @@ impl<'a> Reader<'a> {
         Err(KeptError::OutOfRange { part })
     }
 
-    pub(super) fn unsigned(&mut self, part: &'static str) -> Result<u64, KeptError> {
+    pub(in crate::limit) fn unsigned(&mut self, part: &'static str) -> Result<u64, KeptError> {
         u64::try_from(self.whole(part)?).map_err(|_| KeptError::OutOfRange { part })
     }
 
-    pub(super) fn signed(&mut self, part: &'static str) -> Result<i64, KeptError> {
+    pub(in crate::limit) fn signed(&mut self, part: &'static str) -> Result<i64, KeptError> {
         let n = self.unsigned(part)?;
         Ok((n >> 1) as i64 ^ -((n & 1) as i64))
     }
 
-    pub(super) fn amount(&mut self, part: &'static str) -> Result<u64, KeptError> {
+    pub(in crate::limit) fn amount(&mut self, part: &'static str) -> Result<u64, KeptError> {
         let n = self.whole(part)?;
         let amount = if n & 1 == 0 { (n >> 1) * u128::from(EVENT) } else { n >> 1 };
         u64::try_from(amount).map_err(|_| KeptError::OutOfRange { part })
     }
 
-    pub(super) fn time(&mut self, part: &'static str) -> Result<Time, KeptError> {
+    pub(in crate::limit) fn time(&mut self, part: &'static str) -> Result<Time, KeptError> {
         Ok(Time::from_micros(i64::from_le_bytes(self.eight(part)?)))
     }
 
     /// An instant in seconds, or minus infinity.
-    pub(super) fn instant(&mut self, part: &'static str) -> Result<f64, KeptError> {
+    pub(in crate::limit) fn instant(&mut self, part: &'static str) -> Result<f64, KeptError> {
         let at = f64::from_le_bytes(self.eight(part)?);
         if at < f64::INFINITY { Ok(at) } else { Err(KeptError::OutOfRange { part }) }
     }
 
     /// A rate in f32, which is finite and not negative.
-    pub(super) fn habit(&mut self, part: &'static str) -> Result<f32, KeptError> {
-        let (first, rest) = self.bytes.split_first_chunk().ok_or(KeptError::Truncated { part })?;
-        self.bytes = rest;
+    pub(in crate::limit) fn habit(&mut self, part: &'static str) -> Result<f32, KeptError> {
+        let (first, rest) = self.rest.split_first_chunk().ok_or(KeptError::Truncated { part })?;
+        self.rest = rest;
         let habit = f32::from_le_bytes(*first);
         let rate = habit >= 0.0 && habit.is_finite();
         if rate { Ok(habit) } else { Err(KeptError::OutOfRange { part }) }
     }
 
     /// A rate, which is finite and not negative.
-    pub(super) fn rate(&mut self, part: &'static str) -> Result<f64, KeptError> {
+    pub(in crate::limit) fn rate(&mut self, part: &'static str) -> Result<f64, KeptError> {
         let rate = f64::from_le_bytes(self.eight(part)?);
         if rate >= 0.0 && rate.is_finite() { Ok(rate) } else { Err(KeptError::OutOfRange { part }) }
     }
+
+    /// A count of 32 bits.
+    pub(in crate::limit) fn count(&mut self, part: &'static str) -> Result<u32, KeptError> {
+        u32::try_from(self.unsigned(part)?).map_err(|_| KeptError::OutOfRange { part })
+    }
+
+    /// A millisecond in which a [`Time`] can lie.
+    pub(in crate::limit) fn millis(&mut self, part: &'static str) -> Result<i64, KeptError> {
+        within(self.signed(part)?, i64::MIN / 1000 - 1..=i64::MAX / 1000, part)
+    }
+
+    /// The number of a block of `width` microseconds in which a [`Time`] can lie. It is the number
+    /// itself, or how much later it is than the block `before`.
+    pub(in crate::limit) fn block(
+        &mut self,
+        width: i64,
+        before: Option<i64>,
+    ) -> Result<i64, KeptError> {
+        let number = match before {
+            None => Some(self.signed(BLOCK)?),
+            Some(before) => {
+                let later = Some(self.unsigned(BLOCK)?).filter(|&later| later > 0);
+                later.and_then(|later| before.checked_add_unsigned(later))
+            }
+        };
+        let number = number.ok_or(KeptError::OutOfRange { part: BLOCK })?;
+        within(number, i64::MIN.div_euclid(width)..=i64::MAX / width, BLOCK)
+    }
+}
+
+const BLOCK: &str = "the number of a block";
+
+/// `n`, if it is in the range.
+pub(in crate::limit) fn within(
+    n: i64,
+    range: RangeInclusive<i64>,
+    part: &'static str,
+) -> Result<i64, KeptError> {
+    if range.contains(&n) { Ok(n) } else { Err(KeptError::OutOfRange { part }) }
 }

@@ -1,11 +1,14 @@
-//! Shapes: what gives the numbers of a state their meaning.
+//! Shapes give the numbers of a state their meaning.
 
+use super::{Bytes, KeptError};
+use crate::limit::any::KINDS;
 use crate::text::ParseError;
 use crate::time::Span;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::str::FromStr;
 
-/// What a state must be read with: the algorithm, and the spans that its numbers refer to.
+/// The meaning of a state: the algorithm, and the spans that its numbers refer to.
 ///
 /// A limiter may change and keep its states as long as its shape stays the same. Numbers that are
 /// not in the shape (count, burst, queue, factor, floor, mode) are only compared with a state. In a
@@ -15,89 +18,63 @@ use core::str::FromStr;
 /// `sliding-window/1h/1m`. The token bucket, GCRA and the leaky bucket are one algorithm, `bucket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    pub(super) algorithm: Algorithm,
-    /// The spans of the algorithm; the rest are zero.
-    spans: [Span; 3],
+    pub(super) kind: &'static Kind,
+    /// The spans of the kind; the rest are zero.
+    pub(super) spans: Spans,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::limit) enum Algorithm {
-    Exim,
-    Earrrl,
-    Bucket,
-    FixedWindow,
-    SlidingWindow,
-    SlidingCounter,
-    SlidingLog,
-    Adaptive,
-    ByHour,
-    Nginx,
-    Haproxy,
-    Envoy,
+pub(in crate::limit) type Spans = [Span; 3];
+
+/// A kind of kept state.
+#[derive(Debug)]
+pub(in crate::limit) struct Kind {
+    /// The first word of the shape, which tells it from the other kinds.
+    pub(in crate::limit) name: &'static str,
+    /// The names of its spans.
+    pub(in crate::limit) spans: &'static [&'static str],
+    /// Reads past a state of these spans.
+    pub(in crate::limit) read: fn(&Spans, &mut Bytes<'_>) -> Result<(), KeptError>,
 }
 
-/// Each algorithm with its name and the names of its spans.
-const ALGORITHMS: &[(Algorithm, &str, &[&str])] = &[
-    (Algorithm::Exim, "exim", &["period"]),
-    (Algorithm::Earrrl, "earrrl", &["half-life"]),
-    (Algorithm::Bucket, "bucket", &[]),
-    (Algorithm::FixedWindow, "fixed-window", &["period"]),
-    (Algorithm::SlidingWindow, "sliding-window", &["period", "precision"]),
-    (Algorithm::SlidingCounter, "sliding-counter", &["period"]),
-    (Algorithm::SlidingLog, "sliding-log", &["period"]),
-    (Algorithm::Adaptive, "adaptive", &["decay", "increase"]),
-    (Algorithm::ByHour, "adaptive-by-hour", &["decay", "increase", "day"]),
-    (Algorithm::Nginx, "nginx", &[]),
-    (Algorithm::Haproxy, "haproxy", &["period"]),
-    (Algorithm::Envoy, "envoy", &["interval of a token"]),
-];
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        self.name == other.name
+    }
+}
 
-impl Algorithm {
-    fn row(self) -> (&'static str, &'static [&'static str]) {
-        let row = ALGORITHMS.iter().find(|(algorithm, ..)| *algorithm == self);
-        row.map_or(("", &[]), |(_, name, spans)| (name, spans))
+impl Eq for Kind {}
+
+impl Hash for Kind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
     }
 }
 
 impl Shape {
-    /// An algorithm with its spans, in the order of [`ALGORITHMS`].
-    pub(in crate::limit) fn new<const N: usize>(algorithm: Algorithm, spans: [Span; N]) -> Self {
+    /// A kind with its spans.
+    pub(in crate::limit) fn new<const N: usize>(kind: &'static Kind, spans: [Span; N]) -> Self {
         let mut all = [Span::ZERO; 3];
         all.iter_mut().zip(spans).for_each(|(to, span)| *to = span);
-        Shape { algorithm, spans: all }
+        Shape { kind, spans: all }
     }
 
-    /// What differs in `other`, such as `algorithm`, `period` or `half-life`; `None` when the two are
+    /// The part that differs in `other`, such as `algorithm`, `period` or `half-life`; `None` when the two are
     /// equal.
     pub fn difference(&self, other: &Shape) -> Option<&'static str> {
-        if self.algorithm != other.algorithm {
+        if self.kind != other.kind {
             return Some("algorithm");
         }
-        let both = self.spans().iter().zip(other.spans());
-        let at = both.into_iter().position(|(a, b)| a != b)?;
-        self.algorithm.row().1.get(at).copied()
-    }
-
-    /// The width of a block in microseconds, for an algorithm that counts in blocks.
-    pub(super) fn width(&self) -> Option<i64> {
-        let width = match self.algorithm {
-            Algorithm::FixedWindow => self.spans[0],
-            Algorithm::SlidingWindow => self.spans[1],
-            Algorithm::SlidingLog => Span::micros(1),
-            _ => return None,
-        };
-        Some(width.micros_up())
-    }
-
-    fn spans(&self) -> &[Span] {
-        self.spans.get(..self.algorithm.row().1.len()).unwrap_or(&[])
+        let mut both = self.spans.iter().zip(other.spans);
+        let at = both.position(|(a, b)| *a != b)?;
+        self.kind.spans.get(at).copied()
     }
 }
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.algorithm.row().0)?;
-        self.spans().iter().try_for_each(|span| write!(f, "/{span}"))
+        f.write_str(self.kind.name)?;
+        let spans = self.spans.iter().zip(self.kind.spans);
+        spans.into_iter().try_for_each(|(span, _)| write!(f, "/{span}"))
     }
 }
 
@@ -107,17 +84,18 @@ impl FromStr for Shape {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut parts = crate::text::parts(text, '/');
         let (_, name) = parts.next().unwrap_or((0, ""));
-        let Some((algorithm, _, names)) = ALGORITHMS.iter().find(|row| row.1 == name) else {
-            let known: Vec<_> = ALGORITHMS.iter().map(|row| row.1).collect();
+        let Some(kind) = KINDS.iter().find(|kind| kind.name == name) else {
+            let mut known: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
+            known.dedup();
             let help = format!("not an algorithm; one of {}", known.join(", "));
             return Err(ParseError::new(text, 0..name.len(), help));
         };
         let help = || {
-            let slashed: String = names.iter().map(|span| format!("/{span}")).collect();
+            let slashed: String = kind.spans.iter().map(|span| format!("/{span}")).collect();
             format!("write {name}{slashed}")
         };
-        let mut shape = Shape::new(*algorithm, []);
-        for (to, _) in shape.spans.iter_mut().zip(*names) {
+        let mut shape = Shape::new(kind, []);
+        for (to, _) in shape.spans.iter_mut().zip(kind.spans) {
             let Some((from, span)) = parts.next() else {
                 return Err(ParseError::whole(text, format!("a span is missing; {}", help())));
             };

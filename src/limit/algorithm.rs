@@ -1,0 +1,127 @@
+//! The trait by which each limiter describes itself.
+
+use super::Limiter;
+use super::any::AnyLimiter;
+use super::in_f64::InF64;
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::text::{Form, Given, Unread};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// All that is true of a limiter beside its arithmetic. Each limiter says it in its own file, and
+/// [`AnyLimiter`] passes it on.
+pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
+    /// The text form, which `Display` writes with every word.
+    const FORM: Form;
+
+    /// A word for the level.
+    const UNIT: &'static str;
+
+    /// The kind of its kept states.
+    const KIND: &'static Kind;
+
+    /// Reads the words after the name.
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread>;
+
+    /// See [`AnyLimiter::quota`].
+    fn quota(&self) -> Option<Rate>;
+
+    /// See [`AnyLimiter::stretched`].
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched>;
+
+    /// See [`AnyLimiter::doubling_time`].
+    fn doubling_time(&self) -> Option<Span> {
+        None
+    }
+
+    /// See [`AnyLimiter::forget`].
+    fn forget(&self, _state: &mut Self::State, _now: Time) {}
+
+    /// See [`AnyLimiter::shape`].
+    fn shape(&self) -> Shape;
+
+    /// Appends the state in plain units, as of `now`.
+    fn keep(&self, state: &Self::State, now: Time, out: &mut Content);
+
+    /// Reads a state that a limiter of the same shape has kept.
+    fn restore(&self, bytes: &mut Bytes<'_>) -> Result<Self::State, KeptError>;
+
+    /// See [`AnyLimiter::in_f64`]; an error when a number is outside of the domain. A state that is in
+    /// f64 anyway is as exact there.
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber>;
+}
+
+/// The items of [`Algorithm`] for a state that is kept as it is. `$kind` and `$spans` are its shape. Each
+/// field follows with the way in which its number is written, and its name in errors.
+macro_rules! kept {
+    ($kind:literal $spans:tt $state:ident { $($field:ident: $number:ident $part:literal,)* }) => {
+        const KIND: &'static Kind = &Kind {
+            name: $kind,
+            spans: &$spans,
+            read: |_, bytes| {
+                $(bytes.$number($part)?;)*
+                Ok(())
+            },
+        };
+
+        fn keep(&self, state: &Self::State, _now: Time, out: &mut Content) {
+            $(out.$number(state.$field);)*
+        }
+
+        fn restore(&self, bytes: &mut Bytes<'_>) -> Result<Self::State, KeptError> {
+            Ok($state { $($field: bytes.$number($part)?,)* })
+        }
+    };
+}
+
+pub(super) use kept;
+
+/// The size of a bucket per the time to fill it.
+pub(super) fn fill(size: f64, rate: Rate) -> Option<Rate> {
+    let time = Span::from_secs(size / rate.per_second()).ok()?;
+    Rate::new(size, time).ok()
+}
+
+/// How far limits are stretched, in percent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch(pub(super) f64);
+
+impl Stretch {
+    pub(super) fn count(self, count: f64) -> f64 {
+        // Multiplies first, so that 110 % of 100 is exactly 110.
+        count * self.0 / 100.0
+    }
+
+    pub(super) fn rate(self, rate: Rate) -> Result<Rate, BadNumber> {
+        Rate::new(self.count(rate.count()), rate.per())
+    }
+}
+
+/// Why a limiter cannot be stretched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Unstretched {
+    /// It has no number to multiply, for this reason.
+    Fixed(&'static str),
+    /// A number gets out of range.
+    Number(BadNumber),
+}
+
+impl From<BadNumber> for Unstretched {
+    fn from(error: BadNumber) -> Self {
+        Unstretched::Number(error)
+    }
+}
+
+impl fmt::Display for Unstretched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unstretched::Fixed(why) => write!(f, "{why}, and can only be hard"),
+            Unstretched::Number(error) => write!(f, "when stretched, {error}"),
+        }
+    }
+}
+
+impl core::error::Error for Unstretched {}

@@ -1,0 +1,69 @@
+//! The limiter by hour describes itself.
+
+use super::{ByHour, Habits};
+use crate::limit::adaptive::Adaptive;
+use crate::limit::algorithm::{Algorithm, Stretch, Unstretched};
+use crate::limit::any::AnyLimiter;
+use crate::limit::in_f64::InF64;
+use crate::limit::kept::{Bytes, Content, KeptError, Kind, Shape};
+use crate::limit::text::{Form, Given, Unread};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+impl Algorithm for ByHour {
+    const FORM: Form = Adaptive::FORM;
+    const UNIT: &'static str = Adaptive::UNIT;
+    const KIND: &'static Kind = &Kind {
+        name: "adaptive-by-hour",
+        spans: &["decay", "increase", "day"],
+        read: |_, bytes| Habits::read(bytes).map(drop),
+    };
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        Adaptive::read(given)
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        self.hourly.quota()
+    }
+
+    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+        self.hourly.stretched(by).map(|hourly| ByHour { hourly, ..*self })
+    }
+
+    fn doubling_time(&self) -> Option<Span> {
+        Some(self.doubling_time())
+    }
+
+    /// The offset is not in the shape: when it changes, the habit of nine o'clock stays that of nine.
+    fn shape(&self) -> Shape {
+        let spans = [self.hourly.smoothing().decay, self.increase, self.day.length()];
+        Shape::new(Self::KIND, spans)
+    }
+
+    fn keep(&self, state: &Habits, _now: Time, out: &mut Content) {
+        state.keep(self.day.hour_of(state.current.at), out);
+    }
+
+    fn restore(&self, bytes: &mut Bytes<'_>) -> Result<Habits, KeptError> {
+        let (mut state, hour) = Habits::read(bytes)?;
+        state.turn(hour, self.day.hour_of(state.current.at));
+        Ok(state)
+    }
+
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        Ok(None)
+    }
+}
+
+/// As in `adaptive x3 decay 10m increase 7d floor 10 by hour offset +1h leaky`.
+impl fmt::Display for ByHour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decay = self.hourly.smoothing().decay;
+        let (factor, floor) = (self.hourly.factor(), self.hourly.floor());
+        write!(f, "adaptive x{factor} decay {decay} increase {} floor {floor}", self.increase)?;
+        write!(f, " by hour{} {}", self.day, self.hourly.mode())
+    }
+}
