@@ -53,6 +53,7 @@ impl Window {
     /// The current block at `now`, and whether the clock was set back. When blocks lie ahead of the
     /// clock, the latest of them is the current one; if the clock was set back, the next event moves
     /// them.
+    #[inline]
     fn current(&self, history: &History, now: Time) -> (i64, bool) {
         let (block, latest) = (self.block(now), history.latest());
         let ahead = latest.map_or(0, |latest| latest.saturating_sub(block));
@@ -70,6 +71,7 @@ impl Window {
     }
 
     /// The amount in the window.
+    #[inline]
     fn counted(&self, history: &History, now: Time) -> u64 {
         let (current, _) = self.current(history, now);
         if history.latest().is_none_or(|latest| !self.holds(latest, current)) {
@@ -85,6 +87,7 @@ impl Window {
         self.drop_left(history, current);
     }
 
+    #[inline]
     fn drop_left(&self, history: &mut History, current: i64) {
         let blocks = &mut history.blocks;
         while blocks.front().is_some_and(|(block, _)| !self.holds(*block, current)) {
@@ -96,12 +99,14 @@ impl Window {
         }
     }
 
+    #[inline]
     pub(super) fn peek(&self, history: &History, now: Time, cost: f64, limit: f64) -> Outcome {
         let Some(amount) = amount(cost) else { return Outcome::new(false, cost, limit) };
         let level = self.counted(history, now).saturating_add(amount);
         Outcome::new(level <= self.most, events(level), limit)
     }
 
+    #[inline]
     pub(super) fn record(&self, history: &mut History, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
         let (current, set_back) = self.current(history, now);
@@ -235,6 +240,7 @@ impl History {
 
     /// Adds to the current block. When no more blocks fit, the latest block becomes the current one:
     /// its content is then remembered for longer, never for less time.
+    #[inline]
     fn add(&mut self, current: i64, amount: u64, capacity: usize) {
         self.total = self.total.saturating_add(amount);
         let full = self.blocks.len() >= capacity;
