@@ -14,7 +14,7 @@ const LIMITERS: [(&str, &str); 16] = [
     ("exim 10/1m leaky", "a burst, then a steady rate, and a measured rate to look at"),
     ("earrrl 10/1m", "abuse that goes on and on; the half-life is how long it is remembered"),
     ("token-bucket 10/1m", "interfaces: a burst, then a steady rate"),
-    ("gcra 10/1m", "the same decisions, if each byte or a single write matters"),
+    ("gcra 10/1m", "the same decisions, under the name that networks know"),
     ("leaky-bucket 10/1m", "handing work on at a steady pace: what passes waits in a queue"),
     ("fixed-window 10/1m", "quotas and invoices, which are per day or month of the calendar"),
     (

@@ -33,8 +33,8 @@
 //! | [`exim`] | a decaying rate, including the event | all, the allowed, or none | 16 bytes |
 //! | [`earrrl`] | a decaying rate, before the event | all | 16 bytes |
 //! | [`token_bucket`] | the tokens missing, including the event's | the allowed | 24 bytes |
-//! | [`gcra`] | the same, kept as one instant | the allowed | 16 bytes |
-//! | [`leaky_bucket`] | the queue, including the event | the allowed | 16 bytes |
+//! | [`gcra`] | the same | the allowed | 24 bytes |
+//! | [`leaky_bucket`] | the queue, including the event | the allowed | 24 bytes |
 //! | [`fixed_window`] | the count of a window of the clock | the allowed | 16 bytes |
 //! | [`sliding_window`] | the count of the last few blocks | the allowed | 40 bytes, 16 a block in use |
 //! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
@@ -79,7 +79,9 @@
 //! so early that the clock must have been set back, the next event that is counted or refused moves
 //! the state to the new time; a [`peek`](Limiter::peek) alone does not move it. So a clock that is
 //! set back lengthens the longest wait by one period at most: the period of a window, or the time
-//! that a full bucket takes to drain. [`nginx`] differs, as the server does.
+//! that a full bucket takes to drain. A bucket that owes more than it holds is not taken for a clock
+//! that was set back: the state has the time of its latest event, which tells the two apart. [`nginx`]
+//! differs, as the server does.
 //!
 //! Limiters that measure a rate follow the clock at once, as Exim does. An event out of order sets
 //! their time back, so the time between decays once more when the clock catches up.
@@ -131,6 +133,7 @@ mod algorithm;
 mod amount;
 pub mod any;
 mod bucket;
+mod by_bucket;
 mod history;
 pub mod in_f64;
 pub mod kept;
@@ -143,7 +146,9 @@ pub use any::FORMS;
 pub(crate) use bucket::lowest_terms;
 pub use text::Form;
 
+use crate::order::smaller;
 use crate::outcome::{Outcome, Retry};
+use crate::text::BadNumber;
 use crate::time::{Span, Time};
 
 /// The largest cost that is counted, and the largest limit on a count.
@@ -164,7 +169,8 @@ const SHORTEST: Span = Span::micros(1);
 /// in none.
 ///
 /// A cost is a number of events, or of whatever is limited: usually 1, and from 0 to [`MAX_COST`].
-/// A cost that is negative, larger or not a number is refused and not counted.
+/// A cost that is negative, larger or not a number is refused and not counted; only a
+/// [`charge`](Self::charge) takes a larger one.
 pub trait Limiter {
     /// The memory of one key.
     type State: Clone + core::fmt::Debug;
@@ -188,9 +194,15 @@ pub trait Limiter {
     }
 
     /// Counts a cost that is known only after the event was allowed, such as bytes sent. It is never
-    /// refused; if it exceeds the limit, later events wait for it.
-    fn charge(&self, state: &mut Self::State, now: Time, cost: f64) {
-        self.record(state, now, cost, true);
+    /// refused. If it exceeds the limit, it is owed: later events wait for all of it, as long as it
+    /// counts in this limiter. A bucket drains it at its rate, a window forgets it with the period.
+    /// More than [`MAX_COST`] counts as `MAX_COST`.
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number. Nothing is counted then.
+    fn charge(&self, state: &mut Self::State, now: Time, cost: f64) -> Result<(), BadNumber> {
+        self.record(state, now, charged(cost)?, true);
+        Ok(())
     }
 
     /// How long after `now` an event of cost `cost` would pass if nothing is counted until then;
@@ -212,6 +224,15 @@ pub trait Limiter {
     /// The most that is ever admitted in any interval `(t, t + window]`, if all events have the cost
     /// `cost` and time does not run backwards. Infinite when the limiter has no such bound.
     fn max_admitted(&self, window: Span, cost: f64) -> f64;
+}
+
+/// The cost that a charge counts.
+///
+/// # Errors
+/// When it is negative or not a number.
+pub(crate) fn charged(cost: f64) -> Result<f64, BadNumber> {
+    let wrong = BadNumber { what: "a cost", given: cost, want: "0 or more" };
+    if cost >= 0.0 { Ok(smaller(cost, MAX_COST)) } else { Err(wrong) }
 }
 
 /// Whether a limiter can count `cost`.

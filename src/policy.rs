@@ -53,9 +53,9 @@ mod text;
 pub(crate) use decide::retry_after_all;
 pub use decide::{Verdict, strictest};
 pub(crate) use decide::{retry_after, stricter};
-pub use key::Per;
 #[cfg(feature = "rules")]
 pub(crate) use key::escaped;
+pub use key::{FIELDS, Per};
 pub use text::Defaults;
 
 use crate::limit::Limiter;

@@ -299,17 +299,26 @@ impl AsyncStore for RedisStore {
         let inner = Arc::clone(&self.0);
         let plan = inner.plan.load_full();
         let asked = plan.rules.ask_to_charge(event, inner.local.load(), passed);
-        let call = inner.call(&plan, event, &asked, Deed::Charge, false);
+        let call = asked.map(|asked| {
+            let call = inner.call(&plan, event, &asked, Deed::Charge, false);
+            call.map(|call| (asked, call))
+        });
         // The ruling is needed if this process has to count the event.
         let passed = passed.cloned();
         let event = Owned::new(event, &plan);
         async move {
-            let Some(call) = call else { return Ok(()) };
+            let Some((asked, call)) = call? else { return Ok(()) };
             let done = match &call {
                 Ok(call) => inner.run(&plan, call, &asked, false).await.map(drop),
                 Err(fault) => Err(fault.clone()),
             };
-            done.inspect_err(|_| inner.local.charge_instead(&event.event(), passed.as_ref()))
+            match done {
+                Ok(()) => Ok(()),
+                Err(fault) => {
+                    inner.local.charge_instead(&event.event(), passed.as_ref())?;
+                    Err(fault)
+                }
+            }
         }
     }
 }

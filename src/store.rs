@@ -105,6 +105,7 @@ use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::{LIMITS, Limit, Per, Policy, Verdict, retry_after, stricter, strictest};
+use crate::text::BadNumber;
 use crate::time::Time;
 use core::hash::{Hash, Hasher};
 
@@ -167,12 +168,13 @@ impl Store {
         strictest(held.iter().map(|held| held.peek(event.time, event.cost)))
     }
 
-    /// Counts an event in all limits, whatever its cost. It is for costs that are known only after
-    /// the event passed, such as the bytes that were sent.
-    pub fn charge(&self, event: &Event<'_>) {
-        for held in &mut self.hold(event) {
-            held.charge(event.time, event.cost);
-        }
+    /// Counts an event that passed in all limits, at a cost that is known only afterwards, such as the
+    /// bytes that were sent: see [`Limiter::charge`].
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number. Nothing is counted then.
+    pub fn charge(&self, event: &Event<'_>) -> Result<(), BadNumber> {
+        self.hold(event).iter_mut().try_for_each(|held| held.charge(event.time, event.cost))
     }
 
     /// How long after its time the event would pass if nothing is counted until then.

@@ -132,15 +132,18 @@ fn times(steps: &[Step], period: Span, mut now: Time) -> Vec<(Time, Step)> {
 fn apply(limiter: &AnyLimiter, state: &mut AnyState, (now, step): (Time, Step)) -> bool {
     match step.call {
         Call::Check => return limiter.check(state, now, step.cost).is_allowed(),
-        Call::Charge => limiter.charge(state, now, step.cost),
+        Call::Charge => limiter.charge(state, now, step.cost).unwrap(),
         Call::Refused => limiter.record(state, now, step.cost, false),
     }
     step.call == Call::Charge
 }
 
-/// The state after the steps from a time that is no edge of a window, and the time of the last.
+/// A time that is no edge of a window.
+const START: Time = Time::from_micros(1_234_567);
+
+/// The state after the steps from [`START`], and the time of the last.
 fn run(limiter: &AnyLimiter, steps: &[Step], period: Span) -> (AnyState, Time) {
-    let (mut state, mut now) = (limiter.initial(), Time::from_micros(1_234_567));
+    let (mut state, mut now) = (limiter.initial(), START);
     for (at, step) in times(steps, period, now) {
         apply(limiter, &mut state, (at, step));
         now = at;

@@ -4,6 +4,8 @@
 
 #[path = "policy/carlson.rs"]
 mod carlson;
+#[path = "common/doubling.rs"]
+mod doubling;
 #[path = "policy/keys.rs"]
 mod keys;
 #[path = "common/random.rs"]

@@ -84,11 +84,11 @@ fn any_hash_will_do() {
 #[test]
 fn a_charge_is_missing_later() {
     let keyed = Keyed::new(gcra(), 10);
-    keyed.charge("a", Time::ZERO, 3.0);
+    keyed.charge("a", Time::ZERO, 3.0).unwrap();
     assert_eq!(keyed.retry_after("a", Time::ZERO, 1.0), Retry::After(Span::minutes(2)));
     let store = Store::new("gcra 2/1m per user & gcra 3/1m per ip".parse().unwrap(), 10);
     let fields = &[("user", "ann"), ("ip", "x")];
-    store.charge(&Event { time: Time::ZERO, cost: 2.0, fields });
+    store.charge(&Event { time: Time::ZERO, cost: 2.0, fields }).unwrap();
     assert_eq!(mail(&store, "ann", "x", Time::ZERO).to_string(), "refused: level 3, limit 2");
     assert_eq!(mail(&store, "bob", "x", Time::ZERO).to_string(), "allowed: level 3, limit 3");
     assert!(!mail(&store, "bob", "x", Time::ZERO).is_allowed());

@@ -18,11 +18,16 @@
 //! * **First event, a long silence:** the bucket is empty, and never less than empty.
 //! * **Cost 0:** counts nothing.
 //! * **Cost above the size:** never passes.
-//! * **Time runs backwards:** what has drained since is back in the bucket, so a clock that goes
-//!   back and forth gains nothing. The bucket can then be overfull, by as much as drains until the
-//!   clock catches up. When it is overfull by more than its size, the clock was set back for good,
-//!   and the bucket is set to full.
+//! * **Charged afterwards:** a cost that was not asked about may overfill the bucket. All of it is
+//!   owed: later events wait until it has drained, however long that takes. A bucket owes at most
+//!   9.2 · 10^12 events.
+//! * **Time runs backwards:** the state has the latest time that was seen, and what has drained since
+//!   an earlier time is back in the bucket. So a clock that goes back and forth gains nothing. When
+//!   an event is earlier than the state by more than a full bucket takes to drain, the clock was set
+//!   back for good: the content stays, and drains from the new time on. Only the times tell this,
+//!   since the content may be of any size.
 
+use super::LONG_AGO;
 use super::amount::{amount, events, limit};
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
@@ -31,28 +36,36 @@ use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 
-/// The due time, in parts, of a bucket without events: before any instant (2^124), with room for
-/// sums.
-const LONG_AGO: i128 = i128::MIN / 4;
+/// The most that a bucket owes, in millionths of an event: below 2^126 parts, with room for sums.
+const MOST: u64 = i64::MAX as u64;
 
 /// A number of parts, in two words: an i128 would align every state that contains it to 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Parts {
+struct Parts {
     high: i64,
     low: u64,
 }
 
 impl Parts {
-    pub(super) const ZERO: Parts = Parts::new(0);
-    pub(super) const LONG_AGO: Parts = Parts::new(LONG_AGO);
-
-    pub(super) const fn new(parts: i128) -> Self {
+    const fn new(parts: i128) -> Self {
         Parts { high: (parts >> 64) as i64, low: parts as u64 }
     }
 
-    pub(super) const fn get(self) -> i128 {
+    const fn get(self) -> i128 {
         (self.high as i128) << 64 | self.low as i128
     }
+}
+
+/// What was in a bucket, and the latest time that an event of it had: 24 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    content: Parts,
+    at: Time,
+}
+
+impl State {
+    /// A bucket without events.
+    pub(super) const INITIAL: State = State { content: Parts::new(0), at: LONG_AGO };
 }
 
 /// The kept content of a bucket at an instant: `millionths` of an event, and the fraction `part / of` of
@@ -94,9 +107,6 @@ impl Filled {
 }
 
 /// The rule: how large the bucket is and how fast it drains.
-///
-/// The content is passed in by the algorithm, as the parts that are there *by the clock*: negative
-/// after a silence, more than full when time ran backwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bucket {
     pub(super) rate: Rate,
@@ -129,17 +139,15 @@ impl Bucket {
     }
 
     /// The parts that drain from `from` to `to`; negative when `to` is earlier.
-    pub(super) fn drained(&self, from: Time, to: Time) -> i128 {
+    fn drained(&self, from: Time, to: Time) -> i128 {
         (i128::from(to.as_micros()) - i128::from(from.as_micros())) * i128::from(self.per_micro)
     }
 
-    /// The parts in the bucket.
-    fn fill(&self, by_clock: i128) -> i128 {
-        if self.is_set_back(by_clock) { self.full } else { by_clock.max(0) }
-    }
-
-    fn is_set_back(&self, by_clock: i128) -> bool {
-        by_clock - self.full > self.full
+    /// The parts in the bucket at `now`, and whether the clock was set back.
+    #[inline(always)]
+    fn content(&self, state: &State, now: Time) -> (i128, bool) {
+        let (content, drained) = (state.content.get(), self.drained(state.at, now));
+        if drained < -self.full { (content, true) } else { ((content - drained).max(0), false) }
     }
 
     fn parts(&self, amount: u64) -> i128 {
@@ -161,79 +169,77 @@ impl Bucket {
     }
 
     /// Whether an event still fits.
-    pub(super) fn peek(&self, by_clock: i128, cost: f64) -> Outcome {
+    pub(super) fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
         let Some(amount) = amount(cost) else { return Outcome::new(false, cost, self.size) };
-        let filled = self.fill(by_clock) + self.parts(amount);
+        let filled = self.content(state, now).0 + self.parts(amount);
         Outcome::new(filled <= self.full, self.events(filled), self.size)
     }
 
     /// How long the bucket takes to drain.
-    pub(super) fn reset_after(&self, by_clock: i128) -> Span {
-        self.time(self.fill(by_clock))
+    pub(super) fn reset_after(&self, state: &State, now: Time) -> Span {
+        self.time(self.content(state, now).0)
     }
 
-    /// The parts by the clock after an event; `None` when nothing changes.
-    pub(super) fn record(&self, by_clock: i128, cost: f64, allowed: bool) -> Option<i128> {
-        let counted = amount(cost).filter(|&amount| allowed && amount > 0);
-        let set_back = self.is_set_back(by_clock).then_some(self.full);
-        // A charge, or an event that only another limiter allowed, may overfill the bucket. The cap
-        // is twice full: more than that would be taken for a clock that was set back.
-        let filled = |amount| (self.fill(by_clock) + self.parts(amount)).min(2 * self.full);
-        counted.map(filled).or(set_back)
+    /// Adds an event that was allowed, or only follows a clock that was set back. An event from
+    /// before the latest one is added as of that.
+    pub(super) fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
+        let (content, set_back) = self.content(state, now);
+        let amount = amount(cost).filter(|_| allowed).unwrap_or(0);
+        if amount == 0 && !set_back {
+            return;
+        }
+        let in_order = now >= state.at || set_back;
+        let (content, at) = if in_order { (content, now) } else { (state.content.get(), state.at) };
+        let content = (content + self.parts(amount)).min(self.parts(MOST));
+        *state = State { content: Parts::new(content), at };
     }
 
-    pub(super) fn retry_after(&self, by_clock: i128, cost: f64) -> Retry {
+    pub(super) fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
         match amount(cost).map(|amount| self.parts(amount)) {
             Some(parts) if parts <= self.full => {
-                Retry::After(self.time(self.fill(by_clock) + parts - self.full))
+                Retry::After(self.time(self.content(state, now).0 + parts - self.full))
             }
             _ => Retry::Never,
         }
     }
 
     /// The room in the bucket, in events.
-    pub(super) fn remaining(&self, by_clock: i128) -> f64 {
-        let room = (self.full - self.fill(by_clock)).max(0);
+    pub(super) fn remaining(&self, state: &State, now: Time) -> f64 {
+        let room = (self.full - self.content(state, now).0).max(0);
         let whole = room.unsigned_abs() / u128::from(self.per_millionth);
         events(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
-    /// The content in plain units, as of `now`. If the bucket is less than empty or more than twice
-    /// full then, it is the content as of the nearest microsecond at which it is neither, so that
-    /// nothing is lost even when time runs backwards.
-    pub(super) fn keep(&self, by_clock: i128, now: Time) -> Filled {
-        let up = |parts: i128| parts.unsigned_abs().div_ceil(u128::from(self.per_micro));
-        let too_much = (by_clock - 2 * self.full).max(0);
-        let shift = up(too_much).cast_signed() - up(by_clock.min(0)).cast_signed();
-        let at = i64::try_from(shift).ok().and_then(|shift| now.as_micros().checked_add(shift));
-        let parts = by_clock - shift * i128::from(self.per_micro);
-        let (at, parts) = at.map_or((i64::MIN, 0), |at| (at, parts.max(0).unsigned_abs()));
+    /// The content in plain units, as of `now`. If the bucket is empty then, it is the content as of
+    /// the last microsecond at which less than one microsecond's worth was left, so that nothing is
+    /// lost even when time runs backwards.
+    pub(super) fn keep(&self, state: &State, now: Time) -> Filled {
+        let (content, per_micro) = (state.content.get(), i128::from(self.per_micro));
+        let passed = i128::from(now.as_micros()) - i128::from(state.at.as_micros());
+        let passed = passed.clamp(0, content / per_micro);
+        let at = i128::from(state.at.as_micros()) + passed;
+        let at = Time::from_micros(i64::try_from(at).unwrap_or(i64::MAX));
+        let parts = (content - passed * per_micro).unsigned_abs();
         let of = u128::from(self.per_millionth);
         let millionths = u64::try_from(parts / of).unwrap_or(u64::MAX);
         let part = (parts % of) as u64;
         let of = if part > 0 { self.per_millionth } else { 1 };
-        Filled { at: Time::from_micros(at), millionths, part, of }
+        Filled { at, millionths, part, of }
     }
 
-    /// The parts that were kept and their time. They are capped at twice full, and a fraction in
-    /// other units than this bucket's is dropped.
-    pub(super) fn restore(&self, filled: Filled) -> (i128, Time) {
+    /// The state that was kept. A fraction in other units than this bucket's is dropped.
+    pub(super) fn restore(&self, filled: Filled) -> State {
         let Filled { at, millionths, part, of } = filled;
         let part = if of == self.per_millionth { i128::from(part) } else { 0 };
-        ((self.parts(millionths) + part).min(2 * self.full), at)
+        State { content: Parts::new(self.parts(millionths.min(MOST)) + part), at }
     }
 
-    /// The same as the instant at which the bucket is empty, in parts from the origin of time.
-    pub(super) fn restore_due(&self, filled: Filled) -> Parts {
-        let (parts, at) = self.restore(filled);
-        let never = parts == 0 && at == super::LONG_AGO;
-        let due = || Parts::new(parts + self.drained(Time::ZERO, at));
-        if never { Parts::LONG_AGO } else { due() }
-    }
-
-    /// In a queue events wait.
-    pub(super) fn in_f64(&self, is_queue: bool) -> Result<Option<InF64>, BadNumber> {
-        let what = if is_queue { "the queue" } else { "the burst" };
+    /// `what` names the size in an error; in a queue events wait.
+    pub(super) fn in_f64(
+        &self,
+        what: &'static str,
+        is_queue: bool,
+    ) -> Result<Option<InF64>, BadNumber> {
         in_f64::amount(what, (self.full / i128::from(self.per_millionth)) as u64)?;
         in_f64::rate(self.per_micro, self.per_millionth)?;
         let size = (self.full / i128::from(self.per_millionth)) as f64;
@@ -268,7 +274,7 @@ mod tests {
 
     #[test]
     fn parts_keep_every_bit() {
-        for parts in [0, 1, -1, LONG_AGO, 1 << 64, -(1 << 64), (1 << 124) - 1, i64::MIN.into()] {
+        for parts in [0, 1, -1, 1 << 64, -(1 << 64), (1 << 126) - 1, i64::MIN.into()] {
             assert_eq!(Parts::new(parts).get(), parts);
         }
     }
@@ -278,14 +284,17 @@ mod tests {
         let rate = Rate::new(1e12, Span::from_secs(9.2e12).unwrap()).unwrap();
         for rate in [rate, Rate::new(999_999_999_999.999_9, Span::micros(7)).unwrap()] {
             let bucket = Bucket::new(rate, "the burst", 1e12).unwrap();
-            let ends = [Time::from_micros(i64::MIN), Time::from_micros(i64::MAX)];
-            let span = bucket.drained(ends[0], ends[1]);
-            for by_clock in [span, -span, LONG_AGO - span] {
-                let _ = bucket.peek(by_clock, 1e12);
-                bucket.record(by_clock, 1e12, true);
-                let _ = bucket.retry_after(by_clock, 1e12);
-                bucket.remaining(by_clock);
-                bucket.reset_after(by_clock);
+            let ends = [Time::from_micros(i64::MIN), Time::ZERO, Time::from_micros(i64::MAX)];
+            for (at, now) in ends.iter().flat_map(|at| ends.map(|now| (*at, now))) {
+                let mut state = State { content: Parts::new(bucket.parts(MOST)), at };
+                for _ in 0..3 {
+                    let _ = bucket.peek(&state, now, 1e12);
+                    let _ = bucket.retry_after(&state, now, 1e12);
+                    bucket.remaining(&state, now);
+                    bucket.reset_after(&state, now);
+                    let _ = bucket.restore(bucket.keep(&state, now));
+                    bucket.record(&mut state, now, 1e12, true);
+                }
             }
         }
     }

@@ -14,7 +14,7 @@
 //! | times | from 0 to 2^52 microseconds: from 1970 to 2112 for a clock of the epoch |
 //! | costs | all; they are passed in whole millionths |
 //! | waits | exact to the microsecond up to 2^53 microseconds, 285 years |
-//! | costs charged afterwards | for the sliding counter, less than 2^52 millionths in a period; else all |
+//! | costs charged afterwards | for the sliding counter, less than 2^52 millionths in a period; for a bucket, debts of less than 2^52 millionths (larger ones agree to 15 digits); else all |
 //!
 //! Limiters that measure a rate (exim, earrrl, adaptive) use f64 anyway. Their levels depend on the
 //! `exp` of the platform and agree to 1e-12.
@@ -44,8 +44,8 @@
 //!
 //! When time runs backwards, |k b| exceeds |d|, but by less than b, and it stays below 2^53 since
 //! times end at 2^52. Only k a can be larger. Then the bucket is empty, or the clock was set back by
-//! more than two full buckets; both are certain, since content, size and cost are below 2^52. The
-//! time in which w millionths and a remainder r drain, (w b + r)/a, is computed in the same way with
+//! more than a full bucket takes to drain; both are certain, since content, size and cost are below
+//! 2^52. The time in which w millionths and a remainder r drain, (w b + r)/a, is computed in the same way with
 //! a and b exchanged: `floor(w/a) b + ceil(((w mod a) b + r)/a)`, where the dividend is below a b.
 //!
 //! **The sliding counter** compares `previous · left` with `room · period`, products of two

@@ -11,7 +11,7 @@
 //!
 //! let (old, now): (AnyLimiter, _) = ("gcra 10/1m".parse()?, Time::ZERO);
 //! let mut state = old.initial();
-//! (0..8).for_each(|_| old.charge(&mut state, now, 1.0));
+//! (0..8).for_each(|_| old.record(&mut state, now, 1.0, true));
 //! let bytes = old.keep(&state, now).to_bytes();
 //!
 //! // The limit goes up: what was counted stays counted.
@@ -53,12 +53,10 @@
 //!
 //! # Rounding
 //! Under the same limit nothing is rounded: the restored state decides as the kept one, at every
-//! instant and to the last bit. When a limit changes, there are three cases, each in favour of the
-//! sender:
+//! instant and to the last bit; a bucket takes the time of keeping for the latest that it has seen.
+//! When a limit changes, there are two cases, each in favour of the sender:
 //! * **A bucket whose rate changes** loses a fraction of a millionth of an event. If two rates take
 //!   turns on one state, it does so at each turn.
-//! * **A bucket that becomes smaller** than half of what is missing holds twice its new size, the
-//!   most that is possible: nobody waits longer than a full bucket and the event take to drain.
 //! * **A log that becomes shorter** drops the entries that leave the period before they could matter.
 //!   If there are still too many, which takes costs below 1, neighbours are merged at the time of
 //!   the first.
@@ -72,8 +70,9 @@
 //! versions then leave each other's states alone. Old states are left to expire.
 //!
 //! A store writes back **only what an event has changed**. When a bucket is much smaller than the
-//! one that filled the state, it refuses and leaves the state as it is. It admits an event, and stores
-//! the lower content, only after nothing was written for as long as twice its size takes to drain.
+//! one that filled the state, it refuses and leaves the state as it is. A bucket that becomes smaller
+//! than what is missing owes the rest, and it drains at the new rate: to forgive it, give the rule
+//! another name.
 //!
 //! # The bytes
 //! [`Kept::to_bytes`] writes the [`VERSION`], the length of the shape's text, that text, and the

@@ -31,7 +31,9 @@
 use super::Limiter;
 use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
 use super::any::AnyLimiter;
-use super::bucket::{Bucket, Filled, Parts};
+pub use super::bucket::State;
+use super::bucket::{Bucket, Filled};
+use super::by_bucket::limit_by_bucket;
 use super::in_f64::InF64;
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::text::{Form, Given, Unread};
@@ -45,12 +47,6 @@ use core::fmt;
 /// A leaky bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeakyBucket(Bucket);
-
-/// When the queue will be empty, in fractions of a microsecond: 16 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    empty: Parts,
-}
 
 impl LeakyBucket {
     /// Events come out at `rate`, and at most `queue` of them are held.
@@ -92,100 +88,9 @@ impl LeakyBucket {
             _ => 1.0 + libm::floor(room * (steady / (steady - out))),
         }
     }
-
-    fn queued(&self, state: &State, now: Time) -> i128 {
-        state.empty.get() - self.0.drained(Time::ZERO, now)
-    }
 }
 
-impl Limiter for LeakyBucket {
-    type State = State;
-
-    fn initial(&self) -> State {
-        State { empty: Parts::LONG_AGO }
-    }
-
-    fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
-        let queued = self.queued(state, now);
-        let outcome = self.0.peek(queued, cost);
-        match outcome.decision {
-            Decision::Allowed { .. } => {
-                let decision = Decision::Allowed { wait: self.0.reset_after(queued) };
-                Outcome { decision, ..outcome }
-            }
-            Decision::Refused => outcome,
-        }
-    }
-
-    fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        if let Some(queued) = self.0.record(self.queued(state, now), cost, allowed) {
-            state.empty = Parts::new(queued + self.0.drained(Time::ZERO, now));
-        }
-    }
-
-    fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
-        self.0.retry_after(self.queued(state, now), cost)
-    }
-
-    /// The room in the queue.
-    fn remaining(&self, state: &State, now: Time) -> f64 {
-        self.0.remaining(self.queued(state, now))
-    }
-
-    /// Until the queue is empty.
-    fn reset_after(&self, state: &State, now: Time) -> Span {
-        self.0.reset_after(self.queued(state, now))
-    }
-
-    fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
-        self.0.max_admitted(window)
-    }
-}
-
-impl Algorithm for LeakyBucket {
-    const FORM: Form = Form {
-        name: "leaky-bucket",
-        words: "RATE [queue N]",
-        example: "leaky-bucket 10/1s queue 20",
-        about: "there is room in the queue, which drains at the rate; the queue is the count by default",
-    };
-    const UNIT: &'static str = "queue";
-    const KIND: &'static Kind = Filled::KIND;
-
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
-        let rate = given.rate()?;
-        let queue = given.number("queue")?.unwrap_or(rate.count());
-        Ok(LeakyBucket::new(rate, queue)?.into())
-    }
-
-    fn quota(&self) -> Option<Rate> {
-        fill(self.queue(), self.rate())
-    }
-
-    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
-        Ok(LeakyBucket::new(by.rate(self.rate())?, by.count(self.queue()))?)
-    }
-
-    fn shape(&self) -> Shape {
-        Filled::shape()
-    }
-
-    fn keep(&self, state: &State, now: Time, out: &mut Content) {
-        self.0.keep(self.queued(state, now), now).write(out);
-    }
-
-    fn restore(&self, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
-        Ok(State { empty: self.0.restore_due(Filled::read(bytes)?) })
-    }
-
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        self.0.in_f64(true)
-    }
-}
-
-/// As in `leaky-bucket 10/1s queue 20`.
-impl fmt::Display for LeakyBucket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "leaky-bucket {} queue {}", self.rate(), self.queue())
-    }
-}
+limit_by_bucket!(
+    LeakyBucket, "leaky-bucket", queue, "queue", waits: true,
+    "there is room in the queue, which drains at the rate",
+);

@@ -31,8 +31,8 @@ pub(crate) fn escaped(value: &str) -> impl fmt::Display {
     utf8_percent_encode(value, ESCAPED)
 }
 
-/// The fields of a limit's key: each combination of their values is counted separately. Without
-/// fields, all events are counted together.
+/// The fields of a limit's key, at most [`FIELDS`]: each combination of their values is counted
+/// separately. Without fields, all events are counted together.
 ///
 /// The text form is `user`, `ip+path` or, without fields, `all`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -72,6 +72,9 @@ impl Per {
     }
 }
 
+/// The most fields of a key.
+pub const FIELDS: usize = 16;
+
 impl fmt::Display for Per {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
@@ -109,6 +112,9 @@ impl FromStr for Per {
             }
             if names.iter().any(|known| known == name) {
                 return Err(wrong("a field that is there already"));
+            }
+            if names.len() == FIELDS {
+                return Err(wrong(&format!("more than {FIELDS} fields")));
             }
             names.push(name.to_owned());
         }

@@ -3,8 +3,10 @@
 use super::ruling::{Answer, Answers, Ruling, Source};
 use super::{Load, Rule, Rules};
 use crate::event::Event;
+use crate::limit::charged;
 use crate::outcome::Outcome;
 use crate::store::together::Few;
+use crate::text::BadNumber;
 use crate::time::Span;
 
 /// A limit of a rule that is asked about one event.
@@ -56,12 +58,16 @@ impl Rules {
     /// The same for an event that passed, by a ruling if that is known, and is charged afterwards. A
     /// rule that has a cost of its own has counted that before. And what a shadow would have refused
     /// would cost nothing if it could refuse.
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number.
     pub(crate) fn ask_to_charge(
         &self,
         event: &Event<'_>,
         load: Option<Load>,
         passed: Option<&Ruling>,
-    ) -> Few<Ask> {
+    ) -> Result<Few<Ask>, BadNumber> {
+        let event = &Event { cost: charged(event.cost)?, ..*event };
         let refused_by = |rule: &Rule| {
             // The rules may have been replaced since.
             let mut refusals = passed.into_iter().flat_map(Ruling::shadow_refusals);
@@ -70,7 +76,7 @@ impl Rules {
         let counts = |rule: &Rule| rule.cost().is_none() && !refused_by(rule);
         let mut asked = self.ask(event, load);
         asked.retain(|ask| self.rules().get(ask.rule).is_none_or(counts));
-        asked
+        Ok(asked)
     }
 }
 

@@ -29,6 +29,7 @@
 use super::{Ruled, Rules, Ruling, Standings};
 use crate::event::Event;
 use crate::outcome::Retry;
+use crate::text::BadNumber;
 use core::error::Error;
 use core::fmt;
 use core::future::{Future, ready};
@@ -77,7 +78,8 @@ pub trait AsyncStore: Send + Sync + 'static {
     /// [`Ruled::charge`].
     ///
     /// # Errors
-    /// If the store could not be told. Rules that decide by this process then count the event in it.
+    /// If the store could not be told: rules that decide by this process then count the event in it. Or
+    /// with a [`Fault::Cost`], and nothing is counted.
     fn charge(
         &self,
         event: &Event<'_>,
@@ -147,6 +149,14 @@ pub enum Fault {
     /// It refused, in these words, and has counted nothing; or its answer can't be read, and it may have
     /// counted the event.
     Failed(String),
+    /// The cost of a charge is negative or not a number, as these words say. Nothing was counted.
+    Cost(String),
+}
+
+impl From<BadNumber> for Fault {
+    fn from(error: BadNumber) -> Self {
+        Fault::Cost(error.to_string())
+    }
 }
 
 /// Why a store can't be reached, such as a host that does not resolve. Two causes are equal if they
@@ -174,7 +184,7 @@ impl Fault {
         Fault::Unreachable(Cause(cause.into().into()))
     }
 
-    /// A word for a counter: `late`, `lost`, `unreachable`, `resting` or `failed`.
+    /// A word for a counter: `late`, `lost`, `unreachable`, `resting`, `failed` or `cost`.
     pub fn name(&self) -> &'static str {
         match self {
             Fault::Late => "late",
@@ -182,6 +192,7 @@ impl Fault {
             Fault::Unreachable(_) => "unreachable",
             Fault::Resting => "resting",
             Fault::Failed(_) => "failed",
+            Fault::Cost(_) => "cost",
         }
     }
 }
@@ -194,6 +205,7 @@ impl fmt::Display for Fault {
             Fault::Unreachable(_) => "the store can't be reached",
             Fault::Resting => "the store is not asked for a while, since it failed",
             Fault::Failed(words) => return write!(f, "the store says: {words}"),
+            Fault::Cost(words) => return write!(f, "a charge was not counted: {words}"),
         })
     }
 }
@@ -241,8 +253,7 @@ impl AsyncStore for Ruled {
         event: &Event<'_>,
         passed: Option<&Ruling>,
     ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
-        Ruled::charge(self, event, passed);
-        ready(Ok(()))
+        ready(Ruled::charge(self, event, passed).map_err(Fault::from))
     }
 
     fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {

@@ -7,7 +7,7 @@ use super::settings::{self, Settings};
 use super::value::{Step, Value};
 use super::yaml::{self, Node};
 use super::{Rule, Rules, RulesError};
-use crate::policy::{Per, escaped};
+use crate::policy::{FIELDS, Per, escaped};
 use std::collections::{HashMap, HashSet};
 
 /// The keys of a rule, wherever it stands.
@@ -181,6 +181,10 @@ impl<'a> File<'a> {
     fn rule(&mut self, map: &Map<'a>, path: &[Passed]) -> Option<usize> {
         let own = path.iter().filter(|passed| !passed.shared);
         let own: Vec<&str> = own.map(|passed| passed.step.key.as_str()).collect();
+        if own.len() > FIELDS {
+            let problem = format!("within more than {FIELDS} descriptors that count separately");
+            self.reader.missing(map, &problem);
+        }
         // The names were read as fields before; without any, the limit is for all.
         let per = own.join("+").parse().unwrap_or(Per::ALL);
         let settings = settings::read(&mut self.reader, map, &per);

@@ -17,6 +17,7 @@ use crate::policy::Limit;
 use crate::store::Store;
 use crate::time::Time;
 use core::fmt;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
 /// The result of a reload.
@@ -95,11 +96,10 @@ impl Ruled {
         if old.rules.say_the_same_as(&rules) {
             return Reloaded::Unchanged;
         }
-        let (taken, changes) = (Vec::new(), Changes::default());
-        let mut carried = Carried { old: &old, taken, changes, now, capacity: self.capacity() };
+        let mut carried = Carried::new(&old, now, self.capacity());
         let homes = rules.rules().iter().map(|rule| carried.homes(rule)).collect();
         let changes = carried.finish();
-        self.current.store(Arc::new(Generation { rules: Arc::new(rules), homes }));
+        self.current.store(Arc::new(Generation::new(Arc::new(rules), homes)));
         Reloaded::Applied(changes)
     }
 }
@@ -107,37 +107,45 @@ impl Ruled {
 /// Carries states over from the old rules.
 struct Carried<'a> {
     old: &'a Generation,
-    /// The old stores that were used.
-    taken: Vec<&'a Arc<Store>>,
+    /// The states of each old rule, by its name.
+    named: HashMap<&'a str, &'a [Home]>,
+    /// The old stores that were used. Each is used once: two limits with one store would lock the
+    /// same keys twice, and would count each event twice.
+    taken: HashSet<*const Store>,
     changes: Changes,
     now: Time,
     capacity: usize,
 }
 
 impl<'a> Carried<'a> {
+    fn new(old: &'a Generation, now: Time, capacity: usize) -> Self {
+        let each = old.rules.rules().iter().zip(&old.homes);
+        let named = each.map(|(rule, homes)| (rule.name(), homes.as_slice())).collect();
+        Carried { old, named, taken: HashSet::new(), changes: Changes::default(), now, capacity }
+    }
+
     /// The states for the limits of a rule: first for unchanged limits, and then, from the stores that
     /// are left, for limits that have changed.
     fn homes(&mut self, rule: &Rule) -> Vec<Home> {
-        let old = self.old.named(rule.name()).unwrap_or_default();
-        let same = |limit| old.iter().map(|home| &home.own).find(|store| has(store, limit));
-        let own: Vec<_> = rule.limits().iter().map(same).collect();
-        self.taken.extend(own.iter().flatten());
-        let each = rule.limits_and_stretched().zip(own);
-        each.map(|(limits, own)| self.home(rule.name(), limits, own, old)).collect()
+        let old = self.named.get(rule.name()).copied().unwrap_or_default();
+        let own = || old.iter().map(|home| &home.own);
+        let same: Vec<_> = rule.limits().iter().map(|limit| self.same(limit, own())).collect();
+        let each = rule.limits_and_stretched().zip(same);
+        each.map(|(limits, same)| self.home(rule.name(), limits, same, old)).collect()
     }
 
     fn home(
         &mut self,
         rule: &str,
         (limit, stretched): (&Limit, Option<&Limit>),
-        own: Option<&Arc<Store>>,
+        same: Option<Arc<Store>>,
         old: &'a [Home],
     ) -> Home {
         let text = format!("{rule}: {limit}");
-        let own = if let Some(store) = own {
+        let own = if let Some(store) = same {
             self.changes.kept.push(text);
-            Arc::clone(store)
-        } else if let Some(store) = self.changed(limit, old) {
+            store
+        } else if let Some(store) = self.changed(limit, old.iter().map(|home| &home.own)) {
             self.changes.changed.push(text);
             store
         } else {
@@ -148,27 +156,39 @@ impl<'a> Carried<'a> {
         Home { own, stretched }
     }
 
-    /// The states for a limit with other numbers.
-    fn changed(&mut self, limit: &Limit, old: &'a [Home]) -> Option<Arc<Store>> {
-        let left = old.iter().map(|home| &home.own);
-        let mut left =
-            left.filter(|store| !self.taken.iter().any(|taken| Arc::ptr_eq(taken, store)));
+    /// The old store for exactly this limit, if it was not used yet.
+    fn same(
+        &mut self,
+        limit: &Limit,
+        mut old: impl Iterator<Item = &'a Arc<Store>>,
+    ) -> Option<Arc<Store>> {
+        let is_left = |store: &&Arc<Store>| !self.taken.contains(&Arc::as_ptr(store));
+        let store = old.find(|store| has(store, limit) && is_left(store))?;
+        self.taken.insert(Arc::as_ptr(store));
+        Some(Arc::clone(store))
+    }
+
+    /// The states for a limit with other numbers, from a store that was not used yet.
+    fn changed(
+        &mut self,
+        limit: &Limit,
+        old: impl Iterator<Item = &'a Arc<Store>>,
+    ) -> Option<Arc<Store>> {
+        let mut left = old.filter(|store| !self.taken.contains(&Arc::as_ptr(store)));
         let (from, store) =
             left.find_map(|store| Some((store, store.carried(limit, self.now)?)))?;
-        self.taken.push(from);
+        self.taken.insert(Arc::as_ptr(from));
         Some(Arc::new(store))
     }
 
     /// The states for a stretched limit. If there was none before, it begins with what the limit
     /// itself has counted, so that nobody gains a burst by the change.
-    fn stretched(&self, limit: &Limit, own: &Store, old: &[Home]) -> Arc<Store> {
+    fn stretched(&mut self, limit: &Limit, own: &Store, old: &'a [Home]) -> Arc<Store> {
         let before = || old.iter().filter_map(|home| home.stretched.as_ref());
-        if let Some(store) = before().find(|store| has(store, limit)) {
-            return Arc::clone(store);
-        }
-        let changed = before().find_map(|store| store.carried(limit, self.now));
-        let changed = changed.or_else(|| own.carried(limit, self.now));
-        changed.map_or_else(|| self.new_store(limit), Arc::new)
+        self.same(limit, before())
+            .or_else(|| self.changed(limit, before()))
+            .or_else(|| own.carried(limit, self.now).map(Arc::new))
+            .unwrap_or_else(|| self.new_store(limit))
     }
 
     fn new_store(&self, limit: &Limit) -> Arc<Store> {
@@ -178,7 +198,7 @@ impl<'a> Carried<'a> {
     fn finish(mut self) -> Changes {
         for (rule, homes) in self.old.rules.rules().iter().zip(&self.old.homes) {
             for (limit, home) in rule.limits().iter().zip(homes) {
-                if !self.taken.iter().any(|taken| Arc::ptr_eq(taken, &home.own)) {
+                if !self.taken.contains(&Arc::as_ptr(&home.own)) {
                     self.changes.gone.push(format!("{}: {limit}", rule.name()));
                 }
             }
@@ -190,12 +210,4 @@ impl<'a> Carried<'a> {
 /// Whether a store holds the states of exactly this limit.
 fn has(store: &Store, limit: &Limit) -> bool {
     store.policy().limits() == core::slice::from_ref(limit)
-}
-
-impl Generation {
-    /// The states of the rule of this name.
-    fn named(&self, name: &str) -> Option<&[Home]> {
-        let place = self.rules.rules().iter().position(|rule| rule.name() == name)?;
-        self.homes.get(place).map(Vec::as_slice)
-    }
 }

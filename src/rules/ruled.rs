@@ -11,9 +11,11 @@ use crate::policy::{Limit, Policy, retry_after_all};
 use crate::store::Held;
 use crate::store::Store;
 use crate::store::together::{self, Few};
+use crate::text::BadNumber;
 use crate::time::Time;
 use arc_swap::{ArcSwap, Guard};
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 /// Rules, and the states of the keys of each of their limits. Threads can share it: every method
@@ -52,7 +54,7 @@ impl Ruled {
         let homes = |rule: &Rule| rule.limits_and_stretched().map(home).collect();
         let homes = rules.rules().iter().map(homes).collect();
         Ruled {
-            current: ArcSwap::from_pointee(Generation { rules, homes }),
+            current: ArcSwap::from_pointee(Generation::new(rules, homes)),
             reloading: Mutex::new(()),
             capacity,
             load: AtomicU64::new(f64::NAN.to_bits()),
@@ -91,29 +93,40 @@ impl Ruled {
         self.answer(event, Details::default(), false).ruling
     }
 
-    /// Counts an event, whatever its cost. It is for costs that are known only after the event passed,
-    /// such as the bytes that were sent. Rules with their own cost have counted that already.
+    /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that were
+    /// sent: see [`Limiter::charge`]. Rules with their own cost have counted that already.
     ///
     /// With the ruling by which the event `passed`, the shadows that would have refused it do not count
     /// it: if they could refuse, it would have cost nothing.
-    pub fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) {
-        self.charge_where(event, passed, |_| true);
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number. Nothing is counted then.
+    pub fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), BadNumber> {
+        self.charge_where(event, passed, |_| true)
     }
 
     /// The same, in place of another store: what is decided here counts here.
     #[cfg(feature = "redis")]
-    pub(crate) fn charge_instead(&self, event: &Event<'_>, passed: Option<&Ruling>) {
+    pub(crate) fn charge_instead(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+    ) -> Result<(), BadNumber> {
         let is_local = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Local;
-        self.charge_where(event, passed, is_local);
+        self.charge_where(event, passed, is_local)
     }
 
-    fn charge_where(&self, event: &Event<'_>, passed: Option<&Ruling>, of: impl Fn(&Rule) -> bool) {
+    fn charge_where(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+        of: impl Fn(&Rule) -> bool,
+    ) -> Result<(), BadNumber> {
         let generation = self.generation();
-        let mut asked = generation.rules.ask_to_charge(event, self.load(), passed);
+        let mut asked = generation.rules.ask_to_charge(event, self.load(), passed)?;
         asked.retain(|ask| generation.rules.rules().get(ask.rule).is_some_and(&of));
-        for held in &mut generation.hold(&asked, event) {
-            held.charge(event.time, event.cost);
-        }
+        let mut held = generation.hold(&asked, event);
+        held.iter_mut().try_for_each(|held| held.charge(event.time, event.cost))
     }
 
     /// How long after its time the event passes if nothing is counted before, and the load stays as
@@ -222,6 +235,20 @@ fn retry_after(asked: &[Ask], held: &[Held<'_, AnyLimiter>], now: Time) -> Retry
 }
 
 impl Generation {
+    /// The rules with their states. No two limits share a store, since an event locks the store of
+    /// each limit: where one is given twice, the second gets a copy.
+    pub(super) fn new(rules: Arc<Rules>, mut homes: Vec<Vec<Home>>) -> Self {
+        let mut seen = HashSet::new();
+        for home in homes.iter_mut().flatten() {
+            for store in core::iter::once(&mut home.own).chain(&mut home.stretched) {
+                if !seen.insert(Arc::as_ptr(store)) {
+                    *store = Arc::new(Store::clone(store));
+                }
+            }
+        }
+        Generation { rules, homes }
+    }
+
     fn stores(&self) -> impl Iterator<Item = &Arc<Store>> {
         let homes = self.homes.iter().flatten();
         homes.flat_map(|home| core::iter::once(&home.own).chain(&home.stretched))

@@ -23,6 +23,7 @@ use super::table::{Place, Table};
 use super::tags::{SHARDS, WAYS, shard};
 use crate::limit::Limiter;
 use crate::outcome::{Outcome, Retry};
+use crate::text::BadNumber;
 use crate::time::Time;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -102,10 +103,13 @@ where
         self.hold(self.hash(key)).peek(now, cost)
     }
 
-    /// Counts an event, whatever its cost. It is for costs that are known only after the event
-    /// passed, such as the bytes that were sent.
-    pub fn charge<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) {
-        self.hold(self.hash(key)).charge(now, cost);
+    /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that
+    /// were sent: see [`Limiter::charge`].
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number. Nothing is counted then.
+    pub fn charge<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Result<(), BadNumber> {
+        self.hold(self.hash(key)).charge(now, cost)
     }
 
     /// How long after `now` an event of `key` would pass if nothing is counted until then.
@@ -249,8 +253,8 @@ where
         outcome
     }
 
-    pub(crate) fn charge(&mut self, now: Time, cost: f64) {
-        self.update(now, |limiter, state| limiter.charge(state, now, cost));
+    pub(crate) fn charge(&mut self, now: Time, cost: f64) -> Result<(), BadNumber> {
+        self.update(now, |limiter, state| limiter.charge(state, now, cost))
     }
 
     /// Counts an event. `passed` says whether this limiter let it pass, `allowed` whether all did.

@@ -8,6 +8,9 @@ use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::limit::token_bucket::TokenBucket;
 use ratescope::{Decision, Limiter, Rate, Span, Time};
 
+/// From here on, a debt is rounded up to whole millionths: 2^52.
+const EXACT: f64 = 4_503_599_627_370_496.0;
+
 /// `a` millionths drain in `b` microseconds, in lowest terms; the bucket holds `size` millionths.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
@@ -26,31 +29,31 @@ struct State {
 }
 
 impl Rule {
-    /// What is in the bucket, as whole millionths and b-ths of one; and whether the clock was set
-    /// back.
-    fn fill(&self, state: &Option<State>, now: f64) -> (f64, f64, bool) {
-        let Some(state) = *state else { return (0.0, 0.0, false) };
-        let (mut whole, mut part) = (state.whole, state.part);
-        // Another rule may have left a fraction in other units, and more than fits here.
+    /// The state as of `now`, and whether the clock was set back.
+    fn fill(&self, state: &Option<State>, now: f64) -> (State, bool) {
+        let mut state = state.unwrap_or(State { at: now, whole: 0.0, part: 0.0, of: self.b });
+        // Another rule may have left a fraction in other units.
         if state.of != self.b {
-            part = 0.0;
-        }
-        if whole >= 2.0 * self.size {
-            (whole, part) = (2.0 * self.size, 0.0);
+            (state.part, state.of) = (0.0, self.b);
         }
         let since = now - state.at;
         let times = (since / self.b).floor();
         let rest = (since - times * self.b) * self.a;
         let more = (rest / self.b).floor();
-        whole -= times * self.a + more;
-        part -= rest - more * self.b;
-        if part < 0.0 {
-            (whole, part) = (whole - 1.0, part + self.b);
+        let drained = times * self.a + more;
+        state.at = now;
+        if -drained > self.size {
+            return (state, true);
         }
-        if whole > 2.0 * self.size || (whole == 2.0 * self.size && part > 0.0) {
-            return (self.size, 0.0, true);
+        state.whole -= drained;
+        state.part -= rest - more * self.b;
+        if state.part < 0.0 {
+            (state.whole, state.part) = (state.whole - 1.0, state.part + self.b);
         }
-        if whole < 0.0 { (0.0, 0.0, false) } else { (whole, part, false) }
+        if state.whole < 0.0 {
+            (state.whole, state.part) = (0.0, 0.0);
+        }
+        (state, false)
     }
 
     /// How long that takes to drain, in microseconds, rounded up.
@@ -65,7 +68,7 @@ impl Rule {
 
     /// How long an event stands in the queue of a leaky bucket.
     fn wait(&self, state: &Option<State>, now: f64) -> f64 {
-        let (whole, part, _) = self.fill(state, now);
+        let (State { whole, part, .. }, _) = self.fill(state, now);
         self.time(whole, part)
     }
 }
@@ -74,32 +77,36 @@ impl Twin for Rule {
     type State = State;
 
     fn peek(&self, state: &Option<State>, now: f64, amount: f64) -> (bool, f64) {
-        let (whole, part, _) = self.fill(state, now);
+        let (State { whole, part, .. }, _) = self.fill(state, now);
         let filled = whole + amount;
         let fits = filled < self.size || (filled == self.size && part == 0.0);
         (fits, (filled + part / self.b) / 1e6)
     }
 
     fn record(&self, state: &mut Option<State>, now: f64, amount: f64, allowed: bool) {
-        let (mut whole, mut part, set_back) = self.fill(state, now);
-        if allowed && amount > 0.0 {
-            whole += amount;
-            if whole >= 2.0 * self.size {
-                (whole, part) = (2.0 * self.size, 0.0);
-            }
-        } else if !set_back {
+        let (mut filled, set_back) = self.fill(state, now);
+        let counts = allowed && amount > 0.0;
+        if !counts && !set_back {
             return;
         }
-        *state = Some(State { at: now, whole, part, of: self.b });
+        if let Some(latest) = state.filter(|state| state.at > now && !set_back) {
+            let part = if latest.of == self.b { latest.part } else { 0.0 };
+            filled = State { part, of: self.b, ..latest };
+        }
+        filled.whole += if counts { amount } else { 0.0 };
+        if filled.whole >= EXACT && filled.part > 0.0 {
+            (filled.whole, filled.part) = (filled.whole + 1.0, 0.0);
+        }
+        *state = Some(filled);
     }
 
     fn retry_after(&self, state: &Option<State>, now: f64, amount: f64) -> Option<f64> {
-        let (whole, part, _) = self.fill(state, now);
+        let (State { whole, part, .. }, _) = self.fill(state, now);
         (amount <= self.size).then(|| self.time(whole + amount - self.size, part))
     }
 
     fn remaining(&self, state: &Option<State>, now: f64) -> f64 {
-        let (whole, part, _) = self.fill(state, now);
+        let (State { whole, part, .. }, _) = self.fill(state, now);
         let room = self.size - whole - if part > 0.0 { 1.0 } else { 0.0 };
         if room > 0.0 { room } else { 0.0 }
     }
@@ -139,7 +146,14 @@ fn numbers() -> impl Strategy<Value = (u64, u64, u64)> {
 fn cases() -> impl Strategy<Value = ((u64, u64, u64), Vec<Event>)> {
     numbers().prop_flat_map(|(count, per, size)| {
         let drained = size as f64 / count as f64 * per as f64;
-        (Just((count, per, size)), events(size, drained.clamp(1.0, END as f64) as i64))
+        let events = events(size, drained.clamp(1.0, END as f64) as i64);
+        let exact = move |mut events: Vec<Event>| {
+            // What is charged sixty times stays below 2^52.
+            let owed = |event: &&mut Event| size >= 1 << 46 && event.allowed == Some(true);
+            events.iter_mut().filter(owed).for_each(|event| event.allowed = None);
+            events
+        };
+        (Just((count, per, size)), events.prop_map(exact))
     })
 }
 

@@ -15,7 +15,7 @@ fn eight(limiter: &AnyLimiter) -> Kept {
     let (mut state, mut now) = (limiter.initial(), Time::ZERO);
     for i in 0..8 {
         now = Time::from_micros(TODAY + i * 1_000_000);
-        limiter.charge(&mut state, now, 1.0);
+        limiter.charge(&mut state, now, 1.0).unwrap();
     }
     limiter.keep(&state, now)
 }

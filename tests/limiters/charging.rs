@@ -3,6 +3,7 @@
 use crate::{KINDS, cases, limiter, refused, steps};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::kept::Kept;
 use ratescope::{Limiter, Retry, Time};
 
 proptest! {
@@ -17,7 +18,7 @@ proptest! {
         // Envoy takes a question for nothing, and nothing for not enough.
         let envoy = matches!(case.limiter, AnyLimiter::Envoy(_));
         prop_assert_eq!(case.limiter.peek(&after, now, 0.0).is_allowed(), !envoy);
-        case.limiter.charge(&mut after, now, cost);
+        case.limiter.charge(&mut after, now, cost).unwrap();
         prop_assert_eq!(before, after);
     }
 
@@ -32,7 +33,7 @@ proptest! {
         let (_, mut state, now) = case.run(&steps);
         let room = case.limiter.remaining(&state, now);
         let before = case.limiter.retry_after(&state, now, 1.0);
-        case.limiter.charge(&mut state, now, case.count.max(room) * times + 1.0);
+        case.limiter.charge(&mut state, now, case.count.max(room) * times + 1.0).unwrap();
         let left = case.limiter.remaining(&state, now);
         prop_assert!(left <= 1e-9 * case.count, "{left} of {room}: {}", case.limiter);
         let Retry::After(wait) = case.limiter.retry_after(&state, now, 1.0) else {
@@ -53,14 +54,77 @@ fn bytes_are_paid_for_when_they_are_known() {
     let bucket = limiter("token-bucket 60000/1m burst 1000");
     let mut state = bucket.initial();
     assert!(bucket.check(&mut state, Time::ZERO, 0.0).is_allowed());
-    bucket.charge(&mut state, Time::ZERO, 1500.0);
+    bucket.charge(&mut state, Time::ZERO, 1500.0).unwrap();
     assert_eq!(bucket.peek(&state, Time::ZERO, 0.0).level, 1500.0);
     // Half a second until the bucket is no more than full, and then one for the next thousand.
     let wait = refused(&bucket, &mut state, Time::ZERO, 1000.0);
     assert_eq!(wait, Some(Retry::After("1500ms".parse().unwrap())));
-    // A bucket is never believed to be more than twice full.
-    bucket.charge(&mut state, Time::ZERO, 1e9);
-    assert_eq!(bucket.peek(&state, Time::ZERO, 0.0).level, 2000.0);
+}
+
+/// A thousand answers of 100 MB, asked about at once and each charged afterwards: all of it is owed.
+#[test]
+fn a_debt_is_not_forgiven() {
+    for text in [
+        "gcra 1000/1s burst 100000",
+        "token-bucket 1000/1s burst 100000",
+        "leaky-bucket 1000/1s queue 100000",
+    ] {
+        let bucket = limiter(text);
+        let (mut state, hour) = (bucket.initial(), 3_600_000_000);
+        for _ in 0..1000 {
+            bucket.charge(&mut state, Time::ZERO, 100_000.0).unwrap();
+        }
+        assert_eq!(bucket.peek(&state, Time::ZERO, 0.0).level, 1e8, "{text}");
+        // 10^8 less the 10^5 that the bucket holds, at 10^3 a second.
+        let wait = refused(&bucket, &mut state, Time::ZERO, 1.0);
+        assert_eq!(wait, Some(Retry::After("99900001ms".parse().unwrap())), "{text}");
+        let kept = Kept::from_bytes(&bucket.keep(&state, Time::ZERO).to_bytes()).unwrap();
+        let restored = bucket.restore(&kept).unwrap();
+        for state in [state, restored] {
+            assert!(!bucket.peek(&state, Time::from_micros(27 * hour), 1.0).is_allowed());
+            assert!(bucket.peek(&state, Time::from_micros(28 * hour), 1.0).is_allowed());
+        }
+    }
+}
+
+/// A sender that owes for a day waits a day when the clock is set back, and not longer.
+#[test]
+fn a_clock_that_is_set_back_neither_forgives_nor_adds() {
+    let (bucket, day) = (limiter("gcra 1/1s burst 10"), 86_400_000_000);
+    let mut state = bucket.initial();
+    bucket.charge(&mut state, Time::from_micros(9 * day), 86_400.0).unwrap();
+    for back in [5_000_000, 9_000_000, 11_000_000, day, 8 * day] {
+        let (mut state, now) = (state.clone(), Time::from_micros(9 * day - back));
+        let Some(Retry::After(wait)) = refused(&bucket, &mut state, now, 1.0) else { panic!() };
+        let ahead = if back <= 10_000_000 { back } else { 0 };
+        assert_eq!(wait.secs(), 86_391.0 + ahead as f64 / 1e6, "{back}");
+    }
+    // Not in many small steps either.
+    for second in 1..=86_400 {
+        bucket.charge(&mut state, Time::from_micros(9 * day - second * 1_000_000), 0.001).unwrap();
+    }
+    let wait = bucket.retry_after(&state, Time::from_micros(8 * day), 1.0);
+    assert!(wait.wait().is_some_and(|wait| wait.secs() <= 86_391.0 + 86.4 + 11.0), "{wait:?}");
+}
+
+/// More than can be counted counts as the most that can, and what is no cost is an error.
+#[test]
+fn charges_are_clamped_or_refused() {
+    for text in ["gcra 10/1s", "sliding-log 10/1s", "exim 10/1s", "nginx 10/1s", "haproxy 10/1s"] {
+        let limiter = limiter(text);
+        let charged = |cost| {
+            let mut state = limiter.initial();
+            limiter.charge(&mut state, Time::ZERO, cost).map(|()| state)
+        };
+        assert_eq!(charged(f64::INFINITY), charged(1e12), "{text}");
+        assert_eq!(charged(1.000001e12), charged(1e12), "{text}");
+        assert_ne!(charged(1e12).unwrap(), limiter.initial(), "{text}");
+        assert_eq!(
+            charged(-1.0).unwrap_err().to_string(),
+            "a cost cannot be -1: it must be 0 or more"
+        );
+        assert!(charged(f64::NAN).is_err());
+    }
 }
 
 /// An Exim that only asks counts no charges either.
@@ -68,7 +132,7 @@ fn bytes_are_paid_for_when_they_are_known() {
 fn a_limiter_that_counts_nothing_is_not_charged() {
     let readonly = limiter("exim 10/1m readonly");
     let mut state = readonly.initial();
-    readonly.charge(&mut state, Time::ZERO, 100.0);
+    readonly.charge(&mut state, Time::ZERO, 100.0).unwrap();
     assert_eq!(state, readonly.initial());
     assert!(matches!(readonly, AnyLimiter::Exim(_)));
 }

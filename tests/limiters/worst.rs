@@ -89,8 +89,8 @@ fn states_are_a_few_words() {
     assert_eq!(bytes::<exim::Exim>(), 16);
     assert_eq!(bytes::<earrrl::Earrrl>(), 16);
     assert_eq!(bytes::<token_bucket::TokenBucket>(), 24);
-    assert_eq!(bytes::<gcra::Gcra>(), 16);
-    assert_eq!(bytes::<leaky_bucket::LeakyBucket>(), 16);
+    assert_eq!(bytes::<gcra::Gcra>(), 24);
+    assert_eq!(bytes::<leaky_bucket::LeakyBucket>(), 24);
     assert_eq!(bytes::<fixed_window::FixedWindow>(), 16);
     assert_eq!(bytes::<sliding_counter::SlidingCounter>(), 24);
     assert_eq!(bytes::<sliding_window::SlidingWindow>(), 40);

@@ -1,5 +1,6 @@
 //! The one text form of limits, wherever they are written.
 
+use crate::doubling::assert_linear;
 use crate::{limits, policy};
 use proptest::prelude::*;
 use ratescope::policy::{Defaults, LIMITS, Limit};
@@ -182,4 +183,19 @@ fn the_fields_of_a_policy() {
         Policy::from(policy.limits()[1].clone()).to_string(),
         "fixed-window 2/1s per ip+path"
     );
+}
+
+/// A key of many fields is refused without reading each of them again and again.
+#[test]
+fn long_texts_are_read_in_one_pass() {
+    let fields = |n: usize| (0..n).map(|i| format!("a{i}")).collect::<Vec<_>>().join("+");
+    let text = |n| format!("gcra 3/1s per {}", fields(n));
+    assert_eq!(text(16).parse::<Policy>().unwrap().limits()[0].per.fields().len(), 16);
+    let error = text(17).parse::<Policy>().unwrap_err().to_string();
+    assert!(error.contains(": more than 16 fields"), "{error}");
+    assert_linear(4_000, |n| assert!(text(n).parse::<Policy>().is_err()));
+    // Also where each sign might be that of an offset, or join limits.
+    for part in ["offset +", "per x +y", "per a+gcra 1/1s", " + "] {
+        assert_linear(4_000, |n| assert!(part.repeat(n).parse::<Policy>().is_err()));
+    }
 }

@@ -7,7 +7,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::redis_store::RedisStore;
-use ratescope::rules::{Answered, AsyncStore, Details, Ruled};
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled};
 use ratescope::{Event, Retry, Time};
 use std::sync::Arc;
 use tokio::task::{JoinSet, LocalSet};
@@ -70,8 +70,8 @@ async fn both_of(
         if i % 11 == 3 {
             // By the ruling about the event before, if anything.
             let (theirs, ours) = before.take().unzip();
-            store.charge(&event, theirs.as_ref()).await.unwrap();
-            memory.charge(&event, ours.as_ref());
+            let theirs = store.charge(&event, theirs.as_ref()).await;
+            assert_eq!(theirs, memory.charge(&event, ours.as_ref()).map_err(Fault::from));
         }
         if i % 7 == 2 {
             let theirs = store.peek(&event, Details::ALL).await;
@@ -201,6 +201,34 @@ fn haproxy_decides_alike() {
 #[test]
 fn envoy_decides_alike() {
     assert_alike(&[19]);
+}
+
+/// What is charged afterwards is owed, by buckets without an end.
+#[test]
+fn debts_are_kept_alike() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = "gcra 1000/1s burst 100000 per user & leaky-bucket 7/3s queue 20 per user";
+    run(async {
+        let store = open(&server.url(), rules(text), patient("debts:"));
+        let memory = Ruled::new(rules(text), 1000);
+        let fields = [("user", "ann")];
+        let at = |seconds: f64| Time::from_secs(seconds + 1e9).unwrap();
+        for _ in 0..10 {
+            let event = Event { time: at(0.0), cost: 1e7, fields: &fields };
+            store.charge(&event, None).await.unwrap();
+            memory.charge(&event, None).unwrap();
+        }
+        // 10^8 events less what fits, at 7 in 3 s; the clock is set back by 10 s, and then for good.
+        let owed = (1e8 - 19.0) * 3.0 / 7.0;
+        for (seconds, passes) in
+            [(0.0, false), (-5.0, false), (-9e5, false), (owed - 9e5 - 1.0, false), (owed, true)]
+        {
+            let ours = check(&memory, at(seconds), 1.0, &fields, Details::ALL).await;
+            let theirs = check(&store, at(seconds), 1.0, &fields, Details::ALL).await;
+            assert_eq!(ours.ruling.is_allowed(), passes, "{seconds}: {}", ours.ruling);
+            assert_same(|| format!("at {seconds}"), &theirs, &ours);
+        }
+    });
 }
 
 /// Costs that can't be counted are refused and counted nowhere, and the smallest count.

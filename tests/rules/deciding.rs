@@ -164,7 +164,7 @@ descriptors:
     }
     assert!(ruled.check(&event(5.0)).is_allowed());
     // What was sent was larger: it is missing for the user, and the path counts by the request.
-    ruled.charge(&event(6.0), None);
+    ruled.charge(&event(6.0), None).unwrap();
     assert_eq!(ruled.peek(&event(1.0)).to_string(), "refused by d:user: level 12, limit 10");
     let path = [("path", "/")];
     let event = Event { time: Time::ZERO, cost: 100.0, fields: &path };

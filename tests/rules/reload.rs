@@ -4,8 +4,8 @@ use super::{passed, ruled};
 use crate::random;
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{Changes, Reloaded, Ruled};
-use ratescope::{Event, Limiter, Rate, Span, Time};
+use ratescope::rules::{Changes, Reloaded, Ruled, Rules};
+use ratescope::{Event, Limiter, Policy, Rate, Span, Time};
 
 const OLD: &str = "
 domain: web
@@ -223,4 +223,40 @@ fn throttles_and_shadows_come_and_go() {
     assert_eq!(applied(&ruled, &format!("{soft}    cost: 1\n")).kept.len(), 4);
     assert_eq!(applied(&ruled, OLD).kept.len(), 4);
     assert_eq!(passed(&ruled, 3, 0.0, &[("ip", "a")]), 0);
+}
+
+/// What `check` answers on a thread of its own; fails if it never returns.
+fn check_in_time(ruled: Ruled, fields: &'static [(&'static str, &'static str)]) -> bool {
+    let (told, hears) = std::sync::mpsc::channel();
+    std::thread::spawn(move || told.send(passed(&ruled, 1, 0.0, fields) == 1));
+    hears.recv_timeout(std::time::Duration::from_secs(60)).expect("a check that never returns")
+}
+
+/// Two limits of a rule may be equal, and each counts in a store of its own.
+#[test]
+fn equal_limits_do_not_share_a_store() {
+    let policy = |text: &str| Rules::from(text.parse::<Policy>().unwrap());
+    let twice = "gcra 5/1m per ip & gcra 5/1m per ip";
+    let ruled = Ruled::new(policy(twice), 1000);
+    assert_eq!(passed(&ruled, 9, 0.0, &[("ip", "a")]), 5);
+    let more = policy(&format!("{twice} & gcra 9/1m per ip"));
+    let Reloaded::Applied(changes) = ruled.replace(more, Time::ZERO) else { panic!() };
+    assert_eq!((changes.kept.len(), changes.anew.len(), changes.gone.len()), (2, 1, 0));
+    assert!(check_in_time(ruled, &[("ip", "b")]));
+}
+
+/// Two limits may become equal when they are stretched.
+#[test]
+fn limits_that_are_equal_when_stretched_do_not_share_a_store() {
+    let file = |more: &str| {
+        format!(
+            "{{domain: d, descriptors: [{{key: ip, throttle: soft 10%,
+             limit: [exim 1.87/1m strict, exim 1.8700000000000003/1m strict{more}]}}]}}"
+        )
+    };
+    let ruled = ruled(&file(""));
+    let [a, b] = &ruled.rules().rules()[0].stretched().to_vec()[..] else { panic!() };
+    assert_eq!(a, b);
+    applied(&ruled, &file(", 9/1m"));
+    assert!(check_in_time(ruled, &[("ip", "a")]));
 }

@@ -26,42 +26,45 @@ if content < 0 then
   -- Another rule may have left it in other units.
   if of ~= b then part = 0 end
 end
--- And it may have left more than fits here.
-if content >= 2 * size then content, part = 2 * size, 0 end
 local since = now - at
 local times = floor(since / b)
 local rest = (since - times * b) * a
 local more = floor(rest / b)
-content = content - (times * a + more)
-part = part - (rest - more * b)
-if part < 0 then content, part = content - 1, part + b end
-local back = content > 2 * size or content == 2 * size and part > 0
+local drained = times * a + more
+-- `at` is the latest time that was seen, and `content` what was there then. An event may be slightly
+-- older; one that is older by more than a full bucket takes to drain tells that the clock was set back.
+local back = -drained > size
+local fill, share = content, part
 if back then
-  content, part = size, 0
-elseif content < 0 then
-  content, part = 0, 0
+  at = now
+else
+  fill, share = content - drained, part - (rest - more * b)
+  if share < 0 then fill, share = fill - 1, share + b end
+  if fill < 0 then fill, share = 0, 0 end
+  if since >= 0 then at, content, part = now, fill, share end
 end
-local filled = content + w
-local passes = filled < size or filled == size and part == 0
-local level, extra = (filled * b + part) / (b * 1000000), 0
+local filled = fill + w
+local passes = filled < size or filled == size and share == 0
+local level, extra = (filled * b + share) / (b * 1000000), 0
 if queue == 1 then
   -- How long what is in it takes to drain, in microseconds, rounded up.
-  local whole = floor(content / a)
-  extra = whole * b - floor(-((content - whole * a) * b + part) / a)
+  local whole = floor(fill / a)
+  extra = whole * b - floor(-((fill - whole * a) * b + share) / a)
 end
 
 --- keep
 if counted and w > 0 or back then
   if counted and w > 0 then content = content + w end
-  if content >= 2 * size then content, part = 2 * size, 0 end
+  -- From 2^52 on, what is owed is rounded up to whole millionths.
+  if content >= 4503599627370496 and part > 0 then content, part = content + 1, 0 end
   if part == 0 then
-    bytes = pack('<dd', now, content)
+    bytes = pack('<dd', at, content)
   elseif b < 65536 then
-    bytes = pack('<ddI2I2', now, -1 - content, part, b)
+    bytes = pack('<ddI2I2', at, -1 - content, part, b)
   elseif b < 4294967296 then
-    bytes = pack('<ddI4I4', now, -4503599627370497 - content, part, b)
+    bytes = pack('<ddI4I4', at, -4503599627370497 - content, part, b)
   else
-    bytes = pack('<dddd', -1 - now, -1 - content, part, b)
+    bytes = pack('<dddd', -1 - at, -1 - content, part, b)
   end
 end
-life = (content + 1) / a * b
+life = (content + 1) / a * b + at - now
