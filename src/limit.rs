@@ -205,6 +205,16 @@ pub trait Limiter {
         Ok(())
     }
 
+    /// Whether its states grow with the events that they count, so that [`forget`](Self::forget)
+    /// frees something.
+    fn grows(&self) -> bool {
+        false
+    }
+
+    /// Frees the entries that a log or a window no longer counts at `now`, and their memory. Decisions
+    /// at that time and later stay the same.
+    fn forget(&self, _state: &mut Self::State, _now: Time) {}
+
     /// How long after `now` an event of cost `cost` would pass if nothing is counted until then;
     /// zero when it would pass at `now`.
     ///

@@ -12,7 +12,7 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
-use crate::text::{BadNumber, ParseError, leading_number, number};
+use crate::text::{BadNumber, ParseError, leading_number, number, thousands};
 use crate::time::Span;
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -92,13 +92,8 @@ impl FromStr for Rate {
         if let Some(at) = text.bytes().position(|b| b == b' ') {
             return Err(ParseError::new(text, at..at + 1, format!("a rate has no spaces; {HELP}")));
         }
-        Rate::read(text, |suffix| match suffix {
-            "" => Ok(1.0),
-            "k" | "K" => Ok(1e3),
-            "M" | "m" => Ok(1e6),
-            "G" | "g" => Ok(1e9),
-            _ => Err("not a suffix of a count; k is 1000, M is 1000k and G is 1000M"),
-        })
+        let help = "not a suffix of a count; k is 1000, M is 1000k and G is 1000M";
+        Rate::read(text, |suffix| thousands(suffix).ok_or(help))
     }
 }
 

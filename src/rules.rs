@@ -110,6 +110,7 @@ mod error;
 mod explain;
 mod file;
 mod matching;
+mod paths;
 mod reader;
 mod reload;
 mod ruled;
@@ -141,6 +142,7 @@ use crate::policy::{Limit, Per, Policy};
 use error::At;
 use matching::Level;
 use settings::Settings;
+use std::collections::HashSet;
 
 /// The rules of a file.
 #[derive(Clone, Debug)]
@@ -185,7 +187,7 @@ impl Rules {
         self.refuse(not_in_f64)
     }
 
-    /// Refuses all limits of which `problem` knows what is wrong.
+    /// Refuses each limit for which `problem` returns one.
     pub(crate) fn refuse(
         &self,
         problem: impl Fn(&Limit) -> Option<String>,
@@ -213,29 +215,20 @@ impl Rules {
 
     /// The names of all fields of descriptors and limits, each once.
     pub fn fields(&self) -> Vec<&str> {
-        let mut fields: Vec<&str> = Vec::new();
-        for rule in &self.rules {
-            let steps = rule.path.iter().map(|step| step.key.as_str());
-            let limits = rule.limits().iter().flat_map(|limit| limit.per.fields());
-            for field in steps.chain(limits.map(String::as_str)) {
-                if !fields.contains(&field) {
-                    fields.push(field);
-                }
-            }
-        }
-        fields
+        let each = self.rules.iter().flat_map(|rule| {
+            let steps = rule.path.iter().map(|step| &step.key);
+            steps.chain(rule.limits().iter().flat_map(|limit| limit.per.fields()))
+        });
+        let mut seen = HashSet::new();
+        each.map(String::as_str).filter(|field| seen.insert(*field)).collect()
     }
 
-    /// Whom the limits are for, each once, in the order of the file. If there are several, the keys of
-    /// one event may be on different nodes of a cluster, and no single node can decide about it.
+    /// The keys that limits count by, each once, in the order of the file. If there are several, the
+    /// keys of one event may be on different nodes of a cluster, and no single node can decide about it.
     pub fn subjects(&self) -> Vec<&Per> {
-        let mut subjects: Vec<&Per> = Vec::new();
-        for limit in self.rules.iter().flat_map(Rule::limits) {
-            if !subjects.contains(&&limit.per) {
-                subjects.push(&limit.per);
-            }
-        }
-        subjects
+        let each = self.rules.iter().flat_map(Rule::limits).map(|limit| &limit.per);
+        let mut seen = HashSet::new();
+        each.filter(|per| seen.insert(*per)).collect()
     }
 
     /// All rules, in the order of the file.
@@ -326,7 +319,7 @@ impl Rule {
         self.settings.cost
     }
 
-    /// What happens when the store of its states cannot be asked.
+    /// The fate of its events when the store of its states cannot be asked.
     pub fn on_store_failure(&self) -> OnStoreFailure {
         self.settings.on_store_failure
     }

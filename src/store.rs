@@ -78,7 +78,11 @@
 //!
 //! **Memory** grows with the number of keys, in steps of a quarter. An entry is its hash, 8 bytes for
 //! use and refusal, the state, and a byte of tag: 33 bytes with a state of 16. Tables are 68 to 100 %
-//! full, so a key takes 33 to 49 bytes. Memory is freed only with the store.
+//! full, so a key takes 33 to 49 bytes. Tables are freed only with the store.
+//!
+//! Logs and windows take memory of their own for each event or block that they count. Every eighth
+//! event frees what one other key of its shard no longer counts, in turn. So eight times as many events
+//! as there are keys free the memory of all that have been silent for a period. [`Keyed::forget`] frees all of it at once.
 //!
 //! **Shards.** A store of many keys is cut into up to 32 tables, each behind its own lock. An event
 //! takes one lock for each limit, always in the order of the limits. Each limit has its own tables,
@@ -162,7 +166,7 @@ impl Store {
         verdict
     }
 
-    /// What [`check`](Self::check) would answer. Nothing is counted.
+    /// Answers as [`check`](Self::check) would, and counts nothing.
     pub fn peek(&self, event: &Event<'_>) -> Verdict {
         let held = self.hold(event);
         strictest(held.iter().map(|held| held.peek(event.time, event.cost)))
@@ -202,12 +206,9 @@ impl Store {
         tightest.unwrap_or(strictest([]).outcome)
     }
 
-    /// Frees the entries that logs and windows no longer count at `now`. Decisions stay the same.
-    /// This looks at every key.
+    /// Frees the entries that logs and windows no longer count at `now`: see [`Keyed::forget`].
     pub fn forget(&self, now: Time) {
-        for keyed in &self.limits {
-            keyed.each_mut(|state| keyed.limiter().forget(state, now));
-        }
+        self.limits.iter().for_each(|keyed| keyed.forget(now));
     }
 
     /// How many keys are remembered, over all limits.

@@ -13,7 +13,7 @@ mod words;
 
 #[cfg(any(feature = "lab", feature = "log"))]
 pub(crate) use names::{name_of, named};
-pub(crate) use number::{leading_number, number, split};
+pub(crate) use number::{count, leading_number, number, split, thousands};
 pub(crate) use words::{Word, Words};
 
 use core::convert::Infallible;

@@ -9,10 +9,14 @@ mod asked;
 mod corpus;
 #[path = "rules/deciding.rs"]
 mod deciding;
+#[path = "common/doubling.rs"]
+mod doubling;
 #[path = "rules/files.rs"]
 mod files;
 #[path = "rules/invariants.rs"]
 mod invariants;
+#[path = "rules/large.rs"]
+mod large;
 #[path = "rules/matching.rs"]
 mod matching;
 #[path = "common/random.rs"]

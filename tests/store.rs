@@ -141,6 +141,45 @@ fn what_no_longer_counts_is_freed() {
     assert!(mail(&store, "ann", "x", seconds(120)).is_allowed());
 }
 
+/// Silent keys are freed by the events of others, without anybody asking for it.
+#[test]
+fn the_events_of_others_free_what_no_longer_counts() {
+    let limiter = || -> AnyLimiter { "sliding-log 100/1m".parse().unwrap() };
+    let mut keyed = None;
+    let full = allocation_counter::measure(|| {
+        let senders = Keyed::new(limiter(), 1000);
+        for (key, micros) in (0..1000).flat_map(|key| (0..100).map(move |micros| (key, micros))) {
+            let _ = senders.check(&key, Time::from_micros(micros), 1.0);
+        }
+        keyed = Some(senders);
+    });
+    let keyed = keyed.unwrap();
+    assert!(full.bytes_current > 1000 * 1600, "{full:?}");
+    let freed = allocation_counter::measure(|| {
+        for event in 0..10_000 {
+            let _ = keyed.check("one", seconds(100 + event), 1.0);
+        }
+    });
+    assert!(freed.bytes_current < -1000 * 1600, "{freed:?}");
+    assert_eq!(keyed.len(), 1001);
+    // A clock that is ahead for one event frees nothing that counts.
+    let keyed = Keyed::new(limiter(), 10);
+    let passes = |key: &str, at| keyed.check(key, at, 100.0).is_allowed();
+    assert!(passes("ann", seconds(0)) && passes("bob", seconds(1_000_000)));
+    assert_eq!([passes("bob", seconds(1)), passes("ann", seconds(1))], [false, false]);
+}
+
+#[test]
+fn any_capacity_is_one() {
+    let limiter = || -> AnyLimiter { "gcra 1/1m".parse().unwrap() };
+    for capacity in [0, 1, usize::MAX / 2, usize::MAX - 1, usize::MAX] {
+        let keyed = Keyed::new(limiter(), capacity);
+        assert!(keyed.check("ann", Time::ZERO, 1.0).is_allowed());
+        assert!(!keyed.check("ann", Time::ZERO, 1.0).is_allowed());
+        assert!(keyed.capacity() >= capacity.min(usize::MAX / 2));
+    }
+}
+
 proptest! {
     /// With room for all, it is a plain map; with less, it never holds more than its capacity, and
     /// what it remembers it remembers rightly.

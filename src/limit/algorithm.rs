@@ -36,9 +36,6 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
         None
     }
 
-    /// See [`AnyLimiter::forget`].
-    fn forget(&self, _state: &mut Self::State, _now: Time) {}
-
     /// See [`AnyLimiter::shape`].
     fn shape(&self) -> Shape;
 

@@ -134,11 +134,6 @@ impl AnyLimiter {
         text::read(text, default)
     }
 
-    /// Frees the entries that a log or a window no longer counts at `now`. Decisions stay the same.
-    pub fn forget(&self, state: &mut AnyState, now: Time) {
-        matched!(self, state, |l, s| l.forget(s, now), ());
-    }
-
     /// Checks events, each its time and cost, one after the other from a new state, and hands out the
     /// time and the outcome of each. It asks only once which limiter it is.
     pub fn outcomes(
@@ -246,6 +241,14 @@ impl Limiter for AnyLimiter {
         self.own(state);
         let initial = || self.peek(&self.initial(), now, cost);
         matched!(self, state, |l, s| l.check(s, now, cost), initial())
+    }
+
+    fn grows(&self) -> bool {
+        each!(self, |l| l.grows())
+    }
+
+    fn forget(&self, state: &mut AnyState, now: Time) {
+        matched!(self, state, |l, s| l.forget(s, now), {});
     }
 
     fn retry_after(&self, state: &AnyState, now: Time, cost: f64) -> Retry {

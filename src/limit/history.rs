@@ -81,10 +81,14 @@ impl Window {
         left.fold(history.total, |total, (_, amount)| total.saturating_sub(*amount))
     }
 
-    /// Drops the blocks that have left the window, and capacity that is not needed.
+    /// Drops the blocks that have left the window, and the capacity that they leave unused.
     pub(super) fn forget(&self, history: &mut History, now: Time) {
         let (current, _) = self.current(history, now);
         self.drop_left(history, current);
+        let blocks = &mut history.blocks;
+        if blocks.len() < blocks.capacity() / 4 {
+            blocks.shrink_to(2 * blocks.len());
+        }
     }
 
     #[inline]
@@ -273,6 +277,14 @@ macro_rules! limit_by_window {
                 self.window.record(state, now, cost, allowed);
             }
 
+            fn grows(&self) -> bool {
+                true
+            }
+
+            fn forget(&self, state: &mut History, now: Time) {
+                self.window.forget(state, now);
+            }
+
             fn retry_after(&self, state: &History, now: Time, cost: f64) -> Retry {
                 self.window.retry_after(state, now, cost)
             }
@@ -300,10 +312,6 @@ macro_rules! by_window {
 
         fn quota(&self) -> Option<Rate> {
             Some(self.limit)
-        }
-
-        fn forget(&self, state: &mut History, now: Time) {
-            self.window.forget(state, now);
         }
 
         fn keep(&self, state: &History, _now: Time, out: &mut Content) {

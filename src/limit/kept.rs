@@ -129,7 +129,7 @@ impl AnyLimiter {
     /// `state` in plain units. Until `now` a bucket drains at the rate of this limiter, and later at
     /// the rate of the limiter that restores it.
     ///
-    /// The result contains the whole state: call [`forget`](Self::forget) first to drop entries that
+    /// The result contains the whole state: call [`forget`](Limiter::forget) first to drop entries that
     /// no longer count.
     pub fn keep(&self, state: &AnyState, now: Time) -> Kept {
         Kept { shape: self.shape(), content: self.content(state, now) }

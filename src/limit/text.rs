@@ -2,7 +2,7 @@
 
 use super::any::{self, AnyLimiter, FORMS};
 use crate::rate::Rate;
-use crate::text::{BadNumber, ParseError, Word, Words, number};
+use crate::text::{BadNumber, ParseError, Word, Words, count};
 use crate::time::Span;
 
 /// The text form of one limiter.
@@ -126,8 +126,8 @@ impl<'a> Given<'a> {
 
     pub(super) fn number(&mut self, name: &'static str) -> Result<Option<f64>, ParseError> {
         let Some(word) = self.value(name)? else { return Ok(None) };
-        let help = "not a number; write digits such as 20 or 0.5";
-        number(word.text).map(Some).ok_or_else(|| self.words.wrong(word, help))
+        let help = "not a number; write digits such as 20, 0.5 or 300k";
+        count(word.text).map(Some).ok_or_else(|| self.words.wrong(word, help))
     }
 
     /// A number of events as servers write it: a whole number from 1.

@@ -211,7 +211,7 @@ impl CannotSay {
         self.target
     }
 
-    /// What the target lacks, and what would be right.
+    /// The feature that the target lacks, and the remedy.
     pub fn problem(&self) -> &str {
         &self.problem
     }

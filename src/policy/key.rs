@@ -1,4 +1,4 @@
-//! Keys: whom a limit is for, written without ambiguity.
+//! Keys: the senders that a limit counts separately, written without ambiguity.
 //!
 //! A key is written as `user=ann,path=/login`. In a value, every character except letters, digits
 //! and `-._~/:@` is written as `%` and two digits, as in a URL. So `=` and `,` only separate names

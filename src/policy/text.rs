@@ -58,11 +58,11 @@ impl Limit {
         let limiter = AnyLimiter::read(limiter, defaults.rate).map_err(|e| e.inside(text, 0))?;
         let Some(key) = key else {
             return Err(
-                words.missing(format!("whom it is for is missing; write {}", known(defaults)))
+                words.missing(format!("the key after per is missing; write {}", known(defaults)))
             );
         };
         if let Some(extra) = all.get(at + 2) {
-            return Err(words.wrong(*extra, "not read; whom a limit is for comes last"));
+            return Err(words.wrong(*extra, "not read; the key of a limit comes last"));
         }
         let per: Per = words.read(*key)?;
         let unknown =
@@ -77,7 +77,7 @@ impl Limit {
     }
 }
 
-/// Help: what may be written to say whom a limit is for.
+/// Help: the keys that a limit may have.
 fn known(defaults: &Defaults) -> String {
     match &defaults.fields {
         Some(fields) => {

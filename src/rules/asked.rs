@@ -1,4 +1,5 @@
-//! What is asked about an event, and what is made of the answers, wherever the states are.
+//! The limits that are asked about an event, and how their answers decide together. The states may be
+//! in memory or on Redis.
 
 use super::ruling::{Answer, Answers, Ruling, Source};
 use super::{Load, Rule, Rules};
@@ -35,8 +36,8 @@ impl Ask {
 }
 
 impl Rules {
-    /// What is to be asked about an event: each limit of each rule that applies, and right after it
-    /// the stretched one, if there is one.
+    /// The limits that are asked about an event: each limit of each rule that applies, and right after
+    /// it the stretched one, if there is one.
     pub(crate) fn ask(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
         let mut all = Few::new();
         for &rule in &self.places(event.fields) {
@@ -56,8 +57,8 @@ impl Rules {
     }
 
     /// The same for an event that passed, by a ruling if that is known, and is charged afterwards. A
-    /// rule that has a cost of its own has counted that before. And what a shadow would have refused
-    /// would cost nothing if it could refuse.
+    /// rule that has a cost of its own has counted that before. A shadow that would have refused the
+    /// event does not count it: if the shadow could refuse, the event would have cost nothing.
     ///
     /// # Errors
     /// When the cost is negative or not a number.
@@ -80,14 +81,14 @@ impl Rules {
     }
 }
 
-/// What all limits that were asked say.
+/// The answers of all limits that were asked.
 pub(crate) struct Judged<'a> {
     pub(crate) asked: &'a [Ask],
     pub(crate) outcomes: &'a [Outcome],
 }
 
 impl Judged<'_> {
-    /// Whether all in force of those that are meant by `of` let the event pass.
+    /// Whether all limits in force for which `of` is true let the event pass.
     pub(super) fn passes(&self, of: impl Fn(&Ask) -> bool) -> bool {
         let mut each = self.asked.iter().zip(self.outcomes);
         each.all(|(asked, outcome)| !asked.in_force || !of(asked) || outcome.is_allowed())
@@ -101,8 +102,8 @@ impl Judged<'_> {
         })
     }
 
-    /// Whether the event counts as allowed in a limit, where all that can refuse it say whether it
-    /// `passes`.
+    /// Whether the event counts as allowed in a limit. `passes` says whether all limits that can refuse
+    /// the event let it pass.
     pub(super) fn counts(&self, i: usize, passes: bool) -> bool {
         let asked = &self.asked[i];
         // A shadow counts what it would if it could refuse.
@@ -112,7 +113,7 @@ impl Judged<'_> {
         passes && would && own
     }
 
-    /// The answers of those that are in force, each by what `source` says of its rule.
+    /// The answers of the limits in force; `source` says on which states those of a rule are based.
     pub(crate) fn answers(&self, source: impl Fn(usize) -> Source) -> Answers {
         let mut answers = Answers::new();
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {

@@ -257,8 +257,7 @@ impl AsyncStore for Ruled {
     }
 
     fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
-        Ruled::charge(self, event, passed);
-        true
+        Ruled::charge(self, event, passed).is_ok()
     }
 }
 

@@ -37,7 +37,7 @@ impl Mistake {
         &self.word
     }
 
-    /// What is wrong and what would be right.
+    /// The problem, and the remedy.
     pub fn problem(&self) -> &str {
         &self.problem
     }

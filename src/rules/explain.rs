@@ -1,9 +1,11 @@
 //! Why a rule applies to an event, or does not.
 
+use super::paths::{Paths, replacing};
 use super::value::{Step, Value};
 use super::{Rule, Rules};
 use crate::event::Fields;
 use core::fmt;
+use std::collections::HashMap;
 
 /// Why a rule applies to an event, or does not.
 #[derive(Clone, Copy, Debug)]
@@ -42,38 +44,42 @@ impl Rules {
     /// This looks at all rules, one after the other, and finds the same ones as
     /// [`matching`](Self::matching) does with its tables.
     pub fn explain<'a>(&'a self, fields: &dyn Fields) -> Vec<(&'a Rule, Why<'a>)> {
-        let lead = |rule: &'a Rule| (rule, self.leads_astray(rule, fields));
+        let (paths, mut nearest) = (Paths::new(&self.rules), HashMap::new());
+        let lead = |rule: &'a Rule| (rule, leads_astray(rule, fields, &paths, &mut nearest));
         let all: Vec<(&Rule, Option<Why<'_>>)> = self.rules.iter().map(lead).collect();
         let reached = || all.iter().filter(|(_, why)| why.is_none()).map(|(rule, _)| *rule);
-        let deeper = |rule: &Rule| reached().find(|other| other.is_within(rule));
-        let found: Vec<&Rule> = reached().filter(|rule| deeper(rule).is_none()).collect();
-        let replaced = |rule: &Rule| found.iter().find(|other| other.does_replace(rule));
+        let deeper = Paths::new(reached());
+        let replaced = replacing(reached().filter(|rule| deeper.within(rule).is_none()));
         let why = |(rule, why): &(&'a Rule, Option<Why<'a>>)| {
-            let why = why.or_else(|| deeper(rule).map(Why::Deeper));
-            let why = why.or_else(|| replaced(rule).map(|rule| Why::Replaced(rule)));
+            let replaced = || replaced.get(rule.label()?).copied().map(Why::Replaced);
+            let why = why.or_else(|| deeper.within(rule).map(Why::Deeper)).or_else(replaced);
             (*rule, why.unwrap_or(Why::Applies))
         };
         all.iter().map(why).collect()
     }
+}
 
-    /// Why the path to a rule does not match the event; `None` if it does.
-    fn leads_astray<'a>(&'a self, rule: &'a Rule, fields: &dyn Fields) -> Option<Why<'a>> {
-        rule.path.iter().enumerate().find_map(|(i, step)| {
-            let value = fields.value(&step.key).filter(|value| !value.is_empty());
-            let Some(value) = value else { return Some(Why::Missing(step)) };
-            if !step.value.matches(value) {
-                return Some(Why::Other(step));
-            }
-            let beside = |other: &'a Rule| {
-                let step = other.path.get(i)?;
-                (other.path.get(..i) == rule.path.get(..i)).then_some(step)
-            };
-            let all = self.rules.iter().filter_map(beside).filter(|other| other.key == step.key);
-            let first =
-                all.filter(|other| other.value.matches(value)).min_by_key(|other| rank(other))?;
-            (first != step).then_some(Why::Nearer(first))
-        })
-    }
+/// Why the path to a rule does not match the event; `None` if it does. `nearest` keeps the step that
+/// is chosen of each list, by the path before it and the key.
+fn leads_astray<'a>(
+    rule: &'a Rule,
+    fields: &dyn Fields,
+    paths: &Paths<'a>,
+    nearest: &mut HashMap<(&'a [Step], &'a str), Option<&'a Step>>,
+) -> Option<Why<'a>> {
+    rule.path.iter().enumerate().find_map(|(i, step)| {
+        let value = fields.value(&step.key).filter(|value| !value.is_empty());
+        let Some(value) = value else { return Some(Why::Missing(step)) };
+        if !step.value.matches(value) {
+            return Some(Why::Other(step));
+        }
+        let before = rule.path.get(..i).unwrap_or_default();
+        let nearest = nearest.entry((before, &*step.key)).or_insert_with(|| {
+            let all = paths.beside(before, step).iter().copied();
+            all.filter(|other| other.value.matches(value)).min_by_key(|other| rank(other))
+        });
+        nearest.filter(|first| *first != step).map(Why::Nearer)
+    })
 }
 
 /// The rank of a step: the most specific first. Of two wildcards, the first in the file counts.
@@ -82,14 +88,5 @@ fn rank(step: &Step) -> u8 {
         Value::Is(_) => 0,
         Value::Like(_) => 1,
         Value::Any => 2,
-    }
-}
-
-impl Rule {
-    /// Whether its descriptor lies within that of `outer`. The rule at the top does not count as
-    /// `outer`, since it applies together with the others.
-    pub(super) fn is_within(&self, outer: &Rule) -> bool {
-        let (path, outer) = (&self.path, &outer.path);
-        !outer.is_empty() && path.len() > outer.len() && path.starts_with(outer)
     }
 }

@@ -215,10 +215,13 @@ impl<'a> File<'a> {
                 let problem = "it replaces what replaces it, so that neither would be left";
                 self.reader.wrong(node, problem);
             }
+            let read: HashSet<&str> = rule.replaces().iter().map(String::as_str).collect();
             for item in node.items() {
                 let name = item.get("name").unwrap_or(item);
-                let is_read = rule.replaces().iter().any(|known| known == name.word());
-                if is_read && !known.contains(name.word()) && self.reader.mistakes.len() < MOST {
+                if read.contains(name.word())
+                    && !known.contains(name.word())
+                    && self.reader.mistakes.len() < MOST
+                {
                     let help = match labels.as_slice() {
                         [] => "none has any".to_owned(),
                         labels => meant(name.word(), labels),
@@ -255,23 +258,36 @@ impl<'a> File<'a> {
     }
 }
 
-/// The names of rules that replace each other in a circle. They are what is left after repeatedly
-/// removing each rule that replaces none of the others or is replaced by none.
+/// The names of rules that replace each other in a circle. They are what is left after removing, one
+/// after the other, each name that replaces none of the others or is replaced by none.
 fn circles(rules: &[Rule]) -> HashSet<&str> {
-    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    /// The names that a name replaces, and those that replace it.
+    type Both<'a> = [Vec<&'a str>; 2];
+    let mut edges: HashMap<&str, Both<'_>> = HashMap::new();
     for rule in rules {
         let Some(label) = rule.label() else { continue };
-        pairs.extend(rule.replaces().iter().map(|name| (label, name.as_str())));
-    }
-    loop {
-        let from: HashSet<&str> = pairs.iter().map(|(from, _)| *from).collect();
-        let to: HashSet<&str> = pairs.iter().map(|(_, to)| *to).collect();
-        let before = pairs.len();
-        pairs.retain(|(a, b)| to.contains(a) && from.contains(b));
-        if pairs.len() == before {
-            return from;
+        for name in rule.replaces() {
+            edges.entry(label).or_default()[0].push(name);
+            edges.entry(name).or_default()[1].push(label);
         }
     }
+    let mut left: HashMap<&str, [usize; 2]> =
+        edges.iter().map(|(name, both)| (*name, both.each_ref().map(Vec::len))).collect();
+    let mut ends: Vec<&str> =
+        left.iter().filter(|(_, counts)| counts.contains(&0)).map(|(name, _)| *name).collect();
+    while let Some(name) = ends.pop() {
+        let (Some(both), Some(_)) = (edges.get(name), left.remove(name)) else { continue };
+        for (way, others) in both.iter().enumerate() {
+            for other in others {
+                let Some(counts) = left.get_mut(other) else { continue };
+                counts[1 - way] -= 1;
+                if counts[1 - way] == 0 {
+                    ends.push(other);
+                }
+            }
+        }
+    }
+    left.into_keys().collect()
 }
 
 /// As in `messaging:message_type=marketing,to_number`.

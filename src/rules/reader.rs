@@ -180,7 +180,7 @@ impl Reader {
     }
 }
 
-/// What would be right instead of `word`.
+/// Help: the known word that `word` may have meant, or all of them.
 pub(super) fn meant(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
         Some(near) => format!("did you mean {near}?"),

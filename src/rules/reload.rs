@@ -32,7 +32,7 @@ pub enum Reloaded {
     Rejected(RulesError),
 }
 
-/// What became of the limits. Each is written as the name of its rule and the limit.
+/// The limits by their fate at a reload. Each is written as the name of its rule and the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Limits that go on unchanged.

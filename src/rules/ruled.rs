@@ -88,7 +88,7 @@ impl Ruled {
         self.answer(event, Details::default(), true).ruling
     }
 
-    /// What [`check`](Self::check) would answer; nothing is counted.
+    /// Answers as [`check`](Self::check) would, and counts nothing.
     pub fn peek(&self, event: &Event<'_>) -> Ruling {
         self.answer(event, Details::default(), false).ruling
     }
@@ -138,7 +138,8 @@ impl Ruled {
         retry_after(&asked, &generation.hold(&asked, event), event.time)
     }
 
-    /// Frees the entries that logs and windows no longer count at `now`. Decisions stay the same.
+    /// Frees the entries that logs and windows no longer count at `now`:
+    /// see [`Keyed::forget`](crate::store::Keyed::forget).
     pub fn forget(&self, now: Time) {
         self.current.load().stores().for_each(|store| store.forget(now));
     }
@@ -169,8 +170,8 @@ impl Ruled {
         self.answer_by(event, details, count, |_| Source::Store)
     }
 
-    /// What is decided in place of another store that can't be asked: rules that say so are decided
-    /// by the states that are here, and the others allow or refuse.
+    /// Decides in place of another store that can't be asked. Rules that say so are decided by the states
+    /// that are here, and the others allow or refuse.
     #[cfg(feature = "redis")]
     pub(crate) fn decide_instead(&self, event: &Event<'_>, count: bool) -> Ruling {
         let source = |rule: &Rule| match rule.on_store_failure() {
@@ -266,7 +267,7 @@ impl Generation {
         together::hold(stores, event)
     }
 
-    /// What a rule says of whose states nothing is known.
+    /// The answer of a rule without states: its setting for failures of the store.
     fn assumed(&self, ask: &Ask, limiter: &AnyLimiter, now: Time) -> Outcome {
         let rule = self.rules.rules().get(ask.rule);
         let refuses = rule.is_some_and(|rule| rule.on_store_failure() == OnStoreFailure::Refuse);

@@ -23,7 +23,7 @@ pub struct Ruling {
 /// The answers of the limits that were asked, mostly one or two.
 pub(crate) type Answers = SmallVec<[Answer; 2]>;
 
-/// What one limit of one rule answered, by their places.
+/// The answer of one limit of one rule, by their places.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(super) rule: usize,
@@ -35,18 +35,18 @@ pub(crate) struct Answer {
     pub(super) source: Source,
 }
 
-/// What an answer is based on.
+/// The states on which an answer is based.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The states of the store that was asked.
     Store,
-    /// What this process has seen itself, since the store could not be asked.
+    /// The events that this process has seen itself, since the store could not be asked.
     Local,
     /// Nothing: the store could not be asked, and the rule says what happens then. Its level is 0.
     Nowhere,
 }
 
-/// What one limit of one rule says of an event.
+/// The answer of one limit of one rule to an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Opinion<'a> {
     /// The rule.
@@ -55,11 +55,11 @@ pub struct Opinion<'a> {
     pub place: Place,
     /// The limit that was asked: the stretched one, where the rule is stretched.
     pub limit: &'a Limit,
-    /// What it answered. In a shadow, a refusal changes nothing.
+    /// The answer of the limit. In a shadow, a refusal changes nothing.
     pub outcome: Outcome,
     /// Whether it lets the event pass only because it is stretched: softly.
     pub exceeds: bool,
-    /// What it is based on.
+    /// The states on which the answer is based.
     pub source: Source,
 }
 

@@ -12,8 +12,8 @@ use crate::rate::Rate;
 use crate::text::number;
 use crate::time::{Span, Time};
 
-/// What happens to an event when the store of its state cannot be asked. In memory that never
-/// happens.
+/// The fate of an event when the store of its state cannot be asked. A store in memory can always be
+/// asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnStoreFailure {
     /// It passes.
@@ -147,7 +147,7 @@ fn rate_limit(
     let (unit, count) = (map.pair("unit"), map.pair("requests_per_unit"));
     if unlimited {
         for (key, _) in [unit, count].into_iter().flatten() {
-            reader.wrong(key, "unlimited, and yet so many; only one can be meant");
+            reader.wrong(key, "unlimited, and yet a number; leave one of the two out");
         }
         return;
     }
@@ -274,14 +274,16 @@ fn cost(reader: &mut Reader, node: &Node, limits: &[Limit]) -> Option<f64> {
         reader.wrong(node, COST);
         return None;
     };
-    let admits = |limit: &Limit, cost: f64| {
-        let Limit { limiter, .. } = limit;
-        limiter.retry_after(&limiter.initial(), Time::ZERO, cost) != Retry::Never
-    };
-    // A limit that admits nothing at all is intended.
-    let tiny = 1e-6;
-    if let Some(limit) = limits.iter().find(|limit| !admits(limit, cost) && admits(limit, tiny)) {
+    if let Some(limit) = limits.iter().find(|limit| never_admits(limit, cost)) {
         reader.wrong(node, format!("more than {} ever admits", limit.limiter));
     }
     Some(cost)
+}
+
+/// Whether a limit admits some events, but none that costs as much. A limit that admits nothing at
+/// all is intended.
+fn never_admits(Limit { limiter, .. }: &Limit, cost: f64) -> bool {
+    let new = limiter.initial();
+    let admits = |cost| limiter.retry_after(&new, Time::ZERO, cost) != Retry::Never;
+    !admits(cost) && admits(1e-6)
 }

@@ -38,7 +38,7 @@ pub struct Standing<'a> {
     /// The limit in force: the stretched one, where the rule is stretched.
     pub limit: &'a Limit,
     /// How much may still be counted: see [`Limiter::remaining`]. In a rule with a cost of its own,
-    /// that is so many times its cost.
+    /// this is measured in events of that rule's cost.
     pub remaining: f64,
     /// How long until the sender is treated as one that was never seen: see
     /// [`Limiter::reset_after`].

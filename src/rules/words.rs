@@ -1,11 +1,13 @@
 //! Rules explained in words.
 
+use super::paths::{Paths, replacing};
 use super::value::{Step, Value};
 use super::{OnStoreFailure, Rule, Rules, Throttle};
 use crate::limit::Limiter;
 use crate::policy::{Limit, Per};
 use crate::time::Span;
 use core::fmt;
+use std::collections::HashMap;
 
 /// The spans for which the text says how much passes.
 const SPANS: [(&str, Span); 5] = [
@@ -22,72 +24,71 @@ const SHOWN: usize = 5;
 /// Every rule in words, with the line in which it begins.
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (paths, nearer) = (Paths::new(&self.rules), HashMap::new());
+        let mut around = Around { paths, replacing: replacing(&self.rules), nearer };
         for (i, rule) in self.rules.iter().enumerate() {
             let end = if i == 0 { "" } else { "\n" };
             writeln!(f, "{end}{} (line {})", rule.name, rule.line)?;
-            self.write_events(rule, f)?;
+            around.write_events(rule, f)?;
             rule.write_words(f)?;
         }
         Ok(())
     }
 }
 
-impl Rules {
+/// The rules around each rule.
+struct Around<'a> {
+    paths: Paths<'a>,
+    replacing: HashMap<&'a str, &'a Rule>,
+    /// The text about the descriptors that are chosen before the last one of a path.
+    nearer: HashMap<&'a [Step], String>,
+}
+
+impl<'a> Around<'a> {
     /// Writes which events a rule is for.
-    fn write_events(&self, rule: &Rule, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match rule.path.as_slice() {
-            [] => f.write_str("  for all events")?,
-            path => {
-                for (i, step) in path.iter().enumerate() {
-                    f.write_str(if i == 0 { "  for events with " } else { " and " })?;
-                    self.write_step(rule, i, step, f)?;
-                }
-            }
+    fn write_events(&mut self, rule: &'a Rule, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if rule.path.is_empty() {
+            f.write_str("  for all events")?;
         }
-        if self.rules.iter().any(|other| other.is_within(rule)) {
+        for (i, step) in rule.path.iter().enumerate() {
+            f.write_str(if i == 0 { "  for events with " } else { " and " })?;
+            match &step.value {
+                Value::Is(text) => write!(f, "{} {text:?}", step.key)?,
+                Value::Like(wildcard) => write!(f, "{} like {:?}", step.key, wildcard.as_str())?,
+                Value::Any => write!(f, "any {}", step.key)?,
+            }
+            f.write_str(self.nearer(rule, i, step))?;
+        }
+        if self.paths.within(rule).is_some() {
             f.write_str(", unless a rule within it applies")?;
         }
-        if let Some(other) = self.rules.iter().find(|other| other.does_replace(rule)) {
+        if let Some(other) = rule.label().and_then(|label| self.replacing.get(label)) {
             write!(f, ", unless {} applies, which replaces it", other.name)?;
         }
         writeln!(f)
     }
 
-    fn write_step(
-        &self,
-        rule: &Rule,
-        i: usize,
-        step: &Step,
-        f: &mut fmt::Formatter<'_>,
-    ) -> fmt::Result {
-        let key = &step.key;
-        match &step.value {
-            Value::Is(text) => return write!(f, "{key} {text:?}"),
-            Value::Like(wildcard) => write!(f, "{key} like {:?}", wildcard.as_str())?,
-            Value::Any => write!(f, "any {key}")?,
-        }
-        // The other descriptors of the list that are chosen before it for some values.
-        let mut nearer: Vec<&Step> = Vec::new();
-        let mut is_behind = false;
-        for other in &self.rules {
-            let beside = other.path.get(..i) == rule.path.get(..i);
-            let Some(other) = other.path.get(i).filter(|_| beside) else { continue };
-            is_behind |= other == step;
-            if other.key == *key
-                && is_nearer(&other.value, &step.value, is_behind)
-                && !nearer.contains(&other)
-            {
-                nearer.push(other);
+    /// The other descriptors of the list that are chosen before a step for some values, as in
+    /// ` (but user=ann, user=bob)`.
+    fn nearer(&mut self, rule: &'a Rule, i: usize, step: &'a Step) -> &str {
+        let with = rule.path.get(..=i).unwrap_or_default();
+        let (paths, before) = (&self.paths, rule.path.get(..i).unwrap_or_default());
+        self.nearer.entry(with).or_insert_with(|| {
+            let mut is_behind = false;
+            let beside = paths.beside(before, step).iter();
+            let nearer: Vec<_> = beside
+                .filter(|other| {
+                    is_behind |= **other == step;
+                    is_nearer(&other.value, &step.value, is_behind)
+                })
+                .collect();
+            let shown: Vec<_> = nearer.iter().take(SHOWN).map(ToString::to_string).collect();
+            match nearer.len() {
+                0 => String::new(),
+                n if n > SHOWN => format!(" (but {} and {} more)", shown.join(", "), n - SHOWN),
+                _ => format!(" (but {})", shown.join(", ")),
             }
-        }
-        for (i, step) in nearer.iter().take(SHOWN).enumerate() {
-            write!(f, "{}{step}", if i == 0 { " (but " } else { ", " })?;
-        }
-        match nearer.len() {
-            0 => Ok(()),
-            n if n > SHOWN => write!(f, " and {} more)", n - SHOWN),
-            _ => f.write_str(")"),
-        }
+        })
     }
 }
 
@@ -148,7 +149,7 @@ impl Rule {
     }
 }
 
-/// For whom a limit is, and how many events pass at most.
+/// The key of a limit, and how many events pass at most.
 struct Most<'a> {
     limit: &'a Limit,
     /// The cost of each event.
@@ -158,7 +159,7 @@ struct Most<'a> {
 impl fmt::Display for Most<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Most { limit: Limit { limiter, per }, cost } = self;
-        write!(f, "{}, ", Whom(per))?;
+        write!(f, "{}, ", By(per))?;
         let most =
             SPANS.map(|(when, span)| (when, libm::floor(limiter.max_admitted(span, *cost) / cost)));
         if most.iter().any(|(_, most)| !most.is_finite()) {
@@ -176,9 +177,9 @@ impl fmt::Display for Most<'_> {
 }
 
 /// As in `for each ip and path`.
-struct Whom<'a>(&'a Per);
+struct By<'a>(&'a Per);
 
-impl fmt::Display for Whom<'_> {
+impl fmt::Display for By<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.fields() {
             [] => f.write_str("for all together"),

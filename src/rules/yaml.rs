@@ -23,7 +23,7 @@ const DEEPEST: usize = 64;
 /// The most texts, lists and maps, with aliases expanded.
 const LARGEST: usize = 100_000;
 
-/// Each so many bytes of a text count as one more node.
+/// The bytes of a text that count as one more node.
 const LONG: usize = 64;
 
 /// A text, a list or a map.

@@ -21,8 +21,8 @@ fn check(store: &Store, from: From) -> bool {
     ask(from, 1.0, |event| store.check(event)).is_allowed()
 }
 
-/// Runs `threads`, of which the main thread is the first, in every interleaving. `judge` gets what
-/// was sent and whether it passed. Loom also finds deadlocks.
+/// Runs `threads` in every interleaving; the main thread runs the first. `judge` gets each event and
+/// whether it passed. Loom also finds deadlocks.
 fn every_order(
     policy: &str,
     threads: &'static [&'static [From]],

@@ -46,7 +46,7 @@ pub struct Keyed<L: Limiter, H = Secret> {
 #[repr(align(128))]
 struct Shard<S>(Mutex<Memory<S>>);
 
-/// What a shard remembers. Its first cache line, with the lock, is all that most events need.
+/// The memory of a shard. Its first cache line, with the lock, is all that most events need.
 #[derive(Clone, Debug)]
 #[repr(C)]
 struct Memory<S> {
@@ -56,6 +56,16 @@ struct Memory<S> {
 }
 
 impl<S: Clone> Memory<S> {
+    /// Frees what the next entry no longer counts. An event that is out of order, or a clock that is
+    /// ahead for one event, does not take other keys to its time: only what both the event and an
+    /// earlier one have seen has passed.
+    #[inline(never)]
+    fn sweep<L: Limiter<State = S>>(&mut self, limiter: &L, before: Time, now: Time) {
+        if let Some(entry) = self.table.sweep() {
+            limiter.forget(&mut entry.state, now.min(before));
+        }
+    }
+
     /// Inserts a new key.
     #[inline(never)]
     fn put<L: Limiter<State = S>>(&mut self, limiter: &L, hash: u64, state: S, now: Time) -> Place {
@@ -82,7 +92,8 @@ where
     /// Use a faster hash than [`Secret`] only for keys that no sender can choose, such as numbers
     /// that you assign yourself.
     pub fn with_hasher(limiter: L, capacity: usize, hasher: H) -> Self {
-        let entries = capacity.saturating_add(capacity / 8).max(1);
+        // Half of all numbers, so that their sum over all shards is a number, too.
+        let entries = capacity.saturating_add(capacity / 8).clamp(1, usize::MAX / 2);
         let shards = (entries / PER_SHARD).clamp(1, SHARDS);
         let shards = 1 << shards.ilog2();
         let initial = limiter.initial();
@@ -97,8 +108,7 @@ where
         self.hold(self.hash(key)).check(now, cost)
     }
 
-    /// What [`check`](Self::check) would answer. Nothing is counted, and the key does not count as
-    /// used.
+    /// Answers as [`check`](Self::check) would. Nothing is counted, and the key does not count as used.
     pub fn peek<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Outcome {
         self.hold(self.hash(key)).peek(now, cost)
     }
@@ -149,6 +159,12 @@ where
     /// How many keys were forgotten for want of room.
     pub fn forgotten(&self) -> u64 {
         self.shards.iter().map(|shard| lock(&shard.0).table.forgotten()).sum()
+    }
+
+    /// Frees the entries that logs and windows no longer count at `now`. Decisions at that time and
+    /// later stay the same. This looks at every key; every eighth event does the same for one other key.
+    pub fn forget(&self, now: Time) {
+        self.each_mut(|state| self.limiter.forget(state, now));
     }
 
     /// The hash of a key.
@@ -268,7 +284,11 @@ where
     #[inline(always)]
     fn update<R>(&mut self, now: Time, change: impl FnOnce(&L, &mut L::State) -> R) -> R {
         let (limiter, memory) = (self.limiter, &mut *self.memory);
-        memory.latest = memory.latest.max(now);
+        let before = memory.latest;
+        memory.latest = before.max(now);
+        if limiter.grows() {
+            memory.sweep(limiter, before, now);
+        }
         if let Some(place) = self.place {
             return change(limiter, &mut memory.table.use_at(place).state);
         }

@@ -24,7 +24,7 @@
 
 use super::tags::{Tags, WAYS, first_set, second_set, sets, tag};
 
-/// What is remembered of a key.
+/// The memory of one key.
 #[derive(Clone, Debug)]
 pub(super) struct Entry<S> {
     /// The hash of the key, which stands for the key.
@@ -64,6 +64,8 @@ pub(super) struct Table<S> {
     /// The largest number of sets.
     most: usize,
     forgotten: u64,
+    /// The place that is swept next, counted over all sets.
+    next: usize,
     /// The state in free places, which is never read.
     blank: S,
 }
@@ -72,7 +74,7 @@ impl<S: Clone> Table<S> {
     /// An empty table that may grow to `most` sets.
     pub(super) fn new(most: usize, blank: S) -> Self {
         let (tags, sets) = (Box::default(), Box::default());
-        Table { tags, sets, uses: 0, len: 0, most, forgotten: 0, blank }
+        Table { tags, sets, uses: 0, len: 0, most, forgotten: 0, next: 0, blank }
     }
 
     /// The largest number of entries.
@@ -149,6 +151,23 @@ impl<S: Clone> Table<S> {
     pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry<S>> {
         let each = self.tags.iter().zip(&mut self.sets);
         each.flat_map(|(tags, set)| set.0.iter_mut().take(tags.len()))
+    }
+
+    /// The next entry to be swept: each in turn, one with every eighth use of the table. An entry is
+    /// rarely in the cache, and one with each use would slow down every event. `None` where a place is
+    /// free.
+    pub(super) fn sweep(&mut self) -> Option<&mut Entry<S>> {
+        if !self.uses.is_multiple_of(8) {
+            return None;
+        }
+        let place = Place { set: self.next / WAYS, way: self.next % WAYS };
+        let is_taken = self.tags.get(place.set).is_some_and(|tags| place.way < tags.len());
+        // From a free place, go on with the next set.
+        self.next = if is_taken { self.next + 1 } else { (place.set + 1) * WAYS };
+        if self.next >= self.sets.len() * WAYS {
+            self.next = 0;
+        }
+        is_taken.then(|| self.at_mut(place))
     }
 
     /// Inserts a key that is not there yet, as the most recently used. If an entry must be given up

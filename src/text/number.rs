@@ -29,3 +29,20 @@ pub(crate) fn number(digits: &str) -> Option<f64> {
     let plain = rest.is_empty() && number.bytes().any(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|value: &f64| plain && value.is_finite())
 }
+
+/// A count such as `20`, `0.5` or `300k`; `None` if it is anything else.
+pub(crate) fn count(text: &str) -> Option<f64> {
+    let (digits, suffix) = leading_number(text);
+    Some(number(digits)? * thousands(suffix)?)
+}
+
+/// The factor of the suffix of a count: k, M and G, in either case, are powers of 1000.
+pub(crate) fn thousands(suffix: &str) -> Option<f64> {
+    match suffix {
+        "" => Some(1.0),
+        "k" | "K" => Some(1e3),
+        "M" | "m" => Some(1e6),
+        "G" | "g" => Some(1e9),
+        _ => None,
+    }
+}

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 /// Fails unless `run` takes less than three times as long with `2 * n` as with `n`. What is linear
 /// takes twice as long, and what is quadratic four times. Compared are the shortest of several
-/// runs, so other work on the machine does not matter.
+/// runs, so other work on the machine does not matter as long as a run is shorter than the time for which
+/// a busy machine lets a thread run: choose `n` for a millisecond or two.
 #[track_caller]
 pub(crate) fn assert_linear(n: usize, mut run: impl FnMut(usize)) {
     let mut shortest = [Duration::MAX; 2];

@@ -74,7 +74,7 @@ fn an_address_is_read_as_an_ip() {
         assert_eq!(old.parse::<Rule>().unwrap(), now.parse::<Rule>().unwrap());
         assert_eq!(replay(&[("lanes", old)]).settings().lanes[0].as_str(), now);
     }
-    wrong("gcra per address strikt".parse::<Rule>(), "strikt", "whom a limit is for comes last");
+    wrong("gcra per address strikt".parse::<Rule>(), "strikt", "the key of a limit comes last");
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn a_rule_that_is_wrong_says_where() {
     wrong(rule("gcra  burst"), "burst", "a value is missing after burst");
     let fields = "write per user, per ip, per all";
     wrong(rule("gcra per account"), "account", &format!("account is not a field here; {fields}"));
-    wrong(rule("gcra per"), "gcra per", &format!("whom it is for is missing; {fields}"));
-    wrong(rule("gcra per user strict"), "strict", "whom a limit is for comes last");
+    wrong(rule("gcra per"), "gcra per", &format!("the key after per is missing; {fields}"));
+    wrong(rule("gcra per user strict"), "strict", "the key of a limit comes last");
     wrong(rule("adaptive x3 floor 5"), "adaptive x3 floor 5", "the decay is missing");
     wrong(rule(""), "", "a limiter is missing");
     wrong(rule("per user"), "per user", "a limiter is missing");

@@ -3,7 +3,8 @@
 use crate::picture::in_both_themes;
 use crate::{OFFICE, answer};
 use ratescope::lab::run::RunSettings;
-use ratescope::lab::scope::{Scope, Settings};
+use ratescope::lab::run::past::Past;
+use ratescope::lab::scope::{Instrument, Settings};
 use ratescope::lab::tune::{Analysis, Found};
 use ratescope::plot::{Ink, Mark};
 use ratescope::view::tune::{Picture, Viewport, burst_at, draw, height, hit, limit_at, words};
@@ -175,18 +176,19 @@ fn a_client_under_the_scope() {
     let end = events.last().unwrap().0.after(Span::minutes(3));
     let run = RunSettings { auto: false, window: Span::hours(1), ..RunSettings::default() };
     let settings = Settings { decay: Span::minutes(1), limit: 12.0, run, ..Settings::default() };
-    let mut scope = Scope::of_events(settings, events.clone()).unwrap();
-    scope.advance(end, usize::MAX);
+    let mut past: Past<Instrument> = Past::new(settings, events.clone()).unwrap();
+    past.look(Time::from_micros(end.as_micros() - 3_600_000_000), end);
     let refused = analysis.replayed().unwrap().refused_clients();
     let refused = refused.iter().find(|struck| struck.place == place).unwrap().refused;
-    assert_eq!(scope.instrument().refused(), refused);
-    assert_eq!(scope.instrument().allowed() + refused, events.len() as u64);
+    assert_eq!(past.end().refused(), refused);
+    assert_eq!(past.end().allowed() + refused, events.len() as u64);
+    let scope = past.run();
     let view = scope::Viewport {
         size: [900.0, 380.0],
         right: end,
         live: false,
         window: run.window,
-        top: scope::top(&scope, end, run.window),
+        top: scope::top(scope, end, run.window),
         crosshair: Some(500.0),
         on_limit: false,
         exact: false,
@@ -194,8 +196,8 @@ fn a_client_under_the_scope() {
         flags: &[],
         gaps: &[],
     };
-    assert!(scope::words(&scope, &view)[0].starts_with("2026-03-0"), "a date and no \"ago\"");
-    in_both_themes("tune-client", &scope::draw(&scope, &view), view.size);
+    assert!(scope::words(scope, &view)[0].starts_with("2026-03-0"), "a date and no \"ago\"");
+    in_both_themes("tune-client", &scope::draw(scope, &view), view.size);
 }
 
 /// Costs are those of the events.
@@ -205,9 +207,9 @@ fn events_cost_what_they_cost() {
     let run = RunSettings { auto: false, ..RunSettings::default() };
     let settings = Settings { limit: 10.0, run, ..Settings::default() };
     let events = vec![(at(1.0), 4.0), (at(1.0), 5.0), (at(1.0), 6.0), (at(2e9), 1.0)];
-    let mut scope = Scope::of_events(settings, events).unwrap();
-    scope.advance(at(1.5), usize::MAX);
-    assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (2, 1));
-    scope.advance(at(3e9), usize::MAX);
-    assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (3, 1));
+    let mut past: Past<Instrument> = Past::new(settings, events).unwrap();
+    past.look(at(0.5), at(1.5));
+    let seen = past.run().experiment();
+    assert_eq!((seen.allowed(), seen.refused()), (2, 1));
+    assert_eq!((past.end().allowed(), past.end().refused()), (3, 1));
 }

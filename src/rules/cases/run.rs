@@ -23,9 +23,9 @@ pub struct Failure {
     pub event: u64,
     /// The time of the event.
     pub time: Time,
-    /// What was expected.
+    /// The expectation.
     pub expected: String,
-    /// What happened.
+    /// The event's outcome, in words.
     pub got: String,
 }
 
@@ -98,7 +98,7 @@ struct Got<'a> {
 }
 
 impl Got<'_> {
-    /// What happened instead of `what`; `None` if it was met.
+    /// The outcome, in words, where it is not the expected one; `None` where it is.
     fn instead_of(&self, what: &What) -> Option<String> {
         match what {
             What::Decision(expected) => {

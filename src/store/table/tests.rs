@@ -43,7 +43,7 @@ impl<S: Clone> Table<S> {
     }
 }
 
-/// What is done with a key.
+/// An operation on a key.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     /// It is used, and put in if it is not there.

@@ -1,0 +1,59 @@
+//! Files with many rules: twice as many take twice as long.
+
+use super::{read, ruled};
+use crate::doubling::assert_linear;
+use ratescope::Time;
+use ratescope::rules::Reloaded;
+use std::fmt::Write;
+
+/// A file with `n` rules, the text of each by its number.
+fn file(n: usize, rule: impl Fn(usize) -> String) -> String {
+    let head = "domain: d\ndescriptors:\n".to_owned();
+    (0..n).fold(head, |file, i| file + "  - {" + &rule(i) + "}\n")
+}
+
+/// Values of one key, and a rule for all others beside them.
+fn values(n: usize) -> String {
+    file(n, |i| match i {
+        0 => "key: path, limit: 5/1s".to_owned(),
+        _ => format!("key: path, value: p{i}, descriptors: [{{key: ip, limit: gcra {i}/1m}}]"),
+    })
+}
+
+/// Each rule replaces the one before.
+fn chain(n: usize) -> String {
+    file(n, |i| match i {
+        0 => "key: k0, limit: 5/1s, name: n0".to_owned(),
+        _ => format!("key: k, value: v{i}, limit: 5/1s, name: n{i}, replaces: [n{}]", i - 1),
+    })
+}
+
+#[test]
+fn many_rules_are_read_and_told_in_one_pass() {
+    for text in [values, chain] {
+        let texts = [text(300), text(600)];
+        assert_linear(300, |n| {
+            let rules = read(&texts[n / 600]);
+            let mut told = String::new();
+            write!(told, "{rules}").unwrap();
+            assert!(told.len() > 20 * n);
+            let fields = [("path", "p7"), ("ip", "a"), ("k", "v3")];
+            assert_eq!(rules.explain(&fields).len(), rules.rules().len());
+        });
+    }
+}
+
+#[test]
+fn many_rules_are_replaced_in_one_pass() {
+    for text in [values, chain] {
+        let texts = [300, 600].map(|n| [text(n), text(n).replace("5/1s", "6/1s")]);
+        let both = texts.each_ref().map(|[old, _]| ruled(old));
+        assert_linear(300, |n| {
+            let (ruled, [old, new]) = (&both[n / 600], &texts[n / 600]);
+            for text in [new, old] {
+                let reloaded = ruled.reload("rules.yaml", text, Time::ZERO);
+                assert!(matches!(reloaded, Reloaded::Applied(_)), "{reloaded}");
+            }
+        });
+    }
+}
