@@ -56,7 +56,7 @@ const INEXACT: [&str; 24] = [
 ];
 
 /// The top level: what the design lists, and what its tools want to find there.
-const TOP_LEVEL: [&str; 22] = [
+const TOP_LEVEL: [&str; 24] = [
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
@@ -64,6 +64,8 @@ const TOP_LEVEL: [&str; 22] = [
     "BENCHMARKS.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
+    "deny.toml",
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "src",
