@@ -370,6 +370,6 @@ fn the_limiters_are_listed() {
     let forms: Vec<&str> =
         text(&output.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
     assert_eq!(forms.len(), 14);
-    assert_eq!(forms[0], "exim 10/1m strict");
+    assert_eq!(forms[0], "fixed-window 10/1m");
     assert_eq!(decisions(&forms, "time\n0\n").len(), 14);
 }

@@ -24,12 +24,16 @@ use super::tags::{SHARDS, WAYS, shard};
 use crate::limit::Limiter;
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
-use crate::time::Time;
+use crate::time::{Span, Time};
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 /// The least number of entries of a shard if there are several: fewer would spread unevenly.
 const PER_SHARD: usize = 1024;
+
+/// Threads hand in their events out of order. An entry is swept only when no event that comes this
+/// late counts it.
+const LATE: Span = Span::seconds(10);
 
 /// A limiter and the states of its keys: see [the store](super) for what it remembers.
 ///
@@ -56,13 +60,13 @@ struct Memory<S> {
 }
 
 impl<S: Clone> Memory<S> {
-    /// Frees what the next entry no longer counts. An event that is out of order, or a clock that is
-    /// ahead for one event, does not take other keys to its time: only what both the event and an
-    /// earlier one have seen has passed.
+    /// Frees the part of the next entry that no event counts any more, not even one that comes late by
+    /// [`LATE`]. A clock that is ahead for one event does not take other keys to its time: only a time
+    /// that both the event and an earlier one have seen has passed.
     #[inline(never)]
     fn sweep<L: Limiter<State = S>>(&mut self, limiter: &L, before: Time, now: Time) {
         if let Some(entry) = self.table.sweep() {
-            limiter.forget(&mut entry.state, now.min(before));
+            limiter.forget(&mut entry.state, now.min(before).before(LATE));
         }
     }
 

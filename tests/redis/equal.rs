@@ -9,7 +9,6 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::redis_store::RedisStore;
 use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled};
 use ratescope::{Event, Retry, Time};
-use std::sync::Arc;
 use tokio::task::{JoinSet, LocalSet};
 
 /// How many events of each algorithm. `./scripts/test million` sets it to a million.
@@ -54,7 +53,7 @@ pub(crate) async fn both(text: &str, store: &RedisStore, events: &[(Time, f64)])
     both_of(text, store, &Ruled::new(rules(text), 1000), "ann", events).await;
 }
 
-/// The events of a user, who shares both stores with others.
+/// The events of a user, who shares the store with others.
 async fn both_of(
     text: &str,
     store: &RedisStore,
@@ -122,11 +121,12 @@ fn assert_alike(kinds: &[usize]) {
             let Some((limiter, users)) = drawn(&KINDS[kind..=kind], &mut runner) else { continue };
             let text = format!("{limiter} per user");
             let store = open(&server.url(), rules(&text), patient(&format!("{number}:")));
-            let memory = Arc::new(Ruled::new(rules(&text), 1000));
             let mut tasks = JoinSet::new();
             for (user, events) in users.into_iter().enumerate() {
                 seen += events.len();
-                let (text, store, memory) = (text.clone(), store.clone(), Arc::clone(&memory));
+                let (text, store) = (text.clone(), store.clone());
+                // Each has a time of its own, which in one memory would be that of all.
+                let memory = Ruled::new(rules(&text), 4);
                 tasks.spawn_local(async move {
                     both_of(&text, &store, &memory, &user.to_string(), &events).await;
                 });

@@ -18,7 +18,7 @@ pub const COLUMNS: usize = 2048;
 pub const LEVELS: usize = 13;
 
 /// How long a column of level 0 is: 2 to that power, in microseconds. The default is 16 ms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grain(u32);
 
 impl Default for Grain {

@@ -22,6 +22,7 @@ pub struct Past<E: Experiment> {
     /// From the first to the second of these instants.
     run: Run<E>,
     known: [Time; 2],
+    grain: Grain,
 }
 
 impl<E: Experiment + Clone> Past<E> {
@@ -42,16 +43,19 @@ impl<E: Experiment + Clone> Past<E> {
             put(&mut end, event);
         }
         let run = Run::of(settings, end.afresh(begin, Grain::COARSEST), begin, Vec::new());
-        Ok(Past { events, marks, end, run, known: [Time::LAST, Time::ZERO] })
+        let known = [Time::LAST, Time::ZERO];
+        Ok(Past { events, marks, end, run, known, grain: Grain::COARSEST })
     }
 
-    /// Looks at what happened between two instants.
+    /// Looks at the time between two instants.
     pub fn look(&mut self, from: Time, to: Time) {
-        if self.known[0] <= from && to <= self.known[1] {
+        // As much again, half on either side, is decided with it, since a user looks there next.
+        let [half, twice] =
+            [0.5, 2.0].map(|part| Span::from_secs(part * to.since(from)).unwrap_or_default());
+        let grain = Grain::of(twice);
+        if self.known[0] <= from && to <= self.known[1] && self.grain <= grain {
             return;
         }
-        // As much again, half on either side, is decided with it: that is where one looks next.
-        let half = Span::from_secs(to.since(from) / 2.0).unwrap_or_default();
         let [from, to] = [from.before(half), to.after(half)];
         let upto = |at: Time| self.events.partition_point(|(time, _)| *time < at);
         let (first, last) = (upto(from), upto(to));
@@ -64,12 +68,11 @@ impl<E: Experiment + Clone> Past<E> {
                 states
             }
         };
-        experiment =
-            experiment.afresh(from, Grain::of(Span::from_secs(to.since(from)).unwrap_or_default()));
+        experiment = experiment.afresh(from, grain);
         let sources = vec![Source::given(self.events[first..last].to_vec())];
         self.run = Run::of(self.run.settings.clone(), experiment, from, sources);
         self.run.advance(to, usize::MAX);
-        self.known = [from, to];
+        (self.known, self.grain) = ([from, to], grain);
     }
 
     /// The run of what is looked at.
