@@ -81,7 +81,7 @@ fn write_the_kept_seeds() {
         let limiter: AnyLimiter = form.example.parse().unwrap();
         let mut state = limiter.initial();
         for i in 0..3 {
-            limiter.charge(&mut state, Time::from_micros(i * 100_000), 1.5);
+            limiter.charge(&mut state, Time::from_micros(i * 100_000), 1.5).unwrap();
         }
         let bytes = limiter.keep(&state, Time::ZERO).to_bytes();
         fs::write(folder.join(form.name), bytes).unwrap();

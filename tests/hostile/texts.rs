@@ -68,7 +68,7 @@ fn events(length: usize) -> Vec<u8> {
     let limiter: AnyLimiter = "sliding-log 10000/1h".parse().unwrap();
     let mut state = limiter.initial();
     for i in 0..(length / 4).min(10_000) {
-        limiter.charge(&mut state, Time::from_micros(i as i64 * 1000), 1.0);
+        limiter.charge(&mut state, Time::from_micros(i as i64 * 1000), 1.0).unwrap();
     }
     limiter.keep(&state, Time::ZERO).to_bytes()
 }
