@@ -128,7 +128,7 @@ impl AnyLimiter {
     /// Reads a text form. A limiter without a rate gets the rate `default`, if there is one.
     ///
     /// # Errors
-    /// When the text has none of the [`FORMS`](super::FORMS), or a number is out of range. The error
+    /// When the text has none of the [`FORMS`], or a number is out of range. The error
     /// points at the word.
     pub fn read(text: &str, default: Option<Rate>) -> Result<Self, ParseError> {
         text::read(text, default)

@@ -129,7 +129,7 @@ impl AnyLimiter {
     /// `state` in plain units. Until `now` a bucket drains at the rate of this limiter, and later at
     /// the rate of the limiter that restores it.
     ///
-    /// The result contains the whole state: call [`forget`](Limiter::forget) first to drop entries that
+    /// The result contains the whole state: call [`forget`](crate::Limiter::forget) first to drop entries that
     /// no longer count.
     pub fn keep(&self, state: &AnyState, now: Time) -> Kept {
         Kept { shape: self.shape(), content: self.content(state, now) }
@@ -139,7 +139,7 @@ impl AnyLimiter {
     ///
     /// # Errors
     /// When the shape has changed: the sender then starts anew, with the
-    /// [`initial`](Limiter::initial) state.
+    /// [`initial`](crate::Limiter::initial) state.
     pub fn restore(&self, kept: &Kept) -> Result<AnyState, Changed> {
         let (from, to) = (kept.shape, self.shape());
         let what = from.difference(&to);
