@@ -56,7 +56,7 @@ impl Parts {
     }
 }
 
-/// What was in a bucket, and the latest time that an event of it had: 24 bytes.
+/// The content of a bucket, and the time of its latest event: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     content: Parts,

@@ -1,7 +1,11 @@
 //! How the time and the memory of a parser grow with its input.
 
+#[path = "worked.rs"]
+mod worked;
+
 use std::hint::black_box;
 use std::time::Duration;
+use worked::worked;
 
 /// Something that reads, and an input of about a given length that should be hard to read.
 pub(crate) struct Parser {
@@ -66,12 +70,6 @@ impl Parser {
 pub(crate) fn are_linear(parsers: &[Parser]) {
     let wrong: Vec<_> = parsers.iter().filter_map(|parser| parser.is_linear().err()).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-/// The time that this thread has worked so far.
-fn worked() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.try_into().unwrap()
 }
 
 /// `unit` as often as fits in `length`, between two other texts.

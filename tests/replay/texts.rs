@@ -385,22 +385,6 @@ fn links_of_old_name_the_budget() {
     assert!(old.to_string().starts_with("limit=20/20s&"), "{old}");
 }
 
-/// Of thousands of wrong parts, each was once decoded together with all before it.
-#[test]
-fn a_link_takes_time_in_proportion_to_its_length() {
-    let seconds = |parts: usize| {
-        let text = "a&".repeat(parts);
-        let once = |_| {
-            let start = std::time::Instant::now();
-            assert!(Link::good_parts(&text).0.is_none());
-            start.elapsed().as_secs_f64()
-        };
-        (0..5).map(once).fold(f64::INFINITY, f64::min)
-    };
-    let [short, long] = [20_000, 40_000].map(seconds);
-    assert!(long < 3.0 * short, "{short} s became {long} s");
-}
-
 #[test]
 fn a_link_has_a_greatest_length() {
     let long = format!("at=1&{}", "&".repeat(1 << 20));

@@ -206,7 +206,7 @@ impl<F: FnMut(&mut Batch)> Taker<F> {
         }
         (self.take)(&mut piece.batch);
         if let Some(refill) = &self.refill {
-            // Nobody receives it once all has been read.
+            // Sending fails once the receiver has read enough and is gone, which is no error.
             let _ = refill.send(piece);
         }
     }
