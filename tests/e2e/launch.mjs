@@ -12,10 +12,11 @@ import { chromium } from 'playwright-core';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-// `ratescope serve` on a free port: its origin, and close().
-export async function startServer() {
-  const child = spawn(program(), ['serve', '--port', '0'], {
-    cwd: root,
+// `ratescope serve` on a free port, of the folder www or as the arguments and the folder it runs in
+// say: its origin, and close().
+export async function startServer(args = ['--dir', 'www'], cwd = root) {
+  const child = spawn(program(), ['serve', '--port', '0', ...args], {
+    cwd,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = new Promise((resolve) => child.once('exit', resolve));

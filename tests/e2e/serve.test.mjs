@@ -1,7 +1,10 @@
 // The site as a browser sees it, and the harness itself.
 
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { pageTest } from './harness.mjs';
+import { root, startServer } from './launch.mjs';
 
 // A script shown as text: a place on the site where nothing else happens. It names no icon, so the
 // browser looks for one.
@@ -59,5 +62,33 @@ pageTest('problems are noticed', { allow: expected }, async ({ page, open, probl
     /^request to another origin: .*127\.0\.0\.2/,
   ]) {
     assert(problems.some((text) => problem.test(text)), `${problem} in ${problems.join('\n')}`);
+  }
+});
+
+pageTest('the page is in the program, from wherever it is run', async () => {
+  const { origin, close } = await startServer([], tmpdir());
+  try {
+    const files = readdirSync(`${root}www`, { recursive: true, withFileTypes: true })
+      .filter((file) => file.isFile())
+      .map(({ parentPath, name }) => `${parentPath}/${name}`.slice(`${root}www/`.length));
+    assert(files.includes('pkg/tuner_bg.wasm'));
+    for (const file of files) {
+      const response = await fetch(`${origin}/${file}`);
+      assert.equal(response.status, 200, file);
+      assert(Buffer.from(await response.arrayBuffer()).equals(readFileSync(`${root}www/${file}`)), file);
+    }
+    const index = await fetch(`${origin}/`);
+    assert.equal(await index.text(), readFileSync(`${root}www/index.html`, 'utf8'));
+    assert.equal(index.headers.get('content-type'), 'text/html');
+
+    // Who has it already gets no second copy.
+    const again = await fetch(`${origin}/`, { headers: { 'if-none-match': index.headers.get('etag') } });
+    assert.equal(again.status, 304);
+    assert.equal(await again.text(), '');
+    for (const [path, init] of [['/nowhere'], ['/pkg/'], ['/%2e%2e/Cargo.toml'], ['/', { method: 'POST' }]]) {
+      assert.equal((await fetch(origin + path, init)).status, 404, path);
+    }
+  } finally {
+    await close();
   }
 });

@@ -1,7 +1,11 @@
 //! `ratescope serve`: the page, to this machine only.
 
+#[path = "serve/folder.rs"]
+mod folder;
 #[path = "serve/lanes.rs"]
 mod lanes;
+#[path = "serve/page.rs"]
+mod page;
 #[path = "serve/server.rs"]
 mod server;
 #[path = "serve/site.rs"]
@@ -25,9 +29,9 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 8080)]
     port: u16,
 
-    /// The folder of the page, as ./scripts/build leaves it
-    #[arg(long, default_value = "www")]
-    dir: PathBuf,
+    /// A folder to serve in place of the page in this program, as ./scripts/build leaves it
+    #[arg(long)]
+    dir: Option<PathBuf>,
 
     /// Print a link to Compare that shows each rule of this file as a lane
     #[arg(long, value_name = "RULES")]
@@ -36,7 +40,7 @@ pub(crate) struct Args {
 
 /// Serves until Ctrl-C.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
-    check_built(&args.dir)?;
+    check_built(args.dir.as_deref())?;
     let read = |path: &PathBuf| rules::read(path);
     let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     tokio::runtime::Builder::new_current_thread()
@@ -45,11 +49,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         .block_on(serve(args, &files))
 }
 
-/// The page cannot work without its modules, so the absence of one is said here and not in the
-/// browser.
-fn check_built(dir: &Path) -> Result<(), String> {
-    let modules = ["pkg/ratescope_bg.wasm", "pkg/tuner_bg.wasm"].map(|module| dir.join(module));
-    match modules.iter().find(|module| !module.is_file()) {
+/// Without its modules the page cannot work. This says so before a browser shows an empty one.
+fn check_built(dir: Option<&Path>) -> Result<(), String> {
+    let modules = ["pkg/ratescope_bg.wasm", "pkg/tuner_bg.wasm"];
+    let Some(dir) = dir else {
+        return match modules.iter().all(|module| page::has(module)) {
+            true => Ok(()),
+            false => {
+                Err("this program was built without the page: run ./scripts/build and build it \
+                          again, or name the folder of the page with --dir"
+                    .to_owned())
+            }
+        };
+    };
+    match modules.map(|module| dir.join(module)).iter().find(|module| !module.is_file()) {
         None => Ok(()),
         Some(module) => {
             Err(format!("{} is missing: build the page with ./scripts/build", module.display()))
@@ -78,6 +91,6 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
         }
     }
 
-    server::serve(listener, Site::new(&args.dir, address.port())?).await;
+    server::serve(listener, Site::new(args.dir.as_deref(), address.port())?).await;
     Ok(())
 }

@@ -1,13 +1,18 @@
-//! The site: the files of a folder, for browsers on this machine.
+//! The site: the page in this program, or a folder, for browsers on this machine.
 
+use super::folder::Folder;
+use super::page;
+use http_body_util::{Either, Full};
+use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use hyper::{Request, Response, StatusCode};
-use percent_encoding::percent_decode_str;
 use std::convert::Infallible;
 use std::io;
-use std::path::{Path, PathBuf};
-use tower_http::services::ServeDir;
-use tower_http::services::fs::ServeFileSystemResponseBody as Body;
+use std::path::Path;
+use tower_http::services::fs::ServeFileSystemResponseBody;
+
+/// A body from a folder, or from this program.
+pub(super) type Body = Either<ServeFileSystemResponseBody, Full<Bytes>>;
 
 /// Sent with every response, errors too.
 const HEADERS: [(&str, &str); 6] = [
@@ -30,19 +35,17 @@ const HEADERS: [(&str, &str); 6] = [
 /// The names of this machine in the address of the site.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// A folder and the port at which it is served.
+/// The files and the port at which they are served.
 #[derive(Clone)]
 pub(super) struct Site {
-    /// The folder, without symbolic links in its path.
-    root: PathBuf,
     port: u16,
-    files: ServeDir,
+    /// `None` stands for the page in this program.
+    folder: Option<Folder>,
 }
 
 impl Site {
-    pub(super) fn new(dir: &Path, port: u16) -> io::Result<Self> {
-        let root = dir.canonicalize()?;
-        Ok(Site { files: ServeDir::new(&root), root, port })
+    pub(super) fn new(dir: Option<&Path>, port: u16) -> io::Result<Self> {
+        Ok(Site { port, folder: dir.map(Folder::new).transpose()? })
     }
 
     /// Answers a request. Files that may not be served are not found.
@@ -53,18 +56,27 @@ impl Site {
     where
         B: Send + 'static,
     {
-        let mut response = if !self.is_meant(request.headers()) {
-            refuse(StatusCode::MISDIRECTED_REQUEST)
-        } else if !self.is_inside(request.uri().path()).await {
-            refuse(StatusCode::NOT_FOUND)
-        } else {
-            let answer = self.files.try_call(request).await;
-            answer.unwrap_or_else(|_| refuse(StatusCode::INTERNAL_SERVER_ERROR))
+        let mut response = match self.is_meant(request.headers()) {
+            true => self.found(request).await,
+            false => refuse(StatusCode::MISDIRECTED_REQUEST),
         };
         for (name, value) in HEADERS {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
         Ok(response)
+    }
+
+    async fn found<B: Send + 'static>(&mut self, request: Request<B>) -> Response<Body> {
+        let response = match &mut self.folder {
+            None => page::answer(request.method(), request.uri().path(), request.headers())
+                .map(|response| response.map(Either::Right)),
+            Some(folder) => match folder.answer(request).await {
+                Some(Err(_)) => return refuse(StatusCode::INTERNAL_SERVER_ERROR),
+                Some(Ok(response)) => Some(response.map(Either::Left)),
+                None => None,
+            },
+        };
+        response.unwrap_or_else(|| refuse(StatusCode::NOT_FOUND))
     }
 
     /// Whether the browser was sent here by a name of this machine. A foreign name that leads here
@@ -79,29 +91,11 @@ impl Site {
         };
         port == Some(self.port) && NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
-
-    /// Whether a path leads to something in the folder that is not hidden. Symbolic links may lead
-    /// out of it.
-    async fn is_inside(&self, path: &str) -> bool {
-        let Ok(path) = percent_decode_str(path).decode_utf8() else { return false };
-        let mut file = self.root.clone();
-        for name in path.split('/').filter(|name| !name.is_empty()) {
-            if name.starts_with('.') || name.contains(['\\', '\0']) {
-                return false;
-            }
-            file.push(name);
-        }
-        if path.ends_with('/') {
-            file.push("index.html");
-        }
-        let found = tokio::fs::canonicalize(file).await;
-        found.is_ok_and(|found| found.starts_with(&self.root))
-    }
 }
 
 /// A response that says its status in words.
 fn refuse(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::default());
+    let mut response = Response::new(Either::Right(Full::default()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response

@@ -1,0 +1,55 @@
+//! A folder's files, without those that are hidden or lie elsewhere.
+
+use hyper::{Request, Response};
+use percent_encoding::percent_decode_str;
+use std::io;
+use std::path::{Path, PathBuf};
+use tower_http::services::ServeDir;
+use tower_http::services::fs::ServeFileSystemResponseBody;
+
+/// A folder whose files are served.
+#[derive(Clone)]
+pub(super) struct Folder {
+    /// Its path, without symbolic links.
+    root: PathBuf,
+    files: ServeDir,
+}
+
+impl Folder {
+    pub(super) fn new(dir: &Path) -> io::Result<Self> {
+        let root = dir.canonicalize()?;
+        Ok(Folder { files: ServeDir::new(&root), root })
+    }
+
+    /// Answers with the file at the request's path; `None` if it may not be served.
+    pub(super) async fn answer<B>(
+        &mut self,
+        request: Request<B>,
+    ) -> Option<io::Result<Response<ServeFileSystemResponseBody>>>
+    where
+        B: Send + 'static,
+    {
+        match self.is_inside(request.uri().path()).await {
+            true => Some(self.files.try_call(request).await),
+            false => None,
+        }
+    }
+
+    /// Whether a path leads to something in the folder that is not hidden. Symbolic links may lead
+    /// out of it.
+    async fn is_inside(&self, path: &str) -> bool {
+        let Ok(path) = percent_decode_str(path).decode_utf8() else { return false };
+        let mut file = self.root.clone();
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            if name.starts_with('.') || name.contains(['\\', '\0']) {
+                return false;
+            }
+            file.push(name);
+        }
+        if path.ends_with('/') {
+            file.push("index.html");
+        }
+        let found = tokio::fs::canonicalize(file).await;
+        found.is_ok_and(|found| found.starts_with(&self.root))
+    }
+}
