@@ -1,4 +1,4 @@
-//! `ratescope simulate` and `ratescope limiters` as a shell meets them.
+//! `ratescope simulate`, `limiters`, `completions` and `manual` as a shell meets them.
 #![allow(clippy::unwrap_used)]
 
 #[path = "simulate/logs.rs"]
@@ -372,4 +372,24 @@ fn the_limiters_are_listed() {
     assert_eq!(forms.len(), 14);
     assert_eq!(forms[0], "fixed-window 10/1m");
     assert_eq!(decisions(&forms, "time\n0\n").len(), 14);
+}
+
+/// Each command is completed, and has a page of the manual that names its options.
+#[test]
+fn shells_and_manuals_know_each_command() {
+    let script = ratescope(&["completions", "bash"]).output().unwrap();
+    let script = text(&script.stdout);
+    let pages = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("manual");
+    std::fs::create_dir_all(&pages).unwrap();
+    assert!(ratescope(&["manual", pages.to_str().unwrap()]).status().unwrap().success());
+    for (command, option) in [("simulate", "key"), ("tune", "untouched"), ("serve", "port")] {
+        assert!(script.contains(&format!("ratescope__subcmd__{command})")), "{script}");
+        assert!(script.contains(&format!("--{option}")), "{option}");
+        let page = std::fs::read_to_string(pages.join(format!("ratescope-{command}.1"))).unwrap();
+        assert!(page.contains(option), "{page}");
+    }
+    let nowhere = ratescope(&["manual", "/nowhere"]).output().unwrap();
+    assert_eq!(text(&nowhere.stderr), "error: /nowhere: No such file or directory\n");
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert_eq!(ratescope(&["completions", "nosh"]).status().unwrap().code(), Some(2));
 }

@@ -6,11 +6,17 @@
 #[path = "ratescope/check.rs"]
 mod check;
 #[cfg(feature = "cli")]
+#[path = "ratescope/completions.rs"]
+mod completions;
+#[cfg(feature = "cli")]
 #[path = "ratescope/explain.rs"]
 mod explain;
 #[cfg(feature = "cli")]
 #[path = "ratescope/limiters.rs"]
 mod limiters;
+#[cfg(feature = "cli")]
+#[path = "ratescope/manual.rs"]
+mod manual;
 #[path = "ratescope/rules.rs"]
 mod rules;
 #[cfg(feature = "cli")]
@@ -33,12 +39,17 @@ mod tune;
 #[path = "ratescope/words.rs"]
 mod words;
 
+#[cfg(feature = "cli")]
+use clap::CommandFactory;
 use clap::Parser;
 use std::process::ExitCode;
 
 /// An oscilloscope for rate limiters.
 #[derive(Parser)]
-#[command(version)]
+#[command(
+    version,
+    after_help = "Exit status: 0 if all went well, 1 for an error or a failed check, 2 for wrong arguments."
+)]
 enum Command {
     Serve(serve::Args),
     #[cfg(feature = "cli")]
@@ -57,6 +68,9 @@ enum Tool {
     Explain(explain::Args),
     Test(test::Args),
     Limiters(limiters::Args),
+    Completions(completions::Args),
+    #[command(hide = true)]
+    Manual(manual::Args),
 }
 
 #[cfg(feature = "cli")]
@@ -70,6 +84,8 @@ impl Tool {
             Tool::Explain(args) => explain::run(&args),
             Tool::Test(args) => test::run(&args),
             Tool::Limiters(_) => limiters::run(),
+            Tool::Completions(args) => completions::run(&args, Command::command()),
+            Tool::Manual(args) => manual::run(&args, Command::command()),
         }
     }
 }

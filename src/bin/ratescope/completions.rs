@@ -1,0 +1,20 @@
+//! `ratescope completions`: what a shell completes.
+
+use crate::simulate::until_closed;
+use clap_complete::Shell;
+use std::error::Error;
+use std::io::{self, Write};
+
+/// Print what a shell needs to complete this command, as in `source <(ratescope completions bash)`
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    shell: Shell,
+}
+
+/// Prints the shell's script for the command.
+pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<(), Box<dyn Error>> {
+    // Not straight to the output: where that is closed, generating would panic.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "ratescope", &mut script);
+    until_closed(io::stdout().write_all(&script))
+}
