@@ -138,7 +138,7 @@ pub mod time;
 pub mod traffic;
 #[cfg(feature = "lab")]
 pub mod view;
-#[cfg(all(target_arch = "wasm32", any(feature = "page", feature = "tuner")))]
+#[cfg(all(target_arch = "wasm32", any(feature = "npm", feature = "page", feature = "tuner")))]
 pub mod web;
 
 pub use event::Event;

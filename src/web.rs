@@ -7,8 +7,11 @@
 //! `view::named`. [`Tuner`] is for the Worker beside the Tune view, which reads logs and counts: no
 //! other page has to load that, and it is optimized for speed, where the page is for size.
 
+#[cfg(feature = "npm")]
+pub mod limiters;
 #[cfg(feature = "page")]
 pub mod page;
+#[cfg(any(feature = "page", feature = "tuner"))]
 mod texts;
 #[cfg(feature = "tuner")]
 pub mod tuner;

@@ -56,7 +56,7 @@ const INEXACT: [&str; 24] = [
 ];
 
 /// The top level: what the design lists, and what its tools want to find there.
-const TOP_LEVEL: [&str; 24] = [
+const TOP_LEVEL: [&str; 25] = [
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
@@ -74,6 +74,7 @@ const TOP_LEVEL: [&str; 24] = [
     "benches",
     "examples",
     "fuzz",
+    "npm",
     "scripts",
     "rustfmt.toml",
     "webdriver.json",

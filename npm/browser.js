@@ -1,0 +1,5 @@
+import init from './limiters.js';
+
+await init();
+
+export { Limiter, State, Store } from './limiters.js';

@@ -1,0 +1,77 @@
+// The packed package, as a program in Node meets it: its decisions are those that Exim, nginx, HAProxy
+// and Envoy were recorded making. `./scripts/test npm` runs it with the package in target/npm.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+const { Limiter, Store } = await import(pathToFileURL(`${process.env.PACKAGE}/node.js`));
+const recorded = (name) =>
+  JSON.parse(readFileSync(new URL(`../tests/vectors/${name}.json`, import.meta.url))).events;
+
+test('decides as Exim did', () => {
+  for (const scenario of ['01_steady', '03_burst_then_silence', '06_leaky_vs_strict']) {
+    const states = new Map();
+    for (const event of recorded(scenario)) {
+      const limiter = Limiter.parse(`exim ${event.limit}/${event.period} ${event.mode}`);
+      if (!states.has(event.key)) states.set(event.key, limiter.state());
+      const now = event.t_unix_us / 1e3;
+      const { level, limit } = limiter.check(states.get(event.key), now, event.weight);
+      assert.equal(level >= limit, event.over_limit, `${scenario} at ${event.t_seconds}`);
+      assert.equal(level.toFixed(1), event.sender_rate_as_printed);
+    }
+  }
+});
+
+for (const [name, text] of [
+  ['nginx_burst', 'nginx 4/1s burst 6 nodelay'],
+  ['haproxy_rate', 'haproxy 6/3s'],
+  ['envoy_bucket', 'envoy 3/1s burst 6'],
+]) {
+  test(`decides as ${text} did`, () => {
+    const store = new Store(`${text} per user`);
+    for (const { t_us, key, cost, allowed } of recorded(name)) {
+      assert.equal(store.check({ user: key }, t_us / 1e3, cost).allowed, allowed, `${key} at ${t_us}`);
+    }
+  });
+}
+
+test('an event counts in all limits or in none, and the answer names the limit', () => {
+  const store = new Store('3/1m per user & 4/1m per ip', 1000);
+  const ann = { user: 'ann', ip: '192.0.2.7' };
+  const asked = [0, 0, 0, 0].map(() => store.check(ann, 0));
+  assert.deepEqual(asked.map(({ allowed }) => allowed), [true, true, true, false]);
+  assert.deepEqual(asked[3], {
+    allowed: false, wait: 0, level: 4, limit: 3, by: 'fixed-window 3/1m per user',
+  });
+  assert.equal(store.check({ user: 'bob', ip: '192.0.2.7' }, 0).allowed, true);
+  assert.equal(store.peek({ user: 'cas', ip: '192.0.2.7' }, 0).by, 'fixed-window 4/1m per ip');
+  assert.equal(store.size, 3);
+  assert.equal(store.retryAfter(ann, 15_000), 45_000);
+  assert.equal(String(store), 'fixed-window 3/1m per user & fixed-window 4/1m per ip');
+  assert.equal(store.check({ user: 7 }, 0).allowed, true);
+});
+
+test('the wait that is told is enough, at times as Date.now() gives them', () => {
+  const limiter = Limiter.parse('gcra 10/1s burst 20');
+  const state = limiter.state();
+  const now = Date.UTC(2026, 0, 1, 8);
+  for (let i = 0; i < 20; i++) assert.equal(limiter.check(state, now).allowed, true);
+  assert.deepEqual(limiter.peek(state, now), { allowed: false, wait: 0, level: 21, limit: 20 });
+  assert.equal(limiter.retryAfter(state, now), 100);
+  assert.equal(limiter.check(state, now + 99.9).allowed, false);
+  assert.equal(limiter.check(state, now + 100).allowed, true);
+  assert.equal(limiter.retryAfter(state, now, 21), Infinity);
+  assert.equal(Limiter.parse('leaky-bucket 10/1s queue 5').check(state, now).wait, 0);
+});
+
+test('what is wrong is said, and the program goes on', () => {
+  assert.throws(() => Limiter.parse('gcra 10/1y'), (error) => error instanceof Error && /1y/.test(error.message));
+  assert.throws(() => new Store('10/1s per'), Error);
+  const limiter = Limiter.parse('10/1s');
+  assert.throws(() => limiter.check(limiter.state(), NaN), /time/);
+  // A state of another limiter counts as none.
+  assert.equal(limiter.check(Limiter.parse('gcra 1/1h').state(), 0).level, 1);
+  assert.equal(limiter.check(limiter.state(), 0, -1).allowed, false);
+});

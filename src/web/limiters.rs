@@ -1,0 +1,195 @@
+//! Limiters and stores for programs in JavaScript: the package in `npm/`. Times are milliseconds from
+//! any origin, such as those of `Date.now()`, and so are spans.
+
+use crate::event::{Event, Fields};
+use crate::limit::Limiter as _;
+use crate::limit::any::{AnyLimiter, AnyState};
+use crate::outcome::{self, Retry};
+use crate::policy;
+use crate::store;
+use crate::time::{Span, Time};
+use core::time::Duration;
+use wasm_bindgen::prelude::*;
+
+/// The answers as plain objects, which JavaScript frees by itself.
+#[wasm_bindgen(inline_js = "
+export const outcome = (allowed, wait, level, limit) => ({ allowed, wait, level, limit });
+export const verdict = (allowed, wait, level, limit, by) => ({ allowed, wait, level, limit, by });
+export const field = (fields, name) => fields[name] === undefined ? undefined : String(fields[name]);
+")]
+extern "C" {
+    /// What a limiter answers: `{ allowed, wait, level, limit }`.
+    #[wasm_bindgen(typescript_type = "Outcome")]
+    pub type Outcome;
+    /// What a store answers: an outcome, and `by`, the limit that decided, as a text.
+    #[wasm_bindgen(typescript_type = "Verdict")]
+    pub type Verdict;
+    /// The texts that keys are made of, by name.
+    #[wasm_bindgen(typescript_type = "Record<string, unknown>")]
+    pub type Named;
+
+    fn outcome(allowed: bool, wait: f64, level: f64, limit: f64) -> Outcome;
+    fn verdict(allowed: bool, wait: f64, level: f64, limit: f64, by: &str) -> Verdict;
+    fn field(fields: &Named, name: &str) -> Option<String>;
+}
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = "
+/** What a limiter answers about an event. */
+export interface Outcome {
+  /** Whether the event may pass. */
+  allowed: boolean;
+  /** Milliseconds that an allowed event waits in a queue; 0 for limiters without one. */
+  wait: number;
+  /** What the limiter measured: a rate, a count or a fill level, in the unit of its limit. */
+  level: number;
+  /** What the level was compared with. */
+  limit: number;
+}
+
+/** What a store answers about an event. */
+export interface Verdict extends Outcome {
+  /** The limit that decided, as a text. */
+  by: string;
+}
+";
+
+/// A limiter, without memory: what it remembers of one sender is a `State`.
+#[wasm_bindgen]
+pub struct Limiter(AnyLimiter);
+
+/// What a limiter remembers of one sender.
+#[wasm_bindgen]
+pub struct State(AnyState);
+
+#[wasm_bindgen]
+impl Limiter {
+    /// Reads a limiter, such as `gcra 10/1s burst 20` or `exim 100/1h strict`. Throws an `Error` that
+    /// says what is wrong and what would be right.
+    pub fn parse(text: &str) -> Result<Limiter, JsError> {
+        Ok(Limiter(text.parse()?))
+    }
+
+    /// The state of a sender who was never seen.
+    pub fn state(&self) -> State {
+        State(self.0.initial())
+    }
+
+    /// Decides about an event at `now` and counts it. The cost is 1 unless it is given.
+    pub fn check(
+        &self,
+        state: &mut State,
+        now: f64,
+        cost: Option<f64>,
+    ) -> Result<Outcome, JsError> {
+        Ok(told(self.0.check(&mut state.0, time(now)?, cost.unwrap_or(1.0))))
+    }
+
+    /// Answers as `check` would, and counts nothing.
+    pub fn peek(&self, state: &State, now: f64, cost: Option<f64>) -> Result<Outcome, JsError> {
+        Ok(told(self.0.peek(&state.0, time(now)?, cost.unwrap_or(1.0))))
+    }
+
+    /// The milliseconds until the event would pass; `Infinity` if it never will.
+    #[wasm_bindgen(js_name = retryAfter)]
+    pub fn retry_after(&self, state: &State, now: f64, cost: Option<f64>) -> Result<f64, JsError> {
+        Ok(milliseconds(self.0.retry_after(&state.0, time(now)?, cost.unwrap_or(1.0))))
+    }
+
+    /// The text form, as `parse` reads it.
+    #[wasm_bindgen(js_name = toString)]
+    pub fn text(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// One or several limits, and the states of their keys.
+#[wasm_bindgen]
+pub struct Store(store::Store);
+
+#[wasm_bindgen]
+impl Store {
+    /// A store for a policy, such as `gcra 10/1s burst 20 per user & 1000/1h per ip`, with room for
+    /// `capacity` keys of each limit; 100,000 unless it is given. Throws an `Error` for a policy that it
+    /// can't read.
+    #[wasm_bindgen(constructor)]
+    pub fn new(policy: &str, capacity: Option<usize>) -> Result<Store, JsError> {
+        Ok(Store(store::Store::new(policy.parse()?, capacity.unwrap_or(100_000))))
+    }
+
+    /// Decides about an event with these fields, such as `{ user, ip }`, at `now`, and counts it in all
+    /// limits or in none.
+    pub fn check(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Verdict, JsError> {
+        Ok(self.told(self.with(fields, now, cost, |event| self.0.check(event))?))
+    }
+
+    /// Answers as `check` would, and counts nothing.
+    pub fn peek(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Verdict, JsError> {
+        Ok(self.told(self.with(fields, now, cost, |event| self.0.peek(event))?))
+    }
+
+    /// Counts an event that passed, at a cost that is known only afterwards.
+    pub fn charge(&self, fields: &Named, now: f64, cost: f64) -> Result<(), JsError> {
+        Ok(self.with(fields, now, Some(cost), |event| self.0.charge(event))??)
+    }
+
+    /// The milliseconds until the event would pass; `Infinity` if it never will.
+    #[wasm_bindgen(js_name = retryAfter)]
+    pub fn retry_after(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<f64, JsError> {
+        Ok(milliseconds(self.with(fields, now, cost, |event| self.0.retry_after(event))?))
+    }
+
+    /// How many keys are remembered.
+    #[wasm_bindgen(getter)]
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The policy, as the constructor reads it.
+    #[wasm_bindgen(js_name = toString)]
+    pub fn text(&self) -> String {
+        self.0.policy().to_string()
+    }
+
+    fn with<T>(
+        &self,
+        fields: &Named,
+        now: f64,
+        cost: Option<f64>,
+        ask: impl FnOnce(&Event<'_>) -> T,
+    ) -> Result<T, JsError> {
+        let names = self.0.policy().fields();
+        let found: Vec<(&str, String)> =
+            names.filter_map(|name| Some((name, field(fields, name)?))).collect();
+        let fields: &dyn Fields = &found;
+        Ok(ask(&Event { time: time(now)?, cost: cost.unwrap_or(1.0), fields }))
+    }
+
+    fn told(&self, verdict: policy::Verdict) -> Verdict {
+        let by = self.0.policy().limits().get(verdict.by).map(ToString::to_string);
+        let outcome::Outcome { level, limit, .. } = verdict.outcome;
+        let wait = wait(verdict.outcome);
+        self::verdict(verdict.is_allowed(), wait, level, limit, by.as_deref().unwrap_or_default())
+    }
+}
+
+fn told(answer: outcome::Outcome) -> Outcome {
+    outcome(answer.is_allowed(), wait(answer), answer.level, answer.limit)
+}
+
+fn wait(answer: outcome::Outcome) -> f64 {
+    answer.wait().map_or(0.0, in_milliseconds)
+}
+
+fn milliseconds(retry: Retry) -> f64 {
+    retry.wait().map_or(f64::INFINITY, in_milliseconds)
+}
+
+/// From whole microseconds: those of seconds would have an error in their last digit.
+fn in_milliseconds(span: Span) -> f64 {
+    Duration::try_from(span).map_or(f64::INFINITY, |span| span.as_micros() as f64 / 1e3)
+}
+
+fn time(milliseconds: f64) -> Result<Time, JsError> {
+    Ok(Time::from_secs(milliseconds / 1e3)?)
+}
