@@ -49,10 +49,8 @@ pub mod export;
 mod key;
 mod text;
 
-#[cfg(feature = "rules")]
-pub(crate) use decide::retry_after_all;
+pub(crate) use decide::retry_after;
 pub use decide::{Verdict, strictest};
-pub(crate) use decide::{retry_after, stricter};
 #[cfg(feature = "rules")]
 pub(crate) use key::escaped;
 pub use key::{FIELDS, Per};

@@ -48,13 +48,13 @@ pub use options::{Clock, Options};
 
 use crate::event::Event;
 use crate::limit::Limiter;
-use crate::policy::retry_after_all;
+use crate::policy;
 use crate::rules::asked::{Ask, Judged};
 use crate::rules::{
     Answered, AsyncStore, Details, Fault, Load, Reloaded, Ruled, Rules, RulesError, Ruling, Source,
     Standings, Stands, not_in_f64,
 };
-use crate::store::together::Few;
+use crate::store::Few;
 use crate::time::Time;
 use address::Address;
 use arc_swap::ArcSwap;
@@ -262,7 +262,7 @@ fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answe
             Standings::new(Arc::clone(&plan.rules), each.collect())
         });
         retry = (details.retry && !ruling.is_allowed()).then(|| {
-            retry_after_all(*now, |at| {
+            policy::retry_after(*now, |at| {
                 each().map(move |(ask, limiter, state)| limiter.retry_after(state, at, ask.cost))
             })
         });

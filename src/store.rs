@@ -97,35 +97,34 @@ mod secret;
 mod sync;
 mod table;
 mod tags;
-#[cfg(feature = "rules")]
-pub(crate) mod together;
+mod together;
 
 pub(crate) use keyed::Held;
 pub use keyed::Keyed;
 pub use secret::Secret;
+pub(crate) use together::{Few, KeyedLimit, hold};
 
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
-use crate::policy::{LIMITS, Limit, Per, Policy, Verdict, retry_after, stricter, strictest};
+use crate::policy::{Limit, Policy, Verdict, retry_after, strictest};
 use crate::text::BadNumber;
 use crate::time::Time;
-use core::hash::{Hash, Hasher};
 
 /// A policy, and the states of the keys of each limit.
 #[derive(Clone, Debug)]
 pub struct Store {
     policy: Policy,
-    /// The states of each limit, in the order of the limits.
-    limits: Vec<Keyed<AnyLimiter>>,
+    /// In the order of the policy.
+    limits: Vec<KeyedLimit>,
 }
 
 impl Store {
     /// A store for `policy`, with room for `capacity` keys of each limit or slightly more: see
     /// [`Keyed::capacity`].
     pub fn new(policy: Policy, capacity: usize) -> Self {
-        let keyed = |limit: &Limit| Keyed::new(limit.limiter.clone(), capacity);
+        let keyed = |limit: &Limit| KeyedLimit::new(limit, capacity);
         let limits = policy.limits().iter().map(keyed).collect();
         Store { policy, limits }
     }
@@ -138,31 +137,16 @@ impl Store {
     /// Decides about an event, and counts it in all limits or in none.
     pub fn check(&self, event: &Event<'_>) -> Verdict {
         let (now, cost) = (event.time, event.cost);
-        if let ([limit], [keyed]) = (self.policy.limits(), self.limits.as_slice()) {
+        if let [limit] = self.limits.as_slice() {
             // The only limit decides alone.
-            return Verdict { outcome: keyed.check(&Key(&limit.per, event), now, cost), by: 0 };
+            return Verdict { outcome: limit.keys.hold(limit.hash(event)).check(now, cost), by: 0 };
         }
-        self.together(event, &self.hashes(event), None, 0)
-    }
-
-    /// Asks the limits from index `from` on, and then records the event in each of them. `before` is
-    /// the verdict of the limits before `from`. Each key stays locked until all limits have answered.
-    fn together(
-        &self,
-        event: &Event<'_>,
-        hashes: &[u64; LIMITS],
-        before: Option<Verdict>,
-        from: usize,
-    ) -> Verdict {
-        let (Some(keyed), Some(hash)) = (self.limits.get(from), hashes.get(from)) else {
-            return before.unwrap_or(strictest([]));
-        };
-        let mut held = keyed.hold(*hash);
-        let outcome = held.peek(event.time, event.cost);
-        let own = Verdict { outcome, by: from };
-        let so_far = before.map_or(own, |before| stricter(before, own));
-        let verdict = self.together(event, hashes, Some(so_far), from + 1);
-        held.record(event.time, event.cost, own.is_allowed(), verdict.is_allowed());
+        let mut held = self.hold(event);
+        let outcomes: Few<Outcome> = held.iter().map(|held| held.peek(now, cost)).collect();
+        let verdict = strictest(outcomes.iter().copied());
+        for (held, outcome) in held.iter_mut().zip(outcomes) {
+            held.record(now, cost, outcome.is_allowed(), verdict.is_allowed());
+        }
         verdict
     }
 
@@ -184,15 +168,14 @@ impl Store {
     /// How long after its time the event would pass if nothing is counted until then.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         let held = self.hold(event);
-        let each = held.iter().map(|held| (held.limiter(), held.state()));
-        retry_after(each, event.time, event.cost)
+        retry_after(event.time, |at| held.iter().map(move |held| held.retry_after(at, event.cost)))
     }
 
     /// The tightest level of all keys at `now`; for a limit without keys, that of a new key. This
     /// looks at every key.
     pub fn tightest(&self, now: Time) -> Outcome {
         let mut tightest: Option<Outcome> = None;
-        for keyed in &self.limits {
+        for keyed in self.each() {
             let mut see = |state: &_| {
                 let outcome = keyed.limiter().peek(state, now, 0.0);
                 tightest =
@@ -208,12 +191,12 @@ impl Store {
 
     /// Frees the entries that logs and windows no longer count at `now`: see [`Keyed::forget`].
     pub fn forget(&self, now: Time) {
-        self.limits.iter().for_each(|keyed| keyed.forget(now));
+        self.each().for_each(|keyed| keyed.forget(now));
     }
 
     /// How many keys are remembered, over all limits.
     pub fn len(&self) -> usize {
-        self.limits.iter().map(Keyed::len).sum()
+        self.each().map(Keyed::len).sum()
     }
 
     /// Whether no key is remembered.
@@ -223,38 +206,21 @@ impl Store {
 
     /// The most keys that can be remembered for each limit.
     pub fn capacity(&self) -> usize {
-        self.limits.iter().map(Keyed::capacity).min().unwrap_or(0)
+        self.each().map(Keyed::capacity).min().unwrap_or(0)
     }
 
     /// How many keys were forgotten for want of room.
     pub fn forgotten(&self) -> u64 {
-        self.limits.iter().map(Keyed::forgotten).sum()
+        self.each().map(Keyed::forgotten).sum()
     }
 
-    /// The hashes of the event's keys, one for each limit. They are computed before the first lock
-    /// is taken.
-    fn hashes(&self, event: &Event<'_>) -> [u64; LIMITS] {
-        let mut hashes = [0; LIMITS];
-        let each = self.policy.limits().iter().zip(&self.limits).zip(&mut hashes);
-        each.for_each(|((limit, keyed), hash)| *hash = keyed.hash(&Key(&limit.per, event)));
-        hashes
+    fn each(&self) -> impl Iterator<Item = &Keyed<AnyLimiter>> {
+        self.limits.iter().map(|limit| &limit.keys)
     }
 
     /// Locks the event's key in each limit.
-    fn hold(&self, event: &Event<'_>) -> Vec<Held<'_, AnyLimiter>> {
-        let hashes = self.hashes(event);
-        self.limits.iter().zip(hashes).map(|(keyed, hash)| keyed.hold(hash)).collect()
-    }
-}
-
-/// The key of an event for a limit, as it is hashed: the values of its fields. `str` ends each with a
-/// byte that no text contains, so different values are hashed differently. The names need not be
-/// hashed, since each limit has its own tables.
-pub(crate) struct Key<'a>(&'a Per, &'a Event<'a>);
-
-impl Hash for Key<'_> {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.0.fields().iter().for_each(|name| self.1.field(name).hash(hasher));
+    fn hold(&self, event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
+        hold(self.limits.iter(), event)
     }
 }
 

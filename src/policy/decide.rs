@@ -1,7 +1,6 @@
 //! How several limits together decide about an event.
 
 use super::LIMITS;
-use crate::limit::Limiter;
 use crate::outcome::{Outcome, Retry};
 use crate::time::{Span, Time};
 use core::cmp::Ordering;
@@ -42,7 +41,7 @@ pub fn strictest(outcomes: impl IntoIterator<Item = Outcome>) -> Verdict {
 }
 
 /// The verdict that decides of the two, with the longer wait of both.
-pub(crate) fn stricter(a: Verdict, b: Verdict) -> Verdict {
+fn stricter(a: Verdict, b: Verdict) -> Verdict {
     let less = tightness(&a.outcome, &b.outcome) == Ordering::Less;
     let (mut decides, other) = if less { (b, a) } else { (a, b) };
     if let (Some(wait), Some(longer)) = (decides.outcome.wait(), other.outcome.wait())
@@ -61,25 +60,12 @@ fn tightness(a: &Outcome, b: &Outcome) -> Ordering {
     refuses.then(share(a).total_cmp(&share(b))).then(a.limit.total_cmp(&b.limit))
 }
 
-/// The wait until all limits let an event pass, if nothing is counted until then.
-pub(crate) fn retry_after<'a, L: Limiter + 'a>(
-    held: impl Iterator<Item = (&'a L, &'a L::State)> + Clone,
-    now: Time,
-    cost: f64,
-) -> Retry {
-    let each = |(limiter, state): (&L, &L::State), at| limiter.retry_after(state, at, cost);
-    retry_after_all(now, |at| held.clone().map(move |one| each(one, at)))
-}
-
 /// The wait until all limits let an event pass. `ask` lists, for an instant, how long after it each
-/// limit would let the event pass.
+/// limit would let the event pass if nothing is counted until then.
 ///
 /// A limit usually lets the event pass from some instant on, so the latest of these instants is the
 /// answer. An adaptive limit can sink again, so all limits are asked once more at that instant.
-pub(crate) fn retry_after_all<R: Iterator<Item = Retry>>(
-    now: Time,
-    ask: impl Fn(Time) -> R,
-) -> Retry {
+pub(crate) fn retry_after<R: Iterator<Item = Retry>>(now: Time, ask: impl Fn(Time) -> R) -> Retry {
     let mut at = now;
     for _ in 0..ROUNDS {
         let mut latest = Span::ZERO;
@@ -98,5 +84,5 @@ pub(crate) fn retry_after_all<R: Iterator<Item = Retry>>(
     Retry::Never
 }
 
-/// How often [`retry_after_all`] asks for a common instant; twice is nearly always enough.
+/// How often [`retry_after`] asks for a common instant; twice is nearly always enough.
 const ROUNDS: usize = 2 * LIMITS;

@@ -10,7 +10,7 @@ use crate::limit::kept::VERSION;
 use crate::policy::Per;
 use crate::rules::asked::Ask;
 use crate::rules::{Rule, Rules};
-use crate::store::together::Few;
+use crate::store::Few;
 use crate::time::Time;
 use core::hash::Hasher;
 use sha1_smol::Sha1;

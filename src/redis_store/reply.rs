@@ -6,7 +6,7 @@ use crate::limit::any::{AnyLimiter, AnyState};
 use crate::limit::kept::Kept;
 use crate::outcome::{Decision, Outcome};
 use crate::rules::asked::Ask;
-use crate::store::together::Few;
+use crate::store::Few;
 use crate::time::{Span, Time};
 
 /// The answer of a script, in the order of the questions.

@@ -6,7 +6,7 @@ use super::{Load, Rule, Rules};
 use crate::event::Event;
 use crate::limit::charged;
 use crate::outcome::Outcome;
-use crate::store::together::Few;
+use crate::store::Few;
 use crate::text::BadNumber;
 use crate::time::Span;
 

@@ -14,7 +14,7 @@
 use super::ruled::{Generation, Home};
 use super::{Rule, Ruled, Rules, RulesError};
 use crate::policy::Limit;
-use crate::store::Store;
+use crate::store::KeyedLimit;
 use crate::time::Time;
 use core::fmt;
 use std::collections::{HashMap, HashSet};
@@ -109,9 +109,9 @@ struct Carried<'a> {
     old: &'a Generation,
     /// The states of each old rule, by its name.
     named: HashMap<&'a str, &'a [Home]>,
-    /// The old stores that were used. Each is used once: two limits with one store would lock the
-    /// same keys twice, and would count each event twice.
-    taken: HashSet<*const Store>,
+    /// The old states that were used. Each is used once: two limits with the same states would lock
+    /// the same keys twice, and would count each event twice.
+    taken: HashSet<*const KeyedLimit>,
     changes: Changes,
     now: Time,
     capacity: usize,
@@ -124,7 +124,7 @@ impl<'a> Carried<'a> {
         Carried { old, named, taken: HashSet::new(), changes: Changes::default(), now, capacity }
     }
 
-    /// The states for the limits of a rule: first for unchanged limits, and then, from the stores that
+    /// The states for the limits of a rule: first for unchanged limits, and then, from the states that
     /// are left, for limits that have changed.
     fn homes(&mut self, rule: &Rule) -> Vec<Home> {
         let old = self.named.get(rule.name()).copied().unwrap_or_default();
@@ -138,61 +138,61 @@ impl<'a> Carried<'a> {
         &mut self,
         rule: &str,
         (limit, stretched): (&Limit, Option<&Limit>),
-        same: Option<Arc<Store>>,
+        same: Option<Arc<KeyedLimit>>,
         old: &'a [Home],
     ) -> Home {
         let text = format!("{rule}: {limit}");
-        let own = if let Some(store) = same {
+        let own = if let Some(states) = same {
             self.changes.kept.push(text);
-            store
-        } else if let Some(store) = self.changed(limit, old.iter().map(|home| &home.own)) {
+            states
+        } else if let Some(states) = self.changed(limit, old.iter().map(|home| &home.own)) {
             self.changes.changed.push(text);
-            store
+            states
         } else {
             self.changes.anew.push(text);
-            self.new_store(limit)
+            self.new_states(limit)
         };
         let stretched = stretched.map(|limit| self.stretched(limit, &own, old));
         Home { own, stretched }
     }
 
-    /// The old store for exactly this limit, if it was not used yet.
+    /// The old states of exactly this limit, if they were not used yet.
     fn same(
         &mut self,
         limit: &Limit,
-        mut old: impl Iterator<Item = &'a Arc<Store>>,
-    ) -> Option<Arc<Store>> {
-        let is_left = |store: &&Arc<Store>| !self.taken.contains(&Arc::as_ptr(store));
-        let store = old.find(|store| has(store, limit) && is_left(store))?;
-        self.taken.insert(Arc::as_ptr(store));
-        Some(Arc::clone(store))
+        mut old: impl Iterator<Item = &'a Arc<KeyedLimit>>,
+    ) -> Option<Arc<KeyedLimit>> {
+        let is_left = |states: &&Arc<KeyedLimit>| !self.taken.contains(&Arc::as_ptr(states));
+        let states = old.find(|states| states.is_for(limit) && is_left(states))?;
+        self.taken.insert(Arc::as_ptr(states));
+        Some(Arc::clone(states))
     }
 
-    /// The states for a limit with other numbers, from a store that was not used yet.
+    /// The states for a limit with other numbers, from states that were not used yet.
     fn changed(
         &mut self,
         limit: &Limit,
-        old: impl Iterator<Item = &'a Arc<Store>>,
-    ) -> Option<Arc<Store>> {
-        let mut left = old.filter(|store| !self.taken.contains(&Arc::as_ptr(store)));
-        let (from, store) =
-            left.find_map(|store| Some((store, store.carried(limit, self.now)?)))?;
+        old: impl Iterator<Item = &'a Arc<KeyedLimit>>,
+    ) -> Option<Arc<KeyedLimit>> {
+        let mut left = old.filter(|states| !self.taken.contains(&Arc::as_ptr(states)));
+        let (from, states) =
+            left.find_map(|states| Some((states, states.carried(limit, self.now)?)))?;
         self.taken.insert(Arc::as_ptr(from));
-        Some(Arc::new(store))
+        Some(Arc::new(states))
     }
 
     /// The states for a stretched limit. If there was none before, it begins with what the limit
     /// itself has counted, so that nobody gains a burst by the change.
-    fn stretched(&mut self, limit: &Limit, own: &Store, old: &'a [Home]) -> Arc<Store> {
+    fn stretched(&mut self, limit: &Limit, own: &KeyedLimit, old: &'a [Home]) -> Arc<KeyedLimit> {
         let before = || old.iter().filter_map(|home| home.stretched.as_ref());
         self.same(limit, before())
             .or_else(|| self.changed(limit, before()))
             .or_else(|| own.carried(limit, self.now).map(Arc::new))
-            .unwrap_or_else(|| self.new_store(limit))
+            .unwrap_or_else(|| self.new_states(limit))
     }
 
-    fn new_store(&self, limit: &Limit) -> Arc<Store> {
-        Arc::new(Store::new(limit.clone().into(), self.capacity))
+    fn new_states(&self, limit: &Limit) -> Arc<KeyedLimit> {
+        Arc::new(KeyedLimit::new(limit, self.capacity))
     }
 
     fn finish(mut self) -> Changes {
@@ -205,9 +205,4 @@ impl<'a> Carried<'a> {
         }
         self.changes
     }
-}
-
-/// Whether a store holds the states of exactly this limit.
-fn has(store: &Store, limit: &Limit) -> bool {
-    store.policy().limits() == core::slice::from_ref(limit)
 }

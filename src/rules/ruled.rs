@@ -7,10 +7,8 @@ use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
-use crate::policy::{Limit, Policy, retry_after_all};
-use crate::store::Held;
-use crate::store::Store;
-use crate::store::together::{self, Few};
+use crate::policy::{self, Limit};
+use crate::store::{self, Few, Held, KeyedLimit};
 use crate::text::BadNumber;
 use crate::time::Time;
 use arc_swap::{ArcSwap, Guard};
@@ -41,9 +39,9 @@ pub(super) struct Generation {
 /// The states of one limit of a rule.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
-    pub(super) own: Arc<Store>,
+    pub(super) own: Arc<KeyedLimit>,
     /// The states of the same limit when stretched.
-    pub(super) stretched: Option<Arc<Store>>,
+    pub(super) stretched: Option<Arc<KeyedLimit>>,
 }
 
 impl Ruled {
@@ -141,12 +139,12 @@ impl Ruled {
     /// Frees the entries that logs and windows no longer count at `now`:
     /// see [`Keyed::forget`](crate::store::Keyed::forget).
     pub fn forget(&self, now: Time) {
-        self.current.load().stores().for_each(|store| store.forget(now));
+        self.current.load().each().for_each(|limit| limit.keys.forget(now));
     }
 
     /// How many keys are remembered, over all limits.
     pub fn len(&self) -> usize {
-        self.current.load().stores().map(|store| store.len()).sum()
+        self.current.load().each().map(|limit| limit.keys.len()).sum()
     }
 
     /// Whether no key is remembered.
@@ -156,7 +154,7 @@ impl Ruled {
 
     /// How many keys were forgotten for want of room.
     pub fn forgotten(&self) -> u64 {
-        self.current.load().stores().map(|store| store.forgotten()).sum()
+        self.current.load().each().map(|limit| limit.keys.forgotten()).sum()
     }
 
     /// The rules in force, to be used for one event.
@@ -229,42 +227,42 @@ impl Ruled {
 
 /// How long after `now` the event passes all limits that can refuse it.
 fn retry_after(asked: &[Ask], held: &[Held<'_, AnyLimiter>], now: Time) -> Retry {
-    retry_after_all(now, |at| {
+    policy::retry_after(now, |at| {
         let firm = held.iter().zip(asked).filter(|(_, ask)| ask.is_firm());
-        firm.map(move |(held, ask)| held.limiter().retry_after(held.state(), at, ask.cost))
+        firm.map(move |(held, ask)| held.retry_after(at, ask.cost))
     })
 }
 
 impl Generation {
-    /// The rules with their states. No two limits share a store, since an event locks the store of
-    /// each limit: where one is given twice, the second gets a copy.
+    /// The rules with their states. No two limits share their states, since an event locks its key in
+    /// each: where some are given twice, the second limit gets a copy.
     pub(super) fn new(rules: Arc<Rules>, mut homes: Vec<Vec<Home>>) -> Self {
         let mut seen = HashSet::new();
         for home in homes.iter_mut().flatten() {
-            for store in core::iter::once(&mut home.own).chain(&mut home.stretched) {
-                if !seen.insert(Arc::as_ptr(store)) {
-                    *store = Arc::new(Store::clone(store));
+            for keyed in core::iter::once(&mut home.own).chain(&mut home.stretched) {
+                if !seen.insert(Arc::as_ptr(keyed)) {
+                    *keyed = Arc::new(KeyedLimit::clone(keyed));
                 }
             }
         }
         Generation { rules, homes }
     }
 
-    fn stores(&self) -> impl Iterator<Item = &Arc<Store>> {
+    fn each(&self) -> impl Iterator<Item = &Arc<KeyedLimit>> {
         let homes = self.homes.iter().flatten();
         homes.flat_map(|home| core::iter::once(&home.own).chain(&home.stretched))
     }
 
     /// Locks the key of the event in the states of each limit that is asked, in their order.
     pub(super) fn hold(&self, asked: &[Ask], event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
-        let stores = asked.iter().map(|ask| {
+        let limits = asked.iter().map(|ask| {
             let home = &self.homes[ask.rule][ask.limit];
             match &home.stretched {
                 Some(stretched) if ask.is_stretched => &**stretched,
                 _ => &*home.own,
             }
         });
-        together::hold(stores, event)
+        store::hold(limits, event)
     }
 
     /// The answer of a rule without states: its setting for failures of the store.
@@ -278,7 +276,7 @@ impl Generation {
 
 impl Home {
     pub(super) fn new((own, stretched): (&Limit, Option<&Limit>), capacity: usize) -> Self {
-        let store = |limit: &Limit| Arc::new(Store::new(Policy::from(limit.clone()), capacity));
-        Home { own: store(own), stretched: stretched.map(store) }
+        let keyed = |limit: &Limit| Arc::new(KeyedLimit::new(limit, capacity));
+        Home { own: keyed(own), stretched: stretched.map(keyed) }
     }
 }

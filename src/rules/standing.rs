@@ -7,8 +7,7 @@ use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::{AnyLimiter, AnyState};
 use crate::policy::Limit;
-use crate::store::Held;
-use crate::store::together::Few;
+use crate::store::{Few, Held};
 use crate::time::{Span, Time};
 use std::sync::Arc;
 

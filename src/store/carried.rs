@@ -1,33 +1,23 @@
-//! Carries the states of a store over to a limit that has changed.
+//! Carries the states of a limit over to one that has changed.
 
-use super::{Keyed, Store};
+use super::together::KeyedLimit;
 use crate::limit::Limiter;
-use crate::limit::any::AnyLimiter;
 use crate::policy::Limit;
 use crate::time::Time;
 
-impl Store {
-    /// A new store for `limit` with the states of this one, which has one limit. `None` if the new
-    /// limit has other keys or another shape.
+impl KeyedLimit {
+    /// The states of this limit for `limit`, or `None` if that has other keys or another shape.
     ///
     /// [`kept`](crate::limit::kept) says what becomes of each state; the change happens at `now`.
-    pub(crate) fn carried(&self, limit: &Limit, now: Time) -> Option<Store> {
-        let (old, keyed) = (self.policy.limits().first()?, self.limits.first()?);
-        if old.per != limit.per || old.shape().difference(&limit.shape()).is_some() {
+    pub(crate) fn carried(&self, limit: &Limit, now: Time) -> Option<Self> {
+        let (old, new) = (self.keys.limiter(), &limit.limiter);
+        if self.per != limit.per || old.shape().difference(&new.shape()).is_some() {
             return None;
         }
-        let limits = vec![keyed.carried(&limit.limiter, now)];
-        Some(Store { policy: limit.clone().into(), limits })
-    }
-}
-
-impl Keyed<AnyLimiter> {
-    fn carried(&self, limiter: &AnyLimiter, now: Time) -> Self {
-        let old = self.limiter();
-        self.turned(limiter.clone(), |state| {
+        let keys = self.keys.turned(new.clone(), |state| {
             old.forget(state, now);
-            let restored = limiter.restore(&old.keep(state, now));
-            *state = restored.unwrap_or_else(|_| limiter.initial());
-        })
+            *state = new.restore(&old.keep(state, now)).unwrap_or_else(|_| new.initial());
+        });
+        Some(KeyedLimit { per: self.per.clone(), keys })
     }
 }

@@ -128,8 +128,7 @@ where
 
     /// How long after `now` an event of `key` would pass if nothing is counted until then.
     pub fn retry_after<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Retry {
-        let held = self.hold(self.hash(key));
-        self.limiter.retry_after(held.state(), now, cost)
+        self.hold(self.hash(key)).retry_after(now, cost)
     }
 
     /// The state of `key`, if it is remembered.
@@ -250,6 +249,7 @@ impl<L: Limiter> Held<'_, L>
 where
     L::State: PartialEq,
 {
+    #[cfg(feature = "rules")]
     pub(crate) fn limiter(&self) -> &L {
         self.limiter
     }
@@ -264,6 +264,10 @@ where
 
     pub(crate) fn peek(&self, now: Time, cost: f64) -> Outcome {
         self.limiter.peek(self.state(), now, cost)
+    }
+
+    pub(crate) fn retry_after(&self, now: Time, cost: f64) -> Retry {
+        self.limiter.retry_after(self.state(), now, cost)
     }
 
     #[inline(always)]

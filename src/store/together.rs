@@ -1,37 +1,71 @@
-//! Locks the keys of one event in several stores at once.
+//! All or none: the keys of one event are locked in several limits at once. First all limits are
+//! asked, then the event is counted in all of them or in none. A [`Store`](super::Store) and
+//! [rules](crate::rules) decide so.
 
-use super::{Held, Key, Store};
+use super::keyed::{Held, Keyed};
 use crate::event::Event;
 use crate::limit::any::AnyLimiter;
+use crate::policy::{Limit, Per};
+use core::hash::{Hash, Hasher};
 use smallvec::SmallVec;
 
-/// A few of anything.
+/// A list that usually has up to four items, and then needs no allocation.
 pub(crate) type Few<T> = SmallVec<[T; 4]>;
 
-/// Locks the key of the event in each of `stores`. Each store has one limit, and none occurs twice.
-/// The result has the order of `stores`. The locks are taken in the order of the stores' addresses,
-/// which is the same for all threads whatever their rules, so they cannot deadlock. The hashes are
-/// computed before the first lock is taken.
+/// A limit, and the states of its keys.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyedLimit {
+    pub(super) per: Per,
+    pub(crate) keys: Keyed<AnyLimiter>,
+}
+
+impl KeyedLimit {
+    pub(crate) fn new(limit: &Limit, capacity: usize) -> Self {
+        let keys = Keyed::new(limit.limiter.clone(), capacity);
+        KeyedLimit { per: limit.per.clone(), keys }
+    }
+
+    /// Whether these are the states of exactly this limit.
+    #[cfg(feature = "rules")]
+    pub(crate) fn is_for(&self, limit: &Limit) -> bool {
+        self.per == limit.per && *self.keys.limiter() == limit.limiter
+    }
+
+    /// The hash of the event's key.
+    #[inline(always)]
+    pub(super) fn hash(&self, event: &Event<'_>) -> u64 {
+        self.keys.hash(&Key(&self.per, event))
+    }
+}
+
+/// The key of an event for a limit, as it is hashed: the values of its fields. `str` ends each with a
+/// byte that no text contains, so different values are hashed differently. The names need not be
+/// hashed, since each limit has its own tables.
+struct Key<'a>(&'a Per, &'a Event<'a>);
+
+impl Hash for Key<'_> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.0.fields().iter().for_each(|name| self.1.field(name).hash(hasher));
+    }
+}
+
+/// Locks the key of the event in each of `limits`, none of which occurs twice. The result has their
+/// order. The locks are taken in the order of the limits' addresses, which is the same for all
+/// threads whatever their rules, so they cannot deadlock. The hashes are computed before the first
+/// lock is taken.
 pub(crate) fn hold<'a>(
-    stores: impl Iterator<Item = &'a Store>,
+    limits: impl Iterator<Item = &'a KeyedLimit>,
     event: &Event<'_>,
 ) -> Few<Held<'a, AnyLimiter>> {
-    let mut keyed = stores.enumerate().filter_map(|(i, store)| {
-        let (limit, keyed) = (store.policy.limits().first()?, store.limits.first()?);
-        Some((i, keyed, keyed.hash(&Key(&limit.per, event))))
-    });
-    let (first, second) = (keyed.next(), keyed.next());
-    let mut held = Few::new();
-    // Mostly it is only one.
-    if let (Some((_, keyed, hash)), None) = (first, second) {
-        held.push(keyed.hold(hash));
-        return held;
+    let hashed: Few<_> = limits.map(|limit| (limit, limit.hash(event))).collect();
+    let address = |(limit, _): &(&KeyedLimit, u64)| core::ptr::from_ref(*limit).addr();
+    if hashed.is_sorted_by_key(address) {
+        return hashed.into_iter().map(|(limit, hash)| limit.keys.hold(hash)).collect();
     }
-    let mut keyed: Few<_> = first.into_iter().chain(second).chain(keyed).collect();
-    keyed.sort_unstable_by_key(|(_, keyed, _)| core::ptr::from_ref(*keyed).addr());
-    let locked = keyed.into_iter().map(|(i, keyed, hash)| (i, keyed.hold(hash)));
-    let mut locked: Few<_> = locked.collect();
-    locked.sort_unstable_by_key(|(i, _)| *i);
-    held.extend(locked.into_iter().map(|(_, held)| held));
-    held
+    let mut in_order: Few<_> = hashed.into_iter().enumerate().collect();
+    in_order.sort_unstable_by_key(|(_, hashed)| address(hashed));
+    let held = in_order.into_iter().map(|(i, (limit, hash))| (i, limit.keys.hold(hash)));
+    let mut held: Few<_> = held.collect();
+    held.sort_unstable_by_key(|(i, _)| *i);
+    held.into_iter().map(|(_, held)| held).collect()
 }
