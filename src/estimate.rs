@@ -8,7 +8,6 @@
 //! | [`exim`] | a rate and a time | n | by 1/e in a period |
 //! | [`recent_average`] | a number and a time | n λ per second | by half in a half-life |
 //! | [`smoothed`] | one more number beside Exim's | nearly nothing | by 1/e in the longer interval |
-//! | [`exact`] | every event in the window | n | all at once, a period later |
 //! | [`moving_average`] | the last N events | any rate at all | by N events, whenever they come |
 //!
 //! ```
@@ -34,7 +33,6 @@
 //! reads about a half more.
 
 pub mod decay;
-pub mod exact;
 pub mod exim;
 pub mod moving_average;
 pub mod recent_average;

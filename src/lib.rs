@@ -33,7 +33,7 @@
 //! # The chapters, in the order to read them
 //! 1. [`time`]: instants and spans. [`rate`]: a count per span.
 //! 2. [`estimate`]: how fast are events arriving? Exim's rate, the recent average, the smoothed
-//!    rate, and the exact count that tests compare them with.
+//!    rate.
 //! 3. [`limit`]: may this event pass? The trait, and one module for each limiter. [`outcome`]: the
 //!    answer.
 //! 4. [`event`]: a time, a cost and named fields. [`policy`]: one or several limits, each for a key

@@ -84,7 +84,6 @@ impl fmt::Display for Rate {
 }
 
 /// Reads `10/1m`, `0.5/1s`, `64k/1h`. The suffixes k, M and G, in either case, are powers of 1000.
-/// [`Rate::from_exim`] reads Exim's own notation.
 impl FromStr for Rate {
     type Err = ParseError;
 
@@ -100,24 +99,6 @@ impl FromStr for Rate {
 const HELP: &str = "write a rate as a count and a span, such as 10/1m";
 
 impl Rate {
-    /// Reads a rate as it is written in Exim's configuration, such as `10 / 1h` or `64K/1h`. The
-    /// suffixes K, M and G are 1024, 1024² and 1024³, as in `acl_ratelimit` in Exim's source.
-    ///
-    /// # Errors
-    /// When the text is not a count, a slash and a time interval.
-    pub fn from_exim(text: &str) -> Result<Self, ParseError> {
-        // Exim skips spaces around the slash, and nowhere else.
-        let tight = text.split('/').map(str::trim).collect::<Vec<_>>().join("/");
-        let read = Rate::read(&tight, |suffix| match suffix {
-            "" => Ok(1.0),
-            "K" | "k" => Ok(1024.0),
-            "M" | "m" => Ok(1024.0 * 1024.0),
-            "G" | "g" => Ok(1024.0 * 1024.0 * 1024.0),
-            _ => Err("not a suffix of a count; in Exim K is 1024, M is 1024K and G is 1024M"),
-        });
-        read.map_err(|e| if tight == text { e } else { ParseError::whole(text, e.problem()) })
-    }
-
     fn read(
         text: &str,
         scale: impl Fn(&str) -> Result<f64, &'static str>,

@@ -77,15 +77,6 @@ fn rates_and_spans_are_keys() {
     assert_eq!(spans.into_iter().max().unwrap().to_string(), "1m");
 }
 
-#[test]
-fn a_rate_of_exims_configuration() {
-    for (text, want) in [("10 / 1h", "10/1h"), ("64K/1h", "65536/1h"), ("1m/1d", "1048576/1d")] {
-        assert_eq!(Rate::from_exim(text).unwrap().to_string(), want);
-    }
-    let error = Rate::from_exim("10KB / 1m").unwrap_err();
-    assert!(error.to_string().contains("in Exim K is 1024"), "{error}");
-}
-
 /// A store is shared between threads, and what it answers may be sent to others.
 #[test]
 fn threads() {

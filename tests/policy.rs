@@ -6,6 +6,8 @@
 mod carlson;
 #[path = "common/doubling.rs"]
 mod doubling;
+#[path = "common/exact.rs"]
+mod exact;
 #[path = "policy/keys.rs"]
 mod keys;
 #[path = "common/random.rs"]

@@ -67,7 +67,7 @@ fn periods_that_exim_refuses() {
     let (_, json) = EXIM[3];
     let mut read_here = Vec::new();
     for attempt in exim(json) {
-        if attempt.answer.is_none() && Rate::from_exim(&attempt.rate).is_ok() {
+        if attempt.answer.is_none() && common::exim_rate(&attempt.rate).is_ok() {
             read_here.push(attempt.rate);
         }
     }

@@ -31,6 +31,11 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     /// See [`AnyLimiter::stretched`].
     fn stretched(&self, by: Stretch) -> Result<Self, Unstretched>;
 
+    /// See [`AnyLimiter::delays`].
+    fn delays(&self) -> bool {
+        false
+    }
+
     /// See [`AnyLimiter::doubling_time`].
     fn doubling_time(&self) -> Option<Span> {
         None

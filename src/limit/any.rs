@@ -176,6 +176,11 @@ impl AnyLimiter {
         Ok(each!(self, |l| l.stretched(Stretch(percent))?.into()))
     }
 
+    /// Whether it may let an event pass after a wait, instead of at once.
+    pub fn delays(&self) -> bool {
+        each!(self, |l| l.delays())
+    }
+
     /// The shortest time in which a sender can double a learned limit; `None` if it is not learned.
     pub fn doubling_time(&self) -> Option<Span> {
         each!(self, |l| Algorithm::doubling_time(l))

@@ -70,6 +70,10 @@ macro_rules! limit_by_bucket {
                 fill(self.0.size, self.0.rate)
             }
 
+            fn delays(&self) -> bool {
+                $waits
+            }
+
             fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
                 Ok($limiter::new(by.rate(self.0.rate)?, by.count(self.0.size))?)
             }

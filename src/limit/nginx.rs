@@ -292,6 +292,10 @@ impl Algorithm for Nginx {
         fill(self.burst as f64 + 1.0, Rate::new(self.per_second(), Span::seconds(1)).ok()?)
     }
 
+    fn delays(&self) -> bool {
+        matches!(self.delay, Delay::Beyond(first) if first < self.burst)
+    }
+
     fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
         Err(FIXED)
     }

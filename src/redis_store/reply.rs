@@ -113,13 +113,11 @@ impl Item {
             let level = if algorithm == "earrrl" { level } else { ask.cost };
             return Outcome::new(false, level, limit);
         }
-        match (&self.limiter, passes) {
-            (AnyLimiter::LeakyBucket(_) | AnyLimiter::Nginx(_), true) => {
-                let wait = Span::micros(extra as u64);
-                Outcome { decision: Decision::Allowed { wait }, level, limit }
-            }
-            _ => Outcome::new(passes, level, limit),
+        if passes && self.limiter.delays() {
+            let wait = Span::micros(extra as u64);
+            return Outcome { decision: Decision::Allowed { wait }, level, limit };
         }
+        Outcome::new(passes, level, limit)
     }
 }
 

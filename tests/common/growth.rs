@@ -1,11 +1,10 @@
 //! How the time and the memory of a parser grow with its input.
 
-#[path = "worked.rs"]
-mod worked;
+#[path = "doubling.rs"]
+mod doubling;
 
-use std::hint::black_box;
+use doubling::{is_linear, time};
 use std::time::Duration;
-use worked::worked;
 
 /// Something that reads, and an input of about a given length that should be hard to read.
 pub(crate) struct Parser {
@@ -23,32 +22,19 @@ const FIXED: u64 = 3 << 20;
 const LENGTHS: [usize; 2] = [1 << 12, 1 << 18];
 const LONG_ENOUGH: Duration = Duration::from_millis(2);
 
-/// How often both inputs are read at least, and at most until the ratio is right. Of each the best
-/// time counts.
-const ROUNDS: [usize; 2] = [3, 10];
-
 impl Parser {
     /// Whether twice the input takes less than treble the time, and the memory is bounded; if not, the
     /// figures.
     fn is_linear(&self) -> Result<(), String> {
         let name = self.name;
         let mut length = LENGTHS[0];
-        while length < LENGTHS[1] && self.time(&(self.input)(length)) < LONG_ENOUGH {
+        let takes = |length| time(|| (self.read)(&(self.input)(length)));
+        while length < LENGTHS[1] && takes(length) < LONG_ENOUGH {
             length *= 2;
         }
         let inputs = [length, 2 * length].map(self.input);
-        let mut best = [Duration::MAX; 2];
-        for round in 1.. {
-            for (input, best) in inputs.iter().zip(&mut best) {
-                *best = self.time(input).min(*best);
-            }
-            let ratio = best[1].as_secs_f64() / best[0].as_secs_f64();
-            if ratio < 3.0 && round >= ROUNDS[0] {
-                break;
-            }
-            if round >= ROUNDS[1] {
-                return Err(format!("{name}: {length} bytes and twice as many take {best:?}"));
-            }
+        if let Err(took) = is_linear(&inputs, |input| (self.read)(input)) {
+            return Err(format!("{name}: {length} bytes and twice as many take {took:?}"));
         }
         let input = (self.input)(LENGTHS[1]);
         let used = allocation_counter::measure(|| (self.read)(&input)).bytes_max;
@@ -57,12 +43,6 @@ impl Parser {
             true => Ok(()),
             false => Err(format!("{name}: {used} bytes to read {}", input.len())),
         }
-    }
-
-    fn time(&self, input: &[u8]) -> Duration {
-        let begin = worked();
-        (self.read)(black_box(input));
-        worked().saturating_sub(begin)
     }
 }
 

@@ -66,8 +66,23 @@ pub struct Answer {
 
 impl Attempt {
     pub fn limiter(&self) -> Exim {
-        Exim { limit: Rate::from_exim(&self.rate).unwrap(), mode: self.mode }
+        Exim { limit: exim_rate(&self.rate).unwrap(), mode: self.mode }
     }
+}
+
+/// Reads a rate as Exim's configuration has it, such as `10 / 1h`. There K is 1024, and so on: see
+/// `acl_ratelimit` in Exim's source.
+pub fn exim_rate(text: &str) -> Result<Rate, Box<dyn std::error::Error>> {
+    let (count, per) = text.split_once('/').ok_or("no slash")?;
+    let digits = count.trim().trim_end_matches(char::is_alphabetic);
+    let scale = match &count.trim()[digits.len()..] {
+        "" => 1.0,
+        "K" | "k" => 1024.0,
+        "M" | "m" => 1024.0 * 1024.0,
+        "G" | "g" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err("no suffix of Exim's".into()),
+    };
+    Ok(Rate::new(digits.parse::<f64>()? * scale, per.trim().parse()?)?)
 }
 
 fn text(value: &Value, field: &str) -> String {

@@ -3,7 +3,10 @@
 #![allow(dead_code, unreachable_pub)] // The tests and an example use their parts.
 #![allow(clippy::unwrap_used)]
 
-use ratescope::estimate::exact::ExactWindow;
+#[path = "exact.rs"]
+pub(crate) mod exact;
+
+use exact::ExactWindow;
 use ratescope::{Limiter, Retry, Span, Time};
 
 /// How many events of cost 1 pass in the same instant, from rest.
@@ -20,15 +23,14 @@ pub fn greedy<L: Limiter>(limiter: &L, window: Span, from: Time) -> f64 {
 
 /// As [`greedy`], from a state that an earlier event has left.
 fn greedy_after<L: Limiter>(limiter: &L, mut state: L::State, window: Span, from: Time) -> f64 {
-    let mut oracle = ExactWindow::new(window, 1_000_000);
+    let mut oracle = ExactWindow::new(window);
     let (mut now, mut most) = (from, 0.0f64);
     let end = from.after(Span::from_secs(window.secs() * 4.0).unwrap());
     while now < end {
         let Retry::After(wait) = limiter.retry_after(&state, now, 1.0) else { break };
         now = now.after(wait);
         assert!(limiter.check(&mut state, now, 1.0).is_allowed());
-        oracle.add(now, 1.0);
-        most = most.max(oracle.count_at(now).unwrap());
+        most = most.max(oracle.add(now, 1.0));
     }
     most
 }

@@ -1,10 +1,10 @@
 //! The most that ever passes in a window, against the exact count.
 
 use crate::common;
+use crate::common::worst::exact::ExactWindow;
 use crate::common::worst::{burst, greediest, greedy};
 use crate::{KINDS, cases, limiter, steps};
 use proptest::prelude::*;
-use ratescope::estimate::exact::ExactWindow;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::*;
 use ratescope::{Limiter, Span, Time};
@@ -18,15 +18,14 @@ proptest! {
         part in prop_oneof![Just(1.0), 0.01f64..3.0],
     ) {
         let window = Span::from_secs(case.period.secs() * part).unwrap();
-        let mut oracle = ExactWindow::new(window, 1000);
+        let mut oracle = ExactWindow::new(window);
         // The promise is for events of one cost, so all have that of the first.
         let cost = case.cost(steps[0]);
         let (mut state, promise) = (case.limiter.initial(), case.limiter.max_admitted(window, cost));
         for (at, _) in case.events(&steps) {
             for _ in 0..3 {
                 if case.limiter.check(&mut state, at, cost).is_allowed() {
-                    oracle.add(at, cost);
-                    let count = oracle.count_at(at).unwrap();
+                    let count = oracle.add(at, cost);
                     prop_assert!(count <= promise * (1.0 + 1e-12), "{count} of {promise}");
                 }
             }

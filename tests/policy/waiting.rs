@@ -1,8 +1,8 @@
 //! When several limits let an event pass again, and the most that they ever do.
 
+use crate::exact::ExactWindow;
 use crate::{Sent, check, events, limits, policy, sent, store};
 use proptest::prelude::*;
-use ratescope::estimate::exact::ExactWindow;
 use ratescope::{Limiter, Policy, Retry, Span, Time};
 
 proptest! {
@@ -53,12 +53,11 @@ proptest! {
         let store = store(Policy::new(limits).unwrap());
         let promise = store.policy().max_admitted(window, cost);
         prop_assert_eq!(promise, least);
-        let mut oracle = ExactWindow::new(window, 1000);
+        let mut oracle = ExactWindow::new(window);
         for Sent { at, .. } in sent {
             for _ in 0..3 {
                 if check(&store, &Sent { at, cost, from: ["ann", "x"] }).is_allowed() {
-                    oracle.add(at, cost);
-                    let count = oracle.count_at(at).unwrap();
+                    let count = oracle.add(at, cost);
                     prop_assert!(count <= promise * (1.0 + 1e-12), "{count} of {promise}");
                 }
             }

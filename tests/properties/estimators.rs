@@ -2,7 +2,6 @@
 
 use crate::{assert_near, events, magnitude, span};
 use proptest::prelude::*;
-use ratescope::estimate::exact::ExactWindow;
 use ratescope::estimate::exim::{Exim, Measured, events_between, recovery_time};
 use ratescope::estimate::recent_average::{Impulse, RecentAverage};
 use ratescope::{Span, Time};
@@ -134,44 +133,5 @@ proptest! {
         let per_second = rate / before.secs();
         assert_near(rescaled.rate / after.secs(), per_second, 1e-15, per_second);
         prop_assert_eq!(rescaled.at, last.at);
-    }
-
-    /// Whole costs, so that the sums are exact whatever their order; few microseconds, so that
-    /// events stand on the very ends of the window.
-    #[test]
-    fn the_exact_window_counts_as_by_hand(
-        window in 0u64..12,
-        events in prop::collection::vec((-3i64..8, 0u32..100), 1..60),
-        since in -12i64..12,
-    ) {
-        let mut exact = ExactWindow::new(Span::micros(window), usize::MAX);
-        let mut all: Vec<(i64, f64)> = Vec::new();
-        for (gap, cost) in events {
-            let (last, cost) = (all.last().map_or(0, |&(last, _)| last), f64::from(cost));
-            exact.add(Time::from_micros(last + gap), cost);
-            let at = if all.is_empty() { gap } else { last + gap.max(0) };
-            all.push((at, cost));
-            let now = at + since;
-            let inside = |&&(at, _): &&(i64, f64)| at > now - window as i64 && at <= now;
-            let by_hand: f64 = all.iter().filter(inside).map(|&(_, cost)| cost).sum();
-            match exact.count_at(Time::from_micros(now)) {
-                Some(count) => prop_assert_eq!(count, by_hand),
-                None => prop_assert!(since < 0, "only the past may be forgotten"),
-            }
-        }
-    }
-
-    /// A window that is full says so until what it forgot would have left anyway.
-    #[test]
-    fn a_full_window_says_so(capacity in 1usize..20, more in 1usize..20) {
-        let mut exact = ExactWindow::new(Span::seconds(1), capacity);
-        for i in 0..capacity + more {
-            exact.add(Time::from_micros(i as i64), 1.0);
-        }
-        let forgotten = Time::from_micros(more as i64 - 1);
-        let leaves = forgotten.after(Span::seconds(1));
-        let before = Time::from_micros(leaves.as_micros() - 1);
-        prop_assert_eq!(exact.count_at(before), None);
-        prop_assert_eq!(exact.count_at(leaves), Some(capacity as f64));
     }
 }

@@ -75,6 +75,14 @@ enum Reserved {
     Full,
 }
 
+/// A request that the store is asked about.
+struct Asked<'a> {
+    head: Head<'a>,
+    event: Event<'a>,
+    latest: Arc<Prepared>,
+    reserved: Reserved,
+}
+
 impl<S, A, C> Shared<S, A, C> {
     pub(super) fn new(limit: RateLimit<S, A, C>) -> Self {
         let RateLimit { store, answer, clock, settings } = limit;
@@ -133,11 +141,9 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         A: Answer<B>,
     {
         let fields = &RequestFields::new(&self.settings.keys, head);
-        let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let latest = self.latest();
-        let reserved = self.reserve(&latest, &event);
-        let answered = self.store.check_now(&event, self.details(&reserved))?;
-        Some(self.judge(head, &event, latest, reserved, answered))
+        let asked = self.asked(head, fields);
+        let answered = self.store.check_now(&asked.event, self.details(&asked.reserved))?;
+        Some(self.judge(asked, answered))
     }
 
     /// Decides about a request.
@@ -146,39 +152,35 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         A: Answer<B>,
     {
         let fields = &RequestFields::new(&self.settings.keys, head);
-        let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let latest = self.latest();
-        let reserved = self.reserve(&latest, &event);
-        let details = self.details(&reserved);
-        if matches!(reserved, Reserved::Full) {
+        let asked = self.asked(head, fields);
+        let details = self.details(&asked.reserved);
+        if matches!(asked.reserved, Reserved::Full) {
             // A request that cannot wait must not be counted, and the store may be unable to look and
             // count in one step.
-            let looked = self.store.peek(&event, details).await;
+            let looked = self.store.peek(&asked.event, details).await;
             if matches!(looked.ruling.decision(), Decision::Allowed { wait } if wait > Span::ZERO) {
-                return self.judge(head, &event, latest, reserved, looked);
+                return self.judge(asked, looked);
             }
         }
-        let answered = self.store.check(&event, details).await;
-        self.meters().took(event.time.until(self.clock.now()));
-        self.judge(head, &event, latest, reserved, answered)
+        let answered = self.store.check(&asked.event, details).await;
+        self.meters().took(asked.event.time.until(self.clock.now()));
+        self.judge(asked, answered)
     }
 
-    fn latest(&self) -> Arc<Prepared> {
-        self.preparations.latest(|| self.store.rules(), &self.settings)
+    fn asked<'a>(&self, head: Head<'a>, fields: &'a RequestFields<'_>) -> Asked<'a> {
+        let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
+        let latest = self.preparations.latest(|| self.store.rules(), &self.settings);
+        let reserved = self.reserve(&latest, &event);
+        Asked { head, event, latest, reserved }
     }
 
     /// Decides about a request by the answer of the store, and counts and logs the decision.
-    fn judge<B>(
-        &self,
-        head: Head<'_>,
-        event: &Event<'_>,
-        latest: Arc<Prepared>,
-        reserved: Reserved,
-        answered: Answered,
-    ) -> Next<B>
+    fn judge<B>(&self, asked: Asked<'_>, answered: Answered) -> Next<B>
     where
         A: Answer<B>,
     {
+        let Asked { head, event, latest, reserved } = asked;
+        let event = &event;
         let Answered { ruling, retry, fault, .. } = &answered;
         let (settings, meters) = (&self.settings, self.meters());
         let prepared = self.preparations.of(ruling.rules(), latest, settings);

@@ -106,7 +106,8 @@ impl Prepared {
             PreparedRule { meters, limits, stretched }
         };
         let each = rules.rules().iter().map(of).collect();
-        let may_delay = rules.rules().iter().flat_map(Rule::limits).any(may_delay);
+        let may_delay =
+            rules.rules().iter().flat_map(Rule::limits).any(|limit| limit.limiter.delays());
         Prepared { rules: Arc::clone(rules), each, may_delay }
     }
 
@@ -122,7 +123,7 @@ impl Prepared {
         let asked = self.rules.ask(event, None);
         let of = |ask: &Ask| {
             let rule = self.rules.rules().get(ask.rule)?;
-            let limit = rule.limits().get(ask.limit).filter(|limit| may_delay(limit))?;
+            let limit = rule.limits().get(ask.limit).filter(|limit| limit.limiter.delays())?;
             (!rule.is_shadow() && !ask.is_stretched).then_some((ask.rule, ask.limit, limit))
         };
         let mut delaying = asked.iter().filter_map(of).peekable();
@@ -149,11 +150,6 @@ impl Prepared {
         let limits = if place.is_stretched { &rule.stretched } else { &rule.limits };
         limits.get(place.limit)
     }
-}
-
-/// Whether a limit may let an event pass after a wait.
-fn may_delay(limit: &Limit) -> bool {
-    matches!(limit.limiter, AnyLimiter::LeakyBucket(_) | AnyLimiter::Nginx(_))
 }
 
 impl PreparedLimit {
