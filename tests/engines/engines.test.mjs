@@ -1,0 +1,116 @@
+// The page in other engines, in real time: what people do first in each view. Run by
+// `./scripts/test engines`; an engine that is not installed is passed over, and said so.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { By, Key } from 'selenium-webdriver';
+import { startServer } from '../e2e/launch.mjs';
+import { browse, ENGINES, missing } from './driver.mjs';
+
+// Nobody waits that long for a page; a busy machine may.
+const LONG = 120_000;
+
+for (const engine of ENGINES) {
+  const absent = missing(engine);
+  describe(engine.name, { skip: absent && `${absent} is not installed` }, () => {
+    let server, driver, close;
+    before(async () => {
+      server = await startServer();
+      ({ driver, close } = await browse(engine));
+    });
+    after(async () => {
+      await close?.();
+      await server?.close();
+    });
+
+    const see = (script, ...args) => driver.executeScript(script, ...args);
+    const until = (holds, ...args) => driver.wait(() => see(holds, ...args), LONG, String(holds));
+    const value = (id) => see((id) => Number(document.getElementById(id).dataset.value), id);
+    const find = (selector) => driver.findElement(By.css(selector));
+    const text = async (selector) => (await find(selector)).getText();
+    async function open(path) {
+      await driver.get('about:blank'); // or a new fragment would be no new page
+      await driver.get(server.origin + path);
+      await until(() => document.documentElement.dataset.started !== undefined || document.querySelector('#failed:not([hidden])'));
+      assert.equal(await see(() => document.querySelector('#failed').hidden), true);
+    }
+    const pressed = (...keys) => find('#graph').then((graph) => graph.sendKeys(...keys));
+
+    test('the Scope: click, keys, crosshair, automatic events', async () => {
+      await open('/#auto=off&limit=3&paused');
+      await (await find('#graph')).click();
+      await until(() => document.querySelector('#allowed').dataset.value === '1');
+      await pressed(Key.SPACE, Key.SPACE, Key.SPACE);
+      await until(() => document.querySelector('#refused').dataset.value === '1');
+      assert.deepEqual([await value('allowed'), await value('refused')], [3, 1]);
+      assert(Math.abs(await value('rate') - 4) < 1e-6, 'time stands still, and the rate with it');
+
+      await open('/#rate=20/1s');
+      await until(() => Number(document.querySelector('#allowed').dataset.value) > 0);
+      assert(await driver.executeScript(inked), 'a line is drawn');
+    });
+
+    test('Compare: a scenario has the numbers that it has everywhere', async () => {
+      await open('/compare.html#auto=off');
+      for (const [name, expected] of [
+        ['The relentless abuser', { earrrl: [17, 282], 'exim strict': [11, 288] }],
+        ['One a minute, as servers count it', { nginx: [6, 5], 'haproxy allowed': [4, 7], 'envoy burst 1': [11, 0] }],
+      ]) {
+        await see((name) => [...document.querySelectorAll('#scenarios a')].find((a) => a.textContent === name).click(), name);
+        await until((name) => document.querySelector('#story-name').textContent === name, name);
+        await see(() => document.querySelector('#story-end').click());
+        await until(() => document.querySelector('#note').textContent === 'paused');
+        const found = await see(() => Object.fromEntries([...document.querySelectorAll('.lane input')].map((box, i) => [
+          box.value, ['allowed', 'refused'].map((id) => Number(document.getElementById(`${id}-${i + 1}`).dataset.value)),
+        ])));
+        for (const [rule, counts] of Object.entries(expected)) assert.deepEqual(found[rule], counts, rule);
+      }
+    });
+
+    test('Tune: logs are read as files, packed too', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'ratescope-engines-'));
+      try {
+        const line = (ip, second) =>
+          `${ip} - - [02/Mar/2026:12:${String(second / 60 | 0).padStart(2, '0')}:${String(second % 60).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 1\n`;
+        const lines = Array.from({ length: 3000 }, (_, i) => line(`192.0.2.${i % 50}`, i)).join('');
+        writeFileSync(join(folder, 'a.log'), lines);
+        writeFileSync(join(folder, 'b.log.gz'), gzipSync(lines.replaceAll('192.0.2', '198.51.100')));
+        await open('/tune.html');
+        await (await find('#files')).sendKeys([join(folder, 'a.log'), join(folder, 'b.log.gz')].join('\n'));
+        await until(() => document.querySelector('#t-sentence').dataset.value === '1' && document.querySelector('#progress').hidden);
+        assert.match(await text('#t-read'), /6.000 requests from 100 clients/);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    });
+
+    test('the theme is kept, and a phone has no sideways scroll', async () => {
+      for (const path of ['/', '/compare.html', '/tune.html']) {
+        await driver.manage().window().setRect({ width: 500, height: 800 });
+        await open(path);
+        const before = await see(() => document.querySelector('#theme').getAttribute('aria-pressed'));
+        await see(() => document.querySelector('#theme').click());
+        await open(path);
+        const kept = await see(() => document.querySelector('#theme').getAttribute('aria-pressed'));
+        assert.notEqual(kept, before, `${path}: the theme`);
+        await see(() => document.querySelector('#theme').click());
+        assert.equal(await see(() => document.documentElement.scrollWidth <= innerWidth), true, `${path}: its width`);
+      }
+    });
+  });
+}
+
+// Whether the canvas has more than its background, read where the picture is.
+function inked() {
+  const canvas = document.querySelector('#graph');
+  const copy = document.createElement('canvas');
+  [copy.width, copy.height] = [canvas.width, canvas.height];
+  const context = copy.getContext('2d');
+  context.drawImage(canvas, 0, 0);
+  const { data } = context.getImageData(0, 0, copy.width, copy.height);
+  return new Set(new Uint32Array(data.buffer)).size > 10;
+}
