@@ -16,7 +16,11 @@ struct Server {
 
 impl Server {
     fn start(dir: &Path) -> Server {
-        let mut child = ratescope("0", dir).stdout(Stdio::piped()).spawn().unwrap();
+        Server::start_with(dir, &[])
+    }
+
+    fn start_with(dir: &Path, args: &[&str]) -> Server {
+        let mut child = ratescope("0", dir).args(args).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let (_, rest) = line.split_once("http://").expect("the address is printed");
@@ -197,19 +201,44 @@ fn ctrl_c_stops_it_cleanly() {
     assert!(server.child.wait().unwrap().success());
 }
 
-/// Neither who is silent in the middle of a request, or before one, nor who does not read the answer.
+/// A connection whose client reads the beginning of a large answer only.
+#[cfg(unix)]
+fn deaf(server: &Server, dir: &Path) -> TcpStream {
+    // More than the buffers of a socket hold.
+    std::fs::File::create(dir.join("large.bin")).unwrap().set_len(64 << 20).unwrap();
+    let host = &server.address;
+    let mut deaf = server.begin(&format!("GET /large.bin HTTP/1.1\r\nhost: {host}\r\n\r\n"));
+    deaf.read_exact(&mut [0; 12]).unwrap();
+    deaf
+}
+
+/// Neither a client that is silent in the middle of a request, or before one, nor one that does not
+/// read the answer.
 #[cfg(unix)]
 #[test]
 fn nobody_keeps_it_running() {
     let dir = page("silent");
-    // More than the buffers of a socket hold.
-    std::fs::write(dir.join("large.bin"), vec![0; 64 << 20]).unwrap();
-    let mut server = Server::start(&dir);
+    let mut server = Server::start_with(&dir, &["--drain", "10ms"]);
     let host = &server.address;
     let _silent = server.begin("");
     let _half = server.begin(&format!("GET / HTTP/1.1\r\nhost: {host}\r\nx-"));
-    let mut deaf = server.begin(&format!("GET /large.bin HTTP/1.1\r\nhost: {host}\r\n\r\n"));
-    deaf.read_exact(&mut [0; 12]).unwrap();
+    let _deaf = deaf(&server, &dir);
+    server.ctrl_c();
+    assert!(server.child.wait().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_ctrl_c_ends_open_requests() {
+    let dir = page("impatient");
+    let mut server = Server::start_with(&dir, &["--drain", "1h"]);
+    let _deaf = deaf(&server, &dir);
+    server.ctrl_c();
+    // The first one has arrived when nothing listens any more.
+    while TcpStream::connect(&server.address).is_ok() {
+        std::thread::yield_now();
+    }
+    assert_eq!(server.child.try_wait().unwrap(), None, "a request is open");
     server.ctrl_c();
     assert!(server.child.wait().unwrap().success());
 }

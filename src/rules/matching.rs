@@ -18,8 +18,19 @@ pub(super) struct Level(Vec<Group>);
 struct Group {
     key: String,
     is: HashMap<String, Branch>,
-    like: Vec<(Wildcard, Branch)>,
+    like: Like,
     any: Option<Branch>,
+}
+
+/// The descriptors of wildcards, in their order, found by the texts before their first star and after
+/// their last one. Many wildcards rarely share both.
+#[derive(Clone, Debug, Default)]
+struct Like {
+    all: Vec<(Wildcard, Branch)>,
+    /// The places of those with these ends.
+    by_ends: HashMap<String, HashMap<String, Vec<usize>>>,
+    /// The different lengths of both ends.
+    lengths: Vec<[usize; 2]>,
 }
 
 /// A descriptor: its rule, as an index into [`Rules::rules`], and the descriptors in it.
@@ -37,20 +48,16 @@ impl Level {
     /// When it, or another one, could never be chosen: the line of the other one.
     pub(super) fn add(&mut self, key: &str, value: &Value, branch: Branch) -> Result<(), usize> {
         let place = self.0.iter().position(|group| group.key == key).unwrap_or_else(|| {
-            let (is, like) = (HashMap::new(), Vec::new());
+            let (is, like) = (HashMap::new(), Like::default());
             self.0.push(Group { key: key.to_owned(), is, like, any: None });
             self.0.len() - 1
         });
         let Some(group) = self.0.get_mut(place) else { return Ok(()) };
         let other = match value {
-            Value::Any => {
-                let all = |(wildcard, _): &&(Wildcard, Branch)| wildcard.is_all();
-                group.any.as_ref().or(group.like.iter().find(all).map(|(_, branch)| branch))
-            }
+            Value::Any => group.any.as_ref().or_else(|| group.like.all()),
             Value::Is(text) => group.is.get(text),
             Value::Like(new) => {
-                let covers = |(known, _): &&(Wildcard, Branch)| known.covers(new);
-                let known = group.like.iter().find(covers).map(|(_, branch)| branch);
+                let known = group.like.find(new.as_str());
                 known.or(group.any.as_ref().filter(|_| new.is_all()))
             }
         };
@@ -60,7 +67,7 @@ impl Level {
         match value {
             Value::Any => group.any = Some(branch),
             Value::Is(text) => drop(group.is.insert(text.clone(), branch)),
-            Value::Like(wildcard) => group.like.push((wildcard.clone(), branch)),
+            Value::Like(wildcard) => group.like.push(wildcard.clone(), branch),
         }
         Ok(())
     }
@@ -85,9 +92,42 @@ impl Level {
 impl Group {
     /// The most specific descriptor for the value.
     fn choose(&self, value: &str) -> Option<&Branch> {
-        let like = || self.like.iter().find(|(wildcard, _)| wildcard.matches(value));
-        let like = || like().map(|(_, branch)| branch);
-        self.is.get(value).or_else(like).or(self.any.as_ref())
+        self.is.get(value).or_else(|| self.like.find(value)).or(self.any.as_ref())
+    }
+}
+
+impl Like {
+    fn push(&mut self, wildcard: Wildcard, branch: Branch) {
+        let [first, last] = wildcard.ends();
+        let lengths = [first.len(), last.len()];
+        if !self.lengths.contains(&lengths) {
+            self.lengths.push(lengths);
+        }
+        let places = self.by_ends.entry(first.to_owned()).or_default();
+        places.entry(last.to_owned()).or_default().push(self.all.len());
+        self.all.push((wildcard, branch));
+    }
+
+    /// The descriptor of the first wildcard that matches the text. With the text of a wildcard, that is
+    /// the first which [covers](Wildcard::covers) it.
+    fn find(&self, text: &str) -> Option<&Branch> {
+        let mut first: Option<usize> = None;
+        for [before, after] in &self.lengths {
+            let end = text.len().checked_sub(*after).filter(|end| end >= before);
+            let ends = text.get(..*before).zip(end.and_then(|end| text.get(end..)));
+            let places = ends.and_then(|(before, after)| self.by_ends.get(before)?.get(after));
+            let earlier = |place: &&usize| first.is_none_or(|first| **place < first);
+            let matches =
+                |place: &&usize| self.all.get(**place).is_some_and(|(w, _)| w.matches(text));
+            let places = places.into_iter().flatten().take_while(earlier);
+            first = places.copied().find(|place| matches(&place)).or(first);
+        }
+        Some(&self.all.get(first?)?.1)
+    }
+
+    /// The descriptor of the wildcard that matches everything.
+    fn all(&self) -> Option<&Branch> {
+        self.all.iter().find(|(wildcard, _)| wildcard.is_all()).map(|(_, branch)| branch)
     }
 }
 

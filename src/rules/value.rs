@@ -75,6 +75,11 @@ impl Wildcard {
         self.matches(&other.text)
     }
 
+    /// The texts before the first star and after the last one.
+    pub(super) fn ends(&self) -> [&str; 2] {
+        [self.parts.first(), self.parts.last()].map(|part| part.map_or("", String::as_str))
+    }
+
     /// Whether it matches everything.
     pub(super) fn is_all(&self) -> bool {
         self.parts.iter().all(String::is_empty)

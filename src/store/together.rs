@@ -49,23 +49,47 @@ impl Hash for Key<'_> {
     }
 }
 
-/// Locks the key of the event in each of `limits`, none of which occurs twice. The result has their
-/// order. The locks are taken in the order of the limits' addresses, which is the same for all
-/// threads whatever their rules, so they cannot deadlock. The hashes are computed before the first
-/// lock is taken.
+/// Locks the key of the event in each of `limits`. The result has their order. The locks are taken in
+/// the order of the limits' addresses, which is the same for all threads whatever their rules, so they
+/// cannot deadlock. The hashes are computed before the first lock is taken.
+///
+/// # Panics
+/// When a limit is given twice, before anything is locked: the event would wait for itself for ever,
+/// and keep all others of its key waiting.
 pub(crate) fn hold<'a>(
     limits: impl Iterator<Item = &'a KeyedLimit>,
     event: &Event<'_>,
 ) -> Few<Held<'a, AnyLimiter>> {
     let hashed: Few<_> = limits.map(|limit| (limit, limit.hash(event))).collect();
     let address = |(limit, _): &(&KeyedLimit, u64)| core::ptr::from_ref(*limit).addr();
-    if hashed.is_sorted_by_key(address) {
+    let is_before = |a: &_, b: &_| address(a) < address(b);
+    if hashed.is_sorted_by(is_before) {
         return hashed.into_iter().map(|(limit, hash)| limit.keys.hold(hash)).collect();
     }
     let mut in_order: Few<_> = hashed.into_iter().enumerate().collect();
     in_order.sort_unstable_by_key(|(_, hashed)| address(hashed));
+    let are_different = in_order.is_sorted_by(|(_, a), (_, b)| is_before(a, b));
+    assert!(are_different, "a limit was given twice");
     let held = in_order.into_iter().map(|(i, (limit, hash))| (i, limit.keys.hold(hash)));
     let mut held: Few<_> = held.collect();
     held.sort_unstable_by_key(|(i, _)| *i);
     held.into_iter().map(|(_, held)| held).collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{KeyedLimit, hold};
+    use crate::event::Event;
+    use crate::policy::Policy;
+    use crate::time::Time;
+
+    #[test]
+    #[should_panic(expected = "a limit was given twice")]
+    fn a_repeated_limit_is_refused() {
+        let policy: Policy = "gcra 5/1m per all & gcra 6/1m per all".parse().unwrap();
+        let [one, other] = [0, 1].map(|i| KeyedLimit::new(&policy.limits()[i], 10));
+        let event = Event { time: Time::ZERO, cost: 1.0, fields: &() };
+        assert_eq!(hold([&one, &other].into_iter(), &event).len(), 2);
+        hold([&one, &other, &one].into_iter(), &event);
+    }
 }

@@ -28,6 +28,27 @@ fn chain(n: usize) -> String {
     })
 }
 
+/// Each wildcard has its own beginning, or its own end.
+fn wildcards(n: usize) -> String {
+    file(n, |i| match i % 2 {
+        0 => format!("key: path, value: /p{i}/*/edit, limit: 5/1s"),
+        _ => format!("key: host, value: '*.h{i}.example', limit: 5/1s"),
+    })
+}
+
+#[test]
+fn many_wildcards_are_read_and_looked_up_in_one_pass() {
+    let texts = [600, 1200].map(wildcards);
+    assert_linear(600, |n| {
+        let rules = read(&texts[n / 1200]);
+        for i in (0..n).step_by(2) {
+            let (path, host) = (format!("/p{i}/7/edit"), format!("a.h{}.example", i + 1));
+            let found = rules.matching(&[("path", path.as_str()), ("host", host.as_str())]);
+            assert_eq!(found.iter().map(|rule| rule.line()).collect::<Vec<_>>(), [i + 3, i + 4]);
+        }
+    });
+}
+
 #[test]
 fn many_rules_are_read_and_told_in_one_pass() {
     for text in [values, chain] {

@@ -1,6 +1,7 @@
 //! Logs in pieces.
 
 use crate::{imported, log};
+use ratescope::Span;
 use ratescope::lab::tune::{Import, Imported, ReadOptions, Room, Summary};
 use ratescope::traffic::sample::Style;
 
@@ -63,4 +64,22 @@ fn what_became_of_lines_and_times_is_told() {
     assert_eq!((counts.lines, counts.unread, counts.problems[0].line), (5, 1, 2));
     assert_eq!((times.spread_out, times.late), (1, 1));
     assert_eq!(formats, ["Common Log Format"]);
+}
+
+/// The lines that wait to be put in order take their part of the room, and not more beside it.
+#[test]
+fn lines_that_wait_are_within_the_room() {
+    let room = Room { clients: 100, bytes: 1 << 20 };
+    // All within the slack, so that none is handed out unless there is no room.
+    let line = |i: u32| format!("{}.{:06},c{}\n", i / 2000, i % 2000 * 500, i % 10);
+    let text: String = (0..60_000).map(line).collect();
+    let mut import =
+        Import::new(ReadOptions { slack: Some(Span::minutes(1)), ..Default::default() }, room);
+    import.feed(b"time,key\n").unwrap();
+    let used = allocation_counter::measure(|| {
+        text.as_bytes().chunks(4096).for_each(|piece| import.feed(piece).unwrap());
+    });
+    assert!(used.bytes_max < 1 << 20, "{} bytes", used.bytes_max);
+    import.end().unwrap();
+    assert_eq!(import.finish().unwrap().summary.clients.requests(), 60_000);
 }

@@ -14,12 +14,14 @@ mod site;
 use crate::rules;
 use crate::words::Visible;
 use lanes::Lanes;
+use ratescope::Span;
 use ratescope::rules::Rules;
 use site::Site;
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// Serve the page at http://127.0.0.1:8080 until Ctrl-C
@@ -36,6 +38,10 @@ pub(crate) struct Args {
     /// Print a link to Compare that shows each rule of this file as a lane
     #[arg(long, value_name = "RULES")]
     rules: Vec<PathBuf>,
+
+    /// How long requests may go on after Ctrl-C; a second Ctrl-C ends them
+    #[arg(long, value_name = "SPAN", default_value = "2s")]
+    drain: Span,
 }
 
 /// Serves until Ctrl-C.
@@ -79,6 +85,7 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
         format!("cannot listen on port {}: {reason}; choose another with --port", args.port)
     })?;
     let address = listener.local_addr()?;
+    let ctrl_c = server::catch_ctrl_c()?;
     let mut out = Visible(io::stdout());
     writeln!(out, "Ratescope is at http://{address} (Ctrl-C stops it)")?;
     for file in files {
@@ -91,6 +98,8 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
         }
     }
 
-    server::serve(listener, Site::new(args.dir.as_deref(), address.port())?).await;
+    let site = Site::new(args.dir.as_deref(), address.port())?;
+    let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
+    server::serve(listener, site, drain, ctrl_c).await;
     Ok(())
 }

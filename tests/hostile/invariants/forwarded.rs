@@ -7,7 +7,7 @@ use std::net::IpAddr;
 const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
 
 /// Addresses as they are written, and what they mean; `None` for what hides one.
-const NODES: [(&str, Option<&str>); 10] = [
+const NODES: [(&str, Option<&str>); 14] = [
     ("10.0.0.2", Some("10.0.0.2")),
     ("\"10.0.0.3:8080\"", Some("10.0.0.3")),
     ("\"[fd00::1]\"", Some("fd00::1")),
@@ -18,6 +18,11 @@ const NODES: [(&str, Option<&str>); 10] = [
     ("\"[::ffff:203.0.113.7]\"", Some("203.0.113.7")),
     ("unknown", None),
     ("_hidden", None),
+    // Ports that are hidden; the addresses are not.
+    ("\"10.0.0.4:_p\"", Some("10.0.0.4")),
+    ("\"203.0.113.8:_p.q-1_\"", Some("203.0.113.8")),
+    ("\"[2001:db8::3]:_p\"", Some("2001:db8::3")),
+    ("\"unknown:_p\"", None),
 ];
 
 /// What may stand around the address in its element.

@@ -6,22 +6,26 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use std::io;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::signal;
 use tokio::time::{sleep, timeout};
 
 /// The longest time in which the head of a request has to arrive.
 const HEAD: Duration = Duration::from_secs(5);
 
-/// The time for open requests after Ctrl-C.
-const DRAIN: Duration = Duration::from_secs(2);
-
 /// The pause after a connection could not be accepted, for want of file handles.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves the site until Ctrl-C, and then what was asked before, for a short time or until the next
-/// Ctrl-C.
-pub(super) async fn serve(listener: TcpListener, site: Site) {
+/// Serves the site until `ctrl_c`, and then what was asked before, for the time of `drain` or until the
+/// next Ctrl-C.
+pub(super) async fn serve(
+    listener: TcpListener,
+    site: Site,
+    drain: Duration,
+    mut ctrl_c: impl AsyncFnMut(),
+) {
     let open = GracefulShutdown::new();
     tokio::select! {
         () = accept(&listener, &site, &open) => {}
@@ -29,7 +33,7 @@ pub(super) async fn serve(listener: TcpListener, site: Site) {
     }
     drop(listener);
     tokio::select! {
-        _ = timeout(DRAIN, open.shutdown()) => {}
+        _ = timeout(drain, open.shutdown()) => {}
         () = ctrl_c() => {}
     }
 }
@@ -51,9 +55,11 @@ async fn accept(listener: &TcpListener, site: &Site, open: &GracefulShutdown) {
     }
 }
 
-async fn ctrl_c() {
-    // An error means that Ctrl-C cannot be caught: it then ends the program by itself.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
-    }
+/// Catches Ctrl-C from now on, also while nobody waits for it: each call of the result waits for one.
+pub(super) fn catch_ctrl_c() -> io::Result<impl AsyncFnMut()> {
+    #[cfg(unix)]
+    let mut pressed = signal::unix::signal(signal::unix::SignalKind::interrupt())?;
+    #[cfg(windows)]
+    let mut pressed = signal::windows::ctrl_c()?;
+    Ok(async move || _ = pressed.recv().await)
 }

@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::lab::tune::{Clients, Summary, Ticket, Zones, key};
-use crate::log::{HELD, Order, Record, Row, Spread, When};
+use crate::log::{Order, Record, Row, Spread, When};
 use crate::policy::Per;
 use crate::time::{Span, Time};
 use std::sync::Arc;
@@ -114,9 +114,10 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue for lines that are up to `slack` late; without it, the lines are taken to be in order.
-    pub fn new(slack: Option<Span>, spread: Spread) -> Self {
-        let order = slack.map(|slack| Order::new(slack, HELD, spread));
+    /// A queue for lines that are up to `slack` late, of at most so many bytes; without a slack, the
+    /// lines are taken to be in order.
+    pub fn new(slack: Option<Span>, bytes: usize, spread: Spread) -> Self {
+        let order = slack.map(|slack| Order::new(slack, bytes, spread));
         Queue { order, tickets: Vec::new() }
     }
 

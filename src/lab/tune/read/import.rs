@@ -3,7 +3,7 @@
 use super::{Batch, Queue, ReadOptions, See, Times};
 use crate::event::Event;
 use crate::lab::tune::{Room, Summary};
-use crate::log::{Counts, Reader, Record, Shape, Unread, recognize};
+use crate::log::{Counts, HELD, Reader, Record, Shape, Unread, recognize};
 use crate::policy::Per;
 use crate::text::ParseError;
 use core::error::Error;
@@ -90,8 +90,11 @@ impl Import {
         let ReadOptions { key, spread, slack, .. } = &self.options;
         let per = key.clone().unwrap_or_else(|| shape.usual_key());
         shape.check_key(&per)?;
-        let queue = Queue::new(slack.or(shape.usual_slack(*spread)), *spread);
-        self.open = Some((queue, Summary::new(per.clone(), self.room)));
+        // What waits to be put in order takes its part of the room.
+        let waiting = HELD.min(self.room.bytes / 8);
+        let room = Room { bytes: self.room.bytes - waiting, ..self.room };
+        let queue = Queue::new(slack.or(shape.usual_slack(*spread)), waiting, *spread);
+        self.open = Some((queue, Summary::new(per.clone(), room)));
         let format = shape.to_string();
         if !self.formats.contains(&format) {
             self.formats.push(format);
