@@ -69,6 +69,20 @@ fn forwarded_headers_of_the_corpus_hold() {
     corpus("forwarded", invariants::forwarded::hold);
 }
 
+/// Input that the fuzzer found, which did not hold at the time.
+#[test]
+fn what_was_found_holds() {
+    // A cost that is no number.
+    invariants::limiters::hold(b"sliding-log 3/1m\n\x18\0\x18\0\x18.\0\x18\0");
+    // Blocks at the end of time.
+    invariants::kept::hold(
+        b"\x01\x0esliding-log/1s\x03\xc1\x8d\xb7\xb7\x01\xa0\x8d\x06\xc1\x8d\xb7\x01\xa37\x06\
+          \xc1\x8d\xf7\x01",
+    );
+    // Periods of millions of years: the search for the time to retry took seconds.
+    invariants::policies::hold("adaptive x6000015366 decay 00000002384155858d floor 16  per ll");
+}
+
 /// The seeds of kept states: each kind after some events. Run it with `--ignored` to write them anew.
 #[test]
 #[ignore = "writes the seeds of the corpus"]

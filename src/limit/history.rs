@@ -103,6 +103,23 @@ impl Window {
         }
     }
 
+    /// Moves the blocks back so that the `current` one is that of `now`. None goes before the first
+    /// block of all time: those that would are one there, and remembered for longer.
+    #[cold]
+    fn move_back(&self, history: &mut History, current: i64, now: Time) {
+        let (here, lowest) = (self.block(now), self.block(Time::from_micros(i64::MIN)));
+        let blocks = &mut history.blocks;
+        for (block, _) in blocks.iter_mut() {
+            *block = here.saturating_sub(current.saturating_sub(*block)).max(lowest);
+        }
+        while blocks.get(1).is_some_and(|(second, _)| *second == lowest) {
+            let (_, amount) = blocks.pop_front().unwrap_or_default();
+            if let Some((_, first)) = blocks.front_mut() {
+                *first = first.saturating_add(amount);
+            }
+        }
+    }
+
     #[inline]
     pub(super) fn peek(&self, history: &History, now: Time, cost: f64, limit: f64) -> Outcome {
         let Some(amount) = amount(cost) else { return Outcome::new(false, cost, limit) };
@@ -116,8 +133,7 @@ impl Window {
         let (current, set_back) = self.current(history, now);
         self.drop_left(history, current);
         if set_back {
-            let back = current.saturating_sub(self.block(now));
-            history.blocks.iter_mut().for_each(|(block, _)| *block = block.saturating_sub(back));
+            self.move_back(history, current, now);
         }
         if allowed && amount > 0 {
             let current = if set_back { self.block(now) } else { current };

@@ -2,9 +2,12 @@
 
 use crate::time::{Span, Time};
 
-/// The largest stride of the search, in microseconds. No rounding error of a formula in f64 puts a
-/// guess further off.
-const FURTHEST: i64 = 1 << 40;
+/// How much later than the guess is searched, in microseconds. No rounding error of a formula in f64
+/// puts a guess further off.
+const LATER: i64 = 1 << 40;
+
+/// The largest stride back. A guess may be an upper bound only, ages after the instant that is searched.
+const BACK: i64 = 1 << 61;
 
 /// The time from `now` to the first whole microsecond at which `passes` is true. The search begins
 /// at `guess`.
@@ -17,12 +20,12 @@ const FURTHEST: i64 = 1 << 40;
 pub(crate) fn wait_until(guess: Time, now: Time, passes: &dyn Fn(Time) -> bool) -> Span {
     let step = |at: Time, by: i64| Time::from_micros(at.as_micros().saturating_add(by));
     let (mut at, mut stride) = (guess.max(now), 1);
-    while !passes(at) && stride < FURTHEST {
+    while !passes(at) && stride < LATER {
         at = step(at, stride);
         stride *= 2;
     }
     // Go back as long as it still passes.
-    while stride < FURTHEST && step(at, -stride) >= now && passes(step(at, -stride)) {
+    while stride < BACK && step(at, -stride) >= now && passes(step(at, -stride)) {
         at = step(at, -stride);
         stride *= 2;
     }
@@ -35,4 +38,34 @@ pub(crate) fn wait_until(guess: Time, now: Time, passes: &dyn Fn(Time) -> bool) 
         }
     }
     now.until(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+
+    /// The wait from 0 to `instant`, with the number of questions, which grows with the logarithm of
+    /// the distance.
+    fn asked(guess: Time, instant: i64) -> (Span, u32) {
+        let asked = Cell::new(0);
+        let passes = |at: Time| {
+            asked.set(asked.get() + 1);
+            at.as_micros() >= instant
+        };
+        (wait_until(guess, Time::ZERO, &passes), asked.get())
+    }
+
+    #[test]
+    fn a_guess_may_be_ages_off() {
+        for instant in [0, 1, 5, 1 << 20, (1 << 50) + 3] {
+            let wait = Time::ZERO.until(Time::from_micros(instant));
+            for off in [-5, -1, 0, 1, 3, 1 << 30, 1 << 41, 1 << 55, i64::MAX] {
+                let guess = Time::from_micros(instant.saturating_add(off));
+                let (found, asked) = asked(guess, instant);
+                assert_eq!(found, wait, "{instant}, {off} off");
+                assert!(asked < 200, "{instant}, {off} off: asked {asked} times");
+            }
+        }
+    }
 }

@@ -24,7 +24,7 @@ pub(crate) fn hold(data: &[u8]) {
             assert_eq!(limiter.check(&mut state, now, 1.0).decision, peeked);
             let _ = (limiter.retry_after(&state, now, 1.0), limiter.reset_after(&state, now));
             let bytes = limiter.keep(&state, now).to_bytes();
-            assert!(Kept::from_bytes(&bytes).is_ok());
+            assert!(Kept::from_bytes(&bytes).is_ok(), "{limiter} at {now}");
         }
     }
 }
