@@ -76,7 +76,8 @@ pub(crate) fn hold<'a>(
     held.into_iter().map(|(_, held)| held).collect()
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 mod tests {
     use super::{KeyedLimit, hold};
     use crate::event::Event;

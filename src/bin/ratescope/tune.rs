@@ -100,7 +100,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = Room::default().clients, value_parser = at_least_one)]
     clients: usize,
 
-    /// How much memory clients and events may take, in MiB
+    /// How much memory clients and events may take, in MiB, with the lines that wait to be put in order;
+    /// up to twice that while logs are added up
     #[arg(long, value_name = "MIB", default_value_t = Room::default().bytes >> 20, value_parser = at_least_one)]
     memory: usize,
 
