@@ -59,8 +59,9 @@ pub use text::Defaults;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::limit::kept::Shape;
+use crate::outcome::Retry;
 use crate::text::BadNumber;
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 /// The most limits in a policy.
 pub const LIMITS: usize = 8;
@@ -78,6 +79,19 @@ impl Limit {
     /// The shape of its states: that of its limiter.
     pub fn shape(&self) -> Shape {
         self.limiter.shape()
+    }
+
+    /// The change by which the limit would admit an event of cost `cost`. `None` if it does so already,
+    /// if it admits nothing at all, which is intended, or if the cost is 0.
+    pub(crate) fn remedy(&self, cost: f64) -> Option<String> {
+        let new = self.limiter.initial();
+        let admits = |cost| self.limiter.retry_after(&new, Time::ZERO, cost) != Retry::Never;
+        if cost == 0.0 || admits(cost) || !admits(1e-6) {
+            return None;
+        }
+        let most = self.limiter.remaining(&new, Time::ZERO);
+        let than = if admits(most) { "of at least" } else { "above" };
+        Some(format!("write a {} {than} {cost}", self.limiter.size()))
     }
 }
 

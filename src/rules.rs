@@ -76,9 +76,9 @@
 //! # What is refused at load
 //! A file is refused if it cannot be read, or cannot be meant so: two descriptors of one list for the
 //! same values, or a wildcard after one that matches all of its values; a key that an outer descriptor
-//! has already; a limit that is unlimited and has a number; a cost that the limit never admits; rules
-//! that replace each other, or an unknown rule; settings for a limit that does not exist; a file
-//! without any rule. It is also refused if it is too large: a text of more than [`LONGEST`] bytes,
+//! has already; a limit that is unlimited and has a number; a limit that never admits the cost of an
+//! event, which is 1 unless the rule has another; rules that replace each other, or an unknown rule;
+//! settings for a limit that does not exist; a file without any rule. It is also refused if it is too large: a text of more than [`LONGEST`] bytes,
 //! nested more than 64 levels deep, with more than 100,000 parts after aliases are expanded, with more
 //! than 10,000 rules, or with more than 4 KiB of keys and values on the path to a rule. A store that
 //! has only f64 also checks [`Rules::exact_in_f64`].

@@ -12,6 +12,7 @@ mod exported {
 }
 
 use ratescope::Policy;
+use ratescope::policy::Defaults;
 use ratescope::policy::export::{Configuration, Target};
 use ratescope::{Store, Time};
 use std::path::PathBuf;
@@ -74,7 +75,7 @@ const WRITTEN: [(&str, Target, &str); 20] = [
 ];
 
 fn configure(target: Target, policy: &str) -> Configuration {
-    let policy: Policy = policy.parse().unwrap_or_else(|e| panic!("{e}"));
+    let policy = Policy::read(policy, &Defaults::default()).unwrap_or_else(|e| panic!("{e}"));
     target.configure(&policy).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -141,7 +142,7 @@ fn what_cannot_be_said_is_an_error() {
         (Target::Cloudflare, "sliding-counter 10/1m per method", "by their method"),
         (Target::Cloudflare, "sliding-log 10/1m per ip", "it has a counter only"),
     ] {
-        let policy: Policy = policy.parse().unwrap_or_else(|e| panic!("{e}"));
+        let policy = Policy::read(policy, &Defaults::default()).unwrap_or_else(|e| panic!("{e}"));
         let error = target.configure(&policy).unwrap_err();
         assert!(error.problem().contains(problem), "{error}");
         assert!(error.to_string().contains(&format!("cannot say \"{policy}\": ")), "{error}");

@@ -157,6 +157,16 @@ impl AnyLimiter {
         each!(self, |l| unit(l))
     }
 
+    /// The word for the number that bounds what passes at once: `burst`, `queue`, `floor` or `count`.
+    pub(crate) fn size(&self) -> &'static str {
+        fn words<L: Algorithm>(_: &L) -> &'static str {
+            L::FORM.words
+        }
+        let words = each!(self, |l| words(l));
+        let named = ["burst", "queue", "floor"].into_iter().find(|name| words.contains(name));
+        named.unwrap_or("count")
+    }
+
     /// The most that passes at once, per the time until as much passes again; `None` if the limiter
     /// never refuses.
     ///

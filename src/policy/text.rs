@@ -19,14 +19,21 @@ pub struct Defaults {
     pub per: Per,
     /// The fields that events have. If this is `None`, a limit may use any name.
     pub fields: Option<Vec<String>>,
+    /// The cost of an event. A limit that never admits so much is refused, since no event would pass.
+    /// If this is 0, any limit is read, as where one looks at what it does.
+    pub cost: f64,
 }
+
+/// For limits that stand alone: with a rate, for all events together, of cost 1.
+const ALONE: Defaults = Defaults { rate: None, per: Per::ALL, fields: None, cost: 1.0 };
 
 impl Policy {
     /// Reads a policy; `defaults` stand for what a limit leaves out.
     ///
     /// # Errors
-    /// When [`AnyLimiter`] cannot read a limit, a limit is for a field that events do not have, or
-    /// there are more than [`LIMITS`]. The error points at the word.
+    /// When [`AnyLimiter`] cannot read a limit, a limit is for a field that events do not have, a
+    /// limit never admits the cost of an event, or there are more than [`LIMITS`]. The error points at
+    /// the word.
     pub fn read(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
         let mut limits = Vec::new();
         for (from, part) in parts(text, '&') {
@@ -47,6 +54,18 @@ impl Limit {
     /// # Errors
     /// As for [`Policy::read`].
     pub fn read(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
+        let limit = Self::read_any(text, defaults)?;
+        match limit.remedy(defaults.cost) {
+            None => Ok(limit),
+            Some(remedy) => {
+                let problem = format!("no event of cost {} can pass; {remedy}", defaults.cost);
+                let at = text.len() - text.trim_start().len()..text.trim_end().len();
+                Err(ParseError::new(text, at, problem))
+            }
+        }
+    }
+
+    fn read_any(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
         let words = Words::new(text);
         let all = words.clone().all();
         let Some(at) = all.iter().position(|word| word.text == "per") else {
@@ -105,20 +124,22 @@ impl fmt::Display for Policy {
     }
 }
 
-/// Reads a limit with a rate. Without `per` it is for all.
+/// Reads a limit with a rate. Without `per` it is for all. A limit that never admits an event of cost 1
+/// is an error.
 impl FromStr for Limit {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        Limit::read(text, &Defaults::default())
+        Limit::read(text, &ALONE)
     }
 }
 
-/// Reads limits with rates. Those without `per` are for all.
+/// Reads limits with rates. Those without `per` are for all. A limit that never admits an event of cost
+/// 1 is an error.
 impl FromStr for Policy {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        Policy::read(text, &Defaults::default())
+        Policy::read(text, &ALONE)
     }
 }

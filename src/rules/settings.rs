@@ -3,14 +3,13 @@
 use super::reader::{Form, Map, Reader, meant};
 use super::throttle::Throttle;
 use super::yaml::{Kind, Node};
+use crate::limit::MAX_COST;
 use crate::limit::any::AnyLimiter;
 use crate::limit::fixed_window::FixedWindow;
-use crate::limit::{Limiter, MAX_COST};
-use crate::outcome::Retry;
 use crate::policy::{Defaults, LIMITS, Limit, Per, Policy};
 use crate::rate::Rate;
 use crate::text::number;
-use crate::time::{Span, Time};
+use crate::time::Span;
 
 /// The fate of an event when the store of its state cannot be asked. A store in memory can always be
 /// asked.
@@ -99,7 +98,12 @@ pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Sett
             );
         }
         (Some((_, node)), None) => rate_limit(reader, map, node, per, &mut settings),
-        (None, Some((_, node))) => settings.limits = limits(reader, node, per),
+        (None, Some((_, node))) => {
+            // A rule with a cost of its own says below what is wrong with it.
+            let cost = if map.get("cost").is_some() { 0.0 } else { 1.0 };
+            let defaults = Defaults { rate: None, per: per.clone(), fields: None, cost };
+            settings.limits = limits(reader, node, &defaults);
+        }
     }
     names(reader, map, &mut settings);
     // If limits are only missing because of a mistake, the rest is still read.
@@ -195,11 +199,10 @@ fn known_unit(reader: &mut Reader, node: &Node, text: &str) -> Option<Span> {
 }
 
 /// Reads one or several limits in the text form of a policy, or `unlimited`.
-fn limits(reader: &mut Reader, node: &Node, per: &Per) -> Vec<Limit> {
+fn limits(reader: &mut Reader, node: &Node, defaults: &Defaults) -> Vec<Limit> {
     if node.word() == "unlimited" {
         return Vec::new();
     }
-    let defaults = Defaults { rate: None, per: per.clone(), fields: None };
     let items = match &node.kind {
         Kind::List(_) => reader.list(node, "limit").unwrap_or_default(),
         _ => core::slice::from_ref(node),
@@ -207,7 +210,7 @@ fn limits(reader: &mut Reader, node: &Node, per: &Per) -> Vec<Limit> {
     let mut limits: Vec<Limit> = Vec::new();
     for item in items {
         let Some(text) = reader.text(item, "a limit") else { continue };
-        let policy = Policy::read(text, &defaults);
+        let policy = Policy::read(text, defaults);
         let Ok(policy) = policy.map_err(|error| reader.wrong_within(item, &error)) else {
             continue;
         };
@@ -274,16 +277,9 @@ fn cost(reader: &mut Reader, node: &Node, limits: &[Limit]) -> Option<f64> {
         reader.wrong(node, COST);
         return None;
     };
-    if let Some(limit) = limits.iter().find(|limit| never_admits(limit, cost)) {
-        reader.wrong(node, format!("more than {} ever admits", limit.limiter));
+    let wrong = limits.iter().find_map(|limit| Some((limit, limit.remedy(cost)?)));
+    if let Some((limit, remedy)) = wrong {
+        reader.wrong(node, format!("more than {} ever admits; {remedy}", limit.limiter));
     }
     Some(cost)
-}
-
-/// Whether a limit admits some events, but none that costs as much. A limit that admits nothing at
-/// all is intended.
-fn never_admits(Limit { limiter, .. }: &Limit, cost: f64) -> bool {
-    let new = limiter.initial();
-    let admits = |cost| limiter.retry_after(&new, Time::ZERO, cost) != Retry::Never;
-    !admits(cost) && admits(1e-6)
 }

@@ -101,6 +101,14 @@ pub fn cases(kinds: &'static [&'static str]) -> impl Strategy<Value = Case> {
         .prop_map(|(kind, count, period, part)| case(kind, count, period, (count * part).max(1.0)))
 }
 
+/// The same, without limiters that no event of cost 1 ever passes: rule files refuse these.
+pub fn admitting(kinds: &'static [&'static str]) -> impl Strategy<Value = Case> {
+    let admits = |limiter: &AnyLimiter| {
+        limiter.retry_after(&limiter.initial(), Time::ZERO, 1.0) != Retry::Never
+    };
+    cases(kinds).prop_filter("admits an event", move |case| admits(&case.limiter))
+}
+
 /// A number anywhere between 10^`from` and 10^`to`, each order of magnitude as likely.
 pub fn magnitude(from: f64, to: f64) -> impl Strategy<Value = f64> {
     (from..to).prop_map(|exponent| 10f64.powf(exponent))

@@ -11,9 +11,10 @@ proptest! {
     fn what_is_written_reads_back((_, limits) in limits()) {
         let policy = Policy::new(limits).unwrap();
         let text = policy.to_string();
-        prop_assert_eq!(&text.parse::<Policy>().unwrap(), &policy);
+        let any = Defaults::default();
+        prop_assert_eq!(&Policy::read(&text, &any).unwrap(), &policy);
         for limit in policy.limits() {
-            prop_assert_eq!(&limit.to_string().parse::<Limit>().unwrap(), limit);
+            prop_assert_eq!(&Limit::read(&limit.to_string(), &any).unwrap(), limit);
         }
     }
 
@@ -142,6 +143,31 @@ fn there_are_at_most_eight_limits() {
     }
 }
 
+/// A limit that would refuse every event is a mistake, and one of 0 is meant.
+#[test]
+fn limits_that_nothing_passes() {
+    for (text, limit, remedy) in [
+        ("exim 1/1m strict per user", "exim 1/1m strict per user", "a count above 1"),
+        ("10/1s & exim 0.9/1s", "exim 0.9/1s", "a count above 1"),
+        ("gcra 0.5/1m", "gcra 0.5/1m", "a burst of at least 1"),
+        ("leaky-bucket 0.5/1m", "leaky-bucket 0.5/1m", "a queue of at least 1"),
+        ("sliding-log 0.5/1m", "sliding-log 0.5/1m", "a count of at least 1"),
+        (
+            "adaptive x3 decay 1m increase 1h floor 1",
+            "adaptive x3 decay 1m increase 1h floor 1",
+            "a floor above 1",
+        ),
+    ] {
+        let problem = format!("no event of cost 1 can pass; write {remedy}");
+        wrong(text.parse::<Policy>(), text, limit, &problem);
+        let fractions = Defaults { cost: 0.25, ..Defaults::default() };
+        assert!(Policy::read(text, &fractions).is_ok(), "{text}, where an event costs less");
+    }
+    for text in ["0/1m", "exim 0/1m", "gcra 1/1m", "exim 1.1/1m strict", "gcra 0.5/1m burst 1"] {
+        assert!(text.parse::<Policy>().is_ok(), "{text}");
+    }
+}
+
 /// The place says what a limit means that leaves something out, and which fields there are.
 #[test]
 fn defaults_are_values() {
@@ -149,6 +175,7 @@ fn defaults_are_values() {
         rate: Some("10/10s".parse().unwrap()),
         per: "address".parse().unwrap(),
         fields: Some(vec!["user".to_owned(), "address".to_owned()]),
+        cost: 0.0,
     };
     let read = |text: &str| Policy::read(text, &defaults);
     for (text, written) in [

@@ -21,7 +21,7 @@ proptest! {
     /// However limits are spread over rules, the event has to pass all, and counts in all or none.
     #[test]
     fn rules_decide_as_one_policy(
-        cases in prop::collection::vec((random::cases(&random::KINDS), 0..PER.len()), 1..6),
+        cases in prop::collection::vec((random::admitting(&random::KINDS), 0..PER.len()), 1..6),
         rules in prop::collection::vec(0..4usize, 6),
         sent in sent(),
     ) {
@@ -76,8 +76,8 @@ proptest! {
     /// A shadow never refuses, and says what it would refuse if it alone could as well.
     #[test]
     fn a_shadow_says_what_it_would_refuse(
-        firm in random::cases(&random::KINDS),
-        shadow in random::cases(&random::KINDS),
+        firm in random::admitting(&random::KINDS),
+        shadow in random::admitting(&random::KINDS),
         sent in sent(),
     ) {
         let file = |mode: &str| ruled(&format!(
@@ -107,7 +107,7 @@ proptest! {
     /// After exactly that long the same event passes, and not a moment sooner than the rounding.
     #[test]
     fn a_refusal_says_when_to_come_back(
-        cases in prop::collection::vec(random::cases(random::ALLOWED_ONLY), 1..4),
+        cases in prop::collection::vec(random::admitting(random::ALLOWED_ONLY), 1..4),
         costs in prop::collection::vec(magnitude(-1.0, 1.0), 3),
         steps in random::steps(false),
     ) {

@@ -168,7 +168,7 @@ proptest! {
     /// Whatever the limiter: after a change of its count, each key stands as what is kept of it says.
     #[test]
     fn states_follow_the_rule_of_kept_states(
-        case in random::cases(random::COUNTING),
+        case in random::admitting(random::COUNTING),
         factor in prop_oneof![Just(0.5), Just(2.0), random::magnitude(-1.0, 1.0)],
         steps in random::steps(false),
         later in 0.0..2.0f64,

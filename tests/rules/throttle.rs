@@ -41,7 +41,7 @@ proptest! {
     /// would have refused, which counts what passes within it.
     #[test]
     fn a_soft_rule(
-        case in random::cases(&random::KINDS).prop_filter("fixed", is_fixed),
+        case in random::admitting(&random::KINDS).prop_filter("fixed", is_fixed),
         steps in random::steps(true),
     ) {
         let text = format!("domain: d\nlimit: {}\nthrottle: soft 50%", case.limiter);
@@ -64,7 +64,7 @@ proptest! {
     /// With events of one cost, a soft rule lets at least as many pass as a hard one.
     #[test]
     fn a_soft_rule_lets_more_pass(
-        case in random::cases(random::COUNTING).prop_filter("fixed", is_fixed),
+        case in random::admitting(random::COUNTING).prop_filter("fixed", is_fixed),
         steps in random::steps(false),
         cost in random::magnitude(-1.0, 0.0),
     ) {
@@ -83,7 +83,7 @@ proptest! {
     /// An elastic rule decides as the one or as the other.
     #[test]
     fn an_elastic_rule(
-        case in random::cases(&random::KINDS).prop_filter("fixed", is_fixed),
+        case in random::admitting(&random::KINDS).prop_filter("fixed", is_fixed),
         steps in random::steps(false),
         busy in prop::collection::vec(any::<bool>(), 60),
     ) {

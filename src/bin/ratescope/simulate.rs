@@ -129,7 +129,7 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     if let Some(fields) = &fields {
         files.iter().for_each(|rules| warn_of_fields(rules, fields));
     }
-    let defaults = Defaults { rate: None, per: per.clone(), fields };
+    let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
     let keys = args.keys;
     let at = shared::At::new(args.store)?;
     let lane = |Written(text)| Lane::policy(text, &defaults, keys, &at);

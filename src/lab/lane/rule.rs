@@ -29,7 +29,7 @@ impl Rule {
         let is_old = text.contains("address");
         let names = ["user", "ip"].into_iter().chain(is_old.then_some("address"));
         let fields = Some(names.map(str::to_owned).collect());
-        let defaults = Defaults { rate: Some(rate), per: "ip".parse()?, fields };
+        let defaults = Defaults { rate: Some(rate), per: "ip".parse()?, fields, cost: 0.0 };
         let (joined, policy) = match Policy::read(text, &defaults) {
             Ok(policy) => (text.to_owned(), policy),
             Err(_) => {

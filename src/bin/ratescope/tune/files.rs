@@ -79,7 +79,7 @@ fn log(
 /// The limits to try. They may name fields of the first log.
 fn trials(args: &Args, per: &Per, shape: &Shape) -> Result<Vec<Trial>, Failure> {
     let fields = shape.fields().map(<[String]>::to_vec);
-    let defaults = Defaults { rate: None, per: per.clone(), fields };
+    let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
     let trial = |text: &String| Ok(Trial::new(Policy::read(text, &defaults)?, args.clients));
     args.limits.iter().map(trial).collect()
 }
@@ -111,7 +111,7 @@ pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> 
 }
 
 fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
-    let defaults = Defaults { rate: None, per: summary.per.clone(), fields: None };
+    let defaults = Defaults { rate: None, per: summary.per.clone(), fields: None, cost: 0.0 };
     let policy = Policy::read(text, &defaults)?;
     let [limit] = policy.limits() else { return Err(too_many(summary, text)) };
     if limit.per != summary.per {
