@@ -105,6 +105,11 @@ fn a_server_that_is_down_and_comes() {
 #[test]
 fn a_server_that_cannot_be_reached_is_told_with_its_cause() {
     run(async {
+        // Without a feature of the package redis there is no TLS, which is told at once.
+        let tls = RedisStore::open("rediss://127.0.0.1:6379", rules(RULES), options());
+        let said = tls.unwrap_err().to_string();
+        assert!(said.contains("can't connect with TLS, the feature is not enabled"), "{said}");
+
         let refused = format!("redis://127.0.0.1:{}", free_port());
         for (url, cause) in [(refused.as_str(), "refused"), ("redis://nowhere.invalid:6379", "")] {
             let options = Options { deadline: PATIENCE, ..options() };
