@@ -32,6 +32,7 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
+mod answer;
 pub mod compare;
 mod label;
 pub mod scope;
@@ -40,6 +41,7 @@ mod timebase;
 #[cfg(feature = "log")]
 pub mod tune;
 
+pub use answer::{Answer, SEEN};
 pub use timebase::{edges, seconds_per_pixel};
 
 /// What is at a point of a picture.

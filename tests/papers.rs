@@ -43,6 +43,9 @@ fn the_picture_is_what_the_page_draws() {
         golden(name, &picture);
         assert!(read("README.md").contains(&format!("=\"tests/plots/{name}\"")));
     }
+    // And what it opens with.
+    let opens = format!("data-opens=\"{}\"", picture::README.replace('&', "&amp;"));
+    assert!(read("www/index.html").contains(&opens), "www/index.html should have {opens}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 const HELD = 450;
 
 /** Less than this, in CSS pixels, is a finger that rests. */
-const RESTS = 8;
+const RESTS = 10;
 
 export function wireFingers(graph, { page, on, at, changed }) {
   const fingers = new Set();

@@ -3,10 +3,12 @@
 //
 // An input or select with a name is the setting of that name; [data-step] moves one by [data-by], and
 // [data-does] is one of the page's methods; [data-goes] gives an element the focus, [data-copies] copies
-// one's text. What is wrong with a setting stands in the .error beside it.
+// one's text. What is wrong with a setting stands in the .error beside it. What is seldom needed is in
+// #more, which is open where a link has it.
 import load, { Page } from "./pkg/ratescope.js";
 import { wireFingers } from "./fingers.js";
 import * as story from "./story.js";
+import * as undo from "./undo.js";
 import { dress, still, wireTheme } from "./theme.js";
 
 export const $ = (id) => document.getElementById(id);
@@ -34,12 +36,13 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
     await painted();
     await load();
     page = new Page(graph, graph.dataset.view);
-    defaults = Object.fromEntries(shared.map((name) => [name, page.get(name)]));
+    defaults = values();
     wireSettings();
     own.wire();
     wireGraph();
     wireTheme(on, pages);
     wireLinks();
+    if (own.runs) undo.wire(on, (name, value) => page.set(name, value), changed);
     open();
     animate();
     document.documentElement.dataset.started = "";
@@ -93,6 +96,7 @@ let synced, stopped;
 /** Shows the settings in force in the controls. */
 function sync() {
   synced = page.fragment();
+  undo.follow(values());
   fit();
   own.shown();
   if (own.runs) takeAlong();
@@ -114,7 +118,11 @@ function fit() {
   graph.parentElement.style.setProperty("--height", height);
 }
 
-/** The settings that Scope and Compare both know, and their values before any is set. */
+/** The settings of the view, of which each has a control but the lanes together. */
+const names = [...new Set([...document.querySelectorAll(settings)].map((it) => it.name)), "lanes"];
+const values = () => Object.fromEntries(names.map((name) => [name, page.get(name)]));
+
+/** The settings that Scope and Compare both know, and the values of all before any is set. */
 const shared = ["limit", "decay", "auto", "pattern", "auto-rate", "seed", "speed", "window"];
 let defaults;
 
@@ -130,7 +138,7 @@ function takeAlong() {
     else given.push(...is.limit.split("/").map((part, i) => [["limit", "decay"][i], part]));
   }
   const text = given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
-  for (const link of document.querySelectorAll("nav a[data-along]")) link.hash = text && `${text}&at=60`;
+  for (const link of document.querySelectorAll("nav a[data-along]")) link.hash = text;
 }
 
 /**
@@ -169,10 +177,11 @@ export function wrong(box, error) {
 
 /** The controls show what was done, and the address keeps it. */
 export function changed() {
+  undo.note(values(), performance.now());
   sync();
   // Not too often: browsers refuse that.
   clearTimeout(due);
-  due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment()}`)), 300);
+  due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment() || "at=60"}`)), 300);
 }
 
 /** When to write the address next. */
@@ -181,8 +190,13 @@ let due;
 /** Begins the run that the address describes, or has a minute to look at. */
 function open(end = still.matches) {
   clearTimeout(due);
-  if (own.runs) story.begin(page, location.hash, end);
-  else page.open(location.hash.slice(1));
+  if (own.runs) {
+    story.begin(page, location.hash, end);
+    if (!location.hash) defaults = values();
+    const used = (it) => page.get(it.name) !== defaults[it.name];
+    if ($("more") && [...$("more").querySelectorAll(settings)].some(used)) $("more").open = true;
+    undo.forget();
+  } else page.open(location.hash.slice(1));
   known = new WeakMap();
   for (const box of document.querySelectorAll('[aria-invalid="true"]')) wrong(box, "");
   sync();
@@ -233,14 +247,30 @@ function wireSettings() {
     event.preventDefault();
     nudge(event.target.name, by);
   });
-  on(document, "click", async ({ target: { dataset: { step, by, does, goes, copies } } }) => {
+  on(document, "click", ({ target: { dataset: { step, by, does, goes, copies } } }) => {
     if (step) nudge(step, Number(by));
     if (does === "reset" && story.isTold()) story.replay(open);
     else if (does) { page[does](); changed(); }
     if (goes) $(goes).focus();
-    if (copies) await navigator.clipboard.writeText($(copies).textContent).catch(() => getSelection().selectAllChildren($(copies)));
+    if (copies) copy($(copies));
   });
   on(document, "submit", (event) => event.preventDefault());
+}
+
+/** Copies the text of an element, or selects it; its button says so. */
+function copy(it) {
+  const button = document.querySelector(`[data-copies="${it.id}"]`);
+  navigator.clipboard.writeText(it.textContent).then(
+    () => tells(button, "Copied"),
+    () => { getSelection().selectAllChildren(it); tells(button, "Selected"); },
+  );
+}
+
+/** Has a button say something else for two seconds. */
+function tells(button, text) {
+  button.dataset.text ??= button.textContent;
+  button.textContent = text;
+  setTimeout(() => { button.textContent = button.dataset.text; }, 2000);
 }
 
 /** A further picture of a view, on a canvas whose id is what those of its texts begin with. */
@@ -254,7 +284,12 @@ export function join(canvas, view) {
 
 function wireGraph() {
   wireCanvas(graph, page, changed);
-  on(document, "keydown", (event) => { if (event.target === document.body && event.key === " ") key(event, page, changed); });
+  // Space is an event wherever nothing else has the keys, as long as one sees it; otherwise it scrolls.
+  on(document, "keydown", (event) => {
+    const { top, bottom } = graph.getBoundingClientRect();
+    const isSeen = top < innerHeight && bottom > 0;
+    if (event.target === document.body && event.key === " " && isSeen) key(event, page, changed);
+  });
   if ($("live")) on($("live"), "click", () => { page.live(); graph.focus(); });
 }
 
@@ -320,7 +355,7 @@ function wireLinks() {
     if (newURL) history.replaceState(null, "", newURL);
     open();
     // The sentence sticks to the screen, so its own place would not tell.
-    if (story.isTold()) graph.closest("section").scrollIntoView({ block: "start" });
+    if (story.isTold()) graph.closest(".stage").scrollIntoView({ block: "start" });
     else graph.scrollIntoView({ block: "nearest" });
   };
   on(window, "hashchange", follow);
@@ -339,8 +374,7 @@ function wireLinks() {
       history.replaceState(null, "", url);
       said = "It is in the address";
     }
-    $("copy").textContent = said;
-    setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000);
+    tells($("copy"), said);
   });
 }
 

@@ -5,6 +5,9 @@
 const $ = (id) => document.getElementById(id);
 const links = [...document.querySelectorAll(".try a")];
 
+/** The run of a page that is opened without one: in the middle of something. */
+const opening = $("graph").dataset.opens ?? "";
+
 /** How long a scenario plays, in seconds. */
 const PLAYS = 15;
 
@@ -20,11 +23,11 @@ export const isTold = () => told !== undefined;
  */
 export function begin(page, hash, end) {
   told = links.find((link) => hash && link.hash === hash);
-  const fragment = hash.slice(1) || "at=60";
+  const fragment = hash.slice(1) || opening;
   if (told?.dataset.from && !end) page.play(fragment, Number(told.dataset.from), PLAYS);
   else page.open(fragment);
   page.flag(told?.dataset.flags?.split(" ").map(Number) ?? []);
-  if (!$("story")) return;
+  for (const link of links) link.ariaCurrent = link === told ? "true" : null;
   $("story").hidden = !told;
   if (!told) return;
   $("story-name").textContent = told.textContent;
@@ -34,13 +37,13 @@ export function begin(page, hash, end) {
 
 /** Wires the buttons: `again` begins what is in the address, or goes to its end. */
 export function wire(page, on, again) {
-  if (!$("story")) return;
   const go = (by) => { location.hash = links.at((links.indexOf(told) + by) % links.length).hash; };
   on($("story-before"), "click", () => go(-1));
   on($("story-after"), "click", () => go(1));
   on($("story-replay"), "click", () => replay(again, false));
   on($("story-end"), "click", () => replay(again, true));
   on($("story-close"), "click", () => {
+    told.ariaCurrent = null;
     told = undefined;
     $("story").hidden = true;
     page.flag([]);

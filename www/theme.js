@@ -25,14 +25,19 @@ export function dress(pages) {
   }
 }
 
-/** Dresses all pictures now, and whenever something else is asked for. */
+/** Dresses all pictures now, and whenever something else is asked for; watch.js read what was chosen. */
 export function wireTheme(on, pages) {
-  const saved = stored((store) => store.getItem("theme"));
-  if (saved) dataset.theme = saved;
   for (const asked of [dark, still]) on(asked, "change", () => dress(pages()));
   on(button, "click", () => {
-    dataset.theme = button.ariaPressed === "true" ? "light" : "dark";
-    stored((store) => store.setItem("theme", dataset.theme));
+    const theme = button.ariaPressed === "true" ? "light" : "dark";
+    // The system's own theme is no choice: the page follows the system again.
+    if ((theme === "dark") === dark.matches) {
+      delete dataset.theme;
+      stored((store) => store.removeItem("theme"));
+    } else {
+      dataset.theme = theme;
+      stored((store) => store.setItem("theme", theme));
+    }
     dress(pages());
   });
   dress(pages());

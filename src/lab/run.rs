@@ -120,11 +120,6 @@ impl<E: Experiment> Run<E> {
         self.now
     }
 
-    /// Whether commands of a link are still to come.
-    pub fn has_pending_commands(&self) -> bool {
-        self.recording.is_waiting()
-    }
-
     /// A link that replays this run up to now. After too many commands, it only has the present
     /// settings, and [says so](Link::is_replay).
     pub fn link(&self) -> Link<E::Settings> {
@@ -137,9 +132,9 @@ impl<E: Experiment> Run<E> {
         Link { settings, commands, at: self.now, ..Link::default() }
     }
 
-    /// Whether it has scripted events, or commands from a link, at fixed times.
+    /// Whether it has scripted events at fixed times, or commands of a link are still to come.
     pub fn is_scripted(&self) -> bool {
-        self.recording.is_scripted() || self.settings.is_scripted()
+        self.recording.is_waiting() || self.settings.is_scripted()
     }
 
     /// The mean number of events and columns in a second of the run.

@@ -5,6 +5,7 @@
 //! it refused, its level against its limit, and a strip of bars for what it allowed. Below them
 //! the requests sent are counted against those that each lane allowed.
 
+mod answer;
 mod crosshair;
 mod lanes;
 mod layout;
@@ -13,6 +14,7 @@ pub(super) mod numbers;
 mod totals;
 mod trail;
 
+pub use answer::answer;
 pub use crosshair::words;
 pub use numbers::{next, promise};
 

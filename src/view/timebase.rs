@@ -1,7 +1,7 @@
 //! The time base of a picture: where instants are, the scale that says so, and the stretches that
 //! nobody saw.
 
-use super::label::{SMALL, TAG, label, tag, width};
+use super::label::{SIZE, SMALL, TAG, label, tag, width};
 use crate::civil::{Civil, DAY};
 use crate::lab::run::pace::Gap;
 use crate::plot::axis::{self, Tick};
@@ -71,17 +71,21 @@ impl Timebase {
         Time::from_micros(self.to.as_micros().saturating_add(micros))
     }
 
-    /// The labels of the scale around the height `y`; returns where its grid lines are.
-    pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64) -> Vec<f64> {
+    /// The labels of the scale around the height `y`, as far as that of the [end](Self::end) leaves them
+    /// room; returns where its grid lines are.
+    pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64, live: bool) -> Vec<f64> {
         let columns = ((self.right - self.left) / COLUMN).max(2.0) as usize;
-        // A label centred on either edge would leave the picture or meet the scale.
-        let room = if is_date(self.to) { 80.0 } else { 24.0 };
-        let has_label = |x: f64| x - self.left > 24.0 && self.right - x > room;
-        let labels = |ticks: &Vec<(f64, String)>| ticks.iter().filter(|t| has_label(t.0)).count();
+        let end = self.end_text(live);
+        // A label centred on either edge would leave the picture or meet that of the edge.
+        let has_label = |(x, text): &(f64, String)| {
+            let room = (width(text, SIZE) + width(&end, SIZE)) / 2.0 + 6.0;
+            x - self.left > 24.0 && self.right - x > room
+        };
+        let labels = |ticks: &Vec<(f64, String)>| ticks.iter().filter(|t| has_label(t)).count();
         // One label is no scale: a smaller step has more.
         let enough = (columns..=4 * columns).map(|n| self.ticks(n)).find(|ticks| labels(ticks) > 1);
         let ticks = enough.unwrap_or_else(|| self.ticks(columns));
-        for (x, text) in ticks.iter().filter(|(x, _)| has_label(*x)) {
+        for (x, text) in ticks.iter().filter(|tick| has_label(tick)) {
             marks.push(label(*x, y, text, Anchor::Middle, Baseline::Middle));
         }
         ticks.into_iter().map(|(x, _)| x).collect()
@@ -125,13 +129,17 @@ impl Timebase {
 
     /// The label of the right edge: now, or a time of the run.
     pub(super) fn end(&self, marks: &mut Vec<Mark>, y: f64, live: bool) {
-        let right = match (self.own, live) {
+        let text = self.end_text(live);
+        marks.push(label(self.right, y, &text, Anchor::Middle, Baseline::Middle));
+    }
+
+    fn end_text(&self, live: bool) -> String {
+        match (self.own, live) {
             _ if is_date(self.to) => date(self.to, 1_000_000),
             (true, _) => self.when(self.to, self.to),
             (false, true) => "now".to_owned(),
             (false, false) => clock(self.to),
-        };
-        marks.push(label(self.right, y, &right, Anchor::Middle, Baseline::Middle));
+        }
     }
 
     /// When something was, as seen at `now`: at its date if it has one, at a time of the run, or so long

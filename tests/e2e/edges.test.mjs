@@ -64,7 +64,7 @@ pageTest('nothing shifts while it loads', { viewport: { width: 390, height: 844 
 });
 
 pageTest('the skip link goes to the settings', async ({ page, open }) => {
-  for (const [path, first] of [['/', 'decay'], ['/compare.html', 'limit']]) {
+  for (const [path, first] of [['/', 'limit'], ['/compare.html', 'limit']]) {
     await open(path);
     await loaded(page);
     await page.keyboard.press('Tab');

@@ -69,6 +69,40 @@ pageTest('a tap beside the graph ends the crosshair too', phone, async ({ page, 
   assert.equal(await crosshair(page), undefined);
 });
 
+pageTest('a finger that scrolls the page leaves the picture alone, and one that wobbles taps', phone, async ({ page, open, test }) => {
+  await show(page, open, 'auto-rate=2&at=50&paused&window=10s');
+  const before = await events(page);
+  const { down, move, up } = await hand(page);
+  const isLive = async () => { await settle(page); return page.locator('#live').isHidden(); };
+  await test('up, and a little sideways', async () => {
+    await down([150, 200]);
+    for (let i = 1; i <= 6; i++) await move(150 + 4 * i, 200 - 12 * i);
+    assert(await isLive());
+    await up();
+    assert(await isLive());
+    assert.equal(await events(page), before);
+    await page.evaluate(() => scrollTo(0, 0));
+  });
+
+  await test('sideways looks back, and what the browser takes over is undone', async () => {
+    await down([150, 200]);
+    for (let i = 1; i <= 6; i++) await move(150 + 12 * i, 200);
+    assert(!await isLive());
+    await page.$eval('#graph', (graph) => graph.dispatchEvent(new PointerEvent('pointercancel', { pointerId: 2, pointerType: 'touch' })));
+    assert(await isLive());
+    await up();
+  });
+
+  await test('nine pixels are a tap', async () => {
+    await show(page, open, 'auto=off&at=5&paused');
+    await down([150, 150]);
+    await move(156, 156);
+    await up();
+    await settle(page);
+    assert.equal(await events(page), 1);
+  });
+});
+
 pageTest('two fingers are no event, and zoom the page', phone, async ({ page, open }) => {
   await compare(page, open, quiet);
   const { down, up } = await hand(page);
@@ -85,7 +119,7 @@ pageTest('the time axis has two labels at least, at every width and window', asy
   for (const width of [320, 390, 768, 1440]) {
     await page.setViewportSize({ width, height: 800 });
     for (const window of windows) {
-      for (const [paused, label] of [['', /^−\d/], ['&paused', /^\d[\d\u202f a-z]*[smhd]$/]]) {
+      for (const [paused, label] of [['', /^−\d/], ['&paused', /^(at )?\d[\d\u202f a-z]*[smhd]$/]]) {
         await show(page, open, `auto=off&window=${window}&at=100000${paused}`);
         const labels = (await written(page)).filter((text) => label.test(text));
         assert(labels.length >= 2, `${width} pixels, ${window}${paused}: ${await written(page)}`);

@@ -6,13 +6,14 @@ import { pageTest } from './harness.mjs';
 import { assertFocusIsSeen, events, focused, settle, show, until, value, values } from './scope.mjs';
 
 const scope = [
-  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme', 'graph',
+  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme',
+  'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky', 'graph',
+  'Lower limit', 'limit', 'Higher limit', 'mode',
   'Shorter decay interval', 'decay', 'Longer decay interval',
-  'Shorter increase interval', 'increase', 'Longer increase interval', 'exact',
-  'Lower limit', 'limit', 'Higher limit', 'Copy', 'limiter', 'mode', 'ghost',
-  'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
-  'pause', 'step', 'reset', 'speed', 'window', 'bucket', 'mean', 'last', 'recent',
-  'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky',
+  'Shorter increase interval', 'increase', 'Longer increase interval',
+  'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window',
+  'More: any limiter, speed, seed, exact count, thin lines, what the limit lets through',
+  'limiter', 'exim-copy', 'speed', 'step', 'seed', 'exact', 'ghost', 'bucket', 'mean', 'last', 'recent',
   'Exim specification',
 ];
 
@@ -23,13 +24,14 @@ const lanes = (n) => Array.from({ length: n }, (_, i) => [
 ]).flat();
 
 const comparison = [
-  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme', 'graph', ...lanes(8), 'add', 'add-lane',
+  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme',
+  'A burst at the window’s edge', 'Token bucket against sliding window', 'The relentless abuser', 'The repentant abuser', 'Steady, just under the limit',
+  'Many small bursts', 'Slow start, then spam',
+  'Ten days: a slow start, then spam at night', 'Expensive requests', 'Two users behind one address', 'One a minute, as servers count it',
+  'graph', ...lanes(8), 'add', 'add-lane',
   'Lower limit', 'limit', 'Higher limit', 'Lower cost', 'cost', 'Higher cost',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
   'pause', 'step', 'reset', 'speed', 'window', 'script',
-  'A burst at the window’s edge', 'Token bucket against sliding window', 'The relentless abuser', 'The repentant abuser', 'Steady, just under the limit',
-  'Many small bursts', 'Slow start, then spam',
-  'Ten days: a slow start, then spam at night', 'Expensive requests', 'Two users behind one address',
 ];
 
 const views = {

@@ -80,7 +80,43 @@ pageTest('the limit, and what it decides', async ({ page, open, test }) => {
   });
 });
 
-pageTest('the limit is dragged and stays under the pointer', crisp, async ({ page, open }) => {
+pageTest('the line for Exim is copied, and only where there is one', clipboard, async ({ page, open }) => {
+  await show(page, open, quiet);
+  await page.locator('#exim-copy').click();
+  await page.getByText('Copied', { exact: true }).waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'ratelimit = 10 / 10s / strict');
+  await page.clock.runFor(2100);
+  assert.equal(await page.textContent('#exim-copy'), 'Copy');
+  for (const [id, value, why] of [['limit', '0', /refuse everything/], ['limit', '10'], ['decay', '500ms', /whole seconds/]]) {
+    await type(page, id, value);
+    assert.equal(await page.locator('#exim-copy').isVisible(), !why);
+    assert.match(await page.textContent('#exim-not'), why ?? /^$/);
+    assert.equal(await page.textContent('#exim'), why ? '' : 'ratelimit = 10 / 10s / strict');
+  }
+});
+
+pageTest('what can be undone is: by a button, by keys', async ({ page, open }) => {
+  await show(page, open, quiet);
+  assert(await page.locator('#undo').isDisabled());
+  await type(page, 'limit', '3');
+  await page.clock.runFor(1100);
+  await page.locator('#mode').selectOption('leaky');
+  await page.clock.runFor(1100);
+  // A drag is one change.
+  for (const value of ['1', '1.5', '2']) await page.locator('#auto-rate-slider').fill(value);
+  const is = () => Promise.all(['limit', 'mode', 'auto-rate'].map((id) => page.inputValue(`#${id}`)));
+  assert.deepEqual(await is(), ['3', 'leaky', '100']);
+  await page.locator('#graph').focus();
+  await page.keyboard.press('Control+z');
+  assert.deepEqual(await is(), ['3', 'leaky', '0.7']);
+  await page.locator('#undo').click();
+  assert.deepEqual(await is(), ['3', 'strict', '0.7']);
+  await page.locator('#undo').click();
+  assert.deepEqual(await is(), ['10', 'strict', '0.7']);
+  assert(await page.locator('#undo').isDisabled());
+});
+
+pageTest('the limit is dragged and stays under the pointer', { ...crisp, viewport: { width: 1280, height: 1000 } }, async ({ page, open }) => {
   await show(page, open, quiet);
   const box = await page.locator('#graph').boundingBox();
   const [inner, { bottom, left }] = [box.y + 1, await plot(page)];

@@ -47,6 +47,9 @@ pageTest('what the limit lets through', { ...clipboard, reducedMotion: 'reduce' 
     assert.deepEqual((await said(page)).slice(1), [
       'At an even 0.4 a second: all; the rate settles at 8.00.', 'Nothing has to wait.',
     ]);
+    // Instead of formulas without numbers.
+    assert.match(await page.innerText('#m-free'), /every event passes/);
+    assert(await page.locator('#math-outlook-now').isHidden());
     await type(page, 'limit', '0');
     assert.equal((await said(page))[0], 'At once: all events.');
     await type(page, 'limit', '1');

@@ -39,7 +39,7 @@ pageTest('what is put inline does not run', { allow: [/Content Security Policy/]
   assert.equal(await page.evaluate(() => globalThis.ran), undefined);
 });
 
-const shared = ['/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/story.js', '/style.css', '/theme.js', '/watch.js'];
+const shared = ['/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/story.js', '/style.css', '/theme.js', '/undo.js', '/watch.js'];
 
 // What each view asks for, and what can be done on it.
 const views = {

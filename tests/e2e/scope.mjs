@@ -39,12 +39,15 @@ export async function visit(page, open, path, fragment) {
   }
 }
 
-// Opens the scope at a fragment.
-export const show = (page, open, fragment = '') => visit(page, open, '/', fragment);
+// Opens the scope at a fragment, with all controls in sight.
+export async function show(page, open, fragment = '') {
+  await visit(page, open, '/', fragment);
+  await page.$eval('#more', (more) => { more.open = true; });
+}
 
 // Waits for the first frame of either page, which is later than its load event.
 export async function loaded(page) {
-  await page.waitForFunction((stopped) => document.querySelector('#failed').hidden && (stopped
+  await page.waitForFunction((stopped) => document.querySelector('#failed')?.hidden && (stopped
     ? document.documentElement.dataset.started !== undefined
     : document.querySelector('#rate, #sent')?.dataset.value !== undefined), stopped.has(page.context()));
   if (stopped.has(page.context())) await settle(page);

@@ -49,6 +49,31 @@ for (const [view, { begin, run, ink }] of Object.entries(views)) {
   });
 }
 
+pageTest('the system’s theme, chosen again, is followed again', async ({ page, open }) => {
+  const { begin, run, ink } = views.scope;
+  await begin(page, open, run);
+  await press(page, '#theme');
+  await assertIn(page, 'dark', ink);
+  await press(page, '#theme');
+  await assertIn(page, 'light', ink);
+  for (const colorScheme of ['dark', 'light']) {
+    await page.emulateMedia({ colorScheme });
+    await settle(page);
+    await assertIn(page, colorScheme, ink);
+  }
+});
+
+pageTest('a theme that was chosen is there before any module is', async ({ page, open }) => {
+  await open('/');
+  await page.evaluate(() => localStorage.setItem('theme', 'dark'));
+  await page.route('**/*.js', (route) => (route.request().url().endsWith('watch.js') ? route.continue() : undefined));
+  for (const path of ['/', '/compare.html', '/tune.html']) {
+    await page.goto(new URL(path, page.url()).href, { waitUntil: 'commit' });
+    await page.waitForSelector('h1');
+    assert(await isDark(page), path);
+  }
+});
+
 pageTest('the style sheet has the colours of the palette', async ({ page, open }) => {
   const names = { '--rate': 'Rate', '--smoothed': 'Smoothed', '--text': 'Text', '--muted': 'Muted', '--panel': 'Panel' };
   await show(page, open);

@@ -11,7 +11,7 @@ use ratescope::lab::run::pace::Pace;
 /// What a run has come to: counts, levels, and all of the finest columns.
 #[track_caller]
 fn same_run(a: &Replay, b: &Replay) {
-    let state = |r: &Replay| (r.now(), r.sent(), r.settings().clone(), r.has_pending_commands());
+    let state = |r: &Replay| (r.now(), r.sent(), r.settings().clone(), r.is_scripted());
     assert_eq!(state(a), state(b));
     assert_eq!(a.lanes().len(), b.lanes().len());
     for (a_lane, b_lane) in a.lanes().iter().zip(b.lanes()) {

@@ -50,8 +50,6 @@ pub(crate) struct Recording {
     done: Option<Vec<(Time, Command)>>,
     /// The last command, if it was a step.
     step: Option<Step>,
-    /// Whether commands came from a link.
-    scripted: bool,
 }
 
 /// A change of a setting that a later change of the same setting fully undoes: one of
@@ -89,9 +87,8 @@ impl Step {
 impl Recording {
     /// Nothing was done yet, and `coming` is to be.
     pub(crate) fn new(coming: &[(Time, Command)]) -> Self {
-        let scripted = !coming.is_empty();
         let coming = coming.iter().cloned().collect();
-        Recording { coming, done: Some(Vec::new()), step: None, scripted }
+        Recording { coming, done: Some(Vec::new()), step: None }
     }
 
     /// The recording with all commands still to come, except changes of that setting; `None` if there
@@ -99,18 +96,13 @@ impl Recording {
     pub(super) fn without(&self, setting: &str) -> Option<Self> {
         let is_other = |(_, command): &(Time, Command)| !matches!(command, Command::Set { name, .. } if name == setting);
         let coming = self.all()?.into_iter().filter(is_other).collect();
-        Some(Recording { coming, done: Some(Vec::new()), step: None, scripted: self.scripted })
+        Some(Recording { coming, done: Some(Vec::new()), step: None })
     }
 
     /// One more command is to come, after the others of its time.
     pub(super) fn forward(&mut self, at: Time, command: Command) {
         let place = self.coming.partition_point(|(other, _)| *other <= at);
         self.coming.insert(place, (at, command));
-    }
-
-    /// Whether commands came from a link.
-    pub(crate) fn is_scripted(&self) -> bool {
-        self.scripted
     }
 
     /// When the next command is due, if it is due by `until`.
@@ -158,9 +150,17 @@ impl Recording {
 }
 
 /// Writes the part of a link with the commands, if there are any.
-pub(crate) fn write(f: &mut fmt::Formatter<'_>, commands: &[(Time, Command)]) -> fmt::Result {
+/// `and` separates it from the part before.
+pub(crate) fn write(
+    f: &mut fmt::Formatter<'_>,
+    and: &str,
+    commands: &[(Time, Command)],
+) -> fmt::Result {
     for (i, (at, command)) in commands.iter().enumerate() {
-        f.write_str(if i == 0 { "&do=" } else { "," })?;
+        match i {
+            0 => write!(f, "{and}do=")?,
+            _ => f.write_str(",")?,
+        }
         match command {
             Command::Events(n) => write!(f, "{at}:events*{n}")?,
             Command::Set { name, value } => write!(f, "{at}:{name}={}", encoded(value, &LISTED))?,

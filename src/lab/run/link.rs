@@ -4,7 +4,7 @@
 //! decay=10s&limit=10&mode=strict&…&at=42.5&paused&do=1:events*10,20:mode=leaky
 //! ```
 //!
-//! A missing setting has its default, and a repeated one its last value. `do` lists [commands], each
+//! A missing setting has its default, so a link is written without it; a repeated one has its last value. `do` lists [commands], each
 //! with its time in seconds of the run. `at` is the time at which the viewer enters the run; with
 //! `paused` the run stays there.
 //!
@@ -47,17 +47,24 @@ impl<S> Link<S> {
 
 impl<S: Named> fmt::Display for Link<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, name) in S::NAMES.iter().enumerate() {
-            f.write_str(if i == 0 { "" } else { "&" })?;
-            write!(f, "{name}={}", encoded(&self.settings.get(name), &VALUE))?;
+        let usual = S::default();
+        let mut and = "";
+        for name in S::NAMES {
+            let value = self.settings.get(name);
+            if value != usual.get(name) {
+                write!(f, "{and}{name}={}", encoded(&value, &VALUE))?;
+                and = "&";
+            }
         }
         if self.at != Time::ZERO {
-            write!(f, "&at={}", self.at)?;
+            write!(f, "{and}at={}", self.at)?;
+            and = "&";
         }
         if self.paused {
-            f.write_str("&paused")?;
+            write!(f, "{and}paused")?;
+            and = "&";
         }
-        commands::write(f, &self.commands)
+        commands::write(f, and, &self.commands)
     }
 }
 

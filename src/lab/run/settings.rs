@@ -151,13 +151,21 @@ pub(crate) fn on_off(switch: bool) -> String {
 }
 
 pub(crate) fn span(text: &str, range: RangeInclusive<Span>) -> Result<Span, ParseError> {
-    within(text, lenient::span(text)?, &range)
+    match lenient::number(text) {
+        // Without a unit, it is no span either way.
+        Some(0.0) => within(text, Span::ZERO, &range),
+        _ => within(text, lenient::span(text)?, &range),
+    }
 }
 
 pub(crate) fn decimal(text: &str, range: RangeInclusive<f64>) -> Result<f64, ParseError> {
     match lenient::number(text) {
         Some(value) => within(text, value, &range),
-        None => Err(ParseError::whole(text, format!("not a number; {}", choose(&range)))),
+        None => {
+            let below = text.parse().is_ok_and(|number: f64| number < 0.0);
+            let problem = if below { "out of range" } else { "not a number" };
+            Err(ParseError::whole(text, format!("{problem}; {}", choose(&range))))
+        }
     }
 }
 

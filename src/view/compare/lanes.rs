@@ -24,15 +24,15 @@ pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     for plot in layout.plots() {
         layout.time.gaps(marks, plot, view.gaps, plot == layout.totals);
     }
-    let lines = layout.time.scale(marks, layout.axis);
+    let lines = layout.time.scale(marks, layout.axis, view.live);
     let mut pairs = Vec::with_capacity(lines.len() * 9);
     for plot in layout.plots() {
         let line = |x: &f64| (Point::new(*x, plot.y), Point::new(*x, plot.bottom()));
         pairs.extend(lines.iter().map(line));
     }
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
-    layout.time.end(marks, layout.axis, view.live);
     let plots: Vec<_> = layout.plots().collect();
+    layout.time.end(marks, layout.axis, view.live);
     layout.time.flags(marks, view.flags, &plots, layout.axis);
 }
 

@@ -59,10 +59,14 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
 /// How much a lane ever allows in a period.
 pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     let most = lane.max_admitted(cost);
-    let whole = libm::round(most);
-    let most = if (most - whole).abs() < 1e-3 { whole } else { most };
+    // Events of cost 1 pass whole.
+    let whole = if cost == 1.0 { libm::floor(most + 1e-3) } else { libm::round(most) };
+    let most = if cost == 1.0 || (most - whole).abs() < 1e-3 { whole } else { most };
+    // The bound is one sender's. All users share one address.
+    let mut fields = lane.policy().limits().iter().flat_map(|limit| limit.per.fields());
+    let each = if fields.any(|field| field == "user") { " per user" } else { "" };
     match most.is_finite() {
-        true => format!("at most {} in any {period}", short(most)),
+        true => format!("at most {} in any {period}{each}", short(most)),
         false => "no bound on what passes".to_owned(),
     }
 }

@@ -73,7 +73,7 @@ fn numbers(
 fn times(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     let plot = layout.plot;
     let y = plot.bottom() + 2.0 * LANE + 14.0;
-    let lines = layout.time.scale(marks, y);
+    let lines = layout.time.scale(marks, y, view.live);
     let line = |x: f64| (Point::new(x, plot.y), Point::new(x, plot.bottom()));
     let pairs = lines.into_iter().map(line).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });

@@ -10,7 +10,7 @@ use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Text, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::compare::{self, Viewport};
-use crate::view::{edges, seconds_per_pixel};
+use crate::view::{Answer, edges, seconds_per_pixel};
 use crate::web::texts::Texts;
 
 /// A comparison, and the upper edges of its lanes and of the cumulative picture.
@@ -172,6 +172,10 @@ impl view::View for View {
             marks.extend(self.names(seen.size[0]));
         }
         marks
+    }
+
+    fn answer(&self, seen: &Seen) -> Option<Answer> {
+        compare::answer(self.replay(), &self.viewport(seen))
     }
 
     fn say(&self, texts: &mut Texts) {

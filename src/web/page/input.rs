@@ -3,6 +3,7 @@
 use super::Page;
 use crate::view::{Hit, edges, seconds_per_pixel};
 use crate::web::page::pointer::Press;
+use crate::web::page::viewer::Answered;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -14,7 +15,8 @@ impl Page {
             true => Hit::Graph,
             false => self.view.hit(&self.viewer.sees(self.view.run()), from, touch),
         };
-        let press = Press { hit, from, right: self.right(), moved: false, zooms };
+        let (right, past) = (self.right(), self.viewer.past);
+        let press = Press { hit, from, right, past, moved: false, ended: false, zooms, touch };
         self.viewer.pointer.press = Some(press);
     }
 
@@ -79,7 +81,7 @@ impl Page {
             let (from, to) = (from.max(left), to.min(right));
             let pixel = seconds_per_pixel(self.viewer.size[0], self.window());
             self.see(self.right(), (right - to) * pixel, (to - from) * pixel);
-        } else if press.zooms || press.moved {
+        } else if press.zooms || press.moved || press.ended {
         } else if !self.view.is_live() {
             let seen = self.viewer.sees(self.view.run());
             self.view.click(&seen, press.from);
@@ -89,10 +91,13 @@ impl Page {
         true
     }
 
-    /// The pointer is gone.
+    /// The pointer is gone; a drag that it did not end was none.
     pub fn leave(&mut self) {
         self.dirty = true;
-        self.viewer.pointer = Default::default();
+        let pointer = core::mem::take(&mut self.viewer.pointer);
+        if let Some(press) = pointer.press.filter(|press| press.moved && press.hit == Hit::Graph) {
+            self.viewer.past = press.past;
+        }
     }
 
     /// A key on the picture, at the time `wall`; false if it means nothing.
@@ -132,6 +137,11 @@ impl Page {
     /// marks of the columns, which `Canvas::paint` draws.
     fn click(&mut self, wall: f64) {
         self.pass(wall);
+        // The answer is seen at the present.
+        self.viewer.past = None;
         self.view.run_mut().click();
+        let (at, cursor) = (self.view.run().now(), self.viewer.pointer.at);
+        let answer = self.view.answer(&self.viewer.sees(self.view.run()));
+        self.viewer.answered = answer.map(|answer| Answered { answer, wall, at, cursor });
     }
 }

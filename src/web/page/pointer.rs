@@ -23,14 +23,21 @@ pub(super) struct Press {
     pub(super) from: [f64; 2],
     /// The right edge of the picture when it began.
     pub(super) right: Time,
+    /// The right edge to return to when it is broken off; the present if there is none.
+    pub(super) past: Option<Time>,
     /// Whether it became a drag.
     pub(super) moved: bool,
+    /// Whether it means nothing any more: a finger that scrolls the page.
+    pub(super) ended: bool,
     /// Whether a drag chooses a stretch of time to see larger.
     pub(super) zooms: bool,
+    /// Whether a finger presses.
+    pub(super) touch: bool,
 }
 
-/// Fewer CSS pixels than this are a click by an unsteady hand.
+/// Fewer CSS pixels than these are a click by an unsteady hand, or a tap by a finger.
 const DRAG: f64 = 4.0;
+const WOBBLE: f64 = 10.0;
 
 impl Press {
     /// The pointer is at another place: the press may become a drag.
@@ -40,8 +47,11 @@ impl Press {
         self.moved |= match self.hit {
             Hit::Limit => up >= 1.0,
             Hit::Upright => across >= 1.0,
+            _ if self.ended => false,
+            _ if self.touch => across > WOBBLE && across > up,
             _ => across.max(up) > DRAG,
         };
+        self.ended |= self.touch && !self.moved && up > WOBBLE;
     }
 }
 

@@ -12,6 +12,9 @@ use crate::time::{Span, Time};
 /// A link opens with as much work as so many frames do at most: a second or so.
 const FRAMES: usize = 32;
 
+/// A link that only has settings opens with this much to look at.
+const PAST: Time = Time::from_micros(60_000_000);
+
 /// What the page does with a run. Where no time passes, as in what was, most of it means nothing.
 pub(super) trait AnyRun {
     /// The time that it is in the run.
@@ -36,8 +39,9 @@ pub(super) trait AnyRun {
     fn click(&mut self) {}
 
     /// Begins the run that a link's fragment describes, at the instant that it names, or at `from` if
-    /// that is given, or as near as it gets. Of a link with something wrong the rest is taken; if
-    /// there is no such run, nothing changes.
+    /// that is given, or as near as it gets. A link that only has settings opens with a minute of their
+    /// events. Of a link with something wrong the rest is taken; if there is no such run, nothing
+    /// changes.
     fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError>;
 
     /// Whether what happens is written down, at times of the run.
@@ -188,9 +192,12 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
             (None, None) => (Link::default(), None),
         };
         self.run = Run::open(&link)?;
-        let (at, from) = (link.at, from.unwrap_or(link.at));
+        let only_settings = link.at == Time::ZERO && !self.run.is_scripted();
+        let at = if only_settings { PAST } else { link.at };
+        let from = from.unwrap_or(at);
         self.run.advance(from, FRAMES * E::PER_FRAME);
-        Ok(Entry { paused: link.paused, at, arrived: self.run.now() >= from, wrong })
+        let arrived = only_settings || self.run.now() >= from;
+        Ok(Entry { paused: link.paused, at, arrived, wrong })
     }
 
     fn is_scripted(&self) -> bool {

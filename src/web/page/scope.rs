@@ -13,9 +13,9 @@ use crate::outcome::Retry;
 use crate::plot::{Mark, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
-use crate::view::Hit;
 use crate::view::compare::promise;
 use crate::view::scope::{self, Viewport};
+use crate::view::{Answer, Hit};
 use crate::web::texts::Texts;
 
 /// A scope, and the events per second at the upper edge of its picture.
@@ -129,6 +129,10 @@ impl view::View for View {
         let _ = self.shown.set("limit", &limit.to_string());
     }
 
+    fn answer(&self, seen: &Seen) -> Option<Answer> {
+        scope::answer(self.scope(), seen.size)
+    }
+
     fn say(&self, texts: &mut Texts) {
         if let Some(end) = self.shown.end() {
             let [allowed, refused] = [end.allowed(), end.refused()].map(axis::readout_count);
@@ -186,7 +190,9 @@ impl View {
         for (id, count) in [("allowed", instrument.allowed()), ("refused", instrument.refused())] {
             texts.show(id, axis::readout_count(count), count as f64);
         }
-        texts.say("exim", self.exim());
+        let exim = self.exim();
+        texts.say("exim-not", exim.as_ref().err().copied().unwrap_or_default());
+        texts.say("exim", exim.unwrap_or_default());
         match self.again() {
             Retry::After(wait) if wait.secs() == 0.0 => texts.show("again", "now", 0.0),
             Retry::After(wait) => {
@@ -196,14 +202,16 @@ impl View {
         }
     }
 
-    /// The limit as Exim's configuration has it, or the limiter that decides in its place.
-    fn exim(&self) -> String {
+    /// The limit as Exim's configuration has it, or the limiter that decides in its place; or why
+    /// there is none.
+    fn exim(&self) -> Result<String, &'static str> {
         let instrument = self.scope().instrument();
         let Settings { limit, decay, mode, .. } = *self.scope().settings();
         match decay.secs() == libm::floor(decay.secs()) {
-            _ if instrument.lane().is_some() => limiters(instrument),
-            true => format!("ratelimit = {limit} / {decay} / {mode}"),
-            false => "Exim’s periods are whole seconds".to_owned(),
+            _ if instrument.lane().is_some() => Ok(limiters(instrument)),
+            _ if limit == 0.0 => Err("None: a limit of 0 would have Exim refuse everything."),
+            true => Ok(format!("ratelimit = {limit} / {decay} / {mode}")),
+            false => Err("None: Exim’s periods are whole seconds."),
         }
     }
 
@@ -311,6 +319,13 @@ impl View {
             Fate::Over(_) => [steady - 1.0, steady - limit],
             Fate::Passes | Fate::Barred => [f64::NAN; 2],
         };
+        let free = match outlook.fate {
+            Fate::Over(_) => "",
+            Fate::Passes => "With these settings every event passes: there is nothing to reckon.",
+            Fate::Barred => "With these settings no event passes: there is nothing to reckon.",
+        };
+        texts.say("m-free", free);
+        texts.say("m-free-too", free);
         let whole = match events.is_finite() {
             true => axis::readout_count(events as u64),
             false => axis::readout(events),

@@ -97,6 +97,10 @@ impl Page {
         let entry = match self.view.run_mut().open(fragment, from) {
             Ok(entry) => entry,
             Err(error) => {
+                // There is something to look at in any case.
+                if self.view.run().now() == Time::ZERO {
+                    self.enter("", None);
+                }
                 self.problem = format!("This link has an error: {error}");
                 return None;
             }

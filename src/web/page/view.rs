@@ -6,7 +6,7 @@ use super::{compare, nudge, scope, tune};
 use crate::plot::Mark;
 use crate::text::ParseError;
 use crate::time::Time;
-use crate::view::{Hit, edges};
+use crate::view::{Answer, Hit, edges};
 use crate::web::texts::Texts;
 
 /// The view that an HTML file names.
@@ -88,6 +88,11 @@ pub(super) trait View {
     /// A click on a point of the picture, where that is no event; whether it meant something.
     fn click(&mut self, _seen: &Seen, _at: [f64; 2]) -> bool {
         false
+    }
+
+    /// The answer to an event that was just made.
+    fn answer(&self, _seen: &Seen) -> Option<Answer> {
+        None
     }
 
     /// Whether time passes in it, and clicks are events.

@@ -3,7 +3,9 @@
 use super::pointer::Pointer;
 use super::run::AnyRun;
 use crate::lab::run::pace::{Gap, Pace};
+use crate::plot::Mark;
 use crate::time::{Span, Time};
+use crate::view::{Answer, SEEN, edges, seconds_per_pixel};
 
 /// The viewer of a run.
 #[derive(Default)]
@@ -25,6 +27,34 @@ pub(super) struct Viewer {
     pub(super) play: Option<Play>,
     /// Instants that are marked, ascending.
     pub(super) flags: Vec<Time>,
+    /// The answer to the last click, while it is seen.
+    pub(super) answered: Option<Answered>,
+}
+
+/// The answer to a click.
+pub(super) struct Answered {
+    pub(super) answer: Answer,
+    /// When the viewer clicked, in milliseconds.
+    pub(super) wall: f64,
+    /// When that was in the run.
+    pub(super) at: Time,
+    /// The place of the pointer then.
+    pub(super) cursor: Option<[f64; 2]>,
+}
+
+impl Answered {
+    /// Whether it is still seen at the viewer's `wall`.
+    pub(super) fn is_seen(&self, wall: f64) -> bool {
+        wall - self.wall < SEEN
+    }
+
+    /// Draws it as it is at `wall`, or without motion.
+    pub(super) fn draw(&self, marks: &mut Vec<Mark>, seen: &Seen, wall: f64, still: bool) {
+        let pixel = seconds_per_pixel(seen.size[0], seen.window);
+        let x = edges(seen.size[0])[1] - seen.right.since(self.at) / pixel;
+        let share = if still { 0.0 } else { ((wall - self.wall) / SEEN).clamp(0.0, 1.0) };
+        self.answer.draw(marks, x, self.cursor, share, seen.size[0]);
+    }
 }
 
 /// A part of a run that is played at a speed of its own.
@@ -72,7 +102,10 @@ impl Viewer {
             size: self.size,
             right: self.past.unwrap_or(run.now()),
             window: self.zoom.unwrap_or(run.window()),
-            own_time: self.paused || !self.flags.is_empty() || run.is_scripted(),
+            own_time: self.paused
+                || self.past.is_some()
+                || !self.flags.is_empty()
+                || run.is_scripted(),
             flags: &self.flags,
             live: self.past.is_none(),
             crosshair: self.pointer.crosshair(),
@@ -87,6 +120,7 @@ impl Viewer {
     pub(super) fn begin(&mut self) {
         (self.pace, self.past, self.zoom, self.play) = (Pace::default(), None, None, None);
         self.flags.clear();
+        self.answered = None;
     }
 
     /// Returns to the present and to the window of the run.

@@ -1,0 +1,30 @@
+//! The answer to a click on the lanes.
+
+use super::Viewport;
+use super::layout::Layout;
+use crate::lab::compare::Replay;
+use crate::view::Answer;
+
+/// How many lanes allowed the last event; `None` before any.
+pub fn answer(replay: &Replay, view: &Viewport) -> Option<Answer> {
+    let lanes = replay.lanes();
+    let layout = Layout::new(lanes.len(), view);
+    let last = |lane: &crate::lab::compare::Lane| lane.history().column_at(replay.now())?.judged;
+    let verdicts: Vec<bool> = lanes
+        .iter()
+        .map(|lane| last(lane).map(|judged| judged.wait.is_some()))
+        .collect::<Option<_>>()?;
+    let allowed = verdicts.iter().filter(|allowed| **allowed).count();
+    let words = match lanes.len() {
+        n if n == allowed => "allowed by all".to_owned(),
+        _ if allowed == 0 => "refused by all".to_owned(),
+        n => format!("allowed by {allowed} of {n}"),
+    };
+    let middle = |(i, allowed): (usize, &bool)| {
+        let parts = layout.lane(i);
+        let strip = if *allowed { parts.allowed } else { parts.refused };
+        strip.top + strip.height / 2.0
+    };
+    let marks = verdicts.iter().enumerate().map(middle).collect();
+    Some(Answer { words, refused: allowed == 0, marks })
+}

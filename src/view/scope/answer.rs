@@ -1,0 +1,22 @@
+//! The answer to a click on the graph.
+
+use super::layout::{LANE, plot};
+use crate::lab::scope::Scope;
+use crate::plot::axis;
+use crate::view::Answer;
+
+/// The verdict on the last event, on a canvas of the given size; `None` before any.
+pub fn answer(scope: &Scope, size: [f64; 2]) -> Option<Answer> {
+    let instrument = scope.instrument();
+    let event = instrument.last()?;
+    let (outcome, refused) = (event.outcome, !event.outcome.is_allowed());
+    let words = match refused {
+        true => format!("refused: {} of {}", axis::readout(outcome.level), outcome.limit),
+        false if instrument.lane().is_none() && event.limiter.measures_only() => {
+            format!("measured: {}", axis::readout(outcome.level))
+        }
+        false => "allowed".to_owned(),
+    };
+    let row = if refused { 1.5 } else { 0.5 };
+    Some(Answer { words, refused, marks: vec![plot(size).bottom() + 4.0 + row * LANE] })
+}

@@ -1,0 +1,158 @@
+// The first minute: what one sees before one does anything, and how a first click is answered.
+
+import assert from 'node:assert/strict';
+import { compare, quiet, sent } from './compare.mjs';
+import { pageTest } from './harness.mjs';
+import { click, events, loaded, noteTexts, plot, settle, show, stopClock, type, value, values, visit, written } from './scope.mjs';
+
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+const desk = { viewport: { width: 1440, height: 900 } };
+// Opened by nothing but its address, with all as it comes.
+const plain = (page, open, fragment = '') => visit(page, open, '/', fragment);
+const box = (page, what) => page.locator(what).boundingBox();
+const said = (page) => written(page).then((words) => words.filter((text) => /^(allowed( by.*)?|refused(:| by).*|measured:.*)$/.test(text)));
+
+pageTest('the page opens in the middle of something', desk, async ({ page, open, test }) => {
+  await noteTexts(page);
+  await test('there are refusals on the first screen, and it goes on', async () => {
+    await plain(page, open);
+    const [allowed, refused] = await values(page, 'allowed', 'refused');
+    assert.deepEqual([allowed, refused], [32, 14]);
+    assert.deepEqual([await page.textContent('#note'), await page.textContent('#pause')], ['', 'Pause']);
+    assert((await written(page)).includes('now'), 'it is the present');
+    const rate = await value(page, 'rate');
+    await page.clock.runFor(3000);
+    assert.notEqual(await value(page, 'rate'), rate);
+  });
+
+  await test('graph and open controls fit one screen, under the stories and the sentence', async () => {
+    const [gist, stories, graph, window] = await Promise.all(['.gist', '.try', '#graph', '#window'].map((what) => box(page, what)));
+    const form = await page.$$eval('form > fieldset', (all) => Math.max(...all.map((it) => it.getBoundingClientRect().bottom)));
+    assert(gist.y < stories.y && stories.y + stories.height <= graph.y && graph.height > 350, JSON.stringify([gist, stories, graph]));
+    assert(window.y > graph.y && form <= 900, `the controls end at ${form}`);
+    for (const seldom of ['#seed', '#exact', '#step', '#ghost', '#bucket']) assert(await page.locator(seldom).isHidden(), seldom);
+  });
+});
+
+pageTest('what the red line is, is said at every width', async ({ page, open }) => {
+  await plain(page, open);
+  for (const width of [1440, 1200, 768, 390, 320]) {
+    await page.setViewportSize({ width, height: 800 });
+    const { y, height } = await box(page, '.gist');
+    assert(y > 0 && y + height < 300, `at ${width}`);
+    assert.match(await page.innerText('.gist'), /^An oscilloscope for rate limiters\. The red line is how fast events come/);
+    assert.match(await page.innerText('header p'), /^Click the graph/);
+  }
+});
+
+pageTest('More is open where a link has something of it', async ({ page, open }) => {
+  const isOpen = () => page.$eval('#more', (more) => more.open);
+  await plain(page, open);
+  assert.equal(await isOpen(), false);
+  for (const [link, opens] of [['limit=5&at=10', false], ['seed=5', true]]) {
+    await page.goto('about:blank');
+    await plain(page, open, link);
+    assert.equal(await isOpen(), opens, link);
+  }
+});
+
+pageTest('on a phone the graph stays while the controls scroll', phone, async ({ page, open }) => {
+  await plain(page, open);
+  assert.match(await page.innerText('header p'), /^Tap the graph: every tap is an event\.$/);
+  for (const control of ['#limit', '#increase', '#auto-rate', '#window']) {
+    await page.locator(control).evaluate((it) => it.scrollIntoView({ block: 'end' }));
+    const [graph, it] = await Promise.all(['#graph', control].map((what) => box(page, what)));
+    assert(graph.y >= 0 && graph.y + graph.height <= it.y, `${control} at ${it.y} under the graph, from ${graph.y}`);
+  }
+  // Nor is one hidden under it that keys go to.
+  await page.locator('#window').focus();
+  for (let i = 0; i < 6; i++) await page.keyboard.press('Shift+Tab');
+  const [graph, there] = [await box(page, '#graph'), await page.evaluate(() => document.activeElement.getBoundingClientRect().top)];
+  assert(there >= graph.y + graph.height, `${there}`);
+  // A box of smaller text would have an iPhone zoom.
+  for (const box of await page.locator('input:visible, select:visible').all()) {
+    assert(await box.evaluate((it) => parseFloat(getComputedStyle(it).fontSize)) >= 16);
+  }
+});
+
+pageTest('a click is answered where it was, for a second', async ({ page, open }) => {
+  await noteTexts(page);
+  await show(page, open, 'auto=off&limit=2&at=30&paused');
+  await click(page);
+  assert.deepEqual((await said(page)).slice(-1), ['allowed']);
+  await click(page);
+  await click(page);
+  assert.deepEqual(await said(page), ['allowed', 'refused: 3.00 of 2'], 'the name of the strip, and the answer');
+  await page.clock.runFor(1100);
+  assert.deepEqual(await said(page), ['allowed']);
+  await type(page, 'limit', '0');
+  await page.locator('#graph').focus();
+  await page.keyboard.press('Space');
+  await settle(page);
+  assert((await said(page)).includes('measured: 4.00'));
+});
+
+pageTest('a click on the lanes is answered too', async ({ page, open }) => {
+  await noteTexts(page);
+  await compare(page, open, `${quiet}&lanes=fixed-window 1/10s;fixed-window 2/10s`);
+  await page.locator('#graph').focus();
+  for (const answer of ['allowed by all', 'allowed by 1 of 2', 'refused by all']) {
+    await page.keyboard.press('Space');
+    await settle(page);
+    assert.deepEqual((await said(page)).slice(-1), [answer]);
+  }
+});
+
+pageTest('a click while one looks back is seen at once', async ({ page, open }) => {
+  await show(page, open, 'auto-rate=2&at=50&paused&window=10s');
+  await page.locator('#graph').focus();
+  await page.keyboard.press('PageUp');
+  await settle(page);
+  assert(await page.locator('#live').isVisible());
+  const before = await events(page);
+  await click(page);
+  assert.equal(await events(page), before + 1);
+  assert(await page.locator('#live').isHidden());
+});
+
+pageTest('Space out of sight of the graph scrolls, as anywhere', async ({ page, open }) => {
+  await show(page, open, 'auto=off&at=5&paused');
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight / 2));
+  const before = await page.evaluate(() => scrollY);
+  assert(await page.$eval('#graph', (graph) => graph.getBoundingClientRect().bottom < 0));
+  await page.keyboard.press('Space');
+  await page.waitForFunction((before) => scrollY > before, before);
+  assert.equal(await events(page), 0);
+});
+
+pageTest('there is something to see after a reload, and of a link that says nothing', async ({ page, open }) => {
+  await plain(page, open);
+  await type(page, 'limit', '4');
+  await page.clock.runFor(400);
+  assert.equal(await page.evaluate(() => location.hash), '#increase=25s&limit=4&auto-rate=0.5&seed=3', 'of settings, those that are not usual');
+  await page.reload();
+  await loaded(page);
+  assert.equal(await page.inputValue('#limit'), '4');
+  assert(await events(page) > 15);
+  for (const [path, count] of [['/#nonsense', events], ['/compare.html#nonsense', sent]]) {
+    await page.goto('about:blank');
+    await stopClock(page);
+    await open(path);
+    await loaded(page);
+    assert(await count(page) > 15, path);
+    assert.match(await page.textContent('#note'), /^This link has an error: "nonsense"/);
+  }
+});
+
+pageTest('the box of a crosshair and the axis below it say one time', async ({ page, open }) => {
+  await noteTexts(page);
+  await show(page, open, 'auto-rate=1&at=50&window=10s');
+  await page.locator('#graph').focus();
+  await page.keyboard.press('PageUp');
+  const { right } = await plot(page);
+  await page.locator('#graph').hover({ position: { x: right - 1, y: 100 } });
+  await settle(page);
+  const times = (await written(page)).filter((text) => /^(at )?[\d.]+\u202fs( ago)?$/.test(text));
+  assert(times.every((text) => !text.endsWith('ago')) && times.some((text) => text.startsWith('at 4')), times.join());
+  assert(!(await written(page)).some((text) => text.startsWith('−')), 'nothing is told as so long ago');
+});
