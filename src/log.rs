@@ -5,8 +5,11 @@
 //! | [`combined`](Format::Combined) | requests in the Common and Combined Log Format of Apache and nginx, also after a column with the host or X-Forwarded-For |
 //! | [`json`](Format::Json) | requests in JSON lines, as nginx, Caddy, Traefik and Envoy write them |
 //! | [`exim`](Format::Exim) | arriving mails in Exim's main log |
-//! | [`syslog`](Format::Syslog) | failed logins, or messages that contain given texts |
+//! | [`syslog`](Format::Syslog) | failed logins of sshd, Postfix and Dovecot, or messages that contain given texts |
 //! | [`csv`](Format::Csv) | comma-separated values with a header that has `time` |
+//! | [`columns`](Format::Columns) | requests in the columns of HAProxy, Envoy, Istio, Squid, AWS ALB and nginx's error log, of a `#Fields` header, of a [`Layout`] that is said, or of one that is guessed |
+//!
+//! Each may be in the log of another program: of syslog, the journal, docker or Kubernetes.
 //!
 //! ```
 //! use ratescope::Store;
@@ -55,28 +58,33 @@ mod format;
 mod forwarded;
 mod input;
 mod json;
+mod layout;
 mod lines;
+mod logins;
 mod names;
 mod number;
 mod options;
 mod order;
 mod pieces;
 mod reader;
+mod recognize;
 mod record;
 mod request;
 mod row;
 mod spread;
 mod stamp;
-mod syslog;
 mod table;
+mod unknown;
 #[cfg(feature = "unpack")]
 mod unpack;
 mod usual;
+mod wrap;
 
 pub use crate::address::IPV6_PREFIX;
 pub use filter::{Filter, Statuses};
-pub use format::{Format, HEAD, Shape, Unknown, recognize};
+pub use format::{Format, Shape};
 pub use input::{Error, Log};
+pub use layout::Layout;
 pub use lines::LONGEST;
 pub use names::Alias;
 pub use number::Unit;
@@ -84,9 +92,11 @@ pub use options::{Cost, Options, ipv6_prefix};
 pub use order::{HELD, Order, SLACK, When};
 pub use pieces::Pieces;
 pub use reader::{Counts, PROBLEMS, Reader, Unread};
+pub use recognize::{HEAD, recognize};
 pub use record::Record;
 pub use row::Row;
 pub use spread::Spread;
 pub use stamp::Year;
+pub use unknown::Unknown;
 #[cfg(feature = "unpack")]
 pub use unpack::unpack;

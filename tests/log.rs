@@ -20,6 +20,9 @@ mod invariants;
 mod json;
 #[path = "log/order.rs"]
 mod order;
+#[cfg(feature = "unpack")]
+#[path = "log/real.rs"]
+mod real;
 #[path = "log/recognition.rs"]
 mod recognition;
 #[cfg(feature = "lab")]

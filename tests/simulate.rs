@@ -268,7 +268,7 @@ fn a_wrong_line_is_named() {
     let unknown = |first, why| {
         format!(
             "the format of the log is unknown; its first line is\n  {first}\n\
-             What was tried, and why it is not that:\n  csv: {why}"
+             It is not read as csv: {why}"
         )
     };
     for (input, first, why) in [

@@ -8,11 +8,14 @@
 //! ```
 //!
 //! A line is read up to the bytes; what follows is read only on demand. Before the address there may
-//! be one more column: the requested host, or the X-Forwarded-For of the request. Each line shows
-//! whether it has that column: the second word is then an address, and otherwise the identity,
-//! usually `-`. With an X-Forwarded-For, `ip` is the last of its addresses that is not of a private
-//! network, and `peer` is the address that the connection came from. nginx writes the
-//! X-Forwarded-For at the end; there it is only the field `forwarded`, since nothing says that the
+//! be one more column: the requested host, or the X-Forwarded-For of the request, which may also follow the
+//! address. The first lines tell where it is, and if they don't, each line shows whether it has the column:
+//! the second word is then an address, and otherwise the identity, usually `-`.
+//!
+//! `peer` is the address that the connection came from. Anybody can send an X-Forwarded-For, so `ip` is the
+//! peer, too, unless it is an internal address, as that of a proxy is: then `ip` is the last address of the
+//! list that is not internal. If the log begins with many internal peers, they are the clients. nginx writes
+//! the X-Forwarded-For at the end; there it is only the field `forwarded`, since nothing says that the
 //! server trusts it.
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
@@ -20,15 +23,18 @@
 use super::format::{Guess, Problem, Shape};
 use super::forwarded::forwarded;
 use super::names::Standard;
-use super::stamp::{Instant, Stamps};
+use super::number;
+use super::stamp::{Instant, Stamps, is_month};
 use crate::address;
 use memchr::{memchr, memchr2};
 
 /// The parts of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clf<'a> {
-    /// The column before the address; empty if there is none.
+    /// The column before or after the address; empty if there is none.
     leading: &'a str,
+    /// Whether the list of an internal peer tells the client.
+    believed: bool,
     peer: &'a str,
     user: &'a str,
     request: &'a str,
@@ -54,41 +60,92 @@ const FIELDS: [&str; 12] = [
     "host",
 ];
 
-pub(super) fn guess(line: &str) -> Guess {
-    match read(line, &mut Stamps::default()) {
-        Some((_, clf)) => {
-            let common = clf.quoted(1).is_none();
-            let name = if common { "Common Log Format" } else { "Combined Log Format" };
-            let host = clf.host().is_some();
-            let column = match (clf.leading, host) {
-                ("", _) => "",
-                (_, true) => ", after a column with the host",
-                (_, false) => ", after a column with X-Forwarded-For",
-            };
-            let known = |field: &&str| match *field {
-                "host" => host,
-                "forwarded" => clf.forwarded().is_some() || clf.quoted(2).is_some(),
-                "referer" | "agent" => !common,
-                _ => true,
-            };
-            let fields = FIELDS.iter().filter(|field| known(field));
-            let fields = fields.map(|field| (*field).to_owned()).collect();
-            Guess::Yes(Shape::new(format!("{name}{column}"), Some(fields)))
-        }
+/// The place of a column beside the address, as the first lines show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// Before the address, if a line shows that there is one.
+    #[default]
+    Shown,
+    /// An X-Forwarded-For before the address.
+    Before,
+    /// An X-Forwarded-For after the address.
+    After,
+}
+
+/// What the first lines show about all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Form {
+    pub(super) beside: Beside,
+    /// Whether there are many internal peers, which are then no proxies.
+    pub(super) many_peers: bool,
+}
+
+/// The forms that a line may have, the likeliest first.
+pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Problem> {
+    for beside in [Beside::Shown, Beside::Before, Beside::After] {
+        let form = Form { beside, many_peers: false };
+        let Some((_, clf)) = read(line, form, &mut Stamps::default()) else { continue };
+        let common = clf.quoted(1).is_none();
+        let name = if common { "Common Log Format" } else { "Combined Log Format" };
+        let host = clf.host().is_some();
+        let column = match (clf.leading, host) {
+            ("", _) => "",
+            (_, true) => ", after a column with the host",
+            _ if beside == Beside::After => ", with a column of X-Forwarded-For after the address",
+            (_, false) => ", after a column with X-Forwarded-For",
+        };
+        let known = |field: &&str| match *field {
+            "host" => host,
+            "forwarded" => clf.forwarded().is_some() || clf.quoted(2).is_some(),
+            "referer" | "agent" => !common,
+            _ => true,
+        };
+        let fields = FIELDS.iter().filter(|field| known(field));
+        let fields = fields.map(|field| (*field).to_owned()).collect();
+        let address = address::parse(clf.peer);
+        let points = match address {
+            Some(_) => Guess::CLIENT + u32::from(clf.shows(beside)),
+            None if clf.peer == "-" => Guess::OTHER,
+            None => Guess::NAME,
+        };
+        let shape = Shape::new(format!("{name}{column}"), Some(fields));
+        let internal = address.filter(|address| address::is_internal(*address));
+        found.push(Guess {
+            shape: Shape { form, ..shape },
+            points,
+            peer: internal.map(|_| clf.peer.to_owned()),
+        });
+    }
+    match found.is_empty() {
         // A log may begin in the middle of a line.
-        None => Guess::Perhaps(problem(line)),
+        true => Err(problem(line)),
+        false => Ok(()),
     }
 }
 
 /// The event of a line, if it can be read. Inlined, since returning it through memory costs a third
 /// of the time of reading it.
 #[inline(always)]
-pub(super) fn read<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, Clf<'a>)> {
-    let ((leading, peer, user), stamp, rest) = parts(line)?;
-    let instant = stamps.read(stamp)?;
+pub(super) fn read<'a>(
+    line: &'a str,
+    form: Form,
+    stamps: &mut Stamps,
+) -> Option<(Instant, Clf<'a>)> {
+    let ((leading, peer, user), stamp, rest) = match form.beside {
+        Beside::Shown => parts(line)?,
+        beside => any_parts(line, beside)?,
+    };
+    let instant = stamps.read(stamp).or_else(|| seconds(stamp))?;
     let (request, rest) = in_quotes(rest)?;
     let (status, bytes, rest) = numbers(rest)?;
-    Some((instant, Clf { leading, peer, user, request, status, bytes, rest }))
+    let believed = !form.many_peers;
+    Some((instant, Clf { leading, believed, peer, user, request, status, bytes, rest }))
+}
+
+/// A time in seconds, as Apache's `%{sec}t`.
+#[cold]
+fn seconds(stamp: &str) -> Option<Instant> {
+    number::plain(stamp, None).map(|(instant, _)| instant)
 }
 
 /// Why a line cannot be read.
@@ -115,12 +172,12 @@ fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
     let open = match bytes.get(space..space + 6)? {
         b" - - [" => space + 5,
         [b' ', b'-', b' ', ..] => space + 3 + memchr(b'[', bytes.get(space + 3..)?)?,
-        _ => return any_parts(line),
+        _ => return any_parts(line, Beside::Shown),
     };
     // The time has its usual length. Otherwise, try the other forms.
     let close = open + 1 + STAMP;
     if bytes.get(close..close + 3) != Some(b"] \"") || open < space + 5 {
-        return any_parts(line);
+        return any_parts(line, Beside::Shown);
     }
     let user = line.get(space + 3..open - 1)?;
     Some((("", line.get(..space)?, user), line.get(open + 1..close)?, line.get(close + 3..)?))
@@ -129,18 +186,41 @@ fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
 /// The length of `10/Oct/2000:13:55:36 -0700`.
 const STAMP: usize = 26;
 
-/// As [`parts`], for lines with columns before the address or another form of the time.
+/// As [`parts`], for lines with columns beside the address or another form of the time.
 #[cold]
-fn any_parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
+fn any_parts(line: &str, beside: Beside) -> Option<(Head<'_>, &str, &str)> {
     let end = line.find("] \"")?;
     let before = line.get(..end)?;
     let open = before.rfind(" [")?;
-    let head = head(before.get(..open)?)?;
+    let head = head(before.get(..open)?, beside)?;
     Some((head, before.get(open + 2..)?, line.get(end + 3..)?))
 }
 
-/// The leading column, the address and the user. The user may contain spaces.
-fn head(text: &str) -> Option<Head<'_>> {
+/// The column beside the address, the address and the user. The user may contain spaces.
+fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
+    match beside {
+        Beside::Shown => shown(text),
+        Beside::Before => {
+            // If another address could be that of the client, somebody wants it to be.
+            let mut all = text.match_indices(" - ").filter_map(|(end, dash)| {
+                let before = text.get(..end)?;
+                let from = before.rfind(' ')?;
+                let peer = before.get(from + 1..).filter(|peer| address::parse(peer).is_some())?;
+                Some((before.get(..from)?, peer, text.get(end + dash.len()..)?))
+            });
+            all.next().filter(|_| all.next().is_none())
+        }
+        Beside::After => {
+            let (peer, rest) = text.split_once(' ')?;
+            let (list, user) = rest.rsplit_once(" - ")?;
+            address::parse(peer)?;
+            Some((list, peer, user))
+        }
+    }
+}
+
+/// The parts of a line that shows itself whether it has a column before the address.
+fn shown(text: &str) -> Option<Head<'_>> {
     let mut from = 0;
     let (mut leading, mut rest) = ("", text);
     loop {
@@ -152,8 +232,18 @@ fn head(text: &str) -> Option<Head<'_>> {
             continue;
         }
         let (_identity, user) = after.split_once(' ')?;
-        return Some((leading, word, user));
+        return (!next.is_empty() && is_client(word)).then_some((leading, word, user));
     }
+}
+
+/// Whether a word may be a client: an address, a name, or a dash. A time, a month or a priority is what
+/// another program wrote before the line.
+fn is_client(word: &str) -> bool {
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+    let bytes = word.as_bytes();
+    let is_date = bytes.iter().take(4).all(u8::is_ascii_digit) && bytes.get(4) == Some(&b'-');
+    let is_name = bytes.iter().all(|b| is_part(*b)) && !is_date && !is_month(bytes);
+    is_name || address::parse(word).is_some()
 }
 
 /// The text up to the closing quote, and what follows the quote. `\"` does not close it.
@@ -191,7 +281,8 @@ impl<'a> Clf<'a> {
     #[inline]
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
         let value = match name {
-            "ip" => self.forwarded().and_then(forwarded).unwrap_or(self.peer),
+            "ip" if self.leading.is_empty() => self.peer,
+            "ip" => self.client(),
             "peer" => self.peer,
             "request" => self.request,
             _ => return Standard::of(name).and_then(|standard| self.standard(standard)),
@@ -214,6 +305,19 @@ impl<'a> Clf<'a> {
             Standard::Request => self.request,
             Standard::Time => return None,
         })
+    }
+
+    /// The client, where the line has an X-Forwarded-For.
+    fn client(&self) -> &'a str {
+        let is_proxy = self.believed && address::parse(self.peer).is_none_or(address::is_internal);
+        let list = self.forwarded().filter(|_| is_proxy);
+        list.and_then(forwarded).unwrap_or(self.peer)
+    }
+
+    /// Whether the line shows that the column is there: a list that is empty, or has several addresses.
+    fn shows(&self, beside: Beside) -> bool {
+        let is_list = self.leading == "-" || self.leading.contains(", ");
+        is_list && beside != Beside::Shown
     }
 
     /// The leading column, if it is the requested host, without the port.

@@ -11,7 +11,7 @@
 //! Every other column is a field that a limit may be for. Source: RFC 4180, except that a record is
 //! one line, so that errors can name the line.
 
-use super::format::{Guess, Problem, Shape};
+use super::format::{Problem, Shape};
 use super::names::{Alias, Standard, classify, standards};
 use super::number::{self, Unit};
 use super::stamp::{Instant, Stamps};
@@ -25,12 +25,8 @@ use std::collections::HashSet;
 pub(super) const COST: &str = "cost";
 
 /// The header decides: the first line that is not empty.
-pub(super) fn guess(line: &str, aliases: &[Alias]) -> Guess {
-    let columns = match Columns::of(line, aliases) {
-        Ok(Some(columns)) => columns,
-        Ok(None) => return Guess::Perhaps("the header is missing".into()),
-        Err(problem) => return Guess::No(problem),
-    };
+pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<Shape, Problem> {
+    let columns = Columns::of(line, aliases)?.ok_or("the header is missing")?;
     let time = columns.places.get(Standard::Time).map(usize::from);
     let field =
         |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
@@ -41,7 +37,7 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Guess {
             fields.push(standard.name().to_owned());
         }
     }
-    Guess::Yes(Shape::new("CSV".to_owned(), Some(fields)).with_columns(columns))
+    Ok(Shape { columns, ..Shape::new("CSV".to_owned(), Some(fields)) })
 }
 
 /// The meaning of the columns.

@@ -35,25 +35,26 @@ const FIELDS: [&str; 9] =
 
 /// A line with the id of a message decides. A date and a time alone are not enough, since many
 /// programs begin their lines so.
-pub(super) fn guess(line: &str) -> Guess {
-    let Some((_, rest)) = time_of(line, &mut Stamps::default()) else {
-        return Guess::Perhaps("no line begins with a date and a time".into());
+pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Problem> {
+    let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
+        return Err("no line begins with a date and a time".into());
     };
-    match message(rest) {
-        Some(_) => {
-            let fields = FIELDS.iter().map(|field| (*field).to_owned()).collect();
-            Guess::Yes(Shape::new("Exim's main log".to_owned(), Some(fields)))
-        }
-        None => Guess::Perhaps("no line has the id of a message after its time".into()),
-    }
+    let Some((id, arrow, rest)) = message(rest) else {
+        return Err("no line has the id of a message after its time".into());
+    };
+    let fields = FIELDS.iter().map(|field| (*field).to_owned()).collect();
+    let shape = Shape::new("Exim's main log".to_owned(), Some(fields));
+    let is_client = arrow == "<=" && arrival(id, rest).is_some_and(|exim| !exim.ip.is_empty());
+    Ok(Guess::new(shape, if is_client { Guess::CLIENT } else { Guess::NAME }))
 }
 
-/// The arrival in a line, if it is one.
+/// The arrival in a line, if it is one. `outer` is the time of a line that has none of its own.
 pub(super) fn read<'a>(
     line: &'a str,
+    outer: Option<Instant>,
     stamps: &mut Stamps,
 ) -> Result<Option<(Instant, Exim<'a>)>, Problem> {
-    let Some((instant, rest)) = time_of(line, stamps) else {
+    let Some((instant, rest)) = time_of(line, outer, stamps) else {
         return Err("no date and time at the beginning".into());
     };
     let Some((id, "<=", rest)) = message(rest) else { return Ok(None) };
@@ -63,8 +64,17 @@ pub(super) fn read<'a>(
     }
 }
 
+/// The time of a line, its own or else `outer`, and what follows it.
+fn time_of<'a>(
+    line: &'a str,
+    outer: Option<Instant>,
+    stamps: &mut Stamps,
+) -> Option<(Instant, &'a str)> {
+    own_time(line, stamps).or(outer.map(|instant| (instant, line)))
+}
+
 /// Reads `2024-05-01 12:00:00.123 +0200 [4567] `; decimals, zone and process may be missing.
-fn time_of<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, &'a str)> {
+fn own_time<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, &'a str)> {
     let word = |from: usize| {
         let rest = line.get(from..)?;
         Some(from + rest.find(' ').unwrap_or(rest.len()))

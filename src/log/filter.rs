@@ -27,15 +27,6 @@ impl Filter {
         *self == Filter::default()
     }
 
-    /// Why a log has no events, of which so many were not wanted.
-    pub fn no_events(&self, not_wanted: u64) -> String {
-        let with = if self.is_empty() { String::new() } else { format!(" with {self}") };
-        match not_wanted {
-            0 => format!("there are no events{with}"),
-            n => format!("there are no events{with}, but {n} others"),
-        }
-    }
-
     /// The fields that it looks at.
     pub(super) fn fields(&self) -> impl Iterator<Item = &'static str> {
         let each = [
@@ -102,7 +93,8 @@ impl FromStr for Statuses {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let code = |text: &str| text.parse().ok().filter(|code| (100..1000).contains(code));
+        let code =
+            |text: &str| text.parse().ok().filter(|code| (100..1000).contains(code) || *code == 0);
         let class = |digit: u16| digit * 100..=digit * 100 + 99;
         let range = match (text.strip_suffix("xx"), text.split_once('-')) {
             (Some(digit), _) => digit.parse().ok().filter(|d| (1..10).contains(d)).map(class),

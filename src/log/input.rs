@@ -1,10 +1,11 @@
 //! A log that reads the next piece from its source on request.
 
-use super::format::{Shape, Unknown};
+use super::format::Shape;
 use super::options::Options;
 use super::pieces::Pieces;
 use super::reader::{Counts, Reader, Unread};
 use super::record::Record;
+use super::unknown::Unknown;
 use crate::text::ParseError;
 use core::fmt;
 use std::io::{self, Read};

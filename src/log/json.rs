@@ -18,8 +18,10 @@ mod scan;
 use super::format::{Guess, Problem, Shape};
 use super::names::{Alias, Class, Standard, classify};
 use super::number::{self, Unit};
+use super::options::Options;
 use super::stamp::{Instant, Stamps};
 use super::table::{Names, Places, Span, Table};
+use crate::address;
 
 /// Reads lines, all in the same memory.
 #[derive(Clone, Debug, Default)]
@@ -32,21 +34,38 @@ pub(super) struct Json {
     aliases: Vec<Alias>,
     /// The names of the line before and their classes. Lines of one log are usually alike.
     known: Vec<(String, Option<Class>)>,
+    /// Whether objects of Caddy that are no requests are left out.
+    pub(super) only_requests: bool,
 }
 
-/// The first line that has a time decides.
-pub(super) fn guess(line: &str, aliases: &[Alias], unit: Option<Unit>) -> Guess {
+/// Reads a line of a log whose lines are objects.
+pub(super) fn guess(
+    line: &str,
+    options: &Options,
+    outer: Option<Instant>,
+) -> Result<Guess, Problem> {
     if !line.trim_start().starts_with('{') {
-        return Guess::Perhaps("not an object in braces".into());
+        return Err("not an object in braces".into());
     }
-    let mut json = Json::new(aliases.to_vec());
-    match json.read(line, &mut Stamps::default(), unit) {
-        Ok(Some((_, table))) => Guess::Yes(Shape::new(about(&table), None)),
-        Ok(None) => {
-            Guess::Perhaps("an object without a time; say which field it is: time=FIELD".into())
-        }
-        Err(problem) => Guess::Perhaps(problem),
-    }
+    let mut json = Json::new(options.aliases.clone());
+    let read = json.read(line, &mut Stamps::default(), options.unit, outer)?;
+    let Some((_, table)) = read else {
+        return Err("an object without a time; say which field it is: time=FIELD".into());
+    };
+    let is_client = table.standard(Standard::Ip).is_some_and(|ip| address::parse(ip).is_some());
+    let only_requests = table.value("logger").is_some_and(is_access);
+    let points = if is_client && !is_other(&table) { Guess::CLIENT } else { Guess::OTHER };
+    Ok(Guess::new(Shape { only_requests, ..Shape::new(about(&table), None) }, points))
+}
+
+/// Whether a logger of Caddy writes requests.
+fn is_access(logger: &str) -> bool {
+    logger.starts_with("http.log.access")
+}
+
+/// Whether Caddy writes about a request that has a line of its own.
+fn is_other(table: &Table<'_>) -> bool {
+    table.value("logger").is_some_and(|logger| logger.starts_with("http.log.error"))
 }
 
 /// Describes which fields were taken for which standard fields.
@@ -69,23 +88,35 @@ impl Json {
         Json { aliases, ..Json::default() }
     }
 
-    /// The event of a line; `None` if it has no time.
+    /// The event of a line, which may take its time from `outer`; `None` if it has none, or is about
+    /// something else than a request.
     pub(super) fn read<'a>(
         &'a mut self,
         line: &'a str,
         stamps: &mut Stamps,
         unit: Option<Unit>,
+        outer: Option<Instant>,
     ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
-        scan::members(line, &mut self.names, &mut self.values, &mut self.made)?;
-        self.place(line);
-        let Json { names, values, made, places, .. } = self;
-        let names = Names::OfLine(names);
-        let table = Table { line, made, names, values, places };
-        let Some(time) = table.standard(Standard::Time) else { return Ok(None) };
+        let only_requests = self.only_requests;
+        let table = self.members(line)?;
+        if only_requests && !table.value("logger").is_some_and(is_access) {
+            return Ok(None);
+        }
+        let Some(time) = table.standard(Standard::Time) else {
+            return Ok(outer.map(|instant| (instant, table)));
+        };
         match stamps.read(time).or_else(|| number::read(time, unit)) {
             Some(instant) => Ok(Some((instant, table))),
             None => Err(format!("not a time: {time}").into()),
         }
+    }
+
+    /// The members of a line.
+    pub(super) fn members<'a>(&'a mut self, line: &'a str) -> Result<Table<'a>, Problem> {
+        scan::members(line, &mut self.names, &mut self.values, &mut self.made)?;
+        self.place(line);
+        let Json { names, values, made, places, .. } = self;
+        Ok(Table { line, made, names: Names::OfLine(names), values, places })
     }
 
     /// Finds the member for each standard field.

@@ -99,8 +99,11 @@ impl Lines {
     }
 }
 
-/// A line without a byte order mark and without a carriage return.
-fn bare(line: &str) -> &str {
+/// A line without a byte order mark, without a carriage return, and without the zeros that a file has at its
+/// beginning after it was cut while a program still wrote to it.
+#[inline]
+pub(super) fn bare(line: &str) -> &str {
+    let line = if line.starts_with('\0') { line.trim_start_matches('\0') } else { line };
     let line = line.strip_prefix('\u{feff}').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
 }

@@ -46,6 +46,8 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "StartLocal",
             "time_local",
             "datetime",
+            "_SOURCE_REALTIME_TIMESTAMP",
+            "__REALTIME_TIMESTAMP",
             "date",
         ],
     ),
@@ -72,6 +74,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "source.ip",
             "src_ip",
             "address",
+            "c-ip",
         ],
     ),
     (
@@ -86,6 +89,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "userId",
             "user.name",
             "user.id",
+            "cs-username",
         ],
     ),
     (
@@ -99,6 +103,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "http.request.method",
             "requestMethod",
             "verb",
+            "cs-method",
         ],
     ),
     (
@@ -114,6 +119,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "request.path",
             "url.path",
             "requestUrl",
+            "cs-uri-stem",
         ],
     ),
     (
@@ -127,6 +133,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "http.response.status_code",
             "statusCode",
             "code",
+            "sc-status",
         ],
     ),
     (
@@ -140,6 +147,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "response_size",
             "responseSize",
             "http.response.bytes",
+            "sc-bytes",
         ],
     ),
     (
@@ -153,6 +161,8 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "server_name",
             "vhost",
             "virtual_host",
+            "cs-host",
+            "cs(Host)",
         ],
     ),
     (
@@ -166,11 +176,19 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "userAgent",
             "user_agent.original",
             "useragent",
+            "cs(User-Agent)",
         ],
     ),
     (
         Standard::Referer,
-        &["referer", "http_referer", "referrer", "request.headers.Referer", "request_Referer"],
+        &[
+            "referer",
+            "http_referer",
+            "referrer",
+            "request.headers.Referer",
+            "request_Referer",
+            "cs(Referer)",
+        ],
     ),
     (
         Standard::Forwarded,
@@ -182,6 +200,8 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "X-Forwarded-For",
             "request.headers.X-Forwarded-For",
             "request_X-Forwarded-For",
+            "x-forwarded-for",
+            "proxy_add_x_forwarded_for",
         ],
     ),
     (Standard::Request, &["request"]),

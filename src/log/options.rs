@@ -2,21 +2,30 @@
 
 use super::filter::Filter;
 use super::format::Format;
+use super::layout::Layout;
 use super::names::Alias;
 use super::number::Unit;
 use super::stamp::Year;
 use crate::address::IPV6_PREFIX;
+use crate::policy::Per;
 use crate::text::ParseError;
 use core::convert::Infallible;
 use core::fmt;
 use core::num::NonZeroU8;
 use core::str::FromStr;
+use std::sync::Arc;
 
 /// The options of reading a log. The default guesses the format, takes every event, and counts each as 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The format; `None` guesses it.
     pub format: Option<Format>,
+    /// The columns of the lines; then no other format is tried.
+    pub layout: Option<Arc<Layout>>,
+    /// The key that makes clients of events; if `None`, the [usual one](super::Shape::usual_key).
+    pub key: Option<Per>,
+    /// Whether events without any field of the key are left out. Otherwise they are one client.
+    pub only_keyed: bool,
     /// Other names for the standard fields of JSON and CSV.
     pub aliases: Vec<Alias>,
     /// The unit of times that are numbers; `None` guesses it from their size.
@@ -37,6 +46,9 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             format: None,
+            layout: None,
+            key: None,
+            only_keyed: false,
             aliases: Vec::new(),
             unit: None,
             year: Year::default(),

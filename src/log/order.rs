@@ -8,8 +8,9 @@
 //!
 //! If the clock was set back, as at the end of summer time in a log without zones, or if the parts of
 //! a log are in the wrong order, all lines are late from there on. After 64 late lines in a row the
-//! clock is taken to have been set back: later times are shifted so that they continue where the log
-//! was, and the step is counted.
+//! clock is taken to have been set back: their times and later ones are shifted so that they continue where
+//! the log was, and the step is counted. A log whose newest line is the first cannot be put in order so, and
+//! says it: see [`Order::is_newest_first`].
 //!
 //! A line that is far ahead of the others, as one of 2099, waits for a second one. If the log goes on
 //! without one, the line is dropped and counted, and changes nothing else.
@@ -51,7 +52,7 @@ const LONGEST_SLACK: f64 = 3600.0;
 pub const HELD: usize = 64 << 20;
 
 /// The number of late lines in a row from which on the clock counts as set back.
-const LATE_IN_A_ROW: u32 = 64;
+const LATE_IN_A_ROW: usize = 64;
 
 /// The greatest step ahead in seconds that needs no second line, if the slack is shorter.
 const USUAL_STEP: i64 = 60;
@@ -86,7 +87,12 @@ pub struct Order<T> {
     /// The sum of all steps back of the clock, in microseconds.
     shift: i64,
     late: u64,
-    late_in_a_row: u32,
+    /// The late lines since the last one that was not.
+    belated: Vec<Line<T>>,
+    /// The time of the line before, and how many lines were earlier and later than that.
+    before: i64,
+    earlier: u64,
+    later: u64,
     steps_back: u64,
     dropped: u64,
     spread_out: u64,
@@ -118,7 +124,10 @@ impl<T> Order<T> {
             begun: false,
             shift: 0,
             late: 0,
-            late_in_a_row: 0,
+            belated: Vec::new(),
+            before: i64::MIN,
+            earlier: 0,
+            later: 0,
             steps_back: 0,
             dropped: 0,
             spread_out: 0,
@@ -140,6 +149,11 @@ impl<T> Order<T> {
         self.dropped
     }
 
+    /// Whether the log goes backwards, line by line: its newest line is the first.
+    pub fn is_newest_first(&self) -> bool {
+        self.late + self.steps_back > 0 && self.earlier / 4 > self.later
+    }
+
     /// The number of events that were moved within their second.
     pub fn spread_out(&self) -> u64 {
         self.spread_out
@@ -147,7 +161,8 @@ impl<T> Order<T> {
 
     /// The bytes of the lines that are held.
     pub fn held(&self) -> usize {
-        self.held + self.ahead.bytes()
+        let belated: usize = self.belated.iter().map(|line| line.bytes).sum();
+        self.held + self.ahead.bytes() + belated
     }
 
     /// Takes the next line of the log, of which `bytes` are to be held, and hands out the events that
@@ -155,6 +170,9 @@ impl<T> Order<T> {
     #[inline]
     pub fn push(&mut self, when: When, bytes: usize, item: T, out: &mut impl FnMut(Time, &T)) {
         let When { time, coarse, times } = when;
+        self.later += u64::from(time.as_micros() > self.before);
+        self.earlier += u64::from(time.as_micros() < self.before);
+        self.before = time.as_micros();
         let micros = time.as_micros().saturating_add(self.shift);
         if !self.ahead.is_empty() {
             self.believe(micros, out);
@@ -174,6 +192,7 @@ impl<T> Order<T> {
             self.drop_all(passed);
         }
         self.put_all(out);
+        self.put_belated(out);
         if self.begun {
             self.close(self.newest + 1, out);
         }
@@ -224,17 +243,17 @@ impl<T> Order<T> {
 
     /// Puts a line to those of its second.
     #[inline]
-    fn put(&mut self, mut line: Line<T>, out: &mut impl FnMut(Time, &T)) {
-        let mut second = line.micros.div_euclid(SECOND);
+    fn put(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
+        let second = line.micros.div_euclid(SECOND);
         if !self.begun {
             (self.begun, self.first, self.newest) = (true, second - self.slack, second);
             self.given = start(self.first);
         }
         if second < self.first {
-            line.micros = self.belated(line.micros, line.times);
-            second = line.micros.div_euclid(SECOND);
-        } else {
-            self.late_in_a_row = 0;
+            return self.wait_for_more(line, out);
+        }
+        if !self.belated.is_empty() {
+            self.put_belated(out);
         }
         if second > self.newest {
             self.go_on(second, out);
@@ -251,20 +270,36 @@ impl<T> Order<T> {
         }
     }
 
-    /// The time that a late line gets.
+    /// Keeps a late line until it is known whether the clock was set back.
     #[cold]
-    fn belated(&mut self, micros: i64, times: u32) -> i64 {
-        self.late += u64::from(times);
-        self.late_in_a_row += 1;
-        if self.late_in_a_row < LATE_IN_A_ROW {
-            return self.given;
+    fn wait_for_more(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
+        self.belated.push(line);
+        if self.held() > self.room {
+            return self.put_belated(out);
         }
-        // The shift is in whole seconds, so fractions stay the same.
-        let back = self.newest - micros.div_euclid(SECOND);
-        self.late_in_a_row = 0;
+        if self.belated.len() < LATE_IN_A_ROW {
+            return;
+        }
+        // The first of them continues where the log was. The shift is in whole seconds, so fractions stay
+        // the same.
+        let lines = core::mem::take(&mut self.belated);
+        let first = lines.first().map_or(0, |line| line.micros.div_euclid(SECOND));
+        let back = self.newest.saturating_sub(first).saturating_mul(SECOND);
         self.steps_back += 1;
-        self.shift = self.shift.saturating_add(back.saturating_mul(SECOND));
-        micros.saturating_add(back.saturating_mul(SECOND))
+        self.shift = self.shift.saturating_add(back);
+        for line in lines {
+            self.put(Line { micros: line.micros.saturating_add(back), ..line }, out);
+        }
+    }
+
+    /// Gives late lines the earliest time that was not handed out yet.
+    #[cold]
+    fn put_belated(&mut self, out: &mut impl FnMut(Time, &T)) {
+        for line in core::mem::take(&mut self.belated) {
+            self.late += u64::from(line.times);
+            let micros = self.given.max(start(self.first));
+            self.put(Line { micros, ..line }, out);
+        }
     }
 
     #[inline]

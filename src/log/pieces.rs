@@ -1,9 +1,10 @@
 //! A log in pieces of whole lines, for one reader or for several.
 
-use super::format::{Shape, recognize};
+use super::format::Shape;
 use super::input::Error;
 use super::lines::LONGEST;
 use super::options::Options;
+use super::recognize::recognize;
 use memchr::memrchr;
 use std::io::{self, Read};
 

@@ -1,17 +1,19 @@
 //! Reading: chunks of a log in, events out.
 
-use super::clf;
+use super::clf::{self, Form};
 use super::csv::{self, Csv};
 use super::exim;
 use super::filter::Filter;
 use super::format::{Format, Problem, Shape, shown};
 use super::json::Json;
+use super::layout::Rows;
 use super::lines::{Line, Lines};
+use super::logins;
 use super::number::Unit;
 use super::options::{Cost, Options, check_field};
 use super::record::{Found, Normal, Record};
 use super::stamp::Stamps;
-use super::syslog;
+use super::wrap::{Envelope, Layers, Wrapper};
 use crate::limit::MAX_COST;
 use crate::text::ParseError;
 use core::fmt;
@@ -29,6 +31,10 @@ pub struct Reader {
 /// Turns a line into events.
 #[derive(Debug)]
 struct Work {
+    /// What is around each line; the program whose lines are read, if there may be others.
+    layers: Layers,
+    wrappers: Vec<Wrapper>,
+    program: String,
     parser: Parser,
     stamps: Stamps,
     unit: Option<Unit>,
@@ -36,16 +42,20 @@ struct Work {
     /// The field with the cost, and the cost if the field is missing.
     cost: Option<(String, f64)>,
     normal: Normal,
+    /// The fields of the key, and whether events without any are left out.
+    key: Vec<String>,
+    only_keyed: bool,
     strict: bool,
     counts: Counts,
 }
 
 #[derive(Debug)]
 enum Parser {
-    Clf,
+    Clf(Form),
     Json(Box<Json>),
     Exim,
-    Syslog { messages: Vec<String> },
+    Logins { messages: Vec<String> },
+    Columns(Rows),
     Csv { csv: Box<Csv>, header: bool },
 }
 
@@ -64,6 +74,9 @@ pub struct Counts {
     pub events: u64,
     /// Events that the filter dropped.
     pub filtered: u64,
+    /// Events without any field of the key, such as an address; with
+    /// [`only_keyed`](Options::only_keyed) they are not handed out.
+    pub keyless: u64,
     /// Lines that are no events, such as a delivery in a mail log, or the header of CSV.
     pub others: u64,
     /// Lines that could not be read.
@@ -99,6 +112,7 @@ impl Counts {
         self.lines += next.lines;
         self.events += next.events;
         self.filtered += next.filtered;
+        self.keyless += next.keyless;
         self.others += next.others;
         self.unread += next.unread;
     }
@@ -113,30 +127,41 @@ impl Reader {
         let cost = match &options.cost {
             Some(Cost::Field(name)) => Some((name.clone(), 0.0)),
             Some(Cost::One) => None,
-            None => shape.columns().has(csv::COST).then(|| (csv::COST.to_owned(), 1.0)),
+            None => shape.columns.has(csv::COST).then(|| (csv::COST.to_owned(), 1.0)),
         };
         for name in options.filter.fields() {
             check_field(name, shape.fields())?;
         }
-        if let Some((name, _)) = cost.as_ref().filter(|(name, _)| !shape.columns().has(name)) {
+        if let Some((name, _)) = cost.as_ref().filter(|(name, _)| !shape.columns.has(name)) {
             check_field(name, shape.fields())?;
         }
         let parser = match shape.format() {
-            Format::Combined => Parser::Clf,
-            Format::Json => Parser::Json(Box::new(Json::new(options.aliases.clone()))),
+            Format::Combined => Parser::Clf(shape.form),
+            Format::Json => {
+                let mut json = Json::new(options.aliases.clone());
+                json.only_requests = shape.only_requests;
+                Parser::Json(Box::new(json))
+            }
             Format::Exim => Parser::Exim,
-            Format::Syslog => Parser::Syslog { messages: options.filter.messages.clone() },
+            Format::Syslog => Parser::Logins { messages: options.filter.messages.clone() },
+            Format::Columns => Parser::Columns(Rows::new(shape.layout.clone().unwrap_or_default())),
             Format::Csv => {
-                Parser::Csv { csv: Box::new(Csv::new(shape.columns().clone())), header: true }
+                Parser::Csv { csv: Box::new(Csv::new(shape.columns.clone())), header: true }
             }
         };
+        let key = options.key.clone().unwrap_or_else(|| shape.usual_key());
         let work = Work {
+            layers: Layers::new(&shape.wrappers),
+            wrappers: shape.wrappers.clone(),
+            program: shape.program.clone(),
             parser,
             stamps: Stamps::new(options.year),
             unit: options.unit,
             filter: options.filter.clone(),
             cost,
             normal: Normal { ipv6_prefix: options.ipv6_prefix, path_depth: options.path_depth },
+            key: key.fields().to_vec(),
+            only_keyed: options.only_keyed,
             strict: false,
             counts: Counts::default(),
         };
@@ -232,38 +257,64 @@ impl Work {
         line: &str,
         on_event: &mut dyn FnMut(&Record<'_>),
     ) -> Result<(), Problem> {
-        let (stamps, counts) = (&mut self.stamps, &mut self.counts);
-        let mut times = 1;
+        let Work { stamps, counts, unit, .. } = self;
+        let (mut envelope, mut inner) = (Envelope::default(), line);
+        if !self.wrappers.is_empty() {
+            match self.layers.peel(line) {
+                Some(peeled) => (envelope, inner) = peeled,
+                None => match Layers::missing(&self.wrappers) {
+                    Some(problem) => return Err(problem.into()),
+                    None => {
+                        counts.others += 1;
+                        return Ok(());
+                    }
+                },
+            }
+        }
+        let mut times = envelope.times.unwrap_or(1);
         let read = match &mut self.parser {
-            Parser::Clf => {
-                let Some((instant, clf)) = clf::read(line, stamps) else {
-                    return Err(clf::problem(line));
-                };
-                Some((instant, Found::Clf(clf)))
+            Parser::Clf(form) => clf::read(inner, *form, stamps)
+                .map(|(instant, clf)| Some((instant, Found::Clf(clf))))
+                .ok_or_else(|| clf::problem(inner)),
+            Parser::Json(json) => {
+                let outer = envelope.instant(stamps);
+                let read = json.read(inner, stamps, *unit, outer);
+                read.map(|read| read.map(|(instant, table)| (instant, Found::Table(table))))
             }
-            Parser::Json(json) => json
-                .read(line, stamps, self.unit)?
-                .map(|(instant, table)| (instant, Found::Table(table))),
             Parser::Exim => {
-                exim::read(line, stamps)?.map(|(instant, exim)| (instant, Found::Exim(exim)))
+                let outer = envelope.instant(stamps);
+                let read = exim::read(inner, outer, stamps);
+                read.map(|read| read.map(|(instant, exim)| (instant, Found::Exim(exim))))
             }
-            Parser::Syslog { messages } => {
-                syslog::read(line, stamps, messages)?.map(|(instant, syslog)| {
-                    times = syslog.times;
-                    (instant, Found::Syslog(syslog))
+            Parser::Logins { messages } => {
+                logins::read(envelope, inner, stamps, messages).map(|read| {
+                    read.map(|(instant, login)| {
+                        times = login.times;
+                        (instant, Found::Login(login))
+                    })
                 })
             }
             Parser::Csv { header: header @ true, .. } => {
                 *header = line.trim().is_empty();
-                None
+                Ok(None)
             }
             Parser::Csv { csv, .. } => {
                 if line.trim().is_empty() {
                     return Ok(());
                 }
-                csv.read(line, stamps, self.unit)?
-                    .map(|(instant, table)| (instant, Found::Table(table)))
+                let read = csv.read(line, stamps, *unit);
+                read.map(|read| read.map(|(instant, table)| (instant, Found::Table(table))))
             }
+            Parser::Columns(rows) => {
+                let outer = envelope.instant(stamps);
+                let read = rows.read(inner, stamps, *unit, outer);
+                read.map(|read| read.map(|(instant, table)| (instant, Found::Table(table))))
+            }
+        };
+        let read = match read {
+            // Another program may write anything to the same log.
+            Err(_) if !self.wrappers.is_empty() && envelope.program != self.program => None,
+            read => read?,
         };
         let Some((instant, found)) = read else {
             counts.others += u64::from(!line.trim().is_empty());
@@ -279,6 +330,12 @@ impl Work {
             record.cost = cost(record.raw(name), *missing)?;
         }
         record.repeat(times);
+        if !self.key.is_empty() && !record.has_any(&self.key) {
+            counts.keyless += u64::from(record.times());
+            if self.only_keyed {
+                return Ok(());
+            }
+        }
         counts.events += u64::from(record.times());
         on_event(&record);
         Ok(())

@@ -3,11 +3,11 @@
 use super::clf::Clf;
 use super::exim::Exim;
 use super::forwarded::{forwarded, is_plain};
+use super::logins::Login;
 use super::names::Standard;
 use super::order::When;
 use super::request;
 use super::stamp::Instant;
-use super::syslog::Syslog;
 use super::table::Table;
 use crate::address::{self, Made};
 use crate::event::{Event, Fields};
@@ -40,7 +40,7 @@ pub struct Record<'a> {
 pub(super) enum Found<'a> {
     Clf(Clf<'a>),
     Exim(Exim<'a>),
-    Syslog(Syslog<'a>),
+    Login(Login<'a>),
     Table(Table<'a>),
 }
 
@@ -116,12 +116,18 @@ impl<'a> Record<'a> {
         Event { time: self.instant.time, cost: self.cost, fields: self }
     }
 
+    /// Whether the line has one of these fields, not empty.
+    #[inline]
+    pub(super) fn has_any(&self, names: &[String]) -> bool {
+        names.iter().any(|name| self.raw(name).is_some_and(|text| !text.is_empty()))
+    }
+
     /// A standard field, as in the log.
     pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
         match &self.found {
             Found::Clf(clf) => clf.standard(standard),
             Found::Exim(exim) => exim.standard(standard),
-            Found::Syslog(syslog) => syslog.standard(standard),
+            Found::Login(login) => login.standard(standard),
             Found::Table(table) => table.standard(standard),
         }
     }
@@ -132,7 +138,7 @@ impl<'a> Record<'a> {
         match &self.found {
             Found::Clf(clf) => clf.value(name),
             Found::Exim(exim) => exim.value(name),
-            Found::Syslog(syslog) => syslog.value(name),
+            Found::Login(login) => login.value(name),
             Found::Table(table) => table.value(name),
         }
     }

@@ -5,7 +5,7 @@
 //! | `10/Oct/2000:13:55:36 -0700` | Apache, nginx; also with decimals |
 //! | `2000-10-10T13:55:36.25-07:00` | RFC 3339, RFC 5424; also with `Z`, a comma, a space or slashes |
 //! | `2000-10-10 13:55:36.250 +0200` | Exim, with and without the decimals and the zone |
-//! | `Oct 10 13:55:36` | syslog by RFC 3164: without a year |
+//! | `Oct 10 13:55:36` | syslog by RFC 3164: without a year; also with decimals |
 //!
 //! A time without a zone is taken as UTC, since only differences matter. Decimals beyond a microsecond
 //! are cut, and the second 60 is the one after 59.
@@ -158,8 +158,10 @@ impl Stamps {
             self.minute = (date.since_epoch() * 1440 + minutes(&begin[6..])?) * 60 * SECOND;
             (self.begin, self.of_year) = (Text::of(begin)?, Some((year, month)));
         }
-        let time = Time::from_micros(self.minute + seconds * SECOND);
-        Some((Instant { time, coarse: true, east: None }, rest))
+        let (part, after) = decimals(rest.as_bytes());
+        let rest = rest.get(rest.len() - after.len()..)?;
+        let time = Time::from_micros(self.minute + seconds * SECOND + part.unwrap_or(0));
+        Some((Instant { time, coarse: part.is_none(), east: None }, rest))
     }
 }
 
@@ -173,7 +175,20 @@ fn minute_of(begin: &[u8]) -> Option<i64> {
             let day = two(&[*d0, *d1])?;
             (Date::new(four(year)?, month_of(&[*m0, *m1, *m2])?, day as u8), &begin[11..])
         }
-        [y0, y1, y2, y3, b'-' | b'/', m0, m1, b'-' | b'/', d0, d1, b'T' | b't' | b' ', ..] => {
+        [
+            y0,
+            y1,
+            y2,
+            y3,
+            b'-' | b'/',
+            m0,
+            m1,
+            b'-' | b'/',
+            d0,
+            d1,
+            b'T' | b't' | b' ' | b'\t',
+            ..,
+        ] => {
             let (month, day) = (two(&[*m0, *m1])?, two(&[*d0, *d1])?);
             (Date::new(four(&[*y0, *y1, *y2, *y3])?, month as u8, day as u8), &begin[10..])
         }
@@ -219,6 +234,11 @@ fn decimals(text: &[u8]) -> (Option<i64>, &[u8]) {
     }
     let six = digits.iter().chain(&[b'0'; 6]).take(6);
     (Some(six.fold(0, |n, digit| n * 10 + i64::from(digit - b'0'))), rest)
+}
+
+/// Whether a text is the name of a month, as in `Oct`.
+pub(super) fn is_month(name: &[u8]) -> bool {
+    month_of(name).is_some()
 }
 
 fn month_of(name: &[u8]) -> Option<u8> {

@@ -27,6 +27,11 @@ impl Span {
         (self.to - self.from) as usize
     }
 
+    /// Its end in the line or the text.
+    pub(super) fn end(self) -> usize {
+        self.to as usize
+    }
+
     /// The range in the text that was made, if it is there.
     pub(super) fn of_made_range(self) -> Option<Range<usize>> {
         self.made.then_some(self.from as usize..self.to as usize)

@@ -15,7 +15,7 @@ fn csv<const N: usize>(log: &str, names: [&str; N]) -> Read<N> {
 #[track_caller]
 fn assert_no_header(log: &str, says: &str) {
     let error = recognize(log.as_bytes(), true, &of(Format::Csv)).unwrap_err().to_string();
-    assert!(error.ends_with(&format!("\n  csv: {says}")), "{log:?}: {error}");
+    assert!(error.ends_with(&format!("\nIt is not read as csv: {says}")), "{log:?}: {error}");
 }
 
 fn strings<const N: usize>(values: [&str; N]) -> [String; N] {

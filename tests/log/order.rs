@@ -58,10 +58,37 @@ fn the_clock_may_be_set_back() {
     let hour = 3600;
     let twice: Vec<i64> = (0..hour).chain(0..2 * hour).collect();
     let Ordered { out, late, steps_back, .. } = order(&seconds(&twice), 10, 1000, Spread::Never);
-    assert_eq!((late, steps_back), (64, 1));
-    assert_eq!(out.len(), twice.len());
-    let last = out.last().unwrap().0 / SECOND;
-    assert!((3 * hour - 70..3 * hour).contains(&last), "{last}");
+    assert_eq!((late, steps_back), (0, 1));
+    // It goes on without a gap and without a burst.
+    let times: Vec<i64> = out.iter().map(|(micros, _)| micros / SECOND).collect();
+    assert_eq!(times.len(), twice.len());
+    let steps: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(steps.iter().all(|step| (0..2).contains(step)), "{steps:?}");
+}
+
+/// A log whose newest line is the first says so; one that is only out of order does not.
+#[test]
+fn newest_first_is_told() {
+    let is_newest_first = |seconds: &[i64]| {
+        let mut order = Order::new(Span::seconds(60), 1 << 20, Spread::Coarse);
+        for second in seconds {
+            let when = When { time: Time::from_micros(second * SECOND), coarse: true, times: 1 };
+            order.push(when, 1, (), &mut |_, ()| {});
+        }
+        order.finish(&mut |_, ()| {});
+        order.is_newest_first()
+    };
+    let forward: Vec<i64> = (0..1000).map(|i| i * 10).collect();
+    let backward: Vec<i64> = forward.iter().rev().copied().collect();
+    let rotated = [&forward[500..], &forward[..500]].concat();
+    let shuffled: Vec<i64> = (0..1000).map(|i| i * 10 + i % 7 * 30).collect();
+    assert!(is_newest_first(&backward));
+    assert!(is_newest_first(&backward[..20]));
+    for log in [&forward[..], &rotated, &shuffled, &[]] {
+        assert!(!is_newest_first(log));
+    }
+    // Within the slack it is put in order.
+    assert!(!is_newest_first(&[50, 40, 30, 20, 10, 0]));
 }
 
 /// Lines from the future, at the beginning, in the middle and at the end, change nothing else.

@@ -3,6 +3,7 @@
 use crate::{imported, log};
 use ratescope::Span;
 use ratescope::lab::tune::{Import, Imported, ReadOptions, Room, Summary};
+use ratescope::log::Options;
 use ratescope::traffic::sample::Style;
 
 fn bytes(summary: &Summary) -> Vec<u8> {
@@ -44,7 +45,8 @@ fn what_is_no_log_is_given_up_and_those_before_it_stay() {
     assert!(import.end().unwrap_err().to_string().contains("empty"));
     assert_eq!(import.finish().unwrap_err(), "there are no logs");
 
-    let reading = ReadOptions { key: Some("colour".parse().unwrap()), ..ReadOptions::default() };
+    let options = Options { key: Some("colour".parse().unwrap()), ..Options::default() };
+    let reading = ReadOptions { options, ..ReadOptions::default() };
     let mut import = Import::new(reading, Room::default());
     let error = import.feed(b"time,key\n1,ann\n").unwrap_err().to_string();
     assert!(error.starts_with("\"colour\": not a field of this log"), "{error}");
@@ -58,8 +60,8 @@ fn what_became_of_lines_and_times_is_told() {
     };
     let text = [line(5), "nonsense\n".to_owned(), line(5), line(9), line(1)].concat();
     import.feed(text.as_bytes()).unwrap();
-    assert_eq!(import.lines(), 5);
     import.end().unwrap();
+    assert_eq!(import.lines(), 5);
     let Imported { counts, times, formats, .. } = import.finish().unwrap();
     assert_eq!((counts.lines, counts.unread, counts.problems[0].line), (5, 1, 2));
     assert_eq!((times.spread_out, times.late), (1, 1));

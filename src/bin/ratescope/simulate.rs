@@ -155,11 +155,12 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     summary::of_log(&log, order.as_ref(), &run.per, run.keyed, &mut Visible(io::stderr().lock()))?;
     let counts = log.counts();
     if !is_csv && counts.events + counts.filtered == 0 {
-        let help = match log.shape().format() {
-            LogFormat::Syslog => "; these are the failed logins, unless --message says otherwise",
-            _ => "",
-        };
-        return Err(format!("no line of the log is an event{help}").into());
+        return Err(log.shape().no_events(&options.filter, counts).into());
+    }
+    if order.is_some_and(|order| order.is_newest_first()) {
+        return Err(
+            "the newest line of the log is the first; turn it around, as tac FILE does".into()
+        );
     }
     let mut out = Visible(io::stderr().lock());
     until_closed(run.lanes.iter().try_for_each(|lane| lane.summary(&mut out)))

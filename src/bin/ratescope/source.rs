@@ -2,26 +2,36 @@
 
 use ratescope::lab::tune::ReadOptions;
 use ratescope::log::{
-    Alias, Cost, Filter, Format, IPV6_PREFIX, Options, Shape, Spread, Statuses, Unit, Year,
+    Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, Options, Shape, Spread, Statuses, Unit, Year,
     ipv6_prefix,
 };
 use ratescope::policy::Per;
 use ratescope::{Span, Time};
 use std::num::NonZeroU8;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reading the log")]
 pub(crate) struct Source {
-    /// The format of the log: combined, json, exim, syslog or csv; by default it is guessed from the
-    /// first lines
+    /// The format of the log: combined, json, exim, syslog, csv or columns, or a server that writes it, such
+    /// as nginx; by default it is guessed from the first lines
     #[arg(long, value_name = "FORMAT")]
     log: Option<Format>,
+
+    /// The columns of the log, as in nginx's log_format or Apache's LogFormat, such as
+    /// '$remote_addr [$time_local] "$request"'; the line of the configuration will do
+    #[arg(long = "log-format", value_name = "COLUMNS", conflicts_with = "log")]
+    layout: Option<Layout>,
 
     /// The key of a limit without "per": a field, several as in ip+path, or all; by default ip, and for
     /// csv the column key, or all if there is no such column
     #[arg(long, value_name = "FIELDS")]
     key: Option<Per>,
+
+    /// Leave out events that have no field of the key; by default they are one client
+    #[arg(long)]
+    only_keyed: bool,
 
     /// The cost of an event: 1, bytes, or another field with a number
     #[arg(long, value_name = "FIELD")]
@@ -84,6 +94,9 @@ impl Source {
         let now = Time::from(SystemTime::now());
         Options {
             format: self.log,
+            layout: self.layout.clone().map(Arc::new),
+            key: self.key.clone(),
+            only_keyed: self.only_keyed,
             aliases: self.aliases.clone(),
             unit: self.time_unit,
             year: self.year.or_before(now),
@@ -101,8 +114,7 @@ impl Source {
 
     /// The options of the reader and of the order of its events, and the key.
     pub(crate) fn reading(&self) -> ReadOptions {
-        let (key, slack) = (self.key.clone(), self.slack);
-        ReadOptions { options: self.options(), key, spread: self.spread(), slack }
+        ReadOptions { options: self.options(), spread: self.spread(), slack: self.slack }
     }
 
     /// The key of a limit without `per`.

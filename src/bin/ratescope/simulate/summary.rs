@@ -36,6 +36,10 @@ pub(crate) fn of_log<T>(
     if let Some(order) = order {
         of_order(order, out)?;
     }
+    if keyed > 0 && counts.keyless > 0 {
+        let (all, few) = (counts.events, counts.keyless);
+        writeln!(out, "{few} of {all} have no {per} and count as one client; see --only-keyed")?;
+    }
     if keyed == 0 && counts.events > 0 && !per.fields().is_empty() {
         writeln!(out, "no event has the field {per}, so they are counted together; say --key")?;
     }

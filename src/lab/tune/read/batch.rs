@@ -162,6 +162,11 @@ impl Queue {
         }
     }
 
+    /// Whether the log goes backwards.
+    pub fn is_newest_first(&self) -> bool {
+        self.order.as_ref().is_some_and(Order::is_newest_first)
+    }
+
     /// The corrections of times by now.
     pub fn times(&self) -> Times {
         self.order.as_ref().map_or(Times::default(), |order| Times {

@@ -25,13 +25,15 @@ pub struct Imported {
     pub counts: Counts,
     /// The corrections of their times.
     pub times: Times,
+    /// The format of the last of them, and what its first lines say.
+    pub shape: Option<Shape>,
 }
 
 /// Only the summary is known of logs that were read elsewhere.
 impl From<Summary> for Imported {
     fn from(summary: Summary) -> Self {
         let (options, formats, counts, times) = Default::default();
-        Imported { summary, options, formats, counts, times }
+        Imported { summary, options, formats, counts, times, shape: None }
     }
 }
 
@@ -44,7 +46,9 @@ impl Imported {
         if !self.summary.clients.is_empty() {
             return Ok(self);
         }
-        let mut why = self.options.options.filter.no_events(self.counts.filtered);
+        let filter = &self.options.options.filter;
+        let why = self.shape.as_ref().map(|shape| shape.no_events(filter, &self.counts));
+        let mut why = why.unwrap_or_else(|| "there are no events".to_owned());
         let Summary { unread, lines, .. } = self.summary;
         if unread > 0 {
             why += &format!("; {unread} of {lines} lines could not be read");
@@ -73,13 +77,14 @@ pub struct Import {
     formats: Vec<String>,
     counts: Counts,
     times: Times,
+    shape: Option<Shape>,
 }
 
 impl Import {
     /// An import that keeps what fits the room.
     pub fn new(options: ReadOptions, room: Room) -> Self {
         let (open, reader, head, sum, formats, counts, times) = Default::default();
-        Import { options, room, open, reader, head, sum, formats, counts, times }
+        Import { options, room, open, reader, head, sum, formats, counts, times, shape: None }
     }
 
     /// Begins a log of this shape; returns the key that makes clients of its events.
@@ -87,14 +92,15 @@ impl Import {
     /// # Errors
     /// When the log does not have the fields of the key.
     pub fn begin(&mut self, shape: &Shape) -> Result<Per, ParseError> {
-        let ReadOptions { key, spread, slack, .. } = &self.options;
-        let per = key.clone().unwrap_or_else(|| shape.usual_key());
+        let ReadOptions { options, spread, slack } = &self.options;
+        let per = options.key.clone().unwrap_or_else(|| shape.usual_key());
         shape.check_key(&per)?;
         // What waits to be put in order takes its part of the room.
         let waiting = HELD.min(self.room.bytes / 8);
         let room = Room { bytes: self.room.bytes - waiting, ..self.room };
         let queue = Queue::new(slack.or(shape.usual_slack(*spread)), waiting, *spread);
         self.open = Some((queue, Summary::new(per.clone(), room)));
+        self.shape = Some(shape.clone());
         let format = shape.to_string();
         if !self.formats.contains(&format) {
             self.formats.push(format);
@@ -112,11 +118,14 @@ impl Import {
     /// Ends the log. `counts` is what became of its lines.
     ///
     /// # Errors
-    /// When its clients are of another kind than those of the logs before it. Then only this log is
-    /// given up.
+    /// When its clients are of another kind than those of the logs before it, or its newest line is the
+    /// first. Then only this log is given up.
     pub fn close(&mut self, counts: &Counts, see: &mut See<'_>) -> Result<(), Failure> {
         let Some((mut queue, mut into)) = self.open.take() else { return Ok(()) };
         queue.finish(&mut into, see);
+        if queue.is_newest_first() {
+            return Err("its newest line is the first; turn it around, as tac FILE does".into());
+        }
         (into.lines, into.unread) = (counts.lines, counts.unread);
         match &mut self.sum {
             Some(sum) => sum.add(&into)?,
@@ -194,9 +203,9 @@ impl Import {
     /// # Errors
     /// When there were no logs, or [no events](Imported::with_events) in them.
     pub fn finish(self) -> Result<Imported, String> {
-        let Import { options, sum, formats, counts, times, .. } = self;
+        let Import { options, sum, formats, counts, times, shape, .. } = self;
         let summary = sum.ok_or("there are no logs")?;
-        Imported { summary, options, formats, counts, times }.with_events()
+        Imported { summary, options, formats, counts, times, shape }.with_events()
     }
 }
 

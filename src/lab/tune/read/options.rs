@@ -3,19 +3,17 @@
 
 use crate::lab::run::{VALUE, encoded};
 use crate::log::{Options, Spread, ipv6_prefix};
-use crate::policy::Per;
 use crate::text::{ParseError, parts};
 use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
+use std::sync::Arc;
 
 /// The options for reading a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// The format of the lines, and the filter.
+    /// The format of the lines, the key, and the filter.
     pub options: Options,
-    /// The key that makes clients of events; if `None`, the usual one for the log.
-    pub key: Option<Per>,
     /// Whether to spread times in whole seconds.
     pub spread: Spread,
     /// How late a line may be and still be sorted by time; if `None`, the usual time for the log.
@@ -25,9 +23,11 @@ pub struct ReadOptions {
 impl ReadOptions {
     /// The names, in the order in which a link has them. But for `spread` they and their values are the
     /// arguments of `ratescope tune`; a list has commas.
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 15] = [
         "log",
+        "log-format",
         "key",
+        "only-keyed",
         "path",
         "method",
         "status",
@@ -46,11 +46,16 @@ impl ReadOptions {
     /// # Errors
     /// When the name or the value is unknown; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        let ReadOptions { options, key, spread, .. } = self;
+        let ReadOptions { options, spread, .. } = self;
         let filter = &mut options.filter;
         match name {
             "log" => options.format = open(value)?,
-            "key" => *key = open(value)?,
+            "log-format" => options.layout = open(value)?.map(Arc::new),
+            "key" => options.key = open(value)?,
+            "only-keyed" => {
+                let wrong = |_| ParseError::whole(value, "write true or false");
+                options.only_keyed = value.parse().map_err(wrong)?;
+            }
             "path" => filter.paths = list(value)?,
             "method" => filter.methods = list(value)?,
             "status" => filter.statuses = list(value)?,
@@ -76,11 +81,13 @@ impl ReadOptions {
 
     /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
     pub fn get(&self, name: &str) -> String {
-        let ReadOptions { options, key, spread, .. } = self;
+        let ReadOptions { options, spread, .. } = self;
         let filter = &options.filter;
         match name {
             "log" => or_open(options.format.as_ref()),
-            "key" => or_open(key.as_ref()),
+            "log-format" => or_open(options.layout.as_deref()),
+            "key" => or_open(options.key.as_ref()),
+            "only-keyed" => options.only_keyed.to_string(),
             "path" => joined(&filter.paths),
             "method" => joined(&filter.methods),
             "status" => joined(&filter.statuses),

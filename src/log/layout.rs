@@ -1,0 +1,371 @@
+//! Lines of columns, in an order that is known, said or guessed.
+//!
+//! A layout is texts and the columns between them, as in nginx's `$remote_addr [$time_local]`. A column ends
+//! where the next text begins. Clients choose what is in some columns, and servers don't always escape it.
+//! So a column before an address or a time ends where there is one, and if there are several places for the
+//! address, the line is not read.
+
+mod guess;
+mod known;
+mod notation;
+
+pub(super) use guess::guess;
+
+use super::format::Problem;
+use super::names::{Standard, classify};
+use super::number::{self, Unit};
+use super::stamp::{Instant, Stamps};
+use super::table::{Names, Places, Span, Table};
+use crate::address;
+use core::fmt;
+use memchr::memmem;
+use std::sync::Arc;
+
+/// The columns of lines, and the texts between them. The text form is the notation of nginx's `log_format`
+/// or of Apache's `LogFormat`, with or without the directive.
+///
+/// ```
+/// use ratescope::log::{Layout, Log, Options};
+///
+/// let layout: Layout = r#"%h [%{sec}t] "%r" %>s"#.parse()?;
+/// let options = Options { layout: Some(layout.into()), ..Options::default() };
+/// let mut log = Log::open(&b"192.0.2.7 [971211336] \"GET / HTTP/1.1\" 200\n"[..], &options)?;
+/// log.read(&mut |record| assert_eq!(record.time().as_secs(), 971_211_336.0))?;
+/// assert_eq!(log.counts().events, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// As it was written.
+    text: String,
+    about: String,
+    parts: Vec<Part>,
+    names: Vec<String>,
+    places: Places,
+    /// Whether the client is the last address of the X-Forwarded-For.
+    last_of_list: bool,
+    /// Whether the last column ends at a space, so that a longer line is not read.
+    is_exact: bool,
+    /// Whether lines that begin with `#` are about the log.
+    has_remarks: bool,
+}
+
+/// A text, and the column after it. The last part may have no column.
+#[derive(Clone, Debug)]
+struct Part {
+    before: String,
+    kind: Kind,
+    /// Whether the text ends with any number of spaces.
+    has_spaces: bool,
+}
+
+impl Part {
+    /// Two spaces at the end stand for any number.
+    fn new(mut before: String, kind: Kind) -> Self {
+        let has_spaces = before.ends_with("  ");
+        if has_spaces {
+            before.truncate(before.trim_end().len() + 1);
+        }
+        Part { before, kind, has_spaces }
+    }
+
+    /// The end of the text if it is at `from`.
+    fn end(&self, line: &str, from: usize) -> usize {
+        let end = from + self.before.len();
+        match self.has_spaces {
+            true => end + line.bytes().skip(end).take_while(|b| *b == b' ').count(),
+            false => end,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Time,
+    Address,
+    /// Texts in braces, each followed by a space.
+    Braces,
+    /// Nothing: the end of the line.
+    End,
+}
+
+impl PartialEq for Layout {
+    fn eq(&self, other: &Layout) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Layout {}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Layout {
+    /// A layout of columns with these names and the texts before them, and of the text at the end.
+    fn new(text: &str, columns: Vec<(String, String)>, end: String) -> Self {
+        let (mut parts, mut names) = (Vec::new(), Vec::new());
+        let (mut places, mut ranks) = (Places::default(), Places::default());
+        for (i, (before, name)) in columns.into_iter().enumerate().take(usize::from(u16::MAX)) {
+            let class = classify(&name, &[]);
+            let kind = match class {
+                Some((Standard::Time, _)) => Kind::Time,
+                Some((Standard::Ip, _)) => Kind::Address,
+                _ if name == "captures" => Kind::Braces,
+                _ => Kind::Text,
+            };
+            if let Some((standard, rank)) = class
+                && ranks.get(standard).is_none_or(|best| u16::from(rank) < best)
+            {
+                ranks.set(standard, rank.into());
+                places.set(standard, i as u16);
+            }
+            parts.push(Part::new(before, kind));
+            names.push(name);
+        }
+        parts.push(Part::new(end, Kind::End));
+        Layout {
+            text: text.to_owned(),
+            about: "columns".to_owned(),
+            parts,
+            names,
+            places,
+            last_of_list: false,
+            is_exact: false,
+            has_remarks: false,
+        }
+    }
+
+    /// Makes the last address of the X-Forwarded-For the client, as a server does that appends its peer.
+    fn of_list(mut self) -> Self {
+        self.places.set(Standard::Ip, self.names.len() as u16);
+        self.names.push("ip".to_owned());
+        Layout { last_of_list: true, ..self }
+    }
+
+    fn called(self, about: &str) -> Self {
+        Layout { about: about.to_owned(), ..self }
+    }
+
+    /// The names of its columns, and the standard fields that they are taken for.
+    fn fields(&self) -> Vec<String> {
+        let mut fields = self.names.clone();
+        let found = |s: &Standard| *s != Standard::Time && self.places.get(*s).is_some();
+        let mut add = |name: &str| {
+            if !fields.iter().any(|field| field == name) {
+                fields.push(name.to_owned());
+            }
+        };
+        super::names::standards().filter(found).for_each(|standard| add(standard.name()));
+        if self.places.get(Standard::Request).is_some() {
+            ["method", "path"].into_iter().for_each(add);
+        }
+        fields
+    }
+}
+
+/// Reads lines, all in the same memory.
+#[derive(Debug)]
+pub(super) struct Rows {
+    layout: Arc<Layout>,
+    values: Vec<Span>,
+}
+
+impl Rows {
+    pub(super) fn new(layout: Arc<Layout>) -> Self {
+        Rows { layout, values: Vec::new() }
+    }
+
+    /// The event of a line, which takes its time from `outer` if it has none; `None` for a remark.
+    pub(super) fn read<'a>(
+        &'a mut self,
+        line: &'a str,
+        stamps: &mut Stamps,
+        unit: Option<Unit>,
+        outer: Option<Instant>,
+    ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
+        let Rows { layout, values } = self;
+        if layout.has_remarks && line.starts_with('#') {
+            return Ok(None);
+        }
+        values.clear();
+        let time = Split { layout, line, stamps, unit }.all(values)?;
+        if layout.last_of_list {
+            let place = layout.places.get(Standard::Forwarded).map(usize::from);
+            let list = place.and_then(|place| values.get(place)).copied().unwrap_or(Span::EMPTY);
+            let text = list.text(line, "");
+            let last = text.rsplit(',').next().unwrap_or(text).trim_start();
+            values.push(Span::of_line(list.end() - last.len(), list.end()));
+        }
+        let names = Names::Header(&layout.names);
+        let table = Table { line, made: "", names, values, places: &layout.places };
+        match time.or(outer) {
+            Some(instant) => Ok(Some((instant, table))),
+            None => Err("no column has a time".into()),
+        }
+    }
+}
+
+/// A line on its way into columns.
+struct Split<'a, 'b> {
+    layout: &'a Layout,
+    line: &'a str,
+    stamps: &'b mut Stamps,
+    unit: Option<Unit>,
+}
+
+/// The longest time or address, with its zone or port.
+const LONGEST: usize = 64;
+
+impl Split<'_, '_> {
+    /// Finds the columns; returns the time in the first column that has one.
+    fn all(&mut self, values: &mut Vec<Span>) -> Result<Option<Instant>, Problem> {
+        let (line, parts) = (self.line, &self.layout.parts);
+        let first = parts.first().map_or("", |part| part.before.as_str());
+        if !line.starts_with(first) {
+            return Err(format!("it does not begin with {first}").into());
+        }
+        let (mut at, mut time) = (first.len(), None);
+        for (i, part) in parts.iter().enumerate() {
+            let Some(next) = parts.get(i + 1) else { break };
+            let (end, after) = match part.kind {
+                Kind::Time => {
+                    let (instant, end, after) = self.time(i, at).ok_or_else(|| {
+                        format!("column {}: no time, but {}", at + 1, self.near(at))
+                    })?;
+                    time = time.or(Some(instant));
+                    (end, after)
+                }
+                Kind::Braces => self.braces(next, at).ok_or_else(|| self.missing(next, at))?,
+                Kind::Address => self.address(i, at).ok_or_else(|| self.missing(next, at))?,
+                _ => self.text(i, at)?.ok_or_else(|| self.missing(next, at))?,
+            };
+            values.push(Span::of_line(at, end));
+            at = after;
+        }
+        match at == line.len() {
+            true => Ok(time),
+            false => Err(format!("column {}: more than the columns", at + 1).into()),
+        }
+    }
+
+    fn missing(&self, next: &Part, at: usize) -> Problem {
+        match next.before.as_str() {
+            "" => format!("column {}: too long", at + 1).into(),
+            text => format!("no {text} after column {}, but {}", at + 1, self.near(at)).into(),
+        }
+    }
+
+    /// What is at a place, for people.
+    fn near(&self, at: usize) -> String {
+        match self.line.get(at..) {
+            None | Some("") => "the end of the line".to_owned(),
+            Some(rest) => super::format::shown(rest, 20),
+        }
+    }
+
+    /// The places of the text after column `i` that begins at `at`: where it begins, and where it ends.
+    fn ends(&self, i: usize, at: usize) -> impl Iterator<Item = (usize, usize)> {
+        let line = self.line;
+        let next = self.layout.parts.get(i + 1);
+        let text = next.map_or("", |part| part.before.as_str());
+        let rest = line.get(at..).unwrap_or("");
+        // Without a text, the column goes on to the end, and so does the last one of a line that was cut off.
+        let is_cut = || text == "\"" && i + 2 == self.layout.parts.len() && !rest.contains('"');
+        let whole = (text.is_empty() || is_cut()).then_some((line.len(), line.len()));
+        let rest = if whole.is_some() { "" } else { rest };
+        let quoted = text.starts_with('"');
+        let found = memmem::find_iter(rest.as_bytes(), text).map(move |from| at + from);
+        let found = found.filter(move |from| !(quoted && is_escaped(line, at, *from)));
+        let end = move |from| next.map_or(from, |part| part.end(line, from));
+        whole.into_iter().chain(found.map(move |from| (from, end(from))))
+    }
+
+    /// The end of a column of text, and where the next one begins.
+    fn text(&mut self, i: usize, at: usize) -> Result<Option<(usize, usize)>, Problem> {
+        let kind = |i: usize| self.layout.parts.get(i).map_or(Kind::End, |part| part.kind);
+        let last = kind(i + 1) == Kind::End;
+        let next = self.layout.parts.get(i + 1).map_or("", |part| part.before.as_str());
+        Ok(match kind(i + 1) {
+            Kind::Time => {
+                let ends: Vec<_> = self.ends(i, at).collect();
+                ends.into_iter().find(|(_, after)| self.time(i + 1, *after).is_some())
+            }
+            Kind::Address => {
+                let is_address = |(_, after): &(usize, usize)| {
+                    let end = self.address(i + 1, *after);
+                    let text = end.and_then(|(end, _)| self.line.get(*after..end));
+                    text.is_some_and(|text| address::parse(text).is_some())
+                };
+                let mut all = self.ends(i, at).filter(is_address);
+                let first = all.next();
+                let is_free = self.layout.names.get(i).is_some_and(|name| is_free(name));
+                if is_free && first.is_some() && all.next().is_some() {
+                    return Err("two addresses could be that of the client".into());
+                }
+                drop(all);
+                first.or_else(|| self.ends(i, at).next())
+            }
+            _ => self.ends(i, at).find(|(end, after)| {
+                let text = self.line.get(at..*end).unwrap_or("");
+                let is_word = self.layout.is_exact && next.is_empty();
+                !last || *after == self.line.len() && !(is_word && text.contains(' '))
+            }),
+        })
+    }
+
+    /// The end of an address, and where the next column begins. A port may follow, and an address may have
+    /// colons itself.
+    fn address(&self, i: usize, at: usize) -> Option<(usize, usize)> {
+        let near = |from: usize| from <= at + LONGEST;
+        let next = self.layout.parts.get(i + 1)?;
+        if next.before != ":" {
+            return self.ends(i, at).next();
+        }
+        let (end, _) = self.ends(i + 1, at).next().filter(|(end, _)| near(*end))?;
+        let colon = at + self.line.get(at..end)?.rfind(':')?;
+        Some((colon, colon + 1))
+    }
+
+    /// The time in column `i`, its end, and where the next column begins. A time may have spaces.
+    fn time(&mut self, i: usize, at: usize) -> Option<(Instant, usize, usize)> {
+        let near: Vec<_> =
+            self.ends(i, at).take(4).take_while(|(end, _)| *end <= at + LONGEST).collect();
+        near.into_iter().rev().find_map(|(end, after)| {
+            let text = self.line.get(at..end)?;
+            let instant = self.stamps.read(text).or_else(|| number::read(text, self.unit))?;
+            Some((instant, end, after))
+        })
+    }
+
+    /// The end of the texts in braces, and where the next column begins.
+    fn braces(&self, next: &Part, at: usize) -> Option<(usize, usize)> {
+        let mut end = at;
+        while let Some(rest) = self.line.get(end..).filter(|rest| rest.starts_with('{'))
+            && let Some(length) = rest.find("} ")
+        {
+            end += length + 2;
+        }
+        let is_next = self.line.get(end..)?.starts_with(&next.before);
+        is_next.then(|| (end.saturating_sub(1).max(at), next.end(self.line, end)))
+    }
+}
+
+/// Whether a client writes what it likes into a column of that name.
+fn is_free(name: &str) -> bool {
+    use Standard::{Agent, Forwarded, Host, Path, Referer, Request, User};
+    let class = classify(name, &[]).map(|(standard, _)| standard);
+    let is_guessed = name.strip_prefix('c').is_some_and(|place| place.parse::<u8>().is_ok());
+    matches!(class, Some(Agent | Forwarded | Host | Path | Referer | Request | User))
+        || ["http_", "cookie_", "arg_"].iter().any(|begin| name.starts_with(begin))
+        || is_guessed
+}
+
+/// Whether a quote follows an odd number of backslashes.
+fn is_escaped(line: &str, at: usize, quote: usize) -> bool {
+    let before = line.as_bytes().get(at..quote).unwrap_or(&[]);
+    before.iter().rev().take_while(|b| **b == b'\\').count() % 2 == 1
+}

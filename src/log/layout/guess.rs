@@ -1,0 +1,161 @@
+//! Guessing the layout of a line: which column is the time, the address, the request and the status.
+
+use super::known::{known, of_header};
+use super::{Layout, Rows};
+use crate::address;
+use crate::log::clf::{self, Form};
+use crate::log::format::{Guess, Problem, Shape};
+use crate::log::names::Standard;
+use crate::log::options::Options;
+use crate::log::stamp::{Instant, Stamps};
+use std::sync::Arc;
+
+/// The layouts that read a line. `born` has those that a header of the log named.
+pub(in crate::log) fn guess(
+    line: &str,
+    options: &Options,
+    outer: Option<Instant>,
+    born: &mut Vec<Arc<Layout>>,
+    found: &mut Vec<Guess>,
+) -> Result<(), Problem> {
+    if let Some(said) = &options.layout {
+        found.push(reads(said, line, options, outer)?);
+        return Ok(());
+    }
+    if let Some(layouts) = of_header(line) {
+        born.extend(layouts.into_iter().filter(|new| !born.contains(new)).collect::<Vec<_>>());
+        return Ok(());
+    }
+    let each = known().iter().chain(born.iter());
+    found.extend(each.filter_map(|layout| reads(layout, line, options, outer).ok()));
+    if found.is_empty()
+        && let Some(layout) = guessed(line)
+    {
+        let guess = reads(&Arc::new(layout), line, options, outer);
+        found.extend(guess.ok().map(|guess| Guess { points: Guess::GUESSED, ..guess }));
+    }
+    Ok(())
+}
+
+/// What a line says about a layout, if that reads it.
+fn reads(
+    layout: &Arc<Layout>,
+    line: &str,
+    options: &Options,
+    outer: Option<Instant>,
+) -> Result<Guess, Problem> {
+    let mut rows = Rows::new(Arc::clone(layout));
+    let read = rows.read(line, &mut Stamps::default(), options.unit, outer)?;
+    let (_, table) = read.ok_or("a remark")?;
+    let shape = Shape::new(layout.about.clone(), Some(layout.fields()));
+    let is_client = table.standard(Standard::Ip).is_some_and(|ip| address::parse(ip).is_some());
+    let points = if is_client { Guess::CLIENT } else { Guess::OTHER };
+    Ok(Guess::new(Shape { layout: Some(Arc::clone(layout)), ..shape }, points))
+}
+
+/// A layout with the time, the address and the request or the status of a line, if it has them. Other columns
+/// are called `c1`, `c2` and so on, by their place.
+pub(super) fn guessed(line: &str) -> Option<Layout> {
+    // Those are recognized by themselves.
+    if line.starts_with('{') || clf::read(line, Form::default(), &mut Stamps::default()).is_some() {
+        return None;
+    }
+    let between = ["\t", "|", ";"].into_iter().find(|between| line.matches(between).count() > 2);
+    let (tokens, end) = tokens(line, between.unwrap_or(" "));
+    let mut columns: Vec<(String, String)> = Vec::new();
+    let has = |columns: &[(String, String)], name: &str| columns.iter().any(|(_, n)| n == name);
+    for (i, (before, token)) in tokens.iter().enumerate() {
+        let after = columns.last().map_or("", |(_, name)| name.as_str());
+        let kind = match kind_of(token) {
+            Some("status") if !has(&columns, "request") && !has(&columns, "path") => None,
+            None if after == "status" && token.parse::<u64>().is_ok() => Some("bytes"),
+            // A client can write an address into what it asks for, and into what is in quotes.
+            Some("ip") if has(&columns, "request") || before.ends_with('"') => None,
+            kind => kind,
+        };
+        let name = kind.filter(|name| !has(&columns, name)).map(str::to_owned);
+        columns.push((before.clone(), name.unwrap_or(format!("c{}", i + 1))));
+    }
+    let is_known = has(&columns, "time")
+        && has(&columns, "ip")
+        && (has(&columns, "request") || has(&columns, "method") && has(&columns, "path"));
+    let text: String = columns.iter().map(|(before, name)| format!("{before}${name}")).collect();
+    let text = text + &end;
+    is_known.then(|| {
+        let about = format!("columns, guessed: {text}");
+        Layout::new(&text, columns, end).called(&about)
+    })
+}
+
+/// The most columns of a guessed layout.
+const MOST: usize = 64;
+
+/// The columns of a line, each with the text before it, and the text at the end. Quotes and brackets around a
+/// column are no part of it.
+fn tokens(line: &str, between: &str) -> (Vec<(String, String)>, String) {
+    let (mut found, mut rest, mut before) = (Vec::new(), line, String::new());
+    while found.len() < MOST {
+        let closing = match rest.bytes().next() {
+            Some(b'"') => Some("\""),
+            Some(b'[') => Some("]"),
+            _ => None,
+        };
+        if let Some(close) = closing
+            && let Some(inside) = rest.get(1..)
+            && let Some(end) = inside
+                .find(&format!("{close}{between}"))
+                .or_else(|| inside.strip_suffix(close).map(str::len))
+        {
+            before.push_str(rest.get(..1).unwrap_or(""));
+            found.push((before, inside.get(..end).unwrap_or("").to_owned()));
+            rest = inside.get(end + close.len()..).unwrap_or("");
+            before = close.to_owned();
+        } else {
+            let mut end = rest.find(between).unwrap_or(rest.len());
+            // A date and a time with a space between them are one column.
+            let longer = rest.get(..end + 9).filter(|text| {
+                between == " " && end == 10 && Stamps::default().read(text).is_some()
+            });
+            end = longer.map_or(end, str::len);
+            let (token, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            found.push((before, token.to_owned()));
+            (rest, before) = (after, String::new());
+        }
+        match rest.strip_prefix(between) {
+            Some(after) => {
+                before.push_str(between);
+                rest = after;
+            }
+            None => break,
+        }
+    }
+    before.push_str(rest);
+    (found, before)
+}
+
+/// The standard field that a text looks like.
+fn kind_of(token: &str) -> Option<&'static str> {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let (whole, part) = token.split_once('.').unwrap_or((token, "0"));
+    let is_epoch = is_digits(whole) && is_digits(part) && matches!(whole.len(), 10 | 13 | 16);
+    let is_method = |word: &str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase());
+    let is_request = || {
+        let (method, rest) = token.split_once(' ')?;
+        (is_method(method) && rest.contains(" HTTP/")).then_some(())
+    };
+    if is_epoch || Stamps::default().read(token).is_some() {
+        Some("time")
+    } else if address::parse(token).is_some() {
+        Some("ip")
+    } else if is_request().is_some() {
+        Some("request")
+    } else if token.len() == 3 && is_digits(token) {
+        Some("status")
+    } else if matches!(token, "GET" | "POST" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "PATCH") {
+        Some("method")
+    } else if token.starts_with('/') {
+        Some("path")
+    } else {
+        None
+    }
+}

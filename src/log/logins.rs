@@ -1,0 +1,182 @@
+//! Messages of syslog: failed logins, or messages that contain given texts.
+//!
+//! ```text
+//! Failed password for invalid user admin from 192.0.2.7 port 52114 ssh2
+//! warning: unknown[192.0.2.7]: SASL LOGIN authentication failed: ..., sasl_username=ann
+//! imap-login: Disconnected (auth failed, 3 attempts in 9 secs): user=<ann>, method=PLAIN, rip=192.0.2.7, ...
+//! ```
+//!
+//! The header of the line is a [wrapper](super::wrap), which tells the program. By default, an event is a
+//! message of sshd that begins with `Failed`, or one of Postfix or Dovecot about a failed authentication.
+//! Dovecot may write one line for several attempts, which is as many events. If texts are given, an event
+//! is a message that contains one of them. Other lines are no events. The fields are `host`, `program`,
+//! `pid`, `user`, `ip` and `message`.
+//!
+//! Whoever logs in chooses the name, which may look like an address or like a part of the message. So the
+//! address is where the program writes it: in sshd's messages before the last ` port `, in Postfix's in
+//! the first brackets, in Dovecot's after the last `rip=`.
+
+use super::format::Problem;
+use super::names::Standard;
+use super::stamp::{Instant, Stamps};
+use super::wrap::Envelope;
+
+/// A message, and what the header says of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Login<'a> {
+    envelope: Envelope<'a>,
+    program: Option<Program>,
+    message: &'a str,
+    /// The number of events that the line stands for.
+    pub(super) times: u32,
+}
+
+pub(super) const FIELDS: [&str; 6] = ["ip", "user", "host", "program", "pid", "message"];
+
+/// A program whose failed logins are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Program {
+    Sshd,
+    Postfix,
+    Dovecot,
+}
+
+impl Program {
+    fn of(name: &str) -> Option<Self> {
+        match name {
+            _ if name.starts_with("sshd") => Some(Program::Sshd),
+            _ if name.starts_with("postfix") => Some(Program::Postfix),
+            // In a log of its own, the part that writes is the program.
+            _ if name.starts_with("dovecot") || name.ends_with("-login") => Some(Program::Dovecot),
+            _ => None,
+        }
+    }
+
+    /// The number of logins that failed according to a message.
+    fn failed(self, message: &str) -> u32 {
+        let is_failed = match self {
+            Program::Sshd => message.starts_with("Failed "),
+            Program::Postfix => message.contains("authentication failed"),
+            Program::Dovecot => {
+                let Some((_, rest)) = message.split_once("auth failed, ") else { return 0 };
+                let attempts = rest.split_once(" attempts").and_then(|(n, _)| n.parse().ok());
+                return attempts.unwrap_or(1);
+            }
+        };
+        is_failed.into()
+    }
+}
+
+/// Whether the program of a line is one whose failed logins are known.
+pub(super) fn is_known(envelope: &Envelope<'_>) -> bool {
+    Program::of(envelope.program).is_some()
+}
+
+/// The event of a message, if it contains one of `wanted`; without any, if it is about a failed login.
+pub(super) fn read<'a>(
+    envelope: Envelope<'a>,
+    message: &'a str,
+    stamps: &mut Stamps,
+    wanted: &[String],
+) -> Result<Option<(Instant, Login<'a>)>, Problem> {
+    // The year of later lines depends on that of each line.
+    let Some(instant) = envelope.instant(stamps) else {
+        return Err("no time before the message".into());
+    };
+    let program = Program::of(envelope.program);
+    let times = match wanted {
+        [] => program.map_or(0, |program| program.failed(message)),
+        wanted => wanted.iter().any(|text| message.contains(text.as_str())).into(),
+    };
+    let times = times.saturating_mul(envelope.times.unwrap_or(1));
+    Ok((times > 0).then_some((instant, Login { envelope, program, message, times })))
+}
+
+impl<'a> Login<'a> {
+    pub(super) fn value(&self, name: &str) -> Option<&'a str> {
+        let value = match name {
+            "ip" => self.ip()?,
+            "user" => self.user()?,
+            "host" => self.envelope.host,
+            "program" => self.envelope.program,
+            "pid" => self.envelope.pid,
+            "message" => self.message,
+            _ => "",
+        };
+        (!value.is_empty()).then_some(value)
+    }
+
+    pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
+        self.value(standard.name())
+    }
+
+    fn ip(&self) -> Option<&'a str> {
+        let message = self.message;
+        let text = match self.program {
+            Some(Program::Sshd) => of_sshd(message),
+            Some(Program::Postfix) => message.split_once('[').and_then(|(_, rest)| word(rest)),
+            Some(Program::Dovecot) => message.rsplit_once("rip=").and_then(|(_, rest)| word(rest)),
+            None => None,
+        };
+        text.filter(|text| is_address(text)).or_else(|| self.any_address())
+    }
+
+    /// The address in a message of any program: after a mark, or else the first one.
+    fn any_address(&self) -> Option<&'a str> {
+        if word(self.message).is_some_and(is_address) {
+            return word(self.message);
+        }
+        let after = |mark: &str| word(self.message.rsplit_once(mark)?.1);
+        let marked = ["from ", "rip=", "rhost=", "["].into_iter().filter_map(after);
+        marked.into_iter().find(|text| is_address(text)).or_else(|| {
+            let mut words = self.message.split([' ', ',', '[', ']', '(', ')', '=', ';']);
+            words.find(|text| is_address(text))
+        })
+    }
+
+    /// The user who tried to log in, from `for invalid user ann from`, `user=<ann>, method=`,
+    /// `sasl_username=ann` or `user=ann`.
+    fn user(&self) -> Option<&'a str> {
+        let message = self.message;
+        match self.program {
+            Some(Program::Sshd) => {
+                let (_, rest) = message.split_once(" for ")?;
+                let (user, _) = rest.rsplit_once(" from ")?;
+                Some(user.strip_prefix("invalid user ").unwrap_or(user))
+            }
+            Some(Program::Postfix) => message.split_once("sasl_username=").map(|(_, user)| user),
+            Some(Program::Dovecot) => {
+                let (_, rest) = message.split_once("user=<")?;
+                let end = rest.rfind(">, method=").or(rest.rfind(">, rip="));
+                rest.get(..end.or(rest.find('>'))?)
+            }
+            None => {
+                let (_, rest) = message.split_once("user=")?;
+                rest.trim_start_matches('<').split([' ', ',', '>']).next()
+            }
+        }
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    crate::address::parse(text).is_some()
+}
+
+/// The text up to a space or a closing mark.
+fn word(text: &str) -> Option<&str> {
+    text.split([' ', ',', ']', ')', ';']).next()
+}
+
+/// The address in a message of sshd: before the last ` port `, or after the last `from `. What a client says
+/// when it leaves comes after its address.
+fn of_sshd(message: &str) -> Option<&str> {
+    if let Some(rest) = message.strip_prefix("Received disconnect from ") {
+        return word(rest);
+    }
+    let before_port = || {
+        let (before, rest) = message.rsplit_once(" port ")?;
+        let is_port = rest.starts_with(|c: char| c.is_ascii_digit());
+        before.rsplit(' ').next().filter(|text| is_port && is_address(text))
+    };
+    before_port().or_else(|| word(message.rsplit_once("from ")?.1))
+}

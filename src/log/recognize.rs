@@ -1,0 +1,198 @@
+//! Recognizing the format of a log by its first lines.
+//!
+//! Each line speaks for the formats that can read it, bare or in wrappers: most for one that finds the
+//! address of a client in it. Several lines decide, so a log may begin in the middle of a line, or with
+//! lines of another kind, and its beginning may arrive in any pieces.
+
+use super::format::{Format, Guess, Problem, Shape};
+use super::layout::{self, Layout};
+use super::lines::bare;
+use super::options::Options;
+use super::stamp::Stamps;
+use super::unknown::Unknown;
+use super::wrap::{Layers, Wrapper, chains};
+use super::{clf, csv, exim, json, logins};
+use crate::address;
+use std::sync::Arc;
+
+/// The most bytes of a log that are read to recognize it.
+pub const HEAD: usize = 1 << 16;
+
+/// The number of lines with the address of a client that decide.
+const ENOUGH: u32 = 10;
+
+/// The most formats that are compared. A log of nothing but different lines has no more.
+const MOST: usize = 40;
+
+/// From so many internal peers on, they are clients.
+const PEERS: usize = 5;
+
+/// A format, and what speaks for it.
+struct Candidate {
+    guess: Guess,
+    /// The lines with the address of a client.
+    clients: u32,
+    points: u32,
+    peers: Vec<String>,
+}
+
+/// Recognizes a log by its beginning. `None` means that more of it is needed: then call again with a
+/// longer `head`, until it has [`HEAD`] bytes or is the whole log, which `complete` says.
+///
+/// # Errors
+/// When the log has none of the formats, is empty, or is no text.
+pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Option<Shape>, Unknown> {
+    let complete = complete && head.len() <= HEAD;
+    let head = head.get(..HEAD).unwrap_or(head);
+    // The last line may be incomplete.
+    let whole = memchr::memrchr(b'\n', head).map_or(0, |at| at + 1);
+    let end = if complete { head.len() } else { whole };
+    let complete = complete || head.len() == HEAD;
+    let text = String::from_utf8_lossy(head.get(..end).unwrap_or(head));
+    let lines = text.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line));
+    let (mut candidates, mut born) = (Vec::new(), Vec::new());
+    let (mut count, mut why) = (0, None);
+    for line in lines.map(bare).filter(|line| !line.trim().is_empty()) {
+        count += 1;
+        let wanted = |format| options.format.is_none_or(|said| said == format);
+        if count == 1 && wanted(Format::Csv) && options.layout.is_none() {
+            match csv::guess(line, &options.aliases) {
+                Ok(shape) => return Ok(Some(Shape { format: Format::Csv, ..shape })),
+                Err(problem) => why = Some(problem),
+            }
+        }
+        let problem = see(line, options, &mut candidates, &mut born);
+        if options.format != Some(Format::Csv) {
+            why = why.filter(|_| count > 1).or(problem);
+        }
+        if candidates.iter().any(|candidate: &Candidate| candidate.clients >= ENOUGH) {
+            break;
+        }
+    }
+    let is_enough = candidates.iter().any(|candidate| candidate.clients >= ENOUGH);
+    if !is_enough && !complete {
+        // Only a header can be CSV, and it is the first line.
+        let is_csv = options.format == Some(Format::Csv) && count > 0;
+        return if is_csv { Err(unknown(head, count, options, why)) } else { Ok(None) };
+    }
+    // Of equals the first one wins.
+    let rank = |candidate: &Candidate| (candidate.clients, candidate.points);
+    let best = candidates.into_iter().rev().max_by_key(rank);
+    let Some(Candidate { guess, peers, .. }) = best else {
+        return Err(unknown(head, count, options, why));
+    };
+    let mut shape = guess.shape;
+    shape.form.many_peers = peers.len() >= PEERS;
+    Ok(Some(shape))
+}
+
+fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Problem>) -> Unknown {
+    let format = options.layout.as_ref().map(|_| Format::Columns).or(options.format);
+    Unknown::new(head, lines, format.zip(why))
+}
+
+/// Lets a line speak; tells why the format that was asked for does not read it.
+fn see(
+    line: &str,
+    options: &Options,
+    candidates: &mut Vec<Candidate>,
+    born: &mut Vec<Arc<Layout>>,
+) -> Option<Problem> {
+    let mut why = None;
+    for (wrappers, inner) in chains(line) {
+        for format in Format::ALL {
+            if options.format.is_some_and(|said| said != format) {
+                continue;
+            }
+            let mut found = Vec::new();
+            let line = Line { line, wrappers: &wrappers, inner: &inner };
+            let problem = guess(format, line, options, born, &mut found);
+            if wrappers.is_empty() {
+                why = why.or(problem.err());
+            }
+            for mut guess in found {
+                guess.shape.format = format;
+                guess.shape.wrappers.clone_from(&wrappers);
+                count(guess, candidates);
+            }
+        }
+    }
+    why
+}
+
+fn count(guess: Guess, candidates: &mut Vec<Candidate>) {
+    let known = candidates.iter().position(|known| known.guess.shape.is_like(&guess.shape));
+    let place = known.unwrap_or(candidates.len());
+    if known.is_none() && place < MOST {
+        let peers = Vec::new();
+        candidates.push(Candidate { guess: guess.clone(), clients: 0, points: 0, peers });
+    }
+    let Some(candidate) = candidates.get_mut(place) else { return };
+    candidate.points += guess.points;
+    candidate.clients += u32::from(guess.points >= Guess::GUESSED);
+    if let Some(peer) = guess.peer.as_ref().filter(|peer| !candidate.peers.contains(peer))
+        && candidate.peers.len() < PEERS
+    {
+        candidate.peers.push(peer.clone());
+    }
+    // The first line with a client tells the fields.
+    if guess.points >= Guess::GUESSED && candidate.guess.points < Guess::GUESSED {
+        candidate.guess = guess;
+    }
+}
+
+/// A line, its wrappers, and what is in them.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    line: &'a str,
+    wrappers: &'a [Wrapper],
+    inner: &'a str,
+}
+
+/// The ways in which a format reads what is in the wrappers of a line.
+fn guess(
+    format: Format,
+    Line { line, wrappers, inner }: Line<'_>,
+    options: &Options,
+    born: &mut Vec<Arc<Layout>>,
+    found: &mut Vec<Guess>,
+) -> Result<(), Problem> {
+    if options.layout.is_some() && format != Format::Columns {
+        return Ok(());
+    }
+    let mut layers = Layers::new(wrappers);
+    let Some((envelope, _)) = layers.peel(line) else { return Ok(()) };
+    let stamps = &mut Stamps::default();
+    let outer = envelope.instant(stamps);
+    let before = found.len();
+    match format {
+        Format::Combined => clf::guess(inner, found)?,
+        Format::Json => found.push(json::guess(inner, options, outer)?),
+        Format::Exim => found.push(exim::guess(inner, outer)?),
+        Format::Syslog => {
+            let is_header = matches!(wrappers.last(), Some(Wrapper::Syslog | Wrapper::Json));
+            if !is_header || outer.is_none() {
+                return Err("no time, host and program at the beginning".into());
+            }
+            if envelope.program.is_empty() {
+                return Err("no program before the message".into());
+            }
+            let fields = logins::FIELDS.iter().map(|field| (*field).to_owned()).collect();
+            let shape = Shape::new("syslog".to_owned(), Some(fields));
+            let login = logins::read(envelope, inner, stamps, &options.filter.messages)?;
+            let ip = login.and_then(|(_, login)| login.value("ip").and_then(address::parse));
+            let points = match ip {
+                Some(_) => Guess::CLIENT,
+                None if logins::is_known(&envelope) => Guess::NAME,
+                None => Guess::OTHER,
+            };
+            found.push(Guess::new(shape, points));
+        }
+        Format::Csv => {}
+        Format::Columns => layout::guess(inner, options, outer, born, found)?,
+    }
+    for guess in found.iter_mut().skip(before) {
+        envelope.program.clone_into(&mut guess.shape.program);
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! Wrappers: what one program writes around the lines of another.
+//!
+//! | wrapper | written by |
+//! |---|---|
+//! | `Oct 10 13:55:36 web1 nginx[7]: ...` | syslog, in the forms of [`header`] |
+//! | `2000-10-10T13:55:36.123Z stdout F ...` | Kubernetes (CRI) |
+//! | `2000-10-10T13:55:36.123Z ...` | `docker logs --timestamps` |
+//! | `web-1  \| ...` | `docker compose logs` |
+//! | `{"log":"...\n","stream":"stdout","time":"..."}` | docker, in its files |
+//! | `{"MESSAGE":"...","_HOSTNAME":"web1"}` | the journal, rsyslog and others, also with `message` |
+//! | `2000/10/10 13:55:36.123\tINFO\thttp.log.access\thandled request\t{...}` | Caddy's console |
+//!
+//! The wrappers of a log are recognized with its format. They are taken off each line, and any format
+//! reads what is inside. The time of a wrapper counts for lines that have none of their own.
+
+mod header;
+
+use super::json::Json;
+use super::names::Standard;
+use super::number;
+use super::stamp::{Instant, Stamps};
+
+/// A wrapper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wrapper {
+    Syslog,
+    Container,
+    Stamped,
+    Compose,
+    Console,
+    Json,
+}
+
+/// What wrappers say of a line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Envelope<'a> {
+    stamp: Stamp<'a>,
+    pub(super) host: &'a str,
+    pub(super) program: &'a str,
+    pub(super) pid: &'a str,
+    /// The number of equal lines that the line stands for, if it says so.
+    pub(super) times: Option<u32>,
+}
+
+/// The time of a wrapper, which is only read if it is needed.
+#[derive(Clone, Copy, Debug, Default)]
+enum Stamp<'a> {
+    #[default]
+    None,
+    OfYear(&'a str),
+    Any(&'a str),
+}
+
+impl<'a> Envelope<'a> {
+    fn at(stamp: Stamp<'a>) -> Self {
+        Envelope { stamp, ..Envelope::default() }
+    }
+
+    /// The time, if a wrapper has one that can be read.
+    pub(super) fn instant(&self, stamps: &mut Stamps) -> Option<Instant> {
+        match self.stamp {
+            Stamp::None => None,
+            Stamp::OfYear(text) => stamps.read_of_year(text).map(|(instant, _)| instant),
+            Stamp::Any(text) => stamps.read(text).or_else(|| number::read(text, None)),
+        }
+    }
+
+    /// What both say, where the inner one counts more.
+    fn around(self, inner: Envelope<'a>) -> Self {
+        let or = |inner: &'a str, outer| if inner.is_empty() { outer } else { inner };
+        Envelope {
+            stamp: if matches!(inner.stamp, Stamp::None) { self.stamp } else { inner.stamp },
+            host: or(inner.host, self.host),
+            program: or(inner.program, self.program),
+            pid: or(inner.pid, self.pid),
+            times: inner.times.or(self.times),
+        }
+    }
+}
+
+impl Wrapper {
+    pub(super) const ALL: [Wrapper; 6] = [
+        Wrapper::Syslog,
+        Wrapper::Container,
+        Wrapper::Stamped,
+        Wrapper::Compose,
+        Wrapper::Console,
+        Wrapper::Json,
+    ];
+
+    /// For people: `in syslog`.
+    pub(super) fn about(self) -> &'static str {
+        match self {
+            Wrapper::Syslog => "in syslog",
+            Wrapper::Container => "in a container's log",
+            Wrapper::Stamped => "after a time",
+            Wrapper::Compose => "after the name of a container",
+            Wrapper::Console => "in Caddy's console",
+            Wrapper::Json => "in JSON",
+        }
+    }
+
+    /// Takes a wrapper of text off a line.
+    #[inline]
+    fn peel<'a>(self, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
+        match self {
+            Wrapper::Syslog => header::peel(line),
+            Wrapper::Container => {
+                let (stamp, rest) = iso(line)?;
+                let rest = rest.strip_prefix("stdout ").or(rest.strip_prefix("stderr "))?;
+                let (tag, inner) = rest.split_once(' ')?;
+                // A long line comes in parts, P before the last one, F.
+                let is_tag = tag.split(':').next().is_some_and(|tag| matches!(tag, "F" | "P"));
+                is_tag.then_some((Envelope::at(stamp), inner))
+            }
+            Wrapper::Stamped => iso(line).map(|(stamp, inner)| (Envelope::at(stamp), inner)),
+            Wrapper::Compose => {
+                let (name, inner) = line.split_once('|')?;
+                let name = name.strip_suffix(' ')?.trim_end_matches(' ');
+                let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+                let is_name = !name.is_empty() && name.bytes().all(is_part);
+                let program = if is_name { name } else { return None };
+                let envelope = Envelope { program, ..Envelope::default() };
+                Some((envelope, inner.strip_prefix(' ').unwrap_or(inner)))
+            }
+            Wrapper::Console => {
+                let mut parts = line.splitn(5, '\t');
+                let (time, _level) = (parts.next()?, parts.next()?);
+                let (logger, message, inner) = (parts.next()?, parts.next()?, parts.next()?);
+                let is_request = logger.starts_with("http.log.access") && inner.starts_with('{');
+                let stamp = Stamp::Any(time);
+                (is_request && !message.is_empty()).then_some((Envelope::at(stamp), inner))
+            }
+            Wrapper::Json => None,
+        }
+    }
+}
+
+/// Reads `2000-10-10T13:55:36.123Z ` at the beginning of a line.
+fn iso(line: &str) -> Option<(Stamp<'_>, &str)> {
+    let (stamp, rest) = line.split_once(' ')?;
+    let bytes = stamp.as_bytes();
+    let is_time = bytes.first()?.is_ascii_digit()
+        && (19..=40).contains(&bytes.len())
+        && (bytes[4], bytes[10], bytes[13]) == (b'-', b'T', b':');
+    is_time.then_some((Stamp::Any(stamp), rest))
+}
+
+/// The wrappers of a log, from the outside in.
+#[derive(Debug, Default)]
+pub(super) struct Layers(Vec<Layer>);
+
+#[derive(Debug)]
+enum Layer {
+    Text(Wrapper),
+    /// Its texts are written without their escapes into the memory of the reader.
+    Json(Box<Json>),
+}
+
+impl Layers {
+    pub(super) fn new(wrappers: &[Wrapper]) -> Self {
+        let layer = |wrapper: &Wrapper| match wrapper {
+            Wrapper::Json => Layer::Json(Box::new(Json::new(Vec::new()))),
+            text => Layer::Text(*text),
+        };
+        Layers(wrappers.iter().map(layer).collect())
+    }
+
+    /// Why a line does not have these wrappers; `None` if other things may stand there.
+    #[cold]
+    pub(super) fn missing(wrappers: &[Wrapper]) -> Option<&'static str> {
+        match wrappers.first()? {
+            Wrapper::Syslog => Some("no time, host and program at the beginning"),
+            Wrapper::Container => Some("no time, stdout or stderr, and F or P at the beginning"),
+            Wrapper::Stamped => Some("no time at the beginning"),
+            Wrapper::Compose => Some("no name of a container before a |"),
+            Wrapper::Console | Wrapper::Json => None,
+        }
+    }
+
+    /// Takes the wrappers off a line; `None` if it does not have them.
+    #[inline]
+    pub(super) fn peel<'a>(&'a mut self, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
+        let (mut envelope, mut inner) = (Envelope::default(), line);
+        for layer in &mut self.0 {
+            let (next, rest) = match layer {
+                Layer::Text(wrapper) => wrapper.peel(inner)?,
+                Layer::Json(json) => of_json(json, inner)?,
+            };
+            (envelope, inner) = (envelope.around(next), rest);
+        }
+        Some((envelope, inner))
+    }
+}
+
+/// The members with the line inside, and with what is said about it, as the journal, rsyslog, docker and
+/// log shippers name them.
+const INNER: [&str; 3] = ["MESSAGE", "message", "log"];
+const HOST: [&str; 3] = ["_HOSTNAME", "host", "hostname"];
+const PROGRAM: [&str; 5] = ["SYSLOG_IDENTIFIER", "_COMM", "program", "programname", "app-name"];
+const PID: [&str; 3] = ["SYSLOG_PID", "_PID", "procid"];
+
+fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
+    if !line.starts_with('{') {
+        return None;
+    }
+    let table = json.members(line).ok()?;
+    let any = |names: &[&str]| names.iter().find_map(|name| table.value(name));
+    let inner = any(&INNER)?.trim_matches([' ', '\n', '\r']);
+    let said = |names: &[&str]| any(names).unwrap_or("");
+    let mut envelope = Envelope::at(table.standard(Standard::Time).map_or(Stamp::None, Stamp::Any));
+    (envelope.host, envelope.program) = (said(&HOST), said(&PROGRAM));
+    envelope.pid = said(&PID);
+    let (times, inner) = header::unrepeated(inner);
+    envelope.times = times;
+    (!inner.is_empty()).then_some((envelope, inner))
+}
+
+/// The deepest that wrappers are in each other.
+const DEEPEST: usize = 3;
+
+/// All wrappers that a line may have, from none on, each with what is inside.
+pub(super) fn chains(line: &str) -> Vec<(Vec<Wrapper>, String)> {
+    let mut found = vec![(Vec::new(), line.to_owned())];
+    let mut from = 0;
+    while let Some((chain, inner)) = found.get(from).cloned() {
+        from += 1;
+        let each = Wrapper::ALL.into_iter().filter(|wrapper| !chain.contains(wrapper));
+        for wrapper in each.filter(|_| chain.len() < DEEPEST) {
+            if let Some((_, rest)) = Layers::new(&[wrapper]).peel(&inner) {
+                found.push(([&chain[..], &[wrapper]].concat(), rest.to_owned()));
+            }
+        }
+    }
+    found
+}
