@@ -145,6 +145,7 @@ pub use any::FORMS;
 #[cfg(feature = "lab")]
 pub(crate) use bucket::lowest_terms;
 pub use text::Form;
+pub(crate) use text::head;
 
 use crate::order::smaller;
 use crate::outcome::{Outcome, Retry};

@@ -12,8 +12,8 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
-use crate::text::{BadNumber, ParseError, leading_number, number, thousands};
-use crate::time::Span;
+use crate::text::{BadNumber, ParseError, Words, leading_number, number, thousands};
+use crate::time::{Span, unit};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::str::FromStr;
@@ -83,44 +83,60 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Reads `10/1m`, `0.5/1s`, `64k/1h`. The suffixes k, M and G, in either case, are powers of 1000.
+/// Reads `10/1m`, `0.5/1s`, `64k/1h`. The suffixes k, M and G, in either case, are powers of 1000. Also
+/// read is how people write rates elsewhere: `5r/s`, `100/minute`, `10 / 1m`, `100 requests per 10 seconds`.
 impl FromStr for Rate {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        if let Some(at) = text.bytes().position(|b| b == b' ') {
-            return Err(ParseError::new(text, at..at + 1, format!("a rate has no spaces; {HELP}")));
-        }
-        let help = "not a suffix of a count; k is 1000, M is 1000k and G is 1000M";
-        Rate::read(text, |suffix| thousands(suffix).ok_or(help))
+        let words = || Words::new(text).all().into_iter();
+        let slash = || text.find('/').map(|at| (at, at + 1));
+        let per = || words().find(|word| word.is("per")).map(|per| (per.from, per.from + 3));
+        let Some((end, from)) = slash().or_else(per) else {
+            return Err(ParseError::whole(text, format!("not a rate; {HELP}")));
+        };
+        let count = text.get(..end).unwrap_or("");
+        let begin = count.len() - count.trim_start().len();
+        let count_at = begin..count.trim_end().len().max(begin);
+        let wrong = |problem: String| ParseError::new(text, count_at.clone(), problem);
+        let (digits, suffix) = leading_number(count.trim());
+        let Some(n) = number(digits) else {
+            return Err(match count.trim() {
+                "" => ParseError::whole(text, format!("a count is missing; {HELP}")),
+                _ => wrong(format!("not a count; {HELP}")),
+            });
+        };
+        let Some(scale) = thousands(without_noun(suffix)) else {
+            let at = count_at.end - suffix.trim_start().len()..count_at.end;
+            let help = "not a suffix of a count; k is 1000, M is 1000k and G is 1000M";
+            return Err(ParseError::new(text, at, help));
+        };
+        let per = text.get(from..).unwrap_or("");
+        let span: Span = match unit(per.trim()) {
+            Some(unit) => format!("1{unit}").parse()?,
+            None => per.parse().map_err(|e: ParseError| e.inside(text, from))?,
+        };
+        Rate::new(n * scale, span).map_err(|e| match span {
+            Span::ZERO => ParseError::new(text, from..text.len(), e.to_string()),
+            _ => wrong(e.to_string()),
+        })
     }
 }
 
 const HELP: &str = "write a rate as a count and a span, such as 10/1m";
 
-impl Rate {
-    fn read(
-        text: &str,
-        scale: impl Fn(&str) -> Result<f64, &'static str>,
-    ) -> Result<Self, ParseError> {
-        let Some((count, per)) = text.split_once('/') else {
-            return Err(ParseError::whole(text, format!("not a rate; {HELP}")));
-        };
-        let (digits, suffix) = leading_number(count);
-        let Some(n) = number(digits) else {
-            let (at, what) = match count {
-                "" => (0..text.len(), "a count is missing"),
-                _ => (0..count.len(), "not a count"),
-            };
-            return Err(ParseError::new(text, at, format!("{what}; {HELP}")));
-        };
-        let scale =
-            scale(suffix).map_err(|help| ParseError::new(text, digits.len()..count.len(), help))?;
-        let offset = count.len() + 1;
-        let span: Span = per.parse().map_err(|e: ParseError| e.inside(text, offset))?;
-        Rate::new(n * scale, span).map_err(|e| {
-            let at = if span == Span::ZERO { offset..text.len() } else { 0..count.len() };
-            ParseError::new(text, at, e.to_string())
-        })
-    }
+/// The nouns that may follow a count.
+const NOUNS: [&str; 7] = ["r", "req", "reqs", "request", "requests", "event", "events"];
+
+/// Whether a word is a noun that may follow a count.
+pub(crate) fn is_noun(word: &str) -> bool {
+    NOUNS.iter().any(|noun| noun.eq_ignore_ascii_case(word))
+}
+
+/// The suffix of a count without the noun at its end: `k` of `k requests` and of `kr`.
+fn without_noun(suffix: &str) -> &str {
+    let suffix = suffix.trim();
+    let cut = (0..=1).filter_map(|at| suffix.split_at_checked(at));
+    let mut nouns = cut.filter(|(_, noun)| is_noun(noun.trim_start()));
+    nouns.next().map_or(suffix, |(before, _)| before)
 }

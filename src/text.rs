@@ -70,6 +70,9 @@ impl fmt::Display for ParseError {
     }
 }
 
+/// The most characters of a problem and its remedy, which fit a line.
+pub(crate) const SHORT: usize = 100;
+
 /// The most characters of the input that an error repeats: slightly more than any text form written
 /// by hand has.
 const ECHO: usize = 60;

@@ -164,7 +164,8 @@ impl FromStr for Time {
 /// The text form is Exim's time interval (spec chapter "Exim configuration file", section "Time
 /// intervals"): numbers with the units `w d h m s`, in any order, added up, as in `1h30m`.
 /// Decimals and the units `ms` and `us` are read too, since people type them. A number without a
-/// unit is refused, as Exim refuses it.
+/// unit is refused, as Exim refuses it. Names of units and spaces are read, as in `1 minute`; case does not
+/// matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Span(f64);
 
@@ -220,6 +221,34 @@ impl TryFrom<Span> for Duration {
 /// The units of the text form, in seconds, largest first.
 const UNITS: [(&str, f64); 5] =
     [("w", 604_800.0), ("d", 86_400.0), ("h", 3600.0), ("m", 60.0), ("s", 1.0)];
+
+/// The names of units that people write, also in the plural.
+const NAMES: [(&str, &str); 10] = [
+    ("week", "w"),
+    ("day", "d"),
+    ("hour", "h"),
+    ("hr", "h"),
+    ("minute", "m"),
+    ("min", "m"),
+    ("second", "s"),
+    ("sec", "s"),
+    ("millisecond", "ms"),
+    ("microsecond", "us"),
+];
+
+/// The unit that a word means, in any case.
+pub(crate) fn unit(word: &str) -> Option<&'static str> {
+    let is = |name: &str| word.eq_ignore_ascii_case(name);
+    let shorts = UNITS.iter().map(|(unit, _)| *unit).chain(["ms", "us"]);
+    let singular = word.strip_suffix(['s', 'S']).unwrap_or(word);
+    let named = || NAMES.iter().find(|(name, _)| is(name) || singular.eq_ignore_ascii_case(name));
+    shorts.into_iter().find(|unit| is(unit)).or_else(|| named().map(|(_, unit)| *unit))
+}
+
+/// The seconds in a unit of [`UNITS`].
+fn size(unit: &str) -> f64 {
+    UNITS.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, size)| *size)
+}
 
 impl Span {
     /// No time at all.
@@ -328,42 +357,38 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         const HELP: &str = "write a span as 10s, 1h30m, 1.5s or 250ms";
-        if text.is_empty() {
+        let (mut rest, mut total) = (text.trim(), 0.0);
+        if rest.is_empty() {
             return Err(ParseError::whole(text, format!("a span is missing; {HELP}")));
         }
-        if let Some(at) = text.bytes().position(|b| b == b' ') {
-            return Err(ParseError::new(text, at..at + 1, format!("a span has no spaces; {HELP}")));
-        }
-        let (mut rest, mut total) = (text, 0.0);
+        let end = text.trim_end().len();
         while !rest.is_empty() {
-            let from = text.len() - rest.len();
+            let from = end - rest.len();
             let (digits, tail) = leading_number(rest);
             let Some(n) = number(digits) else {
-                return Err(ParseError::new(text, from..text.len(), format!("not a span; {HELP}")));
+                return Err(ParseError::new(text, from..end, format!("not a span; {HELP}")));
             };
-            let next = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-            let (unit, next) = split(tail, next);
-            let at = from + digits.len();
-            total += match unit {
-                "" if tail.is_empty() => {
-                    let help =
-                        format!("a unit is missing; write {digits}s, {digits}m or {digits}h");
-                    let help = if digits.len() > 20 { HELP.to_owned() } else { help };
-                    return Err(ParseError::new(text, from..at, help));
+            let tail = tail.trim_start();
+            if tail.is_empty() {
+                let help = format!("a unit is missing; write {digits}s, {digits}m or {digits}h");
+                let help = if digits.len() > 20 { HELP.to_owned() } else { help };
+                return Err(ParseError::new(text, from..from + digits.len(), help));
+            }
+            let next = |c: char| c.is_ascii_digit() || c == '.' || c.is_whitespace();
+            let (name, next) = split(tail, tail.find(next).unwrap_or(tail.len()));
+            total += match unit(name) {
+                Some("ms") => n / 1e3,
+                Some("us") => n / 1e6,
+                Some(unit) => n * size(unit),
+                None => {
+                    // An empty unit means that a second decimal point or number stands here.
+                    let at = end - tail.len();
+                    let at = at..at + name.len().max(1);
+                    let help = "not a unit; the units are w, d, h, m, s, ms and us";
+                    return Err(ParseError::new(text, at, help));
                 }
-                "ms" => n / 1e3,
-                "us" => n / 1e6,
-                _ => match UNITS.iter().find(|(name, _)| *name == unit) {
-                    Some((_, size)) => n * size,
-                    None => {
-                        // An empty unit means that a second decimal point stands here.
-                        let at = at..at + unit.len().max(1);
-                        let help = "not a unit; the units are w, d, h, m, s, ms and us";
-                        return Err(ParseError::new(text, at, help));
-                    }
-                },
             };
-            rest = next;
+            rest = next.trim_start();
         }
         Span::from_secs(total).map_err(|e| ParseError::whole(text, e.to_string()))
     }

@@ -170,13 +170,10 @@ fn wrong_spans() {
         ("s", r#""s": not a span; write a span as 10s, 1h30m, 1.5s or 250ms"#),
         ("-5s", r#""-5s": not a span; write a span as 10s, 1h30m, 1.5s or 250ms"#),
         ("inf", r#""inf": not a span; write a span as 10s, 1h30m, 1.5s or 250ms"#),
-        (
-            "1h 30m",
-            r#"" " in "1h 30m": a span has no spaces; write a span as 10s, 1h30m, 1.5s or 250ms"#,
-        ),
         ("1y", r#""y" in "1y": not a unit; the units are w, d, h, m, s, ms and us"#),
-        ("1S", r#""S" in "1S": not a unit; the units are w, d, h, m, s, ms and us"#),
-        ("5min", r#""min" in "5min": not a unit; the units are w, d, h, m, s, ms and us"#),
+        ("1 2s", r#""2" in "1 2s": not a unit; the units are w, d, h, m, s, ms and us"#),
+        (" 1m 3 ", r#""3" in " 1m 3 ": a unit is missing; write 3s, 3m or 3h"#),
+        ("1 month", r#""month" in "1 month": not a unit; the units are w, d, h, m, s, ms and us"#),
         ("10µs", r#""µs" in "10µs": not a unit; the units are w, d, h, m, s, ms and us"#),
         ("1e3s", r#""e" in "1e3s": not a unit; the units are w, d, h, m, s, ms and us"#),
         ("1,5s", r#""," in "1,5s": not a unit; the units are w, d, h, m, s, ms and us"#),
@@ -184,6 +181,39 @@ fn wrong_spans() {
         ("1h.s", r#"".s" in "1h.s": not a span; write a span as 10s, 1h30m, 1.5s or 250ms"#),
     ] {
         assert_refused::<Span>(text, message);
+    }
+}
+
+/// People write rates and spans in many ways; each is written back in the one form.
+#[test]
+fn as_people_write_them() {
+    for (text, want) in [
+        ("1 minute", "1m"),
+        ("10 Seconds", "10s"),
+        ("1h 30 min", "1h30m"),
+        (" 2 hrs ", "2h"),
+        ("1 Week 2 days", "1w2d"),
+        ("250 milliseconds", "250ms"),
+        ("1S", "1s"),
+        ("1.5 H", "1h30m"),
+    ] {
+        assert_eq!(text.parse::<Span>().unwrap().to_string(), want, "{text}");
+    }
+    for (text, want) in [
+        ("5r/s", "5/1s"),
+        ("5 req / sec", "5/1s"),
+        ("100/s", "100/1s"),
+        ("10/m", "10/1m"),
+        ("100/minute", "100/1m"),
+        ("60/min", "60/1m"),
+        ("300k/HOUR", "300000/1h"),
+        ("2kr/s", "2000/1s"),
+        ("10 / 1m", "10/1m"),
+        ("100 per minute", "100/1m"),
+        ("100 Requests Per 10 seconds", "100/10s"),
+        ("1.5M events/d", "1500000/1d"),
+    ] {
+        assert_eq!(text.parse::<Rate>().unwrap().to_string(), want, "{text}");
     }
 }
 
@@ -213,9 +243,14 @@ fn wrong_rates() {
             "nan/1m",
             r#""nan" in "nan/1m": not a count; write a rate as a count and a span, such as 10/1m"#,
         ),
+        ("10 1m", r#""10 1m": not a rate; write a rate as a count and a span, such as 10/1m"#),
         (
-            "10 / 1m",
-            r#"" " in "10 / 1m": a rate has no spaces; write a rate as a count and a span, such as 10/1m"#,
+            " ten per minute",
+            r#""ten" in " ten per minute": not a count; write a rate as a count and a span, such as 10/1m"#,
+        ),
+        (
+            "5 rps/s",
+            r#""rps" in "5 rps/s": not a suffix of a count; k is 1000, M is 1000k and G is 1000M"#,
         ),
         (
             "1e3/1m",
@@ -227,7 +262,7 @@ fn wrong_rates() {
         ),
         ("10/", r#""10/": a span is missing; write a span as 10s, 1h30m, 1.5s or 250ms"#),
         ("10/1", r#""1" in "10/1": a unit is missing; write 1s, 1m or 1h"#),
-        ("10/m", r#""m" in "10/m": not a span; write a span as 10s, 1h30m, 1.5s or 250ms"#),
+        ("10 per", r#""10 per": a span is missing; write a span as 10s, 1h30m, 1.5s or 250ms"#),
         ("10/1q", r#""q" in "10/1q": not a unit; the units are w, d, h, m, s, ms and us"#),
         (
             "10/0s",

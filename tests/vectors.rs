@@ -73,7 +73,7 @@ fn periods_that_exim_refuses() {
     }
     read_here.dedup();
     // As people type them; the documentation of `Span` says so.
-    assert_eq!(read_here, ["0/1.5s", "0/500ms"]);
+    assert_eq!(read_here, ["0/1.5s", "0/500ms", "0/1h 30m", "0/1S"]);
 }
 
 #[test]

@@ -305,8 +305,8 @@ impl Algorithm for Adaptive {
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
         let word = given.next("factor")?;
-        let Some(factor) = word.text.strip_prefix('x').and_then(number) else {
-            return Err(given.wrong(word, &format!("not a factor; {}", given.help())).into());
+        let Some(factor) = word.text.strip_prefix(['x', 'X']).and_then(number) else {
+            return Err(given.wrong(word, &given.advised("not a factor")).into());
         };
         let decay = given.span("decay")?.ok_or_else(|| given.missing("the decay"))?;
         let increase = given.span("increase")?;

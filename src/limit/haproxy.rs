@@ -104,7 +104,7 @@ impl Haproxy {
     pub fn new(limit: Rate, counts: Counts) -> Result<Self, BadNumber> {
         let want = "a whole number up to 1e9";
         let most = whole("the count of a rate", limit.count(), 0..=HIGHEST, want)?;
-        let want = "whole milliseconds from 2ms to 2147483647ms, which is 24.8 days";
+        let want = "whole milliseconds from 2ms to 24.8 days";
         let period = period(limit.per(), 2..=LONGEST, want)?;
         Ok(Haproxy { limit, counts, most: most as u32, period })
     }

@@ -51,7 +51,7 @@ impl SlidingLog {
     pub fn new(limit: Rate) -> Result<Self, BadNumber> {
         let (most, blocks) = window(limit)?;
         if limit.count() > MAX_ENTRIES as f64 {
-            let want = "at most 100000, as a log keeps each event; a sliding-window takes more";
+            let want = "at most 100000; a sliding-window takes more";
             return Err(BadNumber { what: "the count of a rate", given: limit.count(), want });
         }
         let capacity = (limit.count() as usize).max(SPARE);

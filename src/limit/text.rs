@@ -1,9 +1,10 @@
-//! Reads the text forms of the limiters. Each limiter reads and writes its own words.
+//! Reads the text forms of the limiters. Each limiter reads and writes its own words. What is written
+//! is one form; more is read, as people write it elsewhere: `GCRA 100 per minute`, `token bucket 5r/s`.
 
 use super::any::{self, AnyLimiter, FORMS};
-use crate::rate::Rate;
-use crate::text::{BadNumber, ParseError, Word, Words, count};
-use crate::time::Span;
+use crate::rate::{Rate, is_noun};
+use crate::text::{BadNumber, ParseError, SHORT, Word, Words, count, number};
+use crate::time::{Span, unit};
 
 /// The text form of one limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,19 +22,23 @@ pub struct Form {
 /// Reads a limiter. A limiter without a rate gets the rate `default`, if there is one.
 pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, ParseError> {
     let mut words = Words::new(text);
-    let Some(first) = words.peek() else {
-        return Err(ParseError::whole(text, format!("a limiter is missing; {}", names())));
+    let Some(first) = words.rest().first().copied() else {
+        return Err(ParseError::whole(text, format!("a limiter is missing; {HELP}")));
     };
     // As in Carlson's lists of limits, a rate without a name is a fixed window, or a sliding one if a
     // precision follows.
-    let is_bare = first.text.contains('/');
-    let name = match is_bare {
-        false => words.next().map_or("", |word| word.text),
-        true if text.split_whitespace().any(|word| word == "precision") => "sliding-window",
-        true => "fixed-window",
+    let is_bare = first.text.contains('/') || rate_words(words.rest()) > 0;
+    let named = |name| FORMS.iter().find(|form| form.name == name);
+    let form = match is_bare {
+        true if words.rest().iter().any(|word| word.is("precision")) => named("sliding-window"),
+        true => named("fixed-window"),
+        false => name(words.rest()).map(|(form, count)| {
+            words.next_few(count);
+            form
+        }),
     };
-    let Some(form) = FORMS.iter().find(|form| form.name == name) else {
-        return Err(words.wrong(first, format!("not a limiter; {}", names())));
+    let Some(form) = form else {
+        return Err(words.wrong(first, format!("not a limiter; {}", meant(first.text))));
     };
     let mut given = Given { words, default, form, is_bare, rate: first, values: Vec::new() };
     let limiter = match any::read(form, &mut given) {
@@ -46,9 +51,72 @@ pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, Pars
     limiter
 }
 
-fn names() -> String {
-    let names: Vec<_> = FORMS.iter().map(|form| form.name).collect();
-    format!("write one of {}, or a rate such as 10/1m", names.join(", "))
+const HELP: &str = "write a rate such as 10/1m, or a name and a rate such as gcra 10/1m";
+
+/// Help for a name that is none: the limiter whose name begins alike.
+fn meant(word: &str) -> String {
+    let alike = |form: &&Form| {
+        let pairs = form.name.bytes().zip(word.bytes());
+        pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
+    };
+    match FORMS.iter().max_by_key(alike).filter(|form| alike(form) >= 3) {
+        Some(form) => format!("did you mean {}?", form.name),
+        None => HELP.to_owned(),
+    }
+}
+
+/// The limiter whose name these words begin with, and of how many words the name is: `gcra`, `GCRA`,
+/// `token-bucket`, `token bucket`.
+fn name(words: &[Word<'_>]) -> Option<(&'static Form, usize)> {
+    (1..=2).rev().find_map(|count| {
+        let words: Vec<_> = words.get(..count)?.iter().map(|word| word.text).collect();
+        let name = words.join("-").to_lowercase().replace('_', "-");
+        Some((FORMS.iter().find(|form| form.name == name)?, count))
+    })
+}
+
+/// How many words are the name and the rate at the beginning of a limit. Only after them `per` begins a
+/// key: in `gcra 100 per minute` it does not.
+pub(crate) fn head(words: &[Word<'_>]) -> usize {
+    let name = name(words).map_or(0, |(_, count)| count);
+    name + rate_words(words.get(name..).unwrap_or_default())
+}
+
+/// How many words are the rate at the beginning of these; 0 if there is none. It is one word as in
+/// `10/1m`, or several as in `10 / 1m`, `100/1 minute` and `100 requests per minute`.
+fn rate_words(words: &[Word<'_>]) -> usize {
+    let text = |i: usize| words.get(i).map_or("", |word| word.text);
+    let rest = |i: usize| words.get(i..).unwrap_or_default();
+    let is_count = text(0).starts_with(|c: char| c.is_ascii_digit());
+    let per = if is_noun(text(1)) { 2 } else { 1 };
+    let after = text(per).split_once('/').filter(|(noun, _)| noun.is_empty() || is_noun(noun));
+    match (text(0).split_once('/'), after.map(|(_, after)| after)) {
+        (Some((_, "")), _) => 1 + span_words(rest(1)),
+        (Some((_, after)), _) if number(after).is_some() && unit(text(1)).is_some() => 2,
+        (Some(_), _) => 1,
+        (None, Some("")) if is_count => per + 1 + span_words(rest(per + 1)),
+        (None, Some(after)) if is_count => {
+            per + if number(after).is_some() && unit(text(per + 1)).is_some() { 2 } else { 1 }
+        }
+        _ if is_count && text(per).eq_ignore_ascii_case("per") => match rest(per + 1) {
+            [first, ..] if unit(first.text).is_some() || first.text.parse::<Span>().is_ok() => {
+                per + 2
+            }
+            [first, second, ..] if number(first.text).is_some() && unit(second.text).is_some() => {
+                per + 3
+            }
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+/// How many words are the span at the beginning of these: two in `1 minute`, else one.
+fn span_words(words: &[Word<'_>]) -> usize {
+    match words {
+        [first, second, ..] if number(first.text).is_some() && unit(second.text).is_some() => 2,
+        words => words.len().min(1),
+    }
 }
 
 /// The words after the name of a limiter.
@@ -88,10 +156,13 @@ impl From<BadNumber> for Unread {
 impl<'a> Given<'a> {
     /// The rate right after the name, or the default.
     pub(super) fn rate(&mut self) -> Result<Rate, ParseError> {
-        match (self.words.peek().filter(|word| word.text.contains('/')), self.default) {
-            (None, Some(default)) => Ok(default),
+        let count = rate_words(self.words.rest());
+        match self.default {
+            Some(default) if count == 0 => Ok(default),
             _ => {
-                let Some(word) = self.words.next() else { return Err(self.missing("a rate")) };
+                let Some(word) = self.words.next_few(count) else {
+                    return Err(self.missing("a rate"));
+                };
                 self.rate = word;
                 self.words.read(word)
             }
@@ -120,7 +191,8 @@ impl<'a> Given<'a> {
     }
 
     pub(super) fn span(&mut self, name: &'static str) -> Result<Option<Span>, ParseError> {
-        let Some(word) = self.value(name)? else { return Ok(None) };
+        let Some(word) = self.words.option_of(name, span_words)? else { return Ok(None) };
+        self.values.push((name, word));
         self.words.read(word).map(Some)
     }
 
@@ -141,7 +213,7 @@ impl<'a> Given<'a> {
 
     /// An error at the end, about something that is missing there.
     pub(super) fn missing(&self, what: &str) -> ParseError {
-        self.words.missing(format!("{what} is missing; {}", self.help()))
+        self.words.missing(self.advised(&format!("{what} is missing")))
     }
 
     /// An error about a word.
@@ -149,13 +221,18 @@ impl<'a> Given<'a> {
         self.words.wrong(word, problem)
     }
 
-    /// How the limiter is written.
-    pub(super) fn help(&self) -> String {
+    /// The problem, and how the limiter is written: in as many ways as fit into [`SHORT`].
+    pub(super) fn advised(&self, problem: &str) -> String {
         let Form { name, words, example, .. } = self.form;
-        match self.is_bare {
-            true => "write a rate and perhaps a precision, such as 240/1h precision 1m".to_owned(),
-            false => format!("write {name} {words}, such as {example}"),
+        if self.is_bare {
+            return format!(
+                "{problem}; write a rate and perhaps a precision, such as 240/1h precision 1m"
+            );
         }
+        let full = format!("{problem}; write {name} {words}, such as {example}");
+        let form = format!("{problem}; write {name} {words}");
+        let fitting = [full, form].into_iter().find(|text| text.len() <= SHORT);
+        fitting.unwrap_or_else(|| format!("{problem}; write it as in {example}"))
     }
 
     /// The error about a number, at the word that it was read from.
@@ -169,7 +246,7 @@ impl<'a> Given<'a> {
     fn finish(&mut self) -> Result<(), ParseError> {
         match self.words.next() {
             None => Ok(()),
-            Some(word) => Err(self.words.wrong(word, format!("not read; {}", self.help()))),
+            Some(word) => Err(self.words.wrong(word, self.advised("not read"))),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{LIMITS, Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;
+use crate::limit::head;
 use crate::rate::Rate;
-use crate::text::{ParseError, Words, parts};
+use crate::text::{ParseError, SHORT, Words, parts};
 use core::fmt;
 use core::str::FromStr;
 
@@ -68,7 +69,8 @@ impl Limit {
     fn read_any(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
         let words = Words::new(text);
         let all = words.clone().all();
-        let Some(at) = all.iter().position(|word| word.text == "per") else {
+        let per = all.iter().skip(head(&all)).position(|word| word.is("per"));
+        let Some(at) = per.map(|at| at + head(&all)) else {
             let limiter = AnyLimiter::read(text, defaults.rate)?;
             return Ok(Limit { limiter, per: defaults.per.clone() });
         };
@@ -100,8 +102,15 @@ impl Limit {
 fn known(defaults: &Defaults) -> String {
     match &defaults.fields {
         Some(fields) => {
-            fields.iter().fold(String::new(), |list, field| list + "per " + field + ", ")
-                + "per all"
+            let mut list = String::new();
+            for field in fields {
+                if list.len() + field.len() > SHORT / 2 {
+                    list += "..., ";
+                    break;
+                }
+                list += &format!("per {field}, ");
+            }
+            list + "per all"
         }
         None => "a field, several as in per ip+path, or per all".to_owned(),
     }

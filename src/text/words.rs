@@ -17,6 +17,13 @@ pub(crate) struct Word<'a> {
     pub(crate) from: usize,
 }
 
+impl Word<'_> {
+    /// Whether it is this word, in any case.
+    pub(crate) fn is(&self, word: &str) -> bool {
+        self.text.eq_ignore_ascii_case(word)
+    }
+}
+
 impl<'a> Words<'a> {
     /// The words of `text`, which is split at white space.
     pub(crate) fn new(text: &'a str) -> Self {
@@ -34,20 +41,34 @@ impl<'a> Words<'a> {
         self.words
     }
 
-    /// The next word; it is not removed.
-    pub(crate) fn peek(&self) -> Option<Word<'a>> {
-        self.words.first().copied()
+    /// The words that are left.
+    pub(crate) fn rest(&self) -> &[Word<'a>] {
+        &self.words
     }
 
     /// Removes the next word.
     pub(crate) fn next(&mut self) -> Option<Word<'a>> {
-        (!self.words.is_empty()).then(|| self.words.remove(0))
+        self.take(0, 1)
+    }
+
+    /// Removes the next `count` words, and returns them as one.
+    pub(crate) fn next_few(&mut self, count: usize) -> Option<Word<'a>> {
+        self.take(0, count)
+    }
+
+    /// Removes `count` words from index `at` on, and returns them as one.
+    fn take(&mut self, at: usize, count: usize) -> Option<Word<'a>> {
+        let (first, last) = (*self.words.get(at)?, *self.words.get(at + count.max(1) - 1)?);
+        self.words.drain(at..at + count.max(1));
+        let text = self.text.get(first.from..last.from + last.text.len())?;
+        Some(Word { text, from: first.from })
     }
 
     /// Removes the first word that is one of `names`.
     pub(crate) fn flag(&mut self, names: &[&str]) -> Option<Word<'a>> {
-        let at = self.words.iter().position(|word| names.contains(&word.text))?;
-        Some(self.words.remove(at))
+        let is_one = |word: &Word<'_>| names.iter().any(|name| word.is(name));
+        let at = self.words.iter().position(is_one)?;
+        self.take(at, 1)
     }
 
     /// Removes the word `name` and the word after it, and returns the latter.
@@ -55,14 +76,23 @@ impl<'a> Words<'a> {
     /// # Errors
     /// When nothing follows the name.
     pub(crate) fn option(&mut self, name: &str) -> Result<Option<Word<'a>>, ParseError> {
-        let Some(at) = self.words.iter().position(|word| word.text == name) else {
+        self.option_of(name, |_| 1)
+    }
+
+    /// The same for a value of several words: `count` says of how many of those that follow.
+    pub(crate) fn option_of(
+        &mut self,
+        name: &str,
+        count: impl Fn(&[Word<'a>]) -> usize,
+    ) -> Result<Option<Word<'a>>, ParseError> {
+        let Some(at) = self.words.iter().position(|word| word.is(name)) else {
             return Ok(None);
         };
         let word = self.words.remove(at);
-        if at < self.words.len() {
-            Ok(Some(self.words.remove(at)))
-        } else {
-            Err(self.wrong(word, format!("a value is missing after {name}")))
+        let count = count(self.words.get(at..).unwrap_or_default());
+        match self.take(at, count) {
+            Some(value) => Ok(Some(value)),
+            None => Err(self.wrong(word, format!("a value is missing after {name}"))),
         }
     }
 

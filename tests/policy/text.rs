@@ -70,6 +70,15 @@ fn words_left_out() {
         ("1/1s per per", "fixed-window 1/1s per per"),
         ("1/1s per user+gcra", "fixed-window 1/1s per user+gcra"),
         ("gcra 1/1s per envoy", "gcra 1/1s burst 1 per envoy"),
+        ("GCRA 100 per minute PER user", "gcra 100/1m burst 100 per user"),
+        (
+            "token bucket 100 per 10 s & 60/min per ip",
+            "token-bucket 100/10s burst 100 per all & fixed-window 60/1m per ip",
+        ),
+        // Fields may be called as units are.
+        ("gcra 10/1s per minute", "gcra 10/1s burst 10 per minute"),
+        ("gcra 10/1s burst 5 per second", "gcra 10/1s burst 5 per second"),
+        ("100 per minute per minute", "fixed-window 100/1m per minute"),
         (
             "1/1s per per+burst & 2/1s",
             "fixed-window 1/1s per per+burst & fixed-window 2/1s per all",
@@ -85,13 +94,14 @@ fn wrong<T: std::fmt::Debug>(read: Result<T, ParseError>, text: &str, word: &str
     let error = read.unwrap_err();
     assert_eq!(&text[error.at()], word, "{text}: {error}");
     assert!(error.problem().starts_with(problem), "{text}: {error}");
+    assert!(error.problem().len() <= 100, "{text}: {error}");
 }
 
 /// The word that is wrong, and what is said of it.
 #[test]
 fn mistakes_are_pointed_at() {
     for (text, word, problem) in [
-        ("", "", "a limiter is missing; write one of fixed-window,"),
+        ("", "", "a limiter is missing; write a rate such as 10/1m"),
         ("10/1s & ", " ", "a limiter is missing"),
         ("& 10/1s", "", "a limiter is missing"),
         ("per user", "", "a limiter is missing"),

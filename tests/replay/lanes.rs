@@ -173,7 +173,7 @@ fn lanes_are_added_changed_moved_and_removed() {
     assert_eq!(all(&replay), [gcra, fixed, gcra]);
     assert_eq!(replay.set_lane(0, "gcra 1/x").unwrap_err().at(), 7..8);
     let wrong = replay.set_lane(9, "token-buket").unwrap_err().to_string();
-    let help = "\"token-buket\": not a limiter; write one of fixed-window,";
+    let help = "\"token-buket\": not a limiter; did you mean token-bucket?";
     assert!(wrong.starts_with(help), "{wrong}");
     (3..12).for_each(|i| replay.set_lane(i, "gcra").unwrap());
     let wrong = replay.set_lane(12, "gcra").unwrap_err();

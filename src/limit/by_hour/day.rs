@@ -54,7 +54,7 @@ impl Day {
     /// Reads the day after `by hour`, if it is there.
     pub(in crate::limit) fn read(given: &mut Given<'_>) -> Result<Option<Day>, Unread> {
         let Some(what) = given.value("by")? else { return Ok(None) };
-        if what.text != "hour" {
+        if !what.is("hour") {
             return Err(given.wrong(what, "not read; write by hour").into());
         }
         let ahead = match given.value("offset")? {
