@@ -75,6 +75,18 @@ mod tests {
         }
     }
 
+    /// The nearest numbers to the exact means, where the last term of the series matters most.
+    #[test]
+    fn the_series_is_right_to_the_last_bit() {
+        for (x, mean) in [
+            (8191.0, 0.9961043770498733),
+            (8189.0, 0.9961053257728633),
+            (8184.0, 0.9961076975856124),
+        ] {
+            assert_eq!(decay(x / 1_048_576.0).mean, mean);
+        }
+    }
+
     #[test]
     fn one_call_serves_for_both() {
         for i in 1..100_000 {

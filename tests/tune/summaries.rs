@@ -121,6 +121,12 @@ fn what_is_no_summary() {
     let mut newer = good.clone();
     newer[18] = 3;
     assert_eq!(error(&newer), BadSummary::Version(3));
+    // Hours beyond all time: their distance could not be written.
+    let mut beyond = [&good[..19], &[0; 7], b"\x02ip\x03"].concat();
+    for last in [0xfd, 0xff, 0xff] {
+        beyond.extend([last, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0]);
+    }
+    assert_eq!(error(&beyond), BadSummary::Damaged("a zone"));
     let mut other = Summary::new("user".parse().unwrap(), Room::default());
     let says = "one summary is of clients per user, another per ip; they don't add up";
     assert_eq!(other.add(&summary).unwrap_err().to_string(), says);

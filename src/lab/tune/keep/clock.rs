@@ -90,9 +90,12 @@ impl Zones {
         self.hours.iter().map(|(hour, range)| (*hour, *range))
     }
 
-    /// Adds the range of an hour.
-    pub(super) fn restore(&mut self, hour: i64, range: [i16; 2]) {
+    /// Adds the range of an hour; `None` if no time is in that hour.
+    pub(super) fn restore(&mut self, hour: i64, range: [i16; 2]) -> Option<()> {
+        let first = hour.checked_mul(HOUR)?;
+        first.checked_add(HOUR)?;
         self.put(hour, range);
+        Some(())
     }
 }
 

@@ -230,8 +230,8 @@ impl<'a> Rest<'a> {
                 let [low, high] = self.numbers()?.map(|n| i16::try_from(unsigned(n)).ok());
                 range = low.zip(high);
             }
-            let (low, high) = range.ok_or(BadSummary::Damaged("a zone"))?;
-            zones.restore(hour, [low, high]);
+            let kept = range.and_then(|(low, high)| zones.restore(hour, [low, high]));
+            kept.ok_or(BadSummary::Damaged("a zone"))?;
         }
         Ok(zones)
     }
