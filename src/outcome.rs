@@ -15,8 +15,8 @@ pub struct Outcome {
     /// Whether it may pass, and when.
     pub decision: Decision,
     /// What the limiter measured to decide: a rate, an estimate, a count or a fill level, in the
-    /// unit of its limit. Each limiter's documentation says which. Of an event whose cost is none,
-    /// which is always refused, it is that cost, and may be NaN.
+    /// unit of its limit. Each limiter's documentation says which. For an event whose cost is no
+    /// valid number, which is always refused, it is that cost, and may be NaN.
     pub level: f64,
     /// What the level was compared with.
     pub limit: f64,

@@ -52,7 +52,7 @@ impl Rect {
     }
 }
 
-/// What a mark is there for; [`palette`] has its colours.
+/// The purpose of a mark; [`palette`] has its colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     /// The surface that is drawn on, and text on a filled tag.
@@ -156,9 +156,9 @@ pub enum Baseline {
 /// A line of text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
-    /// Where.
+    /// Its place.
     pub at: Point,
-    /// What.
+    /// The characters.
     pub text: String,
     /// Its role.
     pub ink: Ink,
@@ -166,9 +166,9 @@ pub struct Text {
     pub size: f64,
     /// Whether it is bold.
     pub bold: bool,
-    /// What is at the point, horizontally.
+    /// The part of the text that is at the point, horizontally.
     pub anchor: Anchor,
-    /// What is at the point, vertically.
+    /// The part of the text that is at the point, vertically.
     pub baseline: Baseline,
 }
 
@@ -223,7 +223,7 @@ pub enum Mark {
     },
     /// A line of text.
     Text(Text),
-    /// What follows shows only within this rectangle, until `Unclip`.
+    /// Until `Unclip`, marks show only within this rectangle.
     Clip(Rect),
     /// The end of the clip.
     Unclip,

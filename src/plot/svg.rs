@@ -117,7 +117,7 @@ impl Picture {
     fn clip(&mut self, rect: Rect) -> fmt::Result {
         self.clips += 1;
         let Rect { x, y, width, height } = rect;
-        // What is not a rectangle shows nothing, as on a canvas.
+        // A rectangle turned inside out shows nothing, as on a canvas.
         let (width, height) = (width.max(0.0), height.max(0.0));
         let place = Place(Rect { x, y, width, height });
         let [x, y, width, height] = [x, y, width, height].map(Short);

@@ -41,7 +41,7 @@ impl core::fmt::Debug for Link {
     }
 }
 
-/// What a server's error means for the call, of which nothing ran.
+/// The meaning of a server's error for a call of which nothing ran.
 enum Meaning {
     /// The script is not known.
     Unknown,

@@ -38,7 +38,7 @@ pub(super) struct DayAndNight {
     mean_gap: f64,
     day: f64,
     piece: f64,
-    /// What is left of this piece in microseconds, and the bounds of the rate in it as parts of
+    /// The rest of this piece in microseconds, and the bounds of the rate in it as parts of
     /// the mean rate.
     left: f64,
     low: f64,

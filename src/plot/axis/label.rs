@@ -47,7 +47,7 @@ pub fn compact(value: f64) -> String {
     if size < 0.1 && size > 0.0 {
         return fixed(value, 3);
     }
-    // What rounds up to a unit has that unit: 999 950 is 1M.
+    // A number that rounds up to a unit has that unit: 999 950 is 1M.
     let unit = UNITS.into_iter().find(|(unit, _)| size >= unit * 0.9995);
     match unit.filter(|_| (9999.5..HUGE).contains(&size)) {
         Some((unit, letter)) => {

@@ -23,7 +23,7 @@ impl Step {
 pub(super) const LEAST: f64 = 1e-300;
 pub(super) const GREATEST: f64 = 1e300;
 
-/// What is closer than this, relatively, counts as the same number.
+/// Numbers that are relatively closer than this count as the same.
 const SAME: f64 = 1e-9;
 
 const WEEK: f64 = 604_800.0;

@@ -1,4 +1,4 @@
-//! Who does what, and when next.
+//! The actors: what each does next, and when.
 
 use super::clients::{self, Client};
 use super::site::{self, Page};

@@ -1,4 +1,4 @@
-//! Who asks: addresses, names and programs.
+//! The clients: addresses, names and programs.
 
 use super::Random;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

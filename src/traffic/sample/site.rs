@@ -9,7 +9,7 @@ pub(super) const GO_ON: f64 = 2.0 / 3.0;
 /// Requests in a visit, in the mean: three pages, each with two pictures.
 pub(super) const PER_VISIT: f64 = 9.0;
 
-/// How many articles there are, and each has as many pictures as its number says, from 0 to 4.
+/// The number of articles. Each has 0 to 4 pictures, by its own number.
 const ARTICLES: u32 = 2000;
 
 /// A page or a picture.
