@@ -35,7 +35,6 @@ mod cluster;
 mod error;
 mod link;
 mod options;
-mod owned;
 mod plan;
 mod reply;
 mod script;
@@ -59,7 +58,6 @@ use crate::time::Time;
 use address::Address;
 use arc_swap::ArcSwap;
 use link::Link;
-use owned::Owned;
 use plan::{Call, Deed, Plan};
 use reply::Reply;
 use std::sync::Arc;
@@ -159,29 +157,19 @@ impl RedisStore {
         clear::all(link, &plan::begin(options)).await
     }
 
-    fn ask(
-        &self,
-        event: &Event<'_>,
-        deed: Deed,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<> {
-        let inner = Arc::clone(&self.0);
+    async fn ask(&self, event: &Event<'_>, deed: Deed, details: Details) -> Answered {
+        let inner = &*self.0;
         let plan = inner.plan.load_full();
         let asked = plan.rules.ask(event, inner.local.load());
         let tell = details.standings || details.retry;
-        let call = inner.call(&plan, event, &asked, deed, tell);
-        // The borrowed event ends before the answer comes, and this process may have to decide it then.
-        let owned = Owned::new(event, &plan);
-        async move {
-            let reply = match call {
-                None => Ok(Reply::nothing()),
-                Some(Err(fault)) => Err(fault),
-                Some(Ok(call)) => inner.run(&plan, &call, &asked, tell).await,
-            };
-            match reply {
-                Ok(reply) => answered(&plan, &asked, reply, details),
-                Err(fault) => inner.instead(&owned, deed, details, fault),
-            }
+        let reply = match inner.call(&plan, event, &asked, deed, tell) {
+            None => Ok(Reply::nothing()),
+            Some(Err(fault)) => Err(fault),
+            Some(Ok(call)) => inner.run(&plan, &call, &asked, tell).await,
+        };
+        match reply {
+            Ok(reply) => answered(&plan, &asked, reply, details),
+            Err(fault) => inner.instead(event, deed, details, fault),
         }
     }
 }
@@ -213,8 +201,7 @@ impl Inner {
     }
 
     /// Decides in this process, because Redis could not be asked.
-    fn instead(&self, event: &Owned, deed: Deed, details: Details, fault: Fault) -> Answered {
-        let event = &event.event();
+    fn instead(&self, event: &Event<'_>, deed: Deed, details: Details, fault: Fault) -> Answered {
         let ruling = self.local.decide_instead(event, deed == Deed::Check);
         let is_local = ruling.decided_by().is_some_and(|by| by.source == Source::Local);
         let retry = details.retry && is_local && !ruling.is_allowed();
@@ -275,50 +262,27 @@ impl AsyncStore for RedisStore {
         self.0.local.rules()
     }
 
-    fn check(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<> {
-        self.ask(event, Deed::Check, details)
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+        self.ask(event, Deed::Check, details).await
     }
 
-    fn peek(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<> {
-        self.ask(event, Deed::Peek, details)
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+        self.ask(event, Deed::Peek, details).await
     }
 
-    fn charge(
-        &self,
-        event: &Event<'_>,
-        passed: Option<&Ruling>,
-    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
-        let inner = Arc::clone(&self.0);
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+        let inner = &*self.0;
         let plan = inner.plan.load_full();
-        let asked = plan.rules.ask_to_charge(event, inner.local.load(), passed);
-        let call = asked.map(|asked| {
-            let call = inner.call(&plan, event, &asked, Deed::Charge, false);
-            call.map(|call| (asked, call))
-        });
-        // The ruling is needed if this process has to count the event.
-        let passed = passed.cloned();
-        let event = Owned::new(event, &plan);
-        async move {
-            let Some((asked, call)) = call? else { return Ok(()) };
-            let done = match &call {
-                Ok(call) => inner.run(&plan, call, &asked, false).await.map(drop),
-                Err(fault) => Err(fault.clone()),
-            };
-            match done {
-                Ok(()) => Ok(()),
-                Err(fault) => {
-                    inner.local.charge_instead(&event.event(), passed.as_ref())?;
-                    Err(fault)
-                }
-            }
+        let asked = plan.rules.ask_to_charge(event, inner.local.load(), passed)?;
+        let done = match inner.call(&plan, event, &asked, Deed::Charge, false) {
+            None => return Ok(()),
+            Some(Ok(call)) => inner.run(&plan, &call, &asked, false).await.map(drop),
+            Some(Err(fault)) => Err(fault),
+        };
+        if done.is_err() {
+            // This process counts the event instead.
+            inner.local.charge_instead(event, passed)?;
         }
+        done
     }
 }

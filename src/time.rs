@@ -20,9 +20,9 @@
 //! assert_eq!(sleep.as_secs(), 90);
 //!
 //! // An error says what was read, which part is wrong, and what would be right.
-//! let error = "5 minutes".parse::<Span>().unwrap_err();
-//! assert_eq!(error.at(), 1..2);
-//! assert!(error.problem().starts_with("a span has no spaces"));
+//! let error = "5 minuets".parse::<Span>().unwrap_err();
+//! assert_eq!(error.at(), 2..9);
+//! assert!(error.problem().starts_with("not a unit; the units are"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -72,6 +72,5 @@ async fn check(
     fields: &[(&str, &str)],
     details: Details,
 ) -> Answered {
-    let answer = store.check(&Event { time, cost, fields: &fields.to_vec() }, details);
-    answer.await
+    store.check(&Event { time, cost, fields: &fields.to_vec() }, details).await
 }

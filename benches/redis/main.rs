@@ -179,11 +179,8 @@ fn ours(server: &Server, text: &str) -> Vec<Vec<u8>> {
         let event = |fields: &[(&str, String); 1]| {
             store.wire(&Event { time: Time::ZERO, cost: 1.0, fields }).unwrap()
         };
-        let first = store.check(
-            &Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "000000")] },
-            Details::default(),
-        );
-        assert_eq!(first.await.fault, None);
+        let first = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "000000")] };
+        assert_eq!(store.check(&first, Details::default()).await.fault, None);
         (0..SENDERS).map(|sender| event(&[("user", format!("{sender:06}"))])).collect()
     })
 }

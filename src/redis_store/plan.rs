@@ -24,8 +24,6 @@ pub(super) struct Plan {
     pub(super) rules: Arc<Rules>,
     /// The limits of each rule, in groups that share a key because they are for the same fields.
     groups: Vec<Vec<Group>>,
-    /// The fields that rules are about.
-    pub(super) fields: Vec<String>,
     /// The algorithms of the limits. In a script, and in what it is given, the first is number 1.
     algorithms: Vec<Algorithm>,
     /// Scripts for a few limits, by the numbers of their algorithms; each is made when it is first
@@ -107,8 +105,7 @@ impl Plan {
             Algorithm { lua, numbers: numbers(lua), one }
         };
         let algorithms = luas.into_iter().map(algorithm).collect();
-        let fields = rules.fields().into_iter().map(str::to_owned).collect();
-        Plan { rules, groups, fields, algorithms, several, all, is_given }
+        Plan { rules, groups, algorithms, several, all, is_given }
     }
 
     pub(super) fn item(&self, [rule, group, item]: [usize; 3]) -> Option<&Item> {

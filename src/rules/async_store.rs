@@ -32,14 +32,14 @@ use crate::outcome::Retry;
 use crate::text::BadNumber;
 use core::error::Error;
 use core::fmt;
-use core::future::{Future, ready};
+use core::future::Future;
 use std::sync::Arc;
 
 /// Rules, and the states of their limits.
 ///
-/// The futures own what they need, so an event and its fields may end before the answer comes. One call
-/// asks for everything, so a store that is far away is asked once for an event. A future that is dropped
-/// while it waits leaves nothing behind, but the event may have been counted.
+/// An implementation can write its methods as `async fn`. One call asks for everything, so a store that is
+/// far away is asked once for an event. A future that is dropped while it waits leaves nothing behind, but
+/// the event may have been counted.
 pub trait AsyncStore: Send + Sync + 'static {
     /// The rules that are in force.
     fn rules(&self) -> Arc<Rules>;
@@ -61,18 +61,10 @@ pub trait AsyncStore: Send + Sync + 'static {
     /// `event.time` is the time by the clock of this process. A store with a clock of its own may
     /// take that instead. There is always an answer: if the states can't be asked, each rule
     /// [says](super::OnStoreFailure) what happens, and `fault` says why.
-    fn check(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<Self>;
+    fn check(&self, event: &Event<'_>, details: Details) -> impl Future<Output = Answered> + Send;
 
     /// Answers as [`check`](Self::check) would, and counts nothing.
-    fn peek(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<Self>;
+    fn peek(&self, event: &Event<'_>, details: Details) -> impl Future<Output = Answered> + Send;
 
     /// Counts an event that has passed, whatever it costs, for costs that are known only afterwards. See
     /// [`Ruled::charge`].
@@ -84,7 +76,7 @@ pub trait AsyncStore: Send + Sync + 'static {
         &self,
         event: &Event<'_>,
         passed: Option<&Ruling>,
-    ) -> impl Future<Output = Result<(), Fault>> + Send + use<Self>;
+    ) -> impl Future<Output = Result<(), Fault>> + Send;
 
     /// Does what [`charge`](Self::charge) does if that needs no waiting, and returns whether it did.
     fn charge_now(&self, _event: &Event<'_>, _passed: Option<&Ruling>) -> bool {
@@ -232,28 +224,16 @@ impl AsyncStore for Ruled {
         Some(Memory { keys: self.len(), forgotten: self.forgotten() })
     }
 
-    fn check(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<> {
-        ready(self.answer(event, details, true))
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+        self.answer(event, details, true)
     }
 
-    fn peek(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<> {
-        ready(self.answer(event, details, false))
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+        self.answer(event, details, false)
     }
 
-    fn charge(
-        &self,
-        event: &Event<'_>,
-        passed: Option<&Ruling>,
-    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
-        ready(Ruled::charge(self, event, passed).map_err(Fault::from))
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+        Ok(Ruled::charge(self, event, passed)?)
     }
 
     fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
@@ -275,28 +255,16 @@ impl<S: AsyncStore> AsyncStore for Arc<S> {
         S::memory(self)
     }
 
-    fn check(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<S> {
-        S::check(self, event, details)
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+        S::check(self, event, details).await
     }
 
-    fn peek(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<S> {
-        S::peek(self, event, details)
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+        S::peek(self, event, details).await
     }
 
-    fn charge(
-        &self,
-        event: &Event<'_>,
-        passed: Option<&Ruling>,
-    ) -> impl Future<Output = Result<(), Fault>> + Send + use<S> {
-        S::charge(self, event, passed)
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+        S::charge(self, event, passed).await
     }
 
     fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {

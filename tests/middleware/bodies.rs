@@ -168,31 +168,17 @@ impl AsyncStore for Sleeps {
         self.0.check_now(event, details)
     }
 
-    fn check(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<> {
-        AsyncStore::check(&self.0, event, details)
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+        AsyncStore::check(&self.0, event, details).await
     }
 
-    fn peek(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<> {
-        AsyncStore::peek(&self.0, event, details)
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+        AsyncStore::peek(&self.0, event, details).await
     }
 
-    fn charge(
-        &self,
-        _: &Event<'_>,
-        _: Option<&Ruling>,
-    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
-        async {
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            Ok(())
-        }
+    async fn charge(&self, _: &Event<'_>, _: Option<&Ruling>) -> Result<(), Fault> {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        Ok(())
     }
 }
 

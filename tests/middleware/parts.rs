@@ -148,44 +148,24 @@ impl AsyncStore for Far {
         self.ruled.rules()
     }
 
-    fn check(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<> {
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let answer = AsyncStore::check(&*self.ruled, event, details);
-        let (polls, fault) = (self.polls, self.fault.clone());
-        async move {
-            pending(polls).await;
-            Answered { fault, ..answer.await }
-        }
+        let answer = AsyncStore::check(&*self.ruled, event, details).await;
+        pending(self.polls).await;
+        Answered { fault: self.fault.clone(), ..answer }
     }
 
-    fn peek(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-    ) -> impl Future<Output = Answered> + Send + use<> {
-        let (answer, polls) = (AsyncStore::peek(&*self.ruled, event, details), self.polls);
-        async move {
-            pending(polls).await;
-            answer.await
-        }
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+        let answer = AsyncStore::peek(&*self.ruled, event, details).await;
+        pending(self.polls).await;
+        answer
     }
 
-    fn charge(
-        &self,
-        event: &Event<'_>,
-        passed: Option<&Ruling>,
-    ) -> impl Future<Output = Result<(), Fault>> + Send + use<> {
-        let (charge, polls) = (AsyncStore::charge(&*self.ruled, event, passed), self.polls);
-        let fault = self.fault.clone();
-        async move {
-            pending(polls).await;
-            charge.await?;
-            fault.map_or(Ok(()), Err)
-        }
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+        let charged = AsyncStore::charge(&*self.ruled, event, passed).await;
+        pending(self.polls).await;
+        charged?;
+        self.fault.clone().map_or(Ok(()), Err)
     }
 }
 
