@@ -81,7 +81,7 @@ mod usual;
 mod wrap;
 
 pub use crate::address::IPV6_PREFIX;
-pub use filter::{Filter, Statuses};
+pub use filter::{Filter, Moment, Not, Statuses};
 pub use format::{Format, Shape};
 pub use input::{Error, Log};
 pub use layout::Layout;

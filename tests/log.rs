@@ -18,6 +18,8 @@ mod input;
 mod invariants;
 #[path = "log/json.rs"]
 mod json;
+#[path = "log/layouts.rs"]
+mod layouts;
 #[path = "log/order.rs"]
 mod order;
 #[cfg(feature = "unpack")]
@@ -35,6 +37,8 @@ mod times;
 #[cfg(feature = "unpack")]
 #[path = "log/unpack.rs"]
 mod unpack;
+#[path = "log/wrappers.rs"]
+mod wrappers;
 
 use ratescope::event::Fields;
 use ratescope::log::{Counts, Format, Options, Reader, Shape, recognize};

@@ -104,7 +104,9 @@ pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Problem> {
         let fields = fields.map(|field| (*field).to_owned()).collect();
         let address = address::parse(clf.peer);
         let points = match address {
-            Some(_) => Guess::CLIENT + u32::from(clf.shows(beside)),
+            Some(_) if clf.shows(beside) => Guess::PROOF,
+            Some(_) if beside != Beside::Shown => Guess::GUESSED,
+            Some(_) => Guess::CLIENT,
             None if clf.peer == "-" => Guess::OTHER,
             None => Guess::NAME,
         };
@@ -201,14 +203,18 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
     match beside {
         Beside::Shown => shown(text),
         Beside::Before => {
-            // If another address could be that of the client, somebody wants it to be.
             let mut all = text.match_indices(" - ").filter_map(|(end, dash)| {
                 let before = text.get(..end)?;
                 let from = before.rfind(' ')?;
                 let peer = before.get(from + 1..).filter(|peer| address::parse(peer).is_some())?;
                 Some((before.get(..from)?, peer, text.get(end + dash.len()..)?))
             });
-            all.next().filter(|_| all.next().is_none())
+            // After a list of nothing but addresses comes the peer. Otherwise, if another address could be
+            // that of the client, somebody wants it to be.
+            let is_address = |text: &str| address::parse(text.trim()).is_some();
+            let is_list = |list: &str| list == "-" || list.split(',').all(is_address);
+            let first = all.next()?;
+            (is_list(first.0) || all.next().is_none()).then_some(first)
         }
         Beside::After => {
             let (peer, rest) = text.split_once(' ')?;

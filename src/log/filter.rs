@@ -3,8 +3,12 @@
 use super::names::Standard;
 use super::record::Record;
 use super::request;
+use super::stamp::Stamps;
+use crate::address::{self, Made};
 use crate::text::ParseError;
+use crate::time::Time;
 use core::fmt;
+use core::net::{IpAddr, Ipv6Addr};
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
@@ -19,6 +23,12 @@ pub struct Filter {
     pub statuses: Vec<Statuses>,
     /// Texts that the message of a syslog line contains. Without any, failed logins are wanted.
     pub messages: Vec<String>,
+    /// The time from which on events are wanted, and the one before which they are.
+    pub since: Option<Moment>,
+    /// See [`since`](Self::since).
+    pub until: Option<Moment>,
+    /// Events that are not wanted.
+    pub not: Vec<Not>,
 }
 
 impl Filter {
@@ -28,14 +38,15 @@ impl Filter {
     }
 
     /// The fields that it looks at.
-    pub(super) fn fields(&self) -> impl Iterator<Item = &'static str> {
+    pub(super) fn fields(&self) -> impl Iterator<Item = &str> {
         let each = [
             (self.paths.is_empty(), "path"),
             (self.methods.is_empty(), "method"),
             (self.statuses.is_empty(), "status"),
             (self.messages.is_empty(), "message"),
         ];
-        each.into_iter().filter(|(unused, _)| !unused).map(|(_, name)| name)
+        let wanted = each.into_iter().filter(|(unused, _)| !unused).map(|(_, name)| name);
+        wanted.chain(self.not.iter().map(|not| not.field.as_str()))
     }
 
     /// Whether an event is wanted. The parser has already checked its message.
@@ -56,6 +67,9 @@ impl Filter {
                 || fits(Standard::Status, &|status| {
                     status.parse().is_ok_and(|code| self.statuses.iter().any(|s| s.has(code)))
                 }))
+            && self.since.as_ref().is_none_or(|since| record.time() >= since.time)
+            && self.until.as_ref().is_none_or(|until| record.time() < until.time)
+            && !self.not.iter().any(|not| not.is(record))
     }
 }
 
@@ -74,7 +88,119 @@ impl fmt::Display for Filter {
             write!(f, "{and}{name} {}", any.join(" or "))?;
             and = " and ";
         }
+        for (name, moment) in [("since", &self.since), ("until", &self.until)] {
+            if let Some(moment) = moment {
+                write!(f, "{and}{name} {moment}")?;
+                and = " and ";
+            }
+        }
+        for not in &self.not {
+            write!(f, "{and}not {not}")?;
+            and = " and ";
+        }
         Ok(())
+    }
+}
+
+/// A time as it was written: `2026-11-22`, `2026-11-22T10:05` or `2026-11-22T10:05:30+01:00`, in UTC if it
+/// has no zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    text: String,
+    time: Time,
+}
+
+impl FromStr for Moment {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        // What is left out is zero.
+        let whole = match text.len() {
+            10 => format!("{text}T00:00:00"),
+            16 => format!("{text}:00"),
+            _ => text.to_owned(),
+        };
+        let read = Stamps::default().read(&whole);
+        let help =
+            || ParseError::whole(text, "write a time such as 2026-11-22 or 2026-11-22T10:05");
+        let time = read.ok_or_else(help)?.time;
+        Ok(Moment { text: text.to_owned(), time })
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A field and a text: `ip=192.0.2.0/24` is an address or a network, `path=/health` the beginning of the
+/// path, and `agent=bot` a part of any other field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Not {
+    field: String,
+    text: String,
+    network: Option<(IpAddr, u8)>,
+}
+
+impl Not {
+    /// Whether an event has that text in the field.
+    fn is(&self, record: &Record<'_>) -> bool {
+        let Some(value) = record.raw(&self.field) else { return false };
+        match (self.field.as_str(), self.network) {
+            (_, Some((network, prefix))) => {
+                let of = |address| Made::of(bits(address), prefix);
+                let address = address::parse(value);
+                address.is_some_and(|address| {
+                    address.is_ipv4() == network.is_ipv4()
+                        && of(address).as_str() == of(network).as_str()
+                })
+            }
+            ("path", None) => request::path(value).starts_with(&self.text),
+            _ => value.contains(&self.text),
+        }
+    }
+}
+
+/// An address whose prefix can be cut.
+fn bits(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => IpAddr::V6(Ipv6Addr::from_bits(u128::from(v4.to_bits()) << 96)),
+        v6 => v6,
+    }
+}
+
+impl FromStr for Not {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let wrong = |problem| Err(ParseError::whole(text, problem));
+        let Some((field, value)) = text.split_once('=').filter(|(_, value)| !value.is_empty())
+        else {
+            return wrong(
+                "write a field and a text, as in agent=bot, path=/health or ip=192.0.2.0/24",
+            );
+        };
+        let not = Not { field: field.to_owned(), text: value.to_owned(), network: None };
+        if !matches!(field, "ip" | "peer") {
+            return Ok(not);
+        }
+        let (address, prefix) = value.split_once('/').unwrap_or((value, ""));
+        let Some(address) = address::parse(address) else {
+            return wrong("not an address or a network");
+        };
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = if prefix.is_empty() { Some(most) } else { prefix.parse().ok() };
+        match prefix.filter(|prefix| *prefix <= most) {
+            Some(prefix) => Ok(Not { network: Some((address, prefix)), ..not }),
+            None => wrong("the prefix of a network is at most 32 bits, and 128 of IPv6"),
+        }
+    }
+}
+
+impl fmt::Display for Not {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.field, self.text)
     }
 }
 

@@ -108,6 +108,8 @@ pub(super) struct Guess {
 }
 
 impl Guess {
+    /// The points of an event with an address, in a form that other lines can't have.
+    pub(super) const PROOF: u32 = 5;
     /// The points of an event with an address.
     pub(super) const CLIENT: u32 = 4;
     /// The points of the same in columns that are guessed.

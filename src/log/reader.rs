@@ -272,49 +272,61 @@ impl Work {
             }
         }
         let mut times = envelope.times.unwrap_or(1);
+        // Another program may write anything to the same log.
+        let is_other = !self.wrappers.is_empty() && envelope.program != self.program;
+        let mut wrong = |problem| match is_other {
+            true => {
+                counts.others += 1;
+                Ok(())
+            }
+            false => Err(problem),
+        };
         let read = match &mut self.parser {
-            Parser::Clf(form) => clf::read(inner, *form, stamps)
-                .map(|(instant, clf)| Some((instant, Found::Clf(clf))))
-                .ok_or_else(|| clf::problem(inner)),
+            Parser::Clf(form) => {
+                let Some((instant, clf)) = clf::read(inner, *form, stamps) else {
+                    return wrong(clf::problem(inner));
+                };
+                Some((instant, Found::Clf(clf)))
+            }
             Parser::Json(json) => {
                 let outer = envelope.instant(stamps);
-                let read = json.read(inner, stamps, *unit, outer);
-                read.map(|read| read.map(|(instant, table)| (instant, Found::Table(table))))
+                match json.read(inner, stamps, *unit, outer) {
+                    Ok(read) => read.map(|(instant, table)| (instant, Found::Table(table))),
+                    Err(problem) => return wrong(problem),
+                }
             }
             Parser::Exim => {
                 let outer = envelope.instant(stamps);
-                let read = exim::read(inner, outer, stamps);
-                read.map(|read| read.map(|(instant, exim)| (instant, Found::Exim(exim))))
+                match exim::read(inner, outer, stamps) {
+                    Ok(read) => read.map(|(instant, exim)| (instant, Found::Exim(exim))),
+                    Err(problem) => return wrong(problem),
+                }
             }
             Parser::Logins { messages } => {
-                logins::read(envelope, inner, stamps, messages).map(|read| {
-                    read.map(|(instant, login)| {
-                        times = login.times;
-                        (instant, Found::Login(login))
-                    })
+                let login = logins::read(envelope, inner, stamps, messages)?;
+                login.map(|(instant, login)| {
+                    times = login.times;
+                    (instant, Found::Login(login))
                 })
             }
             Parser::Csv { header: header @ true, .. } => {
                 *header = line.trim().is_empty();
-                Ok(None)
+                None
             }
             Parser::Csv { csv, .. } => {
                 if line.trim().is_empty() {
                     return Ok(());
                 }
-                let read = csv.read(line, stamps, *unit);
-                read.map(|read| read.map(|(instant, table)| (instant, Found::Table(table))))
+                csv.read(line, stamps, *unit)?
+                    .map(|(instant, table)| (instant, Found::Table(table)))
             }
             Parser::Columns(rows) => {
                 let outer = envelope.instant(stamps);
-                let read = rows.read(inner, stamps, *unit, outer);
-                read.map(|read| read.map(|(instant, table)| (instant, Found::Table(table))))
+                match rows.read(inner, stamps, *unit, outer) {
+                    Ok(read) => read.map(|(instant, table)| (instant, Found::Table(table))),
+                    Err(problem) => return wrong(problem),
+                }
             }
-        };
-        let read = match read {
-            // Another program may write anything to the same log.
-            Err(_) if !self.wrappers.is_empty() && envelope.program != self.program => None,
-            read => read?,
         };
         let Some((instant, found)) = read else {
             counts.others += u64::from(!line.trim().is_empty());

@@ -30,8 +30,9 @@ const PEERS: usize = 5;
 /// A format, and what speaks for it.
 struct Candidate {
     guess: Guess,
-    /// The lines with the address of a client.
+    /// The lines with the address of a client, and those of them that no other format has.
     clients: u32,
+    proofs: u32,
     points: u32,
     peers: Vec<String>,
 }
@@ -76,7 +77,7 @@ pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Optio
         return if is_csv { Err(unknown(head, count, options, why)) } else { Ok(None) };
     }
     // Of equals the first one wins.
-    let rank = |candidate: &Candidate| (candidate.clients, candidate.points);
+    let rank = |candidate: &Candidate| (candidate.clients + candidate.proofs, candidate.points);
     let best = candidates.into_iter().rev().max_by_key(rank);
     let Some(Candidate { guess, peers, .. }) = best else {
         return Err(unknown(head, count, options, why));
@@ -125,11 +126,18 @@ fn count(guess: Guess, candidates: &mut Vec<Candidate>) {
     let place = known.unwrap_or(candidates.len());
     if known.is_none() && place < MOST {
         let peers = Vec::new();
-        candidates.push(Candidate { guess: guess.clone(), clients: 0, points: 0, peers });
+        candidates.push(Candidate {
+            guess: guess.clone(),
+            clients: 0,
+            proofs: 0,
+            points: 0,
+            peers,
+        });
     }
     let Some(candidate) = candidates.get_mut(place) else { return };
     candidate.points += guess.points;
     candidate.clients += u32::from(guess.points >= Guess::GUESSED);
+    candidate.proofs += u32::from(guess.points >= Guess::PROOF);
     if let Some(peer) = guess.peer.as_ref().filter(|peer| !candidate.peers.contains(peer))
         && candidate.peers.len() < PEERS
     {

@@ -48,7 +48,7 @@ fn write_the_seeds() {
         let text = format!("{line}\n{line}\n{}", &line[..line.len() / 2]);
         write(format!("line-{i:02}"), [&[9], text.as_bytes()].concat());
     }
-    for format in 0u8..6 {
+    for format in 0u8..7 {
         let text = invariants::LINES.join("\n");
         write(format!("all-{format}"), [&[format], text.as_bytes()].concat());
     }

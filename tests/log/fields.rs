@@ -2,7 +2,7 @@
 
 use super::{of, read, read_in_pieces, shape};
 use proptest::prelude::*;
-use ratescope::log::{Cost, Filter, Format, Options, Reader, Statuses};
+use ratescope::log::{Cost, Filter, Format, Moment, Not, Options, Reader, Statuses};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The field `ip` of what a log has there.
@@ -111,6 +111,51 @@ fn filters_choose() {
     assert_eq!(chosen(statuses(&["200", "401-403"])), "123");
     let both = Filter { paths: strings(&["/login"]), ..statuses(&["4xx"]) };
     assert_eq!(chosen(both), "2");
+}
+
+/// By time, and without the events that are not wanted.
+#[test]
+fn events_are_left_out() {
+    let line = |second: u32, ip: &str, path: &str, agent: &str| {
+        format!(
+            "{ip} - - [10/Oct/2000:13:55:0{second} +0000] \"GET {path} HTTP/1.1\" 200 1 \"-\" \"{agent}\"\n"
+        )
+    };
+    let log = [
+        line(1, "192.0.2.7", "/a", "bot/1"),
+        line(2, "192.0.2.200", "/health?x", "fox"),
+        line(3, "198.51.100.1", "/b", "fox"),
+        line(4, "2001:db8::7", "/c/health", "fox"),
+    ]
+    .concat();
+    let paths = |not: &[&str], since: &str, until: &str| {
+        let filter = Filter {
+            not: not.iter().map(|not| not.parse().unwrap()).collect(),
+            since: Some(since.parse().unwrap()),
+            until: Some(until.parse().unwrap()),
+            ..Filter::default()
+        };
+        let options = Options { filter, ..Options::default() };
+        read(log.as_bytes(), &options, ["path"]).fields().concat().join(" ")
+    };
+    let (begin, end) = ("2000-10-10", "2000-10-11");
+    assert_eq!(paths(&[], begin, end), "/a /health /b /c/health");
+    assert_eq!(paths(&[], "2000-10-10T13:55:02", "2000-10-10T15:55:04+02:00"), "/health /b");
+    assert_eq!(paths(&[], "2000-10-10T13:56", end), "");
+    assert_eq!(paths(&["ip=192.0.2.0/24"], begin, end), "/b /c/health");
+    assert_eq!(paths(&["ip=192.0.2.7", "agent=fox"], begin, end), "");
+    assert_eq!(paths(&["ip=2001:db8::/32"], begin, end), "/a /health /b");
+    assert_eq!(paths(&["ip=::/0", "path=/health"], begin, end), "/a /b");
+    for (wrong, says) in [
+        ("ip", "write a field and a text"),
+        ("agent=", "write a field and a text"),
+        ("ip=ann", "not an address or a network"),
+        ("ip=192.0.2.0/33", "the prefix of a network is at most 32 bits"),
+    ] {
+        let error = wrong.parse::<Not>().unwrap_err();
+        assert!(error.problem().starts_with(says), "{wrong}: {error}");
+    }
+    assert!("noon".parse::<Moment>().is_err());
 }
 
 #[test]

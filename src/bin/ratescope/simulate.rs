@@ -29,8 +29,9 @@ use std::sync::Arc;
 
 /// Put the events of a log from standard input to limiters, and print each decision
 ///
-/// The log may be an access log of Apache or nginx, JSON lines, Exim's main log, sshd's failed
-/// logins in syslog, or CSV; it may be packed with gzip or zstd:
+/// The log may be an access log of nginx, Apache, HAProxy, Envoy, Caddy and others, JSON lines, Exim's main
+/// log, failed logins in syslog, or CSV; also as docker, Kubernetes and the journal write them, and packed
+/// with gzip or zstd:
 ///
 ///     ratescope simulate "exim 10/1m strict" < access.log
 ///     ratescope simulate "6/10s per ip & 100/1h per user" --path /login < access.log.gz

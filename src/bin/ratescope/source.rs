@@ -2,8 +2,8 @@
 
 use ratescope::lab::tune::ReadOptions;
 use ratescope::log::{
-    Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, Options, Shape, Spread, Statuses, Unit, Year,
-    ipv6_prefix,
+    Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, Moment, Not, Options, Shape, Spread,
+    Statuses, Unit, Year, ipv6_prefix,
 };
 use ratescope::policy::Per;
 use ratescope::{Span, Time};
@@ -48,6 +48,19 @@ pub(crate) struct Source {
     /// Only requests with this status: 404, 4xx or 400-403; several with commas
     #[arg(long = "status", value_name = "STATUS", value_delimiter = ',')]
     statuses: Vec<Statuses>,
+
+    /// Only events from this time on, such as 2026-11-22 or 2026-11-22T10:05, in UTC unless it has a zone
+    #[arg(long, value_name = "TIME")]
+    since: Option<Moment>,
+
+    /// Only events before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<Moment>,
+
+    /// Leave out events by a field: ip=192.0.2.0/24, path=/health (how it begins), or a part of any other, as in
+    /// agent=bot; several times for several
+    #[arg(long = "not", value_name = "FIELD=TEXT")]
+    not: Vec<Not>,
 
     /// For syslog: lines whose message contains this text, instead of failed logins
     #[arg(long = "message", value_name = "TEXT")]
@@ -105,6 +118,9 @@ impl Source {
                 methods: self.methods.clone(),
                 statuses: self.statuses.clone(),
                 messages: self.messages.clone(),
+                since: self.since.clone(),
+                until: self.until.clone(),
+                not: self.not.clone(),
             },
             cost: self.cost.clone(),
             ipv6_prefix: self.ipv6_prefix,

@@ -137,7 +137,8 @@ fn tokens(line: &str, between: &str) -> (Vec<(String, String)>, String) {
 fn kind_of(token: &str) -> Option<&'static str> {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (whole, part) = token.split_once('.').unwrap_or((token, "0"));
-    let is_epoch = is_digits(whole) && is_digits(part) && matches!(whole.len(), 10 | 13 | 16);
+    let is_long = matches!(whole.len(), 10 | 13 | 16) || whole.len() == 9 && token != whole;
+    let is_epoch = is_digits(whole) && is_digits(part) && is_long;
     let is_method = |word: &str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase());
     let is_request = || {
         let (method, rest) = token.split_once(' ')?;

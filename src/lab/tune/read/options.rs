@@ -23,7 +23,7 @@ pub struct ReadOptions {
 impl ReadOptions {
     /// The names, in the order in which a link has them. But for `spread` they and their values are the
     /// arguments of `ratescope tune`; a list has commas.
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 18] = [
         "log",
         "log-format",
         "key",
@@ -32,6 +32,9 @@ impl ReadOptions {
         "method",
         "status",
         "message",
+        "since",
+        "until",
+        "not",
         "cost",
         "ipv6-prefix",
         "path-depth",
@@ -64,6 +67,9 @@ impl ReadOptions {
                 let text = Some(value.to_owned()).filter(|text| !text.is_empty());
                 filter.messages = text.into_iter().collect();
             }
+            "since" => filter.since = open(value)?,
+            "until" => filter.until = open(value)?,
+            "not" => filter.not = list(value)?,
             "cost" => options.cost = open(value)?,
             "ipv6-prefix" => options.ipv6_prefix = ipv6_prefix(value)?,
             "path-depth" => {
@@ -92,6 +98,9 @@ impl ReadOptions {
             "method" => joined(&filter.methods),
             "status" => joined(&filter.statuses),
             "message" => joined(&filter.messages),
+            "since" => or_open(filter.since.as_ref()),
+            "until" => or_open(filter.until.as_ref()),
+            "not" => joined(&filter.not),
             "cost" => or_open(options.cost.as_ref()),
             "ipv6-prefix" => options.ipv6_prefix.to_string(),
             "path-depth" => or_open(options.path_depth.as_ref()),
