@@ -33,21 +33,25 @@ mod together;
 mod vectors;
 
 use core::future::Future;
+use ratescope::policy::Defaults;
 use ratescope::redis_store::{Clock, Options, RedisStore};
 use ratescope::rules::{Answered, AsyncStore, Details, Rules};
-use ratescope::{Event, Span, Time};
+use ratescope::{Event, Policy, Span, Time};
 
 /// Runs a test to its end.
 fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
 }
 
-/// Rules that must be right: a file, or a single policy.
+/// Rules that must be right: a file, or a single policy, even one that nothing passes.
 #[track_caller]
 fn rules(text: &str) -> Rules {
     match text.contains('\n') {
         true => Rules::read("rules.yaml", text).unwrap_or_else(|error| panic!("{error}")),
-        false => Rules::from(text.parse::<ratescope::Policy>().unwrap_or_else(|e| panic!("{e}"))),
+        false => {
+            let policy = Policy::read(text, &Defaults::default());
+            Rules::from(policy.unwrap_or_else(|error| panic!("{error}")))
+        }
     }
 }
 
