@@ -48,6 +48,12 @@ fn write_the_seeds() {
         let text = format!("{line}\n{line}\n{}", &line[..line.len() / 2]);
         write(format!("line-{i:02}"), [&[9], text.as_bytes()].concat());
     }
+    for (i, layout) in
+        ["$ip [$time] \"$request\" $status", "%{X-Forwarded-For}i|%h|%{sec}t|%r"].iter().enumerate()
+    {
+        let text = "192.0.2.7 [2000-10-10T13:55:36Z] \"GET /a HTTP/1.1\" 200\n::1, x|::1|971211336|GET /|x\n";
+        write(format!("layout-{i}"), [&[8], layout.as_bytes(), b"\n", text.as_bytes()].concat());
+    }
     for format in 0u8..7 {
         let text = invariants::LINES.join("\n");
         write(format!("all-{format}"), [&[format], text.as_bytes()].concat());

@@ -1,7 +1,7 @@
 //! What holds of any input, however broken: for the tests and for the fuzzer.
 
 use ratescope::event::Fields;
-use ratescope::log::{Counts, Format, Log, Options, Pieces, Reader, Record, recognize};
+use ratescope::log::{Counts, Format, Layout, Log, Options, Pieces, Reader, Record, recognize};
 use std::io::Read;
 
 /// A line of each kind, to begin with.
@@ -54,12 +54,21 @@ type Seen = (u64, i64, u64, Vec<Option<String>>, u32);
 
 /// Panics unless it holds that the beginning tells the same whether it is there at once or not; that
 /// reading in any pieces, and by several readers, gives the same events and counts; that every line is counted as one thing;
-/// and that an address that was made stays what it is. The first byte chooses the format.
+/// and that an address that was made stays what it is. The first byte chooses the format; 8 takes the first
+/// line as the layout of the others.
 pub(crate) fn hold(data: &[u8]) {
-    let Some((format, log)) = data.split_first() else { return };
+    let Some((format, mut log)) = data.split_first() else { return };
+    let mut layout = None;
+    if *format == 8 {
+        let end = log.iter().position(|b| *b == b'\n').map_or(log.len(), |end| end + 1);
+        let (first, rest) = log.split_at(end);
+        let said = String::from_utf8_lossy(first).parse::<Layout>().ok();
+        let Some(said) = said else { return };
+        (layout, log) = (Some(said.into()), rest);
+    }
     let format = Format::ALL.get(usize::from(*format)).copied();
-    let options =
-        Options { format, ipv6_prefix: 56, path_depth: 2.try_into().ok(), ..Options::default() };
+    let path_depth = 2.try_into().ok();
+    let options = Options { format, layout, ipv6_prefix: 56, path_depth, ..Options::default() };
     let shape = match recognize(log, true, &options) {
         Ok(shape) => shape.expect("all of it decides"),
         Err(error) => return assert!(!error.to_string().is_empty()),
