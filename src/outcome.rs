@@ -14,11 +14,11 @@ use core::fmt;
 pub struct Outcome {
     /// Whether it may pass, and when.
     pub decision: Decision,
-    /// What the limiter measured to decide: a rate, an estimate, a count or a fill level, in the
+    /// The measure by which the limiter decided: a rate, an estimate, a count or a fill level, in the
     /// unit of its limit. Each limiter's documentation says which. For an event whose cost is no
     /// valid number, which is always refused, it is that cost, and may be NaN.
     pub level: f64,
-    /// What the level was compared with.
+    /// The bound that the level was compared with.
     pub limit: f64,
 }
 

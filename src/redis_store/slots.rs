@@ -1,4 +1,4 @@
-//! Which node of a cluster has a key; source: the Redis Cluster specification.
+//! Finds the node of a cluster that has a key. Source: the Redis Cluster specification.
 
 use redis::Value;
 

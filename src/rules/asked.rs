@@ -18,7 +18,7 @@ pub(crate) struct Ask {
     pub(crate) cost: f64,
     pub(crate) is_stretched: bool,
     pub(crate) is_shadow: bool,
-    /// Whether it is the one of the two that decides at present.
+    /// Whether it decides at present. Of a limit and its stretched form, one does.
     pub(crate) in_force: bool,
 }
 

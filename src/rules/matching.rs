@@ -1,4 +1,4 @@
-//! Which rules apply to an event.
+//! Finds the rules that apply to an event.
 
 use super::value::{Value, Wildcard};
 use super::{Rule, Rules};

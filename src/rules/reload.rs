@@ -104,7 +104,7 @@ impl Ruled {
     }
 }
 
-/// Carries states over from the old rules.
+/// Carries the states of the old rules over to new ones.
 struct Carried<'a> {
     old: &'a Generation,
     /// The states of each old rule, by its name.

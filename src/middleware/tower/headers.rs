@@ -141,7 +141,7 @@ pub(super) struct Values {
     all: SmallVec<[Left; 2]>,
 }
 
-/// What remains of a limit.
+/// The part of a limit that a client has left.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     place: Place,
