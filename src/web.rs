@@ -1,11 +1,12 @@
 //! The page: what the browser tells it, and what it shows. Only in WebAssembly.
 //!
-//! There are two modules of WebAssembly, each with one class. [`Page`] is for what is seen: a page's
+//! There are three modules of WebAssembly, of two classes. [`Page`] is for what is seen: a page's
 //! script makes one for a view, calls it for everything that happens, and writes what it says. Times
 //! are those of the browser's own events and frames, in milliseconds. The class does what all views
 //! do alike. A view is an implementation of one trait; a new one is a file of [`page`] and a line in
 //! `view::named`. [`Tuner`] is for the Worker beside the Tune view, which reads logs and counts: no
-//! other page has to load that, and it is optimized for speed, where the page is for size.
+//! other page has to load that, and it is optimized for speed, where the page is for size. That view has a
+//! module of its own with all views in it, so that the others need not carry it.
 
 #[cfg(feature = "npm")]
 pub mod limiters;

@@ -56,6 +56,26 @@ fn the_table_is_what_is_measured() {
     assert_eq!(docs, table, "src/limit/measured.md is printed by `cargo run --example limiters`");
 }
 
+/// The table of the page has the figures that are measured.
+#[test]
+fn the_page_has_the_figures_of_the_table() {
+    let page = read("www/compare.html");
+    let table = fs::read_to_string(root().join("src/limit/measured.md")).unwrap();
+    let rows: Vec<Vec<&str>> =
+        table.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
+    let mut found = 0;
+    for [_, name, bytes, _, _, most, hammered] in rows.iter().flat_map(|row| row.first_chunk::<7>())
+    {
+        let name = name.trim_matches('`');
+        if let Some((_, row)) = page.split_once(&format!("<code>{name}</code></th>")) {
+            let figures = format!("<td>{bytes}</td><td>{most}</td><td>{hammered}</td>");
+            assert!(row.starts_with(&figures), "{name}: {figures}");
+            found += 1;
+        }
+    }
+    assert_eq!(found, page.matches("</code></th>").count());
+}
+
 /// The lines of the layer are compiled as a part of the documentation.
 #[test]
 fn the_ten_lines_are_those_of_the_documentation() {

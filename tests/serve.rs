@@ -79,7 +79,7 @@ fn page(name: &str) -> std::path::PathBuf {
     std::fs::create_dir_all(dir.join("pkg")).unwrap();
     std::fs::write(dir.join("index.html"), "<!doctype html><title>page</title>").unwrap();
     std::fs::write(dir.join("main.js"), "export {}").unwrap();
-    for module in ["pkg/ratescope_bg.wasm", "pkg/tuner_bg.wasm"] {
+    for module in ["pkg/ratescope_bg.wasm", "pkg/tune_bg.wasm", "pkg/tuner_bg.wasm"] {
         std::fs::write(dir.join(module), b"\0asm\x01\0\0\0").unwrap();
     }
     dir

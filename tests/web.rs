@@ -1,7 +1,7 @@
 //! The same input gives the same bits in the page as natively, where `tests/bits.rs` wrote them,
 //! and the same texts.
 //!
-//! `wasm-pack test --headless --chrome -- --features page --test web`
+//! `wasm-pack test --headless --chrome -- --features page-tune --test web`
 #![cfg(all(feature = "page", target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used)]
 

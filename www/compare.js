@@ -60,11 +60,17 @@ function row(i) {
     const button = row.querySelector(`.${name}`);
     button.ariaLabel = `${label} lane ${i + 1}`;
     on(button, "click", step);
+    return button;
   };
   button("up", "Move up", () => move(i - 1));
   button("down", "Move down", () => move(i + 1));
   button("remove", "Remove", () => put(texts().toSpliced(i, 1), Math.max(0, i - 1)));
-  button("what", "What is", () => explain(row.box.value));
+  const about = row.querySelector(".about");
+  const what = button("what", "What is", () => {
+    const isOpen = what.ariaExpanded === "true";
+    closeAll();
+    if (!isOpen) explain(about, what, row.box.value);
+  });
   button("only", "Only the chosen lanes, as is", () => {
     const chosen = (_, i) => rows[i].querySelector(".number").ariaPressed === "true";
     put(texts().filter(chosen), 0);
@@ -80,13 +86,22 @@ function row(i) {
   return row;
 }
 
-/** Shows the line of the glossary about a limiter. */
-function explain(text) {
+/** Takes away what is said of a limiter. */
+function closeAll() {
+  for (const row of rows) {
+    row.querySelector(".about").hidden = true;
+    row.querySelector(".what").ariaExpanded = "false";
+  }
+}
+
+/** Shows the lines of the glossary about a limiter, beside its lane. */
+function explain(about, what, text) {
   const [name] = text.trim().split(/[\s/]/);
   const term = text.includes("&") ? "policy" : { haproxy: "nginx", envoy: "nginx" }[name] ?? name;
   const entry = document.getElementById(`what-${term}`) ?? $("what-policy");
-  entry.focus({ preventScroll: true });
-  entry.scrollIntoView({ block: "center" });
+  about.replaceChildren(...entry.cloneNode(true).children);
+  about.hidden = false;
+  what.ariaExpanded = "true";
 }
 
 /** The box below the lanes, for another one. */
@@ -97,6 +112,8 @@ function wire() {
     changed();
     wrong($("add"), error);
   };
+  on(document, "keydown", ({ key }) => { if (key === "Escape") closeAll(); });
+  on($("graph"), "pointerdown", closeAll);
   on($("add-lane"), "click", add);
   on($("add"), "keydown", (event) => {
     if (event.key !== "Enter") return;

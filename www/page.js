@@ -5,7 +5,6 @@
 // [data-does] is one of the page's methods; [data-goes] gives an element the focus, [data-copies] copies
 // one's text. What is wrong with a setting stands in the .error beside it. What is seldom needed is in
 // #more, which is open where a link has it.
-import load, { Page } from "./pkg/ratescope.js";
 import { wireFingers } from "./fingers.js";
 import * as story from "./story.js";
 import * as undo from "./undo.js";
@@ -13,6 +12,9 @@ import { dress, still, wireTheme } from "./theme.js";
 
 export const $ = (id) => document.getElementById(id);
 const graph = $("graph");
+
+/** The module's class for a picture. */
+let Page;
 
 /** The view; there once it is loaded. */
 export let page;
@@ -34,7 +36,10 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
   own = { wire, shown, runs };
   guard(async () => {
     await painted();
-    await load();
+    // All views are in the one of Tune, and the others need less.
+    const module = await import(`./pkg/${graph.dataset.module ?? "ratescope"}.js`);
+    await module.default();
+    Page = module.Page;
     page = new Page(graph, graph.dataset.view);
     defaults = values();
     wireSettings();

@@ -124,6 +124,11 @@ pub fn total(replay: &Replay, right: Time, window: Span) -> f64 {
     1.08 * (sent as f64).max(4.0)
 }
 
+/// Whether the time axis below so many lanes, on a canvas of that width, is at the height `y`.
+pub fn is_axis(lanes: usize, width: f64, y: f64) -> bool {
+    layout::is_axis(lanes, width, y)
+}
+
 /// The height in CSS pixels that a canvas of so many lanes and that width should have; 900 or less
 /// up to eight, where it is not narrow.
 pub fn height(lanes: usize, width: f64) -> f64 {

@@ -128,6 +128,11 @@ fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
 /// About how many columns are looked at to find the top: fewer than are drawn are enough.
 const COLUMNS: f64 = 600.0;
 
+/// Whether the time axis of a canvas of that size is at the height `y`.
+pub fn is_axis(size: [f64; 2], y: f64) -> bool {
+    y > layout::plot(size).bottom() + 2.0 * layout::LANE + 4.0
+}
+
 /// Finds what is at a point of the canvas; `touch` is less precise.
 pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
     let layout = Layout::new(scope, view);

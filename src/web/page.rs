@@ -10,6 +10,7 @@ mod run;
 mod scope;
 mod settings;
 mod time;
+#[cfg(feature = "log")]
 mod tune;
 mod turns;
 mod view;

@@ -35,15 +35,40 @@ pageTest('lanes', tall, async ({ page, open, test }) => {
     assert.equal(await page.getAttribute('#promise-4', 'title'), 'sliding-window 10/10s precision 167\u202fms per ip');
   });
 
-  await test('each leads to what it is', async () => {
+  await test('each says what it is, beside it', async () => {
     await compare(page, open, `${quiet}&lanes=earrrl half-life 20s;3/1s %26 gcra;gcra;haproxy 10/1m`);
-    for (const [i, term] of ['what-earrrl', 'what-policy', 'what-gcra', 'what-nginx'].entries()) {
+    for (const [i, term] of ['earrrl', 'a & b', 'gcra', 'nginx, haproxy, envoy'].entries()) {
       await press(page, `.lane .what >> nth=${i}`);
-      assert.equal(await page.evaluate(() => document.activeElement.id), term);
-      assert(await page.locator(`#${term}`).evaluate((entry) => entry.getBoundingClientRect().top < innerHeight));
-      assert.match(await page.textContent(`#${term}`), /Good for/);
-      await page.evaluate(() => scrollTo(0, 0));
+      const about = page.locator('.about:visible');
+      assert.equal(await about.locator('dt').textContent(), term);
+      assert.match(await about.textContent(), /Good for/);
+      const [row, box] = await Promise.all([page.locator('.lane').nth(i), about].map((it) => it.boundingBox()));
+      assert(box.y >= row.y && box.y < row.y + 60, 'right below its head');
     }
+    await page.keyboard.press('Escape');
+    assert.equal(await page.locator('.about:visible').count(), 0);
+    await press(page, '.lane .what >> nth=0');
+    await press(page, '.lane .what >> nth=0');
+    assert.equal(await page.locator('.about:visible').count(), 0);
+  });
+
+  await test('a bound for each user says so', async () => {
+    await compare(page, open, `${quiet}&lanes=sliding-log per ip;sliding-log per user`);
+    assert.equal(await page.textContent('#promise-1'), 'at most 10 in any 10s');
+    assert.equal(await page.textContent('#promise-2'), 'at most 10 in any 10s per user');
+  });
+
+  await test('one that was removed is brought back', async () => {
+    await compare(page, open, `${quiet}&lanes=gcra;sliding-log;earrrl`);
+    await press(page, '.lane .remove >> nth=1');
+    assert.deepEqual(await rules(page), ['gcra', 'earrrl']);
+    await page.keyboard.press('Control+z');
+    await settle(page);
+    assert.deepEqual(await rules(page), ['gcra', 'sliding-log', 'earrrl']);
+    await page.clock.runFor(1100);
+    await press(page, '.lane .up >> nth=2');
+    await press(page, '#undo');
+    assert.deepEqual(await rules(page), ['gcra', 'sliding-log', 'earrrl']);
   });
 
   await test('a lane is written in as the box for another one is', async () => {

@@ -38,6 +38,28 @@ pageTest('zooming in time', async ({ page, open, test }) => {
     assert(await page.locator('#live').isHidden());
   });
 
+  await test('a plain drag on the axis, and a double click there shows all', async () => {
+    await show(page, open, 'auto-rate=2&at=60&paused');
+    const before = await events(page);
+    const { left, right } = await plot(page);
+    const box = await page.locator('#graph').boundingBox();
+    const [x, y] = [(seconds) => box.x + 1 + left + (right - left) * seconds / 60, box.y + box.height - 12];
+    await page.mouse.move(x(20), y);
+    assert.equal(await page.$eval('#graph', (graph) => graph.style.cursor), 'col-resize');
+    await page.mouse.down();
+    await page.mouse.move(x(30), y, { steps: 4 });
+    await page.mouse.up();
+    const seen = await times(page);
+    assert(seen.every((t) => t >= 20 && t <= 30.1) && seen.includes(25), seen.join());
+    await page.mouse.click(x(30), y);
+    await settle(page);
+    assert(await page.locator('#live').isVisible(), 'one click is nothing');
+    await page.mouse.click(x(30), y);
+    assert((await times(page)).includes(10));
+    assert(await page.locator('#live').isHidden());
+    assert.equal(await events(page), before, 'and none is an event');
+  });
+
   await test('Ctrl and wheel, around the pointer', async () => {
     await show(page, open, 'auto-rate=2&at=60&paused');
     const { left, right } = await plot(page);

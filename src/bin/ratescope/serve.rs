@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 
 /// Without its modules the page cannot work. This says so before a browser shows an empty one.
 fn check_built(dir: Option<&Path>) -> Result<(), String> {
-    let modules = ["pkg/ratescope_bg.wasm", "pkg/tuner_bg.wasm"];
+    let modules = ["pkg/ratescope_bg.wasm", "pkg/tune_bg.wasm", "pkg/tuner_bg.wasm"];
     let Some(dir) = dir else {
         return match modules.iter().all(|module| page::has(module)) {
             true => Ok(()),

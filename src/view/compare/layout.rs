@@ -27,6 +27,12 @@ pub(super) fn height(lanes: usize, width: f64) -> f64 {
     lanes * pitch(width) + AXIS + TITLE + (ROW * (lanes + 1.0)).max(120.0) + FOOT
 }
 
+/// Whether the time axis below so many lanes is at the height `y`.
+pub(super) fn is_axis(lanes: usize, width: f64, y: f64) -> bool {
+    let top = lanes as f64 * pitch(width);
+    (top..top + AXIS).contains(&y)
+}
+
 /// The geometry of one picture.
 pub(super) struct Layout {
     pub(super) time: Timebase,

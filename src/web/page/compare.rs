@@ -28,6 +28,7 @@ impl View {
     }
 
     /// A client of a log, of which what was is shown.
+    #[cfg(feature = "log")]
     pub(super) fn of_client() -> Result<Self, ParseError> {
         Ok(Self::of(Shown::past()?))
     }
@@ -48,7 +49,7 @@ impl View {
             window: seen.window,
             tops: &self.tops,
             total: self.total.top,
-            crosshair: seen.crosshair,
+            crosshair: seen.crosshair(),
             gaps: seen.gaps,
             own_time: seen.own_time,
             flags: seen.flags,
@@ -59,7 +60,7 @@ impl View {
     fn pointed_at(&self, seen: &Seen) -> Option<Time> {
         let ([_, edge], pixel) =
             (edges(seen.size[0]), seconds_per_pixel(seen.size[0], seen.window));
-        let seconds = (edge - seen.crosshair?) * pixel;
+        let seconds = (edge - seen.crosshair()?) * pixel;
         Span::from_secs(seconds.max(0.0)).ok().map(|span| seen.right.before(span))
     }
 
@@ -110,6 +111,7 @@ impl view::View for View {
     }
 
     /// The highest rate of events that were, over a period of the limit.
+    #[cfg(feature = "log")]
     fn landmark(&self) -> Option<Time> {
         self.shown.peak(self.replay().settings().limit.per())
     }
@@ -164,6 +166,10 @@ impl view::View for View {
     fn jump(&mut self) {
         self.lanes.clear();
         self.total.jump();
+    }
+
+    fn is_axis(&self, seen: &Seen, y: f64) -> bool {
+        compare::is_axis(self.replay().lanes().len(), seen.size[0], y)
     }
 
     fn draw(&self, seen: &Seen) -> Vec<Mark> {

@@ -6,14 +6,18 @@ use crate::web::page::pointer::Press;
 use crate::web::page::viewer::Answered;
 use wasm_bindgen::prelude::*;
 
+/// Two clicks on the axis in less time than this, in milliseconds, are a double one.
+const DOUBLE: f64 = 500.0;
+
 #[wasm_bindgen]
 impl Page {
-    /// The pointer goes down; with `zooms`, to choose a stretch of time.
+    /// The pointer goes down; with `zooms` or on the axis, to choose a stretch of time.
     pub fn press(&mut self, x: f64, y: f64, touch: bool, zooms: bool) {
-        let from = [x, y];
+        let (from, seen) = ([x, y], self.viewer.sees(self.view.run()));
+        let zooms = zooms || !touch && self.view.is_axis(&seen, y);
         let hit = match zooms {
             true => Hit::Graph,
-            false => self.view.hit(&self.viewer.sees(self.view.run()), from, touch),
+            false => self.view.hit(&seen, from, touch),
         };
         let (right, past) = (self.right(), self.viewer.past);
         let press = Press { hit, from, right, past, moved: false, ended: false, zooms, touch };
@@ -52,8 +56,9 @@ impl Page {
         let cursor = match press {
             None => {
                 let over = self.view.hit(&seen, [x, y], false);
+                let is_axis = self.view.is_axis(&seen, y);
                 self.viewer.pointer.over = over;
-                over.cursor()
+                if is_axis { "col-resize" } else { over.cursor() }
             }
             Some(Press { hit, moved: false, .. }) => hit.cursor(),
             Some(Press { zooms: true, .. }) => "col-resize",
@@ -82,6 +87,14 @@ impl Page {
             let pixel = seconds_per_pixel(self.viewer.size[0], self.window());
             self.see(self.right(), (right - to) * pixel, (to - from) * pixel);
         } else if press.zooms || press.moved || press.ended {
+            // A second click on the axis shows the whole window again.
+            let second = self.viewer.axis.is_some_and(|last| wall - last < DOUBLE);
+            let is_axis = press.zooms && !press.moved;
+            self.viewer.axis = (is_axis && !second).then_some(wall);
+            if is_axis && second {
+                self.viewer.return_to_live();
+                self.view.jump();
+            }
         } else if !self.view.is_live() {
             let seen = self.viewer.sees(self.view.run());
             self.view.click(&seen, press.from);

@@ -75,11 +75,6 @@ impl Pointer {
         Some([from.min(to), from.max(to)])
     }
 
-    /// The place of the crosshair, if there is one.
-    pub(super) fn crosshair(&self) -> Option<f64> {
-        self.at.map(|[x, _]| x)
-    }
-
     /// Moves the crosshair by so many CSS pixels, no further than to either edge of the plot; it
     /// comes in from the right.
     pub(super) fn move_crosshair(&mut self, by: f64, [from, to]: [f64; 2]) {

@@ -5,6 +5,7 @@ use super::viewer::Seen;
 use crate::lab::run::pace::Pace;
 use crate::lab::run::past::Past;
 use crate::lab::run::{Experiment, Link, Named, Run};
+#[cfg(feature = "log")]
 use crate::lab::tune::{Measure, Moment};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
@@ -97,6 +98,7 @@ impl<E: Experiment + Clone> Shown<E> {
     }
 
     /// Recorded events; [`put`](Self::put) gives them.
+    #[cfg(feature = "log")]
     pub(super) fn past() -> Result<Self, ParseError> {
         let past = Past::new(E::Settings::default(), Vec::new())?;
         Ok(Shown { run: Run::new(E::Settings::default())?, past: Some((past, Span::hours(1))) })
@@ -140,6 +142,7 @@ impl<E: Experiment + Clone> Shown<E> {
     }
 
     /// The time at which the recorded events had their highest rate over a period.
+    #[cfg(feature = "log")]
     pub(super) fn peak(&self, period: Span) -> Option<Time> {
         let (past, _) = self.past.as_ref()?;
         let moments = past.events().iter().map(|&(time, cost)| Moment { time, cost });

@@ -30,6 +30,7 @@ impl View {
     }
 
     /// A client of a log, of which what was is shown.
+    #[cfg(feature = "log")]
     pub(super) fn of_client() -> Result<Self, ParseError> {
         Ok(Self::of(Shown::past()?))
     }
@@ -52,7 +53,7 @@ impl View {
             window: seen.window,
             top: self.top.top,
             // It would lie over the line that is dragged.
-            crosshair: seen.crosshair.filter(|_| !seen.holds_limit),
+            crosshair: seen.crosshair().filter(|_| !seen.holds_limit),
             on_limit: seen.on_limit,
             exact,
             gaps: seen.gaps,
@@ -87,6 +88,7 @@ impl view::View for View {
     }
 
     /// The highest rate of events that were.
+    #[cfg(feature = "log")]
     fn landmark(&self) -> Option<Time> {
         self.shown.peak(self.scope().settings().decay)
     }
@@ -118,6 +120,10 @@ impl view::View for View {
             Hit::Limit if !self.is_live() => Hit::Graph,
             hit => hit,
         }
+    }
+
+    fn is_axis(&self, seen: &Seen, y: f64) -> bool {
+        scope::is_axis(seen.size, y)
     }
 
     fn limit(&self) -> Option<&'static str> {

@@ -124,7 +124,7 @@ impl view::View for View {
 
     fn summary(&self, seen: &Seen) -> String {
         let Some(picture) = self.picture() else { return String::new() };
-        let pointed = seen.crosshair.map(|x| tune::limit_at(&picture, &viewport(seen), x));
+        let pointed = seen.crosshair().map(|x| tune::limit_at(&picture, &viewport(seen), x));
         let Some(limit) = pointed.or(self.limit()) else { return String::new() };
         format!("Limit {}: {}.", limit, tune::words(&picture, limit).join(", "))
     }

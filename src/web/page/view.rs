@@ -1,8 +1,10 @@
 //! The differences between the views. Everything that they share is in the [page](super).
 
 use super::run::AnyRun;
+#[cfg(feature = "log")]
+use super::tune;
 use super::viewer::Seen;
-use super::{compare, nudge, scope, tune};
+use super::{compare, nudge, scope};
 use crate::plot::Mark;
 use crate::text::ParseError;
 use crate::time::Time;
@@ -14,8 +16,11 @@ pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
     match name {
         "scope" => Ok(Box::new(scope::View::new()?)),
         "compare" => Ok(Box::new(compare::View::new()?)),
+        #[cfg(feature = "log")]
         "tune" => Ok(Box::new(tune::View::default())),
+        #[cfg(feature = "log")]
         "client" => Ok(Box::new(scope::View::of_client()?)),
+        #[cfg(feature = "log")]
         "client-lanes" => Ok(Box::new(compare::View::of_client()?)),
         _ => Err(ParseError::whole(name, "not a view")),
     }
@@ -75,6 +80,11 @@ pub(super) trait View {
     fn hit(&self, seen: &Seen, [x, _]: [f64; 2], _touch: bool) -> Hit {
         let [left, right] = edges(seen.size[0]);
         if (left..=right).contains(&x) { Hit::Graph } else { Hit::None }
+    }
+
+    /// Whether the time axis is at that height: a drag on it chooses a stretch to see larger.
+    fn is_axis(&self, _seen: &Seen, _y: f64) -> bool {
+        false
     }
 
     /// The setting that is [`Hit::Limit`] in the picture: a drag moves it, and so do keys.

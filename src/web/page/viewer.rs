@@ -27,6 +27,8 @@ pub(super) struct Viewer {
     pub(super) play: Option<Play>,
     /// Instants that are marked, ascending.
     pub(super) flags: Vec<Time>,
+    /// When the axis was clicked, in milliseconds.
+    pub(super) axis: Option<f64>,
     /// The answer to the last click, while it is seen.
     pub(super) answered: Option<Answered>,
 }
@@ -83,8 +85,6 @@ pub(super) struct Seen<'a> {
     pub(super) flags: &'a [Time],
     /// Whether that is the present.
     pub(super) live: bool,
-    /// The place of the crosshair, in CSS pixels from the left.
-    pub(super) crosshair: Option<f64>,
     /// The place of the pointer, in CSS pixels; a crosshair that keys moved is at the upper edge.
     pub(super) pointer: Option<[f64; 2]>,
     /// Whether the limit is held.
@@ -93,6 +93,13 @@ pub(super) struct Seen<'a> {
     pub(super) on_limit: bool,
     /// Stretches that nobody saw.
     pub(super) gaps: &'a [Gap],
+}
+
+impl Seen<'_> {
+    /// The place of the crosshair, in CSS pixels from the left.
+    pub(super) fn crosshair(&self) -> Option<f64> {
+        self.pointer.map(|[x, _]| x)
+    }
 }
 
 impl Viewer {
@@ -108,7 +115,6 @@ impl Viewer {
                 || run.is_scripted(),
             flags: &self.flags,
             live: self.past.is_none(),
-            crosshair: self.pointer.crosshair(),
             pointer: self.pointer.at,
             holds_limit: self.pointer.holds_limit(),
             on_limit: self.pointer.is_on_limit(),

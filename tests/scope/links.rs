@@ -1,0 +1,54 @@
+//! Settings and links that are wrong, and links as they are written.
+
+use super::*;
+
+#[test]
+fn a_setting_that_cannot_be_read_changes_nothing() {
+    let mut scope = Scope::new(Settings::default()).unwrap();
+    for (name, value, problem) in [
+        ("decay", "10", "\"10\": a unit is missing; write 10s, 10m or 10h"),
+        ("decay", "10ms", "\"10ms\": out of range; choose from 100ms to 1w"),
+        ("limit", "-1", "\"-1\": out of range; choose from 0 to 1000000000"),
+        ("limit", "NaN", "\"NaN\": not a number; choose from 0 to 1000000000"),
+        ("auto-rate", "fast", "\"fast\": not a number; choose from 0.001 to 1000000"),
+        ("auto-rate", "2000000", "\"2000000\": out of range; choose from 0.001 to 1000000"),
+        ("mode", "lax", "\"lax\": write strict or leaky"),
+        ("window", "5s", "\"5s\": out of range; choose from 10s to 1d"),
+        ("seed", "-1", "\"-1\": write a whole number from 0 up"),
+        ("auto", "yes", "\"yes\": write on or off"),
+    ] {
+        assert_eq!(scope.set(name, value).unwrap_err().to_string(), problem);
+        assert_eq!(*scope.settings(), Settings::default());
+    }
+}
+
+#[test]
+fn a_link_names_what_is_not_usual() {
+    assert_eq!(Link::default().to_string(), "");
+    for (name, value) in [("decay", "20s"), ("auto", "off"), ("recent", "on")] {
+        let mut link = Link::default();
+        link.settings.set(name, value).unwrap();
+        assert_eq!(link.to_string(), format!("{name}={value}"));
+        link.paused = true;
+        assert_eq!(link.to_string(), format!("{name}={value}&paused"));
+    }
+}
+
+#[test]
+fn a_link_that_is_wrong_says_where() {
+    for (link, problem) in [
+        ("decay=10x", "\"x\" in \"decay=10x\": not a unit; the units are w, d, h, m, s, ms and us"),
+        (
+            "limit=10&do=1:evnts*3",
+            "\"evnts\" in \"limit=10&do=1:evnts*3\": nothing that can be done; \
+             write events or one of decay, increase, limit, mode, auto, pattern, auto-rate, seed, \
+             speed, window, exact, ghost, bucket, mean, last, recent, limiter",
+        ),
+        (
+            "do=5:events,1:events",
+            "\"1:events\" in \"do=5:events,1:events\": a time before zero or before the one before it",
+        ),
+    ] {
+        assert_eq!(link.parse::<Link>().unwrap_err().to_string(), problem);
+    }
+}
