@@ -309,7 +309,7 @@ fn a_wrong_limiter_is_pointed_at() {
     assert!(text(&output.stderr).contains(says), "{}", text(&output.stderr));
     assert!(!simulate(&[], "time\n").status.success());
     let log = simulate(&["sliding-log 1000000000000/1d"], "time\n");
-    let says = "the count of a rate cannot be 1000000000000: it must be at most 100000, as a log";
+    let says = "the count of a rate cannot be 1000000000000: it must be at most 100000; a sliding-";
     assert!(text(&log.stderr).contains(says), "{}", text(&log.stderr));
     assert_eq!(log.status.code(), Some(2));
     // As a shell hands it over when the quotes are forgotten.
