@@ -5,6 +5,8 @@
 
 #[path = "export/accepted.rs"]
 mod accepted;
+#[path = "export/keys.rs"]
+mod keys;
 /// What is written as Rust compiles. Without this file, write it by hand first.
 #[allow(unreachable_pub)]
 mod exported {

@@ -24,11 +24,14 @@
 //! # Keys
 //! | field | meaning |
 //! |---|---|
-//! | `ip`, `address` | the whole address of the client, as the server sees it |
+//! | `ip`, `address` | the address of the client, as the server sees it; [`Addresses`] says more |
+//! | `forwarded` | the client that X-Forwarded-For names, by the server's own module for it |
 //! | `host`, `path`, `method` | of the request |
 //! | `user` | the name that a client gives or has proved, if the server knows it |
 //! | `agent`, `referer` | the request headers `User-Agent` and `Referer` |
 //! | any other | the request header of that name |
+//!
+//! What is known only when a request was answered, such as `status`, is no key.
 //!
 //! In Exim `ip`, `host`, `helo`, `sender` and `user` (or `auth`) are those of the message.
 
@@ -84,6 +87,35 @@ pub struct Configuration {
     pub warnings: Vec<String>,
 }
 
+/// How a server should count the addresses of clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// The prefix in bits by which IPv6 addresses are one client; with 128 each is one.
+    pub ipv6_prefix: u8,
+    /// Whether clients come through proxies of a private network, which name them in
+    /// X-Forwarded-For.
+    pub forwarded: bool,
+}
+
+/// Each address that connects is a client.
+impl Default for Addresses {
+    fn default() -> Self {
+        Addresses { ipv6_prefix: 128, forwarded: false }
+    }
+}
+
+/// The networks of proxies, as a log is read: those from which nothing comes over the internet.
+const PROXIES: [&str; 8] = [
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "fc00::/7",
+    "fe80::/10",
+    "::1",
+];
+
 /// Why a target cannot express a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CannotSay {
@@ -106,21 +138,34 @@ impl Target {
         Target::Rust,
     ];
 
-    /// Writes `policy` in the syntax of the target.
+    /// Writes `policy` in the syntax of the target, where each address is a client.
     ///
     /// # Errors
     /// When the target cannot express it.
     pub fn configure(self, policy: &Policy) -> Result<Configuration, CannotSay> {
+        self.configure_for(policy, Addresses::default())
+    }
+
+    /// The same for clients whose addresses are counted in this way.
+    ///
+    /// # Errors
+    /// When the target cannot express it.
+    pub fn configure_for(
+        self,
+        policy: &Policy,
+        addresses: Addresses,
+    ) -> Result<Configuration, CannotSay> {
         let limits = policy.limits();
+        let addresses = addresses.of(limits);
         let mut notes = Notes::default();
         let text = match self {
-            Target::Exim => exim::write(limits, &mut notes),
-            Target::Nginx => nginx::write(limits, &mut notes),
-            Target::Haproxy => haproxy::write(limits, &mut notes),
-            Target::Envoy => envoy::write(limits, &mut notes),
-            Target::Descriptors => descriptors::write(limits, &mut notes),
-            Target::Caddy => caddy::write(limits, &mut notes),
-            Target::Traefik => traefik::write(limits, &mut notes),
+            Target::Exim => exim::write(limits, addresses, &mut notes),
+            Target::Nginx => nginx::write(limits, addresses, &mut notes),
+            Target::Haproxy => haproxy::write(limits, addresses, &mut notes),
+            Target::Envoy => envoy::write(limits, addresses, &mut notes),
+            Target::Descriptors => descriptors::write(limits, addresses, &mut notes),
+            Target::Caddy => caddy::write(limits, addresses, &mut notes),
+            Target::Traefik => traefik::write(limits, addresses, &mut notes),
             Target::Cloudflare => cloudflare::write(limits, &mut notes),
             Target::Rust => Ok(rust::write(policy)),
         };

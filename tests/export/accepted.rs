@@ -1,7 +1,9 @@
 //! The texts, put where their comments say, and read by the servers' own checkers. Where one is
 //! not installed, its test says so and is passed over.
 
+use crate::keys::{ADDRESSES, KEYS, SERVERS};
 use crate::{WRITTEN, configure};
+use ratescope::Policy;
 use ratescope::policy::export::Target;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +28,27 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
+/// The texts for `target`, each with a name: the committed ones, and one for each key that it has and
+/// each way to count addresses.
+fn texts(target: Target) -> Vec<(String, String)> {
+    let committed = WRITTEN.iter().filter(|(_, of, _)| *of == target);
+    let mut texts: Vec<(String, String)> = committed
+        .map(|(name, _, policy)| ((*name).to_owned(), configure(target, policy).text))
+        .collect();
+    let (_, limiter, _) = SERVERS.iter().find(|(of, ..)| *of == target).unwrap();
+    for (n, addresses) in ADDRESSES.into_iter().enumerate() {
+        for key in KEYS.split(' ') {
+            let policy: Policy = format!("{limiter} per {key}").parse().unwrap();
+            let Ok(written) = target.configure_for(&policy, addresses) else { continue };
+            if !texts.iter().any(|(_, text)| *text == written.text) {
+                // Envoy knows its configuration by this end of a name.
+                texts.push((format!("{target}-{n}-{key}.yaml"), written.text));
+            }
+        }
+    }
+    texts
+}
+
 /// Fails unless the checker is content with every text of `target`, wrapped by `wrap`.
 fn check(
     target: Target,
@@ -33,10 +56,19 @@ fn check(
     wrap: impl Fn(&str, &Path) -> String,
     arguments: impl Fn(&Path) -> Vec<String>,
 ) {
-    for (name, _, policy) in WRITTEN.iter().filter(|(_, of, _)| *of == target) {
-        let folder = folder(name);
-        let file = folder.join(name);
-        fs::write(&file, wrap(&configure(target, policy).text, &folder)).unwrap();
+    check_texts(texts(target), program, wrap, arguments);
+}
+
+fn check_texts(
+    texts: Vec<(String, String)>,
+    program: &Path,
+    wrap: impl Fn(&str, &Path) -> String,
+    arguments: impl Fn(&Path) -> Vec<String>,
+) {
+    for (name, text) in texts {
+        let folder = folder(&name);
+        let file = folder.join(&name);
+        fs::write(&file, wrap(&text, &folder)).unwrap();
         let output = Command::new(program).args(arguments(&file)).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr);
@@ -84,14 +116,20 @@ fn haproxy_accepts_it() {
 fn envoy_accepts_it() {
     let Some(envoy) = program("ENVOY", "envoy") else { return };
     let wrap = |text: &str, _: &Path| {
-        let filter: String = text.lines().map(|line| format!("          {line}\n")).collect();
+        let indented = |text: &str| -> String {
+            text.lines().map(|line| format!("          {line}\n")).collect()
+        };
+        let starts: Vec<usize> =
+            text.match_indices("# In http_filters").map(|(at, _)| at).collect();
+        let (manager, filters) = text.split_at(starts[0]);
+        let (manager, filter) = (indented(manager), indented(filters));
         format!(
             "static_resources:\n  listeners:\n  - name: l\n    address: {{ socket_address: {{ \
              address: 127.0.0.1, port_value: 1 }} }}\n    filter_chains:\n    - filters:\n      \
              - name: envoy.filters.network.http_connection_manager\n        typed_config:\n          \
              \"@type\": type.googleapis.com/envoy.extensions.filters.network.\
-             http_connection_manager.v3.HttpConnectionManager\n          stat_prefix: h\n          \
-             http_filters:\n{filter}          - name: envoy.filters.http.router\n            \
+             http_connection_manager.v3.HttpConnectionManager\n          stat_prefix: h\n\
+             {manager}          http_filters:\n{filter}          - name: envoy.filters.http.router\n            \
              typed_config: {{ \"@type\": type.googleapis.com/envoy.extensions.filters.http.\
              router.v3.Router }}\n          route_config:\n            virtual_hosts:\n            \
              - {{ name: v, domains: [\"*\"], routes: [ {{ match: {{ prefix: \"/\" }}, \
@@ -103,7 +141,17 @@ fn envoy_accepts_it() {
             .map(str::to_owned)
             .to_vec()
     };
-    check(Target::Envoy, &envoy, wrap, arguments);
+    // It starts slowly, so it reads all filters for one way to find the client as a chain.
+    let (real, own): (Vec<_>, Vec<_>) =
+        texts(Target::Envoy).into_iter().partition(|(_, text)| text.contains("use_remote_address"));
+    let chain = |texts: Vec<(String, String)>| {
+        let filter = |text: &str| text[text.find("# In http_filters").unwrap()..].to_owned();
+        let first = texts[0].1.clone();
+        let manager = &first[..first.find("# In http_filters").unwrap()];
+        let filters: String = texts.iter().map(|(_, text)| filter(text)).collect();
+        (texts[0].0.clone(), manager.to_owned() + &filters)
+    };
+    check_texts(vec![chain(real), chain(own)], &envoy, wrap, arguments);
 }
 
 /// Exim reads the arguments of a condition only when it comes to it; what it reads here is the rest.

@@ -7,17 +7,22 @@ use super::{assert_wrong, log, run, text, tune};
 fn notes_come_with_the_configuration() {
     let line = |i: u32| format!("{i},2001:db8::{:x},/,GET\n", i % 99);
     let input = format!("time,ip,path,method\n{}", (0..500).map(line).collect::<String>());
-    let notes = |args: &[&str]| {
+    let ask = |args: &[&str]| {
         let args = [&["--untouched", "100", "--key", "ip", "--method", "GET", "--for"], args];
         let answer = tune(&args.concat(), input.as_bytes());
-        answer["for"][0]["notes"].to_string()
+        let part = |name: &str| answer["for"][0][name].to_string();
+        (part("notes"), part("configuration"))
     };
-    let network = "an IPv6 network such as 2001:db8::/64 is one client";
     let filter = "chosen for requests with method GET only";
-    assert!(notes(&["nginx"]).contains(network) && notes(&["nginx"]).contains(filter));
-    for other in [&["nginx", "--ipv6-prefix", "128"][..], &["rust"]] {
-        assert!(!notes(other).contains(network));
-    }
+    assert!(ask(&["nginx"]).0.contains(filter) && !ask(&["rust"]).0.contains(filter));
+    // The server counts by the networks by which the log was read.
+    assert!(ask(&["nginx"]).1.contains("(?<limit_net>.{8}).{8}"));
+    assert!(ask(&["nginx", "--ipv6-prefix", "48"]).1.contains("(?<limit_net>.{6}).{10}"));
+    assert!(
+        ask(&["nginx", "--ipv6-prefix", "60"]).0.contains("each IPv6 address is a client here")
+    );
+    assert!(ask(&["nginx", "--ipv6-prefix", "128"]).1.contains("zone $binary_remote_addr zone="));
+    assert!(ask(&["haproxy"]).1.contains("track-sc0 src,ipmask(32,64) table"));
     assert_wrong(
         &["--path", "/nowhere", "--status", "5xx,404"],
         log().as_bytes(),

@@ -4,6 +4,7 @@ use ratescope::lab::compare::{Link, Replay};
 use ratescope::lab::tune::{Burst, Choices, Frontier, Measure};
 use ratescope::limit::haproxy::Counts;
 use ratescope::policy::Per;
+use ratescope::policy::export::Addresses;
 
 #[test]
 fn a_link_says_what_is_chosen_and_no_more() {
@@ -78,24 +79,23 @@ fn another_meaning_of_the_limit_takes_the_recommended_one() {
 #[test]
 fn what_was_read_and_the_server_does_not_count_is_noted() {
     let limiter = "haproxy 12/1m".parse().unwrap();
-    let notes = |link: &str, network: Option<&str>| {
+    let notes = |link: &str| {
         let choices: Choices = link.parse().unwrap();
-        choices.configure(&limiter, &"path".parse().unwrap(), network).unwrap().1
+        let addresses = Addresses::default();
+        choices.configure(&limiter, &"path".parse().unwrap(), addresses).unwrap().1
     };
-    let plain = notes("for=haproxy", None);
-    let added = |link: &str, network: Option<&str>| {
-        notes(link, network).strip_prefix(&plain[..]).unwrap().join("; ")
-    };
+    let plain = notes("for=haproxy");
+    let added = |link: &str| notes(link).strip_prefix(&plain[..]).unwrap().join("; ");
     assert_eq!(
-        added("for=haproxy&path=/api,/login&method=POST&cost=bytes&path-depth=2", None),
+        added("for=haproxy&path=/api,/login&method=POST&path-depth=2"),
         "this limit was chosen for requests with path /api or /login and method POST only; put it \
          where haproxy counts no others; \
-         a request counts as its bytes above, and as 1 for haproxy; \
          of a path the first 2 segments count above, and all for haproxy"
     );
-    assert!(
-        added("for=haproxy", Some("2001:db8::/64"))
-            .starts_with("an IPv6 network such as 2001:db8::/64 is one client above")
+    assert_eq!(
+        added("for=haproxy&status=404"),
+        "this limit was chosen for requests with status 404 only, but haproxy counts a request \
+         before that is known: it counts all of them, and refuses more than is said here"
     );
 }
 
@@ -134,13 +134,18 @@ fn a_server_has_its_own_limiter() {
         choices.set("for", server).unwrap();
         let own = choices.limiter(measure, 12.0).unwrap();
         assert_eq!(own.to_string(), limiter);
-        let (text, _) = choices.configure(&own, &per, None).unwrap();
+        let (text, _) = choices.configure(&own, &per, Addresses::default()).unwrap();
         assert!(text.contains(words), "{server}: {text}");
     }
     // What a server can't say is not said.
     let choices: Choices = "for=nginx&by=exim".parse().unwrap();
     let exim = choices.limiter(Measure::Exim(minute), 12.0).unwrap();
-    assert!(choices.configure(&exim, &per, None).unwrap_err().starts_with("nginx cannot say"));
+    assert!(
+        choices
+            .configure(&exim, &per, Addresses::default())
+            .unwrap_err()
+            .starts_with("nginx cannot say")
+    );
 }
 
 /// Beside the limiter stand others at its rate, which are lanes as they are.

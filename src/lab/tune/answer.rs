@@ -28,8 +28,6 @@ pub use frontier::{Burst, Frontier};
 pub use marked::MarkedKeys;
 pub use metric::{Metric, PERIODS};
 #[cfg(feature = "log")]
-pub use notes::network;
-#[cfg(feature = "log")]
 pub use report::{Effect, Numbers, Report};
 #[cfg(feature = "log")]
 pub use rows::{ClientRow, Row};

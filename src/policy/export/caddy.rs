@@ -3,12 +3,12 @@
 //! Source: its `caddyfile.go`, `handler.go` and `ringbuffer.go`.
 
 use super::field::{Field, fields, joined};
-use super::{Notes, Written, each};
+use super::{Addresses, Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
 use crate::time::Span;
 
-pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
     let zones = each(limits, |n, limit| {
         let AnyLimiter::SlidingLog(log) = &limit.limiter else {
             let problem = "its plugin keeps a log only; write a limit such as sliding-log 10/1m";
@@ -18,7 +18,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         if count < 1.0 || count != libm::floor(count) {
             return Err("its events are a whole number from 1".to_owned());
         }
-        let key = key(&limit.per, notes)?;
+        let key = key(&limit.per, addresses, notes)?;
         let window = duration(log.limit().per())?;
         Ok(format!(
             "\tzone limit{n} {{\n\t\tkey {key}\n\t\twindow {window}\n\t\tevents {count}\n\t}}\n"
@@ -30,11 +30,22 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
                    counted in those before",
         );
     }
+    let client = if addresses.forwarded { REAL_ADDRESS } else { "" };
     Ok(format!(
-        "# In a site, with the plugin github.com/mholt/caddy-ratelimit and, in the global options,\n\
+        "{client}# In a site, with the plugin github.com/mholt/caddy-ratelimit and, in the global options,\n\
          # order rate_limit before basic_auth:\nrate_limit {{\n{zones}}}\n"
     ))
 }
+
+/// How Caddy finds out who the client is, from 2.8 on.
+const REAL_ADDRESS: &str = "\
+# In the global options, as clients come through proxies of a private network:
+servers {
+\ttrusted_proxies static private_ranges
+\ttrusted_proxies_strict
+}
+
+";
 
 /// A span in Go's syntax.
 ///
@@ -50,10 +61,10 @@ pub(super) fn duration(span: Span) -> Result<String, String> {
     Err("its periods are whole microseconds".to_owned())
 }
 
-fn key(per: &Per, notes: &mut Notes) -> Result<String, String> {
+fn key(per: &Per, addresses: Addresses, notes: &mut Notes) -> Result<String, String> {
     let fields = fields(per)?;
     joined(&fields).into_iter().for_each(|note| notes.add(note));
-    let names: Vec<String> = fields.iter().map(|field| name(field, notes)).collect();
+    let names: Vec<String> = fields.iter().map(|field| name(field, addresses, notes)).collect();
     Ok(match names.as_slice() {
         [] => "all".to_owned(),
         [one] => one.clone(),
@@ -61,8 +72,17 @@ fn key(per: &Per, notes: &mut Notes) -> Result<String, String> {
     })
 }
 
-fn name(field: &Field, notes: &mut Notes) -> String {
+fn name(field: &Field, addresses: Addresses, notes: &mut Notes) -> String {
     let name = match field {
+        Field::Ip if addresses.forwarded => {
+            if addresses.ipv6_prefix < 128 {
+                notes.add("behind a proxy, Caddy counts each IPv6 address, and no networks");
+            }
+            return "{http.vars.client_ip}".to_owned();
+        }
+        Field::Ip if addresses.ipv6_prefix < 128 => {
+            return format!("{{http.request.remote.host/32,{}}}", addresses.ipv6_prefix);
+        }
         Field::Ip => "remote.host",
         Field::Host => "host",
         Field::Path => "uri.path",

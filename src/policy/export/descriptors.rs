@@ -3,8 +3,8 @@
 //! Source: `envoyproxy/ratelimit`, README, "The rate limit service configuration". Limits are fixed
 //! windows of one clock unit, in UTC.
 
-use super::envoy::{actions, entries};
-use super::{Notes, Written, each};
+use super::envoy::{REAL_ADDRESS, actions, entries};
+use super::{Addresses, Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::Limit;
 use crate::rate::Rate;
@@ -13,7 +13,7 @@ use crate::rate::Rate;
 const UNITS: [(&str, f64); 4] =
     [("second", 1.0), ("minute", 60.0), ("hour", 3600.0), ("day", 86_400.0)];
 
-pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
     let mut rate_limits = String::new();
     let descriptors = each(limits, |n, limit| {
         let AnyLimiter::FixedWindow(window) = &limit.limiter else {
@@ -21,7 +21,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             return Err(problem.to_owned());
         };
         let unit = unit(window.limit())?;
-        let entries = entries(&limit.per, (limits.len() > 1).then_some(n), notes)?;
+        let entries = entries(&limit.per, (limits.len() > 1).then_some(n), addresses, notes)?;
         rate_limits += &actions(&entries, "# ");
         let mut text = String::new();
         for (depth, entry) in entries.iter().enumerate() {
@@ -47,10 +47,12 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
     if limits.len() > 1 {
         notes.add("the service counts a request in every limit, also when another refuses it");
     }
+    let client = if addresses.forwarded { REAL_ADDRESS } else { "" };
+    let client: String = client.lines().map(|line| format!("# {line}\n")).collect();
     Ok(format!(
         "domain: ratescope\ndescriptors:\n{descriptors}\
          \n# In the route of Envoy, whose filter has the domain ratescope:\n# rate_limits:\n\
-         {rate_limits}"
+         {rate_limits}{client}"
     ))
 }
 

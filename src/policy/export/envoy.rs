@@ -3,7 +3,7 @@
 //! Source: Envoy 1.40, "Local rate limit" and its protocol buffers.
 
 use super::field::{Field, fields, no_user};
-use super::{Notes, Written, each};
+use super::{Addresses, Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
 use crate::policy::{Limit, Per};
@@ -11,6 +11,13 @@ use crate::rate::Rate;
 
 /// How many buckets of a wildcard Envoy is told to keep. Its default is 20.
 const BUCKETS: usize = 100_000;
+
+/// How Envoy finds out who the client is.
+pub(super) const REAL_ADDRESS: &str = "\
+# In the HttpConnectionManager, as clients come through one proxy; with two of them write 2:
+use_remote_address: true
+xff_num_trusted_hops: 1
+";
 
 const BEGIN: &str = "\
 # In http_filters, before the router:
@@ -25,11 +32,11 @@ const BEGIN: &str = "\
     always_consume_default_token_bucket: false
 ";
 
-pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
     let mut rate_limits = String::new();
     let descriptors = each(limits, |n, limit| {
         let own = own(limit, notes)?;
-        let entries = entries(&limit.per, (limits.len() > 1).then_some(n), notes)?;
+        let entries = entries(&limit.per, (limits.len() > 1).then_some(n), addresses, notes)?;
         rate_limits += &actions(&entries, "    ");
         warn(&own, notes);
         let keys: String = entries.iter().map(|entry| entry.descriptor()).collect();
@@ -55,7 +62,10 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
     }
     let kept =
         if wild { format!("    max_dynamic_descriptors: {BUCKETS}\n") } else { String::new() };
-    Ok(format!("{BEGIN}{kept}    rate_limits:\n{rate_limits}    descriptors:\n{descriptors}"))
+    let client = if addresses.forwarded { REAL_ADDRESS } else { "" };
+    Ok(format!(
+        "{client}{BEGIN}{kept}    rate_limits:\n{rate_limits}    descriptors:\n{descriptors}"
+    ))
 }
 
 /// The limiter of Envoy that decides as the limit does.
@@ -121,6 +131,7 @@ impl Entry {
 pub(super) fn entries(
     per: &Per,
     n: Option<usize>,
+    addresses: Addresses,
     notes: &mut Notes,
 ) -> Result<Vec<Entry>, String> {
     let fields = fields(per)?;
@@ -134,17 +145,25 @@ pub(super) fn entries(
         key: "generic_key".to_owned(),
         value: Some(value),
     });
-    let named = fields.iter().map(|field| entry(field, notes));
+    let named = fields.iter().map(|field| entry(field, addresses, notes));
     fixed.into_iter().map(Ok).chain(named).collect()
 }
 
-fn entry(field: &Field, notes: &mut Notes) -> Result<Entry, String> {
+fn entry(field: &Field, addresses: Addresses, notes: &mut Notes) -> Result<Entry, String> {
     let header = |name: &str, key: &str| Entry {
         action: format!("request_headers: {{ header_name: \"{name}\", descriptor_key: {key} }}"),
         key: key.to_owned(),
         value: None,
     };
     Ok(match field {
+        Field::Ip if addresses.ipv6_prefix < 128 => Entry {
+            action: format!(
+                "masked_remote_address: {{ v6_prefix_mask_len: {} }}",
+                addresses.ipv6_prefix
+            ),
+            key: "masked_remote_address".to_owned(),
+            value: None,
+        },
         Field::Ip => Entry {
             action: "remote_address: {}".to_owned(),
             key: "remote_address".to_owned(),

@@ -5,11 +5,11 @@
 //! and takes a part that is the name of an option as that option. So text that a sender chose goes
 //! into the key as a digest.
 
-use super::{Notes, Written, each};
+use super::{Addresses, Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
 
-pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
     let statements = each(limits, |n, limit| {
         let AnyLimiter::Exim(exim) = &limit.limiter else {
             let problem = "it measures a rate of its own; write a limit such as exim 10/1m strict";
@@ -20,7 +20,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             return Err("its periods are whole seconds".to_owned());
         }
         let number = (limits.len() > 1).then(|| format!("limit{n}"));
-        let parts = number.into_iter().map(Ok).chain(parts(&limit.per));
+        let parts = number.into_iter().map(Ok).chain(parts(&limit.per, addresses));
         let key = parts.collect::<Result<Vec<String>, String>>()?.join(" / ");
         let (count, mode) = (exim.limit.count(), exim.mode);
         Ok(format!(
@@ -39,14 +39,18 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
 }
 
 /// The parts of the key.
-fn parts(per: &Per) -> impl Iterator<Item = Result<String, String>> {
+fn parts(per: &Per, addresses: Addresses) -> impl Iterator<Item = Result<String, String>> {
     let all = per.fields().is_empty().then(|| Ok("all".to_owned()));
-    all.into_iter().chain(per.fields().iter().map(|name| part(name)))
+    all.into_iter().chain(per.fields().iter().map(move |name| part(name, addresses)))
 }
 
-fn part(name: &str) -> Result<String, String> {
+fn part(name: &str, addresses: Addresses) -> Result<String, String> {
     let digest = |variable: &str| Ok(format!("${{md5:${variable}}}"));
     match name {
+        "ip" | "address" if addresses.ipv6_prefix < 128 => Ok(format!(
+            "${{if isip6{{$sender_host_address}}{{${{mask:$sender_host_address/{}}}}}{{$sender_host_address}}}}",
+            addresses.ipv6_prefix
+        )),
         "ip" | "address" => Ok("$sender_host_address".to_owned()),
         "user" | "auth" => digest("authenticated_id"),
         "sender" => digest("sender_address"),

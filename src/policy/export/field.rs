@@ -1,6 +1,7 @@
 //! The fields of a key as web servers know them.
 
-use crate::policy::Per;
+use super::Addresses;
+use crate::policy::{Limit, Per};
 
 /// A field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,10 +15,26 @@ pub(super) enum Field {
     Header(String),
 }
 
+/// Fields of a log that no server can count by before it answers, and the remedy.
+const UNKNOWN: [(&str, &str); 9] = [
+    ("status", "no answer is known yet when a request is counted; write per ip, user or path"),
+    ("bytes", "no answer is known yet when a request is counted; write per ip, user or path"),
+    ("time", "each request would have a limit of its own; write per ip, user or path"),
+    ("request", "it is a line of the log; write per method+path"),
+    ("peer", "it is the address of the last proxy; write per ip, which is the client"),
+    ("key", "it is a column of the log; read it under the name of a field, as in --field ip=key"),
+    ("sender", "only Exim knows the sender of a mail; write per ip or user"),
+    ("helo", "only Exim knows the greeting of a mail's client; write per ip or user"),
+    ("message", "it is a text of the log; write per ip or user"),
+];
+
 impl Field {
     fn new(name: &str) -> Result<Self, String> {
+        if let Some((_, why)) = UNKNOWN.iter().find(|(unknown, _)| *unknown == name) {
+            return Err(format!("it cannot count by {name}: {why}"));
+        }
         Ok(match name {
-            "ip" | "address" => Field::Ip,
+            "ip" | "address" | FORWARDED => Field::Ip,
             "host" => Field::Host,
             "path" => Field::Path,
             "method" => Field::Method,
@@ -41,13 +58,29 @@ impl Field {
     }
 }
 
-/// The fields of a key, those whose values may contain spaces last. If there is at most one of
-/// these, different values never make the same key when they are joined by spaces.
+/// The field of a log with the client that X-Forwarded-For names.
+const FORWARDED: &str = "forwarded";
+
+/// The fields of a key: the address first, and those whose values may contain spaces last. If there
+/// is at most one of these, different values never make the same key when they are joined by spaces.
 pub(super) fn fields(per: &Per) -> Result<Vec<Field>, String> {
     let mut fields =
         per.fields().iter().map(|name| Field::new(name)).collect::<Result<Vec<_>, _>>()?;
-    fields.sort_by_key(Field::is_free);
+    fields.sort_by_key(|field| (field.is_free(), *field != Field::Ip));
+    fields.dedup();
     Ok(fields)
+}
+
+impl Addresses {
+    /// The same for these limits: a server needs to know of proxies and networks only if it counts
+    /// by addresses, and it has to know of proxies if it counts by `forwarded`.
+    pub(super) fn of(self, limits: &[Limit]) -> Self {
+        let has = |name| limits.iter().any(|limit| limit.per.fields().iter().any(|f| f == name));
+        match has("ip") || has("address") || has(FORWARDED) {
+            true => Addresses { forwarded: self.forwarded || has(FORWARDED), ..self },
+            false => Addresses::default(),
+        }
+    }
 }
 
 /// A warning about fields that are joined by spaces, if one is needed.

@@ -5,7 +5,7 @@
 //! limits were asked, so they count in all or in none.
 
 use super::field::{Field, fields, joined, no_user};
-use super::{Notes, Written, each};
+use super::{Addresses, Notes, PROXIES, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::limit::haproxy::{Counts, Haproxy};
 use crate::policy::{Limit, Per};
@@ -16,7 +16,7 @@ const COUNTERS: usize = 3;
 /// The longest that a table keeps an entry, in milliseconds.
 const LONGEST: f64 = i32::MAX as f64;
 
-pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
     if limits.len() > COUNTERS {
         let problem = "it follows three keys of a request at most, unless it is told otherwise";
         return Err((None, problem.to_owned()));
@@ -27,7 +27,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             let problem = "it counts in windows of its own; write a limit such as haproxy 20/10s";
             return Err(problem.to_owned());
         };
-        let key = Key::new(&limit.per, n, notes)?;
+        let key = Key::new(&limit.per, n, addresses, notes)?;
         let (sc, most) = (n - 1, own.limit().count());
         let rule = |text: &str| format!("  http-request {text}\n");
         if let Some(set) = &key.set {
@@ -45,7 +45,28 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         warn(own, notes);
         table(n, own, key.kind)
     })?;
-    Ok(format!("{tables}# In the frontend:\n{tracks}{denies}{counts}"))
+    let client = if addresses.forwarded { real_address(notes) } else { String::new() };
+    Ok(format!("{tables}# In the frontend:\n{client}{tracks}{denies}{counts}"))
+}
+
+/// The rule by which the client is the one that a proxy names.
+fn real_address(notes: &mut Notes) -> String {
+    notes.add(
+        "HAProxy takes the last address of X-Forwarded-For; behind two proxies write -2 instead of -1",
+    );
+    let proxies = PROXIES.join(" ");
+    format!(
+        "  # The client as its proxy names it. Proxies must be in these networks, and nobody else:\n  \
+         http-request set-src req.hdr_ip(x-forwarded-for,-1) if {{ src {proxies} }}\n"
+    )
+}
+
+/// The address of a client, or its network.
+fn src(addresses: Addresses) -> String {
+    match addresses.ipv6_prefix {
+        128.. => "src".to_owned(),
+        prefix => format!("src,ipmask(32,{prefix})"),
+    }
 }
 
 fn table(n: usize, own: &Haproxy, kind: &str) -> Result<String, String> {
@@ -85,16 +106,17 @@ struct Key {
 }
 
 impl Key {
-    fn new(per: &Per, n: usize, notes: &mut Notes) -> Result<Self, String> {
+    fn new(per: &Per, n: usize, addresses: Addresses, notes: &mut Notes) -> Result<Self, String> {
         let fields = fields(per)?;
         joined(&fields).into_iter().for_each(|note| notes.add(note));
         if fields == [Field::Ip] {
-            return Ok(Key { kind: "ipv6", track: "src".to_owned(), set: None });
+            return Ok(Key { kind: "ipv6", track: src(addresses), set: None });
         }
         if fields.is_empty() {
             return Ok(Key { kind: "integer", track: "int(0)".to_owned(), set: None });
         }
-        let names = fields.iter().map(name).collect::<Result<Vec<_>, _>>()?;
+        let names =
+            fields.iter().map(|field| name(field, addresses)).collect::<Result<Vec<_>, _>>()?;
         // A digest: the table would cut a text to its length, and would not count a missing one.
         Ok(Key {
             kind: "binary len 20",
@@ -104,9 +126,9 @@ impl Key {
     }
 }
 
-fn name(field: &Field) -> Result<String, String> {
+fn name(field: &Field, addresses: Addresses) -> Result<String, String> {
     Ok(match field {
-        Field::Ip => "%[src]".to_owned(),
+        Field::Ip => format!("%[{}]", src(addresses)),
         Field::Host => "%[req.fhdr(host)]".to_owned(),
         Field::Path => "%[path]".to_owned(),
         Field::Method => "%[method]".to_owned(),

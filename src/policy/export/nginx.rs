@@ -4,18 +4,19 @@
 //! of one place first and then counts in all or in none, as a policy does.
 
 use super::field::{Field, fields, joined};
-use super::{Notes, Written, each};
+use super::{Addresses, Notes, PROXIES, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::limit::nginx::{Delay, Nginx};
 use crate::policy::{Limit, Per};
 use crate::rate::Rate;
 use crate::time::Span;
 
-pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
     let mut uses = String::new();
+    let (client, modules) = (client(addresses, notes), modules(addresses));
     let zones = each(limits, |n, limit| {
         let nginx = own(limit, notes)?;
-        let key = key(&limit.per, notes)?;
+        let key = key(&limit.per, client, notes)?;
         warn(&nginx, notes);
         uses += &format!("limit_req zone=limit{n}{};\n", words(&nginx));
         let unit = unit(&nginx);
@@ -23,7 +24,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         Ok(format!("limit_req_zone {key} zone=limit{n}:10m rate={count}r/{unit};\n"))
     })?;
     Ok(format!(
-        "# In the http block:\n{zones}\n# In a server or location block:\n{uses}limit_req_status 429;\n"
+        "# In the http block:\n{modules}{zones}\n# In a server or location block:\n{uses}limit_req_status 429;\n"
     ))
 }
 
@@ -95,8 +96,48 @@ fn warn(nginx: &Nginx, notes: &mut Notes) {
     }
 }
 
+/// The variables for the address of a client: alone, and in a key with others.
+type Client = [&'static str; 2];
+
+/// Returns whether networks are clients. The map cuts an address between two of its bytes.
+const fn has_map(addresses: Addresses) -> bool {
+    matches!(addresses.ipv6_prefix, 1..128) && addresses.ipv6_prefix.is_multiple_of(8)
+}
+
+fn client(addresses: Addresses, notes: &mut Notes) -> Client {
+    if has_map(addresses) {
+        return ["$limit_client"; 2];
+    }
+    if addresses.ipv6_prefix < 128 {
+        notes.add("its IPv6 networks have whole bytes, so each IPv6 address is a client here");
+    }
+    ["$binary_remote_addr", "$remote_addr"]
+}
+
+/// What finds out the client: the module for real addresses, and a map from an address to its network.
+/// The first letter tells a network from an address of IPv4, also one that comes as IPv6.
+fn modules(addresses: Addresses) -> String {
+    let mut text = String::new();
+    if addresses.forwarded {
+        text += "# The client as its proxies name it. They must be these, and no others:\n";
+        text.extend(PROXIES.map(|network| format!("set_real_ip_from {network};\n")));
+        text += "real_ip_header X-Forwarded-For;\nreal_ip_recursive on;\n";
+    }
+    if has_map(addresses) {
+        let prefix = addresses.ipv6_prefix;
+        let (net, rest) = (prefix / 8, 16 - prefix / 8);
+        text += &format!(
+            "# An IPv6 network of {prefix} bits is one client.\nmap $binary_remote_addr $limit_client {{\n    \
+             default \"4$binary_remote_addr\";\n    \
+             \"~^\\x00{{10}}\\xff{{2}}(?s)(?<limit_ipv4>.{{4}})\\z\" \"4$limit_ipv4\";\n    \
+             \"~^(?s)(?<limit_net>.{{{net}}}).{{{rest}}}\\z\" \"6$limit_net\";\n}}\n"
+        );
+    }
+    text
+}
+
 /// The key by which requests are counted. It is never empty: nginx does not limit an empty key.
-fn key(per: &Per, notes: &mut Notes) -> Result<String, String> {
+fn key(per: &Per, [alone, joint]: Client, notes: &mut Notes) -> Result<String, String> {
     let fields = fields(per)?;
     joined(&fields).into_iter().for_each(|note| notes.add(note));
     if fields.contains(&Field::User) {
@@ -105,19 +146,19 @@ fn key(per: &Per, notes: &mut Notes) -> Result<String, String> {
              gives, and a client that gives others evades the limit",
         );
     }
-    let names: Vec<String> = fields.iter().map(name).collect();
+    let names: Vec<String> = fields.iter().map(|field| name(field, joint)).collect();
     Ok(match fields.as_slice() {
         [] => "all".to_owned(),
-        [Field::Ip] => "$binary_remote_addr".to_owned(),
+        [Field::Ip] => alone.to_owned(),
         [Field::Host | Field::Path | Field::Method] => names.concat(),
         [_] => format!("\"={}\"", names.concat()),
         _ => format!("\"{}\"", names.join(" ")),
     })
 }
 
-fn name(field: &Field) -> String {
+fn name(field: &Field, client: &str) -> String {
     match field {
-        Field::Ip => "$remote_addr".to_owned(),
+        Field::Ip => client.to_owned(),
         Field::Host => "$host".to_owned(),
         Field::Path => "$uri".to_owned(),
         Field::Method => "$request_method".to_owned(),

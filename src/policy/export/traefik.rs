@@ -4,12 +4,12 @@
 
 use super::caddy::duration;
 use super::field::{Field, fields, no_user};
-use super::{Notes, Written, each};
+use super::{Addresses, Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
 use crate::rate::Rate;
 
-pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
     let middlewares = each(limits, |n, limit| {
         let (rate, burst) = match &limit.limiter {
             AnyLimiter::TokenBucket(bucket) => (bucket.rate(), bucket.burst()),
@@ -27,7 +27,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             wait * 1e3
         ));
         let (average, period) = (rate.count(), duration(rate.per())?);
-        let source = source(&limit.per)?;
+        let source = source(&limit.per, addresses)?;
         Ok(format!(
             "    limit{n}:\n      rateLimit:\n        average: {average}\n        period: {period}\n\
              \x20       burst: {burst}\n        sourceCriterion:\n          {source}\n"
@@ -38,6 +38,15 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             "each middleware counts for itself: a request that a later one refuses has \
                    counted in those before",
         );
+    }
+    if addresses.forwarded {
+        notes.add(
+            "Traefik believes X-Forwarded-For only of the networks in forwardedHeaders.trustedIPs of \
+             its entry point; behind two proxies the depth is 2",
+        );
+    }
+    if addresses.ipv6_prefix < 128 {
+        notes.add("Traefik has ipv6Subnet from 3.1 on");
     }
     notes.add("Traefik keeps 65,536 senders, and forgets one for another");
     Ok(format!("http:\n  middlewares:\n{middlewares}"))
@@ -73,12 +82,23 @@ fn longest_wait(rate: Rate) -> f64 {
     if a_second < 1.0 { 0.5 } else { libm::floor(1e9 / (libm::floor(a_second) * 2.0)) / 1e9 }
 }
 
-fn source(per: &Per) -> Result<String, String> {
+fn source(per: &Per, addresses: Addresses) -> Result<String, String> {
     match fields(per)?.as_slice() {
-        [Field::Ip] => Ok("ipStrategy: {}".to_owned()),
+        [Field::Ip] => Ok(strategy(addresses)),
         [Field::Host] => Ok("requestHost: true".to_owned()),
         [Field::Header(header)] => Ok(format!("requestHeaderName: {header}")),
         [Field::User] => Err(no_user()),
         _ => Err("its keys are the address, the host or a header, and one of them only".to_owned()),
+    }
+}
+
+/// How an address makes a sender.
+fn strategy(addresses: Addresses) -> String {
+    let depth = addresses.forwarded.then(|| "depth: 1".to_owned());
+    let prefix = addresses.ipv6_prefix;
+    let subnet = (prefix < 128).then(|| format!("ipv6Subnet: {prefix}"));
+    match depth.into_iter().chain(subnet).collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "ipStrategy: {}".to_owned(),
+        some => format!("ipStrategy: {{ {some} }}"),
     }
 }

@@ -1,9 +1,10 @@
 //! The answer about a log: what is known of it so far, and what is counted next.
 
 use super::rows::{Row, rows};
-use super::{Advice, Choices, Frontier, MarkedKeys, PERIODS, advise, network};
+use super::{Advice, Choices, Frontier, MarkedKeys, PERIODS, advise};
 use crate::lab::tune::{Clients, Curve, Cut, Imported, LogClock, Measure, Part, Replay};
 use crate::limit::any::AnyLimiter;
+use crate::policy::export::Addresses;
 use crate::time::Span;
 use core::ops::Range;
 
@@ -15,7 +16,7 @@ pub struct Analysis {
     clock: LogClock,
     /// The places of all clients, the busiest first.
     pub(super) busiest: Vec<usize>,
-    network: Option<String>,
+    addresses: Addresses,
     pub(super) cut: Cut,
     /// The places of the marked clients.
     marked: Vec<usize>,
@@ -52,7 +53,7 @@ impl Analysis {
         let mut analysis = Analysis {
             clock: log.summary.clock(),
             busiest: clients.busiest(),
-            network: network(clients).map(str::to_owned),
+            addresses: log.addresses(),
             cut: Cut::usual(clients, Vec::new()),
             marked: Vec::new(),
             choices: choices.clone(),
@@ -317,8 +318,10 @@ impl Analysis {
 
     /// The server's configuration with that limiter, and notes on it; or why it can't be written.
     pub fn configuration(&self) -> Option<Result<(String, Vec<String>), String>> {
-        let (limiter, network) = (self.limiter()?, self.network.as_deref());
-        Some(self.choices.configure(&limiter, &self.log.summary.per, network))
+        let limiter = self.limiter()?;
+        let costs = self.choices.check_costs(self.clients().highest_cost());
+        let per = &self.log.summary.per;
+        Some(costs.and_then(|()| self.choices.configure(&limiter, per, self.addresses)))
     }
 
     /// The replay of that limiter, as far as it has got.

@@ -8,7 +8,7 @@ use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
 use crate::limit::haproxy::Counts;
 use crate::limit::nginx::{Delay, Nginx};
-use crate::policy::export::Target;
+use crate::policy::export::{Addresses, Target};
 use crate::policy::{Limit, Per, Policy};
 use crate::rate::Rate;
 use crate::text::{ParseError, number, parts};
@@ -219,8 +219,8 @@ impl Choices {
         Some((rate, format!("{own};{}", others.join(";"))))
     }
 
-    /// The server's configuration with a limiter for each client that `per` makes, and notes on it.
-    /// `network` is a client that is an IPv6 network, if there is one.
+    /// The server's configuration with a limiter for each client that `per` makes, counted by these
+    /// addresses, and notes on it.
     ///
     /// # Errors
     /// A sentence that says why the server can't have it.
@@ -228,11 +228,11 @@ impl Choices {
         &self,
         limiter: &AnyLimiter,
         per: &Per,
-        network: Option<&str>,
+        addresses: Addresses,
     ) -> Result<(String, Vec<String>), String> {
         let policy = Policy::from(Limit { limiter: limiter.clone(), per: per.clone() });
-        let written = self.target.configure(&policy).map_err(|e| e.to_string())?;
-        let notes = self.notes(per, network);
+        let written = self.target.configure_for(&policy, addresses).map_err(|e| e.to_string())?;
+        let notes = self.notes(per);
         Ok((written.text, [written.warnings, notes].concat()))
     }
 }

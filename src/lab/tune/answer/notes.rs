@@ -1,53 +1,77 @@
 //! Notes on a configuration: how the server will count otherwise than the log was read.
 
 use super::Choices;
-use crate::lab::tune::Clients;
-use crate::log::Cost;
+use crate::lab::tune::{Clients, Imported};
+use crate::log::{Cost, Filter};
 use crate::policy::Per;
-use crate::policy::export::Target;
+use crate::policy::export::{Addresses, Target};
 use core::net::Ipv6Addr;
 
 impl Choices {
     /// The differences between what was read and what the server will count, one sentence each.
-    pub(super) fn notes(&self, per: &Per, network: Option<&str>) -> Vec<String> {
+    pub(super) fn notes(&self, per: &Per) -> Vec<String> {
         let (options, server) = (&self.reading.options, self.target);
-        let filter = &options.filter;
-        let chosen = (!filter.is_empty()).then(|| {
+        // In Rust, the program says which events there are, and their fields.
+        if server == Target::Rust {
+            return Vec::new();
+        }
+        let Filter { paths, methods, statuses, messages } = options.filter.clone();
+        let before = Filter { paths, methods, ..Filter::default() };
+        let after = Filter { statuses, messages, ..Filter::default() };
+        let chosen = (!before.is_empty()).then(|| {
             format!(
-                "this limit was chosen for requests with {filter} only; put it where {server} counts \
+                "this limit was chosen for requests with {before} only; put it where {server} counts \
                  no others"
             )
         });
-        // In Rust, the program says the cost and the fields of an event.
-        let own = server != Target::Rust;
-        let cost = match &options.cost {
-            Some(Cost::Field(name)) if own => {
-                Some(format!("a request counts as its {name} above, and as 1 for {server}"))
-            }
-            _ => None,
-        };
-        let by_path = own && per.fields().iter().any(|field| field == "path");
+        let answered = (!after.is_empty()).then(|| {
+            format!(
+                "this limit was chosen for requests with {after} only, but {server} counts a request \
+                 before that is known: it counts all of them, and refuses more than is said here"
+            )
+        });
+        let by_path = per.fields().iter().any(|field| field == "path");
         let depth = options.path_depth.filter(|_| by_path).map(|depth| {
             format!("of a path the first {depth} segments count above, and all for {server}")
         });
-        // Cloudflare may group addresses itself.
-        let network = network.filter(|_| own && server != Target::Cloudflare).map(|network| {
-            format!(
-                "an IPv6 network such as {network} is one client above, and each of its addresses one \
-                 for {server}, so that it has a limit many times over; with an IPv6 prefix of 128 bits \
-                 addresses are counted as there"
-            )
-        });
-        let notes = [chosen, cost, depth, network];
-        notes.into_iter().flatten().collect()
+        [chosen, answered, depth].into_iter().flatten().collect()
+    }
+
+    /// Refuses costs other than 1, which only a program can give to its events.
+    pub(super) fn check_costs(&self, highest: f64) -> Result<(), String> {
+        let cost = match &self.reading.options.cost {
+            Some(Cost::Field(name)) => name,
+            _ if highest != 1.0 => "cost",
+            _ => return Ok(()),
+        };
+        let server = self.target;
+        match server {
+            Target::Rust => Ok(()),
+            _ => Err(format!(
+                "a request counts as its {cost} above, and as 1 for {server}; let it count as 1, or \
+                 write it for Rust"
+            )),
+        }
     }
 }
 
-/// The first client that is an IPv6 network.
-pub fn network(clients: &Clients) -> Option<&str> {
-    let is_network = |text: &&str| {
+impl Imported {
+    /// How the addresses of its clients were counted.
+    pub fn addresses(&self) -> Addresses {
+        let networks = has_network(&self.summary.clients);
+        Addresses {
+            ipv6_prefix: if networks { self.options.options.ipv6_prefix } else { 128 },
+            // The names of the formats say where the address is from.
+            forwarded: self.formats.iter().any(|format| format.contains("X-Forwarded-For")),
+        }
+    }
+}
+
+/// Returns whether a client is an IPv6 network.
+fn has_network(clients: &Clients) -> bool {
+    let is_network = |text: &str| {
         let address = text.split_once('/').map(|(address, _)| address.parse::<Ipv6Addr>());
         matches!(address, Some(Ok(_)))
     };
-    (0..clients.len()).find_map(|place| clients.key(place).split(['=', ',']).find(is_network))
+    (0..clients.len()).any(|place| clients.key(place).split(['=', ',']).any(is_network))
 }
