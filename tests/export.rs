@@ -7,6 +7,8 @@
 mod accepted;
 #[path = "export/keys.rs"]
 mod keys;
+#[path = "common/servers.rs"]
+mod servers;
 /// What is written as Rust compiles. Without this file, write it by hand first.
 #[allow(unreachable_pub)]
 mod exported {

@@ -1,6 +1,10 @@
 //! `ratescope tune` as a shell meets it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/servers.rs"]
+mod installed;
+#[path = "tune_cli/real.rs"]
+mod real;
 #[path = "tune_cli/servers.rs"]
 mod servers;
 

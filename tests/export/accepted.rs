@@ -2,24 +2,13 @@
 //! not installed, its test says so and is passed over.
 
 use crate::keys::{ADDRESSES, KEYS, SERVERS};
+use crate::servers::{self, program};
 use crate::{WRITTEN, configure};
 use ratescope::Policy;
 use ratescope::policy::export::Target;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
-
-/// The program, by a variable of the environment or on the usual paths.
-fn program(variable: &str, name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
-    let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
-    let found = env::var_os(variable).map(PathBuf::from).or(found);
-    if found.is_none() {
-        eprintln!("skipped: there is no {name}, which would check its configuration");
-    }
-    found
-}
 
 /// An empty folder for one check.
 fn folder(name: &str) -> PathBuf {
@@ -80,62 +69,22 @@ fn check_texts(
 #[test]
 fn nginx_accepts_it() {
     let Some(nginx) = program("NGINX", "nginx") else { return };
-    let wrap = |text: &str, folder: &Path| {
-        let (http, server) = text.split_once("\n# In a server").unwrap();
-        let server = server.split_once('\n').unwrap().1;
-        let folder = folder.display();
-        format!(
-            "pid {folder}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{\naccess_log off;\n\
-             client_body_temp_path {folder};\nproxy_temp_path {folder};\n\
-             fastcgi_temp_path {folder};\nuwsgi_temp_path {folder};\nscgi_temp_path {folder};\n\
-             {http}\nserver {{\nlisten 127.0.0.1:1;\n{server}\n}}\n}}\n"
-        )
-    };
     let arguments = |file: &Path| {
         ["-t", "-e", "stderr", "-c", &file.to_string_lossy()].map(str::to_owned).to_vec()
     };
-    check(Target::Nginx, &nginx, wrap, arguments);
+    check(Target::Nginx, &nginx, |text, folder| servers::nginx(text, folder, 1), arguments);
 }
 
 #[test]
 fn haproxy_accepts_it() {
     let Some(haproxy) = program("HAPROXY", "haproxy") else { return };
-    let wrap = |text: &str, _: &Path| {
-        let (tables, rules) = text.split_once("# In the frontend:\n").unwrap();
-        format!(
-            "defaults\n  mode http\n  timeout client 1s\n  timeout connect 1s\n  \
-             timeout server 1s\n\n{tables}\nfrontend f\n  bind 127.0.0.1:1\n{rules}  \
-             http-request return status 200\n"
-        )
-    };
     let arguments = |file: &Path| ["-c", "-f", &file.to_string_lossy()].map(str::to_owned).to_vec();
-    check(Target::Haproxy, &haproxy, wrap, arguments);
+    check(Target::Haproxy, &haproxy, |text, _| servers::haproxy(text, 1), arguments);
 }
 
 #[test]
 fn envoy_accepts_it() {
     let Some(envoy) = program("ENVOY", "envoy") else { return };
-    let wrap = |text: &str, _: &Path| {
-        let indented = |text: &str| -> String {
-            text.lines().map(|line| format!("          {line}\n")).collect()
-        };
-        let starts: Vec<usize> =
-            text.match_indices("# In http_filters").map(|(at, _)| at).collect();
-        let (manager, filters) = text.split_at(starts[0]);
-        let (manager, filter) = (indented(manager), indented(filters));
-        format!(
-            "static_resources:\n  listeners:\n  - name: l\n    address: {{ socket_address: {{ \
-             address: 127.0.0.1, port_value: 1 }} }}\n    filter_chains:\n    - filters:\n      \
-             - name: envoy.filters.network.http_connection_manager\n        typed_config:\n          \
-             \"@type\": type.googleapis.com/envoy.extensions.filters.network.\
-             http_connection_manager.v3.HttpConnectionManager\n          stat_prefix: h\n\
-             {manager}          http_filters:\n{filter}          - name: envoy.filters.http.router\n            \
-             typed_config: {{ \"@type\": type.googleapis.com/envoy.extensions.filters.http.\
-             router.v3.Router }}\n          route_config:\n            virtual_hosts:\n            \
-             - {{ name: v, domains: [\"*\"], routes: [ {{ match: {{ prefix: \"/\" }}, \
-             direct_response: {{ status: 200 }} }} ] }}\n"
-        )
-    };
     let arguments = |file: &Path| {
         ["--mode", "validate", "-l", "error", "-c", &file.to_string_lossy()]
             .map(str::to_owned)
@@ -151,7 +100,12 @@ fn envoy_accepts_it() {
         let filters: String = texts.iter().map(|(_, text)| filter(text)).collect();
         (texts[0].0.clone(), manager.to_owned() + &filters)
     };
-    check_texts(vec![chain(real), chain(own)], &envoy, wrap, arguments);
+    check_texts(
+        vec![chain(real), chain(own)],
+        &envoy,
+        |text, _| servers::envoy(text, 1),
+        arguments,
+    );
 }
 
 /// Exim reads the arguments of a condition only when it comes to it; what it reads here is the rest.

@@ -1,0 +1,164 @@
+//! What `tune --for` wrote, run by the server itself: it refuses each client what `tune` said.
+
+use super::{run, text, tune};
+use crate::installed::{self, program};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+/// The requests of each client, all at once. They come through a proxy, and two of the clients are
+/// addresses of one IPv6 network.
+fn clients() -> Vec<(String, usize)> {
+    let few = (1..40).map(|n| (format!("203.0.113.{n}"), 1 + n % 4));
+    let many = [("198.51.100.7", 23), ("2001:db8:5::1", 9), ("2001:db8:5::2:1", 8)];
+    few.chain(many.map(|(address, requests)| (address.to_owned(), requests))).collect()
+}
+
+fn log() -> String {
+    let line = |address: &str, second| {
+        format!(
+            "{address} 10.0.0.1 - - [10/Oct/2000:13:55:{second:02} +0000] \"GET / HTTP/1.1\" 200 1\n"
+        )
+    };
+    let all = clients();
+    let lines = all.iter().zip(0..).map(|((address, n), second)| line(address, second).repeat(*n));
+    lines.collect()
+}
+
+/// The requests that are refused of each client: its address, or its network.
+type Refused = BTreeMap<String, usize>;
+
+/// What the limiter refuses of the log.
+fn expected(limit: &str) -> Refused {
+    let args = ["simulate", "--format", "jsonl", "--no-spread", "--key", "ip", limit];
+    let output = run(&args, log().as_bytes());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let mut refused = Refused::new();
+    for line in text(&output.stdout).lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let key = line["key"].as_str().unwrap().replace("ip=", "");
+        *refused.entry(key).or_default() += usize::from(line["allowed"] == false);
+    }
+    refused
+}
+
+/// A server that is stopped when it is dropped.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a server on a free port, and returns when it answers.
+fn start(
+    program: &Path,
+    write: impl Fn(u16) -> String,
+    arguments: &[&str],
+    file: &Path,
+) -> (Server, u16) {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    fs::write(file, write(port)).unwrap();
+    let mut command = Command::new(program);
+    command.args(arguments).arg(file).stdin(Stdio::null());
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut server = Server(child);
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(server.0.try_wait().unwrap().is_none(), "{} ended", program.display());
+        thread::sleep(Duration::from_millis(5));
+    }
+    (server, port)
+}
+
+/// Whether a request of a client is refused.
+fn is_refused(port: u16, client: &str) -> bool {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let request = format!(
+        "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Forwarded-For: {client}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut status = String::new();
+    BufReader::new(stream).read_line(&mut status).unwrap();
+    assert!(status.starts_with("HTTP/1.1 "), "{status}");
+    status.starts_with("HTTP/1.1 429")
+}
+
+/// What the server refuses of the same requests. Nothing, if that took so long that it may have
+/// forgiven one.
+fn refused(port: u16) -> Option<Refused> {
+    let mut refused = Refused::new();
+    let start = Instant::now();
+    for (address, requests) in clients() {
+        let key =
+            if address.contains(':') { "2001:db8:5::/64".to_owned() } else { address.clone() };
+        let of_it = (0..requests).filter(|_| is_refused(port, &address)).count();
+        *refused.entry(key).or_default() += of_it;
+    }
+    let in_time = start.elapsed() < Duration::from_secs(50);
+    if !in_time {
+        eprintln!("skipped: the machine is too slow for a limit by the minute");
+    }
+    in_time.then_some(refused)
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("real").join(name);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Compares a server with what is said of it. `period` is long, so that nothing is forgiven meanwhile.
+fn compare(
+    server: &str,
+    period: &str,
+    program: &Path,
+    arguments: &[&str],
+    wrap: impl Fn(&str, &Path, u16) -> String,
+) {
+    let args = ["--no-spread", "--untouched", "90", "--only", "--period", period, "--for", server];
+    let answer = tune(&args, log().as_bytes());
+    let own = &answer["for"][0];
+    let limit = own["recommended"]["limit"].as_str().unwrap();
+    let expected = expected(limit);
+    assert_eq!(expected.len(), 41);
+    assert!(expected.values().filter(|refused| **refused > 0).count() >= 2, "{limit} does nothing");
+    let configuration = own["configuration"].as_str().unwrap();
+    let folder = folder(server);
+    let write = |port| wrap(configuration, &folder, port);
+    let (_server, port) = start(program, write, arguments, &folder.join("server.yaml"));
+    if let Some(refused) = refused(port) {
+        assert_eq!(refused, expected, "{limit}");
+    }
+}
+
+#[test]
+fn nginx_refuses_what_is_said() {
+    let Some(nginx) = program("NGINX", "nginx") else { return };
+    compare("nginx", "1m", &nginx, &["-e", "stderr", "-c"], |text, folder, port| {
+        fs::write(folder.join("index.html"), "").unwrap();
+        installed::nginx(text, folder, port)
+    });
+}
+
+#[test]
+fn haproxy_refuses_what_is_said() {
+    let Some(haproxy) = program("HAPROXY", "haproxy") else { return };
+    compare("haproxy", "1h", &haproxy, &["-db", "-f"], |text, _, port| {
+        installed::haproxy(text, port)
+    });
+}
+
+#[test]
+fn envoy_refuses_what_is_said() {
+    let Some(envoy) = program("ENVOY", "envoy") else { return };
+    let id = (std::process::id() % 30_000).to_string();
+    let arguments = ["--concurrency", "1", "--base-id", &id, "-c"];
+    compare("envoy", "1m", &envoy, &arguments, |text, _, port| installed::envoy(text, port));
+}
