@@ -93,6 +93,19 @@ pub fn plural(n: u64) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
+/// A number of things with a comma at each thousand, as in `9,812`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// The first [`ECHO`] characters as far as they are [`visible`], and `…` if there are more.
 pub(crate) fn cut(text: &str) -> String {
     let mut cut: String = text.chars().take(ECHO).map(visible).collect();

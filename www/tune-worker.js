@@ -22,6 +22,9 @@ guard(load().then(() => {
 /** A number a reading: one that is no longer the last is given up. */
 let reading = 0;
 
+/** What the table shows: clients whose key has a text in it, and how many at most. */
+let shown = { search: "", most: 50 };
+
 const orders = {
   read: ({ logs }) => read(logs, ++reading),
   cancel() {
@@ -32,6 +35,10 @@ const orders = {
   ask({ fragment, marks }) {
     tuner.ask(fragment, marks);
     count();
+  },
+  table(wanted) {
+    shown = wanted;
+    answer();
   },
   events: ({ key }) => postMessage({ events: tuner.events(key), key, by: tuner.lanes() }),
   csv: () => postMessage({ csv: tuner.csv() }),
@@ -204,7 +211,7 @@ async function count() {
 function answer() {
   postMessage({
     answer: {
-      said: tuner.said(), found: tuner.found(), periods: tuner.periods(), table: tuner.table(), configuration: tuner.configuration(),
+      said: tuner.said(), found: tuner.found(), periods: tuner.periods(), table: tuner.table(shown.search, shown.most), configuration: tuner.configuration(),
     },
   });
 }

@@ -36,12 +36,18 @@ const waysToRead = () => page.get("reading");
 
 function shown() {
   $("rate-field").hidden = page.get("by") !== "bucket";
+  for (const { dataset: { order }, parentElement } of document.querySelectorAll("th button")) {
+    if (order === page.get("order")) parentElement.ariaSort = ["client", "peak-at", "first"].includes(order) ? "ascending" : "descending";
+    else parentElement.removeAttribute("aria-sort");
+  }
   if (page.fragment() === asked) return;
   ask();
   if (waysToRead() !== chosen) {
     chosen = waysToRead();
     // What a link has chosen is seen.
-    if (chosen.split("&").some((part) => part && $("more").querySelector(`[name=${part.split("=")[0]}]`))) $("more").open = true;
+    for (const id of ["settings", "more"]) {
+      if (page.fragment().split("&").some((part) => part && $(id).querySelector(`[name=${part.split("=")[0]}]`))) $(id).open = true;
+    }
   }
   // A field that is being written is not read by at every letter.
   clearTimeout(again);
@@ -91,6 +97,7 @@ const heard = {
       close();
       $("t-speed").textContent = bytes > 0 ? `${megabytes(bytes)} in ${seconds.toFixed(1)} s, ${speed({ bytes, seconds })}.` : "Made up here.";
       for (const id of ["about", "found", "answers"]) $(id).hidden = false;
+      $("before").hidden = true;
       changed();
     }
     reading = undefined;
@@ -120,6 +127,8 @@ const heard = {
     $("lanes").style.height = `${lanes.height()}px`;
     for (const it of [scope, lanes]) it.put("events", events);
     look();
+    $("client-compare").hidden = !limit;
+    if (limit) $("client-compare").hash = recorded(events, `limit=${limit}&lanes=${encodeURIComponent(list)}`);
   },
   csv: (text) => save("ratescope-clients.csv", "text/csv", text),
   failed(error) {
@@ -163,17 +172,20 @@ function cell(content) {
 /** What the table has, so that it is made anew only when that changes: a focus in it stays. */
 let tabled = "";
 
-function clients(table) {
+function clients([count, ...table]) {
+  const shown = (table.length / 7).toLocaleString("en");
+  $("shown-clients").textContent = `${shown} of ${count} shown.`;
+  $("more-clients").hidden = shown === count;
   const text = table.join("\n");
   if (text === tabled) return;
   tabled = text;
-  const { id, dataset: { key: focused } = {} } = document.activeElement?.closest("td :is(button, input)") ?? {};
+  const { id, dataset: { key: focused } = {} } = document.activeElement?.closest("#t-clients :is(button, input)") ?? {};
   rows($("t-clients"), table, 7, (row, [key, marked, requests, peak, at, refused, first]) => {
     const name = key || "(none)";
     const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: marked !== "", ariaLabel: `${name} is legitimate` });
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, title: "Its own events" });
     for (const it of [box, button]) it.dataset.key = key;
-    row.append(...[box, button, requests, peak, at, refused, first].map(cell));
+    row.append(...[button, refused, requests, peak, at, first, box].map(cell));
     row.classList.toggle("refused", first !== "");
     row.classList.toggle("shown", client?.key === key);
     row.peak = at;
@@ -181,13 +193,38 @@ function clients(table) {
   if (focused !== undefined && id === "") find(focused)?.focus();
 }
 
+/** What the table shows at most. */
+let wanted = { most: 50 };
+
 const find = (key) => [...$("t-clients").querySelectorAll("button")].find((button) => button.dataset.key === key);
 
 function configure([text = "", no, ...warnings]) {
   $("configuration").textContent = text;
   $("configuration").classList.toggle("no", no === "no");
   $("copy-configuration").disabled = no === "no";
+  $("to-paste").hidden = text === "";
   $("warnings").replaceChildren(...warnings.map((warning) => Object.assign(document.createElement("li"), { textContent: warning })));
+}
+
+/** As much of a client as a link to Compare may hold: in microseconds, and in events. */
+const [LONGEST, MOST] = [1.8e9, 2000];
+
+/** A link for Compare with the busiest half hour of a client: events since its start, and nothing of who it was. */
+function recorded(events, settings) {
+  const times = events.filter((_, i) => i % 2 === 0);
+  let [from, best] = [0, 0];
+  for (let [i, to] = [0, 0]; i < times.length; i++) {
+    while (to < times.length && times[to] - times[i] <= LONGEST) to++;
+    if (to - i > best) [from, best] = [i, to - i];
+  }
+  const kept = times.slice(from, from + Math.min(best, MOST));
+  const counts = new Map();
+  for (const time of kept) {
+    const second = (1 + (time - kept[0]) / 1e6).toFixed(6).replace(/\.?0+$/, "");
+    counts.set(second, (counts.get(second) ?? 0) + 1);
+  }
+  const list = [...counts].map(([second, n]) => `${second}:events${n > 1 ? `*${n}` : ""}`);
+  return `${settings}&auto=off&at=${Math.ceil(2 + (kept.at(-1) - kept[0]) / 1e6)}&paused&do=${list.join(",")}`;
 }
 
 /** Shows a client's own events. */
@@ -249,6 +286,13 @@ function wire() {
     else if (text) take([{ name: "The dropped lines", blob: new Blob([text]) }]);
   });
 
+  const search = (most) => { wanted = { search: $("search").value, most }; post({ do: "table", ...wanted }); };
+  on($("search"), "input", () => search(50));
+  on($("more-clients"), "click", () => search(wanted.most + 200));
+  on(document.querySelector("thead"), "click", ({ target }) => {
+    const button = target.closest("[data-order]");
+    if (button) { page.set("order", button.dataset.order); changed(); }
+  });
   on($("recommend"), "click", () => { page.set("limit", "auto"); changed(); });
   on($("copy-configuration"), "click", async () => {
     let said = "Copied";

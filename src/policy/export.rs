@@ -183,18 +183,30 @@ impl Target {
         }
     }
 
-    /// Its text form, and its name for people.
-    const fn names(self) -> (&'static str, &'static str) {
+    /// Its name for people.
+    pub const fn title(self) -> &'static str {
+        self.names().1
+    }
+
+    /// Where its configuration goes.
+    pub const fn file(self) -> &'static str {
+        self.names().2
+    }
+
+    /// Its text form, its name for people, and where its configuration goes.
+    const fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Target::Exim => ("exim", "Exim"),
-            Target::Nginx => ("nginx", "nginx"),
-            Target::Haproxy => ("haproxy", "HAProxy"),
-            Target::Envoy => ("envoy", "Envoy"),
-            Target::Descriptors => ("descriptors", "the rate limit service"),
-            Target::Caddy => ("caddy", "Caddy"),
-            Target::Traefik => ("traefik", "Traefik"),
-            Target::Cloudflare => ("cloudflare", "Cloudflare"),
-            Target::Rust => ("rust", "Rust"),
+            Target::Exim => ("exim", "Exim", "exim4.conf"),
+            Target::Nginx => ("nginx", "nginx", "nginx.conf"),
+            Target::Haproxy => ("haproxy", "HAProxy", "haproxy.cfg"),
+            Target::Envoy => ("envoy", "Envoy", "envoy.yaml"),
+            Target::Descriptors => {
+                ("descriptors", "the rate limit service", "config.yaml of the rate limit service")
+            }
+            Target::Caddy => ("caddy", "Caddy", "Caddyfile"),
+            Target::Traefik => ("traefik", "Traefik", "dynamic configuration of Traefik, YAML"),
+            Target::Cloudflare => ("cloudflare", "Cloudflare", "rules of the phase http_ratelimit"),
+            Target::Rust => ("rust", "Rust", "limits.rs"),
         }
     }
 }
@@ -264,7 +276,7 @@ impl CannotSay {
 
 impl fmt::Display for CannotSay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot say ", self.target.names().1)?;
+        write!(f, "{} cannot say ", self.target.title())?;
         match &self.limit {
             Some(limit) => write!(f, "\"{limit}\": {}", self.problem),
             None => write!(f, "these limits together: {}", self.problem),

@@ -11,7 +11,7 @@ mod hours;
 mod layout;
 mod words;
 
-pub use words::words;
+pub use words::{axis, words};
 
 use crate::lab::tune::{Burst, Choices, Found, Measure, Staircase};
 use crate::plot::Mark;

@@ -15,7 +15,7 @@ pageTest('logs are read', async ({ page, open, test }) => {
       await says(page, 't-read', /^33 requests from 2 clients/);
       await counted(page);
       assert.equal(await text(page, 't-format'), 'Common Log Format');
-      assert.match(await text(page, 't-doubts'), /with 2 clients the share that may be touched is less than one/);
+      assert.match(await text(page, 't-doubts'), /with 2 clients none of them may be refused/);
       assert.equal((await row(page, '192.0.2.1'))[0], '30');
       await choose(page, ['other.log', log({ '192.0.2.9': 1 })]);
       await says(page, 't-read', /^1 request from 1 client /);
@@ -59,7 +59,7 @@ pageTest('logs are read', async ({ page, open, test }) => {
     await page.locator('#paste').click();
     await page.locator('#lines').fill('time,key\n1,ann\n2,bob\n3,ann\n');
     await page.locator('#read-lines').click();
-    await says(page, 't-read', /^3 requests from 2 clients \(per key\)/);
+    await says(page, 't-read', /^3 events from 2 clients \(per key\)/);
   });
 
   await test('a dropped file', async () => {
@@ -80,7 +80,7 @@ pageTest('logs are read', async ({ page, open, test }) => {
     await says(page, 'problem', /"colour": not a field of this log; they are ip, .*\nWhat is shown is what was read before/);
     await page.locator('#key').fill('auto');
     await says(page, 't-read', /\(per ip\)/);
-    assert.match(await text(page, 't-notes'), /3 were spread evenly/);
+    assert.match(await text(page, 't-notes'), /3 events are spread evenly/);
     await page.locator('#spread').selectOption('never');
     await page.waitForFunction(() => document.querySelector('#t-notes').textContent === '');
     await page.locator('#spread').selectOption('coarse');

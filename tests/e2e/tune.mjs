@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 export async function tune(page, open, fragment = '') {
   await open(`/tune.html${fragment && '#'}${fragment}`);
   await page.waitForFunction(() => document.querySelector('#untouched').value !== '');
+  if (!await page.$eval('#settings', (settings) => settings.open)) await page.locator('#settings-title').click();
 }
 
 // Waits until all is counted that was asked for.
@@ -46,8 +47,8 @@ export function log(clients, apart = 1) {
 
 export const gzip = (content, options) => gzipSync(content, options);
 
-// What the table says of a client: its cells.
+// What the table says of a client: its requests, its peak and when that was, its refused requests and when the first was.
 export const row = (page, key) => page.$$eval('#t-clients tr', (rows, key) => {
   const row = rows.find((row) => row.querySelector('button').textContent === key);
-  return row && [...row.cells].slice(2).map((cell) => cell.textContent.replaceAll(/\s/g, ' '));
+  return row && [2, 3, 4, 1, 5].map((i) => row.cells[i].textContent.replaceAll(/\s/g, ' '));
 }, key);

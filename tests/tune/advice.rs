@@ -1,7 +1,7 @@
 //! The limit that is recommended, and what is said with it.
 
 use super::*;
-use ratescope::lab::tune::{Aim, Doubt, Frontier, LogClock, MarkedKeys, Share, advise};
+use ratescope::lab::tune::{Aim, Doubt, Frontier, LogClock, MarkedKeys, Share, Summary, advise};
 
 /// A thousand visitors who load a page of ten parts each ten minutes, for two days, and a script
 /// that sends one a second on the second night.
@@ -43,16 +43,18 @@ fn a_limit_learned_and_checked() {
 
 #[test]
 fn a_sentence() {
-    let clients = site();
-    let replay = Replay::run(&clients, "sliding-log 10/1m".parse().unwrap(), &LogClock::default());
-    let says = "sliding-log 10/1m would have refused 4.9 % of requests, from 1 of 1001 clients; \
-                the busiest, script, from 02:00 on.";
-    assert_eq!(replay.sentence(&clients), says);
-    let hours = replay.hours().of_day();
+    let mut summary = Summary::new("ip".parse().unwrap(), Room::default());
+    summary.clients = site();
+    let replay =
+        |limit: &str| Replay::run(&summary.clients, limit.parse().unwrap(), &LogClock::default());
+    let some = replay("sliding-log 10/1m");
+    let says = "would have refused 3,000 of 61,000 requests, all from 1 of 1,001 clients: script, first \
+                on 2 January at 02:00";
+    assert_eq!(some.says(&summary, "request"), says);
+    let hours = some.hours().of_day();
     assert_eq!(hours.iter().sum::<u64>(), hours[2]);
-    let none = Replay::run(&clients, "sliding-log 1000/1m".parse().unwrap(), &LogClock::default());
-    let says = "sliding-log 1000/1m would have refused nothing to any of 1001 clients.";
-    assert_eq!(none.sentence(&clients), says);
+    let says = "would have refused nothing to any of 1,001 clients";
+    assert_eq!(replay("sliding-log 1000/1m").says(&summary, "request"), says);
 }
 
 #[test]
@@ -60,7 +62,9 @@ fn a_marked_client_is_never_touched() {
     let clients = site();
     let marks: MarkedKeys = "# ours\n\nscript # the backup\nnobody\n".parse().unwrap();
     assert_eq!(marks.to_string(), "nobody\nscript\n");
-    let cut = Cut { at: None, marked: marks.places(&clients) };
+    let (marked, unknown) = marks.places(&clients);
+    assert_eq!(unknown, ["nobody"]);
+    let cut = Cut { at: None, marked };
     let mut curve = [Curve::new(Measure::SlidingLog(Span::minutes(1)))];
     clients.measure(&mut curve, &cut, 0..clients.len());
     let advice = advise(&curve[0], &Aim::default());

@@ -13,7 +13,7 @@ const LINKS: [&str; 4] =
 /// The curve with marks, in one pass.
 fn curve(clients: &Clients, measure: Measure, marks: &MarkedKeys) -> Curve {
     let mut curves = [Curve::new(measure)];
-    clients.measure(&mut curves, &Cut::usual(clients, marks.places(clients)), 0..clients.len());
+    clients.measure(&mut curves, &Cut::usual(clients, marks.places(clients).0), 0..clients.len());
     let [curve] = curves;
     curve
 }
@@ -103,13 +103,13 @@ fn another_question_is_answered_as_if_it_were_the_first() {
 #[test]
 fn the_busiest_or_the_most_refused_come_first() {
     let mut analysis = answer("for=exim&limit=4", OFFICE);
-    let busiest = analysis.table(10);
+    let busiest = analysis.table("", 10).0;
     assert!(busiest.is_sorted_by(|a, b| a.requests >= b.requests) && busiest.len() == 10);
     assert_eq!((busiest[0].key.as_str(), busiest[0].marked), (OFFICE, true));
     analysis.ask("for=exim&limit=4&order=refused".parse().unwrap());
-    let refused = analysis.table(10);
+    let refused = analysis.table("", 10).0;
     assert!(refused.is_sorted_by(|a, b| a.refused >= b.refused) && refused[9].refused > 0);
-    let all = analysis.table(usize::MAX);
+    let all = analysis.table("", usize::MAX).0;
     assert_eq!(all.len(), analysis.clients().len());
     let sum: u64 = all.iter().map(|client| client.refused).sum();
     assert_eq!(Some(sum), analysis.replayed().map(Replay::refused));

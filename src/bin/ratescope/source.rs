@@ -1,6 +1,6 @@
 //! The options for reading a log, the same for every command that reads one.
 
-use ratescope::lab::tune::ReadOptions;
+use ratescope::lab::tune::{ReadOptions, path};
 use ratescope::log::{
     Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, Moment, Not, Options, Shape, Spread,
     Statuses, Unit, Year, ipv6_prefix,
@@ -38,7 +38,7 @@ pub(crate) struct Source {
     cost: Option<Cost>,
 
     /// Only requests whose path begins with this; several with commas
-    #[arg(long = "path", value_name = "PREFIX", value_delimiter = ',')]
+    #[arg(long = "path", value_name = "PREFIX", value_delimiter = ',', value_parser = path)]
     paths: Vec<String>,
 
     /// Only requests with this method, such as POST; several with commas
@@ -86,8 +86,7 @@ pub(crate) struct Source {
     #[arg(long, value_name = "YEAR", default_value_t, hide_default_value = true)]
     year: Year,
 
-    /// How late a line may be and still be sorted by time, up to 1h; by default 1m, and csv is not
-    /// sorted
+    /// Sort lines by time that are up to this late, at most 1h; by default 1m, and csv is not sorted
     #[arg(long, value_name = "SPAN")]
     slack: Option<Span>,
 

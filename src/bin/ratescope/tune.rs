@@ -17,6 +17,7 @@ use crate::words::{self, Visible, at_least_one};
 use files::Tried;
 use ratescope::lab::tune::{
     Aim, Analysis, Choices, ClientRow, Effect, Failure, MarkedKeys, Metric, PERIODS, Room,
+    is_bucket, percentage,
 };
 use ratescope::plot::{palette::Theme, svg};
 use ratescope::policy::export::Target;
@@ -73,10 +74,11 @@ pub(crate) struct Args {
     limits: Vec<String>,
 
     /// The percentage of clients to leave alone
-    #[arg(long, value_name = "PERCENT", default_value_t = 99.9)]
+    #[arg(long, value_name = "PERCENT", default_value = "99.9", value_parser = percentage)]
     untouched: f64,
 
-    /// A file with the keys of clients that should be left alone, one a line
+    /// A file with the keys of clients that should be left alone, or networks as in 192.0.2.0/24, one a
+    /// line
     #[arg(long, value_name = "FILE")]
     marks: Option<PathBuf>,
 
@@ -126,7 +128,7 @@ const OTHERS: [&str; 3] = ["bucket", "nginx", "haproxy"];
 fn limited_by(text: &str) -> Result<Choices, ParseError> {
     let mut choices = Choices { target: Target::Rust, by: None, ..Choices::default() };
     match text {
-        "bucket" => {}
+        _ if is_bucket(text) => {}
         "nginx" | "haproxy" => choices.set("for", text)?,
         _ => {
             let others = OTHERS.join(", ");
@@ -143,11 +145,8 @@ impl Args {
         Room { clients: self.clients, bytes: self.memory.saturating_mul(1 << 20) }
     }
 
-    fn aim(&self) -> Result<Aim, String> {
-        match (0.0..=100.0).contains(&self.untouched) {
-            true => Ok(Aim { untouched: self.untouched / 100.0 }),
-            false => Err("--untouched is a percentage, from 0 to 100".to_owned()),
-        }
+    fn aim(&self) -> Aim {
+        Aim { untouched: self.untouched }
     }
 
     /// The periods, the one of the curve first.
@@ -188,7 +187,7 @@ const BUSIEST: usize = 10;
 
 /// Reads the logs, answers, and prints the answer.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
-    let aim = args.aim()?;
+    let aim = args.aim();
     let marks: MarkedKeys = match &args.marks {
         Some(path) => fs::read_to_string(path).map_err(|error| named(path, &error))?.parse()?,
         None => Default::default(),
@@ -226,7 +225,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         let picture = picture(&analysis).ok_or("--svg: there is no period to draw")?;
         fs::write(path, picture).map_err(|error| named(path, &error))
     });
-    let busiest = analysis.table(BUSIEST);
+    let busiest = analysis.table("", BUSIEST).0;
     let effect = analysis.effect();
     let answer = Answer { analysis: &analysis, tried: &tried, effect, bucket, servers, busiest };
     let mut out = io::BufWriter::new(io::stdout().lock());

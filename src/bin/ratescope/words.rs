@@ -48,19 +48,6 @@ pub(crate) fn without_numbers(message: &str) -> String {
     kept
 }
 
-/// With a comma at each thousand, as in `9,812`.
-pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Reads how many of something there may be.
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {

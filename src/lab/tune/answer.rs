@@ -8,26 +8,36 @@ mod choices;
 #[cfg(feature = "log")]
 mod found;
 mod frontier;
+#[cfg(feature = "log")]
+mod in_words;
 mod marked;
 mod metric;
 #[cfg(feature = "log")]
 mod notes;
 #[cfg(feature = "log")]
+mod order;
+#[cfg(feature = "log")]
 mod report;
 #[cfg(feature = "log")]
 mod rows;
+#[cfg(feature = "log")]
+mod today;
 
 pub use advice::{Advice, Aim, Doubt, advise};
 #[cfg(feature = "log")]
 pub use analysis::{Analysis, Count};
 #[cfg(feature = "log")]
-pub use choices::Choices;
+pub use choices::{Choices, is_bucket, percentage};
 #[cfg(feature = "log")]
 pub use found::{Found, Refusals};
 pub use frontier::{Burst, Frontier};
 pub use marked::MarkedKeys;
 pub use metric::{Metric, PERIODS};
 #[cfg(feature = "log")]
-pub use report::{Effect, Numbers, Report};
+pub use order::Order;
+#[cfg(feature = "log")]
+pub use report::{Effect, Report};
 #[cfg(feature = "log")]
 pub use rows::{ClientRow, Row};
+#[cfg(feature = "log")]
+pub use today::Today;

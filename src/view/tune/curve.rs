@@ -116,9 +116,16 @@ fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> 
 
 /// The requests that some limits refuse, if a replay had to count them.
 fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
-    let points: Vec<Point> = picture
-        .found
-        .counted
+    let mut counted = picture.found.counted.clone();
+    if counted.is_empty() {
+        return;
+    }
+    // The limit in force was replayed too, so the curve passes through it.
+    let in_force = picture.limit.zip(picture.found.refusals.as_ref().filter(|all| all.done));
+    counted.extend(in_force.map(|(limit, refusals)| [limit, refusals.refused as f64]));
+    counted.sort_by(|[a, _], [b, _]| a.total_cmp(b));
+    counted.dedup();
+    let points: Vec<Point> = counted
         .iter()
         .map(|[limit, refused]| {
             Point::new(layout.x(*limit), layout.y(*refused as u64, picture.found.requests))
@@ -157,7 +164,7 @@ fn axes(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
         let y = plot.bottom() + TAGS / 2.0 + 2.0;
         marks.push(label(*x, y, text, Anchor::Middle, Baseline::Middle));
     }
-    let name = format!("N of {}", picture.measure);
+    let name = super::axis(picture);
     let y = plot.bottom() + TAGS + 12.0;
     marks.push(label(plot.right(), y, &name, Anchor::End, Baseline::Middle));
 }

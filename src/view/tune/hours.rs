@@ -2,8 +2,8 @@
 
 use super::layout::Layout;
 use super::{Picture, Viewport};
-use crate::plot::axis::readout_count;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Rect};
+use crate::text::grouped;
 use crate::view::label::label;
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -58,11 +58,11 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
     let said = match pointed {
         Some(at @ (day, hour)) => {
             let day = DAYS.get(day).copied().unwrap_or("");
-            format!("{day} {hour} to {} h: {}", hour + 1, readout_count(count(at)))
+            format!("{day} {hour} to {} h: {}", hour + 1, grouped(count(at)))
         }
         None if !refusals.done => "still counting".to_owned(),
         None if most == 0 => "nothing is refused".to_owned(),
-        None => format!("darkest: {} in an hour", readout_count(most)),
+        None => format!("darkest: {} in an hour", grouped(most)),
     };
     marks.push(label(plot.right(), plot.y - 12.0, &said, Anchor::End, Baseline::Middle));
 }

@@ -1,7 +1,23 @@
 //! The effect of a limit, in words.
 
 use super::Picture;
-use crate::plot::axis::{readout, readout_count};
+use crate::lab::tune::Measure;
+use crate::plot::axis::readout;
+use crate::text::grouped;
+
+/// The name of the axis of limits, as in `Burst, at 30/1m`.
+pub fn axis(picture: &Picture<'_>) -> String {
+    match picture.measure {
+        Measure::Bucket(rate) | Measure::Nginx(rate) => format!("Burst, at {rate}"),
+        Measure::Exim(per) => format!("Limit of Exim's rate per {per}"),
+        Measure::Earrrl(per, _) => format!("Limit of the recent average per {per}"),
+        Measure::FixedWindow(per) => format!("Limit per {per} of the clock"),
+        Measure::SlidingWindow(per, _)
+        | Measure::SlidingCounter(per)
+        | Measure::SlidingLog(per)
+        | Measure::Haproxy(per, _) => format!("Limit per {per}"),
+    }
+}
 
 /// A limit of what is measured, as in `exim 10/1m strict`.
 pub(super) fn limit_in_words(picture: &Picture<'_>, limit: f64) -> String {
@@ -40,7 +56,7 @@ pub fn words(picture: &Picture<'_>, limit: f64) -> Vec<String> {
 }
 
 fn of(some: u64, all: u64, what: &str) -> String {
-    format!("{} of {} {what}, {}", readout_count(some), readout_count(all), percent(some, all))
+    format!("{} of {} {what}, {}", grouped(some), grouped(all), percent(some, all))
 }
 
 fn percent(some: u64, all: u64) -> String {

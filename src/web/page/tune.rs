@@ -62,7 +62,11 @@ impl view::View for View {
                 let limit = self.limit()?;
                 let next = match by > 0.0 {
                     true => scale::nice().find(|nice| *nice > limit),
-                    false => scale::nice().take_while(|nice| *nice < limit).last(),
+                    // A bucket smaller than 1 lets nothing through.
+                    false => scale::nice()
+                        .skip_while(|nice| self.choices.by.is_none() && *nice < 1.0)
+                        .take_while(|nice| *nice < limit)
+                        .last(),
                 };
                 next.map(|limit| limit.to_string())
             }
@@ -94,6 +98,8 @@ impl view::View for View {
 
     fn drag(&mut self, seen: &Seen, [x, _]: [f64; 2]) {
         let limit = self.picture().map(|picture| tune::limit_at(&picture, &viewport(seen), x));
+        let limit =
+            limit.map(|limit| if self.choices.by.is_none() { limit.max(1.0) } else { limit });
         if limit.is_some() && limit != self.limit() {
             (self.choices.limit, self.found.refusals) = (limit, None);
         }
@@ -118,7 +124,7 @@ impl view::View for View {
     }
 
     fn say(&self, texts: &mut Texts) {
-        let name = self.picture().map_or(String::new(), |picture| picture.measure.to_string());
+        let name = self.picture().map_or(String::new(), |picture| tune::axis(&picture));
         texts.say("measure", name);
     }
 

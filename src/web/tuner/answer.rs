@@ -1,16 +1,10 @@
 //! The answer, as texts and numbers for the page.
 
 use super::Tuner;
-use crate::lab::tune::{Analysis, ClientRow, Numbers, Report};
-use crate::plot::axis::{readout, readout_count};
+use crate::lab::tune::{Analysis, ClientRow, Report};
+use crate::text::grouped;
 use crate::web::texts::Texts;
 use wasm_bindgen::prelude::*;
-
-/// The number of clients in the table.
-const ROWS: usize = 50;
-
-/// Numbers as the page shows them.
-const NUMBERS: Numbers = Numbers { count: readout_count, level: readout };
 
 #[wasm_bindgen]
 impl Tuner {
@@ -56,11 +50,13 @@ impl Tuner {
         texts.flatten().collect()
     }
 
-    /// The busiest clients, seven texts each: see [`Analysis::cells`].
-    pub fn table(&self) -> Vec<String> {
+    /// The first clients of the table whose key contains `search`, seven texts each: see
+    /// [`Analysis::cells`]. Before them is how many there are.
+    pub fn table(&self, search: &str, most: usize) -> Vec<String> {
         let Some(analysis) = &self.analysis else { return Vec::new() };
-        let clients = analysis.table(ROWS);
-        clients.iter().flat_map(|client| analysis.cells(client, NUMBERS)).collect()
+        let (clients, all) = analysis.table(search, most);
+        let cells = clients.iter().flat_map(|client| analysis.cells(client));
+        [grouped(all as u64)].into_iter().chain(cells).collect()
     }
 
     /// All clients as comma-separated values, with a header.
@@ -69,7 +65,7 @@ impl Tuner {
         let clock = analysis.clock();
         let mut text = String::from("client,marked,requests,peak,peak_at,refused,first_refused\n");
         for ClientRow { key, marked, requests, peak, refused, first, .. } in
-            analysis.table(usize::MAX)
+            analysis.table("", usize::MAX).0
         {
             let marked = if marked { "marked" } else { "" };
             let level = peak.map_or(String::new(), |peak| peak.level.to_string());
@@ -104,7 +100,7 @@ impl Tuner {
 }
 
 fn say(analysis: &Analysis, texts: &mut Texts) {
-    let report = Report::new(analysis, NUMBERS);
+    let report = Report::new(analysis);
     let log = &analysis.imported().summary;
     for id in ["t-peak-zone", "t-first-zone"] {
         texts.say(id, analysis.clock().zone().to_string());
@@ -116,7 +112,9 @@ fn say(analysis: &Analysis, texts: &mut Texts) {
     texts.show("t-unread", unread.unwrap_or_default(), log.unread as f64);
     let room = report.room.map(|said| said + " The command line has more room.");
     texts.say("t-room", room.unwrap_or_default());
-    texts.show("t-sentence", report.sentence, f64::from(u8::from(report.done)));
+    texts.show("t-sentence", report.headline, f64::from(u8::from(report.done)));
+    texts.say("t-today", report.today);
+    texts.say("configuration-title", analysis.choices().target.file());
     texts.say("t-learned", report.learned);
     texts.say("t-doubts", report.doubts.join("\n"));
 }

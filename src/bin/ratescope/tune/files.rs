@@ -3,11 +3,12 @@
 use super::{Args, progress, threads};
 use crate::words;
 use ratescope::lab::tune::{Failure, Import, Imported, LogClock, Replay, Summary, Trial};
-use ratescope::log::{self, Pieces, Shape, unpack};
+use ratescope::log::{self, HEAD, Pieces, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Event, Policy};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,6 +58,10 @@ fn log(
 ) -> Result<(), Failure> {
     let options = args.source.options();
     let (input, progress) = progress::open(path)?;
+    let mut input = BufReader::with_capacity(HEAD, input);
+    if Summary::is_summary(input.fill_buf()?) {
+        return Err("it is a summary; use --merge".into());
+    }
     let pieces = Pieces::open(unpack(input)?, &options)?;
     let per = import.begin(pieces.shape())?;
     if trials.is_empty() {

@@ -2,18 +2,16 @@
 
 use super::files::Tried;
 use super::{Answer, Server};
-use crate::words::{grouped, visible};
-use ratescope::lab::tune::{Numbers, Report, Row, Share, percent};
+use crate::words::visible;
+use ratescope::lab::tune::{Report, Row, Share, percent};
+use ratescope::text::grouped;
 use std::io::{self, Write};
 
 /// The width of the longest bar.
 const BAR: usize = 32;
 
-/// Numbers as a terminal shows them.
-const NUMBERS: Numbers = Numbers { count: grouped, level: |level| format!("{level:.1}") };
-
 pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
-    let report = Report::new(answer.analysis, NUMBERS);
+    let report = Report::new(answer.analysis);
     head(&report, out)?;
     tried(answer, out)?;
     periods(answer, out)?;
@@ -121,8 +119,7 @@ fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
         "client", "requests", "peak", "at", "refused"
     )?;
     for client in &answer.busiest {
-        let [key, marked, requests, peak, at, refused, first] =
-            answer.analysis.cells(client, NUMBERS);
+        let [key, marked, requests, peak, at, refused, first] = answer.analysis.cells(client);
         let key: String = visible(&key).chars().take(width).collect();
         let line = format!(
             "{key:width$}  {requests:>10}  {peak:>10}  {at:19}  {refused:>10}  {first}  {marked}"
@@ -162,8 +159,8 @@ fn says(answer: &Answer<'_>, report: &Report, out: &mut impl Write) -> io::Resul
 fn for_server(server: &Server, out: &mut impl Write) -> io::Result<()> {
     let target = server.target;
     match &server.effect {
-        Some(effect) => writeln!(out, "\nFor {target}: {}", visible(&effect.says))?,
-        None => writeln!(out, "\nFor {target}:")?,
+        Some(effect) => writeln!(out, "\n{}", visible(&effect.headline))?,
+        None => writeln!(out, "\nFor {}:", target.title())?,
     }
     match &server.configuration {
         Ok((text, notes)) => {
@@ -172,6 +169,6 @@ fn for_server(server: &Server, out: &mut impl Write) -> io::Result<()> {
             write!(out, "{lead}")?;
             notes.iter().try_for_each(|note| writeln!(out, "Note: {note}."))
         }
-        Err(why) => writeln!(out, "{target} can't have it: {why}."),
+        Err(why) => writeln!(out, "There is no configuration: {why}."),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::lab::tune::{Curve, Measure, Part, Share, scale};
 use crate::limit::any::AnyLimiter;
-use crate::text::plural;
+use crate::text::{grouped, plural};
 use crate::time::Span;
 use core::fmt;
 
@@ -162,24 +162,27 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Doubt::NoEvents => f.write_str("there are no events to learn from"),
-            Doubt::NoLimit => f.write_str("no limit leaves so many alone; choose a smaller share"),
+            Doubt::NoLimit => {
+                f.write_str("no limit leaves that many clients alone; leave fewer alone")
+            }
             Doubt::FewClients(clients) => write!(
                 f,
-                "with {clients} client{} the share that may be touched is less than one of them, so \
-                 the limit is above what the fastest did; take a longer log or a smaller share",
+                "with {} client{} none of them may be refused, so the limit lets the fastest of them \
+                 through; take a longer log, or leave fewer alone",
+                grouped(*clients),
                 plural(*clients)
             ),
             Doubt::ShortLog(log) => write!(
                 f,
-                "the log is of {log}, less than ten periods; what is rare was hardly seen"
+                "the log covers {log}, less than ten periods, so rare peaks may be missing"
             ),
             Doubt::Drifts(share) => write!(
                 f,
-                "in the rest of the log it touches {share}, more than twice what it may; \
-                 the traffic changes, so look at whom it is"
+                "in the rest of the log it touches {share}, more than twice as many as it may; the \
+                 traffic changes, so look at who they are"
             ),
             Doubt::AllAlike => {
-                f.write_str("all clients came equally fast, so nothing tells good from bad")
+                f.write_str("all clients came equally fast, so no limit separates some from others")
             }
         }
     }

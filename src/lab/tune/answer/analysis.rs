@@ -1,8 +1,8 @@
 //! The answer about a log: what is known of it so far, and what is counted next.
 
 use super::rows::{Row, rows};
-use super::{Advice, Choices, Frontier, MarkedKeys, PERIODS, advise};
-use crate::lab::tune::{Clients, Curve, Cut, Imported, LogClock, Measure, Part, Replay};
+use super::{Advice, Choices, Frontier, MarkedKeys, Order, PERIODS, advise};
+use crate::lab::tune::{Clients, Curve, Cut, Imported, LogClock, Measure, Part, Peak, Replay};
 use crate::limit::any::AnyLimiter;
 use crate::policy::export::Addresses;
 use crate::time::Span;
@@ -20,6 +20,8 @@ pub struct Analysis {
     pub(super) cut: Cut,
     /// The places of the marked clients.
     marked: Vec<usize>,
+    /// The marks that are of no client.
+    pub(super) unknown_marks: Vec<String>,
 
     choices: Choices,
     /// The periods to compare; the usual ones, and none for a bucket, unless they were given.
@@ -33,6 +35,10 @@ pub struct Analysis {
     replay: Option<Replay>,
     /// The limiter of a row, as far as it has been replayed.
     row_replay: Option<Replay>,
+    /// The limiter of today, as far as it has been replayed.
+    today: Option<Replay>,
+    /// The highest levels of all clients, if the table is sorted by them.
+    pub(super) peaks: Vec<Option<Peak>>,
 
     frontier: Option<Frontier>,
     shown: Option<(Curve, Advice)>,
@@ -56,12 +62,15 @@ impl Analysis {
             addresses: log.addresses(),
             cut: Cut::usual(clients, Vec::new()),
             marked: Vec::new(),
+            unknown_marks: Vec::new(),
             choices: choices.clone(),
             given_periods: None,
             curves: Vec::new(),
             job: None,
             replay: None,
             row_replay: None,
+            today: None,
+            peaks: Vec::new(),
             frontier: None,
             shown: None,
             periods: Vec::new(),
@@ -76,8 +85,9 @@ impl Analysis {
     pub fn ask(&mut self, choices: Choices) {
         let choices = Choices { reading: self.log.options.clone(), ..choices };
         // With another limit or order of the table, the curve stays.
-        let Choices { limit, by_refused, .. } = self.choices;
-        let same = Choices { limit, by_refused, ..choices.clone() } == self.choices;
+        let Choices { limit, order, .. } = self.choices;
+        let today = self.choices.today;
+        let same = Choices { limit, order, today, ..choices.clone() } == self.choices;
         self.choices = choices;
         if !same {
             self.forget();
@@ -95,7 +105,9 @@ impl Analysis {
 
     /// Marks clients as legitimate, in place of those marked before.
     pub fn mark(&mut self, marks: &MarkedKeys) {
-        self.cut.marked = marks.places(&self.log.summary.clients);
+        let (marked, unknown) = marks.places(&self.log.summary.clients);
+        self.cut.marked = marked;
+        self.unknown_marks = unknown.into_iter().map(str::to_owned).collect();
         let places = self.cut.marked.iter().enumerate();
         self.marked = places.filter(|(_, marked)| **marked).map(|(place, _)| place).collect();
         self.forget();
@@ -104,6 +116,7 @@ impl Analysis {
     fn forget(&mut self) {
         (self.frontier, self.shown, self.row_replay) = (None, None, None);
         self.periods.clear();
+        self.peaks.clear();
         self.rows.clear();
     }
 
@@ -119,6 +132,10 @@ impl Analysis {
         // The replay comes first: whoever moves the limit waits for it.
         if let Some(replay) = self.replay.as_mut().filter(|replay| !replay.is_done()) {
             replay.advance(clients, budget);
+            return false;
+        }
+        if let Some(today) = self.today.as_mut().filter(|today| !today.is_done()) {
+            today.advance(clients, budget);
             return false;
         }
         if self.job.is_some() {
@@ -147,6 +164,17 @@ impl Analysis {
             let clients = &self.log.summary.clients;
             self.replay = limiter.map(|limiter| Replay::new(clients, limiter, &self.clock));
             return true;
+        }
+        let today = self.choices.limiter_of_today();
+        if self.today.as_ref().map(Replay::limiter) != today.as_ref() {
+            let clients = &self.log.summary.clients;
+            self.today = today.map(|limiter| Replay::new(clients, limiter, &self.clock));
+            return true;
+        }
+        if matches!(self.choices.order, Order::Peak | Order::PeakAt) && self.peaks.is_empty() {
+            let clients = &self.log.summary.clients;
+            let peak = |place| measure.peak(clients.moments(place));
+            self.peaks = (0..clients.len()).map(peak).collect();
         }
         self.plan_frontier() || self.plan_periods()
     }
@@ -328,6 +356,11 @@ impl Analysis {
     pub fn replayed(&self) -> Option<&Replay> {
         let limiter = self.limiter()?;
         self.replay.as_ref().filter(|replay| *replay.limiter() == limiter)
+    }
+
+    /// The replay of today's limiter, once it is done.
+    pub fn replayed_today(&self) -> Option<&Replay> {
+        self.today.as_ref().filter(|today| today.is_done())
     }
 
     /// Some limits of the curve and their effects, the lowest limit first.

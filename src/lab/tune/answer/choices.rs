@@ -1,6 +1,6 @@
 //! The choices of the Tune page by name. A link holds them, and nothing of the log.
 
-use super::{Aim, Burst, Frontier, Metric};
+use super::{Aim, Burst, Frontier, Metric, Order, Today};
 use crate::lab::run::decoded;
 use crate::lab::tune::read::{OPEN, changed, open, or_open};
 use crate::lab::tune::{Measure, ReadOptions};
@@ -33,8 +33,10 @@ pub struct Choices {
     pub aim: Aim,
     /// The limit; if `None`, the recommended one.
     pub limit: Option<f64>,
-    /// Whether the table begins with the most refused clients instead of the busiest.
-    pub by_refused: bool,
+    /// The limit that is in force today, to compare with.
+    pub today: Option<Today>,
+    /// The order of the table of clients.
+    pub order: Order,
 }
 
 impl Default for Choices {
@@ -47,7 +49,8 @@ impl Default for Choices {
             rate: None,
             aim: Aim::default(),
             limit: None,
-            by_refused: false,
+            today: None,
+            order: Order::Requests,
         }
     }
 }
@@ -55,10 +58,26 @@ impl Default for Choices {
 /// The name of a bucket among the metrics.
 const BUCKET: &str = "bucket";
 
+/// Returns whether a name is of a bucket: the algorithms of buckets decide alike.
+pub fn is_bucket(name: &str) -> bool {
+    [BUCKET, "gcra", "token-bucket", "leaky-bucket"].contains(&name)
+}
+
+/// Reads a percentage as a share from 0 to 1, as in `99.9`, `99,9` or `99.9%`.
+///
+/// # Errors
+/// When it is not from 0 to 100.
+pub fn percentage(text: &str) -> Result<f64, ParseError> {
+    let plain = text.trim().trim_end_matches('%').trim_end().replace(',', ".");
+    let share = number(&plain).filter(|share| (0.0..=100.0).contains(share));
+    let help = || ParseError::whole(text, "write a percentage, from 0 to 100");
+    share.map(|share| share / 100.0).ok_or_else(help)
+}
+
 impl Choices {
     /// The names beside [those of reading](ReadOptions::NAMES), in the order in which a link has them.
-    pub const NAMES: [&'static str; 7] =
-        ["for", "by", "period", "rate", "untouched", "limit", "order"];
+    pub const NAMES: [&'static str; 8] =
+        ["for", "by", "period", "rate", "untouched", "limit", "today", "order"];
 
     /// All names.
     fn names() -> impl Iterator<Item = &'static str> {
@@ -85,7 +104,7 @@ impl Choices {
                 };
                 self.limit_by(by);
             }
-            "by" => self.limit_by(if value == BUCKET { None } else { Some(by(value)?) }),
+            "by" => self.limit_by(if is_bucket(value) { None } else { Some(by(value)?) }),
             "period" => {
                 let period: Span = value.parse()?;
                 let range = Span::micros(100_000)..=Span::hours(366 * 24);
@@ -102,10 +121,7 @@ impl Choices {
                 self.limit = None;
             }
             "untouched" => {
-                let share = number(value).filter(|share| (0.0..=100.0).contains(share));
-                let help = || ParseError::whole(value, "write a percentage, from 0 to 100");
-                let untouched = share.ok_or_else(help)? / 100.0;
-                self.aim = Aim { untouched };
+                self.aim = Aim { untouched: percentage(value)? };
                 self.limit = None;
             }
             "limit" if value == OPEN => self.limit = None,
@@ -114,13 +130,8 @@ impl Choices {
                 let help = "write auto, or a number from 0.001 to 1e12";
                 self.limit = Some(limit.ok_or_else(|| ParseError::whole(value, help))?);
             }
-            "order" => {
-                self.by_refused = match value {
-                    "requests" => false,
-                    "refused" => true,
-                    _ => return Err(ParseError::whole(value, "write requests or refused")),
-                }
-            }
+            "today" => self.today = open(value)?,
+            "order" => self.order = value.parse()?,
             _ if ReadOptions::NAMES.contains(&name) => self.reading.set(name, value)?,
             _ => {
                 let names: Vec<&str> = Self::names().collect();
@@ -141,7 +152,8 @@ impl Choices {
             // A percentage computed from the share may have digits that nobody wrote.
             "untouched" => (libm::round(self.aim.untouched * 1e10) / 1e8).to_string(),
             "limit" => or_open(self.limit.as_ref()),
-            "order" => if self.by_refused { "refused" } else { "requests" }.to_owned(),
+            "today" => self.today.as_ref().map_or(String::new(), ToString::to_string),
+            "order" => self.order.to_string(),
             _ => self.reading.get(name),
         }
     }
@@ -184,7 +196,7 @@ impl Choices {
     }
 
     /// A bucket, with the server's own arithmetic if that is known.
-    fn bucket(&self, rate: Rate) -> Measure {
+    pub(super) fn bucket(&self, rate: Rate) -> Measure {
         match Nginx::new(rate, 0, Delay::Never) {
             Ok(_) if self.target == Target::Nginx => Measure::Nginx(rate),
             _ => Measure::Bucket(rate),
@@ -232,7 +244,7 @@ impl Choices {
     ) -> Result<(String, Vec<String>), String> {
         let policy = Policy::from(Limit { limiter: limiter.clone(), per: per.clone() });
         let written = self.target.configure_for(&policy, addresses).map_err(|e| e.to_string())?;
-        let notes = self.notes(per);
+        let notes = self.notes(limiter, per);
         Ok((written.text, [written.warnings, notes].concat()))
     }
 }

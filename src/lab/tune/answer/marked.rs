@@ -3,24 +3,76 @@
 use crate::lab::tune::Clients;
 use core::convert::Infallible;
 use core::fmt;
+use core::net::IpAddr;
 use core::str::FromStr;
 use std::collections::BTreeSet;
 
-/// The keys of clients that should not be refused anything. The text form has one on each line. A
+/// The keys of clients that should not be refused anything, or networks of them, as in `192.0.2.0/24`.
+/// The text form has one on each line. A
 /// remark follows ` #`, and empty lines are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarkedKeys(pub BTreeSet<String>);
 
 impl MarkedKeys {
-    /// Says of each client, by its place, whether it is marked.
-    pub fn places(&self, clients: &Clients) -> Vec<bool> {
+    /// Says of each client, by its place, whether it is marked; and which marks are of no client.
+    pub fn places(&self, clients: &Clients) -> (Vec<bool>, Vec<&str>) {
         let mut marked = vec![false; clients.len()];
-        for place in self.0.iter().filter_map(|key| clients.find(key)) {
-            if let Some(marked) = marked.get_mut(place) {
-                *marked = true;
+        let mut unknown = Vec::new();
+        for key in &self.0 {
+            let found: Vec<usize> = match (clients.find(key), Network::new(key)) {
+                (Some(place), _) => vec![place],
+                (None, Some(network)) => {
+                    (0..clients.len()).filter(|place| network.has(clients.key(*place))).collect()
+                }
+                (None, None) => Vec::new(),
+            };
+            if found.is_empty() {
+                unknown.push(key.as_str());
+            }
+            for place in found {
+                if let Some(marked) = marked.get_mut(place) {
+                    *marked = true;
+                }
             }
         }
-        marked
+        (marked, unknown)
+    }
+}
+
+/// A network of clients, as in `192.0.2.0/24`.
+struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl Network {
+    fn new(text: &str) -> Option<Self> {
+        let (address, bits) = text.split_once('/')?;
+        let address: IpAddr = address.parse().ok()?;
+        let bits = bits.parse().ok().filter(|bits| *bits <= length(address))?;
+        Some(Network { address, bits })
+    }
+
+    /// Returns whether a client is in it. One that is a network itself begins with its address.
+    fn has(&self, client: &str) -> bool {
+        let address = client.split('/').next().and_then(|text| text.parse::<IpAddr>().ok());
+        address.is_some_and(|address| {
+            let beyond = length(address) - self.bits.min(length(address));
+            let head = |address| number(address).checked_shr(beyond).unwrap_or(0);
+            address.is_ipv4() == self.address.is_ipv4() && head(address) == head(self.address)
+        })
+    }
+}
+
+/// The bits of an address.
+const fn length(address: IpAddr) -> u32 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => v4.to_bits().into(),
+        IpAddr::V6(v6) => v6.to_bits(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Choices;
 use crate::lab::tune::{Clients, Imported};
+use crate::limit::any::AnyLimiter;
 use crate::log::{Cost, Filter};
 use crate::policy::Per;
 use crate::policy::export::{Addresses, Target};
@@ -9,7 +10,7 @@ use core::net::Ipv6Addr;
 
 impl Choices {
     /// The differences between what was read and what the server will count, one sentence each.
-    pub(super) fn notes(&self, per: &Per) -> Vec<String> {
+    pub(super) fn notes(&self, limiter: &AnyLimiter, per: &Per) -> Vec<String> {
         let (options, server) = (&self.reading.options, self.target);
         // In Rust, the program says which events there are, and their fields.
         if server == Target::Rust {
@@ -34,7 +35,15 @@ impl Choices {
         let depth = options.path_depth.filter(|_| by_path).map(|depth| {
             format!("of a path the first {depth} segments count above, and all for {server}")
         });
-        [chosen, answered, depth].into_iter().flatten().collect()
+        let burst = match limiter {
+            AnyLimiter::Nginx(l) if l.burst() > 0 => Some(format!(
+                "nginx's burst={} is what may come beyond the first request, so bursts of {} pass",
+                l.burst(),
+                l.burst() + 1
+            )),
+            _ => None,
+        };
+        [burst, chosen, answered, depth].into_iter().flatten().collect()
     }
 
     /// Refuses costs other than 1, which only a program can give to its events.

@@ -1,8 +1,10 @@
 //! The answer as sentences, the same for every front end.
 
 use super::Analysis;
-use crate::lab::tune::{Clients, Imported, Times, percent};
-use crate::text::plural;
+use super::in_words::in_words;
+use crate::address::{is_internal, parse};
+use crate::lab::tune::{Clients, Imported, Summary, Times, percent};
+use crate::text::{grouped, plural};
 
 /// The answer as sentences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,10 +19,12 @@ pub struct Report {
     pub unread: Option<(String, Vec<String>)>,
     /// The way the clients were sampled, if there was no room for all.
     pub room: Option<String>,
-    /// The refusals of the limit in force, or the progress of counting them.
-    pub sentence: String,
-    /// Whether that sentence is final.
+    /// The headline: the limit in force and its refusals, or the progress of counting them.
+    pub headline: String,
+    /// Whether that is final.
     pub done: bool,
+    /// The same of the limit that is in force today, if that is known.
+    pub today: String,
     /// The clients that the recommended limit touches, where it was learned and where it was checked.
     pub learned: String,
     /// Reasons to think twice, a sentence each.
@@ -36,31 +40,25 @@ pub struct Effect {
     pub touched: u64,
     /// The number of requests that it refuses.
     pub refused: u64,
-    /// The same as a sentence.
+    /// The same as a sentence, which names the limiter by its text form.
     pub says: String,
-}
-
-/// The functions with which a front end writes numbers.
-#[derive(Clone, Copy, Debug)]
-pub struct Numbers {
-    /// A number of requests, clients or lines.
-    pub count: fn(u64) -> String,
-    /// A level.
-    pub level: fn(f64) -> String,
+    /// The same for the chosen server: the limiter in words, and what it would have refused.
+    pub headline: String,
 }
 
 impl Report {
     /// The sentences about what is known by now.
-    pub fn new(analysis: &Analysis, Numbers { count, .. }: Numbers) -> Self {
+    pub fn new(analysis: &Analysis) -> Self {
         let (log, clients) = (analysis.imported(), analysis.clients());
-        let (sentence, done) = sentence(analysis);
+        let (headline, done) = headline(analysis);
         let mut report = Report {
-            read: read(analysis, count),
+            read: read(analysis),
             formats: log.formats.join("; "),
-            notes: notes(analysis, count),
-            unread: unread(log, count),
-            room: room(clients, count),
-            sentence,
+            notes: notes(analysis),
+            unread: unread(log),
+            room: room(clients),
+            headline,
+            today: today(analysis).unwrap_or_default(),
             done,
             ..Report::default()
         };
@@ -77,25 +75,43 @@ impl Analysis {
     /// The effect of the limiter in force, once it has been replayed.
     pub fn effect(&self) -> Option<Effect> {
         let replay = self.replayed().filter(|replay| replay.is_done())?;
+        let (limiter, noun) = (replay.limiter(), one(self.imported().events));
+        let does = replay.says(&self.imported().summary, noun);
         Some(Effect {
-            limit: replay.limiter().to_string(),
+            limit: limiter.to_string(),
             touched: replay.touched(self.clients()).touched,
             refused: replay.refused(),
-            says: replay.sentence(self.clients()),
+            says: format!("{limiter} {does}."),
+            headline: format!(
+                "For {}: {}. It {does}.",
+                self.choices().target.title(),
+                in_words(limiter, noun)
+            ),
         })
     }
 }
 
-fn read(analysis: &Analysis, count: fn(u64) -> String) -> String {
-    let (clients, clock) = (analysis.clients(), analysis.clock());
+/// The word for one of them.
+fn one(events: &str) -> &str {
+    events.strip_suffix('s').unwrap_or(events)
+}
+
+fn read(analysis: &Analysis) -> String {
+    let (clients, clock, log) = (analysis.clients(), analysis.clock(), analysis.imported());
+    let Summary { per, lines, .. } = &log.summary;
     let [requests, senders] = [clients.requests(), clients.clients()];
+    let others = !["requests", "events"].contains(&log.events);
+    let among = match others && *lines > requests {
+        true => format!(" among {} line{},", grouped(*lines), plural(*lines)),
+        false => String::new(),
+    };
     let mut text = format!(
-        "{} request{} from {} client{} (per {})",
-        count(requests),
+        "{} {}{}{among} from {} client{} (per {per})",
+        grouped(requests),
+        one(log.events),
         plural(requests),
-        count(senders),
+        grouped(senders),
         plural(senders),
-        analysis.imported().summary.per
     );
     if let Some((first, last)) = clients.times() {
         let [first, last] = [first, last].map(|time| clock.shown(time));
@@ -104,27 +120,39 @@ fn read(analysis: &Analysis, count: fn(u64) -> String) -> String {
     text
 }
 
-fn notes(analysis: &Analysis, count: fn(u64) -> String) -> Vec<String> {
+fn notes(analysis: &Analysis) -> Vec<String> {
     let Imported { options, counts, times, .. } = analysis.imported();
     let Times { spread_out, late, dropped, steps_back } = *times;
     let mut notes = Vec::new();
     let mut note = |n: u64, say: &dyn Fn(&str, &str) -> String| {
         if n > 0 {
-            notes.push(say(&count(n), plural(n)));
+            notes.push(say(&grouped(n), plural(n)));
         }
     };
     note(counts.filtered, &|n, _| {
-        format!("Only those with {}; {n} others were left out.", options.options.filter)
+        format!("Only those with {}; {n} others are left out.", options.options.filter)
     });
     note(spread_out, &|n, _| {
-        format!("Of its times in whole seconds, {n} were spread evenly over theirs.")
+        format!(
+            "The log has whole seconds: {n} events are spread evenly over theirs, as they would look like bursts."
+        )
     });
-    note(late, &|n, s| format!("{n} line{s} came too late to be put in order."));
-    note(dropped, &|n, s| format!("{n} event{s} left out, far ahead of the lines around."));
+    note(late, &|n, s| format!("{n} line{s} came too late to be sorted."));
+    note(dropped, &|n, s| {
+        format!("{n} event{s} left out: their times are far ahead of those around.")
+    });
     note(steps_back, &|n, s| format!("The clock was set back {n} time{s}."));
     note(analysis.clients().late(), &|n, s| {
         format!("{n} request{s} came out of order, and count as with the one before.")
     });
+    let unknown = &analysis.unknown_marks;
+    if let Some((first, rest)) = unknown.split_first() {
+        let more = if rest.is_empty() { "" } else { " and others" };
+        let n = unknown.len() as u64;
+        let marks = format!("{} mark{} of no client: {first}{more}", grouped(n), plural(n));
+        notes.push(format!("There {} {marks}.", if n == 1 { "is" } else { "are" }));
+    }
+    notes.extend(proxy(analysis));
     if analysis.clock().is_of_several() {
         let said = "The lines are of several time zones, so times are told in UTC.";
         notes.push(said.to_owned());
@@ -132,31 +160,43 @@ fn notes(analysis: &Analysis, count: fn(u64) -> String) -> Vec<String> {
     notes
 }
 
-fn unread(log: &Imported, count: fn(u64) -> String) -> Option<(String, Vec<String>)> {
+/// A warning that all events are those of a proxy, which the log also says of whom it had them.
+fn proxy(analysis: &Analysis) -> Option<String> {
+    let (log, clients) = (analysis.imported(), analysis.clients());
+    let key = clients.key(0);
+    let is_proxy = log.has_forwarded && clients.len() == 1 && parse(key).is_some_and(is_internal);
+    is_proxy.then(|| {
+        format!(
+            "All of them are from {key}, a proxy? With the key forwarded its clients are limited."
+        )
+    })
+}
+
+fn unread(log: &Imported) -> Option<(String, Vec<String>)> {
     let [unread, lines] = [log.summary.unread, log.summary.lines];
-    let said = format!("{} of {} lines could not be read", count(unread), count(lines));
+    let said = format!("{} of {} lines could not be read", grouped(unread), grouped(lines));
     let problems = log.counts.problems.iter().map(ToString::to_string);
     (unread > 0).then(|| (said, problems.collect()))
 }
 
-fn room(clients: &Clients, count: fn(u64) -> String) -> Option<String> {
+fn room(clients: &Clients) -> Option<String> {
     let say = || {
         format!(
             "There was no room for all: {} of the requests are kept, of {} clients. The busiest are all \
              there; of the others one in {} was kept, by chance, and stands for so many. Numbers of \
              clients are estimates.",
             percent(clients.share_kept()),
-            count(clients.len() as u64),
+            grouped(clients.len() as u64),
             clients.one_in(),
         )
     };
     (clients.left_out() > 0).then(say)
 }
 
-/// The sentence about the refusals, and whether it is final.
-fn sentence(analysis: &Analysis) -> (String, bool) {
+/// The headline, and whether it is final.
+fn headline(analysis: &Analysis) -> (String, bool) {
     match analysis.effect() {
-        Some(effect) => (effect.says, true),
+        Some(effect) => (effect.headline, true),
         None if analysis.shown().is_some() && analysis.limiter().is_none() => {
             ("No limit leaves so many clients alone.".to_owned(), true)
         }
@@ -165,6 +205,13 @@ fn sentence(analysis: &Analysis) -> (String, bool) {
             part => (format!("Still counting: {} % …", libm::floor(part * 100.0)), false),
         },
     }
+}
+
+fn today(analysis: &Analysis) -> Option<String> {
+    let replay = analysis.replayed_today()?;
+    let noun = one(analysis.imported().events);
+    let (limiter, does) = (replay.limiter(), replay.says(&analysis.imported().summary, noun));
+    Some(format!("Today, {limiter} {does}."))
 }
 
 fn learned(analysis: &Analysis) -> Option<String> {

@@ -1,9 +1,10 @@
 //! The rows of the tables: limits of the curve, and clients.
 
-use super::{Advice, Analysis, Choices, Numbers};
+use super::{Advice, Analysis, Choices, Order};
 use crate::lab::tune::{Curve, Part, Peak, RefusedClient, Replay, scale};
+use crate::text::grouped;
 use crate::time::Time;
-use core::cmp::Reverse;
+use core::cmp::Ordering;
 use std::collections::HashMap;
 
 /// A limit of the curve and its effect.
@@ -62,38 +63,73 @@ pub(super) fn rows(curve: &Curve, advice: &Advice, choices: &Choices) -> Vec<Row
 }
 
 impl Analysis {
-    /// The first `most` clients in the order of the choices: the busiest or the most refused first.
-    pub fn table(&self, most: usize) -> Vec<ClientRow> {
-        let mut refused = self.replayed().map_or(&[][..], Replay::refused_clients).to_vec();
-        let by_place: HashMap<usize, RefusedClient> =
-            refused.iter().map(|client| (client.place, *client)).collect();
-        refused.sort_by_key(|client| Reverse(client.refused));
-        let first = refused.iter().map(|client| client.place).filter(|_| self.choices().by_refused);
-        let is_other = |place: &usize| !(self.choices().by_refused && by_place.contains_key(place));
-        let others = self.busiest.iter().copied().filter(is_other);
-        let measure = self.shown().map(|(curve, _)| curve.measure);
+    /// The first `most` clients whose key contains `search`, in the order of the choices, and how many
+    /// there are.
+    pub fn table(&self, search: &str, most: usize) -> (Vec<ClientRow>, usize) {
+        let refused = self.replayed().map_or(&[][..], Replay::refused_clients);
+        let by_place: HashMap<usize, &RefusedClient> =
+            refused.iter().map(|client| (client.place, client)).collect();
         let clients = self.clients();
-        let row = |place: usize| ClientRow {
-            place,
-            key: clients.key(place).to_owned(),
-            marked: self.cut.marked.get(place) == Some(&true),
-            requests: clients.requests_of(place),
-            peak: measure.and_then(|measure| measure.peak(clients.moments(place))),
-            refused: by_place.get(&place).map_or(0, |client| client.refused),
-            first: by_place.get(&place).map(|client| client.first),
+        let search = search.trim().to_lowercase();
+        let found = |place: &usize| clients.key(*place).to_lowercase().contains(&search);
+        let mut places = self.busiest.clone();
+        if !search.is_empty() {
+            places.retain(found);
+        }
+        let count = |place: &usize| by_place.get(place).map_or(0, |client| client.refused);
+        let first = |place: &usize| by_place.get(place).map(|client| client.first);
+        let peak = |place: &usize| self.peaks.get(*place).copied().flatten();
+        let level = |place: &usize| peak(place).map_or(0.0, |peak| peak.level);
+        let order = self.choices().order;
+        // One sort for all orders; it is stable, so that the busiest come first among equals.
+        let compare = |a: &usize, b: &usize| match order {
+            Order::Requests => Ordering::Equal,
+            Order::Client => clients.key(*a).cmp(clients.key(*b)),
+            Order::Refused => count(b).cmp(&count(a)),
+            Order::Peak => level(b).total_cmp(&level(a)),
+            Order::PeakAt => peak(a).map(|peak| peak.at).cmp(&peak(b).map(|peak| peak.at)),
+            Order::First => (first(a).is_none(), first(a)).cmp(&(first(b).is_none(), first(b))),
         };
-        first.chain(others).take(most).map(row).collect()
+        if order != Order::Requests {
+            places.sort_by(compare);
+        }
+        let measure = self.shown().map(|(curve, _)| curve.measure);
+        let row = |place: &usize| ClientRow {
+            place: *place,
+            key: clients.key(*place).to_owned(),
+            marked: self.cut.marked.get(*place) == Some(&true),
+            requests: clients.requests_of(*place),
+            peak: measure.and_then(|measure| measure.peak(clients.moments(*place))),
+            refused: count(place),
+            first: first(place),
+        };
+        (places.iter().take(most).map(row).collect(), places.len())
     }
 
     /// The cells of a client in a table: its key, `marked` or nothing, its requests, its peak, the time
     /// of the peak, its refused requests, and the time of the first of them.
-    pub fn cells(&self, client: &ClientRow, numbers: Numbers) -> [String; 7] {
-        let Numbers { count, level } = numbers;
+    pub fn cells(&self, client: &ClientRow) -> [String; 7] {
         let when = |time: Time| self.clock().shown(time);
         let peak = client.peak.map(|peak| (level(peak.level), when(peak.at)));
         let (peak, at) = peak.unwrap_or_default();
         let marked = if client.marked { "marked" } else { "" }.to_owned();
         let first = client.first.map(when).unwrap_or_default();
-        [client.key.clone(), marked, count(client.requests), peak, at, count(client.refused), first]
+        [
+            client.key.clone(),
+            marked,
+            grouped(client.requests),
+            peak,
+            at,
+            grouped(client.refused),
+            first,
+        ]
+    }
+}
+
+/// A level, with a digit after the point if it is small.
+fn level(level: f64) -> String {
+    match level {
+        small if small < 100.0 => (libm::round(small * 10.0) / 10.0).to_string(),
+        large => grouped(libm::round(large) as u64),
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Times in numbers are in UTC.
 
-use crate::civil::{Civil, SECOND};
+use crate::civil::{Civil, DAY, Date, SECOND};
 use crate::time::Time;
 use core::fmt;
 use std::collections::BTreeMap;
@@ -129,6 +129,28 @@ impl LogClock {
             Some(_) => text + &offset(self.east(time)),
             None => text,
         }
+    }
+
+    /// The day and the time of day that it shows, for a sentence, as in `18 May at 08:05`.
+    pub fn told(&self, time: Time) -> String {
+        const MONTHS: [&str; 12] = [
+            "January",
+            "February",
+            "March",
+            "April",
+            "May",
+            "June",
+            "July",
+            "August",
+            "September",
+            "October",
+            "November",
+            "December",
+        ];
+        let shown = self.shows(time).as_micros();
+        let (day, minutes) = (Date::at(shown.div_euclid(DAY)), shown.rem_euclid(DAY) / SECOND / 60);
+        let month = MONTHS.get(usize::from(day.month()) - 1).unwrap_or(&"");
+        format!("{} {month} at {:02}:{:02}", day.day(), minutes / 60, minutes % 60)
     }
 
     /// The minutes that it is ahead of UTC at `time`.

@@ -21,6 +21,8 @@ use super::clock::{LogClock, Zones};
 use super::stream::{Moment, Moments};
 use crate::policy::Per;
 use core::fmt;
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The first bytes of a summary.
@@ -61,6 +63,26 @@ pub enum BadSummary {
 }
 
 impl Summary {
+    /// Returns whether a file begins as a summary does.
+    pub fn is_summary(head: &[u8]) -> bool {
+        head.starts_with(LABEL)
+    }
+
+    /// The name of the client at `place`, for people: its key without escapes.
+    pub fn name(&self, place: usize) -> Cow<'_, str> {
+        match (self.clients.key(place), self.per.fields()) {
+            // A key without fields, and a client without a value in them, have no name.
+            ("", _) => Cow::Borrowed("one without a name"),
+            (key, [_]) => Cow::Borrowed(key),
+            (key, _) => {
+                let value = |text| percent_decode_str(text).decode_utf8_lossy();
+                let parts = key.split(',').filter_map(|part| part.split_once('='));
+                let parts = parts.map(|(name, text)| format!("{name} {}", value(text)));
+                Cow::Owned(parts.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
     /// A summary without events, of clients made by `per`.
     pub fn new(per: Per, room: Room) -> Self {
         Summary { per, lines: 0, unread: 0, clients: Clients::new(room), zones: Zones::default() }

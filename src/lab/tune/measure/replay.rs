@@ -1,9 +1,9 @@
 //! The replay of a limiter over the kept events: what it refuses, from which clients, and when.
 
-use super::{Hours, Measure, Share, percent};
-use crate::lab::tune::{Clients, LogClock};
+use super::{Hours, Measure, Share};
+use crate::lab::tune::{Clients, LogClock, Summary};
 use crate::limit::any::AnyLimiter;
-use crate::text::plural;
+use crate::text::{grouped, plural};
 use crate::time::Time;
 
 /// A client that was refused something.
@@ -122,33 +122,37 @@ impl Replay {
         &self.hours
     }
 
-    /// In words, as in "gcra 10/1m burst 10 would have refused 2.1 % of requests, from 14 of 9812
-    /// clients", and from when on the busiest of them.
-    pub fn sentence(&self, clients: &Clients) -> String {
-        let requests = clients.requests() - clients.left_out();
-        let refused = percent(self.refused as f64 / requests.max(1) as f64);
-        let limiter = &self.limiter;
+    /// In words, for these events, as in "would have refused 92 of 10,000 requests, all from 2 of 1,753
+    /// clients; most of them (74) from 192.0.2.9, first on 18 May at 08:05".
+    pub fn says(&self, summary: &Summary, noun: &str) -> String {
+        let clients = &summary.clients;
         let Share { touched, clients: all } = self.touched(clients);
-        let (said, s) = (format!("{limiter} would have refused"), plural(all));
-        let Some(first) = self.refused_clients.first() else {
-            return format!("{said} nothing to any of {all} client{s}.");
+        let (of_all, s) = (grouped(all), plural(all));
+        // Of several, the last one from behind: the busiest.
+        let from_behind = self.refused_clients.iter().rev();
+        let Some(most) = from_behind.max_by_key(|client| client.refused) else {
+            return format!("would have refused nothing to any of {of_all} client{s}");
         };
-        // A key without fields, and a client without a value in them, have no name.
-        let busiest = match clients.key(first.place) {
-            "" => "the busiest".to_owned(),
-            key => format!("the busiest, {key},"),
-        };
-        format!(
-            "{said} {refused} of requests, from {touched} of {all} client{s}; {busiest} from {} on.",
-            time_of_day(self.clock.shows(first.first)),
-        )
+        let requests = clients.requests() - clients.left_out();
+        let about = if clients.left_out() > 0 { "about " } else { "" };
+        let refused = format!(
+            "would have refused {about}{} of {} {noun}{}, all from {} of {of_all} client{s}",
+            grouped(self.refused),
+            grouped(requests),
+            plural(requests),
+            grouped(touched),
+        );
+        let key = summary.name(most.place);
+        let first = self.clock.told(most.first);
+        let (n, whole) = (grouped(most.refused), self.refused);
+        match most.refused {
+            _ if touched == 1 => format!("{refused}: {key}, first on {first}"),
+            many if 2 * many > whole => {
+                format!("{refused}; most of them ({n}) from {key}, first on {first}")
+            }
+            _ => format!("{refused}; {n} of them from {key}, first on {first}"),
+        }
     }
-}
-
-/// The time of day, as in `12:03`.
-fn time_of_day(time: Time) -> String {
-    let minutes = time.as_micros().div_euclid(60_000_000).rem_euclid(24 * 60);
-    format!("{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
 /// Returns whether a limiter certainly lets this number of requests of a cost up to `most` pass, however

@@ -1,6 +1,6 @@
 //! Shares of clients and requests, as text.
 
-use crate::text::plural;
+use crate::text::{grouped, plural};
 use core::fmt;
 
 /// The number of clients that a limit touches, of all.
@@ -12,12 +12,13 @@ pub struct Share {
     pub clients: u64,
 }
 
-/// As in `14 of 9812 clients (0.14 %)`.
+/// As in `14 of 9,812 clients (0.14 %)`.
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Share { touched, clients } = self;
         let share = percent(*touched as f64 / (*clients).max(1) as f64);
-        write!(f, "{touched} of {clients} client{} ({share})", plural(*clients))
+        let (touched, of_all) = (grouped(*touched), grouped(*clients));
+        write!(f, "{touched} of {of_all} client{} ({share})", plural(*clients))
     }
 }
 

@@ -21,6 +21,10 @@ pub struct Imported {
     pub options: ReadOptions,
     /// Their formats, for a person.
     pub formats: Vec<String>,
+    /// The word for their events, in plural.
+    pub events: &'static str,
+    /// Whether they say for whom a proxy forwarded a request.
+    pub has_forwarded: bool,
     /// The counts of their lines.
     pub counts: Counts,
     /// The corrections of their times.
@@ -32,8 +36,9 @@ pub struct Imported {
 /// Only the summary is known of logs that were read elsewhere.
 impl From<Summary> for Imported {
     fn from(summary: Summary) -> Self {
-        let (options, formats, counts, times) = Default::default();
-        Imported { summary, options, formats, counts, times, shape: None }
+        let (options, formats, has_forwarded, counts, times) = Default::default();
+        let (events, shape) = ("requests", None);
+        Imported { summary, options, formats, events, has_forwarded, counts, times, shape }
     }
 }
 
@@ -75,6 +80,9 @@ pub struct Import {
     /// The logs that have ended.
     sum: Option<Summary>,
     formats: Vec<String>,
+    /// The word for their events, in plural.
+    events: Option<&'static str>,
+    has_forwarded: bool,
     counts: Counts,
     times: Times,
     shape: Option<Shape>,
@@ -83,8 +91,22 @@ pub struct Import {
 impl Import {
     /// An import that keeps what fits the room.
     pub fn new(options: ReadOptions, room: Room) -> Self {
-        let (open, reader, head, sum, formats, counts, times) = Default::default();
-        Import { options, room, open, reader, head, sum, formats, counts, times, shape: None }
+        let (open, reader, head, sum, formats, events, has_forwarded) = Default::default();
+        let (counts, times, shape) = Default::default();
+        Import {
+            options,
+            room,
+            open,
+            reader,
+            head,
+            sum,
+            formats,
+            events,
+            has_forwarded,
+            counts,
+            times,
+            shape,
+        }
     }
 
     /// Begins a log of this shape; returns the key that makes clients of its events.
@@ -101,6 +123,13 @@ impl Import {
         let queue = Queue::new(slack.or(shape.usual_slack(*spread)), waiting, *spread);
         self.open = Some((queue, Summary::new(per.clone(), room)));
         self.shape = Some(shape.clone());
+        let events = shape.events(&options.filter);
+        self.events = match self.events {
+            Some(other) if other != events => Some("events"),
+            _ => Some(events),
+        };
+        let forwarded = |fields: &[String]| fields.iter().any(|field| field == "forwarded");
+        self.has_forwarded |= shape.fields().is_some_and(forwarded);
         let format = shape.to_string();
         if !self.formats.contains(&format) {
             self.formats.push(format);
@@ -203,9 +232,11 @@ impl Import {
     /// # Errors
     /// When there were no logs, or [no events](Imported::with_events) in them.
     pub fn finish(self) -> Result<Imported, String> {
-        let Import { options, sum, formats, counts, times, shape, .. } = self;
-        let summary = sum.ok_or("there are no logs")?;
-        Imported { summary, options, formats, counts, times, shape }.with_events()
+        let Import { options, sum, formats, events, has_forwarded, counts, times, shape, .. } =
+            self;
+        let (summary, events) = (sum.ok_or("there are no logs")?, events.unwrap_or("events"));
+        Imported { summary, options, formats, events, has_forwarded, counts, times, shape }
+            .with_events()
     }
 }
 

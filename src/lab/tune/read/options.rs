@@ -59,7 +59,7 @@ impl ReadOptions {
                 let wrong = |_| ParseError::whole(value, "write true or false");
                 options.only_keyed = value.parse().map_err(wrong)?;
             }
-            "path" => filter.paths = list(value)?,
+            "path" => filter.paths = list::<Path>(value)?.into_iter().map(|path| path.0).collect(),
             "method" => filter.methods = list(value)?,
             "status" => filter.statuses = list(value)?,
             // A message may have commas.
@@ -110,6 +110,28 @@ impl ReadOptions {
             "spread" => spread.to_string(),
             _ => String::new(),
         }
+    }
+}
+
+/// The beginning of a path.
+struct Path(String);
+
+impl FromStr for Path {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        path(text).map(Path)
+    }
+}
+
+/// Reads the beginning of a path.
+///
+/// # Errors
+/// When it does not begin as paths do.
+pub fn path(text: &str) -> Result<String, ParseError> {
+    match text.starts_with('/') {
+        true => Ok(text.to_owned()),
+        false => Err(ParseError::whole(text, format!("paths begin with /; write /{text}"))),
     }
 }
 
