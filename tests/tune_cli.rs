@@ -1,6 +1,8 @@
 //! `ratescope tune` as a shell meets it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "tune_cli/given.rs"]
+mod given;
 #[path = "common/servers.rs"]
 mod installed;
 #[path = "tune_cli/real.rs"]
@@ -155,7 +157,6 @@ fn summaries_add_up() {
     assert_wrong(&["--merge", &a, "--limit", "9/1m per user"], b"", "only one limit per ip");
 }
 
-/// Several files, in any order, are one log.
 /// Days and hours are those of the log's own clock, if it has one.
 #[test]
 fn times_are_told_by_the_clock_of_the_log() {
@@ -207,24 +208,13 @@ fn times_are_told_by_the_clock_of_the_log() {
     let report =
         run(&["tune", "--untouched", "0"], log(&["10/Oct/2000:13:55:36 -0730"]).as_bytes());
     let report = text(&report.stdout);
-    for said in ["2000-10-10 13:55:36 UTC-07:30\n", "(UTC-07:30; a digit", ", from 13:55 on."] {
+    for said in [
+        "2000-10-10 13:55:36 UTC-07:30\n",
+        "(UTC-07:30; a digit",
+        ", first on 10 October at 13:55.",
+    ] {
         assert!(report.contains(said), "{said}: {report}");
     }
-}
-
-#[test]
-fn files_in_any_order() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let log = log();
-    let half = log[..log.len() / 2].rfind('\n').unwrap() + 1;
-    let parts = [("1.log", &log[..half]), ("2.log", &log[half..])];
-    let paths = parts.map(|(name, part)| {
-        let path = folder.join(name);
-        std::fs::write(&path, part).unwrap();
-        path.to_string_lossy().into_owned()
-    });
-    let ask = |a: &str, b: &str| tune(&["--no-spread", a, b], b"");
-    assert_eq!(ask(&paths[0], &paths[1])["curve"], ask(&paths[1], &paths[0])["curve"]);
 }
 
 #[test]
@@ -240,41 +230,6 @@ fn marks_are_heeded() {
         (&marked.unwrap()["marked"], &marked.unwrap()["refused"]),
         (&json!(true), &json!(0))
     );
-}
-
-#[test]
-fn what_is_no_log_is_an_error() {
-    assert_wrong(&[], b"", "standard input: ");
-    assert_wrong(&[], b"hello\nworld\n", "standard input: ");
-    assert_wrong(&[], b"time,key\n", "there are no events");
-    assert_wrong(&["nowhere.log"], b"", "nowhere.log: ");
-    assert_wrong(&["--key", "colour"], b"time,key\n0,a\n", "\"colour\": not a field of this log");
-    assert_wrong(&["--limit", "gcra 1/1m brust 2"], b"time,key\n0,a\n", "\"brust\" in");
-    assert_wrong(&["--limit", "1/1m per ip"], b"time,key\n0,a\n", "ip is not a field here");
-    assert_wrong(&["--untouched", "101"], b"time,key\n0,a\n", "a percentage");
-    assert_wrong(
-        &[],
-        b"time,key,cost\n0,a,nan\n0,a,1e13\n",
-        "error: there are no events; 2 of 3 lines could not be read:\n  line 2: cost \"nan\": ",
-    );
-    assert_wrong(&["--period", "0s"], b"time,key\n0,a\n", "a period is longer than that");
-    // Before the logs are read.
-    assert_wrong(&["--marks", "nowhere", "nowhere.log"], b"", "error: nowhere: ");
-}
-
-/// What took long to find is not lost because a file cannot be written.
-#[test]
-fn the_answer_comes_before_the_errors_of_files() {
-    let input = b"time,key\n0,a\n1,a\n";
-    let answer = text(&run(&["tune"], input).stdout).to_owned();
-    assert!(answer.starts_with("2 requests from 1 client (per key)"), "{answer}");
-    for option in ["--svg", "--summary"] {
-        let output = run(&["tune", option, "nowhere/file"], input);
-        assert_eq!(output.status.code(), Some(1));
-        assert_eq!(text(&output.stdout), answer);
-        let error = text(&output.stderr);
-        assert!(error.starts_with("error: nowhere/file: "), "{error}");
-    }
 }
 
 /// The report for people has its parts, and ends with sentences.
@@ -300,7 +255,8 @@ fn a_report() {
 fn who_has_no_name_is_not_named() {
     let answer = tune(&["--limit", "1/1m", "--untouched", "0"], b"time\n0\n0\n0\n");
     let says = answer["recommended"][0]["says"].as_str().unwrap();
-    assert!(says.ends_with(", from 1 of 1 client; the busiest from 00:00 on."), "{says}");
+    let end = ", all from 1 of 1 client: one without a name, first on 1 January at 00:00.";
+    assert!(says.ends_with(end), "{says}");
 }
 
 /// Whom a bucket touches is counted over the whole log, as for every other limit.
@@ -322,16 +278,6 @@ fn buckets_touch_whom_their_replay_touches() {
     assert!(touched > 0);
 }
 
-/// A terminal obeys what a client may have sent.
-#[test]
-fn no_client_speaks_to_the_terminal() {
-    let input = format!("time,key\n{}", "0,\x1b[2Jann\n".repeat(30));
-    let output = run(&["tune", "--untouched", "0", "--for", "nginx"], input.as_bytes());
-    let report = text(&output.stdout);
-    assert!(report.contains("\n·[2Jann ") && report.contains("the busiest, ·[2Jann, from"));
-    assert!(!report.contains('\x1b'));
-}
-
 #[test]
 fn the_pictures_of_the_page() {
     let path = std::env::temp_dir().join(format!("ratescope-{}.svg", std::process::id()));
@@ -346,75 +292,4 @@ fn the_pictures_of_the_page() {
             assert!(svg.contains(text), "{by}: {text}");
         }
     }
-}
-
-#[test]
-fn there_is_room_for_something() {
-    for room in ["--clients", "--memory"] {
-        assert_wrong(&[room, "0"], b"", "it is 1 at least");
-        assert_wrong(&[room, "many"], b"", "invalid digit");
-    }
-}
-
-#[test]
-fn what_is_limited_has_a_name() {
-    assert_wrong(&["--by", "feeling"], b"", "exim, earrrl, fixed-window");
-}
-
-/// 200 kB that stand for two hundred million events are answered as two million, in little memory.
-#[test]
-fn repeated_messages_are_bounded() {
-    let line = |i: usize| {
-        format!(
-            "Oct 10 13:{:02}:{:02} web1 sshd[1]: message repeated 100000 times: \
-             [ Failed password for root from 192.0.2.7 port 5 ssh2]\n",
-            i / 60,
-            i % 60
-        )
-    };
-    let log: String = (0..300).map(line).collect();
-    let answer = tune(&["--memory", "64"], log.as_bytes());
-    assert_eq!(answer["requests"], json!(300_000));
-    assert_eq!(answer["times"]["dropped_far_ahead"], json!(0));
-}
-
-/// A line of another century is told, and the others are where they were.
-#[test]
-fn a_line_far_ahead_is_told() {
-    let line = |year: u32, second: u32| {
-        format!("192.0.2.7 - - [10/Oct/{year}:13:55:{second:02} +0000] \"GET / HTTP/1.1\" 200 1\n")
-    };
-    let mut lines: Vec<String> = (0..60).map(|second| line(2000, second)).collect();
-    lines[20] = line(2099, 20);
-    let log = lines.concat();
-    let answer = tune(&[], log.as_bytes());
-    assert_eq!(answer["times"]["dropped_far_ahead"], json!(1));
-    assert_eq!(answer["requests"], json!(59));
-    let seconds = answer["to"].as_f64().unwrap() - answer["from"].as_f64().unwrap();
-    assert_eq!(seconds, 59.0);
-    let output = run(&["tune"], log.as_bytes());
-    let told = "1 event left out, far ahead of the lines around.";
-    assert!(text(&output.stdout).contains(told), "{}", text(&output.stdout));
-}
-
-/// An empty log among others, as one that was just rotated, is noted; errors name their input.
-#[test]
-fn an_empty_log_among_others() {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("empty-log");
-    std::fs::create_dir_all(&dir).unwrap();
-    let [full, empty, missing] =
-        ["full.csv", "empty.csv", "missing.csv"].map(|name| dir.join(name).display().to_string());
-    std::fs::write(&full, "time,key\n1,ann\n2,ann\n").unwrap();
-    std::fs::write(&empty, "").unwrap();
-    let output = run(&["tune", "--json", &empty, &full, &empty], b"");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stderr), format!("note: {empty} is empty\n").repeat(2));
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(answer["requests"], json!(2));
-
-    assert_wrong(&[&empty], b"", &format!("error: {empty}: the input is empty"));
-    assert_wrong(&[&empty, &empty], b"", "error: there are no logs");
-    assert_wrong(&["-"], b"", "error: standard input: the input is empty");
-    let output = run(&["tune", &missing], b"");
-    assert_eq!(text(&output.stderr), format!("error: {missing}: No such file or directory\n"));
 }

@@ -106,7 +106,7 @@ pageTest('what few need is there as well', async ({ page, open, test }) => {
     await fill(page, 'field', 'time=when,ip=client.address');
     await page.locator('#time-unit').selectOption('ms');
     await choose(page, ['lines.json', [0, 1000, 2000].map((when) => `{"when":${when},"client":{"address":"192.0.2.9"}}\n`).join('')]);
-    await says(page, 't-read', /^3 requests from 1 client .*1970-01-01 00:00:00 to 1970-01-01 00:00:02 UTC$/);
+    await says(page, 't-read', /^3 events from 1 client .*1970-01-01 00:00:00 to 1970-01-01 00:00:02 UTC$/);
     await fill(page, 'field', 'when');
     await wrong(page, 'field', /as in time=when/);
   });

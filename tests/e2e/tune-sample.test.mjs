@@ -11,6 +11,7 @@ const ratescope = (args, input) => execFileSync(process.env.RATESCOPE ?? `${root
 
 // Where the tag of the limit is in the window: the longest row of its ink.
 async function handle(page) {
+  await page.$eval('#graph', (graph) => graph.scrollIntoView({ block: 'center' }));
   const box = await page.locator('#graph').boundingBox();
   const [x, y] = await page.$eval('#graph', (graph) => {
     const { width, height, clientWidth } = graph;
@@ -152,7 +153,7 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     await page.waitForFunction(() => globalThis.labels.includes('Copied'));
     const copied = await page.evaluate(() => navigator.clipboard.readText());
     assert.equal(copied, await text(page, 'configuration'));
-    assert.match(copied, /limit_req_zone \$binary_remote_addr zone=limit1:10m rate=\d+r\/[sm];/);
+    assert.match(copied, /limit_req_zone \$limit_client zone=limit1:10m rate=\d+r\/[sm];/);
   });
 
   await test('every server has a configuration, or says why not', async () => {

@@ -54,7 +54,7 @@ fn for_a_server() {
     }
     let output = run(&["tune", "--for", "nginx"], log.as_bytes());
     let report = text(&output.stdout);
-    let (_, own) = report.split_once("\nFor nginx: nginx ").unwrap();
+    let (_, own) = report.split_once("\nFor nginx: ").unwrap();
     assert!(
         own.contains(" would have refused ") && own.contains("\nlimit_req zone=limit1"),
         "{own}"

@@ -2,8 +2,8 @@
 
 use crate::{OFFICE, answer, imported, log};
 use ratescope::lab::tune::{
-    Aim, Analysis, Choices, Clients, Curve, Cut, Found, Frontier, LogClock, MarkedKeys, Measure,
-    Part, Replay, advise, scale,
+    Aim, Analysis, Choices, ClientRow, Clients, Curve, Cut, Found, Frontier, LogClock, MarkedKeys,
+    Measure, Part, Replay, Report, advise, scale,
 };
 use ratescope::traffic::sample::Style;
 
@@ -117,6 +117,50 @@ fn the_busiest_or_the_most_refused_come_first() {
         // A client is refused something exactly if it had a level at the limit.
         assert_eq!(client.refused > 0, client.peak.unwrap().level >= 4.0, "{}", client.key);
     }
+}
+
+/// The table is searched by a part of a key in either case, and sorted by each column.
+#[test]
+fn the_table_is_searched_and_sorted() {
+    let mut analysis = answer("for=exim&limit=4", OFFICE);
+    let keys = |rows: &[ClientRow]| rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>();
+    let all = keys(&analysis.table("", usize::MAX).0);
+    let with: Vec<String> = all.iter().filter(|key| key.contains("1.1")).cloned().collect();
+    assert!(with.len() > 3 && with.len() < all.len());
+    let (found, count) = analysis.table(" 1.1 ", 3);
+    assert_eq!((keys(&found), count), (with[..3].to_vec(), with.len()));
+    assert_eq!(analysis.table("nobody", 3).1, 0);
+    let mut by = |order: &str| {
+        analysis.ask(format!("for=exim&limit=4&order={order}").parse().unwrap());
+        while !analysis.advance(u64::MAX) {}
+        analysis.table("", 40).0
+    };
+    let level = |client: &ClientRow| client.peak.unwrap().level;
+    assert!(by("client").is_sorted_by_key(|client| client.key.clone()));
+    assert!(by("peak").is_sorted_by(|a, b| level(a) >= level(b)));
+    assert!(by("peak-at").is_sorted_by_key(|client| client.peak.unwrap().at));
+    let first = by("first");
+    assert!(first[0].first.is_some() && first.is_sorted_by_key(|c| (c.first.is_none(), c.first)));
+    let error = "order=colour".parse::<Choices>().unwrap_err();
+    assert!(error.problem().starts_with("not a column; write one of requests, refused, "));
+}
+
+/// The limit of today is told beside the one that is recommended, by the same measure.
+#[test]
+fn the_limit_of_today_is_told() {
+    let analysis = answer("for=nginx&today=10/1s burst 3", "");
+    let today = Report::new(&analysis).today;
+    let replay = Replay::run(
+        analysis.clients(),
+        "nginx 10/1s burst 2 nodelay".parse().unwrap(),
+        analysis.clock(),
+    );
+    let says = replay.says(&analysis.imported().summary, "request");
+    assert_eq!(today, format!("Today, nginx 10/1s burst 2 nodelay {says}."));
+    let sorted = Report::new(&answer("for=caddy&today=7/10s", "")).today;
+    assert!(sorted.starts_with("Today, sliding-log 7/10s would have refused "), "{sorted}");
+    assert_eq!(Report::new(&answer("", "")).today, "");
+    assert!("today=fast".parse::<Choices>().is_err());
 }
 
 /// A person may type any number of periods: the curves kept for later questions are bounded.

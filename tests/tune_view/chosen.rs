@@ -34,7 +34,7 @@ fn a_link_says_what_is_chosen_and_no_more() {
 #[test]
 fn what_is_wrong_with_a_choice_is_said() {
     for (link, problem) in [
-        ("colour=red", "not a choice; there are log, key, path"),
+        ("colour=red", "not a choice; there are log, log-format, key"),
         ("colour", "not a choice"),
         ("for=apache", "not a target"),
         ("by=feeling", "or bucket"),
@@ -43,7 +43,7 @@ fn what_is_wrong_with_a_choice_is_said() {
         ("limit=-1", "a number from 0.001"),
         ("limit=NaN", "a number from 0.001"),
         ("spread=thin", "coarse, always or never"),
-        ("order=size", "requests or refused"),
+        ("order=size", "not a column; write one of requests, refused"),
         ("log=xml", "not a format of logs"),
         ("rate=fast", ""),
         ("status=4xx,9", "\"9\" in \"4xx,9\": not a status; write 404, 4xx or 400-403"),

@@ -132,7 +132,7 @@ fn words_say_what_the_curve_does() {
     let said = shown(&analysis, |picture| words(picture, 5.0));
     let (touched, all) = (curve.touched(5.0), steps.clients[0]);
     let group = |n: u64| {
-        if n < 1000 { n.to_string() } else { format!("{}\u{202f}{:03}", n / 1000, n % 1000) }
+        if n < 1000 { n.to_string() } else { format!("{},{:03}", n / 1000, n % 1000) }
     };
     assert!(
         said[0].starts_with(&format!("touches {} of {} clients, ", group(touched), group(all))),

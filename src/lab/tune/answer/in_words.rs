@@ -1,5 +1,6 @@
 //! A limiter as people say it of a server.
 
+use crate::lab::tune::Measure;
 use crate::limit::any::AnyLimiter;
 use crate::rate::Rate;
 use crate::text::{grouped, plural};
@@ -8,25 +9,27 @@ use crate::time::Span;
 /// A limiter in words, as in `30 requests a minute, bursts of 30`; its text form if there are none.
 /// `noun` is the word for one event.
 pub(super) fn in_words(limiter: &AnyLimiter, noun: &str) -> String {
-    let rate = |rate: Rate| {
-        let count = number(rate.count());
-        let s = if rate.count() == 1.0 { "" } else { "s" };
-        format!("{count} {noun}{s} {}", a(rate.per()))
+    let rate = |count: f64, per: Span| {
+        let s = if count == 1.0 { "" } else { "s" };
+        format!("{} {noun}{s} {}", number(count), a(per))
     };
-    let bucket = |of: Rate, burst: f64| format!("{}, bursts of {}", rate(of), number(burst));
-    match limiter {
-        AnyLimiter::Nginx(l) => bucket(l.rate(), l.burst() as f64 + 1.0),
-        AnyLimiter::Envoy(l) => bucket(l.fill(), l.burst() as f64),
-        AnyLimiter::TokenBucket(l) => bucket(l.rate(), l.burst()),
-        AnyLimiter::Gcra(l) => bucket(l.rate(), l.burst()),
-        AnyLimiter::Haproxy(l) => format!("{}, as it counts them", rate(l.limit())),
-        AnyLimiter::SlidingLog(l) => format!("{}, at any time", rate(l.limit())),
-        AnyLimiter::SlidingWindow(l) => format!("{}, at any time", rate(l.limit())),
-        AnyLimiter::SlidingCounter(l) => format!("about {}, at any time", rate(l.limit())),
-        AnyLimiter::FixedWindow(l) => format!("{} of the clock", rate(l.limit())),
-        AnyLimiter::Exim(l) => format!("less than {}, as it measures", rate(l.limit)),
-        AnyLimiter::Earrrl(l) => format!("{} on average", rate(l.limit())),
-        other => other.to_string(),
+    let bucket = |of: Rate, burst: f64| {
+        format!("{}, bursts of {}", rate(of.count(), of.per()), number(burst))
+    };
+    if let AnyLimiter::Envoy(own) = limiter {
+        return bucket(own.fill(), own.burst() as f64);
+    }
+    let Some((measure, limit)) = Measure::of(limiter) else { return limiter.to_string() };
+    match measure {
+        Measure::Bucket(of) | Measure::Nginx(of) => bucket(of, limit),
+        Measure::Haproxy(per, _) => format!("{}, as it counts them", rate(limit, per)),
+        Measure::SlidingCounter(per) => format!("about {}, at any time", rate(limit, per)),
+        Measure::FixedWindow(per) => format!("{} of the clock", rate(limit, per)),
+        Measure::Exim(per) => format!("less than {}, as it measures", rate(limit, per)),
+        Measure::Earrrl(per, _) => format!("{} on average", rate(limit, per)),
+        Measure::SlidingWindow(per, _) | Measure::SlidingLog(per) => {
+            format!("{}, at any time", rate(limit, per))
+        }
     }
 }
 

@@ -138,9 +138,7 @@ fn notes(analysis: &Analysis) -> Vec<String> {
         )
     });
     note(late, &|n, s| format!("{n} line{s} came too late to be sorted."));
-    note(dropped, &|n, s| {
-        format!("{n} event{s} left out: their times are far ahead of those around.")
-    });
+    note(dropped, &|n, s| format!("{n} event{s} left out, far ahead of the lines around."));
     note(steps_back, &|n, s| format!("The clock was set back {n} time{s}."));
     note(analysis.clients().late(), &|n, s| {
         format!("{n} request{s} came out of order, and count as with the one before.")

@@ -1,0 +1,210 @@
+//! What `ratescope tune` is given: files, options, and what is wrong with them.
+
+use super::{assert_wrong, log, run, text, tune};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[test]
+fn what_is_no_log_is_an_error() {
+    assert_wrong(&[], b"", "standard input: ");
+    assert_wrong(&[], b"hello\nworld\n", "standard input: ");
+    assert_wrong(&[], b"time,key\n", "there are no events");
+    assert_wrong(&["nowhere.log"], b"", "nowhere.log: ");
+    assert_wrong(&["--key", "colour"], b"time,key\n0,a\n", "\"colour\": not a field of this log");
+    assert_wrong(&["--limit", "gcra 1/1m brust 2"], b"time,key\n0,a\n", "\"brust\" in");
+    assert_wrong(&["--limit", "1/1m per ip"], b"time,key\n0,a\n", "ip is not a field here");
+    assert_wrong(&["--untouched", "101"], b"time,key\n0,a\n", "a percentage");
+    assert_wrong(
+        &[],
+        b"time,key,cost\n0,a,nan\n0,a,1e13\n",
+        "error: there are no events; 2 of 3 lines could not be read:\n  line 2: cost \"nan\": ",
+    );
+    assert_wrong(&["--period", "0s"], b"time,key\n0,a\n", "a period is longer than that");
+    // Before the logs are read.
+    assert_wrong(&["--marks", "nowhere", "nowhere.log"], b"", "error: nowhere: ");
+}
+
+/// What took long to find is not lost because a file cannot be written.
+#[test]
+fn the_answer_comes_before_the_errors_of_files() {
+    let input = b"time,key\n0,a\n1,a\n";
+    let answer = text(&run(&["tune"], input).stdout).to_owned();
+    assert!(answer.starts_with("2 events from 1 client (per key)"), "{answer}");
+    for option in ["--svg", "--summary"] {
+        let output = run(&["tune", option, "nowhere/file"], input);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(text(&output.stdout), answer);
+        let error = text(&output.stderr);
+        assert!(error.starts_with("error: nowhere/file: "), "{error}");
+    }
+}
+
+/// A terminal obeys what a client may have sent.
+#[test]
+fn no_client_speaks_to_the_terminal() {
+    let input = format!("time,key\n{}", "0,\x1b[2Jann\n".repeat(30));
+    let output = run(&["tune", "--untouched", "0", "--for", "nginx"], input.as_bytes());
+    let report = text(&output.stdout);
+    assert!(
+        report.contains("\n·[2Jann ") && report.contains("from 1 of 1 client: ·[2Jann, first on")
+    );
+    assert!(!report.contains('\x1b'));
+}
+
+#[test]
+fn there_is_room_for_something() {
+    for room in ["--clients", "--memory"] {
+        assert_wrong(&[room, "0"], b"", "it is 1 at least");
+        assert_wrong(&[room, "many"], b"", "invalid digit");
+    }
+}
+
+#[test]
+fn what_is_limited_has_a_name() {
+    assert_wrong(&["--by", "feeling"], b"", "exim, earrrl, fixed-window");
+}
+
+/// An empty log among others, as one that was just rotated, is noted; errors name their input.
+#[test]
+fn an_empty_log_among_others() {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("empty-log");
+    std::fs::create_dir_all(&dir).unwrap();
+    let [full, empty, missing] =
+        ["full.csv", "empty.csv", "missing.csv"].map(|name| dir.join(name).display().to_string());
+    std::fs::write(&full, "time,key\n1,ann\n2,ann\n").unwrap();
+    std::fs::write(&empty, "").unwrap();
+    let output = run(&["tune", "--json", &empty, &full, &empty], b"");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), format!("note: {empty} is empty\n").repeat(2));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["requests"], json!(2));
+
+    assert_wrong(&[&empty], b"", &format!("error: {empty}: the input is empty"));
+    assert_wrong(&[&empty, &empty], b"", "error: there are no logs");
+    assert_wrong(&["-"], b"", "error: standard input: the input is empty");
+    let output = run(&["tune", &missing], b"");
+    assert_eq!(text(&output.stderr), format!("error: {missing}: No such file or directory\n"));
+}
+
+/// 200 kB that stand for two hundred million events are answered as two million, in little memory.
+#[test]
+fn repeated_messages_are_bounded() {
+    let line = |i: usize| {
+        format!(
+            "Oct 10 13:{:02}:{:02} web1 sshd[1]: message repeated 100000 times: \
+             [ Failed password for root from 192.0.2.7 port 5 ssh2]\n",
+            i / 60,
+            i % 60
+        )
+    };
+    let log: String = (0..300).map(line).collect();
+    let answer = tune(&["--memory", "64"], log.as_bytes());
+    assert_eq!(answer["requests"], json!(300_000));
+    assert_eq!(answer["times"]["dropped_far_ahead"], json!(0));
+}
+
+/// A line of another century is told, and the others are where they were.
+#[test]
+fn a_line_far_ahead_is_told() {
+    let line = |year: u32, second: u32| {
+        format!("192.0.2.7 - - [10/Oct/{year}:13:55:{second:02} +0000] \"GET / HTTP/1.1\" 200 1\n")
+    };
+    let mut lines: Vec<String> = (0..60).map(|second| line(2000, second)).collect();
+    lines[20] = line(2099, 20);
+    let log = lines.concat();
+    let answer = tune(&[], log.as_bytes());
+    assert_eq!(answer["times"]["dropped_far_ahead"], json!(1));
+    assert_eq!(answer["requests"], json!(59));
+    let seconds = answer["to"].as_f64().unwrap() - answer["from"].as_f64().unwrap();
+    assert_eq!(seconds, 59.0);
+    let output = run(&["tune"], log.as_bytes());
+    let told = "1 event left out, far ahead of the lines around.";
+    assert!(text(&output.stdout).contains(told), "{}", text(&output.stdout));
+}
+
+#[test]
+fn files_in_any_order() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let log = log();
+    let half = log[..log.len() / 2].rfind('\n').unwrap() + 1;
+    let parts = [("1.log", &log[..half]), ("2.log", &log[half..])];
+    let paths = parts.map(|(name, part)| {
+        let path = folder.join(name);
+        std::fs::write(&path, part).unwrap();
+        path.to_string_lossy().into_owned()
+    });
+    let ask = |a: &str, b: &str| tune(&["--no-spread", a, b], b"");
+    assert_eq!(ask(&paths[0], &paths[1])["curve"], ask(&paths[1], &paths[0])["curve"]);
+}
+
+/// Values are read as people write them, and what is wrong says what would be right.
+#[test]
+fn options_as_people_write_them() {
+    let limit = |args: &[&str]| {
+        let answer = tune(args, log().as_bytes());
+        answer["recommended"][0]["limit"].as_str().unwrap().to_owned()
+    };
+    for same in ["97%", "97,0", "97.0 %"] {
+        assert_eq!(limit(&["--untouched", same]), limit(&["--untouched", "97"]), "{same}");
+    }
+    for bucket in ["gcra", "token-bucket", "leaky-bucket"] {
+        assert_eq!(limit(&["--by", bucket]), limit(&["--by", "bucket"]), "{bucket}");
+    }
+    assert_wrong(&["--path", "login"], b"", "paths begin with /; write /login");
+    let summary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("given.tune");
+    let summary = summary.to_string_lossy().into_owned();
+    tune(&["--summary", &summary], b"time,key\n0,a\n");
+    assert_wrong(&[&summary], b"", "it is a summary; use --merge");
+}
+
+/// A mark may be a network, and one of no client is told.
+#[test]
+fn marks_of_networks_and_of_nobody() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("networks");
+    std::fs::write(&path, "192.0.2.0/29\n198.51.100.7\n203.0.113.0/24\n").unwrap();
+    let path = path.to_string_lossy().into_owned();
+    let args = ["--untouched", "90", "--marks", &path];
+    let answer = tune(&args, log().as_bytes());
+    let busiest = answer["busiest"].as_array().unwrap();
+    for client in busiest {
+        let key = client["key"].as_str().unwrap();
+        let last: u8 = key.rsplit('.').next().unwrap().parse().unwrap();
+        assert_eq!(client["marked"], json!(last < 8), "{key}");
+    }
+    let report = run(&[&["tune"], &args[..]].concat(), log().as_bytes());
+    let told = "There are 2 marks of no client: 198.51.100.7 and others.";
+    assert!(text(&report.stdout).contains(told), "{}", text(&report.stdout));
+}
+
+/// The events of a log have their own name, and a log behind a proxy is told.
+#[test]
+fn events_have_their_name() {
+    let line =
+        |second: u32, message: &str| format!("Oct 10 13:55:{second:02} web1 sshd[1]: {message}\n");
+    let failed = "Failed password for root from 192.0.2.7 port 5 ssh2";
+    let lines = (0..40).map(|i| line(i, if i % 2 == 0 { failed } else { "Connection closed" }));
+    let report = run(&["tune", "--untouched", "0"], lines.collect::<String>().as_bytes());
+    let report = text(&report.stdout);
+    assert!(
+        report.starts_with("20 failed logins among 40 lines, from 1 client (per ip)"),
+        "{report}"
+    );
+    assert!(report.contains(
+        " of 20 failed logins, all from 1 of 1 client: 192.0.2.7, first on 10 October at 13:55."
+    ));
+    let proxied = |i: u32| {
+        format!(
+            "10.0.0.1 - - [10/Oct/2000:13:55:{i:02} +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\" \
+             \"203.0.113.{i}\"\n"
+        )
+    };
+    let log: String = (1..30).map(proxied).collect();
+    let told =
+        "All of them are from 10.0.0.1, a proxy? With the key forwarded its clients are limited.";
+    let said =
+        |args: &[&str]| text(&run(&[&["tune"], args].concat(), log.as_bytes()).stdout).to_owned();
+    assert!(said(&[]).contains(told), "{}", said(&[]));
+    let own = said(&["--key", "forwarded", "--for", "nginx"]);
+    assert!(!own.contains(told) && own.starts_with("29 requests from 29 clients"), "{own}");
+    assert!(own.contains("real_ip_header X-Forwarded-For;"), "{own}");
+}
