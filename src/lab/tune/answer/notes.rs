@@ -16,8 +16,9 @@ impl Choices {
         if server == Target::Rust {
             return Vec::new();
         }
-        let Filter { paths, methods, statuses, messages } = options.filter.clone();
-        let before = Filter { paths, methods, ..Filter::default() };
+        // From when on and until when the log was read makes no difference to a server.
+        let Filter { paths, methods, statuses, messages, not, .. } = options.filter.clone();
+        let before = Filter { paths, methods, not, ..Filter::default() };
         let after = Filter { statuses, messages, ..Filter::default() };
         let chosen = (!before.is_empty()).then(|| {
             format!(
