@@ -102,7 +102,9 @@ mod together;
 pub(crate) use keyed::Held;
 pub use keyed::Keyed;
 pub use secret::Secret;
-pub(crate) use together::{Few, KeyedLimit, hold};
+#[cfg(feature = "rules")]
+pub(crate) use together::hold;
+pub(crate) use together::{Few, KeyedLimit};
 
 use crate::event::Event;
 use crate::limit::Limiter;
@@ -220,7 +222,7 @@ impl Store {
 
     /// Locks the event's key in each limit.
     fn hold(&self, event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
-        hold(self.limits.iter(), event)
+        together::hold_all(&self.limits, event)
     }
 }
 

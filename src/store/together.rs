@@ -49,13 +49,23 @@ impl Hash for Key<'_> {
     }
 }
 
-/// Locks the key of the event in each of `limits`. The result has their order. The locks are taken in
-/// the order of the limits' addresses, which is the same for all threads whatever their rules, so they
-/// cannot deadlock. The hashes are computed before the first lock is taken.
+/// Locks the key of the event in each of `limits`, which lie one after the other in memory. All threads
+/// take the locks in that order, so they cannot deadlock. The hashes are computed before the first lock
+/// is taken.
+pub(super) fn hold_all<'a>(
+    limits: &'a [KeyedLimit],
+    event: &Event<'_>,
+) -> Few<Held<'a, AnyLimiter>> {
+    lock(limits.iter().map(|limit| (limit, limit.hash(event))).collect())
+}
+
+/// The same for `limits` that lie anywhere: the locks are taken in the order of their addresses, which
+/// is the same for all threads whatever their rules. The result has the order of `limits`.
 ///
 /// # Panics
 /// When a limit is given twice, before anything is locked: the event would wait for itself for ever,
 /// and keep all others of its key waiting.
+#[cfg(feature = "rules")]
 pub(crate) fn hold<'a>(
     limits: impl Iterator<Item = &'a KeyedLimit>,
     event: &Event<'_>,
@@ -64,7 +74,7 @@ pub(crate) fn hold<'a>(
     let address = |(limit, _): &(&KeyedLimit, u64)| core::ptr::from_ref(*limit).addr();
     let is_before = |a: &_, b: &_| address(a) < address(b);
     if hashed.is_sorted_by(is_before) {
-        return hashed.into_iter().map(|(limit, hash)| limit.keys.hold(hash)).collect();
+        return lock(hashed);
     }
     let mut in_order: Few<_> = hashed.into_iter().enumerate().collect();
     in_order.sort_unstable_by_key(|(_, hashed)| address(hashed));
@@ -76,8 +86,12 @@ pub(crate) fn hold<'a>(
     held.into_iter().map(|(_, held)| held).collect()
 }
 
-#[cfg(not(loom))]
-#[cfg(test)]
+/// Locks the keys, each a limit and a hash, one after the other.
+fn lock<'a>(keys: Few<(&'a KeyedLimit, u64)>) -> Few<Held<'a, AnyLimiter>> {
+    keys.into_iter().map(|(limit, hash)| limit.keys.hold(hash)).collect()
+}
+
+#[cfg(all(test, feature = "rules", not(loom)))]
 mod tests {
     use super::{KeyedLimit, hold};
     use crate::event::Event;
