@@ -91,7 +91,8 @@ fn lock<'a>(keys: Few<(&'a KeyedLimit, u64)>) -> Few<Held<'a, AnyLimiter>> {
     keys.into_iter().map(|(limit, hash)| limit.keys.hold(hash)).collect()
 }
 
-#[cfg(all(test, feature = "rules", not(loom)))]
+#[cfg(all(feature = "rules", not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::{KeyedLimit, hold};
     use crate::event::Event;

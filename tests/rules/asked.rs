@@ -8,7 +8,7 @@ use ratescope::rules::{Answered, AsyncStore, Details, Ruled, Rules};
 use ratescope::{Event, Policy, Retry, Span, Time};
 use std::sync::Arc;
 
-/// What a future says that never waits.
+/// The result of a future that never waits.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
@@ -17,12 +17,9 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn ask(store: &impl AsyncStore, seconds: f64, user: &str, details: Details) -> Answered {
-    let answer = {
-        let fields = [("user", user.to_owned())];
-        let time = Time::from_secs(seconds).unwrap();
-        store.check(&Event { time, cost: 1.0, fields: &fields }, details)
-    };
-    now(answer)
+    let fields = &[("user", user)];
+    let time = Time::from_secs(seconds).unwrap();
+    now(store.check(&Event { time, cost: 1.0, fields }, details))
 }
 
 #[test]
