@@ -32,7 +32,7 @@ for (const path of ['/', '/compare.html']) {
     assert.equal(await other.$eval('#graph', (graph) => graph.offsetHeight), height, 'nothing is shifted');
   });
 
-  pageTest(`${path} says so when a script does not load`, { allow: [/404|Failed to load/] }, async ({ page, open }) => {
+  pageTest(`${path} says so when a script does not load`, { allow: [/404|Failed to (load|fetch)/] }, async ({ page, open }) => {
     for (const file of ['page.js', 'pkg/ratescope.js', 'story.js']) {
       await page.route(`**/${file}`, (route) => route.fulfill({ status: 404, body: 'gone' }));
       await open(path);

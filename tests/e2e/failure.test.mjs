@@ -43,6 +43,7 @@ async function assertRestarts(page, { click, count }) {
   await page.locator('#restart').click();
   await loaded(page);
   await settle(page);
+  await page.evaluate(() => scrollTo(0, 0)); // the browser is where it was, which may be below the graph
   const before = await count(page);
   await click(page);
   assert(await count(page) > before);

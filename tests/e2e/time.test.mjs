@@ -6,14 +6,6 @@ import {
   click, close, column, crisp, events, inks, loaded, plot, press, show, step, until, value, values,
 } from './scope.mjs';
 
-pageTest('an address without settings begins with a minute to look at', async ({ page, open }) => {
-  await show(page, open, '');
-  const first = await values(page, 'allowed', 'refused');
-  await show(page, open, 'at=60&paused');
-  assert.deepEqual(first, await values(page, 'allowed', 'refused'));
-  assert(first[0] > 20);
-});
-
 // The one test whose clock is the real one. It compares the times of frames with what was written in
 // them, however far apart they are.
 pageTest('in the time of the real clock', async ({ page, open }) => {
