@@ -93,6 +93,7 @@ fn lock<'a>(keys: Few<(&'a KeyedLimit, u64)>) -> Few<Held<'a, AnyLimiter>> {
 
 #[cfg(all(feature = "rules", not(loom)))]
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::{KeyedLimit, hold};
     use crate::event::Event;
