@@ -1,4 +1,4 @@
-//! What to draw: state and size in, marks out. No browser, and no formula of its own.
+//! Pictures of runs: a state and a size in, marks out. No browser, and no formula of its own.
 //!
 //! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many of them in lanes,
 //! [`tune`](mod@tune) what every limit would do to the clients of a log.
@@ -44,7 +44,7 @@ pub mod tune;
 pub use answer::{Answer, SEEN};
 pub use timebase::{edges, seconds_per_pixel};
 
-/// What is at a point of a picture.
+/// The thing at a point of a picture, for clicks and the cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hit {
     /// Nothing that could be pressed.

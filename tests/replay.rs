@@ -5,6 +5,8 @@
 mod history;
 #[path = "replay/lanes.rs"]
 mod lanes;
+#[path = "replay/links.rs"]
+mod links;
 #[path = "replay/past.rs"]
 mod past;
 #[path = "replay/steps.rs"]

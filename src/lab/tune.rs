@@ -43,7 +43,7 @@
 //! and not in how a state moves on, which holds for all limiters in [`Measure`] while time does not
 //! run backwards. (Of the adaptive limit it does not hold.)
 //!
-//! What "level" is for each, and what "over": [`Measure`]. For a token bucket, GCRA or leaky
+//! [`Measure`] defines "level" and "over" for each limiter. For a token bucket, GCRA or leaky
 //! bucket at the rate r, the level is the backlog, what arrived and has not drained, and its
 //! maximum is the smallest burst that leaves the client alone. As a function of r that is the
 //! client's *burstiness curve*, and the smallest burst for nearly all clients, over a row of rates,

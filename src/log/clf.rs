@@ -72,7 +72,7 @@ pub(super) enum Beside {
     After,
 }
 
-/// What the first lines show about all.
+/// Properties of the whole log, as its first lines show them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Form {
     pub(super) beside: Beside,

@@ -114,7 +114,7 @@ impl FromStr for Moment {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        // What is left out is zero.
+        // Hours, minutes and seconds may be left out, and are zero then.
         let whole = match text.len() {
             10 => format!("{text}T00:00:00"),
             16 => format!("{text}:00"),

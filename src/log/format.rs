@@ -131,9 +131,9 @@ pub struct Shape {
     pub(super) about: String,
     pub(super) fields: Option<Vec<String>>,
     pub(super) columns: Columns,
-    /// What is around each line, from the outside in.
+    /// The wrappers of each line, outermost first.
     pub(super) wrappers: Vec<Wrapper>,
-    /// The program whose lines are read, of those of many.
+    /// The program whose lines are read, if the log has lines of several; else empty.
     pub(super) program: String,
     pub(super) form: Form,
     pub(super) layout: Option<Arc<Layout>>,

@@ -259,7 +259,7 @@ impl Split<'_, '_> {
         }
     }
 
-    /// What is at a place, for people.
+    /// The beginning of the text at a place, for a message.
     fn near(&self, at: usize) -> String {
         match self.line.get(at..) {
             None | Some("") => "the end of the line".to_owned(),

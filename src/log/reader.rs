@@ -31,9 +31,11 @@ pub struct Reader {
 /// Turns a line into events.
 #[derive(Debug)]
 struct Work {
-    /// What is around each line; the program whose lines are read, if there may be others.
+    /// Takes the wrappers off a line.
     layers: Layers,
+    /// The wrappers of each line, outermost first.
     wrappers: Vec<Wrapper>,
+    /// The program whose lines are read, if the log has lines of several; else empty.
     program: String,
     parser: Parser,
     stamps: Stamps,

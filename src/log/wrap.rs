@@ -31,7 +31,7 @@ pub(super) enum Wrapper {
     Json,
 }
 
-/// What wrappers say of a line.
+/// The fields that wrappers add to a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Envelope<'a> {
     stamp: Stamp<'a>,
@@ -65,7 +65,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// What both say, where the inner one counts more.
+    /// The fields of both; where both have one, that of the inner.
     fn around(self, inner: Envelope<'a>) -> Self {
         let or = |inner: &'a str, outer| if inner.is_empty() { outer } else { inner };
         Envelope {

@@ -31,7 +31,7 @@
 //! | `agent`, `referer` | the request headers `User-Agent` and `Referer` |
 //! | any other | the request header of that name |
 //!
-//! What is known only when a request was answered, such as `status`, is no key.
+//! A field that is known only after the answer, such as `status`, is no key.
 //!
 //! In Exim `ip`, `host`, `helo`, `sender` and `user` (or `auth`) are those of the message.
 

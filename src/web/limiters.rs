@@ -18,10 +18,10 @@ export const verdict = (allowed, wait, level, limit, by) => ({ allowed, wait, le
 export const field = (fields, name) => fields[name] === undefined ? undefined : String(fields[name]);
 ")]
 extern "C" {
-    /// What a limiter answers: `{ allowed, wait, level, limit }`.
+    /// The answer of a limiter: `{ allowed, wait, level, limit }`.
     #[wasm_bindgen(typescript_type = "Outcome")]
     pub type Outcome;
-    /// What a store answers: an outcome, and `by`, the limit that decided, as a text.
+    /// The answer of a store: an `Outcome` with one more field, `by`, the text of the limit that decided.
     #[wasm_bindgen(typescript_type = "Verdict")]
     pub type Verdict;
     /// The texts that keys are made of, by name.
@@ -35,30 +35,30 @@ extern "C" {
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = "
-/** What a limiter answers about an event. */
+/** The answer of a limiter about an event. */
 export interface Outcome {
   /** Whether the event may pass. */
   allowed: boolean;
   /** Milliseconds that an allowed event waits in a queue; 0 for limiters without one. */
   wait: number;
-  /** What the limiter measured: a rate, a count or a fill level, in the unit of its limit. */
+  /** The level that the limiter measured: a rate, a count or a fill level, in the unit of its limit. */
   level: number;
-  /** What the level was compared with. */
+  /** The limit that the level was compared with. */
   limit: number;
 }
 
-/** What a store answers about an event. */
+/** The answer of a store about an event. */
 export interface Verdict extends Outcome {
   /** The limit that decided, as a text. */
   by: string;
 }
 ";
 
-/// A limiter, without memory: what it remembers of one sender is a `State`.
+/// A limiter, without memory: each sender has a `State`.
 #[wasm_bindgen]
 pub struct Limiter(AnyLimiter);
 
-/// What a limiter remembers of one sender.
+/// The memory of a limiter about one sender.
 #[wasm_bindgen]
 pub struct State(AnyState);
 

@@ -16,6 +16,11 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
         ("window", "5s", "\"5s\": out of range; choose from 10s to 1d"),
         ("seed", "-1", "\"-1\": write a whole number from 0 up"),
         ("auto", "yes", "\"yes\": write on or off"),
+        ("bucket", "yes", "\"yes\": write on or off"),
+        ("last", "0", "\"0\": out of range; choose from 1 to 1000"),
+        ("last", "1001", "\"1001\": out of range; choose from 1 to 1000"),
+        ("last", "2.5", "\"2.5\": not a whole number; choose from 1 to 1000"),
+        ("last", "99999999999", "\"99999999999\": not a whole number; choose from 1 to 1000"),
     ] {
         assert_eq!(scope.set(name, value).unwrap_err().to_string(), problem);
         assert_eq!(*scope.settings(), Settings::default());

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "period")]
     only: bool,
 
-    /// What is limited, in the curve and the recommendation: exim, earrrl, fixed-window,
+    /// The limiter of the curve and the recommendation: exim, earrrl, fixed-window,
     /// sliding-window, sliding-counter, sliding-log or haproxy, where N is the limit of the period; or
     /// bucket or nginx, where it is the burst at the rate that is tightest for the period
     #[arg(long, value_name = "BY", default_value = "exim", value_parser = limited_by)]
@@ -121,10 +121,10 @@ fn period(text: &str) -> Result<Span, ParseError> {
     text.parse().and_then(|span: Span| (span > Span::ZERO).then_some(span).ok_or_else(none))
 }
 
-/// What is beside those of [`Metric`].
+/// The names that `--by` reads besides those of [`Metric`].
 const OTHERS: [&str; 3] = ["bucket", "nginx", "haproxy"];
 
-/// What is limited: in a period, by a bucket, or as a server does whose arithmetic is known.
+/// Reads `--by`: a limit of a period, a bucket, or a server whose arithmetic is known.
 fn limited_by(text: &str) -> Result<Choices, ParseError> {
     let mut choices = Choices { target: Target::Rust, by: None, ..Choices::default() };
     match text {
@@ -166,19 +166,19 @@ impl Args {
 pub(crate) struct Answer<'a> {
     analysis: &'a Analysis,
     tried: &'a [Tried],
-    /// What the recommended limit does, and the recommended bucket.
+    /// The clients and requests that the recommended limit refuses, and those that the bucket does.
     effect: Option<Effect>,
     bucket: Option<Effect>,
     servers: Vec<Server>,
     busiest: Vec<ClientRow>,
 }
 
-/// What a server should be told.
+/// The recommendation for one server.
 pub(crate) struct Server {
     target: Target,
-    /// What the recommended limiter does; none where no limit leaves enough clients alone.
+    /// The clients and requests that its limiter refuses; `None` if no limit leaves enough clients alone.
     effect: Option<Effect>,
-    /// What to paste and notes on it, or why it can't be written.
+    /// The configuration to paste and notes on it, or why it can't be written.
     configuration: Result<(String, Vec<String>), String>,
 }
 

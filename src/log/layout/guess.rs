@@ -37,7 +37,7 @@ pub(in crate::log) fn guess(
     Ok(())
 }
 
-/// What a line says about a layout, if that reads it.
+/// A guess from one line, if the layout can read it.
 fn reads(
     layout: &Arc<Layout>,
     line: &str,

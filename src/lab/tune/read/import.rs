@@ -117,7 +117,7 @@ impl Import {
         let ReadOptions { options, spread, slack } = &self.options;
         let per = options.key.clone().unwrap_or_else(|| shape.usual_key());
         shape.check_key(&per)?;
-        // What waits to be put in order takes its part of the room.
+        // Lines that wait to be put in order take their part of the memory.
         let waiting = HELD.min(self.room.bytes / 8);
         let room = Room { bytes: self.room.bytes - waiting, ..self.room };
         let queue = Queue::new(slack.or(shape.usual_slack(*spread)), waiting, *spread);
