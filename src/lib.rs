@@ -40,21 +40,22 @@
 //!    made of fields.
 //! 5. [`store`]: decides a policy for many keys and many threads. [`store::Keyed`]: the same for
 //!    one limiter and keys of any type.
-//! 6. [`rules`]: a file that says which limits apply to which events, tried on a log and reloaded while
+//! 6. [`waiting`]: waits until an event is allowed, instead of refusing it.
+//! 7. [`rules`]: a file that says which limits apply to which events, tried on a log and reloaded while
 //!    a service runs.
-//! 7. [`middleware`]: a layer that asks the rules about each HTTP request; [`middleware::watch`] reads
+//! 8. [`middleware`]: a layer that asks the rules about each HTTP request; [`middleware::watch`] reads
 //!    the file again when it changes.
-//! 8. [`redis_store`]: the same decisions on Redis, shared by many processes; what each store promises,
+//! 9. [`redis_store`]: the same decisions on Redis, shared by many processes; what each store promises,
 //!    and what happens at each fault.
-//! 9. [`log`]: reads events from files.
-//! 10. [`traffic`]: generates events.
-//! 11. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
+//! 10. [`log`]: reads events from files.
+//! 11. [`traffic`]: generates events.
+//! 12. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
 //!     [`lab::compare`] puts the same events through several policies. Both are built on
 //!     [`lab::run`]: a clock set by the caller, and commands that a link can repeat.
 //!     [`lab::tune`] chooses a limit from the events of a log.
-//! 12. [`view`]: what to draw of them. [`plot`]: the marks, scales and colours to draw with.
+//! 13. [`view`]: what to draw of them. [`plot`]: the marks, scales and colours to draw with.
 //!
-//! Each chapter from the sixth on is behind a feature: `rules`; `tower` or, for watched files alone,
+//! Each chapter from the sixth on is behind a feature: `wait`; `rules`; `tower` or, for watched files alone,
 //! `watch`; `redis`; `log`; and `lab` for the last three. [`text`] holds what all text forms share.
 //!
 //! # What holds everywhere
@@ -93,17 +94,18 @@
 //! grow has a cap that the caller can see.
 //!
 //! # The map
-//! Imports run downwards only, and only floors 4 and 5 use clocks, files, the browser and other
+//! Imports run downwards only, and only floors 4, 5 and c use clocks, files, the browser and other
 //! machines. `tests/tidy.rs` checks both.
 //!
 //! | floor | modules | imports from |
 //! |---|---|---|
 //! | 5 | the programs | all |
-//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`redis_store`] | 0, 1, 2, 3, p |
+//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`waiting`]; [`redis_store`] | 0, 1, 2, 3, p, c |
 //! | 3 | [`view`] | 0, 1, 2, p |
 //! | 2 | [`lab`], [`rules`] | 0, 1 |
 //! | 1 | [`event`], [`policy`], [`store`], [`log`], [`traffic`] | 0, and those before it |
 //! | 0 | [`text`], [`time`], [`civil`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
+//! | c | [`clock`] | 0 |
 //! | p | [`plot`] | nothing of ours |
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -112,6 +114,8 @@
 mod address;
 #[cfg(any(feature = "lab", feature = "log"))]
 pub mod civil;
+#[cfg(feature = "wait")]
+pub mod clock;
 pub mod estimate;
 pub mod event;
 #[cfg(feature = "lab")]
@@ -138,6 +142,8 @@ pub mod time;
 pub mod traffic;
 #[cfg(feature = "lab")]
 pub mod view;
+#[cfg(feature = "wait")]
+pub mod waiting;
 #[cfg(all(target_arch = "wasm32", any(feature = "npm", feature = "page", feature = "tuner")))]
 pub mod web;
 

@@ -110,8 +110,10 @@ use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
-use crate::policy::{Limit, Policy, Verdict, retry_after, strictest};
+use crate::policy::{Limit, Policy, Verdict, strictest};
 use crate::text::BadNumber;
+#[cfg(feature = "wait")]
+use crate::time::Span;
 use crate::time::Time;
 
 /// A policy, and the states of the keys of each limit.
@@ -143,13 +145,22 @@ impl Store {
             // The only limit decides alone.
             return Verdict { outcome: limit.keys.hold(limit.hash(event)).check(now, cost), by: 0 };
         }
+        together::check(&mut self.hold(event), now, cost)
+    }
+
+    /// Decides as [`check`](Self::check) does, and says in the same step when a refused event would pass.
+    pub fn check_with_retry(&self, event: &Event<'_>) -> (Verdict, Retry) {
         let mut held = self.hold(event);
-        let outcomes: Few<Outcome> = held.iter().map(|held| held.peek(now, cost)).collect();
-        let verdict = strictest(outcomes.iter().copied());
-        for (held, outcome) in held.iter_mut().zip(outcomes) {
-            held.record(now, cost, outcome.is_allowed(), verdict.is_allowed());
-        }
-        verdict
+        let verdict = together::check(&mut held, event.time, event.cost);
+        let retry = || together::retry_after(&held, event.time, event.cost);
+        (verdict, if verdict.is_allowed() { Retry::NOW } else { retry() })
+    }
+
+    /// Counts an event if it passes after `most` at the latest. Otherwise counts nothing, and says how long
+    /// it would wait, or when to try again.
+    #[cfg(feature = "wait")]
+    pub(crate) fn pass(&self, event: &Event<'_>, most: Span) -> Result<Verdict, Retry> {
+        together::pass(&mut self.hold(event), event.time, event.cost, most)
     }
 
     /// Answers as [`check`](Self::check) would, and counts nothing.
@@ -169,8 +180,7 @@ impl Store {
 
     /// How long after its time the event would pass if nothing is counted until then.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
-        let held = self.hold(event);
-        retry_after(event.time, |at| held.iter().map(move |held| held.retry_after(at, event.cost)))
+        together::retry_after(&self.hold(event), event.time, event.cost)
     }
 
     /// The tightest level of all keys at `now`; for a limit without keys, that of a new key. This

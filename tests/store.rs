@@ -14,6 +14,9 @@ mod random;
 mod refused;
 #[path = "store/threads.rs"]
 mod threads;
+#[cfg(feature = "wait")]
+#[path = "store/waiting.rs"]
+mod waiting;
 
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;

@@ -2,7 +2,6 @@
 
 mod bodies;
 mod charge;
-mod clock;
 mod decide;
 mod draft;
 pub mod headers;
@@ -18,8 +17,8 @@ mod report;
 mod service;
 
 pub use crate::address::IPV6_PREFIX;
+pub use crate::clock::{Clock, FakeClock, SystemClock};
 pub use bodies::{BodyLimitLayer, BodyLimited, Charged, Counted, Uncharged};
-pub use clock::{Clock, FakeClock, SystemClock};
 pub use headers::Headers;
 pub use keys::{Head, MissingSources};
 pub use layer::{LOGGED, QUEUE, RateLimit, RateLimitLayer, ResponseHead};

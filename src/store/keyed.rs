@@ -112,6 +112,37 @@ where
         self.hold(self.hash(key)).check(now, cost)
     }
 
+    /// Decides as [`check`](Self::check) does, and says in the same step when a refused event would pass.
+    pub fn check_with_retry<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        now: Time,
+        cost: f64,
+    ) -> (Outcome, Retry) {
+        let mut held = self.hold(self.hash(key));
+        let outcome = held.check(now, cost);
+        let retry = || held.retry_after(now, cost);
+        (outcome, if outcome.is_allowed() { Retry::NOW } else { retry() })
+    }
+
+    /// Counts an event if it passes after `most` at the latest. Otherwise counts nothing, and says how long
+    /// it would wait, or when to try again.
+    #[cfg(feature = "wait")]
+    pub(crate) fn pass<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        now: Time,
+        cost: f64,
+        most: Span,
+    ) -> Result<Outcome, Retry> {
+        let mut held = self.hold(self.hash(key));
+        match held.peek(now, cost).wait() {
+            None => Err(held.retry_after(now, cost)),
+            Some(wait) if wait > most => Err(Retry::After(wait)),
+            Some(_) => Ok(held.check(now, cost)),
+        }
+    }
+
     /// Answers as [`check`](Self::check) would. Nothing is counted, and the key does not count as used.
     pub fn peek<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Outcome {
         self.hold(self.hash(key)).peek(now, cost)

@@ -5,7 +5,11 @@
 use super::keyed::{Held, Keyed};
 use crate::event::Event;
 use crate::limit::any::AnyLimiter;
-use crate::policy::{Limit, Per};
+use crate::outcome::{Outcome, Retry};
+use crate::policy::{self, Limit, Per, Verdict, strictest};
+#[cfg(feature = "wait")]
+use crate::time::Span;
+use crate::time::Time;
 use core::hash::{Hash, Hasher};
 use smallvec::SmallVec;
 
@@ -84,6 +88,38 @@ pub(crate) fn hold<'a>(
     let mut held: Few<_> = held.collect();
     held.sort_unstable_by_key(|(i, _)| *i);
     held.into_iter().map(|(_, held)| held).collect()
+}
+
+/// Decides about an event whose keys are locked, and counts it in all limits or in none.
+pub(super) fn check(held: &mut [Held<'_, AnyLimiter>], now: Time, cost: f64) -> Verdict {
+    let outcomes: Few<Outcome> = held.iter().map(|held| held.peek(now, cost)).collect();
+    let verdict = strictest(outcomes.iter().copied());
+    for (held, outcome) in held.iter_mut().zip(outcomes) {
+        held.record(now, cost, outcome.is_allowed(), verdict.is_allowed());
+    }
+    verdict
+}
+
+/// Counts an event whose keys are locked if it passes after `most` at the latest. Otherwise counts nothing,
+/// and says how long after `now` it would pass, or is to be tried again.
+#[cfg(feature = "wait")]
+pub(super) fn pass(
+    held: &mut [Held<'_, AnyLimiter>],
+    now: Time,
+    cost: f64,
+    most: Span,
+) -> Result<Verdict, Retry> {
+    let verdict = strictest(held.iter().map(|held| held.peek(now, cost)));
+    match verdict.outcome.wait() {
+        None => Err(retry_after(held, now, cost)),
+        Some(wait) if wait > most => Err(Retry::After(wait)),
+        Some(_) => Ok(check(held, now, cost)),
+    }
+}
+
+/// How long after `now` an event whose keys are locked would pass all limits.
+pub(super) fn retry_after(held: &[Held<'_, AnyLimiter>], now: Time, cost: f64) -> Retry {
+    policy::retry_after(now, |at| held.iter().map(move |held| held.retry_after(at, cost)))
 }
 
 /// Locks the keys, each a limit and a hash, one after the other.

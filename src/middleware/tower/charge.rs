@@ -1,10 +1,10 @@
 //! Costs that are known only after a request passed.
 
 use super::bodies::Debt;
-use super::clock::Clock;
 use super::decide::{Debtor, Shared};
 use super::layer::ResponseHead;
 use super::{meters, report};
+use crate::clock::Clock;
 use crate::event::Event;
 use crate::limit::MAX_COST;
 use crate::rules::{AsyncStore, Fault};

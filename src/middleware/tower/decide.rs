@@ -1,6 +1,5 @@
 //! The decision about a request, and the state that all clones of a layer share.
 
-use super::clock::Clock;
 use super::headers::Values;
 use super::keys::{Head, RequestFields};
 use super::layer::{RateLimit, Settings};
@@ -9,6 +8,7 @@ use super::prepared::{Preparations, Prepared};
 use super::queue::{Queue, Seat};
 use super::refusal::{Answer, Refused};
 use super::report::{self, Sample};
+use crate::clock::Clock;
 use crate::event::Event;
 use crate::outcome::{Decision, Retry};
 use crate::rules::{Answered, AsyncStore, Details, Ruling};

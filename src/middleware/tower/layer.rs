@@ -1,13 +1,13 @@
 //! The layer and its settings.
 
 use super::bodies::{BodyLimitLayer, Uncharged};
-use super::clock::{Clock, SystemClock};
 use super::decide::Shared;
 use super::headers::Headers;
 use super::keys::{Head, Keys, MissingSources, Source};
 use super::proxies::Proxies;
 use super::refusal::Problem;
 use super::service::RateLimited;
+use crate::clock::{Clock, SystemClock};
 use crate::rules::AsyncStore;
 use core::marker::PhantomData;
 use core::net::IpAddr;

@@ -16,12 +16,12 @@
 //! the layer than the inner service is ready for; they wait for it after their first wait.
 
 use super::bodies::{Bodies, Debt, Uncharged};
-use super::clock::Clock;
 use super::decide::{Debtor, Next, Passed, Shared};
 use super::headers::Values;
 use super::keys::Head;
 use super::layer::ResponseHead;
 use super::refusal::Answer;
+use crate::clock::Clock;
 use crate::rules::{Answered, AsyncStore};
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;

@@ -1,9 +1,9 @@
-//! The clock of the layer.
+//! Clocks that can be waited for, for the [layer](crate::middleware) and for [waiting](crate::waiting).
 //!
 //! A clock of your own needs two methods. This one runs on tokio's time, which a test can pause:
 //!
 //! ```
-//! use ratescope::middleware::Clock;
+//! use ratescope::clock::Clock;
 //! use ratescope::{Span, Time};
 //! use std::time::Duration;
 //! use tokio::time::Instant;
@@ -41,7 +41,7 @@ pub trait Clock: Send + Sync + 'static {
 /// see [limiters](crate::limit#when-time-runs-backwards).
 ///
 /// `wasm32-unknown-unknown` has no such clock, and the standard library panics when it is asked there.
-/// Give [`RateLimit::clock`](super::RateLimit::clock) one from the host.
+/// Use one from the host there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -59,7 +59,7 @@ impl Clock for SystemClock {
 /// A clock for tests, which stands still until it is set. Its clones show the same time.
 ///
 /// ```
-/// use ratescope::middleware::{Clock, FakeClock};
+/// use ratescope::clock::{Clock, FakeClock};
 /// use ratescope::{Span, Time};
 ///
 /// # #[tokio::main(flavor = "current_thread")]

@@ -1,0 +1,275 @@
+//! Waiting instead of refusing: for calls to others that are limited, jobs, and whatever else may be late
+//! but must not be too fast.
+//!
+//! A [`Keyed`], a [`Store`] and, by [`until_allowed`], any [`AsyncStore`] wait until an event is allowed,
+//! and count it then. The time comes from a [`Clock`]: the [`SystemClock`], or a [`FakeClock`] in tests.
+//!
+//! ```
+//! use ratescope::limit::gcra::Gcra;
+//! use ratescope::store::Keyed;
+//! use ratescope::waiting::{FakeClock, Waiting};
+//! use ratescope::{Span, Time};
+//! use std::sync::Arc;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let calls = Arc::new(Keyed::new(Gcra::new("1/1s".parse()?, 1.0)?, 1000));
+//! let clock = FakeClock::default(); // or SystemClock
+//! let call = {
+//!     let (calls, clock) = (calls.clone(), clock.clone());
+//!     move || {
+//!         let (calls, clock) = (calls.clone(), clock.clone());
+//!         async move { calls.until_allowed("api.example.com", &clock, Waiting::DEFAULT).await }
+//!     }
+//! };
+//! call().await?; // The first one passes at once.
+//! let second = tokio::spawn(call());
+//! tokio::task::yield_now().await; // It waits now.
+//! clock.advance(Span::seconds(1));
+//! assert!(second.await??.is_allowed());
+//!
+//! // Whoever would have to wait for too long does not even begin to.
+//! let soon = Waiting::DEFAULT.at_most("500ms".parse()?);
+//! let gave_up = calls.until_allowed("api.example.com", &clock, soon).await.unwrap_err();
+//! assert_eq!(gave_up.to_string(), "the event would have to wait for 1s");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is counted
+//! An event is counted once: when it is allowed, which is the instant at which its future returns. Before
+//! that nothing is counted, not even in a limiter that counts refused events. So a future that is dropped,
+//! and one that gives up, leave nothing behind, with two exceptions:
+//!
+//! * A limiter with a queue, such as the [leaky bucket](crate::limit::leaky_bucket), counts an event when it
+//!   enters the queue, and the future returns when its turn has come. If the future is dropped meanwhile,
+//!   its place in the queue stays empty: the others pass neither sooner nor later.
+//! * An [`AsyncStore`] is asked in two steps, one to look and one to count. If it counts somebody else's
+//!   event between the two, this one is refused, which limiters that count refused events count. If the
+//!   future is dropped during the second step, the event may have been counted.
+//!
+//! # Who is first
+//! A queue keeps its order. In all other limiters each waits as long as the limiter says, and then asks again.
+//! Of several who wait for one key, whoever asks first passes, and the others wait on; a cheap event may
+//! pass a dear one. With many of them, a [jitter](Waiting::jitter) spreads them out. How many wait is bounded
+//! by the caller alone, for example by a semaphore.
+//!
+//! # Streams
+//! A stream is limited by waiting before each item, as in
+//! `stream.then(async |item| store.until_allowed(...).await.map(|_| item))` of the crate `futures`.
+
+pub use crate::clock::{Clock, FakeClock, SystemClock};
+
+use crate::event::{Event, Fields};
+use crate::limit::Limiter;
+use crate::outcome::{Decision, Outcome, Retry};
+use crate::policy::Verdict;
+#[cfg(feature = "rules")]
+use crate::rules::{AsyncStore, Details, Fault, Ruling};
+use crate::store::{Keyed, Store};
+use crate::time::{Span, Time};
+use core::fmt;
+use core::future::{Future, ready};
+use core::hash::{BuildHasher, Hash};
+use std::hash::RandomState;
+
+/// How an event waits: by default it costs 1, and waits as long as it takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct Waiting {
+    cost: f64,
+    longest: Option<Span>,
+    jitter: Span,
+}
+
+impl Waiting {
+    /// An event of cost 1 that waits as long as it takes.
+    pub const DEFAULT: Waiting = Waiting { cost: 1.0, longest: None, jitter: Span::ZERO };
+
+    /// Sets the cost of the event.
+    pub const fn cost(self, cost: f64) -> Self {
+        Waiting { cost, ..self }
+    }
+
+    /// Sets the longest wait. As soon as it is certain that the event would have to wait for longer, it
+    /// gives up.
+    pub const fn at_most(self, longest: Span) -> Self {
+        Waiting { longest: Some(longest), ..self }
+    }
+
+    /// Prolongs each wait outside of a queue by a random span up to `jitter`, so that many who wait for one
+    /// instant do not all ask at that instant. The longest wait stays as it is.
+    pub const fn jitter(self, jitter: Span) -> Self {
+        Waiting { jitter, ..self }
+    }
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The reason why an event did not pass.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum GaveUp {
+    /// It would have had to wait for this span, and for longer in all than it may.
+    TooLong(Span),
+    /// No wait is long enough: it costs more than the limit ever admits.
+    Never,
+    /// The store can't be asked, and its rules refuse the event then.
+    #[cfg(feature = "rules")]
+    Fault(Fault),
+}
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GaveUp::TooLong(wait) => write!(f, "the event would have to wait for {wait}"),
+            GaveUp::Never => {
+                f.write_str("the event would never pass: it costs more than the limit")
+            }
+            #[cfg(feature = "rules")]
+            GaveUp::Fault(_) => f.write_str("the event is refused while its store can't be asked"),
+        }
+    }
+}
+
+impl core::error::Error for GaveUp {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            #[cfg(feature = "rules")]
+            GaveUp::Fault(fault) => Some(fault),
+            _ => None,
+        }
+    }
+}
+
+impl<L: Limiter, H: BuildHasher> Keyed<L, H>
+where
+    L::State: PartialEq,
+{
+    /// Waits until an event of `key` is allowed, and counts it then: see [waiting](crate::waiting).
+    ///
+    /// # Errors
+    /// When the event would have to wait for too long, or for ever. Nothing is counted then.
+    #[doc(alias = "until_key_ready")]
+    pub async fn until_allowed<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        clock: &impl Clock,
+        waiting: Waiting,
+    ) -> Result<Outcome, GaveUp> {
+        until(clock, waiting, |most| {
+            let passed = self.pass(key, clock.now(), waiting.cost, most);
+            ready(passed.map(|outcome| (outcome, outcome.decision)).map_err(Refused::from))
+        })
+        .await
+    }
+}
+
+impl Store {
+    /// Waits until all limits allow an event with these fields, and counts it then: see
+    /// [waiting](crate::waiting).
+    ///
+    /// # Errors
+    /// When the event would have to wait for too long, or for ever. Nothing is counted then.
+    #[doc(alias = "until_key_ready")]
+    pub async fn until_allowed(
+        &self,
+        fields: &dyn Fields,
+        clock: &impl Clock,
+        waiting: Waiting,
+    ) -> Result<Verdict, GaveUp> {
+        until(clock, waiting, |most| {
+            let passed = self.pass(&Event { time: clock.now(), cost: waiting.cost, fields }, most);
+            ready(passed.map(|verdict| (verdict, verdict.outcome.decision)).map_err(Refused::from))
+        })
+        .await
+    }
+}
+
+/// Waits until a store allows an event with these fields, and counts it then: see [the module](self).
+///
+/// # Errors
+/// When the event would have to wait for too long, or for ever, or when the store can't be asked and its
+/// rules refuse the event then.
+#[cfg(feature = "rules")]
+pub async fn until_allowed(
+    store: &impl AsyncStore,
+    fields: &dyn Fields,
+    clock: &impl Clock,
+    waiting: Waiting,
+) -> Result<Ruling, GaveUp> {
+    let details = Details { retry: true, ..Details::default() };
+    until(clock, waiting, |most| async move {
+        let event = Event { time: clock.now(), cost: waiting.cost, fields };
+        let mut answered = store.peek(&event, details).await;
+        match answered.ruling.decision() {
+            Decision::Allowed { wait } if wait > most => return Err(Refused::Until(wait)),
+            Decision::Allowed { .. } => answered = store.check(&event, details).await,
+            Decision::Refused => {}
+        }
+        match (answered.ruling.decision(), answered.retry, answered.fault) {
+            (Decision::Refused, Some(retry), _) => Err(retry.into()),
+            (Decision::Refused, None, Some(fault)) => Err(Refused::For(GaveUp::Fault(fault))),
+            (Decision::Refused, None, None) => Err(Refused::For(GaveUp::Never)),
+            (decision, ..) => Ok((answered.ruling, decision)),
+        }
+    })
+    .await
+}
+
+/// The result of an attempt that failed.
+enum Refused {
+    /// Another attempt may succeed after this span.
+    Until(Span),
+    /// No other attempt is to be made.
+    For(GaveUp),
+}
+
+impl From<Retry> for Refused {
+    fn from(retry: Retry) -> Self {
+        retry.wait().map_or(Refused::For(GaveUp::Never), Refused::Until)
+    }
+}
+
+/// Sleeps between attempts until one succeeds, and then as long as its decision says. An attempt gets the
+/// longest wait that it may decide on.
+async fn until<T, F: Future<Output = Result<(T, Decision), Refused>>>(
+    clock: &impl Clock,
+    waiting: Waiting,
+    attempt: impl Fn(Span) -> F,
+) -> Result<T, GaveUp> {
+    // The time that was spent on waiting, as a time of its own, which no clock sets back.
+    let mut spent = Time::ZERO;
+    let end = waiting.longest.map_or(Time::LAST, |longest| spent.after(longest));
+    loop {
+        let wait = match attempt(spent.until(end)).await {
+            Ok((passed, Decision::Allowed { wait })) if wait > Span::ZERO => {
+                clock.sleep(wait).await;
+                return Ok(passed);
+            }
+            Ok((passed, _)) => return Ok(passed),
+            Err(Refused::For(reason)) => return Err(reason),
+            Err(Refused::Until(wait)) => wait.max(SHORTEST),
+        };
+        let until = spent.after(wait);
+        if until > end {
+            return Err(GaveUp::TooLong(wait));
+        }
+        let until = until.after(waiting.jitter.times(random())).min(end);
+        let before = clock.now();
+        clock.sleep(spent.until(until)).await;
+        spent = until.max(spent.after(before.until(clock.now())));
+    }
+}
+
+/// The shortest sleep. A store with a clock of its own may refuse what it said it would let pass by now.
+const SHORTEST: Span = Span::micros(1);
+
+/// A random number from 0 to less than 1, from the source that std seeds its hashes with.
+fn random() -> f64 {
+    (RandomState::new().hash_one(0) >> 11) as f64 / (1u64 << 53) as f64
+}
