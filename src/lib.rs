@@ -39,7 +39,7 @@
 //! 4. [`event`]: a time, a cost and named fields. [`policy`]: one or several limits, each for a key
 //!    made of fields.
 //! 5. [`store`]: decides a policy for many keys and many threads. [`store::Keyed`]: the same for
-//!    one limiter and keys of any type.
+//!    one limiter and keys of any type. [`store::saved`]: what survives a restart.
 //! 6. [`waiting`]: waits until an event is allowed, instead of refusing it.
 //! 7. [`rules`]: a file that says which limits apply to which events, tried on a log and reloaded while
 //!    a service runs.
@@ -100,7 +100,7 @@
 //! | floor | modules | imports from |
 //! |---|---|---|
 //! | 5 | the programs | all |
-//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`waiting`]; [`redis_store`] | 0, 1, 2, 3, p, c |
+//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`waiting`]; [`redis_store`]; `files` | 0, 1, 2, 3, p, c |
 //! | 3 | [`view`] | 0, 1, 2, p |
 //! | 2 | [`lab`], [`rules`] | 0, 1 |
 //! | 1 | [`event`], [`policy`], [`store`], [`log`], [`traffic`] | 0, and those before it |
@@ -118,6 +118,8 @@ pub mod civil;
 pub mod clock;
 pub mod estimate;
 pub mod event;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod files;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod limit;

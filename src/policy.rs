@@ -131,18 +131,7 @@ impl Policy {
     ///
     /// [`kept`]: crate::limit::kept
     pub fn state_names(&self) -> Vec<String> {
-        let same = |a: &Limit, b: &Limit| a.shape() == b.shape() && a.per == b.per;
-        let name = |(i, limit): (usize, &Limit)| match self
-            .0
-            .iter()
-            .take(i)
-            .filter(|before| same(before, limit))
-            .count()
-        {
-            0 => limit.shape().to_string(),
-            before => format!("{}#{}", limit.shape(), before + 1),
-        };
-        self.0.iter().enumerate().map(name).collect()
+        state_names(&self.0)
     }
 
     /// The most that is ever admitted from one sender, who has one key for each limit: the least
@@ -151,6 +140,21 @@ impl Policy {
         let each = self.0.iter().map(|limit| limit.limiter.max_admitted(window, cost));
         each.fold(f64::INFINITY, |least, most| if most < least { most } else { least })
     }
+}
+
+/// See [`Policy::state_names`].
+pub(crate) fn state_names(limits: &[Limit]) -> Vec<String> {
+    let same = |a: &Limit, b: &Limit| a.shape() == b.shape() && a.per == b.per;
+    let name = |(i, limit): (usize, &Limit)| match limits
+        .iter()
+        .take(i)
+        .filter(|before| same(before, limit))
+        .count()
+    {
+        0 => limit.shape().to_string(),
+        before => format!("{}#{}", limit.shape(), before + 1),
+    };
+    limits.iter().enumerate().map(name).collect()
 }
 
 impl From<Limit> for Policy {

@@ -93,7 +93,7 @@
 //! [`Ruled`] decides; threads can share it. [`Ruled::reload`] replaces the rules, at once and only if
 //! the new ones have no mistakes. [`Reloaded`] says which limits keep the states that they had.
 //! `middleware::watch` follows a file. A service asks an [`AsyncStore`]: a [`Ruled`], or the same rules
-//! with their states on Redis.
+//! with their states on Redis. [`Ruled::save`] and [`Ruled::restore`] take the states over a restart.
 //!
 //! # Shadows
 //! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or
@@ -115,6 +115,7 @@ mod reader;
 mod reload;
 mod ruled;
 mod ruling;
+mod saved;
 mod settings;
 mod standing;
 mod throttle;

@@ -90,17 +90,20 @@
 
 #[cfg(feature = "rules")]
 mod carried;
+mod held;
 #[cfg(test)]
 mod interleavings;
 mod keyed;
+pub mod saved;
 mod secret;
 mod sync;
 mod table;
 mod tags;
 mod together;
 
-pub(crate) use keyed::Held;
+pub(crate) use held::Held;
 pub use keyed::Keyed;
+pub use saved::SavedError;
 pub use secret::Secret;
 #[cfg(feature = "rules")]
 pub(crate) use together::hold;
@@ -110,7 +113,7 @@ use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
-use crate::policy::{Limit, Policy, Verdict, strictest};
+use crate::policy::{Limit, Policy, Verdict, state_names, strictest};
 use crate::text::BadNumber;
 #[cfg(feature = "wait")]
 use crate::time::Span;
@@ -125,6 +128,31 @@ pub struct Store {
 }
 
 impl Store {
+    /// All states as bytes, as of `now`: see [saving](saved).
+    ///
+    /// Other threads can go on meanwhile. An event that they decide then may be missing in some limits.
+    pub fn save(&self, now: Time) -> Vec<u8> {
+        let mut saving = saved::Saving::new();
+        for (name, limit) in names(self.policy.limits()).iter().zip(&self.limits) {
+            saving.add(name, &limit.keys, now);
+        }
+        saving.finish()
+    }
+
+    /// A store for `policy` with the states that were [saved](Self::save), for `capacity` keys of each limit.
+    /// A limit whose states are not among them starts without any.
+    ///
+    /// # Errors
+    /// When the bytes are anything else, or were cut or changed.
+    pub fn restore(policy: Policy, capacity: usize, bytes: &[u8]) -> Result<Self, SavedError> {
+        let saved = saved::Saved::read(bytes)?;
+        let each = names(policy.limits()).into_iter().zip(policy.limits());
+        let limit =
+            |(name, limit): (String, &Limit)| KeyedLimit::restore(limit, capacity, &name, &saved);
+        let limits = each.map(limit).collect::<Result<_, _>>()?;
+        Ok(Store { policy, limits })
+    }
+
     /// A store for `policy`, with room for `capacity` keys of each limit or slightly more: see
     /// [`Keyed::capacity`].
     pub fn new(policy: Policy, capacity: usize) -> Self {
@@ -234,6 +262,12 @@ impl Store {
     fn hold(&self, event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
         together::hold_all(&self.limits, event)
     }
+}
+
+/// The names of limits among the saved states.
+pub(crate) fn names(limits: &[Limit]) -> Vec<String> {
+    let each = limits.iter().zip(state_names(limits));
+    each.map(|(limit, name)| format!("{name} per {}", limit.per)).collect()
 }
 
 /// Asserts that threads can share these.

@@ -12,6 +12,8 @@ mod memory;
 mod random;
 #[path = "store/refused.rs"]
 mod refused;
+#[path = "store/saved.rs"]
+mod saved;
 #[path = "store/threads.rs"]
 mod threads;
 #[cfg(feature = "wait")]

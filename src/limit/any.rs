@@ -216,11 +216,8 @@ impl AnyLimiter {
         each!(self, |l| l.in_f64()).ok().flatten()
     }
 
-    pub(super) fn content(&self, state: &AnyState, now: Time) -> Content {
-        let mut out = Content::default();
-        let other = || self.content(&self.initial(), now);
-        matched!(self, state, |l, s| l.keep(s, now, &mut out), return other());
-        out
+    pub(super) fn write(&self, state: &AnyState, now: Time, out: &mut Content) {
+        matched!(self, state, |l, s| l.keep(s, now, out), self.write(&self.initial(), now, out));
     }
 
     pub(super) fn state(&self, bytes: &mut Bytes<'_>) -> Result<AnyState, KeptError> {

@@ -107,6 +107,8 @@ pub use shape::Shape;
 pub(super) use bytes::{Bytes, Content, within};
 pub(super) use shape::Kind;
 
+use super::Limiter;
+use super::algorithm::Algorithm;
 use super::any::{AnyLimiter, AnyState};
 #[cfg(feature = "redis")]
 use super::bucket::Filled;
@@ -132,7 +134,9 @@ impl AnyLimiter {
     /// The result contains the whole state: call [`forget`](crate::Limiter::forget) first to drop entries that
     /// no longer count.
     pub fn keep(&self, state: &AnyState, now: Time) -> Kept {
-        Kept { shape: self.shape(), content: self.content(state, now) }
+        let mut content = Content::default();
+        self.write(state, now, &mut content);
+        Kept { shape: self.shape(), content }
     }
 
     /// The state that was kept by this limiter or by another one of the same shape.
@@ -151,6 +155,50 @@ impl AnyLimiter {
                 self.state(&mut bytes).map_err(|_| changed("algorithm"))
             }
         }
+    }
+}
+
+/// A limiter whose states can be saved, such as every limiter of this crate.
+pub trait Keeps: Limiter {
+    /// The shape of its states.
+    fn kept_shape(&self) -> Shape;
+
+    /// Appends the content of a state, as [`Kept::write_content`] does.
+    fn write_state(&self, state: &Self::State, now: Time, out: &mut Vec<u8>);
+
+    /// Reads a state that a limiter of the same shape has written from the beginning of `bytes`, and
+    /// advances `bytes` past it.
+    ///
+    /// # Errors
+    /// When the bytes begin with anything else. Reading any bytes does not panic.
+    fn read_state(&self, bytes: &mut &[u8]) -> Result<Self::State, KeptError>;
+}
+
+impl<L: Algorithm> Keeps for L {
+    fn kept_shape(&self) -> Shape {
+        self.shape()
+    }
+
+    fn write_state(&self, state: &L::State, now: Time, out: &mut Vec<u8>) {
+        Content::append(out, |content| self.keep(state, now, content));
+    }
+
+    fn read_state(&self, bytes: &mut &[u8]) -> Result<L::State, KeptError> {
+        Bytes::read(bytes, |bytes| self.restore(bytes))
+    }
+}
+
+impl Keeps for AnyLimiter {
+    fn kept_shape(&self) -> Shape {
+        self.shape()
+    }
+
+    fn write_state(&self, state: &AnyState, now: Time, out: &mut Vec<u8>) {
+        Content::append(out, |content| self.write(state, now, content));
+    }
+
+    fn read_state(&self, bytes: &mut &[u8]) -> Result<AnyState, KeptError> {
+        Bytes::read(bytes, |bytes| self.state(bytes))
     }
 }
 
@@ -209,10 +257,9 @@ impl Kept {
     /// # Errors
     /// As for [`from_bytes`](Self::from_bytes); `bytes` then stay as they are.
     pub fn read_content(shape: Shape, bytes: &mut &[u8]) -> Result<Self, KeptError> {
-        let mut after = Bytes { rest: bytes };
-        (shape.kind.read)(&shape.spans, &mut after)?;
-        let (content, rest) = bytes.split_at(bytes.len() - after.rest.len());
-        *bytes = rest;
+        let all = *bytes;
+        Bytes::read(bytes, |bytes| (shape.kind.read)(&shape.spans, bytes))?;
+        let content = &all[..all.len() - bytes.len()];
         Ok(Kept { shape, content: Content(content.to_vec()) })
     }
 }

@@ -51,8 +51,12 @@ impl Ruled {
         let home = |limits: (&Limit, Option<&Limit>)| Home::new(limits, capacity);
         let homes = |rule: &Rule| rule.limits_and_stretched().map(home).collect();
         let homes = rules.rules().iter().map(homes).collect();
+        Self::of(Generation::new(rules, homes), capacity)
+    }
+
+    pub(super) fn of(generation: Generation, capacity: usize) -> Self {
         Ruled {
-            current: ArcSwap::from_pointee(Generation::new(rules, homes)),
+            current: ArcSwap::from_pointee(generation),
             reloading: Mutex::new(()),
             capacity,
             load: AtomicU64::new(f64::NAN.to_bits()),

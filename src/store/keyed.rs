@@ -17,23 +17,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use super::held::{Held, Memory};
 use super::secret::Secret;
-use super::sync::{Mutex, MutexGuard, lock};
-use super::table::{Place, Table};
+use super::sync::{Mutex, lock};
+use super::table::Table;
 use super::tags::{SHARDS, WAYS, shard};
 use crate::limit::Limiter;
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
-use crate::time::{Span, Time};
+#[cfg(feature = "wait")]
+use crate::time::Span;
+use crate::time::Time;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 /// The least number of entries of a shard if there are several: fewer would spread unevenly.
 const PER_SHARD: usize = 1024;
-
-/// Threads hand in their events out of order. An entry is swept only when no event that comes this
-/// late counts it.
-const LATE: Span = Span::seconds(10);
 
 /// A limiter and the states of its keys: see [the store](super) for what it remembers.
 ///
@@ -49,33 +48,6 @@ pub struct Keyed<L: Limiter, H = Secret> {
 /// A lock and what it guards, aligned to two cache lines, since processors fetch them in pairs.
 #[repr(align(128))]
 struct Shard<S>(Mutex<Memory<S>>);
-
-/// The memory of a shard. Its first cache line, with the lock, is all that most events need.
-#[derive(Clone, Debug)]
-#[repr(C)]
-struct Memory<S> {
-    /// The latest time of an event. An earlier event is out of order, or the clock was set back.
-    latest: Time,
-    table: Table<S>,
-}
-
-impl<S: Clone> Memory<S> {
-    /// Frees the part of the next entry that no event counts any more, not even one that comes late by
-    /// [`LATE`]. A clock that is ahead for one event does not take other keys to its time: only a time
-    /// that both the event and an earlier one have seen has passed.
-    #[inline(never)]
-    fn sweep<L: Limiter<State = S>>(&mut self, limiter: &L, before: Time, now: Time) {
-        if let Some(entry) = self.table.sweep() {
-            limiter.forget(&mut entry.state, now.min(before).before(LATE));
-        }
-    }
-
-    /// Inserts a new key.
-    #[inline(never)]
-    fn put<L: Limiter<State = S>>(&mut self, limiter: &L, hash: u64, state: S, now: Time) -> Place {
-        self.table.insert(hash, state, &mut is_refused(limiter, now, self.latest))
-    }
-}
 
 impl<L: Limiter> Keyed<L>
 where
@@ -240,6 +212,35 @@ where
         }
     }
 
+    /// The hash, the refused cost and the state of each key, in each shard the least recently used first.
+    pub(super) fn each_by_use(&self, mut see: impl FnMut(u64, f32, &L::State)) {
+        for shard in &self.shards {
+            let memory = lock(&shard.0);
+            for entry in memory.table.by_use() {
+                see(entry.hash(), entry.refused, &entry.state);
+            }
+        }
+    }
+
+    /// Remembers a key again, as the most recently used.
+    pub(super) fn put_back(&self, hash: u64, refused: f32, state: L::State, latest: Time) {
+        let mut held = self.hold(hash);
+        held.update(latest, |_, old| *old = state);
+        if let Some(place) = held.place {
+            held.memory.table.at_mut(place).refused = refused;
+        }
+    }
+
+    /// The latest time of an event.
+    pub(super) fn latest(&self) -> Time {
+        let each = self.shards.iter().map(|shard| lock(&shard.0).latest);
+        each.max().unwrap_or(Time::from_micros(i64::MIN))
+    }
+
+    pub(super) fn hasher(&self) -> &H {
+        &self.hasher
+    }
+
     fn sum(&self, of: impl Fn(&Memory<L::State>) -> usize) -> usize {
         self.shards.iter().map(|shard| of(&lock(&shard.0))).sum()
     }
@@ -265,122 +266,4 @@ impl<L: Limiter + fmt::Debug, H> fmt::Debug for Keyed<L, H> {
             .field("shards", &shards)
             .finish_non_exhaustive()
     }
-}
-
-/// A key of a [`Keyed`], with the lock of its shard.
-pub(crate) struct Held<'a, L: Limiter> {
-    limiter: &'a L,
-    initial: &'a L::State,
-    memory: MutexGuard<'a, Memory<L::State>>,
-    hash: u64,
-    place: Option<Place>,
-}
-
-impl<L: Limiter> Held<'_, L>
-where
-    L::State: PartialEq,
-{
-    #[cfg(feature = "rules")]
-    pub(crate) fn limiter(&self) -> &L {
-        self.limiter
-    }
-
-    /// The state that is remembered, or that of a new key.
-    pub(crate) fn state(&self) -> &L::State {
-        match self.place {
-            Some(place) => &self.memory.table.at(place).state,
-            None => self.initial,
-        }
-    }
-
-    pub(crate) fn peek(&self, now: Time, cost: f64) -> Outcome {
-        self.limiter.peek(self.state(), now, cost)
-    }
-
-    pub(crate) fn retry_after(&self, now: Time, cost: f64) -> Retry {
-        self.limiter.retry_after(self.state(), now, cost)
-    }
-
-    #[inline(always)]
-    pub(crate) fn check(&mut self, now: Time, cost: f64) -> Outcome {
-        let outcome = self.update(now, |limiter, state| limiter.check(state, now, cost));
-        self.remember(now, cost, outcome.is_allowed(), outcome.is_allowed());
-        outcome
-    }
-
-    pub(crate) fn charge(&mut self, now: Time, cost: f64) -> Result<(), BadNumber> {
-        self.update(now, |limiter, state| limiter.charge(state, now, cost))
-    }
-
-    /// Counts an event. `passed` says whether this limiter let it pass, `allowed` whether all did.
-    pub(crate) fn record(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
-        self.update(now, |limiter, state| limiter.record(state, now, cost, allowed));
-        self.remember(now, cost, passed, allowed);
-    }
-
-    /// Changes the state and marks the key as used. A new key is remembered only if its state is not
-    /// the initial one, so that it does not push out another key for nothing.
-    #[inline(always)]
-    fn update<R>(&mut self, now: Time, change: impl FnOnce(&L, &mut L::State) -> R) -> R {
-        let (limiter, memory) = (self.limiter, &mut *self.memory);
-        let before = memory.latest;
-        memory.latest = before.max(now);
-        if limiter.grows() {
-            memory.sweep(limiter, before, now);
-        }
-        if let Some(place) = self.place {
-            return change(limiter, &mut memory.table.use_at(place).state);
-        }
-        let mut state = self.initial.clone();
-        let result = change(limiter, &mut state);
-        if state != *self.initial {
-            self.place = Some(memory.put(limiter, self.hash, state, now));
-        }
-        result
-    }
-
-    /// Remembers the cost of an event that the limiter refused because of earlier events: the largest
-    /// if there are several, until an event that costs as much passes. An event that would be refused
-    /// for a new key, too, is not remembered.
-    ///
-    /// A sender at its limit passes and is refused in turns, which no branch predictor foresees. So
-    /// as long as events cost the same, only the sign of `refused` changes, without a branch.
-    #[inline(always)]
-    fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
-        let Some(place) = self.place else { return };
-        let refused = &mut self.memory.table.at_mut(place).refused;
-        let (known, is_on) = (f64::from(refused.abs()), *refused > 0.0);
-        if passed | (cost == known) | (is_on & (cost < known)) {
-            let is_on = !passed | (is_on & !(allowed & (cost >= known)));
-            *refused = refused.copysign(if is_on { 1.0 } else { -1.0 });
-        } else if self.limiter.peek(self.initial, now, cost).is_allowed() {
-            *refused = round_down(cost);
-        }
-    }
-}
-
-/// Whether a key is being refused at `now`: whether an event of the given cost would be refused.
-///
-/// A limiter refuses events against a state from the future until the clock has caught up, or until
-/// an event of the key moves the state back. A key that sends nothing must not be protected for all
-/// that time. So when the clock is further behind than the state takes to be as good as new, a
-/// refused event of cost 0 is recorded here, which moves the state to `now`.
-fn is_refused<L: Limiter>(
-    limiter: &L,
-    now: Time,
-    latest: Time,
-) -> impl FnMut(&mut L::State, f32) -> bool {
-    move |state, cost| {
-        let is_refused = !limiter.peek(state, now, cost.into()).is_allowed();
-        if is_refused && now < latest && now.until(latest) > limiter.reset_after(state, latest) {
-            limiter.record(state, now, 0.0, false);
-        }
-        is_refused
-    }
-}
-
-/// The largest f32 that is not above `x`.
-fn round_down(x: f64) -> f32 {
-    let near = x as f32;
-    if f64::from(near) > x { near.next_down() } else { near }
 }

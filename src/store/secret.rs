@@ -22,6 +22,14 @@ impl Secret {
         let random = RandomState::new();
         Secret([0, 1].map(|half: u64| random.hash_one(half)))
     }
+
+    pub(super) fn words(self) -> [u64; 2] {
+        self.0
+    }
+
+    pub(super) fn from_words(words: [u64; 2]) -> Self {
+        Secret(words)
+    }
 }
 
 impl Default for Secret {

@@ -23,6 +23,7 @@
 //! for a new key costs at most 144 such questions, whatever others have sent.
 
 use super::tags::{Tags, WAYS, first_set, second_set, sets, tag};
+use core::cmp::Reverse;
 
 /// The memory of one key.
 #[derive(Clone, Debug)]
@@ -68,6 +69,12 @@ pub(super) struct Table<S> {
     next: usize,
     /// The state in free places, which is never read.
     blank: S,
+}
+
+impl<S> Entry<S> {
+    pub(super) fn hash(&self) -> u64 {
+        self.hash
+    }
 }
 
 impl<S: Clone> Table<S> {
@@ -145,6 +152,13 @@ impl<S: Clone> Table<S> {
     /// All entries, in no order.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry<S>> {
         self.tags.iter().zip(&*self.sets).flat_map(|(tags, set)| set.0.iter().take(tags.len()))
+    }
+
+    /// All entries, the least recently used first.
+    pub(super) fn by_use(&self) -> Vec<&Entry<S>> {
+        let mut entries: Vec<_> = self.entries().collect();
+        entries.sort_unstable_by_key(|entry| Reverse(self.uses.wrapping_sub(entry.used)));
+        entries
     }
 
     /// All entries, to change them.

@@ -2,7 +2,9 @@
 //! asked, then the event is counted in all of them or in none. A [`Store`](super::Store) and
 //! [rules](crate::rules) decide so.
 
-use super::keyed::{Held, Keyed};
+use super::held::Held;
+use super::keyed::Keyed;
+use super::saved::{Saved, SavedError};
 use crate::event::Event;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
@@ -27,6 +29,18 @@ impl KeyedLimit {
     pub(crate) fn new(limit: &Limit, capacity: usize) -> Self {
         let keys = Keyed::new(limit.limiter.clone(), capacity);
         KeyedLimit { per: limit.per.clone(), keys }
+    }
+
+    /// The states that were saved under `name`, or none.
+    pub(crate) fn restore(
+        limit: &Limit,
+        capacity: usize,
+        name: &str,
+        saved: &Saved<'_>,
+    ) -> Result<Self, SavedError> {
+        let keys = saved.find(name, limit.limiter.clone(), capacity)?;
+        let restored = keys.map(|keys| KeyedLimit { per: limit.per.clone(), keys });
+        Ok(restored.unwrap_or_else(|| KeyedLimit::new(limit, capacity)))
     }
 
     /// Whether these are the states of exactly this limit.

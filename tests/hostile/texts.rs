@@ -10,6 +10,7 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;
 use ratescope::middleware::{Networks, Proxies};
 use ratescope::policy::Per;
+use ratescope::store::Keyed;
 use ratescope::{Limiter, Span, Time};
 use std::net::IpAddr;
 
@@ -33,6 +34,14 @@ fn marks(data: &[u8]) {
 
 fn kept(data: &[u8]) {
     let _ = Kept::from_bytes(data);
+}
+
+fn saved(data: &[u8]) {
+    let _ = Keyed::restore(any("gcra 1/1m"), data.len(), data);
+}
+
+fn any(limiter: &str) -> AnyLimiter {
+    limiter.parse().unwrap()
 }
 
 fn summary(data: &[u8]) {
@@ -65,12 +74,21 @@ fn addresses(data: &[u8]) {
 
 /// The log of a limit, of as many events as fit in about `length` bytes.
 fn events(length: usize) -> Vec<u8> {
-    let limiter: AnyLimiter = "sliding-log 10000/1h".parse().unwrap();
+    let limiter = any("sliding-log 10000/1h");
     let mut state = limiter.initial();
     for i in 0..(length / 4).min(10_000) {
         limiter.charge(&mut state, Time::from_micros(i as i64 * 1000), 1.0).unwrap();
     }
     limiter.keep(&state, Time::ZERO).to_bytes()
+}
+
+/// The states of as many keys.
+fn keys(length: usize) -> Vec<u8> {
+    let keyed = Keyed::new(any("gcra 1/1m"), length);
+    for key in 0..length / 24 {
+        let _ = keyed.check(&key, Time::from_micros(key as i64), 1.0);
+    }
+    keyed.save(Time::ZERO)
 }
 
 /// A summary of as many clients.
@@ -134,6 +152,7 @@ const PARSERS: &[Parser] = &[
     },
     Parser { name: "marks: remarks", input: |n| repeat("", " #", "", n), read: marks, bytes: 16 },
     Parser { name: "kept: a log", input: events, read: kept, bytes: 64 },
+    Parser { name: "saved: keys", input: keys, read: saved, bytes: 16 },
     Parser { name: "summary: clients", input: clients, read: summary, bytes: 128 },
     Parser {
         name: "networks",

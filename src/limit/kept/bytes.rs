@@ -19,6 +19,13 @@ const LONGEST: usize = 10;
 pub(in crate::limit) struct Content(pub(super) Vec<u8>);
 
 impl Content {
+    /// Appends to bytes that are there.
+    pub(super) fn append(out: &mut Vec<u8>, write: impl FnOnce(&mut Content)) {
+        let mut content = Content(core::mem::take(out));
+        write(&mut content);
+        *out = content.0;
+    }
+
     /// A whole number.
     pub(in crate::limit) fn whole(&mut self, n: impl Into<u128>) -> &mut Self {
         let mut n = n.into();
@@ -83,6 +90,17 @@ pub(in crate::limit) struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
+    /// Reads from the beginning of `bytes`, and advances them past what was read, if it can be read.
+    pub(super) fn read<T>(
+        bytes: &mut &'a [u8],
+        read: impl FnOnce(&mut Self) -> Result<T, KeptError>,
+    ) -> Result<T, KeptError> {
+        let mut after = Bytes { rest: bytes };
+        let value = read(&mut after)?;
+        *bytes = after.rest;
+        Ok(value)
+    }
+
     pub(in crate::limit) fn take(
         &mut self,
         n: u64,

@@ -1,0 +1,84 @@
+//! Small files that are there as a whole or not at all, such as [saved states](crate::store::saved).
+//!
+//! ```
+//! use ratescope::{Store, Time, files};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("ratescope-files-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! let (path, now) = (folder.join("states"), Time::from(std::time::SystemTime::now()));
+//! let policy = || "fixed-window 1000/1d per user".parse();
+//! let store = match files::read(&path, 1 << 30)? {
+//!     Some(bytes) => Store::restore(policy()?, 100_000, &bytes)?,
+//!     None => Store::new(policy()?, 100_000), // the first start
+//! };
+//! // At the end, or now and then:
+//! files::write(&path, &store.save(now))?;
+//! # assert!(files::read(&path, 1 << 30)?.is_some());
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! ```
+
+use core::hash::BuildHasher;
+use std::fs::{self, File, OpenOptions};
+use std::hash::RandomState;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// Writes a file: first beside its place, under another name, then to the disk, and then it takes the name.
+/// Whoever reads the name finds the old bytes or the new ones, also when the process is killed or the
+/// power fails meanwhile. On Unix only the user can read the file.
+///
+/// # Errors
+/// When it can't be written. The old file stays then, and the new one is removed.
+pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+    let path = path.as_ref();
+    let name = path.file_name().ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display()))
+    })?;
+    // Two that write at once have two files, and the last one stays.
+    let chance = RandomState::new().hash_one(0);
+    let beside = path.with_file_name(format!(".{}.{chance:016x}", name.to_string_lossy()));
+    let written = write_new(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    if let Err(error) = written {
+        // It may not even have come into being.
+        let _ = fs::remove_file(&beside);
+        return Err(error);
+    }
+    // A name is on the disk when its folder is. Only Unix opens folders.
+    #[cfg(unix)]
+    if let Some(folder) = path.parent() {
+        let here = folder.as_os_str().is_empty();
+        File::open(if here { Path::new(".") } else { folder })?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Reads a file of at most `most` bytes, or `None` if there is none.
+///
+/// # Errors
+/// When it is longer, or can't be read.
+pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let path = path.as_ref();
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let problem = format!("{} has more than {most} bytes", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
+    Ok(Some(bytes))
+}

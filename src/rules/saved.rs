@@ -1,0 +1,65 @@
+//! Saving the states of rules, so that they outlive a restart.
+
+use super::ruled::{Generation, Home};
+use super::{Rule, Ruled, Rules};
+use crate::policy::Limit;
+use crate::store::saved::{Saved, SavedError, Saving};
+use crate::store::{KeyedLimit, names};
+use crate::time::Time;
+use std::sync::Arc;
+
+impl Ruled {
+    /// All states as bytes, as of `now`: see [saving](crate::store::saved).
+    ///
+    /// Other threads can go on meanwhile. An event that they decide then may be missing in some limits.
+    pub fn save(&self, now: Time) -> Vec<u8> {
+        let (generation, mut saving) = (self.generation(), Saving::new());
+        for (rule, homes) in generation.rules.rules().iter().zip(&generation.homes) {
+            for (name, home) in own_names(rule).iter().zip(homes) {
+                saving.add(name, &home.own.keys, now);
+            }
+            let stretched = homes.iter().filter_map(|home| home.stretched.as_ref());
+            for (name, limit) in stretched_names(rule).iter().zip(stretched) {
+                saving.add(name, &limit.keys, now);
+            }
+        }
+        saving.finish()
+    }
+
+    /// `rules` with the states that were [saved](Self::save), for at most `capacity` keys of each limit. A
+    /// limit finds its states by the name of its rule, its key and the shape of its states, as at a
+    /// [`reload`](Self::reload); without any it starts anew.
+    ///
+    /// # Errors
+    /// When the bytes are anything else, or were cut or changed.
+    pub fn restore(rules: Rules, capacity: usize, bytes: &[u8]) -> Result<Self, SavedError> {
+        let saved = Saved::read(bytes)?;
+        let restore = |limit: &Limit, name: &str| -> Result<_, SavedError> {
+            Ok(Arc::new(KeyedLimit::restore(limit, capacity, name, &saved)?))
+        };
+        let homes = |rule: &Rule| {
+            let (own, stretched) = (own_names(rule), stretched_names(rule));
+            let each = rule.limits_and_stretched().zip(&own).enumerate();
+            each.map(|(i, ((limit, is_stretched), name))| {
+                let stretched = is_stretched.zip(stretched.get(i));
+                let stretched = stretched.map(|(limit, name)| restore(limit, name)).transpose()?;
+                Ok(Home { own: restore(limit, name)?, stretched })
+            })
+            .collect()
+        };
+        let homes = rules.rules().iter().map(homes).collect::<Result<_, _>>()?;
+        Ok(Ruled::of(Generation::new(Arc::new(rules), homes), capacity))
+    }
+}
+
+fn own_names(rule: &Rule) -> Vec<String> {
+    prefixed(rule.name(), rule.limits())
+}
+
+fn stretched_names(rule: &Rule) -> Vec<String> {
+    prefixed(&format!("{} stretched", rule.name()), rule.stretched())
+}
+
+fn prefixed(rule: &str, limits: &[Limit]) -> Vec<String> {
+    names(limits).into_iter().map(|name| format!("{rule}: {name}")).collect()
+}
