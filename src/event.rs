@@ -34,6 +34,12 @@ pub struct Event<'a> {
 pub trait Fields: Sync {
     /// The text of the field called `name`, if there is one.
     fn value(&self, name: &str) -> Option<&str>;
+
+    /// The bytes of that text. There is no need to implement this, except where the bytes are at hand and
+    /// the text has to be checked first: keys in memory are made of the bytes.
+    fn bytes(&self, name: &str) -> Option<&[u8]> {
+        self.value(name).map(str::as_bytes)
+    }
 }
 
 impl Event<'_> {
@@ -98,5 +104,9 @@ impl<N: Borrow<str> + Ord + Sync, T: AsRef<str> + Sync> Fields for BTreeMap<N, T
 impl<F: Fields + ?Sized> Fields for &F {
     fn value(&self, name: &str) -> Option<&str> {
         (**self).value(name)
+    }
+
+    fn bytes(&self, name: &str) -> Option<&[u8]> {
+        (**self).bytes(name)
     }
 }

@@ -50,6 +50,8 @@ mod key;
 mod text;
 
 pub(crate) use decide::retry_after;
+#[cfg(feature = "rules")]
+pub(crate) use decide::stricter;
 pub use decide::{Verdict, strictest};
 #[cfg(feature = "rules")]
 pub(crate) use key::escaped;

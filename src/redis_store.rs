@@ -50,8 +50,8 @@ use crate::limit::Limiter;
 use crate::policy;
 use crate::rules::asked::{Ask, Judged};
 use crate::rules::{
-    Answered, AsyncStore, Details, Fault, Load, Reloaded, Ruled, Rules, RulesError, Ruling, Source,
-    Standings, Stands, not_in_f64,
+    Answered, AsyncStore, Details, Fault, Left, Load, Reloaded, Ruled, Rules, RulesError, Ruling,
+    Source, not_in_f64,
 };
 use crate::store::Few;
 use crate::time::Time;
@@ -202,12 +202,8 @@ impl Inner {
 
     /// Decides in this process, because Redis could not be asked.
     fn instead(&self, event: &Event<'_>, deed: Deed, details: Details, fault: Fault) -> Answered {
-        let ruling = self.local.decide_instead(event, deed == Deed::Check);
-        let is_local = ruling.decided_by().is_some_and(|by| by.source == Source::Local);
-        let retry = details.retry && is_local && !ruling.is_allowed();
-        let retry = retry.then(|| self.local.retry_after(event));
-        let standings = (details.standings && is_local).then(|| self.local.standings(event));
-        Answered { ruling, standings, retry, fault: Some(fault) }
+        let answered = self.local.answer_instead(event, details, deed == Deed::Check);
+        Answered { fault: Some(fault), ..answered }
     }
 }
 
@@ -236,25 +232,22 @@ impl Reply {
 }
 
 fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answered {
+    let states = reply.states.as_ref();
+    let left = |i: usize| {
+        let (now, states) = states.filter(|_| details.standings)?;
+        Some(Left::of(plan.limiter(&asked[i])?, states.get(i)?, *now))
+    };
     let judged = Judged { asked, outcomes: &reply.outcomes };
-    let ruling = Ruling::new(Arc::clone(&plan.rules), judged.answers(|_| Source::Store));
-    let (mut standings, mut retry) = (None, None);
-    if let Some((now, states)) = &reply.states {
-        let each = || {
-            let each = asked.iter().zip(states).filter(|(ask, _)| ask.is_firm());
-            each.filter_map(|(ask, state)| Some((ask, plan.limiter(ask)?, state)))
-        };
-        standings = details.standings.then(|| {
-            let each = each().map(|(ask, limiter, state)| Stands::new(ask, limiter, state, *now));
-            Standings::new(Arc::clone(&plan.rules), each.collect())
-        });
-        retry = (details.retry && !ruling.is_allowed()).then(|| {
-            policy::retry_after(*now, |at| {
-                each().map(move |(ask, limiter, state)| limiter.retry_after(state, at, ask.cost))
-            })
-        });
-    }
-    Answered { ruling, standings, retry, fault: None }
+    let mut ruling = Ruling::new(Arc::clone(&plan.rules));
+    ruling.fill(&judged, |_| Source::Store, left);
+    let retry = states.filter(|_| details.retry && !ruling.is_allowed()).map(|(now, states)| {
+        policy::retry_after(*now, |at| {
+            let firm = asked.iter().zip(states).filter(|(ask, _)| ask.is_firm());
+            let limiters = firm.filter_map(|(ask, state)| Some((ask, plan.limiter(ask)?, state)));
+            limiters.map(move |(ask, limiter, state)| limiter.retry_after(state, at, ask.cost))
+        })
+    });
+    Answered { ruling, retry, fault: None }
 }
 
 impl AsyncStore for RedisStore {

@@ -129,11 +129,12 @@ pub use error::{Mistake, RulesError};
 pub use explain::Why;
 pub use reload::{Changes, Reloaded};
 pub use ruled::Ruled;
+#[cfg(feature = "tower")]
+pub(crate) use ruling::Answer;
 pub use ruling::{Opinion, Place, Ruling, Source};
 pub use settings::OnStoreFailure;
-#[cfg(feature = "redis")]
-pub(crate) use standing::Stands;
-pub use standing::{Standing, Standings};
+pub(crate) use standing::Left;
+pub use standing::Standing;
 pub use throttle::{Load, Throttle};
 pub use utf8::decode;
 pub use value::{Step, Value, Wildcard};

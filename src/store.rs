@@ -171,7 +171,7 @@ impl Store {
         let (now, cost) = (event.time, event.cost);
         if let [limit] = self.limits.as_slice() {
             // The only limit decides alone.
-            return Verdict { outcome: limit.keys.hold(limit.hash(event)).check(now, cost), by: 0 };
+            return Verdict { outcome: limit.hold(event).check(now, cost), by: 0 };
         }
         together::check(&mut self.hold(event), now, cost)
     }

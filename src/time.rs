@@ -104,7 +104,9 @@ impl Time {
 /// [`std::time::Instant`] that the program keeps.
 impl From<Duration> for Time {
     fn from(elapsed: Duration) -> Self {
-        Time(i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))
+        let whole = i64::try_from(elapsed.as_secs()).ok().and_then(|s| s.checked_mul(1_000_000));
+        let micros = whole.and_then(|whole| whole.checked_add(elapsed.subsec_micros().into()));
+        Time(micros.unwrap_or(i64::MAX))
     }
 }
 

@@ -171,7 +171,25 @@ impl Bucket {
     /// Whether an event still fits.
     pub(super) fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
         let Some(amount) = amount(cost) else { return Outcome::new(false, cost, self.size) };
-        let filled = self.content(state, now).0 + self.parts(amount);
+        self.outcome(self.content(state, now).0, self.parts(amount))
+    }
+
+    /// Decides about an event and adds it, in one step.
+    #[inline(always)]
+    pub(super) fn check(&self, state: &mut State, now: Time, cost: f64) -> Outcome {
+        let Some(amount) = amount(cost) else {
+            self.record(state, now, cost, false);
+            return Outcome::new(false, cost, self.size);
+        };
+        let (parts, (content, set_back)) = (self.parts(amount), self.content(state, now));
+        let outcome = self.outcome(content, parts);
+        let added = if outcome.is_allowed() { parts } else { 0 };
+        self.add(state, now, added, (content, set_back));
+        outcome
+    }
+
+    fn outcome(&self, content: i128, parts: i128) -> Outcome {
+        let filled = content + parts;
         Outcome::new(filled <= self.full, self.events(filled), self.size)
     }
 
@@ -183,14 +201,19 @@ impl Bucket {
     /// Adds an event that was allowed, or only follows a clock that was set back. An event from
     /// before the latest one is added as of that.
     pub(super) fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        let (content, set_back) = self.content(state, now);
         let amount = amount(cost).filter(|_| allowed).unwrap_or(0);
-        if amount == 0 && !set_back {
+        self.add(state, now, self.parts(amount), self.content(state, now));
+    }
+
+    /// Adds parts to the content as it is at `now`.
+    #[inline(always)]
+    fn add(&self, state: &mut State, now: Time, parts: i128, (content, set_back): (i128, bool)) {
+        if parts == 0 && !set_back {
             return;
         }
         let in_order = now >= state.at || set_back;
         let (content, at) = if in_order { (content, now) } else { (state.content.get(), state.at) };
-        let content = (content + self.parts(amount)).min(self.parts(MOST));
+        let content = (content + parts).min(self.parts(MOST));
         *state = State { content: Parts::new(content), at };
     }
 

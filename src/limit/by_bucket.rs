@@ -31,6 +31,17 @@ macro_rules! limit_by_bucket {
                 self.0.record(state, now, cost, allowed);
             }
 
+            fn check(&self, state: &mut State, now: Time, cost: f64) -> Outcome {
+                match $waits {
+                    true => {
+                        let outcome = self.peek(state, now, cost);
+                        self.record(state, now, cost, outcome.is_allowed());
+                        outcome
+                    }
+                    false => self.0.check(state, now, cost),
+                }
+            }
+
             fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
                 self.0.retry_after(state, now, cost)
             }

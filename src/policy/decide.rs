@@ -41,7 +41,7 @@ pub fn strictest(outcomes: impl IntoIterator<Item = Outcome>) -> Verdict {
 }
 
 /// The verdict that decides of the two, with the longer wait of both.
-fn stricter(a: Verdict, b: Verdict) -> Verdict {
+pub(crate) fn stricter(a: Verdict, b: Verdict) -> Verdict {
     let less = tightness(&a.outcome, &b.outcome) == Ordering::Less;
     let (mut decides, other) = if less { (b, a) } else { (a, b) };
     if let (Some(wait), Some(longer)) = (decides.outcome.wait(), other.outcome.wait())

@@ -1,8 +1,9 @@
 //! The limits that are asked about an event, and how their answers decide together. The states may be
 //! in memory or on Redis.
 
+use super::matching::Places;
 use super::ruling::{Answer, Answers, Ruling, Source};
-use super::{Load, Rule, Rules};
+use super::{Left, Load, Rule, Rules};
 use crate::event::Event;
 use crate::limit::charged;
 use crate::outcome::Outcome;
@@ -29,7 +30,6 @@ impl Ask {
     }
 
     /// Whether it decides and counts as it is: in force, and neither a shadow nor stretched.
-    #[cfg(feature = "redis")]
     pub(crate) fn is_plain(&self) -> bool {
         self.in_force && !self.is_shadow && !self.is_stretched
     }
@@ -39,8 +39,10 @@ impl Rules {
     /// The limits that are asked about an event: each limit of each rule that applies, and right after
     /// it the stretched one, if there is one.
     pub(crate) fn ask(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
+        let mut places = Places::new();
         let mut all = Few::new();
-        for &rule in &self.places(event.fields) {
+        self.find(event.fields, &mut places);
+        for &rule in &places {
             let Some(what) = self.rules().get(rule) else { continue };
             let cost = what.cost().unwrap_or(event.cost);
             let (is_shadow, stretch) = (what.is_shadow(), what.throttle().is_stretched(load));
@@ -113,18 +115,34 @@ impl Judged<'_> {
         passes && would && own
     }
 
-    /// The answers of the limits in force; `source` says on which states those of a rule are based.
-    pub(crate) fn answers(&self, source: impl Fn(usize) -> Source) -> Answers {
-        let mut answers = Answers::new();
+    /// Puts the answers of the limits in force into a list. `source` says on which states an answer is
+    /// based, and `left` how the sender stands with a limit, by its place among those asked.
+    #[inline]
+    pub(super) fn answer(
+        &self,
+        answers: &mut Answers,
+        source: impl Fn(&Ask) -> Source,
+        left: impl Fn(usize) -> Option<Left>,
+    ) {
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
             let Ask { rule, limit, is_stretched, is_shadow, .. } = *asked;
             let outcome = self.outcomes[i];
             // A limit of its own stands right before the stretched one.
             let own = i.checked_sub(1).filter(|_| is_stretched).map(|own| self.outcomes[own]);
             let exceeds = outcome.is_allowed() && own.is_some_and(|own| !own.is_allowed());
-            let source = source(rule);
-            answers.push(Answer { rule, limit, outcome, is_stretched, is_shadow, exceeds, source });
+            let source = source(asked);
+            let is_known = !is_shadow && source != Source::Nowhere;
+            let left = if is_known { left(i) } else { None };
+            answers.push(Answer {
+                rule,
+                limit,
+                outcome,
+                is_stretched,
+                is_shadow,
+                exceeds,
+                source,
+                left,
+            });
         }
-        answers
     }
 }

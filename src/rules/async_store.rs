@@ -26,7 +26,7 @@
 //! # }
 //! ```
 
-use super::{Ruled, Rules, Ruling, Standings};
+use super::{Ruled, Rules, Ruling};
 use crate::event::Event;
 use crate::outcome::Retry;
 use crate::text::BadNumber;
@@ -87,7 +87,7 @@ pub trait AsyncStore: Send + Sync + 'static {
 /// The details that an answer has beside the ruling; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Details {
-    /// Whether to tell how the sender stands with each limit.
+    /// Whether the ruling has the [standings](Ruling::standings) of the sender after the event.
     pub standings: bool,
     /// Whether to tell when a refused event would pass.
     pub retry: bool,
@@ -108,8 +108,6 @@ impl Details {
 pub struct Answered {
     /// The decision of the rules.
     pub ruling: Ruling,
-    /// How the sender stands after the event, if that was asked for and is known.
-    pub standings: Option<Standings>,
     /// The time after which the same event passes if nothing is counted before; only for an event that
     /// was refused, if that was asked for and is known.
     pub retry: Option<Retry>,

@@ -135,14 +135,17 @@ impl Rules {
     /// The rules that an event with these fields has to pass, in the order of the file. If there are
     /// none, it is not limited.
     pub fn matching<'a>(&'a self, fields: &dyn Fields) -> Vec<&'a Rule> {
-        self.places(fields).into_iter().filter_map(|place| self.rules.get(place)).collect()
+        let mut found = Places::new();
+        self.find(fields, &mut found);
+        found.into_iter().filter_map(|place| self.rules.get(place)).collect()
     }
 
-    /// The indices of the matching rules, sorted.
-    pub(super) fn places(&self, fields: &dyn Fields) -> Places {
-        let mut found = Places::new();
-        self.top.find(fields, &mut found);
-        found.extend(self.always);
+    /// Finds the indices of the matching rules, sorted.
+    pub(super) fn find(&self, fields: &dyn Fields, found: &mut Places) {
+        self.top.find(fields, found);
+        if let Some(always) = self.always {
+            found.push(always);
+        }
         found.sort_unstable();
         if self.replaces {
             let all: Vec<&Rule> = found.iter().filter_map(|&place| self.rules.get(place)).collect();
@@ -152,6 +155,5 @@ impl Rules {
             };
             found.retain(|place| !replaced(place));
         }
-        found
     }
 }

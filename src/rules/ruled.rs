@@ -1,8 +1,8 @@
 //! Rules with their states: events in, rulings out.
 
 use super::asked::{Ask, Judged};
-use super::ruling::{Answers, Ruling, Source};
-use super::{Answered, Details, Load, OnStoreFailure, Rule, Rules, Standings};
+use super::ruling::{Ruling, Source};
+use super::{Answered, Details, Left, Load, OnStoreFailure, Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
@@ -82,7 +82,7 @@ impl Ruled {
 
     /// The load that was set last.
     pub fn load(&self) -> Option<Load> {
-        Load::from_percent(f64::from_bits(self.load.load(Ordering::Relaxed))).ok()
+        Load::known(f64::from_bits(self.load.load(Ordering::Relaxed)))
     }
 
     /// Decides about an event, and counts it in all limits of all rules that apply, or in none.
@@ -90,9 +90,11 @@ impl Ruled {
         self.answer(event, Details::default(), true).ruling
     }
 
-    /// Answers as [`check`](Self::check) would, and counts nothing.
+    /// Answers as [`check`](Self::check) would, and counts nothing. The ruling has the
+    /// [standings](Ruling::standings) of the sender.
     pub fn peek(&self, event: &Event<'_>) -> Ruling {
-        self.answer(event, Details::default(), false).ruling
+        let details = Details { standings: true, ..Details::default() };
+        self.answer(event, details, false).ruling
     }
 
     /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that were
@@ -175,12 +177,17 @@ impl Ruled {
     /// Decides in place of another store that can't be asked. Rules that say so are decided by the states
     /// that are here, and the others allow or refuse.
     #[cfg(feature = "redis")]
-    pub(crate) fn decide_instead(&self, event: &Event<'_>, count: bool) -> Ruling {
+    pub(crate) fn answer_instead(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+        count: bool,
+    ) -> Answered {
         let source = |rule: &Rule| match rule.on_store_failure() {
             OnStoreFailure::Local => Source::Local,
             OnStoreFailure::Allow | OnStoreFailure::Refuse => Source::Nowhere,
         };
-        self.answer_by(event, Details::default(), count, source).ruling
+        self.answer_by(event, details, count, source)
     }
 
     fn answer_by(
@@ -190,43 +197,71 @@ impl Ruled {
         count: bool,
         source: impl Fn(&Rule) -> Source,
     ) -> Answered {
-        let generation = self.generation();
-        let rules = || Arc::clone(&generation.rules);
-        let asked = generation.rules.ask(event, self.load());
-        if asked.is_empty() {
-            let standings = details.standings.then(|| Standings::new(rules(), Few::new()));
-            let ruling = Ruling::new(rules(), Answers::new());
-            return Answered { ruling, standings, retry: None, fault: None };
+        let (generation, now) = (self.generation(), event.time);
+        let rules = &generation.rules;
+        let source = |ask: &Ask| rules.rules().get(ask.rule).map_or(Source::Store, &source);
+        let is_known = |ask: &Ask| source(ask) != Source::Nowhere;
+        let asked = rules.ask(event, self.load());
+        if let [ask] = asked.as_slice()
+            && count
+            && ask.is_plain()
+            && is_known(ask)
+        {
+            let limit = generation.limit(ask);
+            if !(details.at_once && limit.keys.limiter().delays()) {
+                // The only limit decides alone, and in one step.
+                let mut held = limit.hold(event);
+                let outcomes = &[held.check(now, ask.cost)];
+                let judged = Judged { asked: &asked, outcomes };
+                return answered(rules, judged, &[held], details, now, source);
+            }
         }
-        let source =
-            |rule: usize| generation.rules.rules().get(rule).map_or(Source::Store, &source);
         let mut held = generation.hold(&asked, event);
         let each = held.iter().zip(&asked);
-        let outcomes: Few<Outcome> = each
-            .map(|(held, ask)| match source(ask.rule) {
-                Source::Nowhere => generation.assumed(ask, held.limiter(), event.time),
-                Source::Store | Source::Local => held.peek(event.time, ask.cost),
-            })
-            .collect();
+        let outcomes = each.map(|(held, ask)| match is_known(ask) {
+            true => held.peek(now, ask.cost),
+            false => generation.assumed(ask, held.limiter(), now),
+        });
+        let outcomes: Few<Outcome> = outcomes.collect();
         let judged = Judged { asked: &asked, outcomes: &outcomes };
         let passes = judged.passes(|ask| !ask.is_shadow);
-        let waits = || judged.waits() && passes;
-        if count && !(details.at_once && waits()) {
+        if count && !(details.at_once && passes && judged.waits()) {
             for (i, held) in held.iter_mut().enumerate() {
                 let (ask, passed) = (&asked[i], outcomes[i].is_allowed());
-                if source(ask.rule) != Source::Nowhere {
-                    held.record(event.time, ask.cost, passed, judged.counts(i, passes));
+                if is_known(ask) {
+                    held.record(now, ask.cost, passed, judged.counts(i, passes));
                 }
             }
         }
-        let retry = details.retry && !passes;
-        let retry = retry.then(|| retry_after(&asked, &held, event.time));
-        let standings = || Standings::of(rules(), &asked, &held, event.time);
-        let standings = details.standings.then(standings);
-        drop(held);
-        let ruling = Ruling::new(rules(), judged.answers(source));
-        Answered { ruling, standings, retry, fault: None }
+        answered(rules, judged, &held, details, now, source)
     }
+}
+
+/// The answer to an event whose keys are still held.
+#[inline]
+fn answered(
+    rules: &Arc<Rules>,
+    judged: Judged<'_>,
+    held: &[Held<'_, AnyLimiter>],
+    details: Details,
+    now: Time,
+    source: impl Fn(&Ask) -> Source,
+) -> Answered {
+    let left = |i: usize| {
+        let held = held.get(i).filter(|_| details.standings)?;
+        Some(Left::of(held.limiter(), held.state(), now))
+    };
+    let mut answered =
+        Answered { ruling: Ruling::new(Arc::clone(rules)), retry: None, fault: None };
+    answered.ruling.fill(&judged, source, left);
+    if details.retry
+        && let Some(by) = answered.ruling.decided_by()
+        && !by.outcome.is_allowed()
+        && by.source != Source::Nowhere
+    {
+        answered.retry = Some(retry_after(judged.asked, held, now));
+    }
+    answered
 }
 
 /// How long after `now` the event passes all limits that can refuse it.
@@ -259,14 +294,16 @@ impl Generation {
 
     /// Locks the key of the event in the states of each limit that is asked, in their order.
     pub(super) fn hold(&self, asked: &[Ask], event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
-        let limits = asked.iter().map(|ask| {
-            let home = &self.homes[ask.rule][ask.limit];
-            match &home.stretched {
-                Some(stretched) if ask.is_stretched => &**stretched,
-                _ => &*home.own,
-            }
-        });
-        store::hold(limits, event)
+        store::hold(asked.iter().map(|ask| self.limit(ask)), event)
+    }
+
+    /// The states of a limit.
+    fn limit(&self, ask: &Ask) -> &KeyedLimit {
+        let home = &self.homes[ask.rule][ask.limit];
+        match &home.stretched {
+            Some(stretched) if ask.is_stretched => stretched,
+            _ => &home.own,
+        }
     }
 
     /// The answer of a rule without states: its setting for failures of the store.

@@ -1,9 +1,11 @@
 //! Rulings: the answers of rules to an event.
 
+use super::asked::{Ask, Judged};
+use super::standing::Left;
 use super::{Rule, Rules};
 use crate::event::Event;
 use crate::outcome::{Decision, Outcome};
-use crate::policy::{Limit, strictest};
+use crate::policy::{Limit, Verdict, stricter};
 use crate::time::Span;
 use core::fmt;
 use smallvec::SmallVec;
@@ -21,18 +23,27 @@ pub struct Ruling {
 }
 
 /// The answers of the limits that were asked, mostly one or two.
-pub(crate) type Answers = SmallVec<[Answer; 2]>;
+pub(super) type Answers = SmallVec<[Answer; 2]>;
 
 /// The answer of one limit of one rule, by their places.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
-    pub(super) rule: usize,
+    pub(crate) rule: usize,
     pub(super) limit: usize,
-    pub(super) outcome: Outcome,
+    pub(crate) outcome: Outcome,
     pub(super) is_stretched: bool,
-    pub(super) is_shadow: bool,
-    pub(super) exceeds: bool,
+    pub(crate) is_shadow: bool,
+    pub(crate) exceeds: bool,
     pub(super) source: Source,
+    /// How the sender stands, if that was asked for and is known.
+    pub(super) left: Option<Left>,
+}
+
+impl Answer {
+    pub(super) fn place(&self) -> Place {
+        let Answer { rule, limit, is_stretched, .. } = *self;
+        Place { rule, limit, is_stretched }
+    }
 }
 
 /// The states on which an answer is based.
@@ -82,11 +93,24 @@ impl Opinion<'_> {
 }
 
 impl Ruling {
-    pub(crate) fn new(rules: Arc<Rules>, answers: Answers) -> Self {
-        let firm = || answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
-        let verdict = strictest(firm().map(|(_, answer)| answer.outcome));
-        let decided = firm().nth(verdict.by).map(|(i, _)| (verdict.outcome.decision, i));
-        Ruling { rules, answers, decided }
+    /// A ruling to be [filled](Self::fill).
+    pub(crate) fn new(rules: Arc<Rules>) -> Self {
+        Ruling { rules, answers: Answers::new(), decided: None }
+    }
+
+    /// Decides by the answers of limits; `source` and `left` are as [`Judged::answer`] has them.
+    #[inline]
+    pub(crate) fn fill(
+        &mut self,
+        judged: &Judged<'_>,
+        source: impl Fn(&Ask) -> Source,
+        left: impl Fn(usize) -> Option<Left>,
+    ) {
+        judged.answer(&mut self.answers, source, left);
+        let firm = self.answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
+        let verdicts = firm.map(|(by, answer)| Verdict { outcome: answer.outcome, by });
+        let decided = verdicts.reduce(stricter);
+        self.decided = decided.map(|Verdict { outcome, by }| (outcome.decision, by));
     }
 
     /// The rules that were asked.
@@ -118,6 +142,11 @@ impl Ruling {
         self.is_allowed() && self.answers.iter().any(|answer| answer.exceeds && !answer.is_shadow)
     }
 
+    /// The answer of each limit, with its rule as an index.
+    pub(crate) fn answers(&self) -> &[Answer] {
+        &self.answers
+    }
+
     /// The opinion of each limit of each rule that applies, in the order of the file, including
     /// shadows.
     pub fn opinions(&self) -> impl Iterator<Item = Opinion<'_>> {
@@ -132,11 +161,15 @@ impl Ruling {
     }
 
     fn opinion(&self, answer: &Answer) -> Option<Opinion<'_>> {
-        let rule = self.rules.rules().get(answer.rule)?;
-        let limit = rule.limit(answer.limit, answer.is_stretched)?;
-        let Answer { limit: place, is_stretched, outcome, exceeds, source, .. } = *answer;
-        let place = Place { rule: answer.rule, limit: place, is_stretched };
+        let (place, Answer { outcome, exceeds, source, .. }) = (answer.place(), *answer);
+        let (rule, limit) = self.at(place)?;
         Some(Opinion { rule, place, limit, outcome, exceeds, source })
+    }
+
+    /// The rule and the limit at a place.
+    pub(super) fn at(&self, place: Place) -> Option<(&Rule, &Limit)> {
+        let rule = self.rules.rules().get(place.rule)?;
+        Some((rule, rule.limit(place.limit, place.is_stretched)?))
     }
 }
 

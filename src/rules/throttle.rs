@@ -85,6 +85,11 @@ impl Load {
         Err(BadNumber { what: "a load in percent", given: percent, want })
     }
 
+    /// A load that was one before, or NaN for none.
+    pub(super) fn known(percent: f64) -> Option<Self> {
+        (!percent.is_nan()).then_some(Load(percent))
+    }
+
     /// The load in percent.
     pub fn percent(self) -> f64 {
         self.0

@@ -49,6 +49,12 @@ impl KeyedLimit {
         self.per == limit.per && *self.keys.limiter() == limit.limiter
     }
 
+    /// Locks the key of the event.
+    #[inline(always)]
+    pub(crate) fn hold(&self, event: &Event<'_>) -> Held<'_, AnyLimiter> {
+        self.keys.hold(self.hash(event))
+    }
+
     /// The hash of the event's key.
     #[inline(always)]
     pub(super) fn hash(&self, event: &Event<'_>) -> u64 {
@@ -56,14 +62,18 @@ impl KeyedLimit {
     }
 }
 
-/// The key of an event for a limit, as it is hashed: the values of its fields. `str` ends each with a
-/// byte that no text contains, so different values are hashed differently. The names need not be
+/// The key of an event for a limit, as it is hashed: the values of its fields. Each ends with a byte that
+/// no text contains, as `str` does it, so different values are hashed differently. The names need not be
 /// hashed, since each limit has its own tables.
 struct Key<'a>(&'a Per, &'a Event<'a>);
 
 impl Hash for Key<'_> {
+    #[inline]
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.0.fields().iter().for_each(|name| self.1.field(name).hash(hasher));
+        for name in self.0.fields() {
+            hasher.write(self.1.fields.bytes(name).unwrap_or_default());
+            hasher.write_u8(0xff);
+        }
     }
 }
 

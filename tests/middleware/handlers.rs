@@ -24,9 +24,9 @@ impl Service<Request<String>> for Left {
     fn call(&mut self, request: Request<String>) -> Self::Future {
         let text =
             request.extensions().get::<Answered>().map_or("nothing".to_owned(), |answered| {
-                let left = answered.standings.iter().flat_map(|standings| standings.iter());
-                let left: Vec<f64> = left.map(|standing| standing.remaining).collect();
-                format!("{left:?} {}", answered.ruling.is_soft())
+                let ruling = &answered.ruling;
+                let left: Vec<f64> = ruling.standings().map(|stands| stands.remaining).collect();
+                format!("{left:?} {}", ruling.is_soft())
             });
         core::future::ready(Ok(Response::new(text)))
     }

@@ -56,7 +56,7 @@ pub(super) async fn counted(store: &RedisStore) -> f64 {
     let event = Event { time: Time::ZERO, cost: 0.0, fields: &fields };
     let answer = store.peek(&event, Details::ALL).await;
     assert_eq!(answer.fault, None);
-    3.0 - answer.standings.unwrap().least().unwrap().remaining
+    3.0 - answer.ruling.least().unwrap().remaining
 }
 
 /// Fails unless each rule goes on in its own way; whether this process had counted `before`.
@@ -82,7 +82,7 @@ pub(super) async fn assert_goes_on(store: &RedisStore, is_expected: impl Fn(&Fau
         assert_eq!(answer.ruling.is_allowed(), passes, "{}", answer.ruling);
         assert_eq!(answer.ruling.decided_by().unwrap().source, Source::Local);
         assert_eq!(answer.retry.is_some(), !passes);
-        assert!(answer.standings.is_some());
+        assert!(answer.ruling.least().is_some());
     }
 }
 

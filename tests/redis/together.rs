@@ -264,7 +264,7 @@ fn a_host_is_believed_as_far_as_its_skew() {
             let fields = [("user", "ann")];
             let answer = check(&store, time, 1.0, &fields, details).await;
             assert_eq!(answer.fault, None);
-            answer.standings.unwrap().least().unwrap().reset_after.secs()
+            answer.ruling.least().unwrap().reset_after.secs()
         };
         let now = server.command(&["TIME"]);
         let now: i64 = now.lines().nth(2).unwrap().parse().unwrap();

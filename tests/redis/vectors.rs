@@ -103,7 +103,7 @@ fn what_servers_decided() {
                 let wait = passes.then_some(Span::micros(millis * 1000));
                 assert_eq!(outcome.wait(), wait, "{what}: {outcome}");
                 let numbers = &event[format!("{printed}_as_printed")];
-                let remaining = || ours.standings.as_ref().unwrap().least().unwrap().remaining;
+                let remaining = || ours.ruling.least().unwrap().remaining;
                 match (printed, numbers) {
                     ("excess", Value::String(excess)) => {
                         assert_eq!(format!("{:.3}", outcome.level - 1.0), *excess, "{what}");

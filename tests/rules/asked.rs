@@ -27,13 +27,12 @@ fn memory_answers_at_once_and_tells_what_is_asked() {
     let store = Arc::new(ruled("domain: d\nlimit: gcra 2/1m per user\n"));
     let bare = ask(&store, 0.0, "ann", Details::default());
     assert!(bare.ruling.is_allowed() && bare.fault.is_none());
-    assert!(bare.standings.is_none() && bare.retry.is_none());
+    assert!(bare.ruling.least().is_none() && bare.retry.is_none());
     let second = ask(&store, 0.0, "ann", Details::ALL);
     assert!(second.ruling.is_allowed());
     assert_eq!(second.retry, None, "what passes need not wait");
-    let standings = second.standings.unwrap();
-    assert_eq!(standings.least().unwrap().remaining, 0.0);
-    assert_eq!(standings.least().unwrap().reset_after, Span::minutes(1));
+    let least = second.ruling.least().unwrap();
+    assert_eq!((least.remaining, least.reset_after), (0.0, Span::minutes(1)));
     let third = ask(&store, 0.0, "ann", Details::ALL);
     assert!(!third.ruling.is_allowed());
     assert_eq!(third.retry, Some(Retry::After(Span::seconds(30))));

@@ -240,9 +240,9 @@ descriptors:
     let fields = [("user", "ann"), ("ip", "a")];
     assert_eq!(passed(&ruled, 2, 30.0, &fields), 2);
     let event = Event { time: Time::from_secs(30.0).unwrap(), cost: 1.0, fields: &fields };
-    let standings = ruled.standings(&event);
-    let stands: Vec<String> = standings
-        .iter()
+    let ruling = ruled.peek(&event);
+    let stands: Vec<String> = ruling
+        .standings()
         .map(|s| {
             format!("{}: {} left of {}, {}", s.rule.name(), s.remaining, s.limit, s.reset_after)
         })
@@ -255,8 +255,8 @@ descriptors:
             "web:user: 4 left of gcra 6/1h burst 6 per user, 20m",
         ]
     );
-    assert_eq!(standings.least().unwrap().remaining, 4.0);
-    assert!(ruled.standings(&Event { fields: &(), ..event }).least().is_some());
+    assert_eq!(ruling.least().unwrap().remaining, 4.0);
+    assert!(ruled.peek(&Event { fields: &(), ..event }).least().is_some());
 }
 
 /// The longest wait of any queue is that of the event, and a shadow's is not.

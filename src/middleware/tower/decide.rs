@@ -4,7 +4,7 @@ use super::headers::Values;
 use super::keys::{Head, RequestFields};
 use super::layer::{RateLimit, Settings};
 use super::meters::{Meters, RequestOutcome};
-use super::prepared::{Preparations, Prepared};
+use super::prepared::{Kept, Preparations, Prepared};
 use super::queue::{Queue, Seat};
 use super::refusal::{Answer, Refused};
 use super::report::{self, Sample};
@@ -22,7 +22,7 @@ pub(super) struct Shared<S, A, C> {
     answer: A,
     pub(super) clock: C,
     pub(super) settings: Settings,
-    preparations: Preparations,
+    pub(super) preparations: Preparations,
     queue: Arc<Queue>,
     /// Made at the first request, so that the recorder can be installed after the layer was made.
     meters: OnceLock<Meters>,
@@ -39,15 +39,15 @@ pub(super) enum Next<B> {
         seat: Seat,
         passed: Passed,
     },
-    Refuse(Response<B>),
+    Refuse(Box<Response<B>>),
 }
 
 /// The data that is kept of a request that passed.
 pub(super) struct Passed {
     /// The headers of its response.
-    pub(super) headers: Values,
+    pub(super) headers: Option<Box<Values>>,
     /// The request as it is charged afterwards, if anything is.
-    pub(super) debtor: Option<Debtor>,
+    pub(super) debtor: Option<Box<Debtor>>,
     /// The answer of the store, if handlers are told.
     pub(super) answered: Option<Box<Answered>>,
 }
@@ -79,7 +79,7 @@ enum Reserved {
 struct Asked<'a> {
     head: Head<'a>,
     event: Event<'a>,
-    latest: Arc<Prepared>,
+    latest: &'a Arc<Prepared>,
     reserved: Reserved,
 }
 
@@ -136,14 +136,22 @@ impl<S, A, C> Shared<S, A, C> {
 
 impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     /// Decides about a request if that needs no waiting; otherwise nothing is counted.
-    pub(super) fn decide_now<B>(&self, head: Head<'_>) -> Option<Next<B>>
+    pub(super) fn decide_now<B>(&self, kept: &mut Kept, head: Head<'_>) -> Option<Next<B>>
     where
         A: Answer<B>,
     {
-        let fields = &RequestFields::new(&self.settings.keys, head);
-        let asked = self.asked(head, fields);
-        let answered = self.store.check_now(&asked.event, self.details(&asked.reserved))?;
-        Some(self.judge(asked, answered))
+        let made;
+        let latest = match &**kept.load() {
+            [Some(latest), _] => latest,
+            [None, _] => {
+                made = self.prepared();
+                &made
+            }
+        };
+        let fields = &RequestFields::new(&self.settings.keys, head, latest.by_ip);
+        let asked = self.asked(head, fields, latest);
+        let answered = &self.store.check_now(&asked.event, self.details(&asked.reserved));
+        answered.as_ref().map(|answered| self.judge(asked, answered))
     }
 
     /// Decides about a request.
@@ -151,81 +159,114 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     where
         A: Answer<B>,
     {
-        let fields = &RequestFields::new(&self.settings.keys, head);
-        let asked = self.asked(head, fields);
+        let latest = &self.prepared();
+        let fields = &RequestFields::new(&self.settings.keys, head, latest.by_ip);
+        let asked = self.asked(head, fields, latest);
         let details = self.details(&asked.reserved);
         if matches!(asked.reserved, Reserved::Full) {
             // A request that cannot wait must not be counted, and the store may be unable to look and
             // count in one step.
             let looked = self.store.peek(&asked.event, details).await;
             if matches!(looked.ruling.decision(), Decision::Allowed { wait } if wait > Span::ZERO) {
-                return self.judge(asked, looked);
+                return self.judge(asked, &looked);
             }
         }
         let answered = self.store.check(&asked.event, details).await;
         self.meters().took(asked.event.time.until(self.clock.now()));
-        self.judge(asked, answered)
+        self.judge(asked, &answered)
     }
 
-    fn asked<'a>(&self, head: Head<'a>, fields: &'a RequestFields<'_>) -> Asked<'a> {
+    /// The preparations for the rules that the store has now.
+    fn prepared(&self) -> Arc<Prepared> {
+        self.preparations.of(&self.store.rules(), &self.settings)
+    }
+
+    #[inline]
+    fn asked<'a>(
+        &self,
+        head: Head<'a>,
+        fields: &'a RequestFields<'_>,
+        latest: &'a Arc<Prepared>,
+    ) -> Asked<'a> {
         let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let latest = self.preparations.latest(|| self.store.rules(), &self.settings);
-        let reserved = self.reserve(&latest, &event);
+        let reserved = self.reserve(latest, &event);
         Asked { head, event, latest, reserved }
     }
 
     /// Decides about a request by the answer of the store, and counts and logs the decision.
-    fn judge<B>(&self, asked: Asked<'_>, answered: Answered) -> Next<B>
+    #[inline]
+    fn judge<B>(&self, asked: Asked<'_>, answered: &Answered) -> Next<B>
     where
         A: Answer<B>,
     {
-        let Asked { head, event, latest, reserved } = asked;
-        let event = &event;
-        let Answered { ruling, retry, fault, .. } = &answered;
-        let (settings, meters) = (&self.settings, self.meters());
-        let prepared = self.preparations.of(ruling.rules(), latest, settings);
-        for opinion in ruling.opinions() {
-            prepared.count(&opinion);
+        let (ruling, meters) = (&answered.ruling, self.meters());
+        let made;
+        let prepared = match asked.latest.is_for(ruling.rules()) {
+            true => asked.latest,
+            false => {
+                made = self.preparations.of(ruling.rules(), &self.settings);
+                &made
+            }
+        };
+        prepared.count(ruling);
+        meters.count_keys(asked.event.time, || self.store.memory());
+        if let Some(fault) = &answered.fault {
+            self.fault(fault, asked.event.time);
         }
-        meters.count_keys(event.time, || self.store.memory());
-        if let Some(fault) = fault {
-            self.fault(fault, event.time);
-        }
-        let retry = match (ruling.decision(), reserved) {
+        match (ruling.decision(), asked.reserved) {
             (Decision::Allowed { wait }, _) if wait == Span::ZERO => {
                 meters.count(RequestOutcome::Allowed);
-                return Next::Call(self.passed(prepared, event, answered));
+                Next::Call(self.passed(prepared, &asked.event, answered))
             }
             (Decision::Allowed { wait }, Reserved::Seat(mut seat)) => {
                 seat.wait(meters.waiting());
                 meters.count(RequestOutcome::Delayed);
-                return Next::Wait { wait, seat, passed: self.passed(prepared, event, answered) };
+                Next::Wait { wait, seat, passed: self.passed(prepared, &asked.event, answered) }
             }
-            (Decision::Allowed { wait }, _) => Some(Retry::After(wait)),
-            (Decision::Refused, _) => *retry,
+            _ => Next::Refuse(self.refuse(asked.head, &asked.event, prepared, answered)),
+        }
+    }
+
+    /// The response to a request that is refused, also because it can't wait.
+    fn refuse<B>(
+        &self,
+        head: Head<'_>,
+        event: &Event<'_>,
+        prepared: &Prepared,
+        answered: &Answered,
+    ) -> Box<Response<B>>
+    where
+        A: Answer<B>,
+    {
+        let Answered { ruling, retry, fault } = answered;
+        let retry = match ruling.decision() {
+            Decision::Allowed { wait } => Some(Retry::After(wait)),
+            Decision::Refused => *retry,
         };
-        let refused = Refused { head, ruling, retry, fault: fault.as_ref(), prepared: &prepared };
-        meters.count(match refused.is_unavailable() {
+        let refused = Refused { head, ruling, retry, fault: fault.as_ref(), prepared };
+        self.meters().count(match refused.is_unavailable() {
             true => RequestOutcome::Unavailable,
             false => RequestOutcome::Refused,
         });
         if let Some(passed_over) = self.refusals.take(event.time) {
             report::refused(event, &refused, self.name(), passed_over);
         }
-        let mut response = self.answer.answer(&refused);
-        let retry = refused.retry_after();
-        let headers = settings.headers.values(prepared, &answered, Some(retry));
-        headers.put(response.headers_mut());
-        Next::Refuse(response)
+        let mut response = Box::new(self.answer.answer(&refused));
+        let retry = Some(refused.retry_after());
+        if let Some(headers) = self.settings.headers.values(prepared, ruling, retry) {
+            headers.put(response.headers_mut());
+        }
+        response
     }
 
-    fn passed(&self, prepared: Arc<Prepared>, event: &Event<'_>, answered: Answered) -> Passed {
+    #[inline]
+    fn passed(&self, prepared: &Prepared, event: &Event<'_>, answered: &Answered) -> Passed {
         let Settings { headers, tells_handlers, .. } = &self.settings;
         let is_charged = self.settings.is_charged_later();
         Passed {
-            headers: headers.values(prepared, &answered, None),
-            debtor: is_charged.then(|| Debtor::new(event, &answered.ruling)),
-            answered: tells_handlers.then(|| Box::new(answered)),
+            headers: headers.values(prepared, &answered.ruling, None).map(Box::new),
+            debtor: is_charged.then(|| Box::new(Debtor::new(event, &answered.ruling))),
+            answered: tells_handlers.then(|| Box::new(answered.clone())),
         }
     }
 }

@@ -5,7 +5,6 @@
 //! everything that depends on the draft is in this file.
 //! [`headers`](super::headers) documents the items.
 
-use super::headers::{Line, write};
 use core::fmt::{self, Write};
 use http::header::HeaderName;
 
@@ -55,15 +54,14 @@ pub(super) fn policy(name: &str, quota: u64, window: u64, unit: Option<&str>) ->
 }
 
 /// Adds an item of RateLimit: `remaining` units within `reset` seconds.
-pub(super) fn add_limit(list: &mut Line, name: &str, remaining: u64, reset: u64) {
-    if !list.is_empty() {
-        list.extend_from_slice(b", ");
-    }
-    list.extend_from_slice(name.as_bytes());
-    list.extend_from_slice(b";r=");
-    write(list, remaining.min(LARGEST));
-    list.extend_from_slice(b";t=");
-    write(list, reset.min(LARGEST));
+pub(super) fn add_limit(list: &mut Vec<u8>, name: &str, remaining: u64, reset: u64) {
+    let (mut r, mut t) = (itoa::Buffer::new(), itoa::Buffer::new());
+    let comma = if list.is_empty() { "" } else { ", " };
+    let (r, t) = (r.format(remaining.min(LARGEST)), t.format(reset.min(LARGEST)));
+    let parts = [comma, name, ";r=", r, ";t=", t];
+    // A header takes a list without room to spare as it is.
+    list.reserve_exact(parts.iter().map(|part| part.len()).sum());
+    parts.iter().for_each(|part| list.extend_from_slice(part.as_bytes()));
 }
 
 /// A string of a structured field; it must be visible ASCII and spaces.

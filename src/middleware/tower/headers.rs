@@ -37,12 +37,10 @@
 
 use super::draft;
 use super::prepared::Prepared;
-use crate::rules::{Answered, Place, Source, Standing, Standings};
+use crate::rules::{Ruling, Standing};
 use crate::time::Span;
-use http::header::{HeaderName, RETRY_AFTER};
+use http::header::{Entry, HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
-use smallvec::SmallVec;
-use std::sync::Arc;
 
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -98,124 +96,139 @@ impl Headers {
         self.x_ratelimit || self.ratelimit
     }
 
-    /// The headers for a request that passed, or that was `refused` and would pass after that time.
+    /// The headers for a request that passed, or that was `refused` and would pass after that time;
+    /// `None` if there are none.
     pub(super) fn values(
         &self,
-        prepared: Arc<Prepared>,
-        answered: &Answered,
+        prepared: &Prepared,
+        ruling: &Ruling,
         refused: Option<Option<Span>>,
-    ) -> Values {
+    ) -> Option<Values> {
         let retry = refused.flatten();
         let is_wanted = self.want_standings() && (self.always || refused.is_some());
-        let standings = answered.standings.as_ref().filter(|_| is_wanted);
-        let known = |standing: &Standing<'_>| is_known(answered, standing.place);
-        let standings = || standings.into_iter().flat_map(Standings::iter).filter(known);
-        let left = |standing: Standing<'_>| Left::of(&standing, retry);
-        let least = || standings().min_by(|a, b| a.remaining.total_cmp(&b.remaining));
-        Values {
-            prepared,
+        if !is_wanted && retry.is_none() {
+            return None;
+        }
+        let (mut least, mut policies, mut limits) = (None::<(f64, _)>, None, Vec::new());
+        for standing in ruling.standings().filter(|_| is_wanted) {
+            let Some(of_limit) = prepared.limit(standing.place) else { continue };
+            let left = Left::of(&standing, of_limit.quota, retry);
+            if least.is_none_or(|(least, _)| standing.remaining < least) {
+                least = Some((standing.remaining, left));
+            }
+            if self.ratelimit {
+                draft::add_limit(&mut limits, &of_limit.name_in_list, left.remaining, left.reset);
+                policies = Some(match policies {
+                    None => of_limit.policy.clone(),
+                    Some(before) => joined(&before, &of_limit.policy),
+                });
+            }
+        }
+        Some(Values {
             retry_after: retry.filter(|_| self.retry_after).map(up),
             x_retry_after: retry.filter(|_| self.x_retry_after).map(up),
-            least: self.x_ratelimit.then(least).flatten().map(left),
-            all: standings().filter(|_| self.ratelimit).map(left).collect(),
-        }
+            least: least.filter(|_| self.x_ratelimit).map(|(_, left)| left),
+            lists: policies.zip(HeaderValue::try_from(limits).ok()),
+        })
     }
 }
 
-/// Whether the store, or this process in its place, knows the state of a limit.
-fn is_known(answered: &Answered, place: Place) -> bool {
-    let assumed = || {
-        let mut opinions = answered.ruling.opinions();
-        opinions.any(|opinion| opinion.place == place && opinion.source == Source::Nowhere)
-    };
-    answered.fault.is_none() || !assumed()
-}
-
-/// The numbers in the headers of one response. They become headers when the response is there.
+/// The headers of one response, until the response is there.
 #[derive(Debug)]
 pub(super) struct Values {
-    prepared: Arc<Prepared>,
     retry_after: Option<u64>,
     x_retry_after: Option<u64>,
     least: Option<Left>,
-    all: SmallVec<[Left; 2]>,
+    /// RateLimit-Policy and RateLimit.
+    lists: Option<(HeaderValue, HeaderValue)>,
 }
 
 /// The part of a limit that a client has left.
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    place: Place,
+    quota: u64,
     remaining: u64,
     /// Seconds until the whole quota is available again, or until the refused request would pass.
     reset: u64,
 }
 
 impl Left {
-    fn of(standing: &Standing<'_>, retry: Option<Span>) -> Self {
+    fn of(standing: &Standing<'_>, quota: u64, retry: Option<Span>) -> Self {
         // The cast saturates if the remaining amount is infinite.
         let remaining = standing.remaining as u64;
         let retry = retry.filter(|_| remaining == 0);
         let reset = retry.map_or(standing.reset_after, |retry| retry.min(standing.reset_after));
-        Left { place: standing.place, remaining, reset: up(reset) }
+        Left { quota, remaining, reset: up(reset) }
     }
 }
 
 impl Values {
     /// Adds the headers to those of a response.
-    pub(super) fn put(&self, headers: &mut HeaderMap) {
-        let mut put = |name, value| {
-            headers.entry(name).or_insert(value);
-        };
+    pub(super) fn put(self, headers: &mut HeaderMap) {
         if let Some(seconds) = self.retry_after {
-            put(RETRY_AFTER, seconds.into());
+            headers.entry(RETRY_AFTER).or_insert(number(seconds));
         }
         if let Some(seconds) = self.x_retry_after {
-            put(X_RETRY_AFTER, seconds.into());
+            headers.entry(X_RETRY_AFTER).or_insert(number(seconds));
         }
-        if let Some(least) = &self.least
-            && let Some(of_limit) = self.prepared.limit(least.place)
-            && !says_less(headers, least.remaining)
-        {
-            headers.insert(X_LIMIT, of_limit.quota.clone());
-            headers.insert(X_REMAINING, least.remaining.into());
-            headers.insert(X_RESET, least.reset.into());
+        if let Some(Left { quota, remaining, reset }) = self.least {
+            let is_said = match headers.entry(X_REMAINING) {
+                Entry::Occupied(said) if is_at_most(said.get(), remaining) => true,
+                Entry::Occupied(mut said) => {
+                    said.insert(number(remaining));
+                    false
+                }
+                Entry::Vacant(free) => {
+                    free.insert(number(remaining));
+                    false
+                }
+            };
+            if !is_said {
+                headers.insert(X_LIMIT, number(quota));
+                headers.insert(X_RESET, number(reset));
+            }
         }
-        let (mut policies, mut limits) = (None::<HeaderValue>, Line::new());
-        for left in &self.all {
-            let Some(of_limit) = self.prepared.limit(left.place) else { continue };
-            draft::add_limit(&mut limits, &of_limit.name_in_list, left.remaining, left.reset);
-            policies = Some(match policies {
-                None => of_limit.policy.clone(),
-                Some(before) => joined(&before, &of_limit.policy),
-            });
-        }
-        if let (Some(policies), Ok(limits)) = (policies, HeaderValue::from_bytes(&limits)) {
+        if let Some((policies, limits)) = self.lists {
             headers.append(draft::POLICY, policies);
             headers.append(draft::LIMIT, limits);
         }
     }
 }
 
-/// Whether a response already says that no more than this remains.
-fn says_less(headers: &HeaderMap, remaining: u64) -> bool {
-    let said = headers.get(X_REMAINING).and_then(|value| value.to_str().ok());
-    said.and_then(|said| said.parse::<u64>().ok()).is_some_and(|said| said <= remaining)
+/// Whether a header already says that no more than this remains.
+fn is_at_most(said: &HeaderValue, remaining: u64) -> bool {
+    let said = said.to_str().ok().and_then(|said| said.parse::<u64>().ok());
+    said.is_some_and(|said| said <= remaining)
 }
 
-/// A line of text, without an allocation if it is short.
-pub(super) type Line = SmallVec<[u8; 128]>;
+/// The numbers below [`SMALL`], three digits each.
+const DIGITS: &str = match str::from_utf8(&digits()) {
+    Ok(digits) => digits,
+    Err(_) => "",
+};
 
-/// Writes a number, several times faster than std: it is done a few times for each request.
-pub(super) fn write(line: &mut Line, number: u64) {
-    let (mut digits, mut rest, mut from) = ([b'0'; 20], number, 20);
-    while from > 0 && (rest > 0 || from == 20) {
-        from -= 1;
-        if let Some(digit) = digits.get_mut(from) {
-            *digit = b'0' + (rest % 10) as u8;
-        }
-        rest /= 10;
+const SMALL: usize = 1000;
+
+const fn digits() -> [u8; 3 * SMALL] {
+    let (mut digits, mut i) = ([b'0'; 3 * SMALL], 0);
+    while i < SMALL {
+        digits[3 * i] += (i / 100) as u8;
+        digits[3 * i + 1] += (i / 10 % 10) as u8;
+        digits[3 * i + 2] += (i % 10) as u8;
+        i += 1;
     }
-    line.extend_from_slice(digits.get(from..).unwrap_or_default());
+    digits
+}
+
+/// A number as a header, without an allocation if it is small.
+fn number(number: u64) -> HeaderValue {
+    if number < SMALL as u64 {
+        let (place, zeros) = (3 * number as usize, usize::from(number < 100));
+        let zeros = zeros + usize::from(number < 10);
+        return HeaderValue::from_static(DIGITS.get(place + zeros..place + 3).unwrap_or_default());
+    }
+    let mut digits = itoa::Buffer::new();
+    HeaderValue::from_str(digits.format(number)).unwrap_or_else(|_| number.into())
 }
 
 /// Joins two lists.

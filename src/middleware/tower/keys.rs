@@ -120,6 +120,14 @@ impl Keys {
         };
         Some(peer.map(of))
     }
+
+    fn ip(&self, head: Head<'_>) -> Ip {
+        let client = self.client(head);
+        if client.is_none() {
+            self.no_peer.call_once(report::no_peer);
+        }
+        client.map(|address| address.map(|address| Made::of(address, self.ipv6_prefix)))
+    }
 }
 
 /// Fields that rules are about and that no source of a layer gives: see
@@ -170,46 +178,71 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
 pub(super) struct RequestFields<'a> {
     keys: &'a Keys,
     head: Head<'a>,
-    /// The outer `None` if the server does not say who is connected.
-    ip: OnceLock<Option<Option<Made>>>,
-    found: SmallVec<[OnceLock<Option<Cow<'a, str>>>; 4]>,
+    /// The address, if it was known that rules are about it.
+    ip: Option<Ip>,
+    later_ip: OnceLock<Box<Ip>>,
+    found: SmallVec<[OnceLock<Option<Cow<'a, str>>>; 2]>,
 }
+
+/// The text of the client's address, if there is one; the outer `None` if the server does not say who is
+/// connected.
+type Ip = Option<Option<Made>>;
 
 impl<'a> RequestFields<'a> {
-    pub(super) fn new(keys: &'a Keys, head: Head<'a>) -> Self {
-        let found = keys.sources.iter().map(|_| OnceLock::new()).collect();
-        RequestFields { keys, head, ip: OnceLock::new(), found }
+    /// The fields of a request; `by_ip` says whether rules are about its address.
+    #[inline(always)]
+    pub(super) fn new(keys: &'a Keys, head: Head<'a>, by_ip: bool) -> Self {
+        let ip = by_ip.then(|| keys.ip(head));
+        let mut found = SmallVec::new();
+        for _ in &keys.sources {
+            found.push(OnceLock::new());
+        }
+        RequestFields { keys, head, ip, later_ip: OnceLock::new(), found }
     }
 
-    fn ip(&self) -> Option<&str> {
-        let Keys { ipv6_prefix, no_peer, .. } = self.keys;
-        let find = || {
-            let client = self.keys.client(self.head);
-            if client.is_none() {
-                no_peer.call_once(report::no_peer);
-            }
-            client.map(|address| address.map(|address| Made::of(address, *ipv6_prefix)))
-        };
-        match self.ip.get_or_init(find) {
-            Some(ip) => ip.as_ref().map(Made::as_str),
-            None => Some(UNKNOWN),
+    fn ip(&self) -> Option<Text<'_>> {
+        // The rules may have been replaced since.
+        let later = || self.later_ip.get_or_init(|| Box::new(self.keys.ip(self.head)));
+        match self.ip.as_ref().unwrap_or_else(|| later()) {
+            Some(ip) => ip.as_ref().map(Text::Ip),
+            None => Some(Text::Is(UNKNOWN)),
         }
     }
-}
 
-impl Fields for RequestFields<'_> {
-    fn value(&self, name: &str) -> Option<&str> {
+    fn find(&self, name: &str) -> Option<Text<'_>> {
         let sources = self.keys.sources.iter().zip(&self.found);
         for ((known, source), found) in sources {
             if known == name {
-                return found.get_or_init(|| source.find(self.head)).as_deref();
+                return found.get_or_init(|| source.find(self.head)).as_deref().map(Text::Is);
             }
         }
         match name {
             "ip" => self.ip(),
-            "method" => Some(self.head.method.as_str()),
-            "path" => Some(self.head.uri.path()),
-            _ => Some(UNKNOWN),
+            "method" => Some(Text::Is(self.head.method.as_str())),
+            "path" => Some(Text::Is(self.head.uri.path())),
+            _ => Some(Text::Is(UNKNOWN)),
         }
+    }
+}
+
+/// The text of a field.
+enum Text<'a> {
+    Is(&'a str),
+    Ip(&'a Made),
+}
+
+impl Fields for RequestFields<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.find(name).map(|text| match text {
+            Text::Is(text) => text,
+            Text::Ip(ip) => ip.as_str(),
+        })
+    }
+
+    fn bytes(&self, name: &str) -> Option<&[u8]> {
+        self.find(name).map(|text| match text {
+            Text::Is(text) => text.as_bytes(),
+            Text::Ip(ip) => ip.as_bytes(),
+        })
     }
 }

@@ -293,7 +293,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// use ratescope::rules::{Answered, Ruled};
     ///
     /// async fn left(Extension(answered): Extension<Answered>) -> String {
-    ///     let least = answered.standings.as_ref().and_then(|standings| standings.least());
+    ///     let least = answered.ruling.least();
     ///     least.map_or(String::new(), |least| format!("You have {} left.\n", least.remaining))
     /// }
     ///

@@ -23,7 +23,7 @@
 //!
 //! Install the recorder before the first request. The layer looks it up once.
 
-use crate::rules::{Fault, Memory, Opinion};
+use crate::rules::{Answer, Fault, Memory};
 use crate::time::{Span, Time};
 use core::sync::atomic::{AtomicI64, Ordering};
 use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
@@ -138,11 +138,11 @@ impl RuleMeters {
         }
     }
 
-    pub(super) fn count(&self, opinion: &Opinion<'_>) {
-        let counter = match (opinion.outcome.is_allowed(), opinion.exceeds) {
+    pub(super) fn count(&self, answer: &Answer) {
+        let counter = match (answer.outcome.is_allowed(), answer.exceeds) {
             (true, false) => &self.allowed,
             (true, true) => &self.soft,
-            (false, _) if opinion.rule.is_shadow() => &self.shadow_refused,
+            (false, _) if answer.is_shadow => &self.shadow_refused,
             (false, _) => &self.refused,
         };
         counter.increment(1);

@@ -9,8 +9,8 @@ use crate::event::Event;
 use crate::limit::any::AnyLimiter;
 use crate::policy::Limit;
 use crate::rules::asked::Ask;
-use crate::rules::{Opinion, Place, Rule, Rules};
-use arc_swap::ArcSwap;
+use crate::rules::{Place, Rule, Rules, Ruling};
+use arc_swap::{ArcSwap, Cache};
 use http::HeaderValue;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,13 @@ use std::sync::Arc;
 /// The preparations for the last two rules that were asked for, the latest first. After a reload,
 /// answers by the rules before still arrive for a while, between those by the new ones.
 #[derive(Default)]
-pub(super) struct Preparations(ArcSwap<[Option<Arc<Prepared>>; 2]>);
+pub(super) struct Preparations(Arc<ArcSwap<Pair>>);
+
+type Pair = [Option<Arc<Prepared>>; 2];
+
+/// What a service keeps of the preparations, so that each of its requests only looks whether they are
+/// still the latest.
+pub(super) type Kept = Cache<Arc<ArcSwap<Pair>>, Arc<Pair>>;
 
 /// The preparations for some rules.
 #[derive(Debug)]
@@ -27,6 +33,8 @@ pub(super) struct Prepared {
     each: Vec<PreparedRule>,
     /// Whether any limit may delay a request.
     may_delay: bool,
+    /// Whether any rule is about the field `ip`.
+    pub(super) by_ip: bool,
 }
 
 /// The preparations for a rule.
@@ -45,43 +53,26 @@ pub(super) struct PreparedLimit {
     pub(super) name: String,
     /// The same in the form of the draft.
     pub(super) name_in_list: String,
-    pub(super) quota: HeaderValue,
+    pub(super) quota: u64,
     /// The item in RateLimit-Policy.
     pub(super) policy: HeaderValue,
 }
 
 impl Preparations {
-    /// The latest ones. The first request makes them, for the rules that the store has then.
-    pub(super) fn latest(
-        &self,
-        rules: impl FnOnce() -> Arc<Rules>,
-        settings: &Settings,
-    ) -> Arc<Prepared> {
-        match &**self.0.load() {
-            [Some(latest), _] => Arc::clone(latest),
-            [None, _] => self.make(&rules(), settings),
-        }
+    pub(super) fn kept(&self) -> Kept {
+        Cache::new(Arc::clone(&self.0))
     }
 
-    /// The preparations for `rules`, which usually are `latest`.
-    pub(super) fn of(
-        &self,
-        rules: &Arc<Rules>,
-        latest: Arc<Prepared>,
-        settings: &Settings,
-    ) -> Arc<Prepared> {
-        if latest.is_for(rules) {
-            return latest;
-        }
+    /// The preparations for `rules`.
+    pub(super) fn of(&self, rules: &Arc<Rules>, settings: &Settings) -> Arc<Prepared> {
         let known = self.0.load();
-        let known = known.iter().flatten().find(|known| known.is_for(rules));
-        known.map_or_else(|| self.make(rules, settings), Arc::clone)
-    }
-
-    fn make(&self, rules: &Arc<Rules>, settings: &Settings) -> Arc<Prepared> {
+        let mut each = known.iter().flatten();
+        if let Some(known) = each.find(|known| known.is_for(rules)) {
+            return Arc::clone(known);
+        }
         report::missing_sources(rules, settings);
         let made = Arc::new(Prepared::new(rules, settings));
-        let [last, _] = &**self.0.load();
+        let [last, _] = &**known;
         self.0.store(Arc::new([Some(Arc::clone(&made)), last.clone()]));
         made
     }
@@ -108,10 +99,11 @@ impl Prepared {
         let each = rules.rules().iter().map(of).collect();
         let may_delay =
             rules.rules().iter().flat_map(Rule::limits).any(|limit| limit.limiter.delays());
-        Prepared { rules: Arc::clone(rules), each, may_delay }
+        let by_ip = rules.fields().contains(&"ip");
+        Prepared { rules: Arc::clone(rules), each, may_delay, by_ip }
     }
 
-    fn is_for(&self, rules: &Arc<Rules>) -> bool {
+    pub(super) fn is_for(&self, rules: &Arc<Rules>) -> bool {
         Arc::ptr_eq(&self.rules, rules)
     }
 
@@ -137,10 +129,12 @@ impl Prepared {
         Some(keyed.map(hash).collect())
     }
 
-    /// Counts the answer of a limit.
-    pub(super) fn count(&self, opinion: &Opinion<'_>) {
-        if let Some(rule) = self.each.get(opinion.place.rule) {
-            rule.meters.count(opinion);
+    /// Counts the answers of the limits.
+    pub(super) fn count(&self, ruling: &Ruling) {
+        for answer in ruling.answers() {
+            if let Some(rule) = self.each.get(answer.rule) {
+                rule.meters.count(answer);
+            }
         }
     }
 
@@ -165,7 +159,7 @@ impl PreparedLimit {
         let name_in_list = draft::name_in_list(&name);
         let policy = draft::policy(&name_in_list, count, window, unit);
         let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
-        PreparedLimit { name, name_in_list, quota: count.into(), policy }
+        PreparedLimit { name, name_in_list, quota: count, policy }
     }
 }
 
@@ -184,14 +178,10 @@ mod tests {
         let new = rules("domain: d\nlimit: 2/1s per user\n");
         let settings = RateLimit::new(Arc::new(Ruled::new((*old).clone(), 10))).settings;
         let known = Preparations::default();
-        let of = |rules| {
-            let latest = known.latest(|| Arc::clone(rules), &settings);
-            known.of(rules, latest, &settings)
-        };
-        let first = [&old, &new].map(of);
+        let first = [&old, &new].map(|rules| known.of(rules, &settings));
         for _ in 0..3 {
             for (rules, first) in [&old, &new].into_iter().zip(&first) {
-                assert!(Arc::ptr_eq(&of(rules), first));
+                assert!(Arc::ptr_eq(&known.of(rules, &settings), first));
             }
         }
     }

@@ -20,6 +20,7 @@ use super::decide::{Debtor, Next, Passed, Shared};
 use super::headers::Values;
 use super::keys::Head;
 use super::layer::ResponseHead;
+use super::prepared::Kept;
 use super::refusal::Answer;
 use crate::clock::Clock;
 use crate::rules::{Answered, AsyncStore};
@@ -37,12 +38,14 @@ use tower_service::Service;
 pub struct RateLimited<I, S, A, C, W = Uncharged> {
     inner: I,
     shared: Arc<Shared<S, A, C>>,
+    kept: Kept,
     bodies: PhantomData<W>,
 }
 
 impl<I, S, A, C, W> RateLimited<I, S, A, C, W> {
     pub(super) fn new(inner: I, shared: Arc<Shared<S, A, C>>) -> Self {
-        RateLimited { inner, shared, bodies: PhantomData }
+        let kept = shared.preparations.kept();
+        RateLimited { inner, shared, kept, bodies: PhantomData }
     }
 
     /// The inner service.
@@ -78,12 +81,12 @@ where
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
-        let state = match shared.decide_now(Head::of(&request)) {
+        let state = match shared.decide_now(&mut self.kept, Head::of(&request)) {
             Some(Next::Call(Passed { headers, debtor, answered })) => {
                 tell_handlers(&mut request, answered);
                 let inner = self.inner.call(request);
                 match debtor {
-                    None => State::Called { inner, headers: Some(headers) },
+                    None => State::Called { inner, headers },
                     debtor => {
                         let response = respond(Arc::clone(shared), inner, headers, debtor);
                         State::Later { later: Box::pin(response) }
@@ -132,7 +135,7 @@ where
         None => shared.decide(Head::of(&request)).await,
     };
     let Passed { headers, debtor, answered } = match next {
-        Next::Refuse(response) => return Ok((response, None)),
+        Next::Refuse(response) => return Ok((*response, None)),
         Next::Call(passed) => passed,
         Next::Wait { wait, seat, passed } => {
             shared.clock.sleep(wait).await;
@@ -152,8 +155,8 @@ where
 async fn respond<S, A, C, B, E>(
     shared: Arc<Shared<S, A, C>>,
     response: impl Future<Output = Result<Response<B>, E>>,
-    headers: Values,
-    debtor: Option<Debtor>,
+    headers: Option<Box<Values>>,
+    debtor: Option<Box<Debtor>>,
 ) -> Result<(Response<B>, Option<Debt>), E>
 where
     S: AsyncStore,
@@ -164,8 +167,10 @@ where
     if let Some(debtor) = &debtor {
         shared.charge_head(debtor, ResponseHead::of(&response)).await;
     }
-    headers.put(response.headers_mut());
-    Ok((response, debtor.and_then(|debtor| shared.debt(debtor))))
+    if let Some(headers) = headers {
+        headers.put(response.headers_mut());
+    }
+    Ok((response, debtor.and_then(|debtor| shared.debt(*debtor))))
 }
 
 pin_project! {
@@ -180,8 +185,8 @@ pin_project! {
 pin_project! {
     #[project = Projected]
     enum State<F, B, E> {
-        Called { #[pin] inner: F, headers: Option<Values> },
-        Refused { response: Option<Response<B>> },
+        Called { #[pin] inner: F, headers: Option<Box<Values>> },
+        Refused { response: Option<Box<Response<B>>> },
         Later { later: Later<B, E> },
     }
 }
@@ -205,7 +210,7 @@ where
                 (response, None)
             }
             Projected::Refused { response } => match response.take() {
-                Some(response) => (response, None),
+                Some(response) => (*response, None),
                 // A future is not polled again after it was ready.
                 None => return Poll::Pending,
             },
