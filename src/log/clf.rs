@@ -233,6 +233,10 @@ fn shown(text: &str) -> Option<Head<'_>> {
         let (word, after) = rest.split_once(' ')?;
         let next = after.split(' ').next()?;
         if word.ends_with(',') || address::parse(next.trim_end_matches(',')).is_some() {
+            // The time of a wrapper is no host.
+            if is_date(word.as_bytes()) {
+                return None;
+            }
             from += word.len() + 1;
             (leading, rest) = (text.get(..from - 1)?, after);
             continue;
@@ -247,9 +251,13 @@ fn shown(text: &str) -> Option<Head<'_>> {
 fn is_client(word: &str) -> bool {
     let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     let bytes = word.as_bytes();
-    let is_date = bytes.iter().take(4).all(u8::is_ascii_digit) && bytes.get(4) == Some(&b'-');
-    let is_name = bytes.iter().all(|b| is_part(*b)) && !is_date && !is_month(bytes);
+    let is_name = bytes.iter().all(|b| is_part(*b)) && !is_date(bytes) && !is_month(bytes);
     is_name || address::parse(word).is_some()
+}
+
+/// Whether a word begins as `2000-10-10T13:55:36` does.
+fn is_date(word: &[u8]) -> bool {
+    word.iter().take(4).all(u8::is_ascii_digit) && word.get(4) == Some(&b'-')
 }
 
 /// The text up to the closing quote, and what follows the quote. `\"` does not close it.

@@ -300,9 +300,15 @@ impl Split<'_, '_> {
                     let text = end.and_then(|(end, _)| self.line.get(*after..end));
                     text.is_some_and(|text| address::parse(text).is_some())
                 };
-                let mut all = self.ends(i, at).filter(is_address);
-                let first = all.next();
                 let is_free = self.layout.names.get(i).is_some_and(|name| is_free(name));
+                // Spaces in front are those of a number that stands at the right of its column.
+                let may_have_spaces = is_free || !self.layout.is_exact;
+                let is_column = |(end, _): &(usize, usize)| {
+                    let text = self.line.get(at..*end).unwrap_or("");
+                    may_have_spaces || !text.trim_start().contains(' ')
+                };
+                let mut all = self.ends(i, at).filter(is_column).filter(is_address);
+                let first = all.next();
                 if is_free && first.is_some() && all.next().is_some() {
                     return Err("two addresses could be that of the client".into());
                 }

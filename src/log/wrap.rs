@@ -80,8 +80,8 @@ impl<'a> Envelope<'a> {
 
 impl Wrapper {
     pub(super) const ALL: [Wrapper; 6] = [
-        Wrapper::Syslog,
         Wrapper::Container,
+        Wrapper::Syslog,
         Wrapper::Stamped,
         Wrapper::Compose,
         Wrapper::Console,
@@ -205,9 +205,8 @@ fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a s
         return None;
     }
     let table = json.members(line).ok()?;
-    let any = |names: &[&str]| names.iter().find_map(|name| table.value(name));
-    let inner = any(&INNER)?.trim_matches([' ', '\n', '\r']);
-    let said = |names: &[&str]| any(names).unwrap_or("");
+    let inner = table.first(&INNER)?.trim_matches([' ', '\n', '\r']);
+    let said = |names: &[&str]| table.first(names).filter(|text| *text != "-").unwrap_or("");
     let mut envelope = Envelope::at(table.standard(Standard::Time).map_or(Stamp::None, Stamp::Any));
     (envelope.host, envelope.program) = (said(&HOST), said(&PROGRAM));
     envelope.pid = said(&PID);
@@ -229,6 +228,10 @@ pub(super) fn chains(line: &str) -> Vec<(Vec<Wrapper>, String)> {
         for wrapper in each.filter(|_| chain.len() < DEEPEST) {
             if let Some((_, rest)) = Layers::new(&[wrapper]).peel(&inner) {
                 found.push(([&chain[..], &[wrapper]].concat(), rest.to_owned()));
+                // Its `stdout` is no host, and its `F` no column.
+                if wrapper == Wrapper::Container {
+                    break;
+                }
             }
         }
     }

@@ -102,6 +102,18 @@ fn wrapped(line: &str, program: &str) -> Vec<(&'static str, String, bool)> {
     ]
 }
 
+/// The words for a wrapper in the description of a log.
+fn named(wrapper: &str) -> &'static str {
+    match wrapper {
+        "none" => "",
+        "Kubernetes" | "Kubernetes of syslog" => ", in a container's log",
+        "docker's time" => ", after a time",
+        "docker compose" | "docker compose's time" => ", after the name of a container",
+        json if json.ends_with("JSON") => ", in JSON",
+        _ => ", in syslog",
+    }
+}
+
 #[test]
 fn every_format_is_read_in_every_wrapper() {
     let options = Options { year: Year::First(2000), ..Options::default() };
@@ -115,6 +127,9 @@ fn every_format_is_read_in_every_wrapper() {
                 let log = format!("{line}\n").repeat(count);
                 let shape = shape(log.as_bytes(), &options);
                 assert_eq!(shape.format(), format, "{wrapper}: {line}: {shape}");
+                let (said, about) = (shape.to_string(), named(wrapper));
+                let is_own = format == Format::Syslog && about == ", in syslog";
+                assert!(is_own || said.contains(about), "{wrapper}: {line}: {shape}");
                 let read = read(log.as_bytes(), &options, ["ip"]);
                 assert_eq!(read.fields(), vec![["192.0.2.7"]; count], "{wrapper}: {line}: {shape}");
                 assert_eq!(read.events[0].0, MICROS, "{wrapper}: {line}: {shape}");

@@ -11,10 +11,11 @@ use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled};
 use ratescope::{Event, Retry, Time};
 use tokio::task::{JoinSet, LocalSet};
 
-/// How many events of each algorithm. `./scripts/test million` sets it to a million.
+/// How many events of each algorithm: few, as each is a call of Redis. `./scripts/test million` sets it
+/// to a million.
 pub(crate) fn events() -> usize {
     let said = std::env::var("RATESCOPE_EVENTS").ok().and_then(|text| text.parse().ok());
-    said.unwrap_or(100_000)
+    said.unwrap_or(10_000)
 }
 
 /// Fails unless both say the same: verdicts, waits and bits of rates; levels of counts to 1e-12,
