@@ -12,7 +12,9 @@ use picture::in_both_themes;
 use ratescope::lab::compare::{Link, Replay};
 use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Ink, Mark, Point, Text};
-use ratescope::view::compare::{Viewport, draw, head, height, pitch, top, total, words};
+use ratescope::view::compare::{
+    Viewport, colours, draw, head, height, pitch, readings, top, total, waits, words,
+};
 use ratescope::view::{edges, seconds_per_pixel};
 use ratescope::{Span, Time};
 
@@ -38,7 +40,7 @@ fn tops(replay: &Replay, right: Time) -> Vec<f64> {
 fn view<'a>(replay: &Replay, width: f64, tops: &'a [f64]) -> Viewport<'a> {
     let (right, window) = (replay.now(), replay.settings().run.window);
     Viewport {
-        size: [width, height(replay.lanes().len(), width)],
+        size: [width, height(replay.lanes().len(), width, 0.0)],
         right,
         live: true,
         window,
@@ -118,8 +120,8 @@ fn the_boxes_of_the_crosshair_leave_room_beside_it() {
                 Mark::Rounded { rect, fill, .. } if fill.ink == Ink::Axis => Some(rect),
                 _ => None,
             });
-            // One a lane and that of the counts.
-            assert_eq!(boxes.clone().count(), 9, "at {x}");
+            // That of the counts: the readings of the lanes stand in their heads.
+            assert_eq!(boxes.clone().count(), 1, "at {x}");
             for rect in boxes {
                 assert!(rect.right() < x || rect.x > x, "over the crosshair at {x} of {width}");
                 assert!(rect.width <= width / 2.0, "{} of {width}", rect.width);
@@ -144,9 +146,15 @@ fn texts(marks: &[Mark]) -> impl Iterator<Item = &Text> {
     })
 }
 
+/// The distance of lanes that have no room for more.
+fn least(width: f64) -> f64 {
+    pitch(8, [width, 0.0])
+}
+
 /// Where the level `value` of lane `i` is, as the labels of its scale say.
 fn height_of(marks: &[Mark], width: f64, i: usize, value: f64) -> f64 {
-    let zone = i as f64 * pitch(width) + head(width)..(i + 1) as f64 * pitch(width);
+    let pitch = least(width);
+    let zone = i as f64 * pitch + head(width)..(i + 1) as f64 * pitch;
     let labels: Vec<(f64, f64)> = texts(marks)
         .filter(|text| {
             text.anchor == Anchor::End && text.ink == Ink::Muted && zone.contains(&text.at.y)
@@ -179,6 +187,7 @@ fn the_level_line_passes_through_the_level() {
         let view = view(&shown, width, &tops);
         let marks = draw(&shown, &view);
         let [_, right] = edges(view.size[0]);
+        let colours = colours(shown.lanes());
         // One run on its way: in which steps it goes does not matter.
         let mut replay = Replay::open(&link.parse().unwrap()).unwrap();
         for step in (1..40).rev() {
@@ -188,7 +197,7 @@ fn the_level_line_passes_through_the_level() {
             let x = right - ago / seconds_per_pixel(view.size[0], view.window);
             for (i, lane) in replay.lanes().iter().enumerate() {
                 let want = height_of(&marks, width, i, lane.level(then).0);
-                let [least, most] = range(level_line(&marks, i as u8 + 1), x - 1.6, x + 1.6);
+                let [least, most] = range(level_line(&marks, colours[i]), x - 1.6, x + 1.6);
                 assert!(
                     least - 0.7 <= want && want <= most + 0.7,
                     "{link} {ago} {}: {want} {least} {most}",
@@ -229,8 +238,11 @@ fn the_top_has_room_for_the_limit_and_for_what_is_seen() {
         assert_eq!(top, 1.25 * lane.level(quiet.now()).1, "{}", lane.rule());
     }
     // Exim's strict rate runs away from the limit, a bucket does not.
-    assert!((400.0..600.0).contains(&busy_tops[0]), "{}", busy_tops[0]);
-    assert_eq!(busy_tops[2], 12.5);
+    let of = |name: &str| {
+        busy_tops[busy.lanes().iter().position(|lane| lane.rule().as_str() == name).unwrap()]
+    };
+    assert!((400.0..600.0).contains(&of("exim strict")), "{busy_tops:?}");
+    assert_eq!(of("token-bucket"), 12.5);
     let window = Span::seconds(10);
     assert!((500.0..600.0).contains(&total(&busy, busy.now(), window)));
     assert_eq!(total(&quiet, quiet.now(), window), 1.08 * 4.0);
@@ -264,7 +276,8 @@ fn the_crosshair_says_what_the_lanes_said() {
     let view = view(&replay, 1000.0, &tops);
     let [_, right] = edges(view.size[0]);
     let x = right - view.right.since(then) / seconds_per_pixel(view.size[0], view.window);
-    let marks = draw(&replay, &Viewport { crosshair: Some(x), ..view });
+    let heads = readings(&replay, &Viewport { crosshair: Some(x), ..view });
+    assert!(readings(&replay, &view).is_empty(), "without a crosshair");
     let mut past = Replay::open(&"at=40&auto-rate=0.9".parse().unwrap()).unwrap();
     past.advance(then, usize::MAX);
     let all = words(&replay, &view, then);
@@ -278,14 +291,9 @@ fn the_crosshair_says_what_the_lanes_said() {
         let (value, of) = said.split_once(" of ").unwrap();
         assert!((value.parse::<f64>().unwrap() - level).abs() < 0.006, "{words} {level}");
         assert_eq!(of.parse::<f64>().unwrap(), limit);
-        // The box beside the crosshair has the same words.
-        let zone = i as f64 * pitch(1000.0)..(i + 1) as f64 * pitch(1000.0);
-        let boxed = texts(&marks).any(|text| {
-            text.text.starts_with(&format!("{said}; next "))
-                && zone.contains(&text.at.y)
-                && text.ink == Ink::Text
-        });
-        assert!(boxed, "{said}");
+        // The lane's head has the same words.
+        let head = heads[i].as_ref().unwrap();
+        assert!(head.text.contains(&format!("{said}; next ")) && !head.refused, "{head:?}");
     }
 }
 
@@ -312,4 +320,59 @@ fn an_event_near_the_crosshair_is_the_one_that_is_meant() {
     assert!(later.ends_with("of 10; next in 500\u{202f}ms"), "{later}");
     assert!(words(&replay, &view, at(15.0)).iter().all(|line| line.matches(';').count() == 1));
     assert!(words(&replay, &view, at(-5.0))[0].ends_with(": nothing known"));
+}
+
+#[test]
+fn lanes_share_the_room() {
+    for width in [1000.0, 400.0] {
+        let more = head(width) - head(1000.0);
+        // The whole picture is within the room, wherever it may be higher than it has to be.
+        for lanes in 1..=12 {
+            for room in [300.0, 800.0, 1100.0, 3000.0] {
+                let (high, each) = (height(lanes, width, room), pitch(lanes, [width, room]));
+                assert!((86.0 + more..=160.0 + more).contains(&each), "{each}");
+                assert!(high <= room || each == 86.0 + more, "{lanes} lanes, {high} of {room}");
+                // And the canvas that gets this height has lanes of this distance.
+                assert_eq!(pitch(lanes, [width, high]), each);
+            }
+        }
+        assert_eq!(pitch(2, [width, 2000.0]), 160.0 + more);
+    }
+}
+
+#[test]
+fn a_colour_belongs_to_an_algorithm() {
+    let of = |lanes: &str| colours(run(&format!("auto=off&at=1&lanes={lanes}")).lanes());
+    assert_eq!(of("token-bucket;earrrl;sliding-log"), [3, 2, 8]);
+    assert_eq!(of("sliding-log;token-bucket"), [8, 3]);
+    // Who shares one takes a free one, and nobody else's.
+    assert_eq!(of("gcra;token-bucket;leaky-bucket;exim"), [3, 5, 4, 1]);
+    assert_eq!(of("exim leaky;exim strict;earrrl"), [1, 3, 2]);
+    assert_eq!(of("fixed-window %26 gcra;sliding-counter"), [5, 7]);
+    let eight = "fixed-window;sliding-window;sliding-counter;sliding-log;token-bucket;leaky-bucket;exim;earrrl";
+    assert_eq!(of(&format!("{eight};gcra;nginx 1/1s")), [5, 6, 7, 8, 3, 4, 1, 2, 3, 4]);
+}
+
+#[test]
+fn waits_of_each_sender_begin_at_a_refusal_and_end_when_one_passes() {
+    let said = |link: &str| {
+        let replay = run(&format!("auto=off&at=60&{link}"));
+        replay.lanes().iter().map(waits).collect::<Vec<_>>()
+    };
+    // Nobody was refused; somebody still waits; then one waits from 1 s to 11 s.
+    assert_eq!(said("lanes=token-bucket&do=1:events*10"), [""]);
+    assert_eq!(said("lanes=sliding-log&do=1:events*11,5:events"), [""]);
+    assert_eq!(
+        said("lanes=sliding-log&do=1:events*11,5:events,11.5:events"),
+        ["waits 10.5\u{202f}s"]
+    );
+    // Two of a second, one of 8 s: three lengths apart.
+    let link = "lanes=fixed-window 1/1s;token-bucket 1/8s&script=2 at 10s, 1 at 11s, 2 at 12s, 1 at 13s, 1 at 18s";
+    assert_eq!(said(link)[0], "waits 1.0\u{202f}s");
+    assert_eq!(said(link)[1], "waits 8.0\u{202f}s");
+    let link = "lanes=fixed-window 1/1s&script=2 at 10.5s, 1 at 11.5s, 2 at 12.5s, 1 at 13.5s, 2 at 14.5s, 1 at 18.5s";
+    assert_eq!(said(link), ["waits 1.0\u{202f}s █ ▄ 4.0\u{202f}s"]);
+    // Ann is refused from the second on, and Bob is not.
+    let link = "lanes=fixed-window 1/10s per user&script=1/1s user ann to 30s, 1/10s from 500ms to 30s user bob";
+    assert_eq!(said(link), ["waits 8.0\u{202f}s ██ 9.0\u{202f}s"]);
 }

@@ -103,7 +103,7 @@ fn every_response_has_the_headers() {
         for header in [
             "content-security-policy: default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; \
              style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; \
-             base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+             manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
             "cross-origin-opener-policy: same-origin",
             "cross-origin-embedder-policy: require-corp",
             "x-content-type-options: nosniff",

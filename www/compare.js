@@ -24,9 +24,11 @@ function choose(row, chosen) {
 /** As many rows as there are lanes. */
 function shown() {
   const lanes = texts().length;
+  const colours = page.colours();
   while (rows.length > lanes) rows.pop().remove();
   while (rows.length < lanes) rows.push(row(rows.length));
   rows.forEach((row, i) => {
+    row.style.setProperty("--ink", `var(--lane-${colours[i]})`);
     row.querySelector(".promise").title = row.box.title = page.about(`lane-${i + 1}`);
     row.querySelector(".up").disabled = i === 0;
     row.querySelector(".down").disabled = i === lanes - 1;
@@ -38,7 +40,6 @@ function shown() {
 function row(i) {
   const row = $("lane").content.cloneNode(true).firstElementChild;
   row.style.setProperty("--lane", i);
-  row.classList.add(`lane-${(i % 8) + 1}`);
   const number = row.querySelector(".number");
   number.textContent = i + 1;
   number.ariaLabel = `Choose lane ${i + 1}`;

@@ -5,7 +5,7 @@
 // [data-does] is one of the page's methods; [data-goes] gives an element the focus, [data-copies] copies
 // one's text. What is wrong with a setting stands in the .error beside it. What is seldom needed is in
 // #more, which is open where a link has it.
-import { wireFingers } from "./fingers.js";
+import { wireCanvas } from "./canvas.js";
 import * as story from "./story.js";
 import * as undo from "./undo.js";
 import { dress, still, wireTheme } from "./theme.js";
@@ -47,10 +47,15 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
     wireGraph();
     wireTheme(on, pages);
     wireLinks();
-    if (own.runs) undo.wire(on, (name, value) => page.set(name, value), changed);
+    if (own.runs) {
+      undo.wire(on, (name, value) => page.set(name, value), changed);
+      wireDrop();
+    }
     open();
     animate();
     document.documentElement.dataset.started = "";
+    // So that it starts without a network, too. Where that can't be, nothing else is less.
+    navigator.serviceWorker?.register("offline.js").catch(() => {});
   });
 }
 
@@ -112,15 +117,16 @@ function sync() {
   $("pause").textContent = stopped ? "Run" : "Pause";
 }
 
-/** Gives the canvas the height that the view wants, if it wants one. */
+/** Gives the canvas the height that the view wants, if it wants one; the rest of the screen may be used. */
 function fit() {
-  const height = page.height();
+  const height = page.height(document.documentElement.clientHeight - graph.getBoundingClientRect().top - scrollY);
   if (!height) return;
   graph.style.height = `${height}px`;
   // On paper the shape of the bitmap counts, which was never on a screen if the page is opened for print.
   if (matchMedia("print").matches && Math.abs(graph.clientHeight - height) > 2) graph.height = Math.round(graph.width * height / graph.clientWidth);
   // What lies over it is placed in parts of it: it may be scaled, as on paper.
   graph.parentElement.style.setProperty("--height", height);
+  graph.parentElement.style.setProperty("--pitch", page.pitch());
 }
 
 /** The settings of the view, of which each has a control but the lanes together. */
@@ -262,6 +268,20 @@ function wireSettings() {
   on(document, "submit", (event) => event.preventDefault());
 }
 
+/** A log that is dropped here belongs to Tune; the browser would leave the page for it. */
+function wireDrop() {
+  on(document, "dragover", (event) => event.preventDefault());
+  on(document, "drop", async (event) => {
+    event.preventDefault();
+    const { files } = event.dataTransfer;
+    const text = event.dataTransfer.getData("text");
+    const { dropped, hand } = await import("./hand.js");
+    const logs = dropped({ files, text });
+    if (logs.length === 0) return;
+    await hand(logs).catch(() => { $("note").textContent = "Open Tune, and drop the log there."; });
+  });
+}
+
 /** Copies the text of an element, or selects it; its button says so. */
 function copy(it) {
   const button = document.querySelector(`[data-copies="${it.id}"]`);
@@ -282,13 +302,14 @@ function tells(button, text) {
 export function join(canvas, view) {
   const other = new Page(canvas, view);
   others.push([other, `${canvas.id}-`]);
-  wireCanvas(canvas, other, () => {});
+  wireCanvas(canvas, other, { on, guard, changed() {}, key, fit });
   dress(pages());
   return other;
 }
 
 function wireGraph() {
-  wireCanvas(graph, page, changed);
+  wireCanvas(graph, page, { on, guard, changed, key, fit });
+  on(window, "resize", fit);
   // Space is an event wherever nothing else has the keys, as long as one sees it; otherwise it scrolls.
   on(document, "keydown", (event) => {
     const { top, bottom } = graph.getBoundingClientRect();
@@ -305,52 +326,6 @@ function key(event, page, changed) {
   if (event.repeat && event.key === " ") return event.preventDefault();
   if (event.key.toLowerCase() === "r" && story.isTold()) story.replay(open);
   else if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
-}
-
-/** Wires a canvas to its page. */
-function wireCanvas(graph, page, changed) {
-  const at = (event) => [event.offsetX, event.offsetY];
-  on(graph, "pointerdown", (event) => {
-    if (event.button !== 0 || event.pointerType !== "mouse") return;
-    graph.setPointerCapture(event.pointerId);
-    page.press(...at(event), false, event.shiftKey);
-  });
-  on(graph, "pointermove", (event) => {
-    if (event.pointerType === "mouse") graph.style.cursor = page.move_to(...at(event), (event.buttons & 1) === 1);
-  });
-  on(graph, "pointerup", (event) => {
-    if (event.button === 0 && event.pointerType === "mouse" && page.release(event.timeStamp)) changed();
-  });
-  for (const type of ["pointercancel", "pointerleave"]) {
-    on(graph, type, (event) => { if (event.pointerType === "mouse") page.leave(); });
-  }
-  on(graph, "wheel", (event) => {
-    if (!event.ctrlKey) return;
-    event.preventDefault();
-    page.zoom(event.offsetX, event.deltaY);
-  }, { passive: false });
-  wireFingers(graph, { page, on, at, changed });
-  on(graph, "keydown", (event) => key(event, page, changed));
-
-  const resize = ({ contentRect: { width, height }, devicePixelContentBoxSize: boxes }) => {
-    page.resize(width, height, devicePixelRatio, boxes && [boxes[0].inlineSize, boxes[0].blockSize]);
-    // Another width may want another height, but not before this one is laid out.
-    if (page.height() && page.height() !== parseFloat(graph.style.height)) requestAnimationFrame(() => guard(fit));
-  };
-  const measure = () => resize({ contentRect: { width: graph.clientWidth, height: graph.clientHeight } });
-  const observer = new ResizeObserver(([entry]) => guard(() => resize(entry)));
-  try {
-    observer.observe(graph, { box: "device-pixel-content-box" });
-  } catch {
-    // Without those pixels, a screen of another resolution is not told either.
-    observer.observe(graph);
-    const follow = () => {
-      const same = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
-      on(same, "change", () => { measure(); follow(); }, { once: true });
-    };
-    follow();
-  }
-  measure();
 }
 
 function wireLinks() {

@@ -1,5 +1,6 @@
 // Tune: besides what every view has, logs that are handed to a Worker, and what it answers. What is
 // read and counted is decided there, what is drawn and said by the module; here it is shown.
+import { dropped, handed } from "./hand.js";
 import { $, changed, join, on, page, start, tell } from "./page.js";
 
 /** Reads and counts; a new one after one has failed. */
@@ -124,7 +125,7 @@ const heard = {
       lanes.set("lanes", list);
       scope.set("limiter", list.split(";")[0]);
     }
-    $("lanes").style.height = `${lanes.height()}px`;
+    $("lanes").style.height = `${lanes.height(0)}px`;
     for (const it of [scope, lanes]) it.put("events", events);
     look();
     $("client-compare").hidden = !limit;
@@ -254,12 +255,10 @@ function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-const named = (files) => [...files].map((file) => ({ name: file.name, blob: file }));
-
 function wire() {
   employ();
   const take = (next) => { if (next.length > 0) read(next); };
-  on($("files"), "change", ({ target }) => { take(named(target.files)); target.value = ""; });
+  on($("files"), "change", ({ target }) => { take(dropped(target)); target.value = ""; });
   on($("sample"), "click", () => take([{ name: "The sample" }]));
   on($("paste"), "click", () => {
     const open = $("pasted").toggleAttribute("hidden") === false;
@@ -271,9 +270,7 @@ function wire() {
   on(document, "paste", (event) => {
     if (event.target.matches?.("input, textarea")) return;
     const { files } = event.clipboardData;
-    const text = event.clipboardData.getData("text");
-    if (files.length > 0) take(named(files));
-    else if (text) take([{ name: "The pasted lines", blob: new Blob([text]) }]);
+    take(dropped({ files, text: event.clipboardData.getData("text") }, "The pasted lines"));
   });
   // Wherever it is dropped: elsewhere the browser would leave the page for it.
   on(document, "dragover", (event) => { event.preventDefault(); $("drop").classList.add("over"); });
@@ -281,10 +278,15 @@ function wire() {
   on(document, "drop", (event) => {
     event.preventDefault();
     $("drop").classList.remove("over");
-    const text = event.dataTransfer.getData("text");
-    if (event.dataTransfer.files.length > 0) take(named(event.dataTransfer.files));
-    else if (text) take([{ name: "The dropped lines", blob: new Blob([text]) }]);
+    const { files } = event.dataTransfer;
+    take(dropped({ files, text: event.dataTransfer.getData("text") }));
   });
+
+  // What another view was given.
+  if (location.hash === "#handed") {
+    history.replaceState(null, "", location.pathname);
+    handed().then(take);
+  }
 
   const search = (most) => { wanted = { search: $("search").value, most }; post({ do: "table", ...wanted }); };
   on($("search"), "input", () => search(50));

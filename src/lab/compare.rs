@@ -108,11 +108,12 @@ impl Experiment for Lanes {
     #[inline]
     fn event(&mut self, arrival: &Arrival) {
         let Arrival { at, cost, user } = *arrival;
-        let user = self.users.get(user as usize).map_or("", String::as_str);
+        let sender = user as usize;
+        let user = self.users.get(sender).map_or("", String::as_str);
         let event = Event { time: at, cost, fields: &Sender(user) };
         self.sent += 1;
         for lane in &mut self.lanes {
-            let _ = lane.event(&event, self.sent);
+            let _ = lane.event(&event, sender, self.sent);
         }
     }
 

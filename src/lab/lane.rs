@@ -2,8 +2,10 @@
 
 pub mod history;
 mod rule;
+mod waits;
 
 pub use rule::Rule;
+pub use waits::Waits;
 
 pub(crate) use rule::Sender;
 
@@ -24,6 +26,7 @@ pub struct Lane {
     store: Store,
     allowed: u64,
     refused: u64,
+    waits: Waits,
     history: History,
     /// The cost of the event that [`retry_after`](Self::retry_after) is about, and the period of
     /// [`max_admitted`](Self::max_admitted).
@@ -38,7 +41,16 @@ impl Lane {
         let store = Store::new(policy, KEYS);
         let history = History::new(Grain::default(), now, level(store.tightest(now)), 0, sent);
         let asked = (1.0, Span::ZERO);
-        Lane { rule, store, allowed: 0, refused: 0, history, asked, changed: true }
+        Lane {
+            rule,
+            store,
+            allowed: 0,
+            refused: 0,
+            waits: Waits::default(),
+            history,
+            asked,
+            changed: true,
+        }
     }
 
     /// The same lane with a history of another grain that begins at `now`.
@@ -46,7 +58,8 @@ impl Lane {
         let (rule, store) = (self.rule.clone(), self.store.clone());
         let history = History::new(grain, now, level(store.tightest(now)), self.allowed, sent);
         let (allowed, refused, asked) = (self.allowed, self.refused, self.asked);
-        Lane { rule, store, allowed, refused, history, asked, changed: true }
+        let waits = self.waits.clone();
+        Lane { rule, store, allowed, refused, waits, history, asked, changed: true }
     }
 
     /// Whether this is the lane of `rule`, which now means `policy`.
@@ -61,13 +74,15 @@ impl Lane {
         self.asked = (cost, period);
     }
 
-    /// Decides about an event, after which `sent` events of the run have been sent.
+    /// Decides about an event of the sender of that number, after which `sent` events of the run have been
+    /// sent.
     #[inline]
-    pub(crate) fn event(&mut self, event: &Event<'_>, sent: u64) -> Outcome {
+    pub(crate) fn event(&mut self, event: &Event<'_>, sender: usize, sent: u64) -> Outcome {
         let outcome = self.store.check(event).outcome;
         let passes = outcome.is_allowed();
         self.allowed += u64::from(passes);
         self.refused += u64::from(!passes);
+        self.waits.event(sender, event.time, passes);
         let Outcome { level: judged, limit, .. } = outcome;
         let judged = Judged { at: event.time, wait: outcome.wait(), level: judged, limit };
         self.changed = true;
@@ -122,6 +137,11 @@ impl Lane {
     /// Events refused since the lane began.
     pub fn refused(&self) -> u64 {
         self.refused
+    }
+
+    /// How long senders waited after refusals since the lane began.
+    pub fn waits(&self) -> &Waits {
+        &self.waits
     }
 
     /// The level and the limit at `now`, not before the last event. Of several limits and several

@@ -101,7 +101,7 @@ impl FromStr for Mode {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        match text.to_lowercase().as_str() {
+        match text.to_ascii_lowercase().as_str() {
             "strict" => Ok(Mode::Strict),
             "leaky" => Ok(Mode::Leaky),
             "readonly" => Ok(Mode::Readonly),

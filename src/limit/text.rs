@@ -70,7 +70,7 @@ fn meant(word: &str) -> String {
 fn name(words: &[Word<'_>]) -> Option<(&'static Form, usize)> {
     (1..=2).rev().find_map(|count| {
         let words: Vec<_> = words.get(..count)?.iter().map(|word| word.text).collect();
-        let name = words.join("-").to_lowercase().replace('_', "-");
+        let name = words.join("-").to_ascii_lowercase().replace('_', "-");
         Some((FORMS.iter().find(|form| form.name == name)?, count))
     })
 }

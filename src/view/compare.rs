@@ -15,12 +15,13 @@ mod totals;
 mod trail;
 
 pub use answer::answer;
-pub use crosshair::words;
-pub use numbers::{next, promise};
+pub use crosshair::{readings, words};
+pub use numbers::{next, promise, waits};
 
 use crate::lab::compare::{Lane, Replay};
 use crate::lab::lane::history::Columns;
 use crate::lab::run::pace::Gap;
+use crate::limit::any::AnyLimiter;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
 use crate::view::timebase::is_narrow;
@@ -55,10 +56,13 @@ pub struct Viewport<'a> {
 /// [`head`] where there is room for all controls in a row.
 const HEAD: f64 = 28.0;
 
-/// [`pitch`] then.
+/// [`pitch`] then, at least.
 const PITCH: f64 = 86.0;
 
-/// How much more both are on a narrow canvas: the controls take two rows there.
+/// [`pitch`] at most: lanes share the room that they have.
+const TALL: f64 = 160.0;
+
+/// How much more all of them are on a narrow canvas: the controls take two rows there.
 const SECOND_ROW: f64 = 24.0;
 
 /// The height above each lane's plot, in CSS pixels, in which nothing is drawn: the page lays the
@@ -67,9 +71,11 @@ pub fn head(width: f64) -> f64 {
     HEAD + if is_narrow(width) { SECOND_ROW } else { 0.0 }
 }
 
-/// The distance from lane to lane in CSS pixels, on a canvas of that width.
-pub fn pitch(width: f64) -> f64 {
-    PITCH + head(width) - HEAD
+/// The distance from lane to lane in CSS pixels, of so many lanes on a canvas of that size.
+pub fn pitch(lanes: usize, [width, height]: [f64; 2]) -> f64 {
+    let share = libm::floor((height - layout::below(lanes)) / lanes.max(1) as f64);
+    let more = head(width) - HEAD;
+    share.max(PITCH + more).min(TALL + more)
 }
 
 /// The length of a column of the histories in CSS pixels, at most.
@@ -80,7 +86,7 @@ const COLUMNS: f64 = 600.0;
 
 /// Everything there is to draw, back to front.
 pub fn draw(replay: &Replay, view: &Viewport) -> Vec<Mark> {
-    let layout = Layout::new(replay.lanes().len(), view);
+    let layout = Layout::new(replay.lanes(), view);
     let mut marks = Vec::with_capacity(32 * replay.lanes().len());
     if !layout.has_room() {
         return marks;
@@ -124,13 +130,49 @@ pub fn total(replay: &Replay, right: Time, window: Span) -> f64 {
     1.08 * (sent as f64).max(4.0)
 }
 
-/// Whether the time axis below so many lanes, on a canvas of that width, is at the height `y`.
-pub fn is_axis(lanes: usize, width: f64, y: f64) -> bool {
-    layout::is_axis(lanes, width, y)
+/// Whether the time axis below so many lanes, on a canvas of that size, is at the height `y`.
+pub fn is_axis(lanes: usize, size: [f64; 2], y: f64) -> bool {
+    layout::is_axis(lanes, size, y)
 }
 
-/// The height in CSS pixels that a canvas of so many lanes and that width should have; 900 or less
-/// up to eight, where it is not narrow.
-pub fn height(lanes: usize, width: f64) -> f64 {
-    layout::height(lanes, width)
+/// The height in CSS pixels that a canvas of so many lanes and that width should have where there is
+/// `room` for one of that height; with less room 900 or less up to eight lanes, where it is not narrow.
+pub fn height(lanes: usize, width: f64, room: f64) -> f64 {
+    lanes as f64 * pitch(lanes, [width, room]) + layout::below(lanes)
+}
+
+/// The colour of each lane, the number of its [ink](crate::plot::Ink::Lane). It belongs to the algorithm, wherever the
+/// lane is; a second lane of the same takes the next that is free, if there is one.
+pub fn colours(lanes: &[Lane]) -> Vec<u8> {
+    let mut colours = vec![0; lanes.len()];
+    for (i, lane) in lanes.iter().enumerate() {
+        let own = own_colour(lane);
+        if !colours.contains(&own) {
+            colours[i] = own;
+        }
+    }
+    for (i, lane) in lanes.iter().enumerate().filter(|(i, _)| colours[*i] == 0).collect::<Vec<_>>()
+    {
+        let own = own_colour(lane);
+        let next = (0..8).map(|n| (own - 1 + n) % 8 + 1).find(|next| !colours.contains(next));
+        colours[i] = next.unwrap_or(own);
+    }
+    colours
+}
+
+/// The colour of a lane's algorithm, of several the first's. Those that are alike, and seldom side by
+/// side, have the same.
+fn own_colour(lane: &Lane) -> u8 {
+    use AnyLimiter::*;
+    let [limit, ..] = lane.policy().limits() else { return 1 };
+    match limit.limiter {
+        Exim(_) => 1,
+        Earrrl(_) | Adaptive(_) | ByHour(_) => 2,
+        TokenBucket(_) | Gcra(_) => 3,
+        LeakyBucket(_) | Nginx(_) => 4,
+        FixedWindow(_) | Envoy(_) => 5,
+        SlidingWindow(_) => 6,
+        SlidingCounter(_) | Haproxy(_) => 7,
+        SlidingLog(_) => 8,
+    }
 }

@@ -17,7 +17,9 @@ mod view;
 mod viewer;
 
 use crate::plot::palette::Theme;
-use crate::plot::{Fill, Ink, Mark, Rect, axis, svg};
+#[cfg(feature = "log")]
+use crate::plot::svg;
+use crate::plot::{Fill, Ink, Mark, Rect, axis};
 use crate::text::ParseError;
 use crate::view::edges;
 use crate::web::texts::Texts;
@@ -112,9 +114,20 @@ impl Page {
         self.dirty = true;
     }
 
-    /// The height that the canvas should have in CSS pixels, if the style sheet does not say.
-    pub fn height(&self) -> Option<f64> {
-        self.view.height(self.viewer.size[0])
+    /// The height that the canvas should have in CSS pixels, if the style sheet does not say, where there is
+    /// `room` for one of that height.
+    pub fn height(&self, room: f64) -> Option<f64> {
+        self.view.height(self.viewer.size[0], room)
+    }
+
+    /// The distance from lane to lane in CSS pixels.
+    pub fn pitch(&self) -> f64 {
+        self.view.pitch(self.viewer.size)
+    }
+
+    /// The colour of each lane, by its number.
+    pub fn colours(&self) -> Vec<u8> {
+        self.view.colours()
     }
 
     /// Whether something is wrong with the last link.
@@ -131,6 +144,7 @@ impl Page {
     }
 
     /// The picture as an SVG file.
+    #[cfg(feature = "log")]
     pub fn svg(&self) -> String {
         let seen = self.viewer.sees(self.view.run());
         let [width, height] = seen.size;
@@ -154,7 +168,7 @@ impl Page {
 
     fn say(&mut self, wall: f64) {
         let seen = self.viewer.sees(self.view.run());
-        self.view.say(&mut self.texts);
+        self.view.say(&seen, &mut self.texts);
         let playing = match self.viewer.play {
             Some(play) => format!("playing at {}×", axis::two_digits(play.speed)),
             None => String::new(),

@@ -4,7 +4,7 @@ use super::{at, run, texts, tops, view};
 use proptest::prelude::*;
 use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Mark, Point, Rect, Text};
-use ratescope::view::compare::{Viewport, draw, head, height, pitch, total, words};
+use ratescope::view::compare::{Viewport, draw, head, height, pitch, readings, total, words};
 use ratescope::{Span, Time};
 
 /// About where a text is: narrower than it may be, so that what overlaps here does so anywhere.
@@ -41,8 +41,8 @@ fn no_two_labels_overlap() {
 
 #[test]
 fn up_to_eight_lanes_fit_a_screen() {
-    assert!((1..=8).all(|lanes| height(lanes, 1200.0) <= 900.0));
-    assert!((1..12).all(|lanes| height(lanes + 1, 400.0) > height(lanes, 400.0)));
+    assert!((1..=8).all(|lanes| height(lanes, 1200.0, 0.0) <= 900.0));
+    assert!((1..12).all(|lanes| height(lanes + 1, 400.0, 0.0) > height(lanes, 400.0, 0.0)));
 }
 
 #[test]
@@ -120,6 +120,7 @@ proptest! {
         let total = total(&replay, right, window) * scale;
         let view = Viewport { right, live: back == 0.0, window, total, crosshair, own_time, gaps: &gaps, ..view(&replay, width, &tops) };
         let lanes = replay.lanes().len() as f64;
+        let pitch = pitch(replay.lanes().len(), view.size);
         let mut clip: Option<Rect> = None;
         for mark in draw(&replay, &view) {
             let all = reaches(&mark);
@@ -134,9 +135,10 @@ proptest! {
             for r in all {
                 prop_assert!(r.x >= -0.1 && r.right() <= width + 0.1, "{width} {mark:?}");
                 prop_assert!(r.y >= 0.0 && r.bottom() <= view.size[1], "{mark:?}");
-                prop_assert!(r.y >= lanes * pitch(width) || r.y.rem_euclid(pitch(width)) >= head(width) - 1.5, "in a head: {mark:?}");
+                prop_assert!(r.y >= lanes * pitch || r.y.rem_euclid(pitch) >= head(width) - 1.5, "in a head: {mark:?}");
             }
         }
+        prop_assert!([0, replay.lanes().len()].contains(&readings(&replay, &view).len()));
         prop_assert_eq!(words(&replay, &view, right).len(), replay.lanes().len());
     }
 }

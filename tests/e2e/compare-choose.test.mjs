@@ -16,10 +16,10 @@ pageTest('lanes', tall, async ({ page, open, test }) => {
     await press(page, '.lane .number >> nth=5');
     assert.equal(await page.getAttribute('.lane .number >> nth=2', 'aria-pressed'), 'true');
     await press(page, '.only:visible');
-    assert.deepEqual(await rules(page), ['token-bucket', 'sliding-window']);
+    assert.deepEqual(await rules(page), ['sliding-counter', 'leaky-bucket']);
     assert.deepEqual(await counts(page), [before[2], before[5]]);
     assert.equal(await page.locator('.number[aria-pressed=true]').count(), 0);
-    await address(page, 'lanes=token-bucket;sliding-window&');
+    await address(page, 'lanes=sliding-counter;leaky-bucket&');
   });
 
   await test('each tells what it promises, and when the next event would pass', async () => {

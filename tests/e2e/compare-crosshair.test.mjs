@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { compare, HEAD, PITCH, place, plots } from './compare.mjs';
+import { compare, HEAD, pitch, place, plots } from './compare.mjs';
 import { assertPolite, column, crisp, exim, inks, noteTexts, settle, written } from './scope.mjs';
 
 // Twelve at 2 s, and one at 5 s.
@@ -50,31 +50,35 @@ pageTest('the mouse shows what each lane said', crisp, async ({ page, open }) =>
     await settle(page);
     // Through every plot.
     const line = await column(page, x);
+    const distance = await pitch(page);
     for (let i = 0; i < rules.length; i++) {
-      const lane = line.slice(2 * (PITCH * i + HEAD), 2 * (PITCH * (i + 1) - 1));
+      const lane = line.slice(2 * (distance * i + HEAD), 2 * (distance * (i + 1) - 1));
       assert(lane.filter((ink) => ink === inks.light.Crosshair).length > 20, `no crosshair in lane ${i + 1}`);
     }
-    return [9 - (right - x) * 10 / (right - left), await written(page)];
+    const said = await page.$$eval('.lane .at', (all) => all.map((it) => it.textContent));
+    return [9 - (right - x) * 10 / (right - left), said, await written(page)];
   };
 
-  // Between events: the level, and no verdict.
-  const [t, words] = await point(2);
+  // Between events: the level, and no verdict. The values stand in the heads, over nothing that is drawn.
+  const [t, heads, words] = await point(2);
   assert(words.some((text) => /^at [67](\.\d+)?\u202fs$/.test(text)), words.join());
-  for (const level of levels(known(t))) assert(words.some((text) => text.startsWith(`${level} of 10; next `)), `${level} in ${words}`);
-  assert(!words.some((text) => /^(allowed|refused)[:,]/.test(text)));
+  levels(known(t)).forEach((level, i) => assert(heads[i].startsWith(`${level} of 10; next `), `${level} in ${heads[i]}`));
+  assert(!words.some((text) => text.includes('; next ')), 'no box hides a lane');
+  assert.equal(await page.locator('.lane .promise:visible').count(), 0, 'in place of the promises');
 
   // On the event, all verdicts and why.
   const [, verdicts] = await point(4);
-  for (const verdict of judged) assert(verdicts.includes(verdict), `${verdict} in ${verdicts}`);
+  judged.forEach((verdict, i) => assert(verdicts[i].startsWith(`${verdict}; `), `${verdict} in ${verdicts[i]}`));
+  assert.deepEqual(await page.$$eval('.lane .at', (all) => all.map((it) => it.dataset.value)), ['0', '0', '0', '0', '1']);
   // On the burst, how many. Exim's tenth is below 10 by the nanosecond that two events are apart.
-  const [, burst] = await point(7);
-  assert.equal(burst.filter((text) => text === '10 allowed, 2 refused').length, 4);
-  assert.equal(burst.filter((text) => text === '12 allowed').length, 1);
-  assert(burst.includes('12 sent'), 'up to there');
+  const [, burst, counted] = await point(7);
+  assert.equal(burst.filter((text) => text.startsWith('10 allowed, 2 refused; ')).length, 4);
+  assert.equal(burst.filter((text) => text.startsWith('12 allowed; ')).length, 1);
+  assert(counted.includes('12 sent'), 'up to there');
 
   await page.mouse.move(5, 5);
   await settle(page);
-  assert(!(await written(page)).some((text) => text.includes('; next ')), 'the crosshair has gone');
+  assert.equal(await page.locator('.lane .promise:visible').count(), 5, 'the crosshair has gone');
 });
 
 pageTest('keys move it, and the summary says it', async ({ page, open }) => {

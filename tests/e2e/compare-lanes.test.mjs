@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { allowed, click, compare, counts, lane, PITCH, quiet, rules, sent, tall } from './compare.mjs';
+import { allowed, click, compare, counts, lane, PITCH, pitch, quiet, rules, sent, tall, TALL } from './compare.mjs';
 import { address, focused, press, settle, type } from './scope.mjs';
 
 const three = `${quiet}&lanes=token-bucket;earrrl;sliding-log`;
@@ -84,13 +84,11 @@ pageTest('as many lanes as one likes', { viewport: { width: 1280, height: 1300 }
   await test('one more', async () => {
     await compare(page, open, three);
     await click(page, 1, 11);
-    const height = await canvas(page);
     await type(page, 'add', 'gcra');
     await press(page, '#add-lane');
     assert.deepEqual(await rules(page), ['token-bucket', 'earrrl', 'sliding-log', 'gcra']);
     assert.deepEqual(await counts(page), [[10, 1], [11, 0], [10, 1], [10, 1]], 'it has seen what the others saw');
     assert.equal(await sent(page), 11);
-    assert.equal(await canvas(page), height + PITCH);
     assert.equal(await page.inputValue('#add'), '', 'ready for another');
     await type(page, 'add', ' fixed-window  5/1m ');
     await page.locator('#add').press('Enter');
@@ -135,11 +133,9 @@ pageTest('as many lanes as one likes', { viewport: { width: 1280, height: 1300 }
     await compare(page, open, three);
     await click(page, 1, 16);
     assert.deepEqual(await counts(page), [[10, 6], [15, 1], [10, 6]]);
-    const height = await canvas(page);
     await press(page, '.lane .remove >> nth=0');
     assert.deepEqual(await rules(page), ['earrrl', 'sliding-log']);
     assert.deepEqual(await counts(page), [[15, 1], [10, 6]]);
-    assert.equal(await canvas(page), height - PITCH);
     assert.equal(await focused(page), 'Lane 1, its limiter', 'the focus is not lost with the button');
     await press(page, '.lane .remove >> nth=1');
     assert.deepEqual(await rules(page), ['earrrl']);
@@ -171,4 +167,61 @@ pageTest('as many lanes as one likes', { viewport: { width: 1280, height: 1300 }
       ['up', 'down'].map((name) => row.querySelector(`.${name}`).disabled)));
     assert.deepEqual(ends, [[true, false], [false, false], [false, true]]);
   });
+});
+
+pageTest('lanes share the height of the screen', tall, async ({ page, open, test }) => {
+  const kinds = ['fixed-window', 'sliding-window', 'sliding-counter', 'sliding-log', 'token-bucket', 'leaky-bucket', 'exim strict', 'earrrl'];
+  const link = (n) => `${quiet}&lanes=${Array.from({ length: n }, (_, i) => kinds[i % 8]).join(';')}`;
+
+  await test('as high as there is room for, and not too high', async () => {
+    const found = [];
+    for (const n of [1, 4, 6, 12]) {
+      await compare(page, open, link(n));
+      const { top, height } = await page.$eval('#graph', (graph) => graph.getBoundingClientRect());
+      const distance = await pitch(page);
+      found.push(distance);
+      if (distance > PITCH) assert(scrollless(top + height), `${n} lanes end at ${top + height}`);
+      // Each row of controls lies over its own lane.
+      const tops = await page.$$eval('.lane', (rows) => rows.map((row) => row.getBoundingClientRect().top));
+      tops.forEach((at, i) => assert(Math.abs(at - top - distance * i - 4) < 1.5, `row ${i + 1} at ${at - top}`));
+    }
+    // But for the edge of the canvas.
+    assert.equal(found[0], TALL - 2);
+    assert.equal(found[3], PITCH);
+    assert(found[1] > found[2] && found[2] > PITCH, `${found}`);
+  });
+
+  await test('and another height of the screen is another height of theirs', async () => {
+    await compare(page, open, link(6));
+    const before = await pitch(page);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await settle(page);
+    const after = await pitch(page);
+    assert(after < before && after >= PITCH, `${before}, ${after}`);
+  });
+});
+
+const scrollless = (bottom) => bottom <= tall.viewport.height;
+
+pageTest('a colour belongs to an algorithm', tall, async ({ page, open }) => {
+  const colours = () => page.$$eval('.lane .number', (all) => all.map((it) => getComputedStyle(it).backgroundColor));
+  await compare(page, open, `${quiet}&lanes=token-bucket;earrrl;sliding-log`);
+  const [bucket, average, log] = await colours();
+  await press(page, '.lane .remove >> nth=0');
+  assert.deepEqual(await colours(), [average, log], 'the others keep theirs');
+  await press(page, '.lane .down >> nth=0');
+  assert.deepEqual(await colours(), [log, average], 'wherever they are');
+  await compare(page, open, `${quiet}&lanes=token-bucket;token-bucket burst 3;sliding-log`);
+  const [first, second, third] = await colours();
+  assert.deepEqual([first, third], [bucket, log]);
+  assert.equal(new Set([first, second, third]).size, 3, 'a second of the same is told from the first');
+});
+
+pageTest('the waits of who is refused', tall, async ({ page, open }) => {
+  // Ten pass at 1 s and one is refused; the next comes 2 s later. Then four more, of which two pass, and
+  // 9 s of silence.
+  await compare(page, open, 'auto=off&lanes=token-bucket;sliding-log&at=20&paused&do=1:events*11,3:events*4,12:events');
+  const waits = await page.$$eval('.lane .waits', (all) => all.map((it) => it.textContent));
+  assert.match(waits[0], /^waits 2\.0\u202fs [▁-█ ]+ 9\.0\u202fs$/);
+  assert.match(waits[1], /^waits 11\.0\u202fs$/, 'the log lets nothing pass before');
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import {
-  ALLOWED, compare, HEAD, laneInks, LEVEL, more, PITCH, plots, property, quiet, REFUSED, sent,
+  compare, HEAD, laneInks, more, parts, pitch, plots, property, quiet, sent,
 } from './compare.mjs';
 import { column, crisp, height, inks, press, settle } from './scope.mjs';
 
@@ -16,6 +16,10 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
   await page.mouse.move(5, 5);
   await settle(page);
   const { left, right } = await plots(page);
+  const distance = await pitch(page);
+  const { level: LEVEL, allowed: ALLOWED, refused: REFUSED } = parts(distance);
+  // Of the five lanes: token bucket, fixed window, sliding log, recent average, Exim.
+  const own = [3, 5, 8, 2, 1].map((colour) => laneInks[colour - 1]);
   const x = (t) => right - (9 - t) * (right - left) / 10;
   // The device pixels of a part of lane `i` at `t` seconds. A column has those of all lanes, and the
   // picture stands still: each is read once.
@@ -23,7 +27,7 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
   const part = async (i, t, from, to) => {
     const at = Math.round(2 * x(t)) / 2;
     columns[at] ??= await column(page, at);
-    return columns[at].slice(2 * (PITCH * i + from), 2 * (PITCH * i + to));
+    return columns[at].slice(2 * (distance * i + from), 2 * (distance * i + to));
   };
   const level = (i, t) => part(i, t, LEVEL.top - 2, LEVEL.bottom + 2);
 
@@ -41,7 +45,7 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
     for (const [i, { top, at }] of lanes.entries()) {
       for (const [t, value] of Object.entries(at)) {
         const expected = 4 + 2 * (LEVEL.bottom - LEVEL.top) * (1 - value / top);
-        const found = height(await level(i, t), laneInks[i].light);
+        const found = height(await level(i, t), own[i].light);
         assert(Math.abs(found - expected) <= 2.5, `lane ${i + 1} at ${t} s: ${found}, not ${expected}`);
       }
     }
@@ -50,9 +54,9 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
   await test('no other lane’s colour is in a lane', async () => {
     for (const t of [1, 3, 4.5, 8]) {
       for (let i = 0; i < 5; i++) {
-        const colours = await part(i, t, 0, PITCH);
-        for (const [other, ink] of laneInks.entries()) {
-          if (other !== i) assert(!colours.includes(ink.light), `colour ${other + 1} in lane ${i + 1} at ${t} s`);
+        const colours = await part(i, t, 0, distance);
+        for (const ink of laneInks) {
+          if (ink !== own[i]) assert(!colours.includes(ink.light), `${ink.light} in lane ${i + 1} at ${t} s`);
         }
       }
     }
@@ -114,11 +118,12 @@ for (const width of [1280, 360]) {
             .map((box) => [box.x - x, box.right - x, box.y - y, box.bottom - y]));
         });
         const inside = await page.$eval('#graph', (graph) => graph.clientWidth);
+        const distance = await pitch(page);
         assert.equal(found.length, n);
         found.forEach((parts, i) => {
           for (const [left, right, top, bottom] of parts) {
             assert(left >= 0 && right <= inside, `lane ${i + 1}: ${left} to ${right} of ${inside}`);
-            const head = (PITCH + more(inside)) * i;
+            const head = distance * i;
             assert(top >= head && bottom <= head + HEAD + more(inside), `lane ${i + 1}: ${top - head} to ${bottom - head}`);
           }
           // Side by side.
@@ -158,6 +163,7 @@ pageTest('the style sheet has the colours of the palette', async ({ page, open }
     }
     const numbers = await page.$$eval('.lane .number', (all) => all.map((number) =>
       `#${getComputedStyle(number).backgroundColor.match(/\d+/g).map((c) => Number(c).toString(16).padStart(2, '0')).join('')}`));
-    assert.deepEqual(numbers, laneInks.map((ink) => ink[theme]));
+    // Those of the windows, the buckets, Exim and the recent average.
+    assert.deepEqual(numbers, [5, 6, 7, 8, 3, 4, 1, 2].map((colour) => laneInks[colour - 1][theme]));
   }
 });

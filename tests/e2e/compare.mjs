@@ -37,7 +37,7 @@ export const place = (page, x, y) => page.$eval('#graph', (graph, [x, y]) => {
 export async function click(page, n = 1, times = 1) {
   const { left, right } = await plots(page);
   const second = await page.$eval('#graph', (graph) => graph.clientWidth).then(more);
-  const [x, y] = await place(page, (left + right) / 2, (PITCH + second) * (n - 1) + HEAD + second + 30);
+  const [x, y] = await place(page, (left + right) / 2, await pitch(page) * (n - 1) + HEAD + second + 30);
   for (let i = 0; i < times; i++) await page.mouse.click(x, y);
   await settle(page);
 }
@@ -45,14 +45,21 @@ export async function click(page, n = 1, times = 1) {
 // Numbers of src/view/compare.rs, and of its frame.rs where the strips and the level of a lane are.
 const source = readFileSync(`${root}src/view/compare.rs`, 'utf8');
 const constant = (name) => Number(source.match(new RegExp(`const ${name}: f64 = ([\\d.]+);`))[1]);
-export const [HEAD, PITCH] = ['HEAD', 'PITCH'].map(constant);
+export const [HEAD, PITCH, TALL] = ['HEAD', 'PITCH', 'TALL'].map(constant);
 
 // How much more both are on a canvas of that width.
 export const more = (width) => (width < 480 ? constant('SECOND_ROW') : 0);
+
+// The distance from lane to lane, of which there is more where the screen has more room.
+export const pitch = (page) => page.$eval('.screen', (screen) => Number(screen.style.getPropertyValue('--pitch')));
+
+// Where in a lane its level is, and the middles of its crosses and bars, at that distance.
 const STRIP = 11;
-export const LEVEL = { top: HEAD + STRIP + 1, bottom: PITCH - 1 - STRIP - 1 };
-export const REFUSED = HEAD + STRIP / 2;
-export const ALLOWED = PITCH - 1 - STRIP / 2;
+export const parts = (pitch) => ({
+  level: { top: HEAD + STRIP + 1, bottom: pitch - 1 - STRIP - 1 },
+  refused: HEAD + STRIP / 2,
+  allowed: pitch - 1 - STRIP / 2,
+});
 
 // The left and right edges of all plots in CSS pixels of the canvas.
 export async function plots(page) {

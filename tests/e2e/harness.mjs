@@ -55,7 +55,8 @@ export function pageTest(name, ...rest) {
   const { allow = [], ...options } = rest.pop() ?? {};
   begun.push(all.test(name, { timeout: 600_000 }, async (t) => {
     const [{ origin }, browser] = await share();
-    const context = await browser.newContext(options);
+    // The worker that keeps the page asks for files when it likes, so only its own tests have it.
+    const context = await browser.newContext({ serviceWorkers: 'block', ...options });
     context.setDefaultTimeout(240_000); // that of the test is the one that tells what hangs
     try {
       const problems = watch(context, origin);
@@ -75,6 +76,7 @@ export function pageTest(name, ...rest) {
 function watch(context, origin) {
   const problems = [];
   context.on('console', (message) => {
+    if (message.text().startsWith('Service Worker registration blocked')) return;
     if (['warning', 'error', 'assert'].includes(message.type())) {
       problems.push(`console ${message.type()}: ${message.text()} (${message.location().url})`);
     }

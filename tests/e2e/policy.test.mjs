@@ -8,7 +8,7 @@ import { root } from './launch.mjs';
 import { click, press, settle, show, type } from './scope.mjs';
 
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
-  + "img-src 'self' data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'";
+  + "img-src 'self' data:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'";
 
 for (const [path, file] of [['/', 'index'], ['/compare.html', 'compare'], ['/tune.html', 'tune']]) {
   pageTest(`the policy of ${path} is in the header and, for any other host, in the page`, async ({ page, open }) => {
@@ -39,7 +39,7 @@ pageTest('what is put inline does not run', { allow: [/Content Security Policy/]
   assert.equal(await page.evaluate(() => globalThis.ran), undefined);
 });
 
-const shared = ['/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/story.js', '/style.css', '/theme.js', '/undo.js', '/watch.js'];
+const shared = ['/canvas.js', '/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/story.js', '/style.css', '/theme.js', '/undo.js', '/watch.js'];
 
 // What each view asks for, and what can be done on it.
 const views = {

@@ -32,8 +32,9 @@ pub const STATES: usize = 256;
 /// The most lanes.
 pub const LANES: usize = 12;
 
-const DEFAULT_LANES: &str = "exim strict;earrrl;token-bucket;leaky-bucket;\
-    fixed-window;sliding-window;sliding-counter;sliding-log";
+/// In the order in which one learns them.
+const DEFAULT_LANES: &str = "fixed-window;sliding-window;sliding-counter;sliding-log;\
+    token-bucket;leaky-bucket;exim strict;earrrl";
 
 impl Default for Settings {
     fn default() -> Self {

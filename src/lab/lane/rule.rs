@@ -26,7 +26,7 @@ impl Rule {
     /// # Errors
     /// As for [`Policy::read`]. The error points at the word.
     pub fn read(text: &str, rate: Rate) -> Result<(Rule, Policy), ParseError> {
-        let is_old = text.contains("address");
+        let is_old = words(text).any(|word| word.starts_with("address"));
         let names = ["user", "ip"].into_iter().chain(is_old.then_some("address"));
         let fields = Some(names.map(str::to_owned).collect());
         let defaults = Defaults { rate: Some(rate), per: "ip".parse()?, fields, cost: 0.0 };
@@ -38,11 +38,11 @@ impl Rule {
                 (joined, policy.map_err(|e| ParseError::new(text, e.at(), e.problem()))?)
             }
         };
-        let words =
+        let tidied =
             |(_, limit): (usize, &str)| limit.split_whitespace().collect::<Vec<_>>().join(" ");
-        let tidy = parts(&joined, '&').map(words).collect::<Vec<_>>().join(" & ");
+        let tidy = parts(&joined, '&').map(tidied).collect::<Vec<_>>().join(" & ");
         match is_old {
-            true => Self::read(&tidy.replace("address", "ip"), rate),
+            true => Self::read(&words(&tidy).map(renamed).collect::<String>(), rate),
             false => Ok((Rule(tidy), policy)),
         }
     }
@@ -59,6 +59,16 @@ impl Rule {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// The words of a rule, each with what ends it.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(|c: char| c == '+' || c == '&' || c.is_whitespace())
+}
+
+/// A word of a rule, with today's name of the address.
+fn renamed(word: &str) -> String {
+    word.strip_prefix("address").map_or(word.to_owned(), |rest| format!("ip{rest}"))
 }
 
 /// The text with `&` for each `+` that joins limits, as in old links. A `+` right before a field of

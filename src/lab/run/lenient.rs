@@ -41,7 +41,11 @@ pub(crate) fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
         let read = match text.split_once('/') {
             None => number(text).map(|count| (count, per)),
             Some((count, span)) => {
-                let one = if tight(span).starts_with(char::is_alphabetic) { "1" } else { "" };
+                let one = if tight(span).starts_with(|c: char| c.is_ascii_alphabetic()) {
+                    "1"
+                } else {
+                    ""
+                };
                 let span = self::span(&format!("{one}{}", span.trim()));
                 number(count).zip(span.ok())
             }

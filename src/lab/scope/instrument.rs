@@ -106,9 +106,11 @@ impl Experiment for Instrument {
         };
         let outcome = match &mut self.lane {
             None => measured,
-            Some(lane) => {
-                lane.event(&Event { time: at, cost, fields: &Sender("") }, self.trace.total() + 1)
-            }
+            Some(lane) => lane.event(
+                &Event { time: at, cost, fields: &Sender("") },
+                0,
+                self.trace.total() + 1,
+            ),
         };
         let refused = !outcome.is_allowed();
         self.allowed += u64::from(!refused);

@@ -64,9 +64,12 @@ const FORWARDED: &str = "forwarded";
 /// The fields of a key: the address first, and those whose values may contain spaces last. If there
 /// is at most one of these, different values never make the same key when they are joined by spaces.
 pub(super) fn fields(per: &Per) -> Result<Vec<Field>, String> {
-    let mut fields =
-        per.fields().iter().map(|name| Field::new(name)).collect::<Result<Vec<_>, _>>()?;
-    fields.sort_by_key(|field| (field.is_free(), *field != Field::Ip));
+    let place = |field: &Field| (field.is_free(), *field != Field::Ip);
+    let mut fields: Vec<Field> = Vec::new();
+    for name in per.fields() {
+        let field = Field::new(name)?;
+        fields.insert(fields.partition_point(|other| place(other) <= place(&field)), field);
+    }
     fields.dedup();
     Ok(fields)
 }

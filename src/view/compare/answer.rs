@@ -8,7 +8,7 @@ use crate::view::Answer;
 /// How many lanes allowed the last event; `None` before any.
 pub fn answer(replay: &Replay, view: &Viewport) -> Option<Answer> {
     let lanes = replay.lanes();
-    let layout = Layout::new(lanes.len(), view);
+    let layout = Layout::new(lanes, view);
     let last = |lane: &crate::lab::compare::Lane| lane.history().column_at(replay.now())?.judged;
     let verdicts: Vec<bool> = lanes
         .iter()

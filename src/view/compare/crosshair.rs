@@ -1,7 +1,6 @@
 //! The readings and decisions of every lane at the instant under the crosshair.
 
 use super::Viewport;
-use super::lanes::ink;
 use super::layout::Layout;
 use super::level::Scale;
 use super::numbers;
@@ -9,7 +8,6 @@ use super::totals::{Count, chip, elder};
 use super::{columns, top};
 use crate::lab::compare::{Lane, Replay};
 use crate::lab::lane::history::{Column, Columns};
-use crate::outcome::Retry;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
 use crate::view::label::{SMALL, TAG, beside, panel, small, tag, width};
@@ -30,7 +28,7 @@ const BESIDE: f64 = 9.0;
 /// The sentences about the instant `at`, or about the event that is shown next to it, for a screen
 /// reader: one line a lane, with its number and rule, its level and what it decided, and why.
 pub fn words(replay: &Replay, view: &Viewport, at: Time) -> Vec<String> {
-    let layout = Layout::new(replay.lanes().len(), view);
+    let layout = Layout::new(replay.lanes(), view);
     let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
     let at = snap(&layout, replay, &all, at);
     let line = |(i, lane): (usize, &Lane)| {
@@ -43,6 +41,36 @@ pub fn words(replay: &Replay, view: &Viewport, at: Time) -> Vec<String> {
         format!("{}, {}: {} {level}{verdict}; {next}", i + 1, lane.rule(), lane.unit())
     };
     replay.lanes().iter().enumerate().map(line).collect()
+}
+
+/// The reading of a lane at the crosshair, as it stands in the lane's head.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The decisions of that instant, if there are any, the level, and when the next event would be
+    /// allowed.
+    pub text: String,
+    /// Whether an event was refused.
+    pub refused: bool,
+}
+
+/// The reading of each lane at the crosshair; of none that knows nothing of that instant, and none at all
+/// without a crosshair.
+pub fn readings(replay: &Replay, view: &Viewport) -> Vec<Option<Reading>> {
+    let layout = Layout::new(replay.lanes(), view);
+    let Some(x) = view.crosshair.filter(|x| (layout.left..=layout.right).contains(x)) else {
+        return Vec::new();
+    };
+    let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
+    let at = snap(&layout, replay, &all, layout.time.time_at(x));
+    let reading = |lane: &Lane| {
+        let column = numbers::column(replay.now(), lane, at)?;
+        let verdict = numbers::verdict(column, layout.narrow).map(|verdict| verdict + "; ");
+        let level = numbers::level(column.end, column.limit);
+        let next = numbers::next(lane.retry_at(column, at, replay.now()));
+        let text = format!("{}{level}; {next}", verdict.unwrap_or_default());
+        Some(Reading { text, refused: column.refused > 0 })
+    };
+    replay.lanes().iter().map(reading).collect()
 }
 
 pub(super) fn draw(
@@ -61,21 +89,12 @@ pub(super) fn draw(
     let at = snap(layout, replay, columns, layout.time.time_at(x));
     let remembered: Vec<_> =
         replay.lanes().iter().map(|lane| numbers::column(replay.now(), lane, at)).collect();
-    let of = |(lane, column): (&Lane, &Option<&Column>)| {
-        column
-            .map(|column| Said::of(column, lane.retry_at(column, at, replay.now()), layout.narrow))
-    };
-    let said: Vec<_> = replay.lanes().iter().zip(&remembered).map(of).collect();
-    let widest = said.iter().flatten().map(|said| said.width()).fold(0.0, f64::max);
-    let left = beside(x, BESIDE, widest + 2.0 * PAD, layout.right, layout.width);
-    for (i, (said, lane)) in said.iter().zip(replay.lanes()).enumerate() {
-        if let Some(said) = said {
-            let parts = layout.lane(i);
+    for (i, (column, lane)) in remembered.iter().zip(replay.lanes()).enumerate() {
+        if let Some(column) = column {
+            let plot = layout.lane(i).level;
             let top =
                 view.tops.get(i).copied().unwrap_or_else(|| top(lane, view.right, view.window));
-            let y = Scale { plot: parts.level, top }.y(said.level);
-            dot(marks, x, y.max(parts.level.y), ink(i));
-            said.draw(marks, left, widest + 2.0 * PAD, parts.plot);
+            dot(marks, x, Scale { plot, top }.y(column.end).max(plot.y), layout.ink(i));
         }
     }
     counts(marks, layout, x, replay, &remembered);
@@ -110,42 +129,6 @@ fn dot(marks: &mut Vec<Mark>, x: f64, y: f64, ink: Ink) {
     }
 }
 
-/// The readings of a lane at an instant.
-struct Said {
-    level: f64,
-    lines: Vec<(String, Ink)>,
-}
-
-impl Said {
-    /// On a `narrow` screen in shorter lines, which leave room beside the box.
-    fn of(column: &Column, next: Retry, narrow: bool) -> Self {
-        let (level, next) = (numbers::level(column.end, column.limit), numbers::next(next));
-        let mut lines = match narrow {
-            true => vec![(level, Ink::Text), (next, Ink::Text)],
-            false => vec![(format!("{level}; {next}"), Ink::Text)],
-        };
-        let ink = if column.refused > 0 { Ink::Refused } else { Ink::Allowed };
-        lines.extend(numbers::verdict(column, narrow).map(|text| (text, ink)));
-        Said { level: column.end, lines }
-    }
-
-    fn width(&self) -> f64 {
-        // Most of the letters of a verdict are narrow ones.
-        let share = |ink: Ink| if ink == Ink::Text { 1.0 } else { 0.92 };
-        self.lines.iter().map(|(text, ink)| share(*ink) * width(text, SMALL)).fold(0.0, f64::max)
-    }
-
-    fn draw(&self, marks: &mut Vec<Mark>, x: f64, width: f64, plot: Rect) {
-        let height = self.lines.len() as f64 * LINE + 6.0;
-        let y = plot.y + (plot.height - height) / 2.0;
-        panel(marks, Rect { x, y, width, height }, 5.0);
-        for (i, (text, ink)) in self.lines.iter().enumerate() {
-            let y = y + 3.0 + LINE * (i as f64 + 0.5);
-            marks.push(small(x + PAD, y, text, *ink, Anchor::Start));
-        }
-    }
-}
-
 /// The counts of the cumulative picture: what was sent, and below it every lane in columns of
 /// four.
 fn counts(
@@ -172,7 +155,7 @@ fn counts(
     marks.push(small(left + PAD, row(0), &text, Ink::Text, Anchor::Start));
     for (i, (lane, column)) in replay.lanes().iter().zip(remembered).enumerate() {
         let x = left + PAD + 66.0 * (i / ROWS) as f64;
-        chip(marks, x, row(i % ROWS + 1), LINE - 2.0, i);
+        chip(marks, x, row(i % ROWS + 1), LINE - 2.0, i, layout.ink(i));
         let text = match column {
             Some(column) => numbers::count(Count::of_allowed(lane, from).at(column)),
             None => "–".to_owned(),

@@ -14,11 +14,6 @@ use crate::view::strip::{self, Group};
 /// The height of the tag beside a line.
 const TAG: f64 = 16.0;
 
-/// The colour of lane `i`, from 0.
-pub(super) fn ink(i: usize) -> Ink {
-    Ink::Lane((i % 8) as u8 + 1)
-}
-
 /// The time axis with its grid through all plots, and the stretches nobody saw.
 pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     for plot in layout.plots() {
@@ -51,7 +46,7 @@ pub(super) fn draw(
     let top = if top.is_finite() && top > 0.0 { top } else { 1.0 };
     let scale = Scale { plot: parts.level, top };
     values(marks, layout, scale, &parts);
-    level::draw(marks, &layout.time, scale, lane, columns, replay.now(), ink(i));
+    level::draw(marks, &layout.time, scale, lane, columns, replay.now(), layout.ink(i));
     events(marks, layout, &parts, columns);
     // The reading now, or at the right edge of a picture of the past.
     let stands = match view.live {
@@ -59,7 +54,7 @@ pub(super) fn draw(
         false => numbers::column(replay.now(), lane, view.right).map(|c| (c.end, c.limit)),
     };
     if let Some((level, limit)) = stands {
-        stand(marks, layout, scale, ink(i), level, limit);
+        stand(marks, layout, scale, layout.ink(i), level, limit);
     }
 }
 

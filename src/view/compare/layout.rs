@@ -1,7 +1,8 @@
 //! The layout: the lanes, the time axis below them and the cumulative picture.
 
-use super::{Viewport, head, pitch};
-use crate::plot::Rect;
+use super::{Viewport, colours, head, pitch};
+use crate::lab::compare::Lane;
+use crate::plot::{Ink, Rect};
 use crate::time::Time;
 use crate::view::strip::Strip;
 use crate::view::timebase::{Timebase, edges, is_narrow};
@@ -21,15 +22,14 @@ const FOOT: f64 = 12.0;
 /// The distance that the numbers of the lanes have in the cumulative picture, at most.
 pub(super) const ROW: f64 = 15.0;
 
-/// The height that a canvas of so many lanes and that width should have.
-pub(super) fn height(lanes: usize, width: f64) -> f64 {
-    let lanes = lanes as f64;
-    lanes * pitch(width) + AXIS + TITLE + (ROW * (lanes + 1.0)).max(120.0) + FOOT
+/// The height of what is below so many lanes.
+pub(super) fn below(lanes: usize) -> f64 {
+    AXIS + TITLE + (ROW * (lanes as f64 + 1.0)).max(120.0) + FOOT
 }
 
 /// Whether the time axis below so many lanes is at the height `y`.
-pub(super) fn is_axis(lanes: usize, width: f64, y: f64) -> bool {
-    let top = lanes as f64 * pitch(width);
+pub(super) fn is_axis(lanes: usize, size: [f64; 2], y: f64) -> bool {
+    let top = lanes as f64 * pitch(lanes, size);
     (top..top + AXIS).contains(&y)
 }
 
@@ -47,7 +47,9 @@ pub(super) struct Layout {
     /// The cumulative picture.
     pub(super) totals: Rect,
     pub(super) narrow: bool,
-    lanes: usize,
+    /// The distance from lane to lane.
+    pitch: f64,
+    inks: Vec<Ink>,
 }
 
 /// The parts of one lane, from top to bottom.
@@ -61,9 +63,10 @@ pub(super) struct Parts {
 }
 
 impl Layout {
-    pub(super) fn new(lanes: usize, view: &Viewport) -> Self {
+    pub(super) fn new(lanes: &[Lane], view: &Viewport) -> Self {
         let [left, right] = edges(view.size[0]);
-        let below = lanes as f64 * pitch(view.size[0]);
+        let pitch = pitch(lanes.len(), view.size);
+        let below = lanes.len() as f64 * pitch;
         let y = below + AXIS + TITLE;
         let (width, height) = (right - left, view.size[1] - FOOT - y);
         Layout {
@@ -75,8 +78,14 @@ impl Layout {
             title: below + AXIS + 8.0,
             totals: Rect { x: left, y, width, height },
             narrow: is_narrow(view.size[0]),
-            lanes,
+            pitch,
+            inks: colours(lanes).into_iter().map(Ink::Lane).collect(),
         }
+    }
+
+    /// The colour of lane `i`, from 0.
+    pub(super) fn ink(&self, i: usize) -> Ink {
+        self.inks.get(i).copied().unwrap_or(Ink::Text)
     }
 
     /// Whether there is a plot to draw in.
@@ -87,7 +96,7 @@ impl Layout {
     /// Lane `i`, from 0.
     pub(super) fn lane(&self, i: usize) -> Parts {
         let (x, width) = (self.left, self.right - self.left);
-        let (head, pitch) = (head(self.width), pitch(self.width));
+        let (head, pitch) = (head(self.width), self.pitch);
         let y = i as f64 * pitch + head;
         let height = pitch - head - 1.0;
         let origin = self.time.x(Time::ZERO);
@@ -102,6 +111,6 @@ impl Layout {
 
     /// Every plot, the cumulative picture last.
     pub(super) fn plots(&self) -> impl Iterator<Item = Rect> {
-        (0..self.lanes).map(|i| self.lane(i).plot).chain([self.totals])
+        (0..self.inks.len()).map(|i| self.lane(i).plot).chain([self.totals])
     }
 }

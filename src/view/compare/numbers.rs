@@ -79,3 +79,23 @@ pub fn next(retry: Retry) -> String {
         Retry::Never => "next never".to_owned(),
     }
 }
+
+/// How long a sender waited each time after a refusal, from the shortest to the longest: a bar for waits
+/// of each length, the next twice as long. Empty while nobody has waited.
+pub fn waits(lane: &Lane) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let waits = lane.waits();
+    let Some([least, most]) = waits.range() else { return String::new() };
+    let [least, most] = [least, most].map(|wait| axis::seconds(wait.secs()));
+    if least == most {
+        return format!("waits {least}");
+    }
+    let counts = waits.counts();
+    let highest = counts.iter().max().map_or(1, |most| (*most).max(1));
+    let bar = |count: &u64| match *count {
+        0 => ' ',
+        // At least the lowest one, so that a single long wait among thousands is seen.
+        count => BARS[(count.saturating_mul(8).div_ceil(highest) as usize).clamp(1, 8) - 1],
+    };
+    format!("waits {least} {} {most}", counts.iter().map(bar).collect::<String>())
+}

@@ -1,7 +1,6 @@
 //! The cumulative picture: requests sent, and what each lane allowed of them.
 
 use super::Viewport;
-use super::lanes::ink;
 use super::layout::{Layout, ROW};
 use super::level::places;
 use super::numbers;
@@ -81,7 +80,7 @@ pub(super) fn draw(
     for (i, (lane, columns)) in replay.lanes().iter().zip(columns).enumerate() {
         let allowed = Count::of_allowed(lane, from);
         let points = steps(layout, columns, end, |c| y(allowed.at(c)));
-        marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink(i), 1.75) });
+        marks.push(Mark::Polyline { points, stroke: Stroke::solid(layout.ink(i), 1.75) });
         let count = allowed.until(replay, lane, view.right);
         insert(&mut rows, Row { y: y(count), lane: Some(i), count });
     }
@@ -168,13 +167,13 @@ fn names(marks: &mut Vec<Mark>, layout: &Layout, rows: &mut [Row]) {
     }
     for (row, end) in rows.iter().zip(ends) {
         let [from, to] = [plot.right() + 2.0, plot.right() + 10.0];
-        let ink = row.lane.map_or(Ink::Exact, ink);
+        let ink = row.lane.map_or(Ink::Exact, |i| layout.ink(i));
         let points = vec![Point::new(from, end), Point::new(to, row.y)];
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink, 1.0) });
         let count = numbers::count(row.count);
         match row.lane {
             Some(i) => {
-                chip(marks, to, row.y, pitch - 2.0, i);
+                chip(marks, to, row.y, pitch - 2.0, i, layout.ink(i));
                 marks.push(small(to + 22.0, row.y, &count, Ink::Text, Anchor::Start));
             }
             None => {
@@ -189,9 +188,9 @@ fn names(marks: &mut Vec<Mark>, layout: &Layout, rows: &mut [Row]) {
 const CHIP: f64 = 18.0;
 
 /// The number of lane `i` on its colour, with its left edge at `x`.
-pub(super) fn chip(marks: &mut Vec<Mark>, x: f64, y: f64, height: f64, i: usize) {
+pub(super) fn chip(marks: &mut Vec<Mark>, x: f64, y: f64, height: f64, i: usize, ink: Ink) {
     let rect = Rect { x, y: y - height / 2.0, width: CHIP, height };
-    marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink(i), 1.0) });
+    marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink, 1.0) });
     marks.push(Mark::Text(Text {
         at: Point::new(x + CHIP / 2.0, y),
         text: (i + 1).to_string(),

@@ -62,7 +62,8 @@ fn curve(
     if points.len() == 1 {
         return;
     }
-    points.extend(through.iter().filter_map(|&t| at(t)).filter(|point| point.x <= right));
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    for point in through.iter().filter_map(|&t| at(t)).filter(|point| point.x <= right) {
+        points.insert(points.partition_point(|before| before.x <= point.x), point);
+    }
     marks.push(Mark::Polyline { points, stroke: Stroke::dashed(Ink::Limit, 1.0) });
 }

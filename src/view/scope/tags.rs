@@ -24,9 +24,11 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag>
     let thin = models::at(scope, now).into_iter();
     values.extend(thin.map(|(model, value)| (models::name(model), value, models::ink(model))));
     let tag = |(name, value, ink)| (layout.y(value), name, layout.per_decay(value), ink);
-    let mut tags: Vec<Tag> = values.into_iter().map(tag).collect();
     // The upper ones first; the lower ones make room.
-    tags.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut tags = Vec::<Tag>::with_capacity(values.len());
+    for tag in values.into_iter().map(tag) {
+        tags.insert(tags.partition_point(|above| above.0 <= tag.0), tag);
+    }
     let (mut least, mut below) = (plot.y, tags.len() as f64 - 1.0);
     for tag in &mut tags {
         tag.0 = tag.0.max(least).min(plot.bottom() - TAG / 2.0 - below * (TAG + 1.0));

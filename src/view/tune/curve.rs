@@ -116,14 +116,17 @@ fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> 
 
 /// The requests that some limits refuse, if a replay had to count them.
 fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
-    let mut counted = picture.found.counted.clone();
-    if counted.is_empty() {
+    let replayed = &picture.found.counted;
+    if replayed.is_empty() {
         return;
     }
     // The limit in force was replayed too, so the curve passes through it.
     let in_force = picture.limit.zip(picture.found.refusals.as_ref().filter(|all| all.done));
-    counted.extend(in_force.map(|(limit, refusals)| [limit, refusals.refused as f64]));
-    counted.sort_by(|[a, _], [b, _]| a.total_cmp(b));
+    let in_force = in_force.map(|(limit, refusals)| [limit, refusals.refused as f64]);
+    let mut counted: Vec<[f64; 2]> = Vec::with_capacity(replayed.len() + 1);
+    for sample in replayed.iter().copied().chain(in_force) {
+        counted.insert(counted.partition_point(|[limit, _]| *limit <= sample[0]), sample);
+    }
     counted.dedup();
     let points: Vec<Point> = counted
         .iter()
@@ -195,9 +198,11 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let (mut x, mut y) = (8.0, 30.0);
     let replayed = (!picture.found.counted.is_empty()).then_some(&LINES[0]);
     // The most important line first.
-    let mut lines: Vec<&Line> = replayed.into_iter().chain(lines(picture)).collect();
-    lines.sort_by(|a, b| b.stroke.width.total_cmp(&a.stroke.width));
-    for line in lines {
+    let mut names: Vec<&Line> = Vec::new();
+    for line in replayed.into_iter().chain(lines(picture)) {
+        names.insert(names.partition_point(|other| other.stroke.width >= line.stroke.width), line);
+    }
+    for line in names {
         let room = 30.0 + width(line.name, size);
         if x + room > plot.right() + 14.0 {
             // On a narrow screen there is room for another row.

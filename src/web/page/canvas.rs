@@ -34,6 +34,7 @@ impl Canvas {
         self.theme = theme;
     }
 
+    #[cfg(feature = "log")]
     pub(crate) fn theme(&self) -> Theme {
         self.theme
     }

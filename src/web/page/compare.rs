@@ -64,20 +64,31 @@ impl View {
         Span::from_secs(seconds.max(0.0)).ok().map(|span| seen.right.before(span))
     }
 
-    /// The limiters of the lanes, where no controls lie over them.
-    fn names(&self, width: f64) -> impl Iterator<Item = Mark> {
-        let [left, _] = edges(width);
-        self.replay().lanes().iter().zip(0..).map(move |(lane, i)| {
-            Mark::Text(Text {
-                at: Point::new(left, f64::from(i) * compare::pitch(width) + 16.0),
-                text: format!("{}  {}", i + 1, lane.limiters()),
-                ink: Ink::Text,
-                size: 12.0,
-                bold: true,
-                anchor: Anchor::Start,
-                baseline: Baseline::Middle,
-            })
-        })
+    /// The distance from lane to lane.
+    fn distance(&self, size: [f64; 2]) -> f64 {
+        compare::pitch(self.replay().lanes().len(), size)
+    }
+
+    /// The limiters of the lanes and their readings, where no controls lie over them.
+    fn names(&self, seen: &Seen) -> Vec<Mark> {
+        let ([left, right], pitch) = (edges(seen.size[0]), self.distance(seen.size));
+        let mut marks = Vec::new();
+        let mut text = |i: i32, (x, anchor): (f64, Anchor), text: String, ink: Ink| {
+            let at = Point::new(x, f64::from(i) * pitch + 16.0);
+            let (size, bold, baseline) = (12.0, ink == Ink::Text, Baseline::Middle);
+            marks.push(Mark::Text(Text { at, text, ink, size, bold, anchor, baseline }));
+        };
+        for (lane, i) in self.replay().lanes().iter().zip(0..) {
+            text(i, (left, Anchor::Start), format!("{}  {}", i + 1, lane.limiters()), Ink::Text);
+        }
+        for (reading, i) in
+            compare::readings(self.replay(), &self.viewport(seen)).into_iter().zip(0..)
+        {
+            let Some(reading) = reading else { continue };
+            let ink = if reading.refused { Ink::Refused } else { Ink::Muted };
+            text(i, (right, Anchor::End), reading.text, ink);
+        }
+        marks
     }
 
     /// The lane that a setting or something about it belongs to.
@@ -145,8 +156,16 @@ impl view::View for View {
         lane.policy().to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")
     }
 
-    fn height(&self, width: f64) -> Option<f64> {
-        Some(compare::height(self.replay().lanes().len(), width))
+    fn height(&self, width: f64, room: f64) -> Option<f64> {
+        Some(compare::height(self.replay().lanes().len(), width, room))
+    }
+
+    fn pitch(&self, size: [f64; 2]) -> f64 {
+        self.distance(size)
+    }
+
+    fn colours(&self) -> Vec<u8> {
+        compare::colours(self.replay().lanes())
     }
 
     fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool {
@@ -169,13 +188,13 @@ impl view::View for View {
     }
 
     fn is_axis(&self, seen: &Seen, y: f64) -> bool {
-        compare::is_axis(self.replay().lanes().len(), seen.size[0], y)
+        compare::is_axis(self.replay().lanes().len(), seen.size, y)
     }
 
     fn draw(&self, seen: &Seen) -> Vec<Mark> {
         let mut marks = compare::draw(self.replay(), &self.viewport(seen));
         if !self.is_live() {
-            marks.extend(self.names(seen.size[0]));
+            marks.extend(self.names(seen));
         }
         marks
     }
@@ -184,10 +203,11 @@ impl view::View for View {
         compare::answer(self.replay(), &self.viewport(seen))
     }
 
-    fn say(&self, texts: &mut Texts) {
+    fn say(&self, seen: &Seen, texts: &mut Texts) {
         if !self.is_live() {
             return;
         }
+        let readings = compare::readings(self.replay(), &self.viewport(seen));
         let sent = self.replay().sent();
         texts.show("sent", axis::readout_count(sent), sent as f64);
         for (lane, n) in self.replay().lanes().iter().zip(1..) {
@@ -203,6 +223,10 @@ impl view::View for View {
             let settings = self.replay().settings();
             let promise = compare::promise(lane, settings.cost, settings.limit.per());
             texts.say(format!("promise-{n}"), promise);
+            texts.say(format!("waits-{n}"), compare::waits(lane));
+            let reading = readings.get(n - 1).and_then(Option::as_ref);
+            let (text, refused) = reading.map_or(("", false), |r| (&r.text, r.refused));
+            texts.show(format!("at-{n}"), text, f64::from(u8::from(refused)));
         }
     }
 

@@ -139,7 +139,7 @@ impl view::View for View {
         scope::answer(self.scope(), seen.size)
     }
 
-    fn say(&self, texts: &mut Texts) {
+    fn say(&self, _seen: &Seen, texts: &mut Texts) {
         if let Some(end) = self.shown.end() {
             let [allowed, refused] = [end.allowed(), end.refused()].map(axis::readout_count);
             let text = match end.lane().is_none() && end.limiter().measures_only() {

@@ -123,7 +123,7 @@ impl view::View for View {
         }
     }
 
-    fn say(&self, texts: &mut Texts) {
+    fn say(&self, _seen: &Seen, texts: &mut Texts) {
         let name = self.picture().map_or(String::new(), |picture| tune::axis(&picture));
         texts.say("measure", name);
     }

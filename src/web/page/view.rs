@@ -62,9 +62,20 @@ pub(super) trait View {
         String::new()
     }
 
-    /// The height of a picture of that width in CSS pixels, where the view and not the style sheet decides it.
-    fn height(&self, _width: f64) -> Option<f64> {
+    /// The height of a picture of that width in CSS pixels, where the view and not the style sheet decides
+    /// it, and where there is `room` for one of that height.
+    fn height(&self, _width: f64, _room: f64) -> Option<f64> {
         None
+    }
+
+    /// The distance from lane to lane, where there are lanes.
+    fn pitch(&self, _size: [f64; 2]) -> f64 {
+        0.0
+    }
+
+    /// The colour of each lane.
+    fn colours(&self) -> Vec<u8> {
+        Vec::new()
     }
 
     /// Lets the scales come nearer to what they should be; whether they moved.
@@ -114,7 +125,7 @@ pub(super) trait View {
     fn put(&mut self, _name: &str, _numbers: &[f64]) {}
 
     /// Writes the texts beside the picture.
-    fn say(&self, texts: &mut Texts);
+    fn say(&self, seen: &Seen, texts: &mut Texts);
 
     /// A few sentences for a screen reader: the readings at the crosshair, or else those of now.
     fn summary(&self, seen: &Seen) -> String;

@@ -20,8 +20,8 @@ const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
-         img-src 'self' data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
+         img-src 'self' data:; connect-src 'self'; worker-src 'self'; \
+         manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     // Cross-origin isolation: without it browsers make performance.now() 0.1 ms coarse.
     ("cross-origin-opener-policy", "same-origin"),

@@ -208,9 +208,9 @@ impl Analysis {
         let usual = || {
             let mut periods = PERIODS.to_vec();
             if !periods.contains(&self.choices.period) {
-                periods.push(self.choices.period);
+                let shorter = |period: &Span| period.secs() < self.choices.period.secs();
+                periods.insert(periods.partition_point(shorter), self.choices.period);
             }
-            periods.sort_by(|a, b| a.secs().total_cmp(&b.secs()));
             if self.choices.by.is_some() { periods } else { Vec::new() }
         };
         let measured = |period: Span| {

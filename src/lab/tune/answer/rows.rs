@@ -70,8 +70,8 @@ impl Analysis {
         let by_place: HashMap<usize, &RefusedClient> =
             refused.iter().map(|client| (client.place, client)).collect();
         let clients = self.clients();
-        let search = search.trim().to_lowercase();
-        let found = |place: &usize| clients.key(*place).to_lowercase().contains(&search);
+        let search = search.trim().to_ascii_lowercase();
+        let found = |place: &usize| clients.key(*place).to_ascii_lowercase().contains(&search);
         let mut places = self.busiest.clone();
         if !search.is_empty() {
             places.retain(found);

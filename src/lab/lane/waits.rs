@@ -1,0 +1,68 @@
+//! How long senders wait after a refusal until an event of theirs is allowed.
+
+use crate::time::{Span, Time};
+
+/// Waits of whole microseconds of so many binary digits; the longest are of more than a century.
+const LENGTHS: usize = 53;
+
+/// The waits of all senders of a lane. One begins with the first refusal after an allowed event and ends
+/// with the next event of the same sender that is allowed.
+#[derive(Clone, Debug)]
+pub struct Waits {
+    /// When the wait of each sender began, if it waits.
+    since: Vec<Option<Time>>,
+    /// How many waits there were of each length, by binary digits.
+    counts: [u64; LENGTHS],
+    /// The shortest and the longest.
+    range: Option<[Span; 2]>,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Waits { since: Vec::new(), counts: [0; LENGTHS], range: None }
+    }
+}
+
+impl Waits {
+    /// An event of the sender of that number was decided. There are a few senders at most.
+    pub(super) fn event(&mut self, sender: usize, at: Time, allowed: bool) {
+        if self.since.len() <= sender {
+            self.since.resize(sender + 1, None);
+        }
+        let Some(since) = self.since.get_mut(sender) else { return };
+        match (*since, allowed) {
+            (None, false) => *since = Some(at),
+            (Some(begun), true) => {
+                *since = None;
+                self.end(begun.until(at));
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, wait: Span) {
+        if let Some(count) = self.counts.get_mut(length(wait)) {
+            *count += 1;
+        }
+        let [least, most] = self.range.unwrap_or([wait; 2]);
+        self.range = Some([least.min(wait), most.max(wait)]);
+    }
+
+    /// The shortest wait and the longest; `None` before any has ended.
+    pub fn range(&self) -> Option<[Span; 2]> {
+        self.range
+    }
+
+    /// How many waits there were of each length, from that of the shortest to that of the longest. Each
+    /// length is twice the one before it.
+    pub fn counts(&self) -> &[u64] {
+        let Some([least, most]) = self.range else { return &[] };
+        self.counts.get(length(least)..=length(most)).unwrap_or_default()
+    }
+}
+
+/// The binary digits of a wait in microseconds.
+fn length(wait: Span) -> usize {
+    let micros = (wait.secs() * 1e6) as u64;
+    (micros.max(1).ilog2() as usize).min(LENGTHS - 1)
+}

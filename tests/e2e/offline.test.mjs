@@ -1,0 +1,91 @@
+// Without a network after the first visit, and never older than what the network has.
+
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { pageTest } from './harness.mjs';
+import { root, startServer } from './launch.mjs';
+import { until } from './scope.mjs';
+
+// Requests that fail are what these tests are about, and one has a server of its own.
+const options = { serviceWorkers: 'allow', allow: [/ERR_INTERNET_DISCONNECTED/, /ERR_FAILED/, /another origin: http:\/\/127\.0\.0\.1:/] };
+
+// Waits until a version of the page is kept, and answers for this page; the names of what is kept.
+async function kept(page, other) {
+  await page.evaluate((other) => {
+    globalThis.kept = undefined;
+    (async () => {
+      while (!navigator.serviceWorker.controller) await new Promise((next) => { setTimeout(next, 50); });
+      for (let names; !globalThis.kept; await new Promise((next) => { setTimeout(next, 50); })) {
+        names = await caches.keys();
+        if (names.length === 1 && names[0] !== other) globalThis.kept = names[0];
+      }
+    })();
+  }, other);
+  await until(page, () => globalThis.kept !== undefined);
+  return page.evaluate(() => globalThis.kept);
+}
+
+const started = (page) => until(page, () => document.documentElement.dataset.started === '');
+
+pageTest('all views work without a network after the first visit', options, async ({ page, context, open }) => {
+  await open('/');
+  await started(page);
+  await kept(page);
+  await context.setOffline(true);
+  for (const path of ['/', '/compare.html#lanes=gcra', '/tune.html']) {
+    await open(path);
+    await started(page);
+    assert.equal(await page.locator('#failed').isVisible(), false, path);
+  }
+  // What reads logs is there as well.
+  await page.click('#sample');
+  await until(page, () => document.querySelector('#t-sentence').dataset.value === '1');
+});
+
+pageTest('a new version is seen at once, and takes the place of the old one', options, async ({ page, context, test: part }) => {
+  const www = mkdtempSync(join(tmpdir(), 'ratescope-www-'));
+  cpSync(`${root}www`, www, { recursive: true });
+  const server = await startServer(['--dir', www]);
+  try {
+    await page.goto(server.origin);
+    await started(page);
+    const first = await kept(page);
+    const html = readFileSync(join(www, 'index.html'), 'utf8');
+    writeFileSync(join(www, 'index.html'), html.replace('<title>', '<title>Newer, '));
+
+    await part('nothing old is shown while there is a network', async () => {
+      await page.reload();
+      assert.match(await page.title(), /^Newer, /);
+    });
+
+    await part('what is kept is of the new version only', async () => {
+      const files = readFileSync(join(www, 'pkg/files.js'), 'utf8');
+      writeFileSync(join(www, 'pkg/files.js'), files.replace(/version = ".*"/, 'version = "newer"'));
+      await page.reload();
+      await started(page);
+      await page.evaluate(() => { navigator.serviceWorker.getRegistration().then((it) => it.update()); });
+      assert.equal(await kept(page, first), 'ratescope-newer');
+      await context.setOffline(true);
+      await page.reload();
+      await started(page);
+      assert.match(await page.title(), /^Newer, /);
+    });
+  } finally {
+    await context.close(); // or the server would wait for it
+    await server.close();
+    rmSync(www, { recursive: true });
+  }
+});
+
+test('the list of what is kept has every file of the page', () => {
+  const said = readFileSync(`${root}www/pkg/files.js`, 'utf8');
+  const { files } = new Function(`${said}; return { files, version };`)();
+  for (const page of ['index', 'compare', 'tune']) {
+    const html = readFileSync(`${root}www/${page}.html`, 'utf8');
+    const named = [...html.matchAll(/(?:src|href)="([\w./-]+\.(?:js|css|svg|html|webmanifest))"/g)].map(([, file]) => `./${file}`);
+    for (const file of named) assert(files.includes(file), `${page}.html needs ${file}`);
+  }
+});

@@ -1,0 +1,34 @@
+// Hands logs that are dropped on another view to Tune. They wait in a store of this browser while the
+// page changes, and are taken out of it by the view that reads them: nothing stays, nothing leaves.
+
+/** Does something with the store of logs. */
+const within = (step) => new Promise((done, fail) => {
+  const request = indexedDB.open("handed", 1);
+  request.onupgradeneeded = () => request.result.createObjectStore("logs");
+  request.onerror = () => fail(request.error);
+  request.onsuccess = () => {
+    const transaction = request.result.transaction("logs", "readwrite");
+    const asked = step(transaction.objectStore("logs"));
+    transaction.oncomplete = () => { request.result.close(); done(asked.result); };
+    transaction.onerror = transaction.onabort = () => fail(transaction.error);
+  };
+});
+
+/** What was dropped: files, or else lines. */
+export function dropped({ files, text }, name = "The dropped lines") {
+  if (files.length > 0) return [...files].map((file) => ({ name: file.name, blob: file }));
+  return text ? [{ name, blob: new Blob([text]) }] : [];
+}
+
+/** Takes logs to Tune. */
+export async function hand(logs) {
+  await within((store) => store.put(logs, "logs"));
+  location.href = "tune.html#handed";
+}
+
+/** The logs that another view handed over, which has them no more. */
+export async function handed() {
+  const logs = await within((store) => store.get("logs"));
+  await within((store) => store.clear());
+  return logs ?? [];
+}

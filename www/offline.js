@@ -1,0 +1,37 @@
+// Keeps the page for when there is no network. With one, every file comes from it, so nothing that is seen
+// is ever old. The build lists the files of a version in pkg/files.js; another list is another version,
+// which takes the place of what was kept.
+importScripts("pkg/files.js");
+
+/* global files, version */
+const kept = `ratescope-${version}`;
+
+async function keep() {
+  const cache = await caches.open(kept);
+  // What the page has just loaded is only asked for anew if it changed.
+  await cache.addAll(files.map((file) => new Request(file, { cache: "no-cache" })));
+  await skipWaiting();
+}
+
+async function tidy() {
+  const old = (name) => name.startsWith("ratescope-") && name !== kept;
+  await Promise.all((await caches.keys()).filter(old).map((name) => caches.delete(name)));
+  await clients.claim();
+}
+
+async function answer(request) {
+  try {
+    return await fetch(request);
+  } catch (error) {
+    const found = await caches.match(request, { cacheName: kept, ignoreSearch: true });
+    if (found) return found;
+    throw error;
+  }
+}
+
+addEventListener("install", (event) => event.waitUntil(keep()));
+addEventListener("activate", (event) => event.waitUntil(tidy()));
+addEventListener("fetch", (event) => {
+  const { method, url } = event.request;
+  if (method === "GET" && url.startsWith(registration.scope)) event.respondWith(answer(event.request));
+});
