@@ -206,6 +206,14 @@ pub trait Limiter {
         Ok(())
     }
 
+    /// Takes back an event of cost `cost` that was allowed and counted at `at`, such as a call that failed.
+    /// No more is given back than what certainly still counts of it at `now`, so that no more is ever
+    /// admitted than if the event had not been. Returns whether the limiter can do that: buckets and
+    /// windows can; those that measure a rate, and those of servers, cannot, and change nothing.
+    fn undo(&self, _state: &mut Self::State, _at: Time, _now: Time, _cost: f64) -> bool {
+        false
+    }
+
     /// Whether its states grow with the events that they count, so that [`forget`](Self::forget)
     /// frees something.
     fn grows(&self) -> bool {

@@ -104,20 +104,18 @@ mod together;
 pub(crate) use held::Held;
 pub use keyed::Keyed;
 pub use saved::SavedError;
-pub use secret::Secret;
+pub use secret::{Secret, SecretHasher};
 #[cfg(feature = "rules")]
 pub(crate) use together::hold;
 pub(crate) use together::{Few, KeyedLimit};
 
-use crate::event::Event;
+use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::{Limit, Policy, Verdict, state_names, strictest};
 use crate::text::BadNumber;
-#[cfg(feature = "wait")]
-use crate::time::Span;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// A policy, and the states of the keys of each limit.
 #[derive(Clone, Debug)]
@@ -209,6 +207,42 @@ impl Store {
     /// How long after its time the event would pass if nothing is counted until then.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         together::retry_after(&self.hold(event), event.time, event.cost)
+    }
+
+    /// How much may still be counted of the event's keys at its time: the least of all limits.
+    pub fn remaining(&self, event: &Event<'_>) -> f64 {
+        let held = self.hold(event);
+        let each = held.iter().map(|held| held.remaining(event.time));
+        each.fold(f64::INFINITY, crate::order::smaller)
+    }
+
+    /// How long after its time all of the event's keys are treated as new ones.
+    pub fn reset_after(&self, event: &Event<'_>) -> Span {
+        let held = self.hold(event);
+        held.iter().map(|held| held.reset_after(event.time)).max().unwrap_or(Span::ZERO)
+    }
+
+    /// Takes back, at `now`, an event that was allowed at its time: in each limit whose limiter can, as far
+    /// as it certainly still counts. Returns whether all limiters can: see [`Limiter::undo`].
+    pub fn undo(&self, event: &Event<'_>, now: Time) -> bool {
+        let mut all = true;
+        for held in &mut self.hold(event) {
+            all &= held.undo(event.time, now, event.cost);
+        }
+        all
+    }
+
+    /// Makes new ones of the keys that an event with these fields has in some limits, and returns how many
+    /// were remembered. Choose the limits with care: those per all are for everybody.
+    ///
+    /// ```
+    /// # let store = ratescope::Store::new("gcra 1/1m per user & gcra 9/1s per all".parse()?, 10);
+    /// store.reset(&[("user", "ann")], |limit| limit.per.fields() == ["user"]);
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
+    pub fn reset(&self, fields: &dyn Fields, of: impl Fn(&Limit) -> bool) -> usize {
+        let each = self.limits.iter().zip(self.policy.limits()).filter(|(_, limit)| of(limit));
+        each.filter(|(keyed, _)| keyed.reset(fields)).count()
     }
 
     /// The tightest level of all keys at `now`; for a limit without keys, that of a new key. This

@@ -26,6 +26,8 @@ mod random;
 mod same;
 #[path = "limiters/text.rs"]
 mod text;
+#[path = "limiters/undoing.rs"]
+mod undoing;
 #[path = "limiters/waiting.rs"]
 mod waiting;
 #[path = "limiters/worst.rs"]

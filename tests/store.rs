@@ -2,16 +2,28 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[cfg(feature = "wait")]
+#[allow(dead_code)]
+#[path = "../examples/client.rs"]
+mod client;
 #[path = "store/clock.rs"]
 mod clock;
 #[path = "store/forgetting.rs"]
 mod forgetting;
+#[cfg(feature = "wait")]
+#[path = "../examples/hello.rs"]
+mod hello;
 #[path = "store/memory.rs"]
 mod memory;
+#[path = "store/one_key.rs"]
+mod one_key;
 #[path = "common/random.rs"]
 mod random;
 #[path = "store/refused.rs"]
 mod refused;
+#[allow(dead_code)]
+#[path = "../examples/restart.rs"]
+mod restart;
 #[path = "store/saved.rs"]
 mod saved;
 #[path = "store/threads.rs"]

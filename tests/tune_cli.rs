@@ -162,8 +162,8 @@ fn summaries_add_up() {
 fn times_are_told_by_the_clock_of_the_log() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let line = |at: &str| format!("192.0.2.1 - - [{at}] \"GET / HTTP/1.1\" 200 1\n");
-    let log = |times: &[&str]| times.iter().map(|at| line(at)).collect::<String>();
-    // The smallest limit of all refuses everything.
+    let log = |times: &[&str]| times.iter().map(|at| line(at).repeat(3)).collect::<String>();
+    // The smallest limit refuses the third of three requests.
     let args = ["--untouched", "0"];
     let told = |answer: &Value| {
         let refusals = answer["refusals"].as_array().unwrap().iter().enumerate();
@@ -201,7 +201,7 @@ fn times_are_told_by_the_clock_of_the_log() {
         assert_eq!(told(&merged), (clock.to_owned(), cells.to_vec()));
     }
     let exim = "2000-10-10 13:55:36 1pDvIa-0001Xy-2Z <= ann@example.org H=a [192.0.2.1] S=1\n";
-    let (clock, cells) = told(&tune(&args, exim.as_bytes()));
+    let (clock, cells) = told(&tune(&args, exim.repeat(3).as_bytes()));
     assert_eq!((&*clock, cells), ("local time", vec![(1, 13)]));
     let numbers = "time,key\n971186136,ann\n971186137,ann\n";
     assert_eq!(told(&tune(&args, numbers.as_bytes())).0, "UTC");

@@ -255,6 +255,10 @@ impl Limiter for AnyLimiter {
         matched!(self, state, |l, s| l.check(s, now, cost), initial())
     }
 
+    fn undo(&self, state: &mut AnyState, at: Time, now: Time, cost: f64) -> bool {
+        matched!(self, state, |l, s| l.undo(s, at, now, cost), false)
+    }
+
     fn grows(&self) -> bool {
         each!(self, |l| l.grows())
     }

@@ -217,6 +217,18 @@ impl Bucket {
         *state = State { content: Parts::new(content), at };
     }
 
+    /// Takes back an event that was added at `at`.
+    ///
+    /// Let the difference be what the bucket holds more than it would without the event. It begins as the
+    /// event's cost, and stays that as long as the bucket would not be empty without it. While that is
+    /// empty, the difference drains, and so by no more than what drains from `at` to `now`. The rest is
+    /// certainly still there, and is taken out.
+    pub(super) fn undo(&self, state: &mut State, at: Time, now: Time, cost: f64) {
+        let drained = self.drained(at, now.max(state.at)).max(0);
+        let left = self.parts(amount(cost).unwrap_or(0)).saturating_sub(drained).max(0);
+        state.content = Parts::new((state.content.get() - left).max(0));
+    }
+
     pub(super) fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
         match amount(cost).map(|amount| self.parts(amount)) {
             Some(parts) if parts <= self.full => {

@@ -42,6 +42,11 @@ macro_rules! limit_by_bucket {
                 }
             }
 
+            fn undo(&self, state: &mut State, at: Time, now: Time, cost: f64) -> bool {
+                self.0.undo(state, at, now, cost);
+                true
+            }
+
             fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
                 self.0.retry_after(state, now, cost)
             }

@@ -101,6 +101,13 @@ impl Limiter for FixedWindow {
         *state = if next.counted == 0 { self.initial() } else { next };
     }
 
+    fn undo(&self, state: &mut State, at: Time, _now: Time, cost: f64) -> bool {
+        if at.as_micros().div_euclid(self.period) == state.window {
+            state.counted = state.counted.saturating_sub(amount(cost).unwrap_or(0));
+        }
+        true
+    }
+
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
         let state = self.roll(state, now);
         match amount(cost) {

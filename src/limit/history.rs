@@ -141,6 +141,17 @@ impl Window {
         }
     }
 
+    /// Takes an event out of its block, if that is still there.
+    pub(super) fn undo(&self, history: &mut History, at: Time, cost: f64) {
+        let place = history.blocks.binary_search_by_key(&self.block(at), |(block, _)| *block);
+        let counted = place.ok().and_then(|place| history.blocks.get_mut(place));
+        if let (Some((_, counted)), Some(amount)) = (counted, amount(cost)) {
+            let taken = amount.min(*counted);
+            *counted -= taken;
+            history.total = history.total.saturating_sub(taken);
+        }
+    }
+
     /// The oldest blocks leave first, until there is room.
     pub(super) fn retry_after(&self, history: &History, now: Time, cost: f64) -> Retry {
         let Some(amount) = amount(cost).filter(|&amount| amount <= self.most) else {
@@ -291,6 +302,11 @@ macro_rules! limit_by_window {
 
             fn record(&self, state: &mut History, now: Time, cost: f64, allowed: bool) {
                 self.window.record(state, now, cost, allowed);
+            }
+
+            fn undo(&self, state: &mut History, at: Time, _now: Time, cost: f64) -> bool {
+                self.window.undo(state, at, cost);
+                true
             }
 
             fn grows(&self) -> bool {

@@ -142,6 +142,17 @@ impl Limiter for SlidingCounter {
         *state = if (next.previous, next.current) == (0, 0) { self.initial() } else { next };
     }
 
+    fn undo(&self, state: &mut State, at: Time, _now: Time, cost: f64) -> bool {
+        let window = |at: Time| at.as_micros().div_euclid(self.period);
+        let counted = match window(state.at).saturating_sub(window(at)) {
+            0 => &mut state.current,
+            1 => &mut state.previous,
+            _ => return true,
+        };
+        *counted = counted.saturating_sub(amount(cost).unwrap_or(0));
+        true
+    }
+
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
         let Some(amount) = amount(cost).filter(|&amount| amount <= self.most) else {
             return Retry::Never;

@@ -3,7 +3,7 @@
 use super::asked::{Ask, Judged};
 use super::ruling::{Ruling, Source};
 use super::{Answered, Details, Left, Load, OnStoreFailure, Rule, Rules};
-use crate::event::Event;
+use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
@@ -140,6 +140,18 @@ impl Ruled {
         let mut asked = generation.rules.ask(event, self.load());
         asked.retain(|ask| ask.is_firm());
         retry_after(&asked, &generation.hold(&asked, event), event.time)
+    }
+
+    /// Makes new ones of the keys that an event with these fields has in some limits, stretched or not, and
+    /// returns how many were remembered. Choose the limits with care: those per all are for everybody.
+    pub fn reset(&self, fields: &dyn Fields, of: impl Fn(&Rule, &Limit) -> bool) -> usize {
+        let generation = self.generation();
+        let rules = generation.rules.rules().iter().zip(&generation.homes);
+        let each = rules.flat_map(|(rule, homes)| {
+            let homes = rule.limits().iter().zip(homes).filter(|(limit, _)| of(rule, limit));
+            homes.flat_map(|(_, home)| core::iter::once(&home.own).chain(&home.stretched))
+        });
+        each.filter(|keyed| keyed.reset(fields)).count()
     }
 
     /// Frees the entries that logs and windows no longer count at `now`:

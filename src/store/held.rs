@@ -68,6 +68,14 @@ where
         self.limiter.peek(self.state(), now, cost)
     }
 
+    pub(super) fn remaining(&self, now: Time) -> f64 {
+        self.limiter.remaining(self.state(), now)
+    }
+
+    pub(super) fn reset_after(&self, now: Time) -> Span {
+        self.limiter.reset_after(self.state(), now)
+    }
+
     pub(crate) fn retry_after(&self, now: Time, cost: f64) -> Retry {
         self.limiter.retry_after(self.state(), now, cost)
     }
@@ -81,6 +89,24 @@ where
 
     pub(crate) fn charge(&mut self, now: Time, cost: f64) -> Result<(), BadNumber> {
         self.update(now, |limiter, state| limiter.charge(state, now, cost))
+    }
+
+    /// Takes back an event that was counted at `at`, and returns whether the limiter can.
+    pub(super) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
+        let mut new = self.initial.clone();
+        let state = match self.place {
+            Some(place) => &mut self.memory.table.at_mut(place).state,
+            None => &mut new,
+        };
+        self.limiter.undo(state, at, now, cost)
+    }
+
+    /// Makes the key a new one, and returns whether it was remembered. Its place stays taken.
+    pub(crate) fn reset(&mut self) -> bool {
+        let Some(place) = self.place else { return false };
+        let entry = self.memory.table.at_mut(place);
+        (entry.state, entry.refused) = (self.initial.clone(), 0.0);
+        true
     }
 
     /// Counts an event. `passed` says whether this limiter let it pass, `allowed` whether all did.

@@ -25,9 +25,7 @@ use super::tags::{SHARDS, WAYS, shard};
 use crate::limit::Limiter;
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
-#[cfg(feature = "wait")]
-use crate::time::Span;
-use crate::time::Time;
+use crate::time::{Span, Time};
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
@@ -132,6 +130,28 @@ where
     /// How long after `now` an event of `key` would pass if nothing is counted until then.
     pub fn retry_after<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Retry {
         self.hold(self.hash(key)).retry_after(now, cost)
+    }
+
+    /// How much may still be counted of `key`: see [`Limiter::remaining`].
+    pub fn remaining<K: Hash + ?Sized>(&self, key: &K, now: Time) -> f64 {
+        self.hold(self.hash(key)).remaining(now)
+    }
+
+    /// How long until `key` is treated as a new one: see [`Limiter::reset_after`].
+    pub fn reset_after<K: Hash + ?Sized>(&self, key: &K, now: Time) -> Span {
+        self.hold(self.hash(key)).reset_after(now)
+    }
+
+    /// Takes back an event of `key` that was allowed at `at`, such as a call that failed, as far as it
+    /// certainly still counts. Returns whether the limiter can do that: see [`Limiter::undo`].
+    pub fn undo<K: Hash + ?Sized>(&self, key: &K, at: Time, now: Time, cost: f64) -> bool {
+        self.hold(self.hash(key)).undo(at, now, cost)
+    }
+
+    /// Makes `key` a new one, and returns whether it was remembered. It may be remembered on, as one
+    /// without events.
+    pub fn reset<K: Hash + ?Sized>(&self, key: &K) -> bool {
+        self.hold(self.hash(key)).reset()
     }
 
     /// The state of `key`, if it is remembered.

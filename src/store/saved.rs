@@ -21,7 +21,7 @@
 //! # What survives
 //! Each state in its [kept form](crate::limit::kept), the secret of the hash, and for each key what protects
 //! it from [being forgotten](super). So a restored store decides as one that never stopped, as long as there is
-//! room. A full one may forget other keys than the one before, also some of those that are restored, about
+//! room and the clock is not set back. A full one may forget other keys than the one before, also some of those that are restored, about
 //! 1 in 10,000: those that were not used for long.
 //!
 //! The times are those of the clock that events have: take one that goes on, such as the Unix time, and

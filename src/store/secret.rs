@@ -4,7 +4,7 @@
 
 use core::fmt;
 use siphasher::sip::SipHasher13;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// A secret of 128 bits with which keys are hashed by SipHash-1-3.
 ///
@@ -46,11 +46,52 @@ impl fmt::Debug for Secret {
 }
 
 impl BuildHasher for Secret {
-    type Hasher = SipHasher13;
+    type Hasher = SecretHasher;
 
     #[inline(always)]
-    fn build_hasher(&self) -> SipHasher13 {
+    fn build_hasher(&self) -> SecretHasher {
         let [a, b] = self.0;
-        SipHasher13::new_with_keys(a, b)
+        SecretHasher(SipHasher13::new_with_keys(a, b))
+    }
+}
+
+/// The hash of a key that is being computed with a [`Secret`]. It passes on what SipHash has a way of its own for.
+#[derive(Clone)]
+pub struct SecretHasher(SipHasher13);
+
+impl Hasher for SecretHasher {
+    #[inline(always)]
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    #[inline(always)]
+    fn write_u8(&mut self, n: u8) {
+        self.0.write_u8(n);
+    }
+
+    #[inline(always)]
+    fn write_u16(&mut self, n: u16) {
+        self.0.write_u16(n);
+    }
+
+    #[inline(always)]
+    fn write_u32(&mut self, n: u32) {
+        self.0.write_u32(n);
+    }
+
+    #[inline(always)]
+    fn write_u64(&mut self, n: u64) {
+        self.0.write_u64(n);
+    }
+
+    #[inline(always)]
+    fn write_usize(&mut self, n: usize) {
+        self.0.write_usize(n);
+    }
+
+    #[inline(always)]
+    fn finish(&self) -> u64 {
+        self.0.finish()
     }
 }

@@ -5,7 +5,7 @@
 use super::held::Held;
 use super::keyed::Keyed;
 use super::saved::{Saved, SavedError};
-use crate::event::Event;
+use crate::event::{Event, Fields};
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::{self, Limit, Per, Verdict, strictest};
@@ -53,6 +53,12 @@ impl KeyedLimit {
     #[inline(always)]
     pub(crate) fn hold(&self, event: &Event<'_>) -> Held<'_, AnyLimiter> {
         self.keys.hold(self.hash(event))
+    }
+
+    /// Makes the key of an event with these fields a new one, and returns whether it was remembered.
+    pub(crate) fn reset(&self, fields: &dyn Fields) -> bool {
+        let event = Event { time: Time::ZERO, cost: 0.0, fields };
+        self.hold(&event).reset()
     }
 
     /// The hash of the event's key.

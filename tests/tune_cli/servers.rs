@@ -67,17 +67,20 @@ fn for_a_server() {
 fn no_limit_is_none() {
     let args = ["--untouched", "0", "--only", "--period", "1m", "--by"];
     for (by, limit) in [
-        ("exim", "exim 1/1m strict"),
+        // At its limit Exim refuses, and a policy takes no limit of 1.
+        ("exim", "exim 2/1m strict"),
         ("sliding-log", "sliding-log 1/1m"),
         ("haproxy", "haproxy 1/1m"),
         ("bucket", "gcra 6/1h burst 1"),
     ] {
         let answer = tune(&[&args[..], &[by]].concat(), log().as_bytes());
         assert_eq!(answer["periods"][0]["limit"], limit);
+        limit.parse::<ratescope::Policy>().unwrap();
     }
     for (server, limit) in [
         ("nginx", "nginx 1/1m nodelay"),
         ("haproxy", "haproxy 1/1m"),
+        ("exim", "exim 2/1m strict"),
         ("envoy", "envoy 6/1h burst 1"),
         ("caddy", "sliding-log 1/1m"),
     ] {

@@ -79,16 +79,17 @@ pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
 }
 
 /// The smallest usual limit that touches no more clients of a part than it may, and no marked one. If
-/// no client stays below 1, the limit is at least 1: a smaller one would refuse every event of cost 1,
-/// and a server with whole numbers would read it as 0.
+/// no client stays below 1, an event of cost 1 passes the limit: it is 1 at least, and above 1 for a
+/// limiter that refuses at its limit. Policies take no other, and a server with whole numbers would
+/// read a smaller one as 0.
 pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
     let may = may_touch(aim, curve.all.clients(part));
     let does = |limit: &f64| {
         curve.all.touched(part, *limit) <= may && curve.marked.touched(Part::Whole, *limit) == 0
     };
     let [lowest, below_1] = [0.001, 0.999].map(|limit| curve.all.touched(part, limit));
-    let least = if lowest == below_1 { 1.0 } else { 0.0 };
-    let mut limits = scale::nice().skip_while(|limit| *limit < least);
+    let refuses_all = |limit: &f64| curve.measure.over().is_over(1.0, *limit);
+    let mut limits = scale::nice().skip_while(|limit| lowest == below_1 && refuses_all(limit));
     limits.find(does).filter(|_| curve.all.clients(part) > 0)
 }
 

@@ -1,0 +1,85 @@
+//! Taking back an event that was allowed.
+
+use crate::random::COUNTING;
+use crate::{KINDS, cases, limiter, steps};
+use proptest::prelude::*;
+use ratescope::{Limiter, Span, Time};
+
+proptest! {
+    /// At once, it is as if it had not been.
+    #[test]
+    fn what_is_undone_at_once_never_was(case in cases(COUNTING), steps in steps(false)) {
+        let (_, before, now) = case.run(&steps);
+        let cost = (case.limiter.remaining(&before, now) / 2.0).min(case.count);
+        let mut after = before.clone();
+        prop_assume!(case.limiter.check(&mut after, now, cost).is_allowed());
+        prop_assert!(case.limiter.undo(&mut after, now, now, cost));
+        prop_assert_eq!(case.limiter.remaining(&after, now), case.limiter.remaining(&before, now));
+    }
+
+    /// Later, no more is left than if it had not been, now and for ever; and never less than before.
+    #[test]
+    fn what_is_undone_later_gives_no_more_than_it_took(
+        case in cases(COUNTING),
+        (steps, which, later) in (steps(false), 0..60usize, 0.0f64..2.0),
+    ) {
+        let (mut with, mut without) = (case.limiter.initial(), case.limiter.initial());
+        let (mut undone, mut last) = (None, Time::ZERO);
+        for (i, (at, cost)) in case.events(&steps).into_iter().enumerate() {
+            let allowed = case.limiter.check(&mut with, at, cost).is_allowed();
+            if allowed && i >= which && undone.is_none() {
+                undone = Some((at, cost));
+            } else {
+                case.limiter.record(&mut without, at, cost, allowed);
+            }
+            last = at;
+        }
+        let Some((at, cost)) = undone else { return Ok(()) };
+        let now = last.after(Span::from_secs(later * case.period.secs()).unwrap());
+        let left = case.limiter.remaining(&with, now);
+        prop_assert!(case.limiter.undo(&mut with, at, now, cost));
+        prop_assert!(case.limiter.remaining(&with, now) >= left);
+        for part in 0..8 {
+            let then = now.after(Span::from_secs(f64::from(part) / 4.0 * case.period.secs()).unwrap());
+            let [left, most] = [&with, &without].map(|state| case.limiter.remaining(state, then));
+            prop_assert!(left <= most, "{} at {then}: {left}, without it {most}", case.limiter);
+        }
+    }
+
+    /// A limiter that can't changes nothing.
+    #[test]
+    fn a_measured_event_cannot_be_undone(
+        case in cases(KINDS.split_at(COUNTING.len()).1),
+        steps in steps(false),
+    ) {
+        let (_, mut state, now) = case.run(&steps);
+        let before = state.clone();
+        prop_assert!(!case.limiter.undo(&mut state, now, now, 1.0));
+        prop_assert_eq!(state, before);
+    }
+}
+
+/// A bucket gives back what has certainly not drained, and a window what it still counts.
+#[test]
+fn what_is_given_back_is_what_still_counts() {
+    let at = |seconds: i64| Time::from_micros(seconds * 1_000_000);
+    for (text, now, back) in [
+        ("gcra 1/1s burst 10", 0, 4.0),
+        ("gcra 1/1s burst 10", 3, 1.0),
+        ("leaky-bucket 1/1s queue 10", 3, 1.0),
+        ("fixed-window 10/10s", 9, 4.0),
+        ("fixed-window 10/10s", 10, 0.0),
+        ("sliding-log 10/10s", 9, 4.0),
+        ("sliding-log 10/10s", 10, 0.0),
+        ("sliding-counter 10/10s", 15, 2.0),
+    ] {
+        let limiter = limiter(text);
+        let mut state = limiter.initial();
+        for cost in [4.0, 5.0] {
+            assert!(limiter.check(&mut state, at(0), cost).is_allowed());
+        }
+        let before = limiter.remaining(&state, at(now));
+        assert!(limiter.undo(&mut state, at(0), at(now), 4.0), "{text}");
+        assert_eq!(limiter.remaining(&state, at(now)) - before, back, "{text} after {now} s");
+    }
+}
