@@ -1,5 +1,17 @@
-//! An oscilloscope for rate limiters: the common algorithms and those of real servers, the
-//! estimators that they are made of, and simulated runs that show them at work.
+//! Rate limiting for Rust: every common limiter and those of real servers, stores for many keys and
+//! threads, limits in files, a layer for HTTP services, states on Redis, and an oscilloscope to see all of
+//! them at work.
+//!
+//! | to | take | feature |
+//! |---|---|---|
+//! | limit keys in a process | [`store::Keyed`], or a [`Store`] for several limits in a text | |
+//! | wait instead of refusing | [`waiting`] | `wait` |
+//! | keep quotas over a restart | [`store::saved`] | |
+//! | have limits in a file that is read again | [`rules`] | `rules` |
+//! | limit requests in axum, tonic or hyper | [`middleware`] | `tower` |
+//! | share limits between processes | [`redis_store`] | `redis` |
+//! | test all of that without waiting | [`clock::FakeClock`] | `wait` |
+//! | choose a limit from a log | [`lab::tune`] | `lab`, `log` |
 //!
 //! # A first example
 //! A limiter is a rule without memory; a state is what it remembers of one sender. An event goes
@@ -57,6 +69,18 @@
 //!
 //! Each chapter from the sixth on is behind a feature: `wait`; `rules`; `tower` or, for watched files alone,
 //! `watch`; `redis`; `log`; and `lab` for the last three. [`text`] holds what all text forms share.
+//!
+//! # Waiting instead of refusing
+//! A client of somebody else's service rather waits than fails. `until_allowed` of a [`store::Keyed`] and of a
+//! [`Store`] and, for states that are elsewhere, [`waiting::until_allowed`] wait until an event is allowed,
+//! with a longest wait and a jitter if you like. An event is counted when it passes; whoever gives up leaves
+//! nothing behind. [`waiting`] says what that means for limiters with a queue, and who is first.
+//!
+//! # What survives a restart
+//! States on Redis stay there. States in a process end with it, unless it [saves](store::saved) them:
+//! [`Store::save`] gives bytes, `files::write` writes them so that a file is never half there, and
+//! [`Store::restore`] goes on as if nothing had happened. The same is there for [`store::Keyed`] and
+//! [`rules::Ruled`]. The clock has to go on, too: take the Unix time.
 //!
 //! # What holds everywhere
 //! **Time is an argument.** The crate reads no clock, so a recorded run can be replayed exactly and

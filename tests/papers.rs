@@ -12,6 +12,8 @@ mod limiters;
 mod picture;
 
 use common::golden;
+use ratescope::limit::Form;
+use ratescope::limit::any::{AnyLimiter, FORMS};
 use ratescope::plot::palette::Theme;
 use std::fs;
 use std::path::PathBuf;
@@ -54,6 +56,18 @@ fn the_table_is_what_is_measured() {
     assert!(read("BENCHMARKS.md").contains(&table), "BENCHMARKS.md should have:\n{table}");
     let docs = fs::read_to_string(root().join("src/limit/measured.md")).unwrap();
     assert_eq!(docs, table, "src/limit/measured.md is printed by `cargo run --example limiters`");
+}
+
+/// The documentation has the grammar of each limiter, as it is read.
+#[test]
+fn the_grammar_has_every_form() {
+    let mut table = "| form | example | an event passes if |\n|---|---|---|\n".to_owned();
+    for Form { name, words, example, about } in FORMS {
+        let form = format!("{name} {words}").replace('|', "\\|");
+        table += &format!("| `{form}` | `{example}` | {about} |\n");
+        assert!(example.parse::<AnyLimiter>().is_ok(), "{example}");
+    }
+    assert!(read("src/limit/forms.md") == table, "src/limit/forms.md should be:\n{table}");
 }
 
 /// The table of the page has the figures that are measured.

@@ -15,6 +15,13 @@
 //! assert_eq!(error.at(), 11..16);
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
+//!
+//! # The grammar
+//! Words in brackets are optional, and those after the rate may come in any order. A `RATE` is a count per
+//! span, as in `10/1m` or `100 per minute`. A rate alone is a fixed window, and with a `precision` a sliding
+//! one.
+//!
+#![doc = include_str!("forms.md")]
 
 pub use super::algorithm::Unstretched;
 

@@ -63,6 +63,7 @@ impl fmt::Debug for Watch {
 
 /// The news of a file that has changed.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Seen {
     /// It was read, with this result.
     Read(Reloaded),
@@ -93,6 +94,7 @@ impl fmt::Display for Seen {
 
 /// The reason why there are no rules at the start. A `main` that returns it prints it as it is displayed.
 #[derive(Clone, PartialEq)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The file can't be read, for this reason.
     Unreadable(String),

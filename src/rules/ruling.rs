@@ -48,6 +48,7 @@ impl Answer {
 
 /// The states on which an answer is based.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Source {
     /// The states of the store that was asked.
     Store,

@@ -27,6 +27,7 @@ use core::str::FromStr;
 /// How strictly a rule enforces its limits. The text form is `hard`, `soft 10%` or
 /// `elastic up to 2x while load < 70%`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Throttle {
     /// The limits are not exceeded.
     #[default]
