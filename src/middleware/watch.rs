@@ -65,8 +65,13 @@ impl fmt::Debug for Watch {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Seen {
-    /// It was read, with this result.
-    Read(Reloaded),
+    /// It was read.
+    Read {
+        /// The name of the file.
+        file: String,
+        /// The result.
+        reloaded: Reloaded,
+    },
     /// It can't be read, for this reason; the rules stay as they are.
     Unreadable(String),
 }
@@ -75,7 +80,7 @@ impl Seen {
     /// A word for a counter: `unchanged`, `applied`, `rejected` or `unreadable`.
     pub fn name(&self) -> &'static str {
         match self {
-            Seen::Read(reloaded) => reloaded.name(),
+            Seen::Read { reloaded, .. } => reloaded.name(),
             Seen::Unreadable(_) => "unreadable",
         }
     }
@@ -84,7 +89,7 @@ impl Seen {
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Seen::Read(reloaded) => write!(f, "rules {reloaded}"),
+            Seen::Read { file, reloaded } => write!(f, "rules of {file} {reloaded}"),
             Seen::Unreadable(reason) => {
                 write!(f, "rules unreadable, and the old ones stay: {reason}")
             }
@@ -159,7 +164,11 @@ impl Watch {
         }
         self.known = self.last.clone();
         Some(match &self.known {
-            Ok(text) => Seen::Read((self.reload)(&self.path.display().to_string(), text, now)),
+            Ok(text) => {
+                let file = self.path.display().to_string();
+                let reloaded = (self.reload)(&file, text, now);
+                Seen::Read { file, reloaded }
+            }
             Err(reason) => Seen::Unreadable(reason.clone()),
         })
     }

@@ -39,8 +39,14 @@ impl Rules {
     /// The limits that are asked about an event: each limit of each rule that applies, and right after
     /// it the stretched one, if there is one.
     pub(crate) fn ask(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
-        let mut places = Places::new();
         let mut all = Few::new();
+        self.ask_into(&mut all, event, load);
+        all
+    }
+
+    /// The same, put into a list.
+    pub(super) fn ask_into(&self, all: &mut Few<Ask>, event: &Event<'_>, load: Option<Load>) {
+        let mut places = Places::new();
         self.find(event.fields, &mut places);
         for &rule in &places {
             let Some(what) = self.rules().get(rule) else { continue };
@@ -55,7 +61,6 @@ impl Rules {
                 }
             }
         }
-        all
     }
 
     /// The same for an event that passed, by a ruling if that is known, and is charged afterwards. A
@@ -125,24 +130,14 @@ impl Judged<'_> {
         left: impl Fn(usize) -> Option<Left>,
     ) {
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
-            let Ask { rule, limit, is_stretched, is_shadow, .. } = *asked;
             let outcome = self.outcomes[i];
             // A limit of its own stands right before the stretched one.
-            let own = i.checked_sub(1).filter(|_| is_stretched).map(|own| self.outcomes[own]);
+            let own = i.checked_sub(1).filter(|_| asked.is_stretched).map(|i| self.outcomes[i]);
             let exceeds = outcome.is_allowed() && own.is_some_and(|own| !own.is_allowed());
             let source = source(asked);
-            let is_known = !is_shadow && source != Source::Nowhere;
+            let is_known = !asked.is_shadow && source != Source::Nowhere;
             let left = if is_known { left(i) } else { None };
-            answers.push(Answer {
-                rule,
-                limit,
-                outcome,
-                is_stretched,
-                is_shadow,
-                exceeds,
-                source,
-                left,
-            });
+            answers.push(Answer { exceeds, source, ..Answer::of(asked, outcome, left) });
         }
     }
 }

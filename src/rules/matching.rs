@@ -146,7 +146,9 @@ impl Rules {
         if let Some(always) = self.always {
             found.push(always);
         }
-        found.sort_unstable();
+        if found.len() > 1 {
+            found.sort_unstable();
+        }
         if self.replaces {
             let all: Vec<&Rule> = found.iter().filter_map(|&place| self.rules.get(place)).collect();
             let replaced = |place: &usize| {

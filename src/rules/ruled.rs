@@ -1,7 +1,7 @@
 //! Rules with their states: events in, rulings out.
 
 use super::asked::{Ask, Judged};
-use super::ruling::{Ruling, Source};
+use super::ruling::{Answer, Opinion, Ruling, Source};
 use super::{Answered, Details, Left, Load, OnStoreFailure, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
@@ -12,6 +12,7 @@ use crate::store::{self, Few, Held, KeyedLimit};
 use crate::text::BadNumber;
 use crate::time::Time;
 use arc_swap::{ArcSwap, Guard};
+use core::slice::from_ref;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -213,19 +214,16 @@ impl Ruled {
         let rules = &generation.rules;
         let source = |ask: &Ask| rules.rules().get(ask.rule).map_or(Source::Store, &source);
         let is_known = |ask: &Ask| source(ask) != Source::Nowhere;
-        let asked = rules.ask(event, self.load());
+        let mut asked = Few::new();
+        rules.ask_into(&mut asked, event, self.load());
         if let [ask] = asked.as_slice()
             && count
             && ask.is_plain()
-            && is_known(ask)
+            && source(ask) == Source::Store
         {
             let limit = generation.limit(ask);
             if !(details.at_once && limit.keys.limiter().delays()) {
-                // The only limit decides alone, and in one step.
-                let mut held = limit.hold(event);
-                let outcomes = &[held.check(now, ask.cost)];
-                let judged = Judged { asked: &asked, outcomes };
-                return answered(rules, judged, &[held], details, now, source);
+                return lone(rules, ask, limit.hold(event), details, now);
             }
         }
         let mut held = generation.hold(&asked, event);
@@ -245,35 +243,37 @@ impl Ruled {
                 }
             }
         }
-        answered(rules, judged, &held, details, now, source)
+        let left = |i: usize| left(held.get(i)?, details, now);
+        let mut ruling = Ruling::new(Arc::clone(rules));
+        ruling.fill(&judged, source, left);
+        let is_by = |by: Opinion<'_>| !by.outcome.is_allowed() && by.source != Source::Nowhere;
+        let retry = details.retry && ruling.decided_by().is_some_and(is_by);
+        let retry = retry.then(|| retry_after(&asked, &held, now));
+        Answered { ruling, retry, fault: None }
     }
 }
 
-/// The answer to an event whose keys are still held.
-#[inline]
-fn answered(
+/// The answer of the only limit that is asked: it decides alone, and in one step.
+#[inline(always)]
+fn lone(
     rules: &Arc<Rules>,
-    judged: Judged<'_>,
-    held: &[Held<'_, AnyLimiter>],
+    ask: &Ask,
+    mut held: Held<'_, AnyLimiter>,
     details: Details,
     now: Time,
-    source: impl Fn(&Ask) -> Source,
 ) -> Answered {
-    let left = |i: usize| {
-        let held = held.get(i).filter(|_| details.standings)?;
-        Some(Left::of(held.limiter(), held.state(), now))
-    };
-    let mut answered =
-        Answered { ruling: Ruling::new(Arc::clone(rules)), retry: None, fault: None };
-    answered.ruling.fill(&judged, source, left);
-    if details.retry
-        && let Some(by) = answered.ruling.decided_by()
-        && !by.outcome.is_allowed()
-        && by.source != Source::Nowhere
-    {
-        answered.retry = Some(retry_after(judged.asked, held, now));
-    }
-    answered
+    let outcome = held.check(now, ask.cost);
+    let left = left(&held, details, now);
+    let retry = details.retry && !outcome.is_allowed();
+    let retry = retry.then(|| retry_after(from_ref(ask), from_ref(&held), now));
+    drop(held);
+    let answer = Answer::of(ask, outcome, left);
+    Answered { ruling: Ruling::lone(Arc::clone(rules), answer), retry, fault: None }
+}
+
+/// How the sender stands with a limit, if that is asked for.
+fn left(held: &Held<'_, AnyLimiter>, details: Details, now: Time) -> Option<Left> {
+    details.standings.then(|| Left::of(held.limiter(), held.state(), now))
 }
 
 /// How long after `now` the event passes all limits that can refuse it.

@@ -40,6 +40,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// The answer of a limit in force, by the states of its store.
+    #[inline(always)]
+    pub(super) fn of(ask: &Ask, outcome: Outcome, left: Option<Left>) -> Self {
+        let Ask { rule, limit, is_stretched, is_shadow, .. } = *ask;
+        let (exceeds, source) = (false, Source::Store);
+        Answer { rule, limit, outcome, is_stretched, is_shadow, exceeds, source, left }
+    }
+
     pub(super) fn place(&self) -> Place {
         let Answer { rule, limit, is_stretched, .. } = *self;
         Place { rule, limit, is_stretched }
@@ -97,6 +105,15 @@ impl Ruling {
     /// A ruling to be [filled](Self::fill).
     pub(crate) fn new(rules: Arc<Rules>) -> Self {
         Ruling { rules, answers: Answers::new(), decided: None }
+    }
+
+    /// The ruling of a limit that was the only one to be asked, and can refuse.
+    #[inline(always)]
+    pub(super) fn lone(rules: Arc<Rules>, answer: Answer) -> Self {
+        let decided = Some((answer.outcome.decision, 0));
+        let mut answers = Answers::new();
+        answers.push(answer);
+        Ruling { rules, answers, decided }
     }
 
     /// Decides by the answers of limits; `source` and `left` are as [`Judged::answer`] has them.

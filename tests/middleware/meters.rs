@@ -98,10 +98,11 @@ fn rules_that_are_read_anew() {
         send(&mut service, get("/", "192.0.2.7"));
         let reloaded = ruled.reload("r", "domain: new\nlimit: 8/1m per ip\n", Default::default());
         assert_eq!(reloaded.name(), "applied");
-        middleware::seen(Seen::Read(reloaded));
+        let read = |reloaded| Seen::Read { file: "r".to_owned(), reloaded };
+        middleware::seen(read(reloaded));
         let response = send(&mut service, get("/", "192.0.2.7"));
         assert_eq!(response.headers()["ratelimit-policy"], "\"new\";q=8;w=60");
-        middleware::seen(Seen::Read(Reloaded::Unchanged));
+        middleware::seen(read(Reloaded::Unchanged));
         middleware::seen(Seen::Unreadable("gone".to_owned()));
     });
     for line in [

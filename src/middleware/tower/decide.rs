@@ -127,7 +127,7 @@ impl<S, A, C> Shared<S, A, C> {
 
     /// Takes a seat for a request, if any limit may delay it.
     fn reserve(&self, prepared: &Prepared, event: &Event<'_>) -> Reserved {
-        match prepared.delaying(event, &self.queue) {
+        match prepared.may_delay.then(|| prepared.delaying(event, &self.queue)).flatten() {
             None => Reserved::NotNeeded,
             Some(keys) => self.queue.reserve(keys).map_or(Reserved::Full, Reserved::Seat),
         }
@@ -149,9 +149,11 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             }
         };
         let fields = &RequestFields::new(&self.settings.keys, head, latest.by_ip);
-        let asked = self.asked(head, fields, latest);
-        let answered = &self.store.check_now(&asked.event, self.details(&asked.reserved));
-        answered.as_ref().map(|answered| self.judge(asked, answered))
+        let asked = &mut self.asked(head, fields, latest);
+        match &self.store.check_now(&asked.event, self.details(&asked.reserved)) {
+            Some(answered) => Some(self.judge(asked, answered)),
+            None => None,
+        }
     }
 
     /// Decides about a request.
@@ -161,7 +163,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     {
         let latest = &self.prepared();
         let fields = &RequestFields::new(&self.settings.keys, head, latest.by_ip);
-        let asked = self.asked(head, fields, latest);
+        let asked = &mut self.asked(head, fields, latest);
         let details = self.details(&asked.reserved);
         if matches!(asked.reserved, Reserved::Full) {
             // A request that cannot wait must not be counted, and the store may be unable to look and
@@ -195,7 +197,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
 
     /// Decides about a request by the answer of the store, and counts and logs the decision.
     #[inline]
-    fn judge<B>(&self, asked: Asked<'_>, answered: &Answered) -> Next<B>
+    fn judge<B>(&self, asked: &mut Asked<'_>, answered: &Answered) -> Next<B>
     where
         A: Answer<B>,
     {
@@ -213,11 +215,11 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         if let Some(fault) = &answered.fault {
             self.fault(fault, asked.event.time);
         }
-        match (ruling.decision(), asked.reserved) {
-            (Decision::Allowed { wait }, _) if wait == Span::ZERO => {
-                meters.count(RequestOutcome::Allowed);
-                Next::Call(self.passed(prepared, &asked.event, answered))
-            }
+        if ruling.decision() == (Decision::Allowed { wait: Span::ZERO }) {
+            meters.count(RequestOutcome::Allowed);
+            return Next::Call(self.passed(prepared, &asked.event, answered));
+        }
+        match (ruling.decision(), core::mem::replace(&mut asked.reserved, Reserved::NotNeeded)) {
             (Decision::Allowed { wait }, Reserved::Seat(mut seat)) => {
                 seat.wait(meters.waiting());
                 meters.count(RequestOutcome::Delayed);
@@ -264,7 +266,10 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         let Settings { headers, tells_handlers, .. } = &self.settings;
         let is_charged = self.settings.is_charged_later();
         Passed {
-            headers: headers.values(prepared, &answered.ruling, None).map(Box::new),
+            headers: match headers.always && headers.want_standings() {
+                true => headers.values(prepared, &answered.ruling, None).map(Box::new),
+                false => None,
+            },
             debtor: is_charged.then(|| Box::new(Debtor::new(event, &answered.ruling))),
             answered: tells_handlers.then(|| Box::new(answered.clone())),
         }

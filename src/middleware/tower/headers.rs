@@ -109,12 +109,12 @@ impl Headers {
         if !is_wanted && retry.is_none() {
             return None;
         }
-        let (mut least, mut policies, mut limits) = (None::<(f64, _)>, None, Vec::new());
+        let (mut least, mut policies, mut limits) = (None::<(f64, _, _)>, None, Vec::new());
         for standing in ruling.standings().filter(|_| is_wanted) {
             let Some(of_limit) = prepared.limit(standing.place) else { continue };
-            let left = Left::of(&standing, of_limit.quota, retry);
-            if least.is_none_or(|(least, _)| standing.remaining < least) {
-                least = Some((standing.remaining, left));
+            let left = Left::of(&standing, retry);
+            if least.as_ref().is_none_or(|(least, ..)| standing.remaining < *least) {
+                least = Some((standing.remaining, of_limit, left));
             }
             if self.ratelimit {
                 draft::add_limit(&mut limits, &of_limit.name_in_list, left.remaining, left.reset);
@@ -127,7 +127,9 @@ impl Headers {
         Some(Values {
             retry_after: retry.filter(|_| self.retry_after).map(up),
             x_retry_after: retry.filter(|_| self.x_retry_after).map(up),
-            least: least.filter(|_| self.x_ratelimit).map(|(_, left)| left),
+            least: least
+                .filter(|_| self.x_ratelimit)
+                .map(|(_, of_limit, left)| (of_limit.quota.clone(), left)),
             lists: policies.zip(HeaderValue::try_from(limits).ok()),
         })
     }
@@ -138,7 +140,8 @@ impl Headers {
 pub(super) struct Values {
     retry_after: Option<u64>,
     x_retry_after: Option<u64>,
-    least: Option<Left>,
+    /// The quota of the limit with the least left.
+    least: Option<(HeaderValue, Left)>,
     /// RateLimit-Policy and RateLimit.
     lists: Option<(HeaderValue, HeaderValue)>,
 }
@@ -146,19 +149,18 @@ pub(super) struct Values {
 /// The part of a limit that a client has left.
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    quota: u64,
     remaining: u64,
     /// Seconds until the whole quota is available again, or until the refused request would pass.
     reset: u64,
 }
 
 impl Left {
-    fn of(standing: &Standing<'_>, quota: u64, retry: Option<Span>) -> Self {
+    fn of(standing: &Standing<'_>, retry: Option<Span>) -> Self {
         // The cast saturates if the remaining amount is infinite.
         let remaining = standing.remaining as u64;
         let retry = retry.filter(|_| remaining == 0);
         let reset = retry.map_or(standing.reset_after, |retry| retry.min(standing.reset_after));
-        Left { quota, remaining, reset: up(reset) }
+        Left { remaining, reset: up(reset) }
     }
 }
 
@@ -171,7 +173,7 @@ impl Values {
         if let Some(seconds) = self.x_retry_after {
             headers.entry(X_RETRY_AFTER).or_insert(number(seconds));
         }
-        if let Some(Left { quota, remaining, reset }) = self.least {
+        if let Some((quota, Left { remaining, reset })) = self.least {
             let is_said = match headers.entry(X_REMAINING) {
                 Entry::Occupied(said) if is_at_most(said.get(), remaining) => true,
                 Entry::Occupied(mut said) => {
@@ -184,7 +186,7 @@ impl Values {
                 }
             };
             if !is_said {
-                headers.insert(X_LIMIT, number(quota));
+                headers.insert(X_LIMIT, quota);
                 headers.insert(X_RESET, number(reset));
             }
         }
@@ -221,7 +223,7 @@ const fn digits() -> [u8; 3 * SMALL] {
 }
 
 /// A number as a header, without an allocation if it is small.
-fn number(number: u64) -> HeaderValue {
+pub(super) fn number(number: u64) -> HeaderValue {
     if number < SMALL as u64 {
         let (place, zeros) = (3 * number as usize, usize::from(number < 100));
         let zeros = zeros + usize::from(number < 10);

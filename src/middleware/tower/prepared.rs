@@ -1,6 +1,7 @@
 //! Prepares once for all requests what depends only on the rules: the counters of each rule, the
 //! constant headers of each limit, and which limits may delay a request.
 
+use super::headers::number;
 use super::layer::Settings;
 use super::meters::RuleMeters;
 use super::queue::{KeyHashes, Queue};
@@ -32,7 +33,7 @@ pub(super) struct Prepared {
     rules: Arc<Rules>,
     each: Vec<PreparedRule>,
     /// Whether any limit may delay a request.
-    may_delay: bool,
+    pub(super) may_delay: bool,
     /// Whether any rule is about the field `ip`.
     pub(super) by_ip: bool,
 }
@@ -53,7 +54,7 @@ pub(super) struct PreparedLimit {
     pub(super) name: String,
     /// The same in the form of the draft.
     pub(super) name_in_list: String,
-    pub(super) quota: u64,
+    pub(super) quota: HeaderValue,
     /// The item in RateLimit-Policy.
     pub(super) policy: HeaderValue,
 }
@@ -109,9 +110,6 @@ impl Prepared {
 
     /// The keys for which an event may have to wait; `None` if it never has to.
     pub(super) fn delaying(&self, event: &Event<'_>, queue: &Queue) -> Option<KeyHashes> {
-        if !self.may_delay {
-            return None;
-        }
         let asked = self.rules.ask(event, None);
         let of = |ask: &Ask| {
             let rule = self.rules.rules().get(ask.rule)?;
@@ -159,7 +157,7 @@ impl PreparedLimit {
         let name_in_list = draft::name_in_list(&name);
         let policy = draft::policy(&name_in_list, count, window, unit);
         let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
-        PreparedLimit { name, name_in_list, quota: count, policy }
+        PreparedLimit { name, name_in_list, quota: number(count), policy }
     }
 }
 

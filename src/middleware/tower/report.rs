@@ -139,10 +139,10 @@ pub(super) fn no_peer() {
 pub fn seen(seen: Seen) {
     meters::count_reload(seen.name());
     match seen {
-        Seen::Read(Reloaded::Unchanged | Reloaded::Applied(_)) => {
+        Seen::Read { reloaded: Reloaded::Unchanged | Reloaded::Applied(_), .. } => {
             tracing::info!(target: "ratescope", "{seen}");
         }
-        Seen::Read(Reloaded::Rejected(_)) | Seen::Unreadable(_) => {
+        Seen::Read { reloaded: Reloaded::Rejected(_), .. } | Seen::Unreadable(_) => {
             tracing::error!(target: "ratescope", "{seen}");
         }
     }
