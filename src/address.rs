@@ -116,14 +116,26 @@ fn in_full(text: &str) -> Option<Ipv6Addr> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made {
     // The longest is 2001:0db8:... with eight groups of four and a prefix, 43 bytes.
-    bytes: [u8; 48],
+    bytes: [u8; 47],
     length: u8,
 }
 
 impl Made {
+    /// No text.
+    #[cfg(feature = "tower")]
+    pub(crate) const EMPTY: Made = Made { bytes: [0; 47], length: 0 };
+
+    /// A word in place of an address, of at most 47 bytes.
+    #[cfg(feature = "tower")]
+    pub(crate) fn word(word: &str) -> Self {
+        let mut made = Made::EMPTY;
+        let _ = made.write_ascii(word.as_bytes());
+        made
+    }
+
     /// The common form of an address. It must be [canonical] already, as [`parse`] returns it.
     pub(crate) fn of(address: IpAddr, prefix: u8) -> Self {
-        let mut made = Made { bytes: [0; 48], length: 0 };
+        let mut made = Made { bytes: [0; 47], length: 0 };
         // Every address fits.
         let _ = match address {
             IpAddr::V6(v6) if prefix < 128 => {
@@ -140,18 +152,19 @@ impl Made {
         made
     }
 
-    /// Writes an IPv4 address, each of its numbers as they stand in a table: that takes a tenth of the
-    /// time that std takes.
+    /// Writes an IPv4 address, each of its numbers as it stands in a table: that takes a tenth of the time
+    /// that std takes. The at most 16 bytes, the last of which is a dot that does not count, are put together
+    /// in a register: what is written at once is also read at once.
     fn write_v4(&mut self, v4: Ipv4Addr) -> fmt::Result {
+        let (mut all, mut end) = (0, 0);
         for byte in v4.octets() {
             let (text, length) = NUMBERS[usize::from(byte)];
-            let from = usize::from(self.length);
-            let place = self.bytes.get_mut(from..from + text.len());
-            place.ok_or(fmt::Error)?.copy_from_slice(&text);
-            self.length += length;
+            all |= u128::from(text) << (8 * end);
+            end += length;
         }
-        // Without the last dot.
-        self.length -= 1;
+        let place = self.bytes.first_chunk_mut().ok_or(fmt::Error)?;
+        *place = all.to_le_bytes();
+        self.length = end - 1;
         Ok(())
     }
 
@@ -191,16 +204,18 @@ impl Made {
     }
 }
 
-/// The numbers of an IPv4 address, each with a dot, and how long that is.
-static NUMBERS: [([u8; 4], u8); 256] = {
-    let (mut numbers, mut i) = ([([b'.'; 4], 0); 256], 0);
+/// The numbers of an IPv4 address, each with a dot, the first character in the lowest byte; and how long
+/// that is.
+static NUMBERS: [(u32, u8); 256] = {
+    let (mut numbers, mut i) = ([(0, 0); 256], 0);
     while i < 256 {
         let (a, b, c) = (b'0' + (i / 100) as u8, b'0' + (i / 10 % 10) as u8, b'0' + (i % 10) as u8);
-        numbers[i] = match i {
+        let (text, length) = match i {
             100.. => ([a, b, c, b'.'], 4),
             10.. => ([b, c, b'.', 0], 3),
             _ => ([c, b'.', 0, 0], 2),
         };
+        numbers[i] = (u32::from_le_bytes(text), length);
         i += 1;
     }
     numbers

@@ -252,14 +252,17 @@ impl Limiter for AnyLimiter {
     }
 
     fn record(&self, state: &mut AnyState, now: Time, cost: f64, allowed: bool) {
-        self.own(state);
-        matched!(self, state, |l, s| l.record(s, now, cost, allowed), ());
+        matched!(self, &mut *state, |l, s| l.record(s, now, cost, allowed), {
+            self.own(state);
+            self.record(state, now, cost, allowed);
+        });
     }
 
     fn check(&self, state: &mut AnyState, now: Time, cost: f64) -> Outcome {
-        self.own(state);
-        let initial = || self.peek(&self.initial(), now, cost);
-        matched!(self, state, |l, s| l.check(s, now, cost), initial())
+        matched!(self, &mut *state, |l, s| l.check(s, now, cost), {
+            self.own(state);
+            self.check(state, now, cost)
+        })
     }
 
     fn undo(&self, state: &mut AnyState, at: Time, now: Time, cost: f64) -> bool {

@@ -44,7 +44,17 @@ impl Rules {
         all
     }
 
-    /// The same, put into a list.
+    /// The question about each event, without its cost, and the cost of the rule, if there is only one
+    /// limit, which is for all events and always in force.
+    pub(super) fn lone(&self) -> Option<(Ask, Option<f64>)> {
+        let [rule] = self.rules() else { return None };
+        let is_for_all = self.always == Some(0) && rule.stretched().is_empty();
+        let (is_stretched, is_shadow, in_force) = (false, rule.is_shadow(), true);
+        let ask = Ask { rule: 0, limit: 0, cost: f64::NAN, is_stretched, is_shadow, in_force };
+        (is_for_all && rule.limits().len() == 1).then_some((ask, rule.cost()))
+    }
+
+    /// The same as [`ask`](Self::ask), put into a list.
     pub(super) fn ask_into(&self, all: &mut Few<Ask>, event: &Event<'_>, load: Option<Load>) {
         let mut places = Places::new();
         self.find(event.fields, &mut places);

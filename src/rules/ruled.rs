@@ -35,6 +35,8 @@ pub(super) struct Generation {
     pub(super) rules: Arc<Rules>,
     /// The states of each limit of each rule, in the order of the rules.
     pub(super) homes: Vec<Vec<Home>>,
+    /// As [`Rules::lone`] has it.
+    lone: Option<(Ask, Option<f64>)>,
 }
 
 /// The states of one limit of a rule.
@@ -215,7 +217,10 @@ impl Ruled {
         let source = |ask: &Ask| rules.rules().get(ask.rule).map_or(Source::Store, &source);
         let is_known = |ask: &Ask| source(ask) != Source::Nowhere;
         let mut asked = Few::new();
-        rules.ask_into(&mut asked, event, self.load());
+        match generation.lone {
+            Some((ask, cost)) => asked.push(Ask { cost: cost.unwrap_or(event.cost), ..ask }),
+            None => rules.ask_into(&mut asked, event, self.load()),
+        }
         if let [ask] = asked.as_slice()
             && count
             && ask.is_plain()
@@ -296,7 +301,8 @@ impl Generation {
                 }
             }
         }
-        Generation { rules, homes }
+        let lone = rules.lone();
+        Generation { rules, homes, lone }
     }
 
     fn each(&self) -> impl Iterator<Item = &Arc<KeyedLimit>> {

@@ -90,7 +90,8 @@ pub(super) fn hold_all<'a>(
     limits: &'a [KeyedLimit],
     event: &Event<'_>,
 ) -> Few<Held<'a, AnyLimiter>> {
-    lock(limits.iter().map(|limit| (limit, limit.hash(event))).collect())
+    let hashed: Few<_> = limits.iter().map(|limit| (limit, limit.hash(event))).collect();
+    lock(&hashed)
 }
 
 /// The same for `limits` that lie anywhere: the locks are taken in the order of their addresses, which
@@ -108,13 +109,13 @@ pub(crate) fn hold<'a>(
     let address = |(limit, _): &(&KeyedLimit, u64)| core::ptr::from_ref(*limit).addr();
     let is_before = |a: &_, b: &_| address(a) < address(b);
     if hashed.is_sorted_by(is_before) {
-        return lock(hashed);
+        return lock(&hashed);
     }
     let mut in_order: Few<_> = hashed.into_iter().enumerate().collect();
     in_order.sort_unstable_by_key(|(_, hashed)| address(hashed));
     let are_different = in_order.is_sorted_by(|(_, a), (_, b)| is_before(a, b));
     assert!(are_different, "a limit was given twice");
-    let held = in_order.into_iter().map(|(i, (limit, hash))| (i, limit.keys.hold(hash)));
+    let held = in_order.iter().map(|(i, (limit, hash))| (*i, limit.keys.hold(*hash)));
     let mut held: Few<_> = held.collect();
     held.sort_unstable_by_key(|(i, _)| *i);
     held.into_iter().map(|(_, held)| held).collect()
@@ -153,8 +154,8 @@ pub(super) fn retry_after(held: &[Held<'_, AnyLimiter>], now: Time, cost: f64) -
 }
 
 /// Locks the keys, each a limit and a hash, one after the other.
-fn lock<'a>(keys: Few<(&'a KeyedLimit, u64)>) -> Few<Held<'a, AnyLimiter>> {
-    keys.into_iter().map(|(limit, hash)| limit.keys.hold(hash)).collect()
+fn lock<'a>(keys: &[(&'a KeyedLimit, u64)]) -> Few<Held<'a, AnyLimiter>> {
+    keys.iter().map(|(limit, hash)| limit.keys.hold(*hash)).collect()
 }
 
 #[cfg(all(feature = "rules", not(loom)))]

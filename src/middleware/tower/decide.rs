@@ -150,10 +150,8 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         };
         let fields = &RequestFields::new(&self.settings.keys, head, latest.by_ip);
         let asked = &mut self.asked(head, fields, latest);
-        match &self.store.check_now(&asked.event, self.details(&asked.reserved)) {
-            Some(answered) => Some(self.judge(asked, answered)),
-            None => None,
-        }
+        let answered = self.store.check_now(&asked.event, self.details(&asked.reserved));
+        Some(self.judge(asked, answered.as_ref()?))
     }
 
     /// Decides about a request.

@@ -121,12 +121,16 @@ impl Keys {
         Some(peer.map(of))
     }
 
-    fn ip(&self, head: Head<'_>) -> Ip {
-        let client = self.client(head);
-        if client.is_none() {
-            self.no_peer.call_once(report::no_peer);
+    /// The text of the client's address, which is empty if there is none.
+    fn ip(&self, head: Head<'_>) -> Made {
+        match self.client(head) {
+            Some(Some(address)) => Made::of(address, self.ipv6_prefix),
+            Some(None) => Made::EMPTY,
+            None => {
+                self.no_peer.call_once(report::no_peer);
+                Made::word(UNKNOWN)
+            }
         }
-        client.map(|address| address.map(|address| Made::of(address, self.ipv6_prefix)))
     }
 }
 
@@ -179,20 +183,16 @@ pub(super) struct RequestFields<'a> {
     keys: &'a Keys,
     head: Head<'a>,
     /// The address, if it was known that rules are about it.
-    ip: Option<Ip>,
-    later_ip: OnceLock<Box<Ip>>,
+    ip: Option<Made>,
+    later_ip: OnceLock<Box<Made>>,
     found: SmallVec<[OnceLock<Option<Cow<'a, str>>>; 2]>,
 }
-
-/// The text of the client's address, if there is one; the outer `None` if the server does not say who is
-/// connected.
-type Ip = Option<Option<Made>>;
 
 impl<'a> RequestFields<'a> {
     /// The fields of a request; `by_ip` says whether rules are about its address.
     #[inline(always)]
     pub(super) fn new(keys: &'a Keys, head: Head<'a>, by_ip: bool) -> Self {
-        let ip = by_ip.then(|| keys.ip(head));
+        let ip = if by_ip { Some(keys.ip(head)) } else { None };
         let mut found = SmallVec::new();
         for _ in &keys.sources {
             found.push(OnceLock::new());
@@ -203,10 +203,8 @@ impl<'a> RequestFields<'a> {
     fn ip(&self) -> Option<Text<'_>> {
         // The rules may have been replaced since.
         let later = || self.later_ip.get_or_init(|| Box::new(self.keys.ip(self.head)));
-        match self.ip.as_ref().unwrap_or_else(|| later()) {
-            Some(ip) => ip.as_ref().map(Text::Ip),
-            None => Some(Text::Is(UNKNOWN)),
-        }
+        let ip = self.ip.as_ref().unwrap_or_else(|| later());
+        if ip.as_bytes().is_empty() { None } else { Some(Text::Ip(ip)) }
     }
 
     fn find(&self, name: &str) -> Option<Text<'_>> {

@@ -207,7 +207,7 @@ where
                 if let Some(headers) = headers.take() {
                     headers.put(response.headers_mut());
                 }
-                (response, None)
+                return Poll::Ready(Ok(W::pass(response, None)));
             }
             Projected::Refused { response } => match response.take() {
                 Some(response) => (*response, None),
