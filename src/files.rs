@@ -30,7 +30,8 @@ use std::path::Path;
 /// power fails meanwhile. On Unix only the user can read the file.
 ///
 /// # Errors
-/// When it can't be written. The old file stays then, and the new one is removed.
+/// When it can't be written: the old file stays then. Or when the system can't say that the new name is on
+/// the disk.
 pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     let path = path.as_ref();
     let name = path.file_name().ok_or_else(|| {

@@ -45,13 +45,13 @@ pub use clear::clear;
 pub use error::OpenError;
 pub use options::{Clock, Options};
 
-use crate::event::Event;
+use crate::event::{Event, Fields};
 use crate::limit::Limiter;
-use crate::policy;
+use crate::policy::{self, Per};
 use crate::rules::asked::{Ask, Judged};
 use crate::rules::{
-    Answered, AsyncStore, Details, Fault, Left, Load, Reloaded, Ruled, Rules, RulesError, Ruling,
-    Source, not_in_f64,
+    Answered, AsyncStore, Details, Fault, Left, Load, Reloaded, Rule, Ruled, Rules, RulesError,
+    Ruling, Source, not_in_f64,
 };
 use crate::store::Few;
 use crate::time::Time;
@@ -155,6 +155,30 @@ impl RedisStore {
     pub async fn clear(&self) -> Result<u64, Fault> {
         let Inner { link, options, .. } = &*self.0;
         clear::all(link, &plan::begin(options)).await
+    }
+
+    /// Makes new ones of the keys that an event with these fields has in some limits, chosen by their rule and
+    /// key, and returns how many there were on Redis. Those that this process remembers are reset, too. For
+    /// how a key stands, [`peek`](AsyncStore::peek) tells the standings.
+    ///
+    /// # Errors
+    /// When Redis can't be asked in time; some keys may have been reset then.
+    pub async fn reset(
+        &self,
+        fields: &dyn Fields,
+        of: impl Fn(&Rule, &Per) -> bool,
+    ) -> Result<usize, Fault> {
+        let Inner { link, plan, local, options, .. } = &*self.0;
+        local.reset(fields, &of);
+        let event = Event { time: Time::ZERO, cost: 0.0, fields };
+        let calls = plan.load().resets(&event, options, of);
+        let mut removed: usize = 0;
+        for call in calls {
+            removed += link
+                .run(&call, |bytes| core::str::from_utf8(bytes).ok()?.parse::<usize>().ok())
+                .await?;
+        }
+        Ok(removed)
     }
 
     async fn ask(&self, event: &Event<'_>, deed: Deed, details: Details) -> Answered {

@@ -176,6 +176,29 @@ impl Plan {
 }
 
 impl Plan {
+    /// A call for each key that an event with these fields has in some rules, to remove it.
+    pub(super) fn resets(
+        &self,
+        event: &Event<'_>,
+        options: &Options,
+        of: impl Fn(&Rule, &Per) -> bool,
+    ) -> Vec<Call> {
+        let script = Arc::new(Script::reset());
+        let call = |group: &Group| Call {
+            script: Arc::clone(&script),
+            keys: Few::from_elem(key(options, &group.per, &group.tag, event), 1),
+            args: Vec::new(),
+            order: Few::new(),
+            at_key: Few::new(),
+        };
+        let rules = self.rules.rules().iter().zip(&self.groups);
+        let groups = rules.flat_map(|(rule, groups)| {
+            let of = &of;
+            groups.iter().filter(move |group| of(rule, &group.per))
+        });
+        groups.map(call).collect()
+    }
+
     /// The script for a few limits at one key; `None` if there are too many.
     fn several(&self, order: &[(usize, [usize; 3])]) -> Option<Arc<Script>> {
         if !(2..=A_FEW).contains(&order.len()) {

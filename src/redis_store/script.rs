@@ -111,6 +111,11 @@ const LOCALS: [(&str, &str); 9] = [
 ];
 
 impl Script {
+    /// Removes a key, and returns how many there were.
+    pub(super) fn reset() -> Self {
+        Script::new("return tostring(call('UNLINK', KEYS[1]))")
+    }
+
     fn new(body: &str) -> Self {
         let used = |(name, _): &&(&str, &str)| body.contains(&format!("{name}("));
         let used: Vec<_> = LOCALS.iter().filter(used).collect();

@@ -7,7 +7,7 @@ use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
-use crate::policy::{self, Limit};
+use crate::policy::{self, Limit, Per};
 use crate::store::{self, Few, Held, KeyedLimit};
 use crate::text::BadNumber;
 use crate::time::Time;
@@ -145,13 +145,13 @@ impl Ruled {
         retry_after(&asked, &generation.hold(&asked, event), event.time)
     }
 
-    /// Makes new ones of the keys that an event with these fields has in some limits, stretched or not, and
-    /// returns how many were remembered. Choose the limits with care: those per all are for everybody.
-    pub fn reset(&self, fields: &dyn Fields, of: impl Fn(&Rule, &Limit) -> bool) -> usize {
+    /// Makes new ones of the keys that an event with these fields has in some limits, chosen by their rule and
+    /// key, and returns how many were remembered. Choose with care: the limits per all are for everybody.
+    pub fn reset(&self, fields: &dyn Fields, of: impl Fn(&Rule, &Per) -> bool) -> usize {
         let generation = self.generation();
         let rules = generation.rules.rules().iter().zip(&generation.homes);
         let each = rules.flat_map(|(rule, homes)| {
-            let homes = rule.limits().iter().zip(homes).filter(|(limit, _)| of(rule, limit));
+            let homes = rule.limits().iter().zip(homes).filter(|(limit, _)| of(rule, &limit.per));
             homes.flat_map(|(_, home)| core::iter::once(&home.own).chain(&home.stretched))
         });
         each.filter(|keyed| keyed.reset(fields)).count()

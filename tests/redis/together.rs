@@ -39,6 +39,36 @@ fn drawn(runner: &mut TestRunner) -> Option<(Vec<String>, Events)> {
     Some((texts, events.collect()))
 }
 
+/// Only the chosen limits of one sender, also in this process, where they count if Redis is gone.
+#[test]
+fn a_key_is_reset() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let text = rules("gcra 1/1m per user & exim 1.5/1m strict per user & gcra 3/1m per ip");
+    let mut options = patient("reset:");
+    options.deadline = Duration::from_secs(2);
+    run(async {
+        let store = open(&server.url(), text, options);
+        let passes = async |user| {
+            let fields = [("user", user), ("ip", "x")];
+            check(&store, Time::ZERO, 1.0, &fields, Details::default()).await.ruling.is_allowed()
+        };
+        assert!(passes("ann").await && passes("bob").await && !passes("ann").await);
+        let of_users = async |user| {
+            let fields = [("user", user)];
+            store.reset(&fields, |_, per| per.fields() == ["user"]).await
+        };
+        assert_eq!(of_users("ann").await, Ok(1), "both limits are at one key");
+        assert_eq!(of_users("eve").await, Ok(0));
+        assert!(passes("ann").await, "it is new");
+        assert!(!passes("bob").await && !passes("eve").await, "the others are not");
+
+        server.kill();
+        assert!(passes("ann").await && !passes("ann").await);
+        assert!(of_users("ann").await.is_err());
+        assert!(passes("ann").await);
+    });
+}
+
 #[test]
 fn policies_decide_alike() {
     let Some(server) = Server::start(&[]) else { return };

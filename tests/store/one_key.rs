@@ -73,7 +73,10 @@ fn rules_reset_a_key_too() {
     let fields = [("user", "ann"), ("ip", "x")];
     let event = Event { time: seconds(0), cost: 1.0, fields: &fields };
     assert!(ruled.check(&event).is_allowed() && !ruled.check(&event).is_allowed());
-    assert_eq!(ruled.reset(&fields, |rule, _| rule.name() == "web:user"), 1);
+    assert_eq!(
+        ruled.reset(&fields, |rule, per| rule.name() == "web:user" && per.fields() == ["user"]),
+        1
+    );
     assert!(ruled.check(&event).is_allowed());
     assert_eq!(ruled.check(&event).decided_by().unwrap().rule.name(), "web:user");
 }
