@@ -73,6 +73,32 @@
 //! count refused events count it in any case. [`Rules::explain`] says for each rule why it applies or
 //! does not.
 //!
+//! # Exemptions
+//! A descriptor with a value and no limit exempts those events from the descriptors of its own list, and
+//! with `replaces` from others, too:
+//!
+//! ```
+//! use ratescope::rules::{Ruled, Rules};
+//! use ratescope::{Event, Time};
+//!
+//! let text = "
+//! domain: web
+//! descriptors:
+//!   - {key: ip, limit: gcra 1/1m, name: addresses}
+//!   - {key: ip, value: 10.0.*}
+//!   - {key: user, value: monitor, rate_limit: {unlimited: true, replaces: [{name: addresses}]}}
+//! ";
+//! let rules = Ruled::new(Rules::read("rules.yaml", text)?, 100_000);
+//! let twice = |user, ip| {
+//!     let fields = &[("user", user), ("ip", ip)];
+//!     let event = Event { time: Time::ZERO, cost: 1.0, fields };
+//!     rules.check(&event).is_allowed() && rules.check(&event).is_allowed()
+//! };
+//! assert!(!twice("ann", "192.0.2.7"));
+//! assert!(twice("ann", "10.0.2.7") && twice("monitor", "192.0.2.8"));
+//! # Ok::<(), ratescope::rules::RulesError>(())
+//! ```
+//!
 //! # What is refused at load
 //! A file is refused if it cannot be read, or cannot be meant so: two descriptors of one list for the
 //! same values, or a wildcard after one that matches all of its values; a key that an outer descriptor
