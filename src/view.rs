@@ -16,7 +16,7 @@
 //! run.advance(link.at, usize::MAX);
 //! let (right, window) = (run.now(), run.settings().run.window);
 //! let view = Viewport {
-//!     size: [800.0, height(run.lanes().len(), 800.0)],
+//!     size: [800.0, height(run.lanes().len(), 800.0, 900.0)],
 //!     right,
 //!     live: true,
 //!     window,
