@@ -32,8 +32,10 @@
 //! ```
 
 mod ahead;
+mod back;
 mod line;
 
+pub use back::StepsBack;
 pub use line::When;
 
 use super::spread::{Spread, place};
@@ -93,7 +95,7 @@ pub struct Order<T> {
     before: i64,
     earlier: u64,
     later: u64,
-    steps_back: u64,
+    steps_back: StepsBack,
     dropped: u64,
     spread_out: u64,
 }
@@ -128,7 +130,7 @@ impl<T> Order<T> {
             before: i64::MIN,
             earlier: 0,
             later: 0,
-            steps_back: 0,
+            steps_back: StepsBack::default(),
             dropped: 0,
             spread_out: 0,
         }
@@ -139,8 +141,8 @@ impl<T> Order<T> {
         self.late
     }
 
-    /// The number of times that the clock was taken to have been set back.
-    pub fn steps_back(&self) -> u64 {
+    /// The places where the clock was taken to have been set back.
+    pub fn steps_back(&self) -> StepsBack {
         self.steps_back
     }
 
@@ -151,7 +153,7 @@ impl<T> Order<T> {
 
     /// Whether the log goes backwards, line by line: its newest line is the first.
     pub fn is_newest_first(&self) -> bool {
-        self.late + self.steps_back > 0 && self.earlier / 4 > self.later
+        self.late + self.steps_back.count > 0 && self.earlier / 4 > self.later
     }
 
     /// The number of events that were moved within their second.
@@ -285,7 +287,7 @@ impl<T> Order<T> {
         let lines = core::mem::take(&mut self.belated);
         let first = lines.first().map_or(0, |line| line.micros.div_euclid(SECOND));
         let back = self.newest.saturating_sub(first).saturating_mul(SECOND);
-        self.steps_back += 1;
+        self.steps_back.step(Span::micros(back.unsigned_abs()));
         self.shift = self.shift.saturating_add(back);
         for line in lines {
             self.put(Line { micros: line.micros.saturating_add(back), ..line }, out);

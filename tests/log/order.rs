@@ -1,14 +1,14 @@
 //! Putting events in order, and spreading them over their seconds.
 
 use proptest::prelude::*;
-use ratescope::log::{Order, Spread, When};
+use ratescope::log::{Order, Spread, StepsBack, When};
 use ratescope::{Span, Time};
 
 /// What comes out: the time in microseconds and the number of the event.
 struct Ordered {
     out: Vec<(i64, usize)>,
     late: u64,
-    steps_back: u64,
+    steps_back: StepsBack,
     dropped: u64,
     most_held: usize,
 }
@@ -52,13 +52,26 @@ fn events_of_a_second_are_spread_over_it() {
     assert_eq!(times(&mixed, Spread::Always), [0, 333_333, 666_666, SECOND, 1_500_000]);
 }
 
+/// Files in the wrong order, a day each.
+#[test]
+fn the_oldest_file_comes_first() {
+    let day = |day: i64| (0..100).map(move |i| day * 86_400 + i);
+    let wrong: Vec<i64> = day(3).chain(day(2)).chain(day(0)).collect();
+    let Ordered { steps_back, .. } = order(&seconds(&wrong), 10, 1000, Spread::Never);
+    assert_eq!(
+        steps_back.to_string(),
+        "The log goes back 2 times, by up to 48 hours, so its times are wrong from there on. Of several \
+         files, give the oldest first."
+    );
+}
+
 #[test]
 fn the_clock_may_be_set_back() {
     // From summer to winter: an hour is there twice.
     let hour = 3600;
     let twice: Vec<i64> = (0..hour).chain(0..2 * hour).collect();
     let Ordered { out, late, steps_back, .. } = order(&seconds(&twice), 10, 1000, Spread::Never);
-    assert_eq!((late, steps_back), (0, 1));
+    assert_eq!((late, steps_back.to_string().as_str()), (0, "The clock was set back 1 time."));
     // It goes on without a gap and without a burst.
     let times: Vec<i64> = out.iter().map(|(micros, _)| micros / SECOND).collect();
     assert_eq!(times.len(), twice.len());
@@ -102,7 +115,7 @@ fn a_line_far_ahead_is_dropped() {
         }
         let seen = order(&seconds(&future), 10, 1000, Spread::Never);
         let Ordered { out, late, steps_back, dropped, .. } = seen;
-        assert_eq!((late, steps_back, dropped), (0, 0, places.len() as u64), "{places:?}");
+        assert_eq!((late, steps_back.count, dropped), (0, 0, places.len() as u64), "{places:?}");
         let wanted = (0..1000usize).filter(|i| !places.contains(i));
         assert!(out.into_iter().eq(wanted.map(|i| (i as i64 * SECOND, i))), "{places:?}");
     }

@@ -73,11 +73,18 @@ fn an_empty_log_among_others() {
         ["full.csv", "empty.csv", "missing.csv"].map(|name| dir.join(name).display().to_string());
     std::fs::write(&full, "time,key\n1,ann\n2,ann\n").unwrap();
     std::fs::write(&empty, "").unwrap();
-    let output = run(&["tune", "--json", &empty, &full, &empty], b"");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stderr), format!("note: {empty} is empty\n").repeat(2));
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(answer["requests"], json!(2));
+    let requests = |files: &[&String]| -> (Value, String) {
+        let mut args = vec!["tune", "--json"];
+        args.extend(files.iter().map(|file| file.as_str()));
+        let output = run(&args, b"");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (answer["requests"].clone(), text(&output.stderr).to_owned())
+    };
+    let said = format!("note: {empty} is empty\n");
+    assert_eq!(requests(&[&empty, &full]), (json!(2), said));
+    let said = format!("note: {full} is given twice, and counts twice\n");
+    assert_eq!(requests(&[&full, &full]), (json!(4), said));
 
     assert_wrong(&[&empty], b"", &format!("error: {empty}: the input is empty"));
     assert_wrong(&[&empty, &empty], b"", "error: there are no logs");

@@ -62,9 +62,7 @@ fn of_order<T>(order: &Order<T>, out: &mut impl Write) -> io::Result<()> {
         dropped => writeln!(out, "left out, far ahead of the lines around them: {dropped} events")?,
     }
     match order.steps_back() {
-        0 => Ok(()),
-        steps => {
-            writeln!(out, "the clock was set back: {steps} times; it was taken to go on there")
-        }
+        steps if steps.count == 0 => Ok(()),
+        steps => writeln!(out, "{steps}"),
     }
 }

@@ -25,9 +25,13 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut import = Import::new(args.source.reading(), args.room());
     let mut trials = Vec::new();
     let stdin = [Path::new("-").to_owned()];
+    let mut given = BTreeSet::new();
     let paths = if args.files.is_empty() { &stdin[..] } else { &args.files };
     for path in paths {
         let name = words::name(path);
+        if fs::canonicalize(path).is_ok_and(|file| !given.insert(file)) {
+            words::say(&format!("note: {name} is given twice, and counts twice"));
+        }
         match log(args, path, &mut import, &mut trials) {
             // A log is empty right after its rotation.
             Err(error) if paths.len() > 1 && is_empty(&error) => {

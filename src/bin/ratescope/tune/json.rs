@@ -41,7 +41,7 @@ pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()>
             "spread_out": log.times.spread_out,
             "too_late_to_be_put_in_order": log.times.late,
             "dropped_far_ahead": log.times.dropped,
-            "steps_back": log.times.steps_back,
+            "steps_back": log.times.steps_back.count,
         },
         "late": clients.late(),
         "kept": { "clients": clients.len(), "share_of_requests": clients.share_kept(), "bytes": clients.bytes() },

@@ -139,7 +139,7 @@ fn notes(analysis: &Analysis) -> Vec<String> {
     });
     note(late, &|n, s| format!("{n} line{s} came too late to be sorted."));
     note(dropped, &|n, s| format!("{n} event{s} left out, far ahead of the lines around."));
-    note(steps_back, &|n, s| format!("The clock was set back {n} time{s}."));
+    note(steps_back.count, &|_, _| steps_back.to_string());
     note(analysis.clients().late(), &|n, s| {
         format!("{n} request{s} came out of order, and count as with the one before.")
     });

@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::lab::tune::{Clients, Summary, Ticket, Zones, key};
-use crate::log::{Order, Record, Row, Spread, When};
+use crate::log::{Order, Record, Row, Spread, StepsBack, When};
 use crate::policy::Per;
 use crate::time::{Span, Time};
 use std::sync::Arc;
@@ -61,8 +61,8 @@ pub struct Times {
     pub late: u64,
     /// The number of events dropped because their lines were far ahead of all around them.
     pub dropped: u64,
-    /// How often the clock seems to have been set back.
-    pub steps_back: u64,
+    /// The places where the clock seems to have been set back.
+    pub steps_back: StepsBack,
 }
 
 impl Times {
@@ -71,7 +71,7 @@ impl Times {
         self.spread_out += other.spread_out;
         self.late += other.late;
         self.dropped += other.dropped;
-        self.steps_back += other.steps_back;
+        self.steps_back.add(other.steps_back);
     }
 }
 

@@ -1,0 +1,50 @@
+//! The places where a log goes back in time.
+
+use crate::text::{grouped, plural};
+use crate::time::Span;
+use core::fmt;
+
+/// From here on no clock was set back: the parts of the log are in the wrong order.
+const FAR: f64 = 3.0 * 3600.0;
+
+/// The places where a log goes back in time. The text form is a sentence, empty if there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepsBack {
+    /// The number of places.
+    pub count: u64,
+    /// The longest way back.
+    pub farthest: Span,
+}
+
+impl StepsBack {
+    /// Adds a place.
+    pub(super) fn step(&mut self, back: Span) {
+        self.add(StepsBack { count: 1, farthest: back });
+    }
+
+    /// Adds those of another log.
+    pub fn add(&mut self, other: StepsBack) {
+        self.count += other.count;
+        if other.farthest > self.farthest {
+            self.farthest = other.farthest;
+        }
+    }
+}
+
+impl fmt::Display for StepsBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n, s) = (grouped(self.count), plural(self.count));
+        match self.farthest.secs() {
+            _ if self.count == 0 => Ok(()),
+            far if far > FAR => {
+                let hours = grouped((far / 3600.0) as u64);
+                write!(
+                    f,
+                    "The log goes back {n} time{s}, by up to {hours} hours, so its times are wrong from \
+                     there on. Of several files, give the oldest first."
+                )
+            }
+            _ => write!(f, "The clock was set back {n} time{s}."),
+        }
+    }
+}
