@@ -40,6 +40,23 @@ pub trait Fields: Sync {
     fn bytes(&self, name: &str) -> Option<&[u8]> {
         self.value(name).map(str::as_bytes)
     }
+
+    /// The one list of keys and values by which rules are found, if the sender made one, as Envoy does.
+    /// Without it, rules are found by all lists that the fields can form.
+    fn descriptor(&self) -> Option<Descriptor<'_>> {
+        None
+    }
+}
+
+/// A list of keys and values that a client of a rate limit service sends. Only the rule with exactly
+/// these keys in this order applies.
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor<'a> {
+    /// Keys and their values.
+    pub entries: &'a [(&'a str, &'a str)],
+    /// Whether the rule for all events applies, too. Of several descriptors of one request, this is the
+    /// first one.
+    pub is_first: bool,
 }
 
 impl Event<'_> {
@@ -108,5 +125,9 @@ impl<F: Fields + ?Sized> Fields for &F {
 
     fn bytes(&self, name: &str) -> Option<&[u8]> {
         (**self).bytes(name)
+    }
+
+    fn descriptor(&self) -> Option<Descriptor<'_>> {
+        (**self).descriptor()
     }
 }

@@ -59,16 +59,17 @@
 //!    the file again when it changes.
 //! 9. [`redis_store`]: the same decisions on Redis, shared by many processes; what each store promises,
 //!    and what happens at each fault.
-//! 10. [`log`]: reads events from files.
-//! 11. [`traffic`]: generates events.
-//! 12. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
+//! 10. [`service`]: a rate limit service, for Envoy, nginx and others.
+//! 11. [`log`]: reads events from files.
+//! 12. [`traffic`]: generates events.
+//! 13. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
 //!     [`lab::compare`] puts the same events through several policies. Both are built on
 //!     [`lab::run`]: a clock set by the caller, and commands that a link can repeat.
 //!     [`lab::tune`] chooses a limit from the events of a log.
-//! 13. [`view`]: what to draw of them. [`plot`]: the marks, scales and colours to draw with.
+//! 14. [`view`]: what to draw of them. [`plot`]: the marks, scales and colours to draw with.
 //!
 //! Each chapter from the sixth on is behind a feature: `wait`; `rules`; `tower` or, for watched files alone,
-//! `watch`; `redis`; `log`; and `lab` for the last three. [`text`] holds what all text forms share.
+//! `watch`; `redis`; `run`; `log`; and `lab` for the last three. [`text`] holds what all text forms share.
 //!
 //! # Waiting instead of refusing
 //! A client of somebody else's service rather waits than fails. `until_allowed` of a [`store::Keyed`] and of a
@@ -123,7 +124,8 @@
 //!
 //! | floor | modules | imports from |
 //! |---|---|---|
-//! | 5 | the programs | all |
+//! | 6 | the programs | all |
+//! | 5 | [`service`] | all but the programs |
 //! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`waiting`]; [`redis_store`]; `files` | 0, 1, 2, 3, p, c |
 //! | 3 | [`view`] | 0, 1, 2, p |
 //! | 2 | [`lab`], [`rules`] | 0, 1 |
@@ -161,6 +163,8 @@ pub mod rate;
 pub mod redis_store;
 #[cfg(feature = "rules")]
 pub mod rules;
+#[cfg(all(feature = "run", not(target_arch = "wasm32")))]
+pub mod service;
 pub mod store;
 pub mod text;
 pub mod time;

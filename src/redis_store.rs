@@ -68,7 +68,7 @@ pub struct RedisStore(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    link: Link,
+    link: Arc<Link>,
     plan: ArcSwap<Plan>,
     /// The same rules in this process, for times when Redis can't be asked.
     local: Ruled,
@@ -108,25 +108,44 @@ impl RedisStore {
         tokio::runtime::Handle::try_current().map_err(|_| OpenError::Runtime)?;
         let link = Link::new(address, &options);
         let link = link.map_err(|error| OpenError::Address(error.to_string()))?;
+        Ok(RedisStore::new(Arc::new(link), rules, options, apart))
+    }
+
+    /// A store for other rules on the same connections.
+    ///
+    /// # Errors
+    /// If a rule can't be computed there.
+    pub fn beside(&self, rules: Rules) -> Result<Self, RulesError> {
+        let Inner { link, options, apart, .. } = &*self.0;
+        computable(&rules, *apart)?;
+        Ok(RedisStore::new(Arc::clone(link), rules, options.clone(), *apart))
+    }
+
+    fn new(link: Arc<Link>, rules: Rules, options: Options, apart: bool) -> Self {
         let local = Ruled::new(rules, options.capacity);
         let plan = ArcSwap::from_pointee(Plan::new(local.rules(), options.clock));
-        Ok(RedisStore(Arc::new(Inner { link, plan, local, options, apart })))
+        RedisStore(Arc::new(Inner { link, plan, local, options, apart }))
     }
 
     /// Reads rules, and puts them in force if they are right and Redis can compute them. See
     /// [`Ruled::reload`]. On Redis, the states of a rule go on if its name and the shapes of its limits
     /// stay the same.
     pub fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
-        let apart = self.0.apart;
-        match Rules::read(file, text).and_then(|rules| computable(&rules, apart).map(|()| rules)) {
+        match Rules::read(file, text) {
+            Ok(rules) => self.replace(rules, now),
             Err(error) => Reloaded::Rejected(error),
-            Ok(rules) => {
-                let reloaded = self.0.local.replace(rules, now);
-                let plan = Plan::new(self.0.local.rules(), self.0.options.clock);
-                self.0.plan.store(Arc::new(plan));
-                reloaded
-            }
         }
+    }
+
+    /// Puts `rules` in force if Redis can compute them.
+    pub fn replace(&self, rules: Rules, now: Time) -> Reloaded {
+        if let Err(error) = computable(&rules, self.0.apart) {
+            return Reloaded::Rejected(error);
+        }
+        let reloaded = self.0.local.replace(rules, now);
+        let plan = Plan::new(self.0.local.rules(), self.0.options.clock);
+        self.0.plan.store(Arc::new(plan));
+        reloaded
     }
 
     /// See [`Ruled::set_load`].

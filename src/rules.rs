@@ -231,6 +231,12 @@ impl Rules {
         if mistakes.is_empty() { Ok(()) } else { Err(RulesError::new(&self.file, mistakes)) }
     }
 
+    /// The error that all of the file is wrong.
+    #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
+    pub(crate) fn wrong(&self, problem: String) -> RulesError {
+        RulesError::new(&self.file, vec![Mistake::new(At { line: 1, column: 1 }, "", problem)])
+    }
+
     /// The name of the file, as given.
     pub fn file(&self) -> &str {
         &self.file
@@ -363,7 +369,7 @@ impl Rule {
         limits.get(place)
     }
 
-    fn does_replace(&self, other: &Rule) -> bool {
+    pub(crate) fn does_replace(&self, other: &Rule) -> bool {
         other.label().is_some_and(|label| self.replaces().iter().any(|name| name == label))
     }
 }

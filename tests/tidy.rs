@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// A floor, the floors below that its rooms may import, and its rooms. A room is a file or a
 /// folder directly in src. On the floors 0 and 1 a room may import those before it; elsewhere, none
 /// of its own floor. A room that is missing here is not part of the house: give it a floor.
-const FLOORS: [(char, &str, &[&str]); 8] = [
+const FLOORS: [(char, &str, &[&str]); 9] = [
     (
         '0',
         "",
@@ -25,10 +25,11 @@ const FLOORS: [(char, &str, &[&str]); 8] = [
     ('3', "012p", &["view"]),
     ('c', "0", &["clock"]),
     ('4', "0123pc", &["web", "redis_store", "waiting", "files", "middleware"]),
-    ('5', "01234pc", &["bin"]),
+    ('5', "01234pc", &["service"]),
+    ('6', "012345pc", &["bin"]),
 ];
 
-/// What only the clock and the floors 4 and 5 may name: clocks, the browser and the rest of the outside world.
+/// What only the clock and the floors 4 to 6 may name: clocks, the browser and the rest of the outside world.
 const OUTSIDE: [&str; 12] = [
     "Instant::now",
     "SystemTime::now",
@@ -276,7 +277,9 @@ fn floor(room: &str) -> Option<usize> {
 }
 
 fn below_floor_4(file: &Source) -> bool {
-    file.room().and_then(floor).is_none_or(|floor| !matches!(FLOORS[floor].0, 'c' | '4' | '5'))
+    file.room()
+        .and_then(floor)
+        .is_none_or(|floor| !matches!(FLOORS[floor].0, 'c' | '4' | '5' | '6'))
 }
 
 fn may_import(here: &str, there: &str) -> bool {

@@ -19,11 +19,16 @@ mod limiters;
 mod manual;
 #[path = "ratescope/rules.rs"]
 mod rules;
+#[cfg(feature = "run")]
+#[path = "ratescope/run.rs"]
+mod run;
 #[cfg(feature = "cli")]
 #[path = "ratescope/sample.rs"]
 mod sample;
 #[path = "ratescope/serve.rs"]
 mod serve;
+#[path = "ratescope/server.rs"]
+mod server;
 #[cfg(feature = "cli")]
 #[path = "ratescope/simulate.rs"]
 mod simulate;
@@ -52,6 +57,8 @@ use std::process::ExitCode;
 )]
 enum Command {
     Serve(serve::Args),
+    #[cfg(feature = "run")]
+    Run(Box<run::Args>),
     #[cfg(feature = "cli")]
     #[command(flatten)]
     Tool(Tool),
@@ -93,6 +100,8 @@ impl Tool {
 fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Serve(args) => serve::run(&args),
+        #[cfg(feature = "run")]
+        Command::Run(args) => run::run(&args),
         #[cfg(feature = "cli")]
         Command::Tool(tool) => tool.run(),
     };

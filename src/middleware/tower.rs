@@ -15,6 +15,8 @@ mod queue;
 pub mod refusal;
 mod report;
 mod service;
+#[cfg(all(feature = "run", not(target_arch = "wasm32")))]
+mod teller;
 
 pub use crate::address::IPV6_PREFIX;
 pub use crate::clock::{Clock, FakeClock, SystemClock};
@@ -27,3 +29,8 @@ pub use proxies::Proxies;
 pub use refusal::{Answer, Grpc, Problem, Refused};
 pub use report::seen;
 pub use service::{RateLimited, ResponseFuture};
+#[cfg(all(feature = "run", not(target_arch = "wasm32")))]
+pub(crate) use {
+    refusal::is_unavailable,
+    teller::{Teller, retry},
+};

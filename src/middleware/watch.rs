@@ -204,7 +204,7 @@ pub struct Watching {
 }
 
 /// Reads the file that the name leads to now. Reading stops when the file is too long for rules.
-fn read(path: &Path) -> Content {
+pub(crate) fn read(path: &Path) -> Content {
     let reason = |error: io::Error| format!("{}: {error}", path.display());
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(reason)?;

@@ -2,7 +2,7 @@
 
 use super::value::{Value, Wildcard};
 use super::{Rule, Rules};
-use crate::event::Fields;
+use crate::event::{Descriptor, Fields};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -87,6 +87,13 @@ impl Level {
         }
         any
     }
+
+    /// The rule with exactly these keys in this order.
+    fn listed(&self, entries: &[(&str, &str)]) -> Option<usize> {
+        let [(key, value), rest @ ..] = entries else { return None };
+        let branch = self.0.iter().find(|group| group.key == *key)?.choose(value)?;
+        if rest.is_empty() { branch.rule } else { branch.below.listed(rest) }
+    }
 }
 
 impl Group {
@@ -142,9 +149,15 @@ impl Rules {
 
     /// Finds the indices of the matching rules, sorted.
     pub(super) fn find(&self, fields: &dyn Fields, found: &mut Places) {
-        self.top.find(fields, found);
-        if let Some(always) = self.always {
-            found.push(always);
+        match fields.descriptor() {
+            None => {
+                self.top.find(fields, found);
+                found.extend(self.always);
+            }
+            Some(Descriptor { entries, is_first }) => {
+                found.extend(self.top.listed(entries));
+                found.extend(self.always.filter(|_| is_first));
+            }
         }
         if found.len() > 1 {
             found.sort_unstable();

@@ -217,7 +217,9 @@ impl Ruled {
         let source = |ask: &Ask| rules.rules().get(ask.rule).map_or(Source::Store, &source);
         let is_known = |ask: &Ask| source(ask) != Source::Nowhere;
         let mut asked = Few::new();
-        match generation.lone {
+        // Not for each descriptor of a request.
+        let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
+        match generation.lone.filter(|_| is_whole) {
             Some((ask, cost)) => asked.push(Ask { cost: cost.unwrap_or(event.cost), ..ask }),
             None => rules.ask_into(&mut asked, event, self.load()),
         }

@@ -6,23 +6,25 @@ mod folder;
 mod lanes;
 #[path = "serve/page.rs"]
 mod page;
-#[path = "serve/server.rs"]
-mod server;
 #[path = "serve/site.rs"]
 mod site;
 
 use crate::rules;
+use crate::server;
 use crate::words::Visible;
+use hyper_util::server::graceful::GracefulShutdown;
 use lanes::Lanes;
 use ratescope::Span;
 use ratescope::rules::Rules;
 use site::Site;
 use std::error::Error;
-use std::io::{self, ErrorKind, Write};
-use std::net::Ipv4Addr;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tokio::net::TcpListener;
+
+/// The longest time in which the head of a request has to arrive.
+const HEAD: Duration = Duration::from_secs(5);
 
 /// Serve the page at http://127.0.0.1:8080 until Ctrl-C
 #[derive(clap::Args)]
@@ -77,15 +79,10 @@ fn check_built(dir: Option<&Path>) -> Result<(), String> {
 }
 
 async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).await.map_err(|error| {
-        let reason = match error.kind() {
-            ErrorKind::AddrInUse => "it is in use".to_owned(),
-            _ => error.to_string(),
-        };
-        format!("cannot listen on port {}: {reason}; choose another with --port", args.port)
-    })?;
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+    let listener = server::listen(at, "--port").await?;
     let address = listener.local_addr()?;
-    let ctrl_c = server::catch_ctrl_c()?;
+    let mut signal = server::catch_signals()?;
     let mut out = Visible(io::stdout());
     writeln!(out, "Ratescope is at http://{address} (Ctrl-C stops it)")?;
     for file in files {
@@ -100,6 +97,13 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
 
     let site = Site::new(args.dir.as_deref(), address.port())?;
     let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
-    server::serve(listener, site, drain, ctrl_c).await;
+    let open = GracefulShutdown::new();
+    let answer = move |request, _| site.clone().answer(request);
+    tokio::select! {
+        () = server::accept_http(&listener, &open, HEAD, answer) => {}
+        () = signal() => {}
+    }
+    drop(listener);
+    server::end(open, drain, signal).await;
     Ok(())
 }

@@ -55,6 +55,23 @@ type Cost = Box<dyn Fn(Head<'_>) -> f64 + Send + Sync>;
 type Charge = Box<dyn Fn(ResponseHead<'_>) -> f64 + Send + Sync>;
 type ChargeSent = Box<dyn Fn(u64) -> f64 + Send + Sync>;
 
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            keys: Keys::default(),
+            cost: None,
+            charge: None,
+            charge_sent: None,
+            headers: Headers::ALL,
+            queue: QUEUE,
+            queue_per_key: None,
+            logged: LOGGED,
+            name: None,
+            tells_handlers: false,
+        }
+    }
+}
+
 impl Settings {
     /// Whether a request that passed may cost more later.
     pub(super) fn is_charged_later(&self) -> bool {
@@ -85,19 +102,7 @@ impl<S: AsyncStore> RateLimit<S> {
     /// Limits requests by the rules of a store, such as a [`Ruled`](crate::rules::Ruled) or an `Arc` of
     /// one.
     pub fn new(store: S) -> Self {
-        let settings = Settings {
-            keys: Keys::default(),
-            cost: None,
-            charge: None,
-            charge_sent: None,
-            headers: Headers::ALL,
-            queue: QUEUE,
-            queue_per_key: None,
-            logged: LOGGED,
-            name: None,
-            tells_handlers: false,
-        };
-        RateLimit { store, answer: Problem, clock: SystemClock, settings }
+        RateLimit { store, answer: Problem, clock: SystemClock, settings: Settings::default() }
     }
 }
 

@@ -80,7 +80,7 @@ impl Preparations {
 }
 
 impl Prepared {
-    fn new(rules: &Arc<Rules>, settings: &Settings) -> Self {
+    pub(super) fn new(rules: &Arc<Rules>, settings: &Settings) -> Self {
         let mut seen: HashMap<&str, usize> = HashMap::new();
         for label in rules.rules().iter().filter_map(Rule::label) {
             *seen.entry(label).or_default() += 1;

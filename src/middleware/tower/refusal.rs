@@ -57,9 +57,7 @@ impl Refused<'_> {
 
     /// Whether it was refused because the store failed, as its rule demands.
     pub fn is_unavailable(&self) -> bool {
-        let refuses = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Refuse;
-        let decided = self.ruling.decided_by();
-        self.fault.is_some() && decided.is_some_and(|opinion| refuses(opinion.rule))
+        is_unavailable(self.ruling, self.fault)
     }
 
     /// Whether it was refused because the queue is full, or its client has its share of the seats.
@@ -96,6 +94,12 @@ impl Refused<'_> {
             None => format!("{why}."),
         }
     }
+}
+
+/// Whether a ruling refuses because the store failed.
+pub(crate) fn is_unavailable(ruling: &Ruling, fault: Option<&Fault>) -> bool {
+    let refuses = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Refuse;
+    fault.is_some() && ruling.decided_by().is_some_and(|opinion| refuses(opinion.rule))
 }
 
 /// Makes the responses to refused requests, with the body type of the service.

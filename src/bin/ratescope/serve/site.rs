@@ -6,7 +6,6 @@ use http_body_util::{Either, Full};
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use hyper::{Request, Response, StatusCode};
-use std::convert::Infallible;
 use std::io;
 use std::path::Path;
 use tower_http::services::fs::ServeFileSystemResponseBody;
@@ -49,10 +48,7 @@ impl Site {
     }
 
     /// Answers a request. Files that may not be served are not found.
-    pub(super) async fn answer<B>(
-        mut self,
-        request: Request<B>,
-    ) -> Result<Response<Body>, Infallible>
+    pub(super) async fn answer<B>(mut self, request: Request<B>) -> Response<Body>
     where
         B: Send + 'static,
     {
@@ -63,7 +59,7 @@ impl Site {
         for (name, value) in HEADERS {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
-        Ok(response)
+        response
     }
 
     async fn found<B: Send + 'static>(&mut self, request: Request<B>) -> Response<Body> {

@@ -1,0 +1,282 @@
+//! `ratescope run`: the rate limit service.
+
+#[path = "run/admin.rs"]
+mod admin;
+#[path = "run/ports.rs"]
+mod ports;
+
+use crate::server;
+use crate::words::{Visible, at_least_one};
+use admin::Admin;
+use hyper::header::HeaderName;
+use hyper_util::server::graceful::GracefulShutdown;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use ports::{Calls, Port, Ports};
+use ratescope::Span;
+use ratescope::clock::SystemClock;
+use ratescope::middleware::Networks;
+use ratescope::redis_store::Options;
+use ratescope::service::{Http, HttpSettings, InMemory, NAME, OnRedis, Service, States};
+use std::error::Error;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+/// Run a rate limit service: Envoy's protocol by gRPC, and HTTP for nginx, Caddy, Traefik and others
+///
+/// It decides by rule files, each for a domain, which are read again when they change. Files of
+/// envoyproxy/ratelimit are read as they are.
+///
+///     ratescope run rules.yaml
+///     grpcurl -plaintext -d '{"domain": "web", "descriptors": [{"entries": [{"key": "user",
+///       "value": "ann"}]}]}' 127.0.0.1:8081 envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit
+///     curl -i 'http://127.0.0.1:8080/check?domain=web&user=ann'
+///     curl -i -H 'X-Forwarded-For: 192.0.2.7' http://127.0.0.1:8080/auth/web
+///     curl 'http://127.0.0.1:6070/healthz?verbose' http://127.0.0.1:6070/metrics
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Rule files, or folders of them as in the RUNTIME_ROOT of envoyproxy/ratelimit
+    #[arg(required = true, value_name = "RULES")]
+    rules: Vec<PathBuf>,
+
+    /// Where to listen for gRPC, or off; port 0 takes any free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    grpc: Port,
+
+    /// Where to listen for HTTP, or off
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    http: Port,
+
+    /// Where to listen for those who run it (/healthz, /readyz, /metrics, /rules), or off
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
+    admin: Port,
+
+    /// A file with the token that /metrics, /rules and /healthz?verbose ask for, as in `Authorization:
+    /// Bearer TOKEN`; needed to listen beyond loopback
+    #[arg(long, value_name = "FILE")]
+    admin_token_file: Option<PathBuf>,
+
+    /// Keep the states on Redis, shared with other processes, as in redis://127.0.0.1:6379 or
+    /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001; otherwise they are in memory
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+
+    /// On a cluster, keep all keys on one node, so that limits for several fields are decided together
+    #[arg(long, requires = "store")]
+    one_node: bool,
+
+    /// The most keys of each limit that are kept in memory
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
+    keys: usize,
+
+    /// Networks of proxies that may say who a client is, for /auth
+    #[arg(long, value_name = "NETWORKS", default_value = "127.0.0.0/8, ::1")]
+    trusted_proxies: Networks,
+
+    /// The header in which they write its address
+    #[arg(long, value_name = "HEADER", default_value = "x-forwarded-for")]
+    client_header: HeaderName,
+
+    /// A field for /auth that is taken from a header, as in user=x-user; proxies must not pass on what
+    /// clients write there
+    #[arg(long, value_name = "NAME=HEADER", value_parser = field)]
+    field: Vec<(String, HeaderName)>,
+
+    /// How often to look whether rule files have changed
+    #[arg(long, value_name = "SPAN", default_value = "1s")]
+    watch: Span,
+
+    /// How long to go on serving after it was asked to end, so that balancers notice
+    #[arg(long, value_name = "SPAN", default_value = "5s")]
+    notice: Span,
+
+    /// How long requests may go on after that
+    #[arg(long, value_name = "SPAN", default_value = "5s")]
+    drain: Span,
+
+    /// The form of the log on standard error
+    #[arg(long, value_enum, default_value = "text")]
+    log: Log,
+
+    /// Only say whether it could run: read the arguments and the rules
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Log {
+    Text,
+    Json,
+}
+
+fn field(text: &str) -> Result<(String, HeaderName), String> {
+    let (name, header) = text.split_once('=').unwrap_or_default();
+    match header.parse() {
+        Ok(header) if !name.is_empty() => Ok((name.to_owned(), header)),
+        _ => Err("write a field and its header as NAME=HEADER".to_owned()),
+    }
+}
+
+/// Runs until it is asked to end.
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let token = args.admin_token_file.as_deref().map(token).transpose()?;
+    if let Some(address) = args.admin.0.filter(|at| !at.ip().is_loopback())
+        && token.is_none()
+    {
+        return Err(format!(
+            "the admin port at {address} would show rules and counters to everybody who reaches it; \
+             give a token with --admin-token-file, or listen on 127.0.0.1"
+        )
+        .into());
+    }
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+        match &args.store {
+            None => serve(args, token, InMemory { keys: args.keys }).await,
+            Some(url) => {
+                let (one_node, capacity) = (args.one_node, args.keys);
+                let options = Options { one_node, capacity, ..Options::default() };
+                serve(args, token, OnRedis::new(url, options)?).await
+            }
+        }
+    })
+}
+
+/// Reads the token: the first line of a file.
+fn token(path: &Path) -> Result<String, String> {
+    let text = fs::read_to_string(path);
+    let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
+    let token = text.lines().next().unwrap_or_default().trim();
+    if token.len() < 16 {
+        return Err(format!("{}: the token has less than 16 characters", path.display()));
+    }
+    Ok(token.to_owned())
+}
+
+async fn serve<B: States>(
+    args: &Args,
+    token: Option<String>,
+    states: B,
+) -> Result<(), Box<dyn Error>> {
+    let metrics = record()?;
+    let service = Arc::new(Service::new(states, SystemClock));
+    service.follow(&args.rules)?;
+    if args.check {
+        return check(&service);
+    }
+    log(args.log)?;
+    let mut signal = server::catch_signals()?;
+    let ports = Ports {
+        grpc: listen(args.grpc, "--grpc").await?,
+        http: listen(args.http, "--http").await?,
+        admin: listen(args.admin, "--admin").await?,
+    };
+    let (health, (end, ends)) = (HealthReporter::new(), watch::channel(false));
+    let calls = Calls::new(Arc::clone(&service), health.clone(), ends)?;
+    let settings = HttpSettings {
+        trusted: args.trusted_proxies.clone(),
+        client: args.client_header.clone(),
+        fields: args.field.clone(),
+    };
+    let http = Http::new(Arc::clone(&service), settings);
+    let is_ready = AtomicBool::new(true);
+    let admin = Arc::new(Admin {
+        service: Arc::clone(&service),
+        metrics: metrics.clone(),
+        token,
+        is_ready,
+    });
+    health.set_service_status(NAME, ServingStatus::Serving).await;
+    writeln!(Visible(io::stdout()), "Ratescope limits: {}", ports.say()?)?;
+
+    let open = GracefulShutdown::new();
+    let interval = Duration::try_from(args.watch).unwrap_or(Duration::MAX);
+    let notice = async {
+        signal().await;
+        admin.is_ready.store(false, Ordering::Relaxed);
+        for name in ["", NAME] {
+            health.set_service_status(name, ServingStatus::NotServing).await;
+        }
+        tracing::info!(target: "ratescope", notice = %args.notice, "asked to end");
+        tokio::select! {
+            () = sleep(Duration::try_from(args.notice).unwrap_or(Duration::MAX)) => false,
+            () = signal() => true,
+        }
+    };
+    let is_hurried = tokio::select! {
+        () = ports.serve(&open, &calls, http, &admin) => true,
+        () = follow(&service, &metrics, interval) => true,
+        is_hurried = notice => is_hurried,
+    };
+    if is_hurried {
+        return Ok(());
+    }
+    drop(ports);
+    end.send_replace(true);
+    server::end(open, Duration::try_from(args.drain).unwrap_or(Duration::MAX), signal).await;
+    Ok(())
+}
+
+/// Says that all is well.
+fn check<B: States>(service: &Service<B>) -> Result<(), Box<dyn Error>> {
+    let each = service.rules();
+    let mut out = Visible(io::stdout());
+    for rules in each {
+        let (domain, file, n) = (rules.domain(), rules.file(), rules.rules().len());
+        writeln!(out, "{domain}: {n} rules in {file}")?;
+    }
+    Ok(())
+}
+
+async fn listen(port: Port, option: &str) -> Result<Option<TcpListener>, String> {
+    match port.0 {
+        None => Ok(None),
+        Some(address) => server::listen(address, option).await.map(Some),
+    }
+}
+
+/// Records the counters for Prometheus.
+fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    metrics::set_global_recorder(recorder)?;
+    Ok(handle)
+}
+
+/// Writes the log to standard error.
+fn log(form: Log) -> Result<(), Box<dyn Error>> {
+    let log = tracing_subscriber::fmt().with_writer(io::stderr);
+    let begun = match form {
+        Log::Text => log.with_ansi(false).try_init(),
+        Log::Json => log.json().try_init(),
+    };
+    begun.map_err(|error| error as Box<dyn Error>)
+}
+
+/// Follows the rule files for ever, and says what becomes of changes.
+async fn follow<B: States>(
+    service: &Arc<Service<B>>,
+    metrics: &PrometheusHandle,
+    interval: Duration,
+) {
+    loop {
+        sleep(interval).await;
+        let looks = Arc::clone(service);
+        let changes = tokio::task::spawn_blocking(move || looks.look()).await;
+        for change in changes.unwrap_or_default() {
+            match change.is_good() {
+                true => tracing::info!(target: "ratescope", "{change}"),
+                false => tracing::error!(target: "ratescope", "{change}"),
+            }
+        }
+        metrics.run_upkeep();
+    }
+}

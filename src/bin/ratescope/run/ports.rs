@@ -1,0 +1,233 @@
+//! The ports of the service: gRPC, HTTP, and the one for those who run it.
+
+use super::admin::Admin;
+use crate::server;
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use ratescope::service::{Grpc, Http, NAME, Service, States};
+use std::convert::Infallible;
+use std::io::{self, Cursor};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tonic::Status;
+use tonic::body::Body;
+use tonic_health::pb::health_server::HealthServer;
+use tonic_health::server::{HealthReporter, HealthService};
+use tonic_reflection::server::Builder;
+
+/// The most calls at once on one connection.
+const STREAMS: u32 = 256;
+
+/// The longest head of a call in bytes.
+const LONGEST_HEAD: u32 = 16 << 10;
+
+/// The longest time in which the head of a request, or the begin of a connection, has to arrive.
+const HEAD: Duration = Duration::from_secs(30);
+
+/// The longest time from the head of a call to the head of its answer.
+const CALL: Duration = Duration::from_secs(30);
+
+/// The begin of every connection of HTTP/2.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The answer to whoever speaks HTTP/1 to the port of gRPC.
+const NOT_HERE: &[u8] = b"HTTP/1.1 505 HTTP Version Not Supported\r\nconnection: close\r\n\
+    content-type: text/plain\r\n\r\nThis port is for gRPC, which needs HTTP/2.\n";
+
+/// The descriptions of all messages, for clients that ask for them.
+const DESCRIPTORS: &[u8] = include_bytes!("../../../service/proto/descriptors.bin");
+
+/// Where to listen, or `off`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Port(pub(super) Option<SocketAddr>);
+
+impl FromStr for Port {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Port(None)),
+            _ => text.parse().map(|address| Port(Some(address))).map_err(|_| {
+                "write an address and a port, as in 127.0.0.1:8080 or [::]:8080, or off".to_owned()
+            }),
+        }
+    }
+}
+
+/// Everything that is listened to.
+pub(super) struct Ports {
+    pub(super) grpc: Option<TcpListener>,
+    pub(super) http: Option<TcpListener>,
+    pub(super) admin: Option<TcpListener>,
+}
+
+impl Ports {
+    /// Where it listens, as in `gRPC at 127.0.0.1:8081, HTTP at http://127.0.0.1:8080`.
+    pub(super) fn say(&self) -> io::Result<String> {
+        let mut said = Vec::new();
+        for (name, listener) in [
+            ("gRPC at ", &self.grpc),
+            ("HTTP at http://", &self.http),
+            ("admin at http://", &self.admin),
+        ] {
+            if let Some(listener) = listener {
+                said.push(format!("{name}{}", listener.local_addr()?));
+            }
+        }
+        Ok(said.join(", "))
+    }
+
+    /// Serves all of them for ever.
+    pub(super) async fn serve<B: States>(
+        &self,
+        open: &GracefulShutdown,
+        calls: &Calls,
+        http: Http<B>,
+        admin: &Arc<Admin<B>>,
+    ) {
+        let (http, admins) = (Arc::new(http), Arc::clone(admin));
+        let answer = move |request: Request<Incoming>, peer: SocketAddr| {
+            let (http, admin) = (Arc::clone(&http), Arc::clone(&admins));
+            async move {
+                match request.uri().path() {
+                    "/healthcheck" => admin.readiness(),
+                    _ => http.answer(request, Some(peer.ip())).await,
+                }
+            }
+        };
+        let admin = Arc::clone(admin);
+        let answer_admin = move |request: Request<Incoming>, _| {
+            let admin = Arc::clone(&admin);
+            async move { admin.answer(&request) }
+        };
+        let grpc = async {
+            if let Some(listener) = &self.grpc {
+                server::accept(listener, |stream, _, place| {
+                    let (watcher, calls) = (open.watcher(), calls.clone());
+                    tokio::spawn(async move {
+                        calls.serve(stream, watcher).await;
+                        drop(place);
+                    });
+                })
+                .await;
+            }
+        };
+        let http = async {
+            if let Some(listener) = &self.http {
+                server::accept_http(listener, open, HEAD, answer).await;
+            }
+        };
+        let admin = async {
+            if let Some(listener) = &self.admin {
+                server::accept_http(listener, open, HEAD, answer_admin).await;
+            }
+        };
+        tokio::join!(grpc, http, admin);
+    }
+}
+
+/// The services of gRPC.
+#[derive(Clone)]
+pub(super) struct Calls {
+    limits: Call,
+    health: Call,
+    reflection: Call,
+    old_reflection: Call,
+    /// Whether the program is about to end.
+    ends: watch::Receiver<bool>,
+}
+
+type Call = Arc<dyn Fn(Request<Incoming>) -> Answer + Send + Sync>;
+
+type Answer = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+
+impl Calls {
+    pub(super) fn new<B: States>(
+        service: Arc<Service<B>>,
+        health: HealthReporter,
+        ends: watch::Receiver<bool>,
+    ) -> Result<Self, tonic_reflection::server::Error> {
+        let described = || Builder::configure().register_encoded_file_descriptor_set(DESCRIPTORS);
+        Ok(Calls {
+            limits: call(Grpc::new(service)),
+            health: call(HealthServer::new(HealthService::from_health_reporter(health))),
+            reflection: call(described().build_v1()?),
+            old_reflection: call(described().build_v1alpha()?),
+            ends,
+        })
+    }
+
+    async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+        let call = match request.uri().path().split('/').nth(1).unwrap_or_default() {
+            NAME => &self.limits,
+            "grpc.health.v1.Health" => &self.health,
+            "grpc.reflection.v1.ServerReflection" => &self.reflection,
+            "grpc.reflection.v1alpha.ServerReflection" => &self.old_reflection,
+            _ => return Ok(Status::unimplemented("no service of this name").into_http()),
+        };
+        let answer = timeout(CALL, call(request)).await;
+        let late = |_| Status::deadline_exceeded("the request did not arrive in time").into_http();
+        Ok(answer.unwrap_or_else(late))
+    }
+
+    /// Serves a connection.
+    async fn serve(mut self, stream: TcpStream, watcher: Watcher) {
+        _ = stream.set_nodelay(true);
+        let (mut reader, mut writer) = stream.into_split();
+        let mut begin = [0; PREFACE.len()];
+        tokio::select! {
+            begun = timeout(HEAD, reader.read_exact(&mut begin)) => {
+                if !matches!(begun, Ok(Ok(_))) {
+                    return;
+                }
+            }
+            _ = self.ends.wait_for(|ends| *ends) => return,
+        }
+        if begin != *PREFACE {
+            _ = timeout(HEAD, writer.write_all(NOT_HERE)).await;
+            return;
+        }
+        let stream = tokio::io::join(Cursor::new(begin).chain(reader), writer);
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .keep_alive_interval(Some(HEAD))
+            .keep_alive_timeout(HEAD)
+            .max_concurrent_streams(STREAMS)
+            // A proxy gives up many calls at once when they take too long.
+            .max_pending_accept_reset_streams(STREAMS as usize)
+            .max_header_list_size(LONGEST_HEAD)
+            .serve_connection(
+                TokioIo::new(stream),
+                service_fn(move |request| self.clone().answer(request)),
+            );
+        // An error is the client's: it has gone, or sent something else than HTTP/2.
+        _ = watcher.watch(connection).await;
+    }
+}
+
+/// A service as one closure; these are always ready.
+fn call<S>(service: S) -> Call
+where
+    S: tower_service::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+    S: Clone + Send + Sync + 'static,
+    S::Future: Send,
+{
+    Arc::new(move |request| {
+        let answer = service.clone().call(request);
+        Box::pin(async {
+            let Ok(answer) = answer.await;
+            answer
+        })
+    })
+}

@@ -1,0 +1,113 @@
+//! Connections, and their end: a client that never finishes its request, or never reads the answer,
+//! must not keep the program alive, nor others from being served.
+
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use std::convert::Infallible;
+use std::error::Error;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+
+/// The most connections of a listener at once. More wait until others end.
+const MOST: usize = 16_384;
+
+/// The pause after a connection could not be accepted, for want of file handles.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Listens at an address; `option` is the argument that chooses it.
+pub(crate) async fn listen(address: SocketAddr, option: &str) -> Result<TcpListener, String> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let reason = match error.kind() {
+            ErrorKind::AddrInUse => "it is in use".to_owned(),
+            _ => error.to_string(),
+        };
+        format!("cannot listen on {address}: {reason}; choose another with {option}")
+    })
+}
+
+/// Accepts connections for ever. Each is served with the permit that counts it.
+pub(crate) async fn accept(
+    listener: &TcpListener,
+    mut serve: impl FnMut(TcpStream, SocketAddr, OwnedSemaphorePermit),
+) {
+    let places = Arc::new(Semaphore::new(MOST));
+    loop {
+        // The semaphore is never closed.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, peer)) => serve(stream, peer, place),
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Accepts connections of HTTP/1 for ever. The head of a request has to arrive within `head`, also on a
+/// connection that had some before.
+pub(crate) async fn accept_http<A, F, B>(
+    listener: &TcpListener,
+    open: &GracefulShutdown,
+    head: Duration,
+    answer: A,
+) where
+    A: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<B>> + Send,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    accept(listener, |stream, peer, place| {
+        let answer = answer.clone();
+        let answer = move |request| {
+            let response = answer(request, peer);
+            async { Ok::<_, Infallible>(response.await) }
+        };
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(head)
+            .serve_connection(TokioIo::new(stream), service_fn(answer));
+        // An error is the client's: it has gone, or sent something else than HTTP.
+        let connection = open.watch(connection);
+        tokio::spawn(async move {
+            _ = connection.await;
+            drop(place);
+        });
+    })
+    .await;
+}
+
+/// Ends connections: those without a request at once, the others when it is answered, all of them after
+/// `drain` or with the next `signal`.
+pub(crate) async fn end(open: GracefulShutdown, drain: Duration, mut signal: impl AsyncFnMut()) {
+    tokio::select! {
+        _ = timeout(drain, open.shutdown()) => {}
+        () = signal() => {}
+    }
+}
+
+/// Catches Ctrl-C, and a request to end the program, from now on, also while nobody waits for it: each
+/// call of the result waits for one.
+pub(crate) fn catch_signals() -> io::Result<impl AsyncFnMut()> {
+    #[cfg(unix)]
+    let (mut pressed, mut asked) = {
+        use signal::unix::{SignalKind, signal};
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+    };
+    #[cfg(windows)]
+    let (mut pressed, mut asked) = (signal::windows::ctrl_c()?, signal::windows::ctrl_close()?);
+    Ok(async move || {
+        tokio::select! {
+            _ = pressed.recv() => {}
+            _ = asked.recv() => {}
+        }
+    })
+}

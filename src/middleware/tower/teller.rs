@@ -1,0 +1,65 @@
+//! The headers, counters and refusals of the layer, for a front end that is no layer.
+
+use super::headers::Headers;
+use super::keys::Head;
+use super::layer::Settings;
+use super::prepared::Prepared;
+use super::refusal::{Answer, Problem, Refused};
+use crate::outcome::{Decision, Retry};
+use crate::rules::{Answered, Rules};
+use crate::time::Span;
+use http::{HeaderMap, Response};
+use std::sync::Arc;
+
+/// Tells clients and counters about the answers of a store, for as long as its rules are the same.
+pub(crate) struct Teller {
+    prepared: Arc<Prepared>,
+    headers: Headers,
+}
+
+impl Teller {
+    pub(crate) fn new(rules: &Arc<Rules>) -> Self {
+        let settings = Settings::default();
+        Teller { prepared: Arc::new(Prepared::new(rules, &settings)), headers: settings.headers }
+    }
+
+    pub(crate) fn is_for(&self, rules: &Arc<Rules>) -> bool {
+        self.prepared.is_for(rules)
+    }
+
+    /// Counts the answer of each limit.
+    pub(crate) fn count(&self, answered: &Answered) {
+        self.prepared.count(&answered.ruling);
+    }
+
+    /// Adds the headers to those of a response. What would have to wait is refused.
+    pub(crate) fn put(&self, answered: &Answered, headers: &mut HeaderMap) {
+        let refused = retry(answered).map(|retry| retry.and_then(Retry::wait));
+        if let Some(values) = self.headers.values(&self.prepared, &answered.ruling, refused) {
+            values.put(headers);
+        }
+    }
+
+    /// The refusal as problem details, with the headers.
+    pub(crate) fn refusal<B: From<String>>(
+        &self,
+        head: Head<'_>,
+        answered: &Answered,
+    ) -> Response<B> {
+        let Answered { ruling, fault, .. } = answered;
+        let (retry, fault) = (retry(answered).flatten(), fault.as_ref());
+        let refused = Refused { head, ruling, retry, fault, prepared: &self.prepared };
+        let mut response = Problem.answer(&refused);
+        self.put(answered, response.headers_mut());
+        response
+    }
+}
+
+/// When an event that does not pass at once would pass; the outer `None` if it passes.
+pub(crate) fn retry(answered: &Answered) -> Option<Option<Retry>> {
+    match answered.ruling.decision() {
+        Decision::Allowed { wait } if wait == Span::ZERO => None,
+        Decision::Allowed { wait } => Some(Some(Retry::After(wait))),
+        Decision::Refused => Some(answered.retry),
+    }
+}

@@ -1,0 +1,200 @@
+//! A rate limit service: Envoy's protocol by gRPC and JSON, and plain HTTP, over [rules](crate::rules)
+//! whose states are in memory or on Redis. The command `ratescope run` serves it.
+//!
+//! ```
+//! use ratescope::clock::SystemClock;
+//! use ratescope::service::{Code, InMemory, RateLimitRequest, Service};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let service = Service::new(InMemory { keys: 100_000 }, SystemClock);
+//! service.add("rules.yaml", "
+//! domain: web
+//! descriptors:
+//! - {key: user, limit: gcra 2/1h}
+//! ")?;
+//! let json = r#"{"domain": "web", "descriptors": [{"entries": [{"key": "user", "value": "ann"}]}]}"#;
+//! let request: RateLimitRequest = serde_json::from_str(json)?;
+//! for code in [Code::Ok, Code::Ok, Code::OverLimit] {
+//!     assert_eq!(service.should_rate_limit(&request).await?.overall_code(), code);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+#![doc = include_str!("service/files.md")]
+//!
+//! # What a request means
+//! * Each **descriptor** is looked up as envoyproxy/ratelimit does it: the rule with exactly its keys, in
+//!   their order. All have to pass. If one is refused, none is counted, except that requests which are
+//!   decided at the very same instant may count in a part of theirs; and limiters that count refused
+//!   events count those which they refuse themselves. A limit at the top of a file is for the request,
+//!   once.
+//! * **`hits_addend`** of a descriptor counts instead of that of the request, where 0 means 1. A
+//!   descriptor's own 0 is a look: the answer says whether one more would pass, and nothing is counted.
+//!   What does not fit into a limit is refused whole, and not counted: so hits that are reported after
+//!   the fact (`apply_on_stream_done`) want a limiter that counts what it refuses, such as `exim strict`.
+//! * A descriptor's own **`limit`** counts in place of the rules, in a fixed window. States of the 64
+//!   limits that were used last are kept.
+//! * **`is_negative_hits`** is refused (`UNIMPLEMENTED`): hits can't be given back here, by no
+//!   limiter.
+//! * A **domain** without rules is not limited, and counted as such.
+//! * If the **store** can't be asked and the rule that decides says `on_store_failure: refuse`, the call
+//!   fails with `UNAVAILABLE`. Envoy's `failure_mode_deny` says what becomes of the request then.
+//! * A limiter that would **delay** an event (`leaky-bucket`) refuses it here, and says how long it would
+//!   have waited, since a proxy can't wait.
+//!
+//! # What the answer says
+//! Beside the codes: `current_limit` with the quota of the limit that decided (its unit is the longest
+//! that divides its time, with `unit_multiplier`), `limit_remaining`, `duration_until_reset` (for a
+//! refusal, when the same would pass), the [headers of the layer](crate::middleware::headers) as
+//! `response_headers_to_add`, and as `dynamic_metadata` the names of the rules that refuse.
+
+mod counted;
+mod decide;
+mod files;
+mod grpc;
+mod http;
+mod json;
+mod message;
+pub mod meters;
+mod overrides;
+mod response;
+mod states;
+
+pub use decide::NoAnswer;
+pub use files::{Changed, LoadError};
+pub use grpc::{Grpc, NAME};
+pub use http::{Http, HttpSettings};
+pub use message::{
+    Code, DescriptorStatus, Entry, HeaderValue, RateLimit, RateLimitDescriptor, RateLimitOverride,
+    RateLimitRequest, RateLimitResponse, Unit,
+};
+pub use states::{InMemory, OnRedis, States};
+
+use crate::clock::{Clock, SystemClock};
+use crate::rules::{AsyncStore, Memory, Reloaded, Rules, RulesError};
+use crate::time::Time;
+use arc_swap::ArcSwap;
+use counted::Counted;
+use files::Files;
+use overrides::Overrides;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Rules by their domains, with their states.
+pub struct Service<B: States, C = SystemClock> {
+    states: Arc<B>,
+    clock: C,
+    domains: ArcSwap<BTreeMap<String, Arc<Domain<B::Store>>>>,
+    overrides: Overrides<B>,
+    /// The files that are followed; one look at a time.
+    files: Mutex<Files<B>>,
+}
+
+/// The rules of a file, with their states.
+struct Domain<S> {
+    store: Arc<Counted<S>>,
+}
+
+impl<S: AsyncStore> Domain<S> {
+    fn new(store: S) -> Self {
+        Domain { store: Arc::new(Counted::new(store)) }
+    }
+
+    fn rules(&self) -> Arc<Rules> {
+        self.store.rules()
+    }
+}
+
+impl<B: States, C: Clock> Service<B, C> {
+    /// A service without rules, by this clock.
+    pub fn new(states: B, clock: C) -> Self {
+        let states = Arc::new(states);
+        Service {
+            overrides: Overrides::new(Arc::clone(&states)),
+            states,
+            clock,
+            domains: ArcSwap::default(),
+            files: Mutex::default(),
+        }
+    }
+
+    /// Adds the rules of a text; `file` is its name, for errors.
+    ///
+    /// # Errors
+    /// If the rules are wrong, can't be computed where the states are, or are for a domain that there is
+    /// already.
+    pub fn add(&self, file: &str, text: &str) -> Result<(), RulesError> {
+        self.put(Rules::read(file, text)?).map(drop)
+    }
+
+    fn put(&self, rules: Rules) -> Result<Arc<Domain<B::Store>>, RulesError> {
+        let name = rules.domain().to_owned();
+        let mut domains = BTreeMap::clone(&self.domains.load());
+        if let Some(other) = domains.get(&name) {
+            let other = other.rules();
+            return Err(rules.wrong(format!("{} has the domain {name} already", other.file())));
+        }
+        let domain = Arc::new(Domain::new(self.states.open(rules)?));
+        domains.insert(name, Arc::clone(&domain));
+        self.domains.store(Arc::new(domains));
+        Ok(domain)
+    }
+
+    fn remove(&self, domain: &str) {
+        let mut domains = BTreeMap::clone(&self.domains.load());
+        domains.remove(domain);
+        self.domains.store(Arc::new(domains));
+    }
+
+    /// The rules in force, in the order of their domains.
+    pub fn rules(&self) -> Vec<Arc<Rules>> {
+        self.domains.load().values().map(|domain| domain.rules()).collect()
+    }
+
+    /// The size of the memory, if the states are in this process. Overrides are left out.
+    pub fn memory(&self) -> Option<Memory> {
+        let each = self.domains.load();
+        let each = each.values().filter_map(|domain| domain.store.memory());
+        each.reduce(|a, b| Memory { keys: a.keys + b.keys, forgotten: a.forgotten + b.forgotten })
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    fn domain(&self, name: &str) -> Option<Arc<Domain<B::Store>>> {
+        self.domains.load().get(name).map(Arc::clone)
+    }
+
+    /// The only domain, if there is one.
+    fn only(&self) -> Option<Arc<Domain<B::Store>>> {
+        let domains = self.domains.load();
+        let mut each = domains.values();
+        each.next().filter(|_| each.next().is_none()).map(Arc::clone)
+    }
+
+    fn files(&self) -> std::sync::MutexGuard<'_, Files<B>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts the text of a file in force; its domain stays.
+fn reload<B: States>(
+    states: &B,
+    domain: &Domain<B::Store>,
+    (file, text): (&str, &str),
+    now: Time,
+) -> Reloaded {
+    let before = domain.rules();
+    match Rules::read(file, text) {
+        Err(error) => Reloaded::Rejected(error),
+        Ok(rules) if rules.domain() != before.domain() => Reloaded::Rejected(rules.wrong(format!(
+            "the domain of a file can't change while it is in force; it is {}",
+            before.domain()
+        ))),
+        Ok(rules) => states.replace(domain.store.inner(), rules, now),
+    }
+}

@@ -1,0 +1,287 @@
+//! The decision about a request of Envoy's protocol.
+//!
+//! Each descriptor is an event of its own, for the rule with exactly its keys. The rule at the top of a
+//! file is for the whole request: it decides with the first descriptor. A request is allowed if all of
+//! its descriptors are. If one is refused, the others are not counted, as for limits of one event; only
+//! requests that are decided at the same instant can still count in some of them.
+
+use super::message::{DescriptorStatus, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
+use super::{Domain, Service, States, meters, response};
+use crate::clock::Clock;
+use crate::event::{Descriptor, Event, Fields};
+use crate::limit::MAX_COST;
+use crate::middleware::{is_unavailable, retry};
+use crate::rules::{Answered, AsyncStore, Details, Rule};
+use core::fmt;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The most descriptors of a request, and the most entries of a descriptor.
+const MOST: usize = 64;
+
+/// Everything, for an event that passes at once or not at all.
+const DETAILS: Details = Details { standings: true, retry: true, at_once: true };
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The request can't be meant so.
+    Invalid(String),
+    /// What it asks for can't be done.
+    Unsupported(String),
+    /// The store can't be asked, and a rule refuses then.
+    Unavailable(String),
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (NoAnswer::Invalid(why) | NoAnswer::Unsupported(why) | NoAnswer::Unavailable(why)) =
+            self;
+        f.write_str(why)
+    }
+}
+
+impl core::error::Error for NoAnswer {}
+
+impl NoAnswer {
+    fn count(self) -> Self {
+        meters::count_error(match self {
+            NoAnswer::Invalid(_) => "invalid",
+            NoAnswer::Unsupported(_) => "unsupported",
+            NoAnswer::Unavailable(_) => "unavailable",
+        });
+        self
+    }
+}
+
+/// The fields of one descriptor of a request. Fields that it lacks are taken from the others.
+struct Listed<'a> {
+    entries: SmallVec<[(&'a str, &'a str); 4]>,
+    all: &'a [RateLimitDescriptor],
+    is_first: bool,
+}
+
+impl<'a> Listed<'a> {
+    fn new(place: usize, all: &'a [RateLimitDescriptor]) -> Self {
+        let own = all.get(place).into_iter().flat_map(|own| &own.entries);
+        let entries = own.map(|entry| (entry.key.as_str(), entry.value.as_str())).collect();
+        Listed { entries, all, is_first: place == 0 }
+    }
+
+    /// Its entries as text, for a key.
+    fn text(&self, domain: &str) -> String {
+        let escaped = crate::policy::escaped;
+        let entry = |(key, value): &(&str, &str)| format!(",{}={}", escaped(key), escaped(value));
+        format!("{}{}", escaped(domain), self.entries.iter().map(entry).collect::<String>())
+    }
+}
+
+impl Fields for Listed<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        let own = self.entries.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        let others = || self.all.iter().flat_map(|descriptor| &descriptor.entries);
+        own.or_else(|| others().find(|entry| entry.key == name).map(|entry| entry.value.as_str()))
+    }
+
+    fn descriptor(&self) -> Option<Descriptor<'_>> {
+        Some(Descriptor { entries: &self.entries, is_first: self.is_first })
+    }
+}
+
+/// A store in place of that of the rules, and the key there.
+type Instead<S> = (Arc<Domain<S>>, [(&'static str, String); 1]);
+
+/// One descriptor that is asked about.
+struct Question<'a, B: States> {
+    fields: Listed<'a>,
+    /// The limit in place of that of the rules: its store, and the key there.
+    instead: Option<Instead<B::Store>>,
+    hits: f64,
+    is_look: bool,
+    /// Whether a rule of another descriptor replaces its own.
+    is_replaced: bool,
+}
+
+impl<B: States, C: Clock> Service<B, C> {
+    /// Decides about a request, and counts it if it is allowed.
+    ///
+    /// A domain without rules is not limited. `hits_addend` of a descriptor counts instead of that of the
+    /// request; if it is 0, the answer is whether one more would pass, and nothing is counted. A limiter
+    /// that would delay an event refuses it here, since a proxy can't wait.
+    ///
+    /// # Errors
+    /// If the request can't be meant so, or the store can't be asked and a rule refuses then.
+    pub async fn should_rate_limit(
+        &self,
+        request: &RateLimitRequest,
+    ) -> Result<RateLimitResponse, NoAnswer> {
+        check(request).map_err(NoAnswer::count)?;
+        let Some(domain) = self.domain(&request.domain) else {
+            meters::count_unknown_domain();
+            let free = || response::status(None, None, false);
+            return Ok(RateLimitResponse {
+                overall_code: super::Code::Ok.into(),
+                statuses: request.descriptors.iter().map(|_| free()).collect(),
+                ..RateLimitResponse::default()
+            });
+        };
+        let questions = self.questions(&domain, request).map_err(NoAnswer::count)?;
+        let answers = self.answers(&domain, &questions).await;
+        let fault = answers
+            .iter()
+            .flatten()
+            .find(|(_, answered)| is_unavailable(&answered.ruling, answered.fault.as_ref()));
+        if let Some((_, Answered { fault: Some(fault), .. })) = fault {
+            return Err(NoAnswer::Unavailable(fault.to_string()).count());
+        }
+        let statuses: Vec<DescriptorStatus> = answers
+            .iter()
+            .zip(&questions)
+            .map(|(answer, question)| {
+                let answered = answer.as_ref().map(|(_, answered)| answered);
+                let is_listed = answered.is_some() && self.is_known(&domain, question);
+                response::status(answered, answered.and_then(retry), is_listed)
+            })
+            .collect();
+        Ok(response::whole(statuses, &answers))
+    }
+
+    fn questions<'a>(
+        &self,
+        domain: &Domain<B::Store>,
+        request: &'a RateLimitRequest,
+    ) -> Result<SmallVec<[Question<'a, B>; 2]>, NoAnswer> {
+        let all = request.descriptors.as_slice();
+        let of = |(place, descriptor): (usize, &RateLimitDescriptor)| {
+            let fields = Listed::new(place, all);
+            let instead = match &descriptor.limit {
+                Some(limit) => {
+                    let text = fields.text(&request.domain);
+                    Some((self.overrides.store(limit)?, [("descriptor", text)]))
+                }
+                None => None,
+            };
+            let whole = f64::from(request.hits_addend.max(1));
+            let own = descriptor.hits_addend.map(|own| own as f64);
+            let is_look = own == Some(0.0);
+            let hits = if is_look { 1.0 } else { own.unwrap_or(whole) };
+            Ok(Question { fields, instead, hits, is_look, is_replaced: false })
+        };
+        let questions: Result<SmallVec<[_; 2]>, NoAnswer> =
+            all.iter().enumerate().map(of).collect();
+        let mut questions = questions?;
+        if questions.len() > 1 {
+            replace::<B>(&domain.rules(), &mut questions);
+        }
+        Ok(questions)
+    }
+
+    /// The answers to all questions; `None` where no rule is asked.
+    async fn answers(
+        &self,
+        domain: &Arc<Domain<B::Store>>,
+        questions: &[Question<'_, B>],
+    ) -> Answers<B::Store> {
+        let mut answers = Answers::<B::Store>::new();
+        if let [question] = questions {
+            answers.push(self.answer(domain, question, !question.is_look).await);
+            return answers;
+        }
+        for question in questions {
+            answers.push(self.answer(domain, question, false).await);
+        }
+        let passes = |answer: &Option<(_, Answered)>| {
+            answer.as_ref().is_none_or(|(_, answered)| retry(answered).is_none())
+        };
+        let all_pass = answers.iter().all(passes);
+        for (question, answer) in questions.iter().zip(&mut answers) {
+            // A refusal is counted by the limiters that count refusals, and in the counters.
+            if !question.is_look && (all_pass || !passes(answer)) {
+                *answer = self.answer(domain, question, true).await;
+            }
+        }
+        answers
+    }
+
+    async fn answer(
+        &self,
+        domain: &Arc<Domain<B::Store>>,
+        question: &Question<'_, B>,
+        count: bool,
+    ) -> Option<(Arc<Domain<B::Store>>, Answered)> {
+        if question.is_replaced {
+            return None;
+        }
+        let (time, cost) = (self.clock.now(), question.hits);
+        let (domain, event) = match &question.instead {
+            Some((instead, fields)) => (instead, Event { time, cost, fields }),
+            None => (domain, Event { time, cost, fields: &question.fields }),
+        };
+        let store = &domain.store;
+        let answered = match count {
+            false => store.peek(&event, DETAILS).await,
+            true => match store.check_now(&event, DETAILS) {
+                Some(answered) => answered,
+                None => store.check(&event, DETAILS).await,
+            },
+        };
+        if count {
+            store.teller(&answered.ruling).count(&answered);
+        }
+        Some((Arc::clone(domain), answered))
+    }
+
+    /// Whether a rule is for a descriptor, even if that does not limit it.
+    fn is_known(&self, domain: &Domain<B::Store>, question: &Question<'_, B>) -> bool {
+        question.instead.is_some() || !domain.rules().matching(&question.fields).is_empty()
+    }
+}
+
+/// The answers to all descriptors, each with the domain that gave it.
+pub(super) type Answers<S> = SmallVec<[Option<(Arc<Domain<S>>, Answered)>; 2]>;
+
+/// Marks the descriptors whose rule is replaced by that of another one.
+fn replace<B: States>(rules: &crate::rules::Rules, questions: &mut [Question<'_, B>]) {
+    let of = |question: &Question<'_, B>| match &question.instead {
+        Some(_) => Vec::new(),
+        None => rules.matching(&question.fields),
+    };
+    let matching: Vec<Vec<&Rule>> = questions.iter().map(of).collect();
+    let replaced = |own: &[&Rule]| {
+        let mut others = matching.iter().flatten();
+        !own.is_empty() && others.any(|other| own.iter().all(|rule| other.does_replace(rule)))
+    };
+    for (question, own) in questions.iter_mut().zip(&matching) {
+        question.is_replaced = replaced(own);
+    }
+}
+
+/// Refuses requests that can't be meant so.
+fn check(request: &RateLimitRequest) -> Result<(), NoAnswer> {
+    let invalid = |why: &str| Err(NoAnswer::Invalid(why.to_owned()));
+    if request.domain.is_empty() {
+        return invalid("the domain is missing");
+    }
+    if request.descriptors.is_empty() {
+        return invalid("there are no descriptors");
+    }
+    if request.descriptors.len() > MOST {
+        return invalid("there are more than 64 descriptors");
+    }
+    for descriptor in &request.descriptors {
+        if descriptor.entries.is_empty() {
+            return invalid("a descriptor has no entries");
+        }
+        if descriptor.entries.len() > MOST {
+            return invalid("a descriptor has more than 64 entries");
+        }
+        if descriptor.hits_addend.is_some_and(|hits| hits as f64 > MAX_COST) {
+            return invalid("hits_addend is more than 1e12");
+        }
+        if descriptor.is_negative_hits {
+            let why = "is_negative_hits: hits can't be given back by this service";
+            return Err(NoAnswer::Unsupported(why.to_owned()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! The files of rules that a service follows.
+
+use super::{Domain, Service, States, meters, reload};
+use crate::clock::Clock;
+use crate::middleware::watch::{Seen, Watch, read};
+use crate::rules::{Reloaded, Rules};
+use core::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files that are followed.
+pub(super) struct Files<B: States> {
+    /// What was named: files, and folders of files.
+    named: Vec<PathBuf>,
+    each: Vec<Followed<B>>,
+}
+
+impl<B: States> Default for Files<B> {
+    fn default() -> Self {
+        Files { named: Vec::new(), each: Vec::new() }
+    }
+}
+
+struct Followed<B: States> {
+    path: PathBuf,
+    watch: Watch,
+    /// `None` while it never had rules that could be put in force.
+    domain: Option<Arc<Domain<B::Store>>>,
+    /// What is wrong with it at present.
+    problem: Option<String>,
+    /// Whether it was missing in its folder at the last look.
+    is_missing: bool,
+}
+
+/// Something that was seen of a file.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Changed {
+    /// It has changed, with this result.
+    Seen(PathBuf, Seen),
+    /// It is new in its folder, and its rules are in force.
+    Added(PathBuf),
+    /// It is new in its folder, and wrong.
+    Wrong(PathBuf, String),
+    /// It has left its folder, and its rules are no longer in force.
+    Removed(PathBuf),
+}
+
+impl Changed {
+    /// Whether the rules in force are those of the file.
+    pub fn is_good(&self) -> bool {
+        match self {
+            Changed::Seen(_, Seen::Read { reloaded, .. }) => {
+                !matches!(reloaded, Reloaded::Rejected(_))
+            }
+            Changed::Seen(..) | Changed::Wrong(..) => false,
+            Changed::Added(_) | Changed::Removed(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Changed::Seen(_, seen) => seen.fmt(f),
+            Changed::Added(path) => write!(f, "{}: new rules are in force", path.display()),
+            Changed::Wrong(path, why) => {
+                write!(f, "{}: new rules are not in force: {why}", path.display())
+            }
+            Changed::Removed(path) => {
+                write!(f, "{} is gone, and so are its rules", path.display())
+            }
+        }
+    }
+}
+
+/// Why rules can't be put in force at the start: one line or more for each file.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LoadError(String);
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+impl<B: States, C: Clock> Service<B, C> {
+    /// Puts the rules of files in force, and follows them from now on: see [`look`](Self::look). In a
+    /// folder, these are the files with the ending `.yaml` or `.yml`; if there is none, those of the
+    /// folder `config` in it, where envoyproxy/ratelimit has them.
+    ///
+    /// # Errors
+    /// If any can't be read or is wrong, or if there is none.
+    pub fn follow(&self, named: &[PathBuf]) -> Result<(), LoadError> {
+        let mut files = self.files();
+        let mut problems = Vec::new();
+        for name in named {
+            match found(name) {
+                Err(error) => problems.push(format!("{}: {error}", name.display())),
+                Ok(paths) if paths.is_empty() => {
+                    problems.push(format!("{}: no file ends with .yaml or .yml", name.display()));
+                }
+                Ok(paths) => {
+                    for path in paths {
+                        let (followed, problem) = self.begin(path);
+                        problems.extend(problem);
+                        files.each.push(followed);
+                    }
+                }
+            }
+        }
+        files.named.extend_from_slice(named);
+        if problems.is_empty() { Ok(()) } else { Err(LoadError(problems.join("\n"))) }
+    }
+
+    /// Reads the files again. Rules that have changed are put in force if they are right, and were the
+    /// same at the last look; wrong ones change nothing. A file that is new in a folder is added, and one
+    /// that has left it is removed. It is meant to be called every second or so.
+    pub fn look(&self) -> Vec<Changed> {
+        let (now, mut files) = (self.clock().now(), self.files());
+        let mut changes = Vec::new();
+        self.look_at_folders(&mut files, &mut changes);
+        for file in &mut files.each {
+            // A file that never had rules is read from the beginning, and one that has left its folder is
+            // removed in the end.
+            if file.domain.is_some()
+                && !file.is_missing
+                && let Some(seen) = file.watch.look(now)
+            {
+                file.problem = match &seen {
+                    Seen::Read { reloaded: Reloaded::Rejected(error), .. } => {
+                        Some(error.to_string())
+                    }
+                    Seen::Unreadable(reason) => Some(reason.clone()),
+                    _ => None,
+                };
+                changes.push(Changed::Seen(file.path.clone(), seen));
+            }
+        }
+        let broken = files.each.iter().filter(|file| file.problem.is_some()).count();
+        for change in &changes {
+            meters::count_load(change.is_good(), broken);
+        }
+        changes
+    }
+
+    fn look_at_folders(&self, files: &mut Files<B>, changes: &mut Vec<Changed>) {
+        for folder in files.named.clone().iter().filter(|name| name.is_dir()) {
+            let Ok(paths) = found(folder) else { continue };
+            let within = |file: &Followed<B>| file.path.starts_with(folder);
+            for file in files.each.iter_mut().filter(|file| within(file)) {
+                let was_missing =
+                    core::mem::replace(&mut file.is_missing, !paths.contains(&file.path));
+                if was_missing && file.is_missing {
+                    if let Some(domain) = file.domain.take() {
+                        self.remove(domain.rules().domain());
+                    }
+                    changes.push(Changed::Removed(file.path.clone()));
+                }
+            }
+            let is_gone = |change: &Changed, path: &Path| matches!(change, Changed::Removed(gone) if gone == path);
+            files.each.retain(|file| !changes.iter().any(|change| is_gone(change, &file.path)));
+            for path in paths {
+                let known = files.each.iter().position(|file| file.path == path);
+                let before = known.map(|place| &files.each[place]);
+                if before.is_some_and(|file| file.domain.is_some()) {
+                    continue;
+                }
+                let problem = before.and_then(|file| file.problem.clone());
+                let (followed, now) = self.begin(path.clone());
+                match &now {
+                    None => changes.push(Changed::Added(path)),
+                    // Said once.
+                    Some(why) if problem.as_ref() != Some(why) => {
+                        changes.push(Changed::Wrong(path, why.clone()));
+                    }
+                    Some(_) => {}
+                }
+                if let Some(place) = known {
+                    files.each.swap_remove(place);
+                }
+                files.each.push(followed);
+            }
+        }
+    }
+
+    /// Reads a file for the first time. It is followed even if it is wrong; the text says why.
+    fn begin(&self, path: PathBuf) -> (Followed<B>, Option<String>) {
+        let name = path.display().to_string();
+        let text = read(&path);
+        let rules = text.as_ref().map_err(String::clone).and_then(|text| {
+            let rules = Rules::read(&name, text).and_then(|rules| self.put(rules));
+            rules.map_err(|error| error.to_string())
+        });
+        let (domain, problem) = match rules {
+            Ok(domain) => (Some(domain), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let (states, follows) = (Arc::clone(&self.states), domain.clone());
+        let watch =
+            Watch::new(
+                path.clone(),
+                text.unwrap_or_default(),
+                move |file, text, now| match &follows {
+                    Some(domain) => reload(&*states, domain, (file, text), now),
+                    None => Reloaded::Unchanged,
+                },
+            );
+        let followed =
+            Followed { path, watch, domain, problem: problem.clone(), is_missing: false };
+        (followed, problem)
+    }
+
+    /// The files that are followed, each with what is wrong with it at present.
+    pub fn health(&self) -> Vec<(PathBuf, Option<String>)> {
+        let files = self.files();
+        files.each.iter().map(|file| (file.path.clone(), file.problem.clone())).collect()
+    }
+}
+
+/// The files that a name stands for.
+fn found(name: &Path) -> io::Result<Vec<PathBuf>> {
+    if !name.is_dir() {
+        return Ok(vec![name.to_owned()]);
+    }
+    let within = listed(name)?;
+    let config = name.join("config");
+    if within.is_empty() && config.is_dir() { listed(&config) } else { Ok(within) }
+}
+
+/// The rule files of a folder, in order. Hidden ones are left out, as Kubernetes keeps its copies so.
+fn listed(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_hidden =
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let is_yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+        if is_yaml && !is_hidden && path.is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

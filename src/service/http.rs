@@ -1,0 +1,376 @@
+//! The service by HTTP, for whoever does not speak gRPC.
+//!
+//! | request | what it asks | answer |
+//! |---|---|---|
+//! | `POST /json` | the messages of Envoy's protocol as JSON | 200 or 429, with the response as JSON |
+//! | `GET /check?domain=web&user=ann` | an event with these fields; `hits` is its cost, 0 a look | 200 or 429, with the headers of the layer |
+//! | `POST /check` | the same as `{"domain": "web", "fields": {"user": "ann"}, "hits": 1}` | the same |
+//! | any method, `/auth` or `/auth/web` | the request that a proxy is about to pass on | 200 or 429; with `?refused=403`, 403 |
+//!
+//! The domain can be left out if there is only one. Where the store can't be asked and a rule refuses
+//! then, the answer is 503. In `/check` and `/auth` rules are found by all fields, as in
+//! [the layer](crate::middleware); in `/json`, by lists of keys.
+//!
+//! `/auth` is for nginx's `auth_request`, Traefik's `forwardAuth` and Caddy's `forward_auth`. Its fields
+//! are `ip`, `method`, `path`, `host` and those that [`HttpSettings::fields`] takes from headers. The
+//! first four come from the headers that proxies write (`X-Forwarded-For`, `X-Forwarded-Method` or
+//! `X-Original-Method`, `X-Forwarded-Uri` or `X-Original-URI`, `X-Forwarded-Host`), if the proxy is
+//! trusted.
+
+use super::counted::Counted;
+use super::decide::NoAnswer;
+use super::message::{Code, RateLimitRequest};
+use super::{Domain, Service, States, meters};
+use crate::clock::Clock;
+use crate::event::Event;
+use crate::limit::MAX_COST;
+use crate::middleware::{Head, Networks, Problem, Proxies, RateLimit, RateLimited, retry};
+use crate::rules::{AsyncStore, Details};
+use bytes::Bytes;
+use core::convert::Infallible;
+use core::future::{Ready, ready};
+use core::net::IpAddr;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::time::timeout;
+use tower_layer::Layer;
+use tower_service::Service as _;
+
+/// The longest body of a request in bytes.
+const LONGEST: usize = 64 << 10;
+
+/// The longest time in which it has to arrive.
+const ARRIVAL: Duration = Duration::from_secs(5);
+
+/// The body of an answer.
+type Body = Full<Bytes>;
+
+/// A domain that has rules.
+type Known<B> = Arc<Domain<<B as States>::Store>>;
+
+type Answer = Result<Response<Body>, Wrong>;
+
+/// How `/auth` finds the fields of a request.
+#[derive(Clone, Debug)]
+pub struct HttpSettings {
+    /// The proxies that may say what a client asked for; by default those on this machine.
+    pub trusted: Networks,
+    /// The header in which they write the client's address; by default `X-Forwarded-For`.
+    pub client: HeaderName,
+    /// Fields, each with the header that it is taken from.
+    pub fields: Vec<(String, HeaderName)>,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        HttpSettings {
+            trusted: "127.0.0.0/8, ::1".parse().unwrap_or_default(),
+            client: HeaderName::from_static("x-forwarded-for"),
+            fields: Vec::new(),
+        }
+    }
+}
+
+/// A service as HTTP serves it.
+pub struct Http<B: States, C = crate::clock::SystemClock> {
+    service: Arc<Service<B, C>>,
+    settings: HttpSettings,
+    /// The layers of `/auth`, one for each store.
+    layers: Mutex<Layers<B::Store, C>>,
+}
+
+type Layers<S, C> = Vec<(Arc<Counted<S>>, Auth<S, C>)>;
+
+type Auth<S, C> = RateLimited<Pass, Arc<Counted<S>>, Problem, C>;
+
+impl<B: States, C: Clock + Clone> Http<B, C> {
+    /// Serves this service.
+    pub fn new(service: Arc<Service<B, C>>, settings: HttpSettings) -> Self {
+        Http { service, settings, layers: Mutex::default() }
+    }
+
+    /// Answers a request that came from `peer`.
+    pub async fn answer<Q>(&self, request: Request<Q>, peer: Option<IpAddr>) -> Response<Body>
+    where
+        Q: http_body::Body,
+        Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
+    {
+        let path = request.uri().path().to_owned();
+        let answer = match (request.method(), path.as_str()) {
+            (&Method::POST, "/json") => self.json(request).await,
+            (&Method::GET, "/check") => self.check_query(request).await,
+            (&Method::POST, "/check") => self.check_body(request).await,
+            (_, "/json" | "/check") => {
+                Err(wrong(StatusCode::METHOD_NOT_ALLOWED, "not this method"))
+            }
+            (_, path) => match path.strip_prefix("/auth") {
+                Some("" | "/") => self.auth(request, peer, None).await,
+                Some(name) if name.starts_with('/') => {
+                    self.auth(request, peer, name.get(1..)).await
+                }
+                _ => Err(wrong(StatusCode::NOT_FOUND, "there are /json, /check and /auth")),
+            },
+        };
+        answer.unwrap_or_else(Wrong::response)
+    }
+
+    async fn json<Q>(&self, request: Request<Q>) -> Answer
+    where
+        Q: http_body::Body,
+        Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
+    {
+        let request: RateLimitRequest = read(request).await?;
+        let answer = self.service.should_rate_limit(&request).await.map_err(|error| {
+            let status = match error {
+                NoAnswer::Invalid(_) => StatusCode::BAD_REQUEST,
+                NoAnswer::Unsupported(_) => StatusCode::NOT_IMPLEMENTED,
+                NoAnswer::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            wrong(status, &error.to_string())
+        })?;
+        let text = serde_json::to_string(&answer).unwrap_or_default();
+        let mut response = json(text);
+        if answer.overall_code() == Code::OverLimit {
+            *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        }
+        Ok(response)
+    }
+
+    async fn check_query<Q>(&self, request: Request<Q>) -> Answer {
+        let (head, _) = request.into_parts();
+        let mut question = Question::default();
+        for (name, value) in form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes())
+        {
+            match &*name {
+                "domain" => question.domain = Some(value.into_owned()),
+                "hits" => {
+                    let hits = value.parse().map_err(|_| bad("hits is not a number"))?;
+                    question.hits = Some(hits);
+                }
+                _ => drop(question.fields.insert(name.into_owned(), value.into_owned())),
+            }
+        }
+        self.check(&Request::from_parts(head, ()), question).await
+    }
+
+    async fn check_body<Q>(&self, request: Request<Q>) -> Answer
+    where
+        Q: http_body::Body,
+        Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        let question = read(Request::new(body)).await?;
+        self.check(&Request::from_parts(head, ()), question).await
+    }
+
+    async fn check(&self, request: &Request<()>, question: Question) -> Answer {
+        let Question { domain, fields, hits } = question;
+        let hits = hits.unwrap_or(1.0);
+        if !(0.0..=MAX_COST).contains(&hits) {
+            return Err(bad("hits is a number from 0 to 1e12"));
+        }
+        let Some(domain) = self.domain(domain.as_deref())? else {
+            return Ok(json("{\"allowed\":true}".to_owned()));
+        };
+        let cost = if hits == 0.0 { 1.0 } else { hits };
+        let event = Event { time: self.service.clock.now(), cost, fields: &fields };
+        let details = Details { standings: true, retry: true, at_once: true };
+        let answered = match hits > 0.0 {
+            true => domain.store.check(&event, details).await,
+            false => domain.store.peek(&event, details).await,
+        };
+        let teller = domain.store.teller(&answered.ruling);
+        if hits > 0.0 {
+            teller.count(&answered);
+        }
+        if retry(&answered).is_some() {
+            return Ok(teller.refusal(Head::of(request), &answered));
+        }
+        let ruling = serde_json::Value::from(answered.ruling.to_string());
+        let mut response = json(format!("{{\"allowed\":true,\"ruling\":{ruling}}}\n"));
+        teller.put(&answered, response.headers_mut());
+        Ok(response)
+    }
+
+    async fn auth<Q>(
+        &self,
+        request: Request<Q>,
+        peer: Option<IpAddr>,
+        domain: Option<&str>,
+    ) -> Answer {
+        let Some(domain) = self.domain(domain)? else { return Ok(Response::default()) };
+        let query = request.uri().query().unwrap_or_default();
+        let refused = match form_urlencoded::parse(query.as_bytes())
+            .find(|(name, _)| name == "refused")
+            .map(|(_, value)| value.into_owned())
+            .as_deref()
+        {
+            None | Some("429") => StatusCode::TOO_MANY_REQUESTS,
+            Some("403") => StatusCode::FORBIDDEN,
+            Some("401") => StatusCode::UNAUTHORIZED,
+            Some(_) => return Err(bad("refused is 429, 403 or 401")),
+        };
+        let mut request = request.map(drop);
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
+        let mut layer = self.layer(&domain);
+        let Ok(mut response) = layer.call(request).await;
+        if response.status() == StatusCode::TOO_MANY_REQUESTS {
+            *response.status_mut() = refused;
+        }
+        Ok(response)
+    }
+
+    /// The domain of this name, or the only one; `None` if it has no rules.
+    fn domain(&self, name: Option<&str>) -> Result<Option<Known<B>>, Wrong> {
+        let domain = match name {
+            Some(name) => self.service.domain(name),
+            None => {
+                let only = self.service.only();
+                return only.map(Some).ok_or_else(|| bad("name the domain: there are several"));
+            }
+        };
+        if domain.is_none() {
+            meters::count_unknown_domain();
+        }
+        Ok(domain)
+    }
+
+    fn layer(&self, domain: &Domain<B::Store>) -> Auth<B::Store, C> {
+        let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = layers.iter().find(|(store, _)| Arc::ptr_eq(store, &domain.store));
+        if let Some((_, layer)) = known {
+            return layer.clone();
+        }
+        // Those of domains that are gone: nobody else has their store.
+        layers.retain(|(store, _)| Arc::strong_count(store) > 2);
+        let layer = self.auth_layer(Arc::clone(&domain.store));
+        layers.push((Arc::clone(&domain.store), layer.clone()));
+        layer
+    }
+
+    fn auth_layer(&self, store: Arc<Counted<B::Store>>) -> Auth<B::Store, C> {
+        let HttpSettings { trusted, client, fields } = &self.settings;
+        let of = |names: [&'static str; 2]| {
+            let trusted = trusted.clone();
+            move |head: Head<'_>| {
+                let peer = head.extensions.get::<IpAddr>();
+                let is_trusted = peer.is_some_and(|peer| trusted.contains(*peer));
+                let mut known = names.iter().filter_map(|name| head.headers.get(*name));
+                known.next().filter(|_| is_trusted).map(text)
+            }
+        };
+        let (method, path, host) = (of(METHOD), of(PATH), of(HOST));
+        let mut limit = RateLimit::new(store)
+            .clock(self.service.clock.clone())
+            .behind(Proxies::header(client.clone(), trusted.clone()))
+            .field("method", move |head| {
+                Some(Cow::Owned(method(head).unwrap_or_else(|| head.method.to_string())))
+            })
+            .field("path", move |head| {
+                let path = path(head).unwrap_or_else(|| head.uri.path().to_owned());
+                Some(Cow::Owned(path.split('?').next().unwrap_or_default().to_owned()))
+            })
+            .field("host", move |head| host(head).map(Cow::Owned));
+        for (field, header) in fields {
+            limit = limit.header(field, header.clone());
+        }
+        limit.layer().layer(Pass)
+    }
+}
+
+const METHOD: [&str; 2] = ["x-forwarded-method", "x-original-method"];
+const PATH: [&str; 2] = ["x-forwarded-uri", "x-original-uri"];
+const HOST: [&str; 2] = ["x-forwarded-host", "host"];
+
+/// The text of a header. One that is not UTF-8 is escaped, so that different headers stay different.
+fn text(value: &HeaderValue) -> String {
+    match str::from_utf8(value.as_bytes()) {
+        Ok(text) => text.to_owned(),
+        Err(_) => percent_encode(value.as_bytes(), NON_ALPHANUMERIC).to_string(),
+    }
+}
+
+/// The question of `/check`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Question {
+    domain: Option<String>,
+    fields: BTreeMap<String, String>,
+    hits: Option<f64>,
+}
+
+/// The service behind the layer of `/auth`, which lets everything pass.
+#[derive(Clone, Copy)]
+pub(super) struct Pass;
+
+impl tower_service::Service<Request<()>> for Pass {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _request: Request<()>) -> Self::Future {
+        ready(Ok(Response::default()))
+    }
+}
+
+/// Reads the body of a request as JSON.
+async fn read<Q, T: for<'de> Deserialize<'de>>(request: Request<Q>) -> Result<T, Wrong>
+where
+    Q: http_body::Body,
+    Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
+{
+    let body = Limited::new(request.into_body(), LONGEST);
+    let late = || wrong(StatusCode::REQUEST_TIMEOUT, "the body did not arrive within 5 s");
+    let body = timeout(ARRIVAL, Box::pin(body.collect())).await.map_err(|_| late())?;
+    let long =
+        |error: Box<dyn core::error::Error + Send + Sync>| match error
+            .is::<http_body_util::LengthLimitError>(
+        ) {
+            true => wrong(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 64 KiB"),
+            false => bad("the body broke off"),
+        };
+    let body = body.map_err(long)?.to_bytes();
+    serde_json::from_slice(&body).map_err(|error| bad(&format!("the body: {error}")))
+}
+
+fn json(text: String) -> Response<Body> {
+    let mut response = Response::new(text.into());
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+fn bad(why: &str) -> Wrong {
+    wrong(StatusCode::BAD_REQUEST, why)
+}
+
+fn wrong(status: StatusCode, why: &str) -> Wrong {
+    Wrong(status, why.to_owned())
+}
+
+/// A request that is not answered as it wants, and why.
+struct Wrong(StatusCode, String);
+
+impl Wrong {
+    fn response(self) -> Response<Body> {
+        let mut response = Response::new(format!("{}\n", self.1).into());
+        *response.status_mut() = self.0;
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, plain);
+        response
+    }
+}

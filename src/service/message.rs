@@ -1,0 +1,185 @@
+//! The messages of Envoy's rate limit service, for gRPC and as JSON.
+//!
+//! Names and numbers are those of `envoy/service/ratelimit/v3/rls.proto` and of
+//! `envoy/extensions/common/ratelimit/v3/ratelimit.proto` (Envoy 1.40, Apache License 2.0), without
+//! what nobody sends: quotas and bodies. As JSON they are written as in the mapping of Protocol Buffers;
+//! names are read in both of its forms, such as `hitsAddend` and `hits_addend`.
+
+use super::json;
+use prost::{Enumeration, Message};
+use serde::{Deserialize, Serialize};
+
+/// The question whether something may happen.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct RateLimitRequest {
+    /// The name of the rules.
+    #[prost(string, tag = "1")]
+    pub domain: String,
+    /// The lists of keys and values; every one of them has to pass.
+    #[prost(message, repeated, tag = "2")]
+    pub descriptors: Vec<RateLimitDescriptor>,
+    /// How much each of them counts, unless it says so itself; 0 means 1.
+    #[prost(uint32, tag = "3")]
+    #[serde(alias = "hits_addend", deserialize_with = "json::number")]
+    pub hits_addend: u32,
+}
+
+/// A list of keys and values.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct RateLimitDescriptor {
+    /// Keys and values, in the order in which rules are nested.
+    #[prost(message, repeated, tag = "1")]
+    pub entries: Vec<Entry>,
+    /// A limit in place of that of the rules.
+    #[prost(message, optional, tag = "2")]
+    pub limit: Option<RateLimitOverride>,
+    /// How much it counts; 0 only looks.
+    #[prost(message, optional, tag = "3")]
+    #[serde(alias = "hits_addend", deserialize_with = "json::maybe_number")]
+    pub hits_addend: Option<u64>,
+    /// Whether it gives back instead of taking.
+    #[prost(bool, tag = "4")]
+    #[serde(alias = "is_negative_hits")]
+    pub is_negative_hits: bool,
+}
+
+/// A key and its value.
+#[derive(Clone, PartialEq, Eq, Message, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Entry {
+    /// The key.
+    #[prost(string, tag = "1")]
+    pub key: String,
+    /// The value.
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+/// A limit that a request brings along: a count in each window of the clock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct RateLimitOverride {
+    /// The most in each window.
+    #[prost(uint32, tag = "1")]
+    #[serde(alias = "requests_per_unit", deserialize_with = "json::number")]
+    pub requests_per_unit: u32,
+    /// The unit of the window.
+    #[prost(enumeration = "Unit", tag = "2")]
+    #[serde(deserialize_with = "json::name::<_, Unit>")]
+    pub unit: i32,
+    /// The window in units; 0 and `None` mean 1.
+    #[prost(message, optional, tag = "3")]
+    #[serde(alias = "unit_multiplier", deserialize_with = "json::maybe_number")]
+    pub unit_multiplier: Option<u32>,
+}
+
+/// The answer.
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RateLimitResponse {
+    /// Whether all of it may happen.
+    #[prost(enumeration = "Code", tag = "1")]
+    #[serde(serialize_with = "json::as_name::<_, Code>")]
+    pub overall_code: i32,
+    /// One for each descriptor, in their order.
+    #[prost(message, repeated, tag = "2")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<DescriptorStatus>,
+    /// Headers for the client.
+    #[prost(message, repeated, tag = "3")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub response_headers_to_add: Vec<HeaderValue>,
+    /// Which rules refused, for the log of the proxy.
+    #[prost(message, optional, tag = "6")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::as_metadata")]
+    pub dynamic_metadata: Option<prost_types::Struct>,
+}
+
+/// The answer about one descriptor.
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DescriptorStatus {
+    /// Whether it may happen.
+    #[prost(enumeration = "Code", tag = "1")]
+    #[serde(serialize_with = "json::as_name::<_, Code>")]
+    pub code: i32,
+    /// The limit that decided; `None` if there is none.
+    #[prost(message, optional, tag = "2")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_limit: Option<RateLimit>,
+    /// How much it still admits.
+    #[prost(uint32, tag = "3")]
+    #[serde(skip_serializing_if = "json::is_zero")]
+    pub limit_remaining: u32,
+    /// The time until all of it is admitted again, or until what was refused would pass.
+    #[prost(message, optional, tag = "4")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::as_seconds")]
+    pub duration_until_reset: Option<prost_types::Duration>,
+}
+
+/// A limit in words of the protocol. Limits that are no windows say their quota so.
+#[derive(Clone, PartialEq, Eq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RateLimit {
+    /// The name of the rule.
+    #[prost(string, tag = "3")]
+    pub name: String,
+    /// The count.
+    #[prost(uint32, tag = "1")]
+    pub requests_per_unit: u32,
+    /// The unit of time; `Unknown` if the quota's time is no multiple of any.
+    #[prost(enumeration = "Unit", tag = "2")]
+    #[serde(serialize_with = "json::as_name::<_, Unit>")]
+    pub unit: i32,
+    /// The time in units, if it is not one.
+    #[prost(message, optional, tag = "4")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit_multiplier: Option<u32>,
+}
+
+/// A header.
+#[derive(Clone, PartialEq, Eq, Message, Serialize)]
+pub struct HeaderValue {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub key: String,
+    /// Its value.
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+/// Whether something may happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub enum Code {
+    /// Not known; it is never sent.
+    Unknown = 0,
+    /// It may.
+    Ok = 1,
+    /// It may not.
+    OverLimit = 2,
+}
+
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub enum Unit {
+    /// Not known.
+    Unknown = 0,
+    /// A second.
+    Second = 1,
+    /// A minute.
+    Minute = 2,
+    /// An hour.
+    Hour = 3,
+    /// A day.
+    Day = 4,
+    /// 30 days.
+    Month = 5,
+    /// 365 days.
+    Year = 6,
+    /// Seven days.
+    Week = 7,
+}

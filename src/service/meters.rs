@@ -1,0 +1,126 @@
+//! The counters, with the names that dashboards of envoyproxy/ratelimit know.
+//!
+//! | name | labels | what |
+//! |---|---|---|
+//! | `ratelimit_service_rate_limit_total_hits` | of the rule | hits that a rule was asked about |
+//! | `ratelimit_service_rate_limit_within_limit` | of the rule | those that it let pass |
+//! | `ratelimit_service_rate_limit_near_limit` | of the rule | those of them that left less than a fifth of the limit |
+//! | `ratelimit_service_rate_limit_over_limit` | of the rule | those that it refused, or would have, as a shadow |
+//! | `ratelimit_service_rate_limit_shadow_mode` | of the rule | those that it would have refused, as a shadow |
+//! | `ratelimit_service_call_should_rate_limit_unknown_domain` | | requests for a domain that has no rules; they pass |
+//! | `ratelimit_service_call_should_rate_limit_error` | `error`: `invalid`, `unavailable` | requests that got no answer |
+//! | `ratelimit_service_config_load_success`, `…_error` | | changed rule files that are in force, and those that are not |
+//! | `ratescope_rules_broken` | | rule files that are wrong or can't be read, while older rules are in force |
+//!
+//! The labels of a rule are its `domain`, its full name as `rule`, and the steps of its path as `key1`,
+//! `key2` and so on, each as in `path` or `path_/login`. They come from the rules alone: what a client
+//! sends, an override or an unknown domain adds none. Beside them are the counters of
+//! [the layer](crate::middleware::meters).
+
+use crate::rules::{Answered, Opinion, Rule, Rules, Step, Value};
+use metrics::{Counter, Label, counter, gauge};
+use std::sync::Arc;
+
+/// From this share of the limit on, an event is near it. As in envoyproxy/ratelimit.
+const NEAR: f64 = 0.8;
+
+/// The counters of each rule of a file.
+pub(super) struct RuleMeters {
+    rules: Arc<Rules>,
+    each: Vec<Meters>,
+}
+
+struct Meters {
+    total: Counter,
+    within: Counter,
+    near: Counter,
+    over: Counter,
+    shadow: Counter,
+}
+
+impl RuleMeters {
+    pub(super) fn new(rules: &Arc<Rules>) -> Self {
+        let each = rules.rules().iter().map(|rule| Meters::new(rules.domain(), rule)).collect();
+        RuleMeters { rules: Arc::clone(rules), each }
+    }
+
+    pub(super) fn is_for(&self, rules: &Arc<Rules>) -> bool {
+        Arc::ptr_eq(&self.rules, rules)
+    }
+
+    /// Counts the answer of each rule about an event of this cost.
+    pub(super) fn count(&self, answered: &Answered, cost: f64) {
+        let mut opinions = answered.ruling.opinions().peekable();
+        while let Some(first) = opinions.next() {
+            let (mut refused, mut near) = (!first.outcome.is_allowed(), is_near(&first));
+            while let Some(more) =
+                opinions.next_if(|opinion| opinion.place.rule == first.place.rule)
+            {
+                refused |= !more.outcome.is_allowed();
+                near |= is_near(&more);
+            }
+            let Some(meters) = self.each.get(first.place.rule) else { continue };
+            // The cast saturates.
+            let hits = first.rule.cost().unwrap_or(cost).ceil() as u64;
+            meters.total.increment(hits);
+            if refused {
+                meters.over.increment(hits);
+                if first.rule.is_shadow() {
+                    meters.shadow.increment(hits);
+                }
+            } else {
+                meters.within.increment(hits);
+                if near {
+                    meters.near.increment(hits);
+                }
+            }
+        }
+    }
+}
+
+fn is_near(opinion: &Opinion<'_>) -> bool {
+    opinion.outcome.level > NEAR * opinion.outcome.limit
+}
+
+impl Meters {
+    fn new(domain: &str, rule: &Rule) -> Self {
+        let keys = rule.path().iter().enumerate();
+        let keys = keys.map(|(i, step)| Label::new(format!("key{}", i + 1), label(step)));
+        let own = [("domain", domain), ("rule", rule.name())];
+        let own = own.into_iter().map(|(name, value)| Label::new(name, value.to_owned()));
+        let labels: Vec<Label> = own.chain(keys).collect();
+        Meters {
+            total: counter!("ratelimit_service_rate_limit_total_hits", labels.clone()),
+            within: counter!("ratelimit_service_rate_limit_within_limit", labels.clone()),
+            near: counter!("ratelimit_service_rate_limit_near_limit", labels.clone()),
+            over: counter!("ratelimit_service_rate_limit_over_limit", labels.clone()),
+            shadow: counter!("ratelimit_service_rate_limit_shadow_mode", labels),
+        }
+    }
+}
+
+/// A step as envoyproxy/ratelimit names it.
+fn label(step: &Step) -> String {
+    match &step.value {
+        Value::Any => step.key.clone(),
+        Value::Is(text) => format!("{}_{text}", step.key),
+        Value::Like(wildcard) => format!("{}_{}", step.key, wildcard.as_str()),
+    }
+}
+
+pub(super) fn count_unknown_domain() {
+    counter!("ratelimit_service_call_should_rate_limit_unknown_domain").increment(1);
+}
+
+pub(super) fn count_error(error: &'static str) {
+    counter!("ratelimit_service_call_should_rate_limit_error", "error" => error).increment(1);
+}
+
+/// Counts a changed file, and says how many are `broken` now.
+pub(super) fn count_load(is_good: bool, broken: usize) {
+    match is_good {
+        true => counter!("ratelimit_service_config_load_success").increment(1),
+        false => counter!("ratelimit_service_config_load_error").increment(1),
+    }
+    gauge!("ratescope_rules_broken").set(broken as f64);
+}

@@ -1,0 +1,23 @@
+//! The rate limit service: `ratescope run`, and its core without a network.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "run/core.rs"]
+mod core;
+#[path = "run/files.rs"]
+mod files;
+#[path = "run/grpc.rs"]
+mod grpc;
+#[path = "run/hostile.rs"]
+mod hostile;
+#[path = "run/http.rs"]
+mod http;
+#[path = "run/life.rs"]
+mod life;
+#[path = "run/program.rs"]
+mod program;
+#[path = "common/servers.rs"]
+#[allow(dead_code)] // Each test file uses its part.
+mod servers;
+#[path = "run/shared.rs"]
+mod shared;

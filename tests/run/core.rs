@@ -1,0 +1,258 @@
+//! The decisions, by a clock that stands still.
+
+use ratescope::clock::FakeClock;
+use ratescope::service::{
+    Code, Entry, InMemory, NoAnswer, RateLimitDescriptor, RateLimitOverride, RateLimitRequest,
+    RateLimitResponse, Service, Unit,
+};
+use ratescope::{Span, Time};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+pub(crate) const RULES: &str = "
+domain: web
+descriptors:
+- key: user
+  limit: gcra 2/1m
+- key: path
+  value: /login
+  descriptors:
+  - key: ip
+    rate_limit: {unit: minute, requests_per_unit: 3}
+- key: seen
+  shadow: true
+  rate_limit: {unit: hour, requests_per_unit: 1}
+- key: free
+";
+
+pub(crate) fn service(rules: &str) -> (Service<InMemory, FakeClock>, FakeClock) {
+    let clock = FakeClock::default();
+    clock.set(Time::from_micros(1_000_000_000_000_000));
+    let service = Service::new(InMemory { keys: 1000 }, clock.clone());
+    service.add("rules.yaml", rules).unwrap();
+    (service, clock)
+}
+
+pub(crate) fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
+    let entry = |&(key, value): &(&str, &str)| Entry { key: key.into(), value: value.into() };
+    let entries = entries.iter().map(entry).collect();
+    RateLimitDescriptor { entries, ..RateLimitDescriptor::default() }
+}
+
+pub(crate) fn request(descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequest {
+    RateLimitRequest { domain: "web".into(), descriptors, hits_addend: 0 }
+}
+
+/// Asks a service in memory, which answers at once.
+fn ask(
+    service: &Service<InMemory, FakeClock>,
+    request: &RateLimitRequest,
+) -> Result<RateLimitResponse, NoAnswer> {
+    let answer = pin!(service.should_rate_limit(request));
+    match answer.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("memory needs no waiting"),
+    }
+}
+
+fn code(service: &Service<InMemory, FakeClock>, request: &RateLimitRequest) -> Code {
+    ask(service, request).unwrap().overall_code()
+}
+
+fn header<'a>(response: &'a RateLimitResponse, name: &str) -> Option<&'a str> {
+    let header = response.response_headers_to_add.iter().find(|header| header.key == name);
+    header.map(|header| header.value.as_str())
+}
+
+#[test]
+fn a_limit_and_all_that_is_said_of_it() {
+    let (service, clock) = service(RULES);
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    let first = ask(&service, &ann).unwrap();
+    assert_eq!(first.overall_code(), Code::Ok);
+    let [status] = first.statuses.as_slice() else { panic!("{first:?}") };
+    let limit = status.current_limit.as_ref().unwrap();
+    assert_eq!((limit.name.as_str(), limit.requests_per_unit), ("web:user", 2));
+    assert_eq!((limit.unit(), limit.unit_multiplier), (Unit::Minute, None));
+    assert_eq!(status.limit_remaining, 1);
+    assert_eq!(status.duration_until_reset.unwrap().seconds, 30);
+    assert_eq!(header(&first, "x-ratelimit-remaining"), Some("1"));
+    assert_eq!(header(&first, "ratelimit"), Some("\"web:user\";r=1;t=30"));
+    assert_eq!(header(&first, "retry-after"), None);
+    assert_eq!(first.dynamic_metadata, None);
+
+    assert_eq!(code(&service, &ann), Code::Ok);
+    let refused = ask(&service, &ann).unwrap();
+    assert_eq!(refused.overall_code(), Code::OverLimit);
+    assert_eq!(refused.statuses[0].limit_remaining, 0);
+    assert_eq!(refused.statuses[0].duration_until_reset.unwrap().seconds, 30);
+    assert_eq!(header(&refused, "retry-after"), Some("30"));
+    assert!(format!("{:?}", refused.dynamic_metadata).contains("web:user"), "{refused:?}");
+    // Another user is not concerned, and refused calls were not counted.
+    assert_eq!(code(&service, &request(vec![descriptor(&[("user", "bob")])])), Code::Ok);
+    clock.advance(Span::seconds(30));
+    assert_eq!([code(&service, &ann), code(&service, &ann)], [Code::Ok, Code::OverLimit]);
+}
+
+/// As envoyproxy/ratelimit looks descriptors up: all keys of a rule, in its order, and no more.
+#[test]
+fn exactly_the_keys_of_a_rule() {
+    let (service, _) = service(RULES);
+    let ip = ("ip", "192.0.2.7");
+    for not_limited in [
+        vec![ip],
+        vec![("path", "/login")],
+        vec![("path", "/other"), ip],
+        vec![ip, ("path", "/login")],
+        vec![("path", "/login"), ip, ("user", "ann")],
+        vec![("user", "ann"), ip],
+    ] {
+        let answer = ask(&service, &request(vec![descriptor(&not_limited)])).unwrap();
+        assert_eq!(answer.statuses[0].current_limit, None, "{not_limited:?}");
+        assert_eq!(answer.overall_code(), Code::Ok);
+    }
+    let login = request(vec![descriptor(&[("path", "/login"), ip])]);
+    let codes = [(); 4].map(|()| code(&service, &login));
+    assert_eq!(codes, [Code::Ok, Code::Ok, Code::Ok, Code::OverLimit]);
+    let free = ask(&service, &request(vec![descriptor(&[("free", "x")])])).unwrap();
+    assert_eq!(free.statuses[0].limit_remaining, u32::MAX);
+}
+
+#[test]
+fn all_descriptors_pass_or_none_is_counted() {
+    let (service, _) = service(RULES);
+    let [ann, login] =
+        [descriptor(&[("user", "ann")]), descriptor(&[("path", "/login"), ("ip", "a")])];
+    let both = request(vec![ann.clone(), login.clone()]);
+    assert_eq!([code(&service, &both), code(&service, &both)], [Code::Ok, Code::Ok]);
+    let refused = ask(&service, &both).unwrap();
+    let codes: Vec<Code> = refused.statuses.iter().map(|status| status.code()).collect();
+    assert_eq!(codes, [Code::OverLimit, Code::Ok]);
+    assert_eq!(refused.statuses[1].limit_remaining, 1);
+    // The third of three was not used up by the refused request.
+    let login = request(vec![login]);
+    assert_eq!([code(&service, &login), code(&service, &login)], [Code::Ok, Code::OverLimit]);
+    // The same descriptor twice counts twice.
+    let twice = request(vec![descriptor(&[("user", "eve")]), descriptor(&[("user", "eve")])]);
+    assert_eq!([code(&service, &twice), code(&service, &twice)], [Code::Ok, Code::OverLimit]);
+}
+
+#[test]
+fn hits_of_the_request_and_of_a_descriptor() {
+    let (service, _) = service(RULES);
+    let of = |whole: u32, own: Option<u64>| {
+        let hits_addend = own;
+        let login = descriptor(&[("path", "/login"), ("ip", "a")]);
+        let login = RateLimitDescriptor { hits_addend, ..login };
+        RateLimitRequest { hits_addend: whole, ..request(vec![login]) }
+    };
+    let left = |request: &RateLimitRequest| {
+        let answer = ask(&service, request).unwrap();
+        (answer.overall_code(), answer.statuses[0].limit_remaining)
+    };
+    assert_eq!(left(&of(7, Some(0))), (Code::Ok, 3), "a look");
+    assert_eq!(left(&of(0, None)), (Code::Ok, 2));
+    assert_eq!(left(&of(3, None)), (Code::OverLimit, 2), "more than is left, and not counted");
+    assert_eq!(left(&of(3, Some(2))), (Code::Ok, 0), "its own wins");
+    assert_eq!(left(&of(0, Some(0))), (Code::OverLimit, 0), "a look");
+    let too_many = ask(&service, &of(0, Some(u64::MAX))).unwrap_err();
+    assert!(matches!(too_many, NoAnswer::Invalid(_)), "{too_many}");
+}
+
+#[test]
+fn shadows_and_domains_without_rules_pass() {
+    let (service, _) = service(RULES);
+    let seen = request(vec![descriptor(&[("seen", "x")])]);
+    assert_eq!([code(&service, &seen), code(&service, &seen)], [Code::Ok, Code::Ok]);
+    let elsewhere = RateLimitRequest { domain: "elsewhere".into(), ..seen };
+    let answer = ask(&service, &elsewhere).unwrap();
+    assert_eq!((answer.overall_code(), answer.statuses.len()), (Code::Ok, 1));
+}
+
+#[test]
+fn a_limit_that_the_request_brings() {
+    let (service, clock) = service(RULES);
+    let of = |user: &str, count: u32, multiplier: Option<u32>| {
+        let limit = RateLimitOverride {
+            requests_per_unit: count,
+            unit: Unit::Second.into(),
+            unit_multiplier: multiplier,
+        };
+        let own = RateLimitDescriptor { limit: Some(limit), ..descriptor(&[("user", user)]) };
+        request(vec![own])
+    };
+    let codes = [(); 4].map(|()| code(&service, &of("ann", 3, None)));
+    assert_eq!(codes, [Code::Ok, Code::Ok, Code::Ok, Code::OverLimit], "3, not the 2 of the rule");
+    assert_eq!(code(&service, &of("bob", 3, None)), Code::Ok);
+    let none = ask(&service, &of("eve", 0, None)).unwrap();
+    assert_eq!(none.overall_code(), Code::OverLimit);
+    clock.advance(Span::seconds(1));
+    assert_eq!(code(&service, &of("ann", 3, None)), Code::Ok);
+    let longer = ask(&service, &of("ann", 1, Some(90))).unwrap();
+    let limit = longer.statuses[0].current_limit.as_ref().unwrap();
+    assert_eq!((limit.unit(), limit.unit_multiplier), (Unit::Second, Some(90)));
+    // However many different limits come, memory is bounded, and each decides.
+    for count in 1..200 {
+        assert_eq!(code(&service, &of("ann", count, Some(1000))), Code::Ok, "{count}");
+    }
+    let unit = RateLimitOverride { requests_per_unit: 1, unit: 99, unit_multiplier: None };
+    let wrong = RateLimitDescriptor { limit: Some(unit), ..descriptor(&[("user", "ann")]) };
+    assert!(matches!(ask(&service, &request(vec![wrong])), Err(NoAnswer::Invalid(_))));
+}
+
+#[test]
+fn what_can_not_be_meant_is_refused() {
+    let (service, _) = service(RULES);
+    let refund = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };
+    let refused = ask(&service, &request(vec![refund])).unwrap_err();
+    assert!(matches!(refused, NoAnswer::Unsupported(_)), "{refused}");
+    let ann = || descriptor(&[("user", "ann")]);
+    for wrong in [
+        request(vec![]),
+        request(vec![descriptor(&[])]),
+        request(vec![ann(); 65]),
+        request(vec![descriptor(&[("user", "ann"); 65])]),
+        RateLimitRequest { domain: String::new(), ..request(vec![ann()]) },
+    ] {
+        assert!(matches!(ask(&service, &wrong), Err(NoAnswer::Invalid(_))), "{wrong:?}");
+    }
+}
+
+/// A rule of one descriptor can replace that of another, as in envoyproxy/ratelimit.
+#[test]
+fn a_descriptor_can_replace_another() {
+    let (service, _) = service(
+        "
+domain: web
+descriptors:
+- {key: user, rate_limit: {name: all, unit: minute, requests_per_unit: 1}}
+- key: plan
+  value: gold
+  rate_limit: {unit: minute, requests_per_unit: 3, replaces: [{name: all}]}
+",
+    );
+    let gold = request(vec![descriptor(&[("user", "ann")]), descriptor(&[("plan", "gold")])]);
+    let codes = [(); 4].map(|()| code(&service, &gold));
+    assert_eq!(codes, [Code::Ok, Code::Ok, Code::Ok, Code::OverLimit]);
+}
+
+/// A limit at the top is for the request, and not for each of its descriptors.
+#[test]
+fn a_limit_for_all_counts_a_request_once() {
+    let (service, _) = service("domain: web\nlimit: gcra 2/1m per ip\n");
+    let two = |ip: &str| request(vec![descriptor(&[("x", "1")]), descriptor(&[("ip", ip)])]);
+    let codes = [(); 3].map(|()| code(&service, &two("a")));
+    assert_eq!(codes, [Code::Ok, Code::Ok, Code::OverLimit]);
+    assert_eq!(code(&service, &two("b")), Code::Ok);
+}
+
+/// A proxy can't wait, so what would be delayed is refused, with the wait.
+#[test]
+fn a_delay_is_a_refusal() {
+    let (service, _) = service("domain: web\nlimit: leaky-bucket 1/1s queue 5 per all\n");
+    let any = request(vec![descriptor(&[("x", "1")])]);
+    assert_eq!(code(&service, &any), Code::Ok);
+    let delayed = ask(&service, &any).unwrap();
+    assert_eq!(delayed.overall_code(), Code::OverLimit);
+    assert_eq!(header(&delayed, "retry-after"), Some("1"));
+}

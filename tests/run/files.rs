@@ -1,0 +1,139 @@
+//! Rule files: a folder of them, and what becomes of changes.
+
+use super::core::{descriptor, request};
+use ratescope::clock::FakeClock;
+use ratescope::service::{Changed, InMemory, RateLimitRequest, Service};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A folder of its own, which is removed at the end.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("run-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn rules(domain: &str, count: u32) -> String {
+    format!(
+        "domain: {domain}\ndescriptors:\n- {{key: user, rate_limit: {{unit: year, \
+         requests_per_unit: {count}}}}}\n"
+    )
+}
+
+fn following(named: &[PathBuf]) -> Service<InMemory, FakeClock> {
+    let service = Service::new(InMemory { keys: 100 }, FakeClock::default());
+    service.follow(named).unwrap();
+    service
+}
+
+/// How much is left for a user after this request.
+fn left(service: &Service<InMemory, FakeClock>, domain: &str) -> Option<u32> {
+    let ask = request(vec![descriptor(&[("user", "ann")])]);
+    let ask = RateLimitRequest { domain: domain.to_owned(), ..ask };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let answer = runtime.block_on(service.should_rate_limit(&ask)).unwrap();
+    answer.statuses[0].current_limit.as_ref().map(|_| answer.statuses[0].limit_remaining)
+}
+
+/// Looks twice, since a change counts when two readings are equal.
+fn look(service: &Service<InMemory, FakeClock>) -> Vec<Changed> {
+    [service.look(), service.look()].concat()
+}
+
+#[test]
+fn a_folder_is_followed() {
+    let folder = Folder::new("folder");
+    let web = folder.write("web.yaml", &rules("web", 10));
+    folder.write("notes.txt", "not rules");
+    folder.write(".hidden.yaml", "not: rules");
+    let service = following(std::slice::from_ref(&folder.0));
+    assert_eq!((left(&service, "web"), left(&service, "mail")), (Some(9), None));
+    assert_eq!(look(&service), []);
+
+    // What was counted stays counted.
+    folder.write("web.yaml", &rules("web", 20));
+    let changes = look(&service);
+    assert!(changes.len() == 1 && changes[0].is_good(), "{changes:?}");
+    assert_eq!(left(&service, "web"), Some(18));
+
+    // A broken file keeps the old rules, and is said to be broken.
+    folder.write("web.yaml", "domain: web\ndescriptors: 7\n");
+    let changes = look(&service);
+    assert!(changes.len() == 1 && !changes[0].is_good(), "{changes:?}");
+    assert_eq!(left(&service, "web"), Some(17));
+    let health = service.health();
+    assert!(health.len() == 1 && health[0].0 == web && health[0].1.is_some(), "{health:?}");
+    // Nor can a file take another domain while it is in force.
+    folder.write("web.yaml", &rules("shop", 20));
+    assert!(!look(&service)[0].is_good());
+    folder.write("web.yaml", &rules("web", 20));
+    assert!(look(&service)[0].is_good());
+    assert_eq!(service.health()[0].1, None);
+
+    // A new file is added, also one that was wrong at first, and one that is gone is removed.
+    let mail = folder.write("mail.yml", "domain: mail\n");
+    let changes = look(&service);
+    assert!(
+        matches!(changes.as_slice(), [Changed::Wrong(path, _)] if *path == mail),
+        "{changes:?}"
+    );
+    folder.write("mail.yml", &rules("mail", 5));
+    assert_eq!(look(&service), [Changed::Added(mail.clone())]);
+    assert_eq!(left(&service, "mail"), Some(4));
+    // Two files can't have one domain.
+    folder.write("zz.yaml", &rules("mail", 6));
+    assert!(matches!(look(&service).as_slice(), [Changed::Wrong(..)]));
+    assert_eq!(left(&service, "mail"), Some(3));
+    fs::remove_file(folder.0.join("zz.yaml")).unwrap();
+    look(&service);
+    fs::remove_file(&mail).unwrap();
+    assert_eq!(look(&service), [Changed::Removed(mail)]);
+    assert_eq!((left(&service, "mail"), left(&service, "web")), (None, Some(16)));
+}
+
+#[test]
+fn the_folder_of_the_original() {
+    let folder = Folder::new("root");
+    folder.write("config/web.yaml", &rules("web", 2));
+    let service = following(std::slice::from_ref(&folder.0));
+    assert_eq!(left(&service, "web"), Some(1));
+}
+
+#[test]
+fn a_start_without_right_rules_is_refused_with_all_reasons() {
+    let folder = Folder::new("wrong");
+    let good = folder.write("good.yaml", &rules("web", 2));
+    let same = folder.write("same.yaml", &rules("web", 3));
+    let bad = folder.write("bad.yaml", "domain: x\nnonsense: 1\n");
+    let empty = folder.0.join("empty");
+    fs::create_dir(&empty).unwrap();
+    let missing = folder.0.join("missing.yaml");
+    let service = Service::new(InMemory { keys: 100 }, FakeClock::default());
+    let error = service.follow(&[good, same, bad, empty, missing]).unwrap_err().to_string();
+    for part in [
+        "good.yaml has the domain web already",
+        "bad.yaml:2:1: \"nonsense\"",
+        "empty: no file ends with .yaml or .yml",
+        "missing.yaml: ",
+    ] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Those who mean no good, or know no better: none of them keeps others from being served.
+
+use super::core::{RULES, descriptor, request};
+use super::files::Folder;
+use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get, http};
+use ratescope::service::Code;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+#[tokio::test]
+async fn strangers_do_no_harm() {
+    let folder = Folder::new("hostile");
+    let program = Program::start(&folder.write("rules.yaml", RULES), &[]);
+    let mut channel = Channel::open(program.grpc).await;
+
+    // HTTP/1 on the port of gRPC is answered, and garbage ends its connection.
+    let answer = http(program.grpc, "GET / HTTP/1.1\r\nhost: example.org\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 505") && answer.contains("HTTP/2"), "{answer}");
+    for garbage in
+        [&[0xff; 4096][..], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff"]
+    {
+        let mut stream = TcpStream::connect(program.grpc).unwrap();
+        _ = stream.write_all(garbage);
+        // It is closed, or reset because not all was read.
+        _ = stream.read_to_end(&mut Vec::new());
+    }
+    // Connections that say nothing, or half of something, stay until their time is up.
+    let idle: Vec<TcpStream> = (0..400)
+        .map(|i| {
+            let at = [program.grpc, program.http, program.admin][i % 3];
+            let mut stream = TcpStream::connect(at).unwrap();
+            if i % 2 == 0 {
+                stream.write_all(b"P").unwrap();
+            }
+            stream
+        })
+        .collect();
+
+    // A long message is refused with a code, and so is one that is none.
+    let (long, _) = channel.call(SHOULD_RATE_LIMIT, &vec![0; 4 << 20]).await;
+    assert!([8, 11].contains(&long), "{long}");
+    let (wrong, _) = channel.call(SHOULD_RATE_LIMIT, &[0xff; 100]).await;
+    assert!([3, 13].contains(&wrong), "{wrong}");
+
+    // Calls that are given up in all their states.
+    let mut given_up = Channel::open(program.grpc).await;
+    for i in 0..100 {
+        let (answer, mut body) = given_up.begin(SHOULD_RATE_LIMIT).await;
+        if i % 2 == 0 {
+            body.send_data(vec![0, 0, 0, 0, 9].into(), false).unwrap();
+        }
+        body.send_reset(h2::Reason::CANCEL);
+        drop(answer);
+    }
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    let mut other = Channel::open(program.grpc).await;
+    for channel in [&mut channel, &mut other] {
+        assert_eq!(channel.should_rate_limit(&ann).await.unwrap().overall_code(), Code::Ok);
+    }
+    assert_eq!(get(program.http, "/check?user=eve", "").0, 200);
+    drop(idle);
+}

@@ -1,0 +1,136 @@
+//! The service by HTTP.
+
+use super::core::RULES;
+use super::files::Folder;
+use super::program::{Program, get, http};
+
+const ALL: &str = "
+domain: web
+descriptors:
+- {key: user, limit: gcra 2/1h}
+- {key: ip, limit: gcra 1/1h}
+- key: path
+  value: /login
+  limit: gcra 1/1h per agent
+";
+
+fn post(program: &Program, path: &str, body: &str) -> (u16, String) {
+    let length = body.len();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+    );
+    let answer = http(program.http, &(head + body));
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, answer)
+}
+
+#[test]
+fn the_messages_as_json() {
+    let folder = Folder::new("json");
+    let program = Program::start(&folder.write("rules.yaml", RULES), &[]);
+    let ask = |body: &str| post(&program, "/json", body);
+    let ann = r#"{"domain":"web","descriptors":[{"entries":[{"key":"user","value":"ann"}]}]}"#;
+    let (status, answer) = ask(ann);
+    assert_eq!(status, 200);
+    let body = answer.split_once("\r\n\r\n").unwrap().1;
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    let first = &body["statuses"][0];
+    assert_eq!((body["overallCode"].as_str(), first["code"].as_str()), (Some("OK"), Some("OK")));
+    let limit = serde_json::json!({"name": "web:user", "requestsPerUnit": 2, "unit": "MINUTE"});
+    assert_eq!((&first["currentLimit"], first["limitRemaining"].as_u64()), (&limit, Some(1)));
+    assert!(first["durationUntilReset"].as_str().unwrap().ends_with('s'), "{first}");
+    // Names in both forms, numbers as texts, 0 as a look, and enums by name.
+    let looks = r#"{"domain":"web","hits_addend":7,"descriptors":[
+        {"entries":[{"key":"user","value":"ann"}],"hitsAddend":"0"}]}"#;
+    assert_eq!([ask(looks).0, ask(looks).0, ask(ann).0, ask(looks).0], [200, 200, 200, 429]);
+    let own = r#"{"domain":"web","descriptors":[{"entries":[{"key":"a","value":"b"}],
+        "limit":{"requestsPerUnit":1,"unit":"YEAR"}}]}"#;
+    assert_eq!([ask(own).0, ask(own).0], [200, 429]);
+    let (status, refused) = ask(ann);
+    assert_eq!(status, 429);
+    assert!(refused.contains(r#""dynamicMetadata":{"refused_by":["web:user"]}"#), "{refused}");
+    for (wrong, status, why) in [
+        ("{", 400, "line 1"),
+        (r#"{"domain":"web"}"#, 400, "no descriptors"),
+        (r#"{"domian":"web"}"#, 400, "domian"),
+        (r#"{"domain":"web","hitsAddend":-1}"#, 400, "-1"),
+        (
+            r#"{"domain":"web","descriptors":[{"entries":[{"key":"a"}],"isNegativeHits":true}]}"#,
+            501,
+            "is_negative_hits",
+        ),
+    ] {
+        let (answered, text) = ask(wrong);
+        assert!(answered == status && text.contains(why), "{wrong}: {text}");
+    }
+    let long = format!("{{\"domain\":\"{}\"}}", "x".repeat(70_000));
+    assert_eq!(ask(&long).0, 413);
+    let deep = "[".repeat(60_000);
+    assert_eq!(ask(&deep).0, 400);
+}
+
+#[test]
+fn anything_by_its_fields() {
+    let folder = Folder::new("check");
+    let program = Program::start(&folder.write("rules.yaml", ALL), &[]);
+    let check = |query: &str| get(program.http, &format!("/check?{query}"), "");
+    assert_eq!([check("user=ann&hits=0").0, check("user=ann").0, check("user=ann").0], [200; 3]);
+    let (status, refused) = check("user=ann");
+    assert_eq!(status, 429);
+    for part in ["retry-after: 1800", "\"web:user\";r=0", "application/problem+json", "too many"] {
+        assert!(refused.contains(part), "{part} in {refused}");
+    }
+    assert_eq!([check("user=a%20b&hits=2").0, check("user=a+b").0], [200, 429]);
+    assert_eq!(check("domain=none&user=ann").0, 200);
+    let body = r#"{"domain": "web", "fields": {"user": "eve"}, "hits": 2}"#;
+    assert_eq!([post(&program, "/check", body).0, post(&program, "/check", body).0], [200, 429]);
+    // Rules are found by all fields together: one that refuses keeps the others from counting.
+    assert_eq!(check("user=bob&ip=a").0, 200);
+    assert_eq!(check("user=bob&ip=a").0, 429);
+    assert_eq!([check("user=bob").0, check("user=bob").0], [200, 429]);
+    for wrong in ["hits=-1", "hits=x", "hits=NaN", "hits=1e13"] {
+        assert_eq!(check(wrong).0, 400, "{wrong}");
+    }
+    assert_eq!((get(program.http, "/", "").0, get(program.http, "/json", "").0), (404, 405));
+}
+
+#[test]
+fn what_a_proxy_asks() {
+    let folder = Folder::new("auth");
+    let rules = folder.write("rules.yaml", ALL);
+    let program =
+        Program::start(&rules, &["--field", "user=x-user", "--field", "agent=user-agent"]);
+    let auth = |path: &str, headers: &str| get(program.http, path, headers).0;
+    let from = |ip: &str| format!("x-forwarded-for: {ip}\r\n");
+    assert_eq!([auth("/auth", &from("a")), auth("/auth/web", &from("192.0.2.1"))], [200, 200]);
+    assert_eq!(auth("/auth", &from("192.0.2.1")), 429);
+    assert_eq!(auth("/auth?refused=403", &from("192.0.2.1")), 403);
+    // Who is not trusted is the client, whatever came before.
+    assert_eq!(auth("/auth", &from("192.0.2.9, 192.0.2.1")), 429);
+    // The path that the proxy was asked for, without its query, in both forms.
+    let login = |ip: &str| format!("{}x-forwarded-uri: /login?a=b\r\nuser-agent: x\r\n", from(ip));
+    assert_eq!(
+        [auth("/auth", &login("192.0.2.2")), auth("/auth", &login("192.0.2.3"))],
+        [200, 429]
+    );
+    let login = format!("{}x-original-uri: /login\r\nuser-agent: y\r\n", from("192.0.2.4"));
+    assert_eq!(auth("/auth", &login), 200);
+    let user = |ip: &str| format!("{}x-user: ann\r\n", from(ip));
+    let codes = ["198.51.100.1", "198.51.100.2", "198.51.100.3"].map(|ip| auth("/auth", &user(ip)));
+    assert_eq!(codes, [200, 200, 429]);
+    assert_eq!((auth("/auth?refused=500", ""), auth("/auth/nowhere", "")), (400, 200));
+    // All ways are in one set of counters.
+    let metrics = get(program.admin, "/metrics", "").1;
+    let line = "ratelimit_service_rate_limit_over_limit{domain=\"web\",rule=\"web:user\",key1=\"user\"} 1\n";
+    assert!(metrics.contains(line), "{metrics}");
+}
+
+/// Nobody who is not trusted can speak for others.
+#[test]
+fn a_stranger_can_not_pose() {
+    let folder = Folder::new("pose");
+    let program =
+        Program::start(&folder.write("rules.yaml", ALL), &["--trusted-proxies", "192.0.2.0/24"]);
+    let auth = |ip: &str| get(program.http, "/auth", &format!("x-forwarded-for: {ip}\r\n")).0;
+    assert_eq!([auth("198.51.100.1"), auth("198.51.100.2")], [200, 429]);
+}

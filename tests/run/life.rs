@@ -1,0 +1,131 @@
+//! The start and the end of the program, and the port for those who run it.
+
+use super::core::{RULES, descriptor, request};
+use super::files::Folder;
+use super::program::{Channel, Program, get};
+use ratescope::service::Code;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(args: &[&str], rules: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
+    command.arg("run").args(args).arg(rules).output().unwrap()
+}
+
+#[track_caller]
+fn assert_refused(output: &Output, parts: &[&str]) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{error}");
+    for part in parts {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+}
+
+#[test]
+fn what_can_not_run_is_refused_with_a_reason() {
+    let folder = Folder::new("refused");
+    let rules = folder.write("rules.yaml", RULES);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().to_string();
+    let options = ["--grpc", "--http", "--admin"];
+    for option in options {
+        let address = |each: &'static str| [each, if each == option { &port } else { "off" }];
+        let args = options.map(address).concat();
+        assert_refused(&run(&args, &rules), &[&port, "in use", option]);
+    }
+    assert_refused(&run(&["--admin", "0.0.0.0:0"], &rules), &["--admin-token-file"]);
+    let short = folder.write("short", "secret\n");
+    let short = ["--admin-token-file", short.to_str().unwrap()];
+    assert_refused(&run(&short, &rules), &["16 characters"]);
+    let bad = folder.write("bad.yaml", "domain: web\nlimit: gcra 10/1x\n");
+    assert_refused(&run(&["--check"], &bad), &["bad.yaml:2:17"]);
+    let good = run(&["--check"], &rules);
+    assert!(good.status.success());
+    assert!(String::from_utf8_lossy(&good.stdout).starts_with("web: 4 rules in "), "{good:?}");
+}
+
+#[test]
+fn the_admin_port() {
+    let folder = Folder::new("admin");
+    let rules = folder.write("rules.yaml", RULES);
+    let token = folder.write("token", "0123456789abcdef\n");
+    let args = ["--admin-token-file", token.to_str().unwrap(), "--watch", "10ms"];
+    let program = Program::start(&rules, &args);
+    let ask = |path: &str, token: &str| {
+        get(program.admin, path, &format!("authorization: Bearer {token}\r\n"))
+    };
+    let good = "0123456789abcdef";
+    for path in ["/metrics", "/rules", "/healthz?verbose", "/elsewhere"] {
+        for wrong in ["", "0123456789abcdeg", "0123456789abcdef0"] {
+            assert_eq!(ask(path, wrong).0, 401, "{path} {wrong}");
+        }
+    }
+    assert_eq!(
+        (get(program.admin, "/healthz", "").0, get(program.admin, "/readyz", "").0),
+        (200, 200)
+    );
+    assert_eq!(get(program.http, "/healthcheck", "").0, 200);
+    assert!(ask("/rules", good).1.contains("gcra 2/1m burst 2 per user"));
+    assert!(ask("/healthz?verbose", good).1.contains("green"));
+    // A broken file turns it yellow, and the counters say so.
+    folder.write("rules.yaml", "domain: web\nnonsense: 1\n");
+    let yellow =
+        (0..1000).map(|_| ask("/healthz?verbose", good).1).find(|text| text.contains("yellow"));
+    assert!(yellow.is_some_and(|text| text.contains("rules.yaml:2:1: \"nonsense\"")));
+    let metrics = ask("/metrics", good).1;
+    for line in ["ratelimit_service_config_load_error 1\n", "ratescope_rules_broken 1\n"] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+    assert_eq!(get(program.admin, "/readyz", "").0, 200, "it goes on by the rules before");
+}
+
+/// Asked to end, it says so, serves on for the notice, and then ends; asked twice, it ends at once.
+#[cfg(unix)]
+#[tokio::test]
+async fn the_end_is_announced() {
+    let folder = Folder::new("end");
+    let rules = folder.write("rules.yaml", RULES);
+    let mut program = Program::start(&rules, &["--notice", "1h", "--drain", "1h"]);
+    let mut channel = Channel::open(program.grpc).await;
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    program.signal("TERM");
+    while get(program.admin, "/readyz", "").0 == 200 {}
+    assert_eq!(get(program.http, "/healthcheck", "").0, 503);
+    assert_eq!(get(program.admin, "/healthz", "").0, 200);
+    let health =
+        async |channel: &mut Channel| channel.call("/grpc.health.v1.Health/Check", &[]).await;
+    while health(&mut channel).await != (0, vec![8, 2]) {}
+    // New connections are served all the same.
+    let mut other = Channel::open(program.grpc).await;
+    assert_eq!(other.should_rate_limit(&ann).await.unwrap().overall_code(), Code::Ok);
+    program.signal("TERM");
+    assert!(program.child.wait().unwrap().success());
+}
+
+/// After the notice nobody can connect, what is under way is answered, and idle connections end.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_under_way_is_answered() {
+    let folder = Folder::new("drain");
+    let rules = folder.write("rules.yaml", RULES);
+    let mut program = Program::start(&rules, &["--drain", "1h"]);
+    let mut channel = Channel::open(program.grpc).await;
+    let _idle = TcpStream::connect(program.grpc).unwrap();
+    let _idle = TcpStream::connect(program.http).unwrap();
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    let (answer, mut body) = channel.begin(super::program::SHOULD_RATE_LIMIT).await;
+    let message = prost::Message::encode_to_vec(&ann);
+    let mut frame = vec![0, 0, 0, 0, message.len() as u8];
+    frame.extend(message);
+    let rest = frame.split_off(7);
+    body.send_data(frame.into(), false).unwrap();
+    // It has arrived once a later call is answered.
+    channel.should_rate_limit(&ann).await.unwrap();
+    program.signal("TERM");
+    while TcpStream::connect(program.grpc).is_ok() {}
+    body.send_data(rest.into(), true).unwrap();
+    assert_eq!(answer.await.unwrap().status(), 200);
+    drop((body, channel));
+    assert!(program.child.wait().unwrap().success());
+}

@@ -1,0 +1,130 @@
+//! The program, started on free ports, and calls to it.
+
+use ratescope::service::{RateLimitRequest, RateLimitResponse};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A program that is killed when it is dropped.
+pub(crate) struct Program {
+    pub(crate) child: Child,
+    pub(crate) grpc: SocketAddr,
+    pub(crate) http: SocketAddr,
+    pub(crate) admin: SocketAddr,
+}
+
+impl Program {
+    pub(crate) fn start(rules: &Path, args: &[&str]) -> Self {
+        let free = "127.0.0.1:0";
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ratescope"))
+            .args(["run", "--grpc", free, "--http", free, "--admin", free])
+            .args(if args.contains(&"--notice") { &[][..] } else { &["--notice", "0s"] })
+            .args(args)
+            .arg(rules)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let at = |name: &str| {
+            let rest = line.split(name).nth(1).unwrap_or_else(|| panic!("{name} in {line:?}"));
+            rest.split([',', '\n']).next().unwrap().parse().unwrap()
+        };
+        let (grpc, http, admin) = (at("gRPC at "), at("HTTP at http://"), at("admin at http://"));
+        Program { child, grpc, http, admin }
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// Sends a request of HTTP/1 on a connection of its own, and returns all of the answer.
+pub(crate) fn http(at: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The status and the whole answer to a GET.
+pub(crate) fn get(at: SocketAddr, path: &str, headers: &str) -> (u16, String) {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
+    let answer = http(at, &request);
+    let status = answer.split(' ').nth(1).unwrap_or_else(|| panic!("{answer:?}"));
+    (status.parse().unwrap(), answer)
+}
+
+/// A connection of gRPC.
+pub(crate) struct Channel(h2::client::SendRequest<bytes::Bytes>, SocketAddr);
+
+impl Channel {
+    pub(crate) async fn open(at: SocketAddr) -> Self {
+        let stream = tokio::net::TcpStream::connect(at).await.unwrap();
+        let (send, connection) = h2::client::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        Channel(send, at)
+    }
+
+    /// Begins a call without sending its message.
+    pub(crate) async fn begin(
+        &mut self,
+        path: &str,
+    ) -> (h2::client::ResponseFuture, h2::SendStream<bytes::Bytes>) {
+        let request = http::Request::post(format!("http://{}{path}", self.1))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(())
+            .unwrap();
+        let mut ready = self.0.clone().ready().await.unwrap();
+        ready.send_request(request, false).unwrap()
+    }
+
+    /// A call with the bytes of a message: the code of gRPC, and the bytes of the answer.
+    pub(crate) async fn call(&mut self, path: &str, message: &[u8]) -> (u32, Vec<u8>) {
+        let (answer, mut body) = self.begin(path).await;
+        let mut frame = vec![0];
+        frame.extend((message.len() as u32).to_be_bytes());
+        frame.extend(message);
+        // The server may refuse a long message before all of it is sent.
+        _ = body.send_data(frame.into(), true);
+        let (head, mut body) = answer.await.unwrap().into_parts();
+        let mut bytes = Vec::new();
+        while let Some(part) = body.data().await {
+            let part = part.unwrap();
+            body.flow_control().release_capacity(part.len()).unwrap();
+            bytes.extend(part);
+        }
+        let trailers = body.trailers().await.unwrap();
+        let status =
+            head.headers.get("grpc-status").or_else(|| trailers.as_ref()?.get("grpc-status"));
+        let code = status.unwrap().to_str().unwrap().parse().unwrap();
+        (code, bytes.get(5..).unwrap_or_default().to_vec())
+    }
+
+    pub(crate) async fn should_rate_limit(
+        &mut self,
+        request: &RateLimitRequest,
+    ) -> Result<RateLimitResponse, u32> {
+        let message = prost::Message::encode_to_vec(request);
+        match self.call(SHOULD_RATE_LIMIT, &message).await {
+            (0, answer) => Ok(prost::Message::decode(answer.as_slice()).unwrap()),
+            (code, _) => Err(code),
+        }
+    }
+}
+
+pub(crate) const SHOULD_RATE_LIMIT: &str =
+    "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
