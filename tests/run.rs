@@ -16,6 +16,8 @@ mod http;
 mod life;
 #[path = "run/program.rs"]
 mod program;
+#[path = "run/real.rs"]
+mod real;
 #[path = "common/servers.rs"]
 #[allow(dead_code)] // Each test file uses its part.
 mod servers;

@@ -17,9 +17,11 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn start(rules: &Path, args: &[&str]) -> Self {
         let free = "127.0.0.1:0";
+        let usual = [("--grpc", free), ("--http", free), ("--admin", free), ("--notice", "0s")];
+        let usual = usual.into_iter().filter(|(option, _)| !args.contains(option));
         let mut child = Command::new(env!("CARGO_BIN_EXE_ratescope"))
-            .args(["run", "--grpc", free, "--http", free, "--admin", free])
-            .args(if args.contains(&"--notice") { &[][..] } else { &["--notice", "0s"] })
+            .arg("run")
+            .args(usual.flat_map(|(option, value)| [option, value]))
             .args(args)
             .arg(rules)
             .stdout(Stdio::piped())

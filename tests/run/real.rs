@@ -1,0 +1,182 @@
+//! The examples in examples/run, with the servers that they are for.
+
+use super::files::Folder;
+use super::program::{Program, get};
+use super::servers::program;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/run").join(name)
+}
+
+fn service(args: &[&str]) -> Program {
+    Program::start(&example("rules.yaml"), &[&["--field", "user=x-user"], args].concat())
+}
+
+/// A server that answers everything, for as long as the tests run.
+fn upstream() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n > 0) {
+                head.push(byte[0]);
+            }
+            _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+        }
+    });
+    address
+}
+
+/// A server that is killed when it is dropped.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// Starts a server by an example in which these texts are replaced, and waits until it listens.
+fn start(
+    server: &Path,
+    args: &[&str],
+    name: &str,
+    changes: &[(&str, String)],
+    folder: &Folder,
+) -> (Server, SocketAddr) {
+    let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut text = fs::read_to_string(example(name)).unwrap();
+    let port = |port: u16| port.to_string();
+    let own = [
+        ("10000", port(at.port())),
+        (":8000", format!(":{}", at.port())),
+        (":8001", format!(":{}", at.port())),
+    ];
+    for (from, to) in own.iter().chain(changes) {
+        text = text.replace(from, to);
+    }
+    let file = folder.write(name, &text);
+    let mut command = Command::new(server);
+    command.args(args).arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = Server(command.env("HOME", &folder.0).spawn().unwrap());
+    while TcpStream::connect(at).is_err() {
+        assert!(server.0.try_wait().unwrap().is_none(), "{name}: the server ended");
+        thread::sleep(Duration::from_millis(5));
+    }
+    (server, at)
+}
+
+fn asked<const N: usize>(at: SocketAddr, path: &str, headers: &str) -> [u16; N] {
+    [(); N].map(|()| get(at, path, headers).0)
+}
+
+#[test]
+fn envoy() {
+    let Some(server) = program("ENVOY", "envoy") else { return };
+    let (folder, limits, upstream) = (Folder::new("envoy"), service(&[]), upstream());
+    let id = (std::process::id() % 30_000).to_string();
+    let args = ["--concurrency", "1", "--base-id", &id, "-l", "off", "-c"];
+    let changes = [
+        ("port_value: 3000", format!("port_value: {}", upstream.port())),
+        ("port_value: 8081", format!("port_value: {}", limits.grpc.port())),
+        // However slow the machine is.
+        ("0.25s", "60s".to_owned()),
+    ];
+    let (_server, at) = start(&server, &args, "envoy.yaml", &changes, &folder);
+    assert_eq!(asked(at, "/", "x-user: ann\r\n"), [200, 200, 200, 200, 200, 429, 429]);
+    let refused = get(at, "/", "x-user: ann\r\n").1;
+    for header in [
+        "\r\nretry-after: 3",
+        "\r\nx-ratelimit-remaining: 0\r\n",
+        "\r\nratelimit: \"web:user\";r=0;",
+    ] {
+        assert!(refused.contains(header), "{header} in {refused}");
+    }
+    // An export is two hits of six; what it refuses is not counted for the user either.
+    assert_eq!(asked(at, "/export", "x-user: bob\r\n"), [200, 200, 200, 429, 429]);
+    assert_eq!(asked(at, "/", "x-user: bob\r\n"), [200, 200, 429]);
+    // Without a descriptor there is no question.
+    assert_eq!(asked(at, "/", ""), [200; 8]);
+    // Without the service Envoy denies, and goes on when it is back.
+    let grpc = limits.grpc.to_string();
+    drop(limits);
+    assert_eq!(asked(at, "/", "x-user: eve\r\n"), [500]);
+    let _again = service(&["--grpc", &grpc]);
+    while get(at, "/", "x-user: eve\r\n").0 == 500 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(asked(at, "/", "x-user: eve\r\n"), [200, 200, 200, 200, 429]);
+}
+
+#[test]
+fn nginx() {
+    let Some(server) = program("NGINX", "nginx") else { return };
+    let (folder, limits, upstream) = (Folder::new("nginx"), service(&[]), upstream());
+    let at = folder.0.display();
+    let http = format!(
+        "http {{\naccess_log off;\nclient_body_temp_path {at};\nproxy_temp_path {at};\n\
+         fastcgi_temp_path {at};\nuwsgi_temp_path {at};\nscgi_temp_path {at};\n"
+    );
+    let changes = [
+        ("127.0.0.1:3000", upstream.to_string()),
+        ("127.0.0.1:8080", limits.http.to_string()),
+        ("http {\n", http),
+    ];
+    let main = format!("daemon off; master_process off; pid {at}/pid;");
+    let args = ["-e", "stderr", "-g", &main, "-c"];
+    let (_server, at) = start(&server, &args, "nginx.conf", &changes, &folder);
+    // What a client writes into the headers of proxies is replaced.
+    let posing = "x-forwarded-for: 192.0.2.1\r\nx-forwarded-uri: /elsewhere\r\n";
+    assert_eq!(asked(at, "/", posing), [200, 200, 200, 200, 200, 429]);
+    let (status, refused) = get(at, "/", "");
+    assert!(status == 429 && refused.to_lowercase().contains("\r\nretry-after: 3"), "{refused}");
+}
+
+#[test]
+fn caddy() {
+    let Some(server) = program("CADDY", "caddy") else { return };
+    let (folder, limits, upstream) = (Folder::new("caddy"), service(&[]), upstream());
+    let changes =
+        [("127.0.0.1:3000", upstream.to_string()), ("127.0.0.1:8080", limits.http.to_string())];
+    let args = ["run", "--adapter", "caddyfile", "--config"];
+    let (_server, at) = start(&server, &args, "Caddyfile", &changes, &folder);
+    assert_eq!(asked(at, "/", "x-user: ann\r\n"), [200, 200, 200, 200, 200, 429]);
+    let refused = get(at, "/", "x-user: ann\r\n").1.to_lowercase();
+    assert!(refused.contains("retry-after: 3") && refused.contains("quota-exceeded"), "{refused}");
+}
+
+/// The arguments in the unit and in the container are read, and the rules beside them are right.
+#[test]
+fn arguments_of_the_examples() {
+    let unit = fs::read_to_string(example("ratescope.service")).unwrap();
+    let container = fs::read_to_string(example("Containerfile")).unwrap();
+    let exec =
+        |line: &str| line.split_once("ratescope run ").map(|(_, args)| args.replace(' ', "\n"));
+    let json = |line: &str| {
+        let list: Vec<String> = serde_json::from_str(line.strip_prefix("CMD ")?).unwrap();
+        Some(list.join("\n"))
+    };
+    let units = unit.lines().filter(|line| line.starts_with("Exec")).filter_map(exec);
+    let all: Vec<String> = units.chain(container.lines().filter_map(json)).collect();
+    assert_eq!(all.len(), 3);
+    for args in all {
+        let rules = example("rules.yaml").display().to_string();
+        let args = args.replace("/etc/ratescope", &rules);
+        let args = args.lines().filter(|arg| *arg != "--check");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
+        let output = command.args(["run", "--check"]).args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).starts_with("web: 3 rules in "));
+    }
+}
