@@ -2,6 +2,7 @@
 
 use super::{decisions, ratescope, simulate, text};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 const LOG: &str = "\
 192.0.2.7 - ann [10/Oct/2000:13:55:36 -0700] \"POST /login?a HTTP/1.1\" 401 20
@@ -183,4 +184,27 @@ fn rules_see_the_fields_of_a_log() {
     std::fs::remove_dir_all(&folder).unwrap();
     let refused = text(&output.stdout).lines().filter(|line| line.contains("\"allowed\":false"));
     assert_eq!(refused.count(), 1, "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+/// Logs may be named as for tune; several are one log, whether or not the last line of one has an end.
+#[test]
+fn logs_by_name() {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("simulate-by-name");
+    std::fs::create_dir_all(&dir).unwrap();
+    let [old, new] = ["access.log.1", "access.log"].map(|name| dir.join(name));
+    let line = |second| {
+        format!("192.0.2.7 - - [10/Oct/2000:13:55:{second} +0000] \"GET / HTTP/1.1\" 200 1")
+    };
+    std::fs::write(&old, line(36)).unwrap();
+    std::fs::write(&new, line(37) + "\n").unwrap();
+    let [old, new] = [&old, &new].map(|path| path.to_str().unwrap());
+    let stdin = simulate(&["1/1m", "--format", "jsonl"], &format!("{}\n{}\n", line(36), line(37)));
+    let named = simulate(&["1/1m", old, new, "--format", "jsonl"], "");
+    assert_eq!(text(&stdin.stdout).lines().count(), 2);
+    assert_eq!(text(&named.stdout), text(&stdin.stdout), "{}", text(&named.stderr));
+    let missing = simulate(&["1/1m", "no.log"], "");
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("or a file that is there"), "{}", text(&missing.stderr));
+    let alone = simulate(&[new], "");
+    assert!(text(&alone.stderr).contains("there is no limiter"), "{}", text(&alone.stderr));
 }

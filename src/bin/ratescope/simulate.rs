@@ -1,4 +1,4 @@
-//! `ratescope simulate`: events from standard input through any policies.
+//! `ratescope simulate`: the events of logs through any policies.
 
 #[path = "simulate/lane.rs"]
 mod lane;
@@ -11,8 +11,8 @@ mod shared;
 mod summary;
 
 use crate::rules;
-use crate::source::Source;
-use crate::words::{Visible, at_least_one, say};
+use crate::source::{self, Source};
+use crate::words::{Visible, at_least_one, name, say};
 use clap::ValueEnum;
 use lane::Lane;
 use ratescope::log::{Format as LogFormat, HELD, Log, Order, Record, Row, unpack};
@@ -27,14 +27,17 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Put the events of a log from standard input to limiters, and print each decision
+/// Put the events of a log to limiters, and print each decision
 ///
 /// The log may be an access log of nginx, Apache, HAProxy, Envoy, Caddy and others, JSON lines, Exim's main
 /// log, failed logins in syslog, or CSV; also as docker, Kubernetes and the journal write them, and packed
 /// with gzip or zstd:
 ///
-///     ratescope simulate "exim 10/1m strict" < access.log
-///     ratescope simulate "6/10s per ip & 100/1h per user" --path /login < access.log.gz
+///     ratescope simulate "exim 10/1m strict" access.log
+///     ratescope simulate "6/10s per ip & 100/1h per user" --path /login access.log.1.gz access.log
+///     tail -F access.log | ratescope simulate "gcra 5/1s"
+///
+/// Several files are read as one log, so the oldest comes first.
 ///
 /// CSV has a header. The column time is in seconds since any origin, with up to six decimals; cost is
 /// the cost of the event, by default 1; any other column is a field that a limit may be for:
@@ -63,9 +66,10 @@ use std::sync::Arc;
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// A limiter in quotes, such as "exim 10/1m strict", or several limits joined by "&", each for
-    /// a key, as in "gcra 5/1s per user & gcra 9/1s per ip"; `ratescope limiters` lists them
-    #[arg(required_unless_present = "rules", value_name = "LIMITER")]
-    limiters: Vec<Written>,
+    /// a key, as in "gcra 5/1s per user & gcra 9/1s per ip"; `ratescope limiters` lists them. Any
+    /// number of them, and of logs; without a log, standard input
+    #[arg(value_name = "LIMITER|LOG")]
+    given: Vec<Given>,
 
     /// A rule file, as `ratescope check` explains it
     #[arg(long, value_name = "RULES")]
@@ -96,23 +100,46 @@ enum Format {
     Jsonl,
 }
 
-/// A policy as it was written. Its fields can only be checked when the input is read.
+/// A policy as it was written, or a log. The fields of a policy can only be checked when a log is read.
 #[derive(Clone)]
-struct Written(String);
+enum Given {
+    Policy(String),
+    Log(PathBuf),
+}
 
-impl FromStr for Written {
+impl FromStr for Given {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let path = PathBuf::from(text);
         match text.parse::<Policy>() {
-            Ok(_) => Ok(Written(text.trim().to_owned())),
+            Ok(_) => Ok(Given::Policy(text.trim().to_owned())),
+            Err(_) if text == "-" || path.exists() => Ok(Given::Log(path)),
             // Without quotes the shell splits at spaces, and each word comes here as a limiter.
-            Err(error) if !text.contains(' ') => {
-                Err(format!("{error}; write a limiter of several words in quotes"))
-            }
+            Err(error) if !text.contains(' ') => Err(format!(
+                "{error}; write a limiter of several words in quotes, or a file that is there"
+            )),
             Err(error) => Err(error.to_string()),
         }
     }
+}
+
+/// All logs, one after the other; without any, standard input.
+fn opened(logs: &[PathBuf]) -> Result<Box<dyn Read>, Box<dyn Error>> {
+    let mut all: Option<Box<dyn Read>> = None;
+    for path in logs {
+        let opened = source::open(path).and_then(|(file, _)| unpack(file));
+        let next = opened.map_err(|error| format!("{}: {error}", name(path)))?;
+        all = Some(match all {
+            // A last line may have no end.
+            Some(before) => Box::new(before.chain(&b"\n"[..]).chain(next)),
+            None => Box::new(next),
+        });
+    }
+    Ok(match all {
+        Some(all) => all,
+        None => Box::new(unpack(io::stdin())?),
+    })
 }
 
 /// Reads all events and prints every decision.
@@ -120,7 +147,17 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let read = |path: &PathBuf| rules::read(path);
     let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let options = args.source.options();
-    let mut log = Log::open(unpack(io::stdin())?, &options)?;
+    let (mut policies, mut logs) = (Vec::new(), Vec::new());
+    for given in args.given {
+        match given {
+            Given::Policy(text) => policies.push(text),
+            Given::Log(path) => logs.push(path),
+        }
+    }
+    if policies.is_empty() && files.is_empty() {
+        return Err("there is no limiter; write one in quotes, or --rules FILE".into());
+    }
+    let mut log = Log::open(opened(&logs)?, &options)?;
     let is_csv = log.shape().format() == LogFormat::Csv;
     if is_csv {
         log.be_strict();
@@ -133,8 +170,8 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
     let keys = args.keys;
     let at = shared::At::new(args.store)?;
-    let lane = |Written(text)| Lane::policy(text, &defaults, keys, &at);
-    let mut lanes = args.limiters.into_iter().map(lane).collect::<Result<Vec<_>, _>>()?;
+    let lane = |text| Lane::policy(text, &defaults, keys, &at);
+    let mut lanes = policies.into_iter().map(lane).collect::<Result<Vec<_>, _>>()?;
     for rules in files {
         lanes.push(Lane::rules(rules, keys, &at)?);
     }

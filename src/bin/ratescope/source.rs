@@ -7,7 +7,10 @@ use ratescope::log::{
 };
 use ratescope::policy::Per;
 use ratescope::{Span, Time};
+use std::fs::File;
+use std::io::{self, Read};
 use std::num::NonZeroU8;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -150,4 +153,15 @@ impl Source {
             _ => Spread::Coarse,
         }
     }
+}
+
+/// Opens the file at `path`, or standard input if that is `-`, and tells the length of a file in bytes.
+pub(crate) fn open(path: &Path) -> io::Result<(Box<dyn Read + Send>, Option<u64>)> {
+    if path.as_os_str() == "-" {
+        return Ok((Box::new(io::stdin()), None));
+    }
+    let file = File::open(path)?;
+    // A pipe has the length 0.
+    let length = Some(file.metadata()?.len()).filter(|length| *length > 0);
+    Ok((Box::new(file), length))
 }

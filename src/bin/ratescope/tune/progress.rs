@@ -1,7 +1,7 @@
 //! Shows the progress of reading as a line on the terminal; nothing if standard error is not one.
 
+use crate::source;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -12,15 +12,7 @@ const OF_A_STREAM: &str = "{msg}: {decimal_bytes}, {decimal_bytes_per_sec}";
 
 /// Opens the file at `path`, or standard input if that is `-`; reading it moves the progress bar.
 pub(super) fn open(path: &Path) -> io::Result<(impl Read + Send, ProgressBar)> {
-    let (input, length): (Box<dyn Read + Send>, _) = match path.as_os_str() == "-" {
-        true => (Box::new(io::stdin()), None),
-        false => {
-            let file = File::open(path)?;
-            // A pipe has the length 0.
-            let length = Some(file.metadata()?.len()).filter(|length| *length > 0);
-            (Box::new(file), length)
-        }
-    };
+    let (input, length) = source::open(path)?;
     let template = if length.is_some() { OF_A_FILE } else { OF_A_STREAM };
     let style = ProgressStyle::with_template(template).map_err(io::Error::other)?;
     let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
