@@ -84,7 +84,7 @@ pub use crate::address::IPV6_PREFIX;
 pub use filter::{Filter, Moment, Not, Statuses};
 pub use format::{Format, Shape};
 pub use input::{Error, Log};
-pub use layout::Layout;
+pub use layout::{Layout, Proposal};
 pub use lines::LONGEST;
 pub use names::Alias;
 pub use number::Unit;

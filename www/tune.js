@@ -68,10 +68,19 @@ function read(next) {
   how = waysToRead();
   ask();
   problem("");
+  propose([]);
   $("progress").hidden = false;
   $("bar").removeAttribute("value");
   $("how-far").textContent = "…";
   post({ do: "read", logs: next });
+}
+
+/** Shows how a log that is not recognized may be read: the notation of its columns, and what is in each. */
+function propose([notation = "", ...columns]) {
+  $("proposed").hidden = notation === "";
+  $("notation").value = notation;
+  const pair = (name, value) => ["dt", "dd"].map((kind, i) => Object.assign(document.createElement(kind), { textContent: [`$${name}`, value][i] }));
+  $("columns").replaceChildren(...columns.flatMap((name, i) => (i % 2 === 0 ? pair(name, columns[i + 1]) : [])));
 }
 
 const problem = (text) => { $("problem").textContent = text; };
@@ -87,8 +96,9 @@ const heard = {
     const left = of > at && at > 0 ? `, ${Math.ceil((seconds * (of - at)) / at)} s left` : "";
     $("how-far").textContent = `${name}: ${megabytes(at)}${of ? ` of ${megabytes(of)}` : ""}, ${lines.toLocaleString("en")} lines, ${speed({ bytes, seconds })}${left}`;
   },
-  read({ none, problems, bytes, seconds }) {
+  read({ none, problems, proposal, bytes, seconds }) {
     $("progress").hidden = true;
+    propose(proposal);
     const said = problems.map(({ name, problem }) => `${name}: ${problem}`);
     if (none && said.length === 0) said.push(`${reading.map(({ name }) => name).join(", ")}: ${none}`);
     if (none && logs.length > 0) said.push("What is shown is what was read before.");
@@ -266,6 +276,13 @@ function wire() {
     if (open) $("lines").focus();
   });
   on($("read-lines"), "click", () => take([{ name: "The pasted lines", blob: new Blob([$("lines").value]) }]));
+  const readSo = () => {
+    const error = page.set("log-format", $("notation").value);
+    problem(error);
+    if (!error) changed();
+  };
+  on($("read-so"), "click", readSo);
+  on($("notation"), "keydown", ({ key }) => { if (key === "Enter") readSo(); });
   on($("cancel"), "click", () => post({ do: "cancel" }));
   on(document, "paste", (event) => {
     if (event.target.matches?.("input, textarea")) return;
@@ -329,7 +346,7 @@ function wire() {
 
   on($("client-window"), "change", look);
   on($("client-close"), "click", () => { const { key } = client; close(); find(key)?.focus(); });
-  on($("client-peak"), "click", () => { for (const it of [scope, lanes]) it.show(); });
+  on($("client-peak"), "click", () => lanes.show(scope.show()));
 }
 
 start({ wire, shown, runs: false });

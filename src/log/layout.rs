@@ -9,6 +9,7 @@ mod guess;
 mod known;
 mod notation;
 
+pub use guess::Proposal;
 pub(super) use guess::guess;
 
 use super::format::Problem;

@@ -5,6 +5,7 @@ mod answer;
 mod import;
 
 use crate::lab::tune::{Analysis, Choices, Import, MarkedKeys};
+use crate::log::Proposal;
 use crate::traffic::sample::Sample;
 use wasm_bindgen::prelude::*;
 
@@ -14,6 +15,8 @@ pub struct Tuner {
     choices: Choices,
     marks: MarkedKeys,
     import: Option<Import>,
+    /// How the last log that was not recognized may be read.
+    proposal: Option<Proposal>,
     sample: Option<Sample>,
     analysis: Option<Analysis>,
 }
@@ -29,6 +32,7 @@ impl Tuner {
             choices: Choices::default(),
             marks: MarkedKeys::default(),
             import: None,
+            proposal: None,
             sample: None,
             analysis: None,
         }

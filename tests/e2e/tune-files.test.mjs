@@ -164,3 +164,23 @@ pageTest('reading a big log can be cancelled, and the page goes on meanwhile', a
   await choose(page, ['small.log', two]);
   await says(page, 't-read', /^33 requests/);
 });
+
+pageTest('a log that is not recognized is read by the columns that one says', async ({ page, open }) => {
+  await tune(page, open);
+  const line = (i) => `02/Mar/2026:12:00:${String(i).padStart(2, '0')} +0000;192.0.2.${1 + (i % 2)};user${i % 3};ok\n`;
+  await choose(page, ['odd.log', Array.from({ length: 30 }, (_, i) => line(i)).join('')]);
+  await says(page, 'problem', /the format of the log is unknown/);
+  assert.equal(await page.inputValue('#notation'), '$time;$ip;$c3;$c4');
+  const shown = await page.$$eval('#columns > *', (all) => all.map((it) => it.textContent));
+  assert.deepEqual(shown, ['$time', '02/Mar/2026:12:00:00 +0000', '$ip', '192.0.2.1', '$c3', 'user0', '$c4', 'ok']);
+  // What can't be a notation is told, and nothing is read.
+  await page.fill('#notation', 'no column at all');
+  await page.click('#read-so');
+  await says(page, 'problem', /column/);
+  await page.fill('#notation', '$time;$ip;$user;$c4');
+  await page.click('#read-so');
+  await says(page, 't-read', /^30 (events|requests) from 2 clients/);
+  assert.equal(await page.locator('#proposed').isVisible(), false);
+  await page.locator('#key').fill('user');
+  await says(page, 't-read', /from 3 clients/);
+});

@@ -1,7 +1,7 @@
 //! Columns that are said, known or guessed.
 
 use super::{read, shape};
-use ratescope::log::{Format, Layout, Options};
+use ratescope::log::{Format, Layout, Options, Proposal};
 use std::sync::Arc;
 
 const MICROS: i64 = 971_186_136_000_000;
@@ -180,4 +180,27 @@ fn zero_is_a_status() {
     options.filter.statuses = vec!["0".parse().unwrap()];
     assert_eq!(read(line.as_bytes(), &options, ["path"]).fields(), [["/"]]);
     assert_eq!(shape(line.as_bytes(), &options).format(), Format::Columns);
+}
+
+#[test]
+fn a_log_that_is_not_recognized_is_proposed_in_columns() {
+    let line = "10/Oct/2000:13:55:36 +0000;ann;192.0.2.7;ok;\"two words\"\nmore";
+    let proposal = Proposal::new(line.as_bytes()).unwrap();
+    assert_eq!(proposal.notation, "$time;$c2;$ip;$c4;\"$c5\"");
+    let columns: Vec<_> = proposal.columns.iter().map(|(n, v)| format!("{n}={v}")).collect();
+    let want =
+        ["time=10/Oct/2000:13:55:36 +0000", "c2=ann", "ip=192.0.2.7", "c4=ok", "c5=two words"];
+    assert_eq!(columns, want);
+    // As it is, or with other names, it is a layout that reads the line.
+    let first = line.lines().next().unwrap();
+    let options = said(&proposal.notation.replace("$c2", "$user"));
+    assert_eq!(read(first.as_bytes(), &options, ["ip", "user"]).fields(), [["192.0.2.7", "ann"]]);
+    // No text of columns, no proposal.
+    for head in ["", "\n\n", "once", "a\0b c d", "\u{1f}\u{8b} x y z"] {
+        assert_eq!(Proposal::new(head.as_bytes()), None, "{head:?}");
+    }
+    assert_eq!(Proposal::new(b"\xff\xfe a b c d"), None);
+    // However long the line is, little of it is looked at.
+    let long = "x ".repeat(1 << 20);
+    assert!(Proposal::new(long.as_bytes()).unwrap().columns.len() <= 64);
 }

@@ -23,6 +23,11 @@ fn a_link_says_what_is_chosen_and_no_more() {
         assert_eq!(written.parse::<Choices>().unwrap(), choices, "{link}");
         assert_eq!(written.replace("%2B", "+"), link);
     }
+    // A number is written as anywhere else.
+    for (limit, means) in [("300k", "300000"), ("1e6", "1000000"), ("1M", "1000000")] {
+        let choices: Choices = format!("limit={limit}").parse().unwrap();
+        assert_eq!(choices.get("limit"), means);
+    }
     // The order in which they stand does not matter, and a server has its own way to limit.
     let choices: Choices = "limit=7&period=10s&for=haproxy".parse().unwrap();
     assert_eq!(
@@ -40,8 +45,9 @@ fn what_is_wrong_with_a_choice_is_said() {
         ("by=feeling", "or bucket"),
         ("period=0s", "choose from 100ms"),
         ("untouched=101", "a percentage, from 0 to 100"),
-        ("limit=-1", "a number from 0.001"),
-        ("limit=NaN", "a number from 0.001"),
+        ("period=0", "choose from 100ms"),
+        ("limit=-1", "choose from 0.001"),
+        ("limit=NaN", "not a number; choose from 0.001"),
         ("spread=thin", "coarse, always or never"),
         ("order=size", "not a column; write one of requests, refused"),
         ("log=xml", "not a format of logs"),

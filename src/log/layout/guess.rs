@@ -53,13 +53,66 @@ fn reads(
     Ok(Guess::new(Shape { layout: Some(Arc::clone(layout)), ..shape }, points))
 }
 
-/// A layout with the time, the address and the request or the status of a line, if it has them. Other columns
-/// are called `c1`, `c2` and so on, by their place.
+/// A layout with the time, the address and the request or the status of a line, if it has them.
 pub(super) fn guessed(line: &str) -> Option<Layout> {
     // Those are recognized by themselves.
     if line.starts_with('{') || clf::read(line, Form::default(), &mut Stamps::default()).is_some() {
         return None;
     }
+    let Columns { columns, end, .. } = columns(line);
+    let has = |name: &str| columns.iter().any(|(_, n)| n == name);
+    let is_known = has("time") && has("ip") && (has("request") || has("method") && has("path"));
+    let text = notation(&columns, &end);
+    is_known.then(|| {
+        let about = format!("columns, guessed: {text}");
+        Layout::new(&text, columns, end).called(&about)
+    })
+}
+
+/// How the first line of a log that is not recognized may be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// The notation of its columns, as a [`Layout`] is written.
+    pub notation: String,
+    /// What each column is called there, and what the line has in it.
+    pub columns: Vec<(String, String)>,
+}
+
+impl Proposal {
+    /// The proposal for the log that begins so; `None` where that is no text of several columns.
+    pub fn new(head: &[u8]) -> Option<Self> {
+        let head = head.get(..head.len().min(LONGEST)).unwrap_or_default();
+        let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
+        let line = core::str::from_utf8(line).ok()?.trim_end();
+        let Columns { columns, end, values } = columns(line);
+        if columns.len() < 2 || line.contains(char::is_control) && !line.contains('\t') {
+            return None;
+        }
+        let notation = notation(&columns, &end);
+        let names = columns.into_iter().map(|(_, name)| name);
+        Some(Proposal { notation, columns: names.zip(values).collect() })
+    }
+}
+
+/// As much of a log as is looked at for a proposal, in bytes.
+const LONGEST: usize = 1 << 13;
+
+/// The columns of a line: the text before each and its name, the text at the end, and their values.
+struct Columns {
+    columns: Vec<(String, String)>,
+    end: String,
+    values: Vec<String>,
+}
+
+/// The columns as one writes them.
+fn notation(columns: &[(String, String)], end: &str) -> String {
+    let text: String = columns.iter().map(|(before, name)| format!("{before}${name}")).collect();
+    text + end
+}
+
+/// Guesses the columns of a line. Those that look like no standard field are called `c1`, `c2` and so on,
+/// by their place.
+fn columns(line: &str) -> Columns {
     let between = ["\t", "|", ";"].into_iter().find(|between| line.matches(between).count() > 2);
     let (tokens, end) = tokens(line, between.unwrap_or(" "));
     let mut columns: Vec<(String, String)> = Vec::new();
@@ -76,15 +129,8 @@ pub(super) fn guessed(line: &str) -> Option<Layout> {
         let name = kind.filter(|name| !has(&columns, name)).map(str::to_owned);
         columns.push((before.clone(), name.unwrap_or(format!("c{}", i + 1))));
     }
-    let is_known = has(&columns, "time")
-        && has(&columns, "ip")
-        && (has(&columns, "request") || has(&columns, "method") && has(&columns, "path"));
-    let text: String = columns.iter().map(|(before, name)| format!("{before}${name}")).collect();
-    let text = text + &end;
-    is_known.then(|| {
-        let about = format!("columns, guessed: {text}");
-        Layout::new(&text, columns, end).called(&about)
-    })
+    let values = tokens.into_iter().map(|(_, token)| token).collect();
+    Columns { columns, end, values }
 }
 
 /// The most columns of a guessed layout.

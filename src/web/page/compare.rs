@@ -121,12 +121,6 @@ impl view::View for View {
         self.jump();
     }
 
-    /// The highest rate of events that were, over a period of the limit.
-    #[cfg(feature = "log")]
-    fn landmark(&self) -> Option<Time> {
-        self.shown.peak(self.replay().settings().limit.per())
-    }
-
     fn is_live(&self) -> bool {
         self.shown.is_live()
     }

@@ -52,12 +52,14 @@ impl Page {
         self.viewer.return_to_live();
     }
 
-    /// Shows what one would like to look at, in the middle.
-    pub fn show(&mut self) {
+    /// Shows an instant in the middle, in microseconds since 1970, or what one would like to look at;
+    /// returns which it is.
+    pub fn show(&mut self, at: Option<f64>) -> Option<f64> {
         self.act();
-        let Some(at) = self.view.landmark() else { return };
+        let at = at.map(|micros| Time::from_micros(micros as i64)).or(self.view.landmark())?;
         let half = self.window().secs() / 2.0;
         self.look_back(at, -half);
+        Some(at.as_micros() as f64)
     }
 
     /// Whether the right edge is the present, and the window that of the run.

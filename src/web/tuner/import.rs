@@ -2,6 +2,7 @@
 
 use super::Tuner;
 use crate::lab::tune::{Analysis, Failure, Import, Room};
+use crate::log::Proposal;
 use crate::time::{Span, Time};
 use crate::traffic::sample::{Sample, Style};
 use wasm_bindgen::prelude::*;
@@ -26,7 +27,7 @@ impl Tuner {
         let mut reading = self.choices.reading.clone();
         reading.options.year = reading.options.year.or_before(now);
         self.import = Some(Import::new(reading, ROOM));
-        self.sample = None;
+        (self.sample, self.proposal) = (None, None);
     }
 
     /// Reads the next piece of a log; returns what is wrong with it, if anything. Then no more of it is
@@ -35,6 +36,7 @@ impl Tuner {
         let Some(import) = &mut self.import else { return String::new() };
         let fed = import.feed(piece);
         if fed.is_err() {
+            self.proposal = import.proposal();
             import.drop_log();
         }
         wrong(fed)
@@ -42,7 +44,21 @@ impl Tuner {
 
     /// Ends the log; returns what is wrong with it, if anything.
     pub fn end(&mut self) -> String {
-        self.import.as_mut().map_or(String::new(), |import| wrong(import.end()))
+        let Some(import) = &mut self.import else { return String::new() };
+        let ended = import.end();
+        if ended.is_err() {
+            self.proposal = import.proposal();
+            import.drop_log();
+        }
+        wrong(ended)
+    }
+
+    /// How the last log that was not recognized may be read: the notation of its columns, and of each its
+    /// name and what the first line has in it. Empty if there was none.
+    pub fn proposal(&self) -> Vec<String> {
+        let Some(Proposal { notation, columns }) = &self.proposal else { return Vec::new() };
+        let columns = columns.iter().flat_map(|(name, value)| [name, value]);
+        [notation].into_iter().chain(columns).cloned().collect()
     }
 
     /// Reads the next piece of a made-up log; returns whether there is more of it.

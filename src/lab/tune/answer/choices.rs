@@ -1,7 +1,7 @@
 //! The choices of the Tune page by name. A link holds them, and nothing of the log.
 
 use super::{Aim, Burst, Frontier, Metric, Order, Today};
-use crate::lab::run::decoded;
+use crate::lab::run::{decimal, decoded, span};
 use crate::lab::tune::read::{OPEN, changed, open, or_open};
 use crate::lab::tune::{Measure, ReadOptions};
 use crate::limit::any::AnyLimiter;
@@ -106,12 +106,7 @@ impl Choices {
             }
             "by" => self.limit_by(if is_bucket(value) { None } else { Some(by(value)?) }),
             "period" => {
-                let period: Span = value.parse()?;
-                let range = Span::micros(100_000)..=Span::hours(366 * 24);
-                if !range.contains(&period) {
-                    let help = format!("choose from {} to {}", range.start(), range.end());
-                    return Err(ParseError::whole(value, help));
-                }
+                let period = span(value, Span::micros(100_000)..=Span::hours(366 * 24))?;
                 if period != self.period {
                     (self.period, self.rate, self.limit) = (period, None, None);
                 }
@@ -125,11 +120,7 @@ impl Choices {
                 self.limit = None;
             }
             "limit" if value == OPEN => self.limit = None,
-            "limit" => {
-                let limit = number(value).filter(|limit| (0.001..=1e12).contains(limit));
-                let help = "write auto, or a number from 0.001 to 1e12";
-                self.limit = Some(limit.ok_or_else(|| ParseError::whole(value, help))?);
-            }
+            "limit" => self.limit = Some(decimal(value, 0.001..=1e12)?),
             "today" => self.today = open(value)?,
             "order" => self.order = value.parse()?,
             _ if ReadOptions::NAMES.contains(&name) => self.reading.set(name, value)?,

@@ -3,7 +3,7 @@
 use super::{Batch, Queue, ReadOptions, See, Times};
 use crate::event::Event;
 use crate::lab::tune::{Room, Summary};
-use crate::log::{Counts, HELD, Reader, Record, Shape, Unread, recognize};
+use crate::log::{Counts, HELD, Proposal, Reader, Record, Shape, Unread, recognize};
 use crate::policy::Per;
 use crate::text::ParseError;
 use core::error::Error;
@@ -214,6 +214,11 @@ impl Import {
         let done = read(reader, &mut |record| batch.add(record, &into.per, None));
         queue.take(batch, into, &mut nobody);
         Ok(done?)
+    }
+
+    /// How the log that has begun may be read, if it is not recognized.
+    pub fn proposal(&self) -> Option<Proposal> {
+        if self.reader.is_none() { Proposal::new(&self.head) } else { None }
     }
 
     /// Gives up the log that has begun.
