@@ -7,7 +7,8 @@
 //! | `POST /check` | the same as `{"domain": "web", "fields": {"user": "ann"}, "hits": 1}` | the same |
 //! | any method, `/auth` or `/auth/web` | the request that a proxy is about to pass on | 200 or 429; with `?refused=403`, 403 |
 //!
-//! The domain can be left out if there is only one. Where the store can't be asked and a rule refuses
+//! The domain can be left out if there is only one. A domain without rules lets everything pass, and is
+//! counted as unknown. Where the store can't be asked and a rule refuses
 //! then, the answer is 503. In `/check` and `/auth` rules are found by all fields, as in
 //! [the layer](crate::middleware); in `/json`, by lists of keys.
 //!
@@ -189,7 +190,7 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         };
         let teller = domain.store.teller(&answered.ruling);
         if hits > 0.0 {
-            teller.count(&answered);
+            teller.count(&answered, event.time);
         }
         if retry(&answered).is_some() {
             return Ok(teller.refusal(Head::of(request), &answered));
@@ -270,7 +271,9 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
             }
         };
         let (method, path, host) = (of(METHOD), of(PATH), of(HOST));
+        let name = store.rules().domain().to_owned();
         let mut limit = RateLimit::new(store)
+            .name(&name)
             .clock(self.service.clock.clone())
             .behind(Proxies::header(client.clone(), trusted.clone()))
             .field("method", move |head| {

@@ -8,14 +8,14 @@
 //! | `ratelimit_service_rate_limit_over_limit` | of the rule | those that it refused, or would have, as a shadow |
 //! | `ratelimit_service_rate_limit_shadow_mode` | of the rule | those that it would have refused, as a shadow |
 //! | `ratelimit_service_call_should_rate_limit_unknown_domain` | | requests for a domain that has no rules; they pass |
-//! | `ratelimit_service_call_should_rate_limit_error` | `error`: `invalid`, `unavailable` | requests that got no answer |
+//! | `ratelimit_service_call_should_rate_limit_error` | `error`: `invalid`, `unsupported`, `unavailable` | requests that got no answer |
 //! | `ratelimit_service_config_load_success`, `…_error` | | changed rule files that are in force, and those that are not |
 //! | `ratescope_rules_broken` | | rule files that are wrong or can't be read, while older rules are in force |
 //!
 //! The labels of a rule are its `domain`, its full name as `rule`, and the steps of its path as `key1`,
 //! `key2` and so on, each as in `path` or `path_/login`. They come from the rules alone: what a client
 //! sends, an override or an unknown domain adds none. Beside them are the counters of
-//! [the layer](crate::middleware::meters).
+//! [the layer](crate::middleware::meters); in those of `/auth`, the label `layer` is the domain.
 
 use crate::rules::{Answered, Opinion, Rule, Rules, Step, Value};
 use metrics::{Counter, Label, counter, gauge};

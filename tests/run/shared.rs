@@ -2,7 +2,7 @@
 
 use super::core::{descriptor, request};
 use super::files::Folder;
-use super::program::{Channel, Program};
+use super::program::{Channel, Program, get};
 use super::servers::program;
 use ratescope::service::Code;
 use std::net::TcpListener;
@@ -71,6 +71,10 @@ async fn two_processes_have_one_limit() {
     // Without Redis, a rule that refuses then makes the call fail: UNAVAILABLE.
     drop(redis);
     assert_eq!(channels[1].should_rate_limit(&strict).await.unwrap_err(), 14);
+    let metrics = get(programs[1].admin, "/metrics", "").1;
+    assert!(metrics.contains("\nratescope_store_errors_total{fault=\""), "{metrics}");
+    let error = "\nratelimit_service_call_should_rate_limit_error{error=\"unavailable\"} 1\n";
+    assert!(metrics.contains(error), "{metrics}");
     let alone = channels[1].should_rate_limit(&user).await.unwrap();
     assert_eq!(alone.overall_code(), Code::Ok, "the process decides by what it has seen itself");
 }

@@ -264,7 +264,7 @@ fn log(form: Log) -> Result<(), Box<dyn Error>> {
 /// Follows the rule files for ever, and says what becomes of changes.
 async fn follow<B: States>(
     service: &Arc<Service<B>>,
-    metrics: &PrometheusHandle,
+    prometheus: &PrometheusHandle,
     interval: Duration,
 ) {
     loop {
@@ -277,6 +277,10 @@ async fn follow<B: States>(
                 false => tracing::error!(target: "ratescope", "{change}"),
             }
         }
-        metrics.run_upkeep();
+        if let Some(memory) = service.memory() {
+            metrics::gauge!("ratescope_keys").set(memory.keys as f64);
+            metrics::counter!("ratescope_keys_forgotten_total").absolute(memory.forgotten);
+        }
+        prometheus.run_upkeep();
     }
 }

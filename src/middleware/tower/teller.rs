@@ -3,11 +3,13 @@
 use super::headers::Headers;
 use super::keys::Head;
 use super::layer::Settings;
+use super::meters;
 use super::prepared::Prepared;
 use super::refusal::{Answer, Problem, Refused};
+use super::report::{self, Sample};
 use crate::outcome::{Decision, Retry};
 use crate::rules::{Answered, Rules};
-use crate::time::Span;
+use crate::time::{Span, Time};
 use http::{HeaderMap, Response};
 use std::sync::Arc;
 
@@ -15,21 +17,28 @@ use std::sync::Arc;
 pub(crate) struct Teller {
     prepared: Arc<Prepared>,
     headers: Headers,
+    faults: Sample,
 }
 
 impl Teller {
     pub(crate) fn new(rules: &Arc<Rules>) -> Self {
         let settings = Settings::default();
-        Teller { prepared: Arc::new(Prepared::new(rules, &settings)), headers: settings.headers }
+        let prepared = Arc::new(Prepared::new(rules, &settings));
+        Teller { prepared, headers: settings.headers, faults: Sample::new(settings.logged) }
     }
 
     pub(crate) fn is_for(&self, rules: &Arc<Rules>) -> bool {
         self.prepared.is_for(rules)
     }
 
-    /// Counts the answer of each limit.
-    pub(crate) fn count(&self, answered: &Answered) {
+    /// Counts the answer of each limit, and counts and logs a failure of the store.
+    pub(crate) fn count(&self, answered: &Answered, now: Time) {
         self.prepared.count(&answered.ruling);
+        let Some(fault) = &answered.fault else { return };
+        meters::count_fault(fault, None);
+        if let Some(passed_over) = self.faults.take(now) {
+            report::fault(fault, passed_over);
+        }
     }
 
     /// Adds the headers to those of a response. What would have to wait is refused.
