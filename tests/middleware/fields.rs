@@ -4,8 +4,10 @@ use crate::parts::{Hand, Inner, get, limit, ruled, send};
 use http::{HeaderName, HeaderValue, Method, Request};
 use ratescope::middleware::{Problem, Proxies, RateLimit};
 use ratescope::rules::Ruled;
+use ratescope::{Event, Time};
 use std::borrow::Cow;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use tower_layer::Layer;
 
 type Limit = RateLimit<Ruled, Problem, Hand>;
@@ -42,6 +44,25 @@ fn addresses_in_their_one_form() {
     assert_eq!(passing("ip", each, sixes.map(from)), [true, true, true]);
     let wide = |limit: Limit| limit.ipv6_prefix(48);
     assert_eq!(passing("ip", wide, sixes.map(from)), [true, false, false]);
+}
+
+/// A client that the layer counted is the same to a service that asks the store itself, with a text.
+#[test]
+fn the_address_of_the_layer_is_the_text_of_the_address() {
+    let last = (0..=255).map(|i| format!("192.0.2.{i}"));
+    let first = (0..=255).map(|i| format!("{i}.10.0.100"));
+    let addresses = last.chain(first).map(|text| (text.clone(), text));
+    let sixes = [("2001:db8:0:1::1", "2001:db8:0:1::/64"), ("::1", "::/64")];
+    let sixes = sixes.map(|(from, text)| (from.to_owned(), text.to_owned()));
+    let ruled = Arc::new(ruled("domain: web\nlimit: 3/1h per ip\ncost: 2\n"));
+    let mut service = limit(Arc::clone(&ruled), &Hand::default()).layer().layer(Inner::default());
+    for (from, text) in addresses.chain(sixes) {
+        assert!(send(&mut service, get("/", &from)).status().is_success(), "{from}");
+        let fields = &[("ip", &text)];
+        let event = Event { time: Time::ZERO, cost: 0.0, fields };
+        assert_eq!(ruled.peek(&event).least().unwrap().remaining, 1.0, "{text}");
+        assert!(!ruled.check(&event).is_allowed(), "{text}");
+    }
 }
 
 #[test]

@@ -243,3 +243,15 @@ fn joined(list: &HeaderValue, more: &HeaderValue) -> HeaderValue {
 pub(super) fn up(span: Span) -> u64 {
     libm::ceil(span.secs()) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_and_without_an_allocation() {
+        for n in (0..1100).chain([9_999, 1_000_000, u64::MAX - 1, u64::MAX]) {
+            assert_eq!(number(n), n.to_string());
+        }
+    }
+}
