@@ -129,3 +129,39 @@ async fn what_is_under_way_is_answered() {
     drop((body, channel));
     assert!(program.child.wait().unwrap().success());
 }
+
+/// Rules that change all the time: each call is answered, and what was counted stays counted.
+#[tokio::test]
+async fn a_reload_under_load_loses_nothing() {
+    let folder = Folder::new("load");
+    let rules = |more: u32| {
+        format!(
+            "domain: web\ndescriptors:\n- {{key: user, rate_limit: {{unit: year, requests_per_unit: \
+             300}}}}\n- {{key: more, value: v{more}}}\n"
+        )
+    };
+    let file = folder.write("rules.yaml", &rules(0));
+    let program = Program::start(&file, &["--watch", "1ms"]);
+    let mut channel = Channel::open(program.grpc).await;
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    let loads = || {
+        let metrics = get(program.admin, "/metrics", "").1;
+        let value = metrics.split("\nratelimit_service_config_load_success ").nth(1);
+        value.map_or(0, |value| value.lines().next().unwrap().parse::<u32>().unwrap())
+    };
+    let mut allowed = 0;
+    for i in 1..=20 {
+        // By renaming, so that no half of it is read.
+        let new = folder.write("new", &rules(i));
+        std::fs::rename(new, &file).unwrap();
+        while loads() < i {
+            let code = channel.should_rate_limit(&ann).await.unwrap().overall_code();
+            allowed += u32::from(code == Code::Ok);
+        }
+    }
+    for _ in 0..=300 {
+        let code = channel.should_rate_limit(&ann).await.unwrap().overall_code();
+        allowed += u32::from(code == Code::Ok);
+    }
+    assert_eq!((allowed, loads()), (300, 20));
+}

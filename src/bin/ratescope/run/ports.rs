@@ -45,7 +45,8 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const NOT_HERE: &[u8] = b"HTTP/1.1 505 HTTP Version Not Supported\r\nconnection: close\r\n\
     content-type: text/plain\r\n\r\nThis port is for gRPC, which needs HTTP/2.\n";
 
-/// The descriptions of all messages, for clients that ask for them.
+/// The descriptions of all messages, for clients that ask for them. In `src/service/proto`, they are made by
+/// `protoc -I. --include_imports --descriptor_set_out=descriptors.bin envoy/service/ratelimit/v3/rls.proto`.
 const DESCRIPTORS: &[u8] = include_bytes!("../../../service/proto/descriptors.bin");
 
 /// Where to listen, or `off`.
