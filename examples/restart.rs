@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 #[test]
 fn three_mails_a_day() -> Result<(), Box<dyn Error>> {
-    let states = Path::new(env!("CARGO_TARGET_TMPDIR")).join("restart-states");
+    let states = std::env::temp_dir().join(format!("restart-states-{}", std::process::id()));
     let _ = std::fs::remove_file(&states);
     let day = |day: i64| Time::from_micros(day * 86_400_000_000);
     let sent: Result<Vec<usize>, _> =
@@ -42,5 +42,5 @@ fn three_mails_a_day() -> Result<(), Box<dyn Error>> {
     std::fs::write(&states, &bytes[..bytes.len() / 2])?;
     let error = job(&states, day(1)).map_err(|error| error.to_string());
     assert_eq!(error, Err("the saved states were cut or changed".to_owned()));
-    Ok(())
+    Ok(std::fs::remove_file(&states)?)
 }

@@ -184,7 +184,7 @@ pageTest('the address follows the settings, and a reload keeps them', async ({ p
     await address(other, 'limit=25/1m');
     await lane(other, 1).fill('3/1s & gcra');
     await other.locator('#speed').selectOption('5');
-    await address(other, 'lanes=3/1s & gcra;earrrl;');
+    await address(other, 'lanes=3/1s & gcra;sliding-window;');
     await address(other, 'speed=5');
     await reload(other);
     assert.deepEqual([await other.inputValue('#limit'), (await rules(other))[0]], ['25/1m', '3/1s & gcra']);

@@ -6,7 +6,7 @@ import { pageTest } from './harness.mjs';
 import { until } from './scope.mjs';
 import { counted, log } from './tune.mjs';
 
-const started = (page) => until(page, () => document.documentElement.dataset.started === '');
+const started = (page) => until(page, () => document.documentElement?.dataset.started === '');
 
 // Whether what fits `selector` is on the screen, all of its height.
 const isInSight = (page, selector) => page.$eval(selector, (it) => {

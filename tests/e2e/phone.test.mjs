@@ -122,7 +122,7 @@ pageTest('all of what is wrong with a lane is said', phone, async ({ page, open 
   await lane(page, 2).fill('something that is no limiter at all');
   await page.clock.runFor(1000); // it is told when typing rests
   const error = page.locator('#lane-2-error');
-  assert.match(await error.textContent(), /Still earrrl/);
+  assert.match(await error.textContent(), /Still sliding-window/);
   assert(await error.evaluate((it) => it.clientHeight > 30 && it.scrollHeight <= it.clientHeight));
   // And seen, over what is drawn.
   assert(await error.evaluate((it) => {

@@ -9,7 +9,7 @@ import { column, inks, loaded, plot, press, reload, settle, show } from './scope
 // How each view is opened, and the ink of a tag in light and in dark.
 const views = {
   scope: { begin: show, run: 'auto=off&at=5&paused&do=1:events*3', ink: { light: inks.light.Rate, dark: inks.dark.Rate } },
-  compare: { begin: compare, run: `${quiet}&lanes=fixed-window 10/1m&do=1:events*5`, ink: laneInks[0] },
+  compare: { begin: compare, run: `${quiet}&lanes=fixed-window 10/1m&do=1:events*5`, ink: laneInks[4] },
 };
 
 const isDark = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor !== 'rgb(246, 247, 249)');
