@@ -6,7 +6,7 @@ use crate::{gcra, is_held_back, mail, remembered, seconds, sends};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::store::{Keyed, SavedError, saved::VERSION};
-use ratescope::{Event, Span, Store, Time, files};
+use ratescope::{Span, Store, Time, files};
 use siphasher::sip::SipHasher13;
 use std::fs;
 use std::hash::Hasher;
@@ -159,7 +159,7 @@ descriptors:
     let rules = |text: &str| Rules::read("rules.yaml", text).unwrap();
     let fields = &[("user", "ann"), ("ip", "x")];
     let passes = |ruled: &Ruled| {
-        let event = Event { time: seconds(0), cost: 1.0, fields };
+        let event = ratescope::Event { time: seconds(0), cost: 1.0, fields };
         (0..20).filter(|_| ruled.check(&event).is_allowed()).count()
     };
     let old = Ruled::new(rules(text), 100);
