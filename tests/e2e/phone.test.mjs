@@ -117,6 +117,13 @@ for (const view of ['scope', 'compare']) {
   });
 }
 
+pageTest('what belongs to a lane is in one row of its head', phone, async ({ page, open }) => {
+  await compare(page, open, quiet);
+  const tops = await page.$$eval('.lane', (lanes) => lanes.map((lane) =>
+    ['.number', 'input', '.what', '.remove'].map((part) => lane.querySelector(part).getBoundingClientRect().top)));
+  for (const [first, ...rest] of tops) assert.deepEqual(rest, rest.map(() => first));
+});
+
 pageTest('all of what is wrong with a lane is said', phone, async ({ page, open }) => {
   await compare(page, open, quiet);
   await lane(page, 2).fill('something that is no limiter at all');
