@@ -1,6 +1,7 @@
 //! The layer.
 
 mod bodies;
+mod by_rules;
 mod charge;
 mod decide;
 mod draft;
@@ -31,6 +32,7 @@ pub use report::seen;
 pub use service::{RateLimited, ResponseFuture};
 #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
 pub(crate) use {
+    by_rules::ByRules,
     refusal::is_unavailable,
     teller::{Teller, retry},
 };

@@ -2,54 +2,33 @@
 
 use super::meters::RuleMeters;
 use crate::event::Event;
-use crate::middleware::Teller;
+use crate::middleware::{ByRules, Teller};
 use crate::rules::{Answered, AsyncStore, Details, Fault, Memory, Rules, Ruling};
-use arc_swap::ArcSwap;
 use std::sync::Arc;
 
 /// A store whose answers are counted.
 pub(super) struct Counted<S> {
     store: S,
-    meters: ArcSwap<RuleMeters>,
-    teller: ArcSwap<Teller>,
+    meters: ByRules<RuleMeters>,
+    /// The headers and counters of the layer.
+    pub(super) teller: Teller,
 }
 
 impl<S: AsyncStore> Counted<S> {
     pub(super) fn new(store: S) -> Self {
-        let rules = store.rules();
-        let (meters, teller) = (RuleMeters::new(&rules), Teller::new(&rules));
-        Counted {
-            store,
-            meters: ArcSwap::from_pointee(meters),
-            teller: ArcSwap::from_pointee(teller),
-        }
+        let meters = ByRules::default();
+        // So that the counters are seen before the first event.
+        meters.of(&store.rules(), RuleMeters::new);
+        Counted { store, meters, teller: Teller::default() }
     }
 
     pub(super) fn inner(&self) -> &S {
         &self.store
     }
 
-    /// The headers and counters for the rules of a ruling. After a reload, answers by the rules before
-    /// still arrive for a while.
-    pub(super) fn teller(&self, ruling: &Ruling) -> Arc<Teller> {
-        let known = self.teller.load();
-        if known.is_for(ruling.rules()) {
-            return Arc::clone(&known);
-        }
-        let new = Arc::new(Teller::new(ruling.rules()));
-        self.teller.store(Arc::clone(&new));
-        new
-    }
-
     fn count(&self, event: &Event<'_>, answered: &Answered) {
-        let rules = answered.ruling.rules();
-        let known = self.meters.load();
-        if known.is_for(rules) {
-            return known.count(answered, event.cost);
-        }
-        let new = Arc::new(RuleMeters::new(rules));
-        new.count(answered, event.cost);
-        self.meters.store(new);
+        let meters = self.meters.of(answered.ruling.rules(), RuleMeters::new);
+        meters.count(answered, event.cost);
     }
 }
 

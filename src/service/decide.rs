@@ -226,7 +226,7 @@ impl<B: States, C: Clock> Service<B, C> {
             },
         };
         if count {
-            store.teller(&answered.ruling).count(&answered, time);
+            store.teller.count(&answered, time);
         }
         Some((Arc::clone(domain), answered))
     }

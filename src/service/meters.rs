@@ -26,7 +26,6 @@ const NEAR: f64 = 0.8;
 
 /// The counters of each rule of a file.
 pub(super) struct RuleMeters {
-    rules: Arc<Rules>,
     each: Vec<Meters>,
 }
 
@@ -41,11 +40,7 @@ struct Meters {
 impl RuleMeters {
     pub(super) fn new(rules: &Arc<Rules>) -> Self {
         let each = rules.rules().iter().map(|rule| Meters::new(rules.domain(), rule)).collect();
-        RuleMeters { rules: Arc::clone(rules), each }
-    }
-
-    pub(super) fn is_for(&self, rules: &Arc<Rules>) -> bool {
-        Arc::ptr_eq(&self.rules, rules)
+        RuleMeters { each }
     }
 
     /// Counts the answer of each rule about an event of this cost.

@@ -1,17 +1,18 @@
 //! The decision about a request, and the state that all clones of a layer share.
 
+use super::by_rules::{ByRules, Kept};
 use super::headers::Values;
 use super::keys::{Head, RequestFields};
 use super::layer::{RateLimit, Settings};
 use super::meters::{Meters, RequestOutcome};
-use super::prepared::{Kept, Preparations, Prepared};
+use super::prepared::Prepared;
 use super::queue::{Queue, Seat};
 use super::refusal::{Answer, Refused};
 use super::report::{self, Sample};
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::outcome::{Decision, Retry};
-use crate::rules::{Answered, AsyncStore, Details, Ruling};
+use crate::rules::{Answered, AsyncStore, Details, Rules, Ruling};
 use crate::time::Span;
 use http::Response;
 use std::sync::{Arc, OnceLock};
@@ -22,7 +23,7 @@ pub(super) struct Shared<S, A, C> {
     answer: A,
     pub(super) clock: C,
     pub(super) settings: Settings,
-    pub(super) preparations: Preparations,
+    pub(super) preparations: ByRules<Prepared>,
     queue: Arc<Queue>,
     /// Made at the first request, so that the recorder can be installed after the layer was made.
     meters: OnceLock<Meters>,
@@ -89,7 +90,7 @@ impl<S, A, C> Shared<S, A, C> {
         let sample = || Sample::new(settings.logged);
         let of_one_key = settings.queue_per_key.unwrap_or(settings.queue.div_ceil(2));
         Shared {
-            preparations: Preparations::default(),
+            preparations: ByRules::default(),
             queue: Arc::new(Queue::new(settings.queue, of_one_key)),
             meters: OnceLock::new(),
             refusals: sample(),
@@ -136,15 +137,15 @@ impl<S, A, C> Shared<S, A, C> {
 
 impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     /// Decides about a request if that needs no waiting; otherwise nothing is counted.
-    pub(super) fn decide_now<B>(&self, kept: &mut Kept, head: Head<'_>) -> Option<Next<B>>
+    pub(super) fn decide_now<B>(&self, kept: &mut Kept<Prepared>, head: Head<'_>) -> Option<Next<B>>
     where
         A: Answer<B>,
     {
         let made;
         let latest = match &**kept.load() {
-            [Some(latest), _] => latest,
+            [Some((_, latest)), _] => latest,
             [None, _] => {
-                made = self.prepared();
+                made = self.prepared(&self.store.rules());
                 &made
             }
         };
@@ -159,7 +160,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     where
         A: Answer<B>,
     {
-        let latest = &self.prepared();
+        let latest = &self.prepared(&self.store.rules());
         let fields = &RequestFields::new(&self.settings.keys, head, latest.by_ip);
         let asked = &mut self.asked(head, fields, latest);
         let details = self.details(&asked.reserved);
@@ -176,9 +177,11 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         self.judge(asked, &answered)
     }
 
-    /// The preparations for the rules that the store has now.
-    fn prepared(&self) -> Arc<Prepared> {
-        self.preparations.of(&self.store.rules(), &self.settings)
+    fn prepared(&self, rules: &Arc<Rules>) -> Arc<Prepared> {
+        self.preparations.of(rules, |rules| {
+            report::missing_sources(rules, &self.settings);
+            Prepared::new(rules, &self.settings)
+        })
     }
 
     #[inline]
@@ -204,7 +207,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         let prepared = match asked.latest.is_for(ruling.rules()) {
             true => asked.latest,
             false => {
-                made = self.preparations.of(ruling.rules(), &self.settings);
+                made = self.prepared(ruling.rules());
                 &made
             }
         };

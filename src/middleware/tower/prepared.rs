@@ -1,31 +1,19 @@
 //! Prepares once for all requests what depends only on the rules: the counters of each rule, the
 //! constant headers of each limit, and which limits may delay a request.
 
+use super::draft;
 use super::headers::number;
 use super::layer::Settings;
 use super::meters::RuleMeters;
 use super::queue::{KeyHashes, Queue};
-use super::{draft, report};
 use crate::event::Event;
 use crate::limit::any::AnyLimiter;
 use crate::policy::Limit;
 use crate::rules::asked::Ask;
 use crate::rules::{Place, Rule, Rules, Ruling};
-use arc_swap::{ArcSwap, Cache};
 use http::HeaderValue;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// The preparations for the last two rules that were asked for, the latest first. After a reload,
-/// answers by the rules before still arrive for a while, between those by the new ones.
-#[derive(Default)]
-pub(super) struct Preparations(Arc<ArcSwap<Pair>>);
-
-type Pair = [Option<Arc<Prepared>>; 2];
-
-/// What a service keeps of the preparations, so that each of its requests only looks whether they are
-/// still the latest.
-pub(super) type Kept = Cache<Arc<ArcSwap<Pair>>, Arc<Pair>>;
 
 /// The preparations for some rules.
 #[derive(Debug)]
@@ -57,26 +45,6 @@ pub(super) struct PreparedLimit {
     pub(super) quota: HeaderValue,
     /// The item in RateLimit-Policy.
     pub(super) policy: HeaderValue,
-}
-
-impl Preparations {
-    pub(super) fn kept(&self) -> Kept {
-        Cache::new(Arc::clone(&self.0))
-    }
-
-    /// The preparations for `rules`.
-    pub(super) fn of(&self, rules: &Arc<Rules>, settings: &Settings) -> Arc<Prepared> {
-        let known = self.0.load();
-        let mut each = known.iter().flatten();
-        if let Some(known) = each.find(|known| known.is_for(rules)) {
-            return Arc::clone(known);
-        }
-        report::missing_sources(rules, settings);
-        let made = Arc::new(Prepared::new(rules, settings));
-        let [last, _] = &**known;
-        self.0.store(Arc::new([Some(Arc::clone(&made)), last.clone()]));
-        made
-    }
 }
 
 impl Prepared {
@@ -158,29 +126,5 @@ impl PreparedLimit {
         let policy = draft::policy(&name_in_list, count, window, unit);
         let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
         PreparedLimit { name, name_in_list, quota: number(count), policy }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::expect_used)]
-mod tests {
-    use super::*;
-    use crate::middleware::RateLimit;
-    use crate::rules::Ruled;
-
-    /// Answers by the rules before a reload and after it, in turn.
-    #[test]
-    fn two_rules_in_turn_are_prepared_once_each() {
-        let rules = |text: &str| Arc::new(Rules::read("rules.yaml", text).expect(text));
-        let old = rules("domain: d\nlimit: 1/1s per user\n");
-        let new = rules("domain: d\nlimit: 2/1s per user\n");
-        let settings = RateLimit::new(Arc::new(Ruled::new((*old).clone(), 10))).settings;
-        let known = Preparations::default();
-        let first = [&old, &new].map(|rules| known.of(rules, &settings));
-        for _ in 0..3 {
-            for (rules, first) in [&old, &new].into_iter().zip(&first) {
-                assert!(Arc::ptr_eq(&known.of(rules, &settings), first));
-            }
-        }
     }
 }

@@ -16,11 +16,12 @@
 //! the layer than the inner service is ready for; they wait for it after their first wait.
 
 use super::bodies::{Bodies, Debt, Uncharged};
+use super::by_rules::Kept;
 use super::decide::{Debtor, Next, Passed, Shared};
 use super::headers::Values;
 use super::keys::Head;
 use super::layer::ResponseHead;
-use super::prepared::Kept;
+use super::prepared::Prepared;
 use super::refusal::Answer;
 use crate::clock::Clock;
 use crate::rules::{Answered, AsyncStore};
@@ -38,7 +39,7 @@ use tower_service::Service;
 pub struct RateLimited<I, S, A, C, W = Uncharged> {
     inner: I,
     shared: Arc<Shared<S, A, C>>,
-    kept: Kept,
+    kept: Kept<Prepared>,
     bodies: PhantomData<W>,
 }
 

@@ -1,6 +1,6 @@
 //! The headers, counters and refusals of the layer, for a front end that is no layer.
 
-use super::headers::Headers;
+use super::by_rules::ByRules;
 use super::keys::Head;
 use super::layer::Settings;
 use super::meters;
@@ -8,32 +8,34 @@ use super::prepared::Prepared;
 use super::refusal::{Answer, Problem, Refused};
 use super::report::{self, Sample};
 use crate::outcome::{Decision, Retry};
-use crate::rules::{Answered, Rules};
+use crate::rules::{Answered, Ruling};
 use crate::time::{Span, Time};
 use http::{HeaderMap, Response};
 use std::sync::Arc;
 
-/// Tells clients and counters about the answers of a store, for as long as its rules are the same.
+/// Tells clients and counters about the answers of a store.
 pub(crate) struct Teller {
-    prepared: Arc<Prepared>,
-    headers: Headers,
+    settings: Settings,
+    preparations: ByRules<Prepared>,
     faults: Sample,
 }
 
-impl Teller {
-    pub(crate) fn new(rules: &Arc<Rules>) -> Self {
+impl Default for Teller {
+    fn default() -> Self {
         let settings = Settings::default();
-        let prepared = Arc::new(Prepared::new(rules, &settings));
-        Teller { prepared, headers: settings.headers, faults: Sample::new(settings.logged) }
+        let faults = Sample::new(settings.logged);
+        Teller { settings, preparations: ByRules::default(), faults }
     }
+}
 
-    pub(crate) fn is_for(&self, rules: &Arc<Rules>) -> bool {
-        self.prepared.is_for(rules)
+impl Teller {
+    fn prepared(&self, ruling: &Ruling) -> Arc<Prepared> {
+        self.preparations.of(ruling.rules(), |rules| Prepared::new(rules, &self.settings))
     }
 
     /// Counts the answer of each limit, and counts and logs a failure of the store.
     pub(crate) fn count(&self, answered: &Answered, now: Time) {
-        self.prepared.count(&answered.ruling);
+        self.prepared(&answered.ruling).count(&answered.ruling);
         let Some(fault) = &answered.fault else { return };
         meters::count_fault(fault, None);
         if let Some(passed_over) = self.faults.take(now) {
@@ -41,10 +43,11 @@ impl Teller {
         }
     }
 
-    /// Adds the headers to those of a response. What would have to wait is refused.
+    /// Adds the headers to those of a response. An event that would have to wait is refused.
     pub(crate) fn put(&self, answered: &Answered, headers: &mut HeaderMap) {
         let refused = retry(answered).map(|retry| retry.and_then(Retry::wait));
-        if let Some(values) = self.headers.values(&self.prepared, &answered.ruling, refused) {
+        let prepared = self.prepared(&answered.ruling);
+        if let Some(values) = self.settings.headers.values(&prepared, &answered.ruling, refused) {
             values.put(headers);
         }
     }
@@ -57,7 +60,8 @@ impl Teller {
     ) -> Response<B> {
         let Answered { ruling, fault, .. } = answered;
         let (retry, fault) = (retry(answered).flatten(), fault.as_ref());
-        let refused = Refused { head, ruling, retry, fault, prepared: &self.prepared };
+        let prepared = &self.prepared(ruling);
+        let refused = Refused { head, ruling, retry, fault, prepared };
         let mut response = Problem.answer(&refused);
         self.put(answered, response.headers_mut());
         response

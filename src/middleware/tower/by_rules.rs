@@ -1,0 +1,60 @@
+//! Values that are made from rules, for as long as answers by those rules may arrive.
+
+use crate::rules::Rules;
+use arc_swap::{ArcSwap, Cache};
+use std::sync::Arc;
+
+/// The values for the last two rules that were asked for, the latest first. After a reload, answers by
+/// the rules before still arrive for a while, between those by the new ones.
+pub(crate) struct ByRules<T>(Arc<ArcSwap<Pair<T>>>);
+
+type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
+
+/// A reader's copy of the values, which looks only whether they are still the latest.
+pub(super) type Kept<T> = Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>;
+
+impl<T> Default for ByRules<T> {
+    fn default() -> Self {
+        ByRules(Arc::default())
+    }
+}
+
+impl<T> ByRules<T> {
+    pub(super) fn kept(&self) -> Kept<T> {
+        Cache::new(Arc::clone(&self.0))
+    }
+
+    /// The value for `rules`. It is made if it is not known.
+    pub(crate) fn of(&self, rules: &Arc<Rules>, make: impl FnOnce(&Arc<Rules>) -> T) -> Arc<T> {
+        let known = self.0.load();
+        let mut each = known.iter().flatten();
+        if let Some((_, value)) = each.find(|(of, _)| Arc::ptr_eq(of, rules)) {
+            return Arc::clone(value);
+        }
+        let made = Arc::new(make(rules));
+        let latest = Some((Arc::clone(rules), Arc::clone(&made)));
+        self.0.store(Arc::new([latest, known[0].clone()]));
+        made
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)]
+mod tests {
+    use super::*;
+
+    /// Answers by the rules before a reload and after it, in turn.
+    #[test]
+    fn the_values_for_two_rules_in_turn_are_made_once_each() {
+        let rules = |text: &str| Arc::new(Rules::read("rules.yaml", text).expect(text));
+        let old = rules("domain: d\nlimit: 1/1s per user\n");
+        let new = rules("domain: d\nlimit: 2/1s per user\n");
+        let known = ByRules::default();
+        let first = [&old, &new].map(|rules| known.of(rules, |_| ()));
+        for _ in 0..3 {
+            for (rules, first) in [&old, &new].into_iter().zip(&first) {
+                assert!(Arc::ptr_eq(&known.of(rules, |_| ()), first));
+            }
+        }
+    }
+}
