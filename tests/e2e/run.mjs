@@ -3,7 +3,8 @@
 //
 //   node tests/e2e/run.mjs [FILE...]
 //
-// Each process takes the next file when it is through with one. What it says is printed when it ends.
+// Each process takes the next file when it is through with one. Its report is printed when it ends, and
+// that of a process with a failure last.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -49,11 +50,14 @@ if (taken) {
     const said = [];
     child.stdout.on('data', (text) => said.push(text));
     child.on('close', (code) => {
-      process.stdout.write(Buffer.concat(said));
-      done(code);
+      const report = Buffer.concat(said);
+      if (code === 0) process.stdout.write(report);
+      done(code === 0 ? [] : [report]);
     });
   });
-  const codes = await Promise.all(Array.from({ length: availableParallelism() + 1 }, run));
+  const reports = await Promise.all(Array.from({ length: availableParallelism() + 1 }, run));
   rmSync(folder, { recursive: true });
-  process.exitCode = codes.every((code) => code === 0) ? 0 : 1;
+  const failed = reports.flat();
+  for (const report of failed) process.stdout.write(report);
+  process.exitCode = failed.length > 0 ? 1 : 0;
 }

@@ -270,7 +270,13 @@ export async function assertFocusIsSeen(page) {
   await page.waitForFunction(() => {
     const { top, bottom } = document.activeElement.getBoundingClientRect();
     return top > -1 && bottom < innerHeight + 1;
-  }).catch(() => assert.fail(`${name} is out of sight`));
+  }).catch(async () => {
+    const now = await page.evaluate(() => {
+      const { top, bottom } = document.activeElement.getBoundingClientRect();
+      return { top, bottom, innerHeight, scrollY };
+    });
+    assert.fail(`${name} is out of sight: ${JSON.stringify(now)}`);
+  });
 }
 
 // Exim's rate after an event of cost 1 that comes d seconds after the one that left it at r; p is
