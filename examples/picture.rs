@@ -7,7 +7,8 @@
 
 use ratescope::lab::scope::{Link, Scope};
 use ratescope::plot::{palette::Theme, svg};
-use ratescope::view::scope::{Viewport, draw, top};
+use ratescope::view::Viewport;
+use ratescope::view::scope::{draw, top};
 use std::env;
 use std::error::Error;
 
@@ -50,12 +51,8 @@ pub(crate) fn picture(
         live: true,
         window: settings.run.window,
         top: top(&scope, right, settings.run.window),
-        crosshair,
-        on_limit: false,
-        exact: settings.exact,
-        gaps: &[],
-        own_time: false,
-        flags: &[],
+        pointer: crosshair.map(|x| [x, 0.0]),
+        ..Viewport::default()
     };
     Ok(svg::write(&draw(&scope, &view), WIDTH, HEIGHT, theme))
 }

@@ -26,7 +26,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Writes a file: first beside its place, under another name, then to the disk, and then it takes the name.
-/// Whoever reads the name finds the old bytes or the new ones, also when the process is killed or the
+/// A reader of the name finds the old bytes or the new ones, also when the process is killed or the
 /// power fails meanwhile. On Unix only the user can read the file.
 ///
 /// # Errors
@@ -42,7 +42,7 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_file_name(format!(".{}.{chance:016x}", name.to_string_lossy()));
     let written = write_new(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     if let Err(error) = written {
-        // It may not even have come into being.
+        // The file may not even have been created.
         let _ = fs::remove_file(&beside);
         return Err(error);
     }

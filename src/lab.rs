@@ -8,7 +8,7 @@
 //! | [`scope`] | one limiter, measured closely |
 //! | [`trace`] | the history of a run of the scope, at several resolutions |
 //! | [`compare`] | the same events through several limiters at once, with the history of each |
-//! | [`tune`] | the events of a log, and whom every possible limit would have refused |
+//! | [`tune`] | the events of a log, and the clients that each possible limit would have refused |
 //!
 //! A run knows no clock and no screen. It is a function of its first settings and of its commands
 //! with their times, so the same link gives the same run everywhere.

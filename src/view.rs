@@ -2,13 +2,14 @@
 //!
 //! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many of them in lanes,
 //! [`tune`](mod@tune) what every limit would do to the clients of a log.
-//! A `Viewport` is all that a picture depends on besides the run: its size, the time at the right
+//! A [`Viewport`] is all that a picture depends on besides the run: its size, the time at the right
 //! edge, where the crosshair is. The page puts the marks on a canvas; here they become a file.
 //!
 //! ```
 //! use ratescope::plot::{palette::Theme, svg};
 //! use ratescope::lab::compare::{Link, Replay};
-//! use ratescope::view::compare::{Viewport, draw, height, total};
+//! use ratescope::view::Viewport;
+//! use ratescope::view::compare::{draw, height, total};
 //!
 //! // Twelve at once against ten in ten seconds, in two lanes; five seconds later.
 //! let link: Link = "lanes=gcra;sliding-log&auto=off&do=1:events*12&at=6".parse()?;
@@ -20,12 +21,8 @@
 //!     right,
 //!     live: true,
 //!     window,
-//!     tops: &[],
-//!     total: total(&run, right, window),
-//!     crosshair: None,
-//!     gaps: &[],
-//!     own_time: false,
-//!     flags: &[],
+//!     top: total(&run, right, window),
+//!     ..Viewport::default()
 //! };
 //! let picture = svg::write(&draw(&run, &view), view.size[0], view.size[1], Theme::Light);
 //! assert!(picture.starts_with("<svg"));
@@ -43,6 +40,48 @@ pub mod tune;
 
 pub use answer::{Answer, SEEN};
 pub use timebase::{edges, seconds_per_pixel};
+
+use crate::lab::run::pace::Gap;
+use crate::time::{Span, Time};
+
+/// How a picture is looked at. No time passes in that of Tune.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Viewport<'a> {
+    /// Width and height in CSS pixels.
+    pub size: [f64; 2],
+    /// The instant at the right edge.
+    pub right: Time,
+    /// Whether that is the present.
+    pub live: bool,
+    /// The length of time between the edges.
+    pub window: Span,
+    /// The upper edge of the scope's plot in events per second, or of the cumulative picture of a
+    /// comparison in events; above zero.
+    pub top: f64,
+    /// The level at the upper edge of each lane's plot, above zero; a lane without one here gets its
+    /// own [`top`](compare::top).
+    pub tops: &'a [f64],
+    /// The place of the pointer in CSS pixels; a crosshair that keys moved is at the upper edge.
+    pub pointer: Option<[f64; 2]>,
+    /// Whether the limit is held.
+    pub holds_limit: bool,
+    /// Whether the limit is held, or would be by a press.
+    pub on_limit: bool,
+    /// Stretches to mark as unseen.
+    pub gaps: &'a [Gap],
+    /// Whether the time axis counts from the start of the run, and not back from the right edge.
+    pub own_time: bool,
+    /// Instants to mark, ascending.
+    pub flags: &'a [Time],
+}
+
+impl Viewport<'_> {
+    /// The place of the crosshair, in CSS pixels from the left. There is none while the limit is held:
+    /// it would lie over the line that is dragged.
+    pub fn crosshair(&self) -> Option<f64> {
+        self.pointer.filter(|_| !self.holds_limit).map(|[x, _]| x)
+    }
+}
 
 /// The thing at a point of a picture, for clicks and the cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

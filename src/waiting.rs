@@ -1,5 +1,5 @@
-//! Waiting instead of refusing: for calls to others that are limited, jobs, and whatever else may be late
-//! but must not be too fast.
+//! Waiting instead of refusing: for calls to limited services, jobs, and all else that may be late but must
+//! not be too fast.
 //!
 //! A [`Keyed`], a [`Store`] and, by [`until_allowed`], any [`AsyncStore`] wait until an event is allowed,
 //! and count it then. The time comes from a [`Clock`]: the [`SystemClock`], or a [`FakeClock`] in tests.
@@ -28,7 +28,7 @@
 //! clock.advance(Span::seconds(1));
 //! assert!(second.await??.is_allowed());
 //!
-//! // Whoever would have to wait for too long does not even begin to.
+//! // A caller that would have to wait for too long does not even begin to.
 //! let soon = Waiting::DEFAULT.at_most("500ms".parse()?);
 //! let gave_up = calls.until_allowed("api.example.com", &clock, soon).await.unwrap_err();
 //! assert_eq!(gave_up.to_string(), "the event would have to wait for 1s");
@@ -50,8 +50,8 @@
 //!
 //! # Who is first
 //! A queue keeps its order. In all other limiters each waits as long as the limiter says, and then asks again.
-//! Of several who wait for one key, whoever asks first passes, and the others wait on; a cheap event may
-//! pass a dear one. With many of them, a [jitter](Waiting::jitter) spreads them out. How many wait is bounded
+//! Of several who wait for one key, the first to ask passes, and the others wait on; a cheap event may pass a
+//! dear one. With many of them, a [jitter](Waiting::jitter) spreads them out. How many wait is bounded
 //! by the caller alone, for example by a semaphore.
 //!
 //! # Streams
@@ -73,7 +73,7 @@ use core::future::{Future, ready};
 use core::hash::{BuildHasher, Hash};
 use std::hash::RandomState;
 
-/// How an event waits: by default it costs 1, and waits as long as it takes.
+/// The way in which an event waits: by default it costs 1, and waits as long as it takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct Waiting {
@@ -114,7 +114,7 @@ impl Default for Waiting {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GaveUp {
-    /// It would have had to wait for this span, and for longer in all than it may.
+    /// The event would have had to wait for this span, and for longer in all than it may.
     TooLong(Span),
     /// No wait is long enough: it costs more than the limit ever admits.
     Never,
@@ -225,7 +225,7 @@ pub async fn until_allowed(
 enum Refused {
     /// Another attempt may succeed after this span.
     Until(Span),
-    /// No other attempt is to be made.
+    /// No other attempt is made.
     For(GaveUp),
 }
 
@@ -266,7 +266,7 @@ async fn until<T, F: Future<Output = Result<(T, Decision), Refused>>>(
     }
 }
 
-/// The shortest sleep. A store with a clock of its own may refuse what it said it would let pass by now.
+/// The shortest sleep. A store with a clock of its own may refuse an event at the time that it named itself.
 const SHORTEST: Span = Span::micros(1);
 
 /// A random number from 0 to less than 1, from the source that std seeds its hashes with.

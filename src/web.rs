@@ -1,7 +1,7 @@
-//! The page: what the browser tells it, and what it shows. Only in WebAssembly.
+//! The page: events of the browser in, pictures and texts out. Only in WebAssembly.
 //!
-//! There are three modules of WebAssembly, of two classes. [`Page`] is for what is seen: a page's
-//! script makes one for a view, calls it for everything that happens, and writes what it says. Times
+//! There are three modules of WebAssembly, of two classes. [`Page`] is a view: the script of a
+//! page makes one, calls it for everything that happens, and writes the texts that it returns. Times
 //! are those of the browser's own events and frames, in milliseconds. The class does what all views
 //! do alike. A view is an implementation of one trait; a new one is a file of [`page`] and a line in
 //! `view::named`. [`Tuner`] is for the Worker beside the Tune view, which reads logs and counts: no

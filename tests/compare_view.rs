@@ -13,9 +13,9 @@ use ratescope::lab::compare::{Link, Replay};
 use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Ink, Mark, Point, Text};
 use ratescope::view::compare::{
-    Viewport, colours, draw, head, height, pitch, readings, top, total, waits, words,
+    colours, draw, head, height, pitch, readings, top, total, waits, words,
 };
-use ratescope::view::{edges, seconds_per_pixel};
+use ratescope::view::{Viewport, edges, seconds_per_pixel};
 use ratescope::{Span, Time};
 
 fn at(seconds: f64) -> Time {
@@ -45,11 +45,8 @@ fn view<'a>(replay: &Replay, width: f64, tops: &'a [f64]) -> Viewport<'a> {
         live: true,
         window,
         tops,
-        total: total(replay, right, window),
-        crosshair: None,
-        gaps: &[],
-        own_time: false,
-        flags: &[],
+        top: total(replay, right, window),
+        ..Viewport::default()
     }
 }
 
@@ -98,9 +95,9 @@ fn the_crosshair_over_the_past_and_a_gap() {
         let tops = tops(&replay, right);
         let gaps = [Gap { from: at(24.0), to: at(36.0), skipped: Span::ZERO, hidden: true }];
         let view = view(&replay, width, &tops);
-        let total = total(&replay, right, view.window);
-        let crosshair = Some(0.62 * width);
-        let view = Viewport { right, live: false, total, crosshair, gaps: &gaps, ..view };
+        let top = total(&replay, right, view.window);
+        let pointer = Some([0.62 * width, 0.0]);
+        let view = Viewport { right, live: false, top, pointer, gaps: &gaps, ..view };
         in_both_themes(name, &draw(&replay, &view), view.size);
     }
 }
@@ -115,7 +112,7 @@ fn the_boxes_of_the_crosshair_leave_room_beside_it() {
         for percent in (0..=100).step_by(4) {
             let x = left + f64::from(percent) / 100.0 * (right - left);
             let marks =
-                draw(&replay, &Viewport { crosshair: Some(x), ..view(&replay, width, &tops) });
+                draw(&replay, &Viewport { pointer: Some([x, 0.0]), ..view(&replay, width, &tops) });
             let boxes = marks.iter().filter_map(|mark| match mark {
                 Mark::Rounded { rect, fill, .. } if fill.ink == Ink::Axis => Some(rect),
                 _ => None,
@@ -276,7 +273,7 @@ fn the_crosshair_says_what_the_lanes_said() {
     let view = view(&replay, 1000.0, &tops);
     let [_, right] = edges(view.size[0]);
     let x = right - view.right.since(then) / seconds_per_pixel(view.size[0], view.window);
-    let heads = readings(&replay, &Viewport { crosshair: Some(x), ..view });
+    let heads = readings(&replay, &Viewport { pointer: Some([x, 0.0]), ..view });
     assert!(readings(&replay, &view).is_empty(), "without a crosshair");
     let mut past = Replay::open(&"at=40&auto-rate=0.9".parse().unwrap()).unwrap();
     past.advance(then, usize::MAX);

@@ -12,8 +12,9 @@ use ratescope::lab::run::pace::Gap;
 use ratescope::lab::scope::{Link, Scope};
 use ratescope::plot::axis::seconds;
 use ratescope::plot::{Ink, Mark};
+use ratescope::view::Viewport;
 use ratescope::view::edges;
-use ratescope::view::scope::{Viewport, draw, top, words};
+use ratescope::view::scope::{draw, top, words};
 use ratescope::{Retry, Span, Time};
 
 const DESK: [f64; 2] = [1000.0, 420.0];
@@ -36,12 +37,7 @@ fn view(scope: &Scope, size: [f64; 2]) -> Viewport<'static> {
         live: true,
         window: settings.run.window,
         top: top(scope, right, settings.run.window),
-        crosshair: None,
-        on_limit: false,
-        exact: settings.exact,
-        gaps: &[],
-        own_time: false,
-        flags: &[],
+        ..Viewport::default()
     }
 }
 
@@ -98,7 +94,7 @@ fn the_models_beside_the_red_line() {
 #[test]
 fn the_models_under_a_crosshair_on_a_phone() {
     let scope = run("mode=leaky&auto-rate=1.2&bucket=on&mean=on&recent=on&at=60&do=20:events*12");
-    let view = Viewport { crosshair: Some(200.0), ..view(&scope, PHONE) };
+    let view = Viewport { pointer: Some([200.0, 0.0]), ..view(&scope, PHONE) };
     in_both_themes("scope-models-phone", &draw(&scope, &view), PHONE);
 }
 
@@ -110,7 +106,7 @@ fn the_box_of_the_crosshair_leaves_room_beside_it() {
         let [left, right] = edges(size[0]);
         for percent in 0..=100 {
             let x = left + f64::from(percent) / 100.0 * (right - left);
-            let marks = draw(&scope, &Viewport { crosshair: Some(x), ..view(&scope, size) });
+            let marks = draw(&scope, &Viewport { pointer: Some([x, 0.0]), ..view(&scope, size) });
             let edge =
                 |mark: &&Mark| matches!(mark, Mark::Rounded { fill, .. } if fill.ink == Ink::Axis);
             let Some(Mark::Rounded { rect, .. }) = marks.iter().find(edge) else {
@@ -130,8 +126,8 @@ fn the_crosshair_reads_the_models() {
     let scope = run(&format!("{models}&auto=off&at=30&do=10:events,12:events,13:events,14:events"));
     let [left, right] = edges(DESK[0]);
     let said = |ago: f64| -> Vec<String> {
-        let crosshair = Some(right - ago / 60.0 * (right - left));
-        words(&scope, &Viewport { crosshair, ..view(&scope, DESK) })[3..6].to_vec()
+        let pointer = Some([right - ago / 60.0 * (right - left), 0.0]);
+        words(&scope, &Viewport { pointer, ..view(&scope, DESK) })[3..6].to_vec()
     };
     // Three gaps in four seconds, and the bucket has lost 0.4 a second.
     let n = 1.0 + (-0.1_f64).exp() + (-0.2_f64).exp() + (-0.4_f64).exp();
@@ -154,7 +150,7 @@ fn the_crosshair_reads_the_models() {
     );
     // Without a limit there is no bucket, and before the first event all are zero.
     let scope = run("limit=0&bucket=on&recent=on&auto=off&at=5");
-    let view = Viewport { crosshair: Some(500.0), ..view(&scope, DESK) };
+    let view = Viewport { pointer: Some([500.0, 0.0]), ..view(&scope, DESK) };
     assert_eq!(
         words(&scope, &view)[3..],
         ["recent average's N 0".to_owned(), "exactly 0 events in the last 10s".to_owned(),]
@@ -194,8 +190,8 @@ fn the_crosshair_over_the_past_and_a_gap() {
     let scope = run("mode=leaky&auto-rate=2&at=80");
     let at = |seconds| Time::from_secs(seconds).unwrap();
     let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90), hidden: true }];
-    let (right, crosshair) = (at(70.0), Some(705.0));
-    let view = Viewport { right, live: false, crosshair, gaps: &gaps, ..view(&scope, DESK) };
+    let (right, pointer) = (at(70.0), Some([705.0, 0.0]));
+    let view = Viewport { right, live: false, pointer, gaps: &gaps, ..view(&scope, DESK) };
     in_both_themes("scope-past", &draw(&scope, &view), DESK);
 }
 
@@ -217,8 +213,8 @@ fn the_crosshair_on_a_refusal_knows_when_to_come_back() {
                 let again = then.instrument().retry_after(column.first);
                 let Retry::After(wait) = again else { panic!("{again:?}") };
                 let share = scope.now().since(column.first) / view.window.secs();
-                let crosshair = Some(right - share * (right - left));
-                let said = words(&scope, &Viewport { crosshair, ..view });
+                let pointer = Some([right - share * (right - left), 0.0]);
+                let said = words(&scope, &Viewport { pointer, ..view });
                 let expected = format!("allowed again in {}", seconds(wait.secs()));
                 assert_eq!(said.last(), Some(&expected), "{mode}: {said:?}");
                 waits.push(wait.secs());
@@ -270,8 +266,8 @@ fn another_limiter_in_place_of_exims() {
     let scope = run(link);
     let view = view(&scope, DESK);
     let [left, right] = edges(DESK[0]);
-    let crosshair = Some(right - 25.0 / 60.0 * (right - left));
-    let said = words(&scope, &Viewport { crosshair, ..view }).join("; ");
+    let pointer = Some([right - 25.0 / 60.0 * (right - left), 0.0]);
+    let said = words(&scope, &Viewport { pointer, ..view }).join("; ");
     assert!(
         said.contains("; tokens used 14.9 of 15; ")
             && said.contains("; 7 allowed, 13 refused; next in "),

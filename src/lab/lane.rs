@@ -117,7 +117,7 @@ impl Lane {
         self.store.policy()
     }
 
-    /// The limiters of the policy, without whom they are for.
+    /// The limiters of the policy, without their keys.
     pub fn limiters(&self) -> String {
         let limits = self.policy().limits().iter().map(|limit| limit.limiter.to_string());
         limits.collect::<Vec<_>>().join(" & ")

@@ -218,7 +218,7 @@ impl<E: Experiment> Run<E> {
         let mut next = self.settings.clone();
         next.set(name, value)?;
         if next != self.settings {
-            // While it is decided again, what is seen stays as it was.
+            // While it is decided again, the picture stays as it was.
             if self.again.is_none() {
                 self.experiment.follow(self.now, &next)?;
             }

@@ -297,7 +297,7 @@ pub enum KeptError {
         /// Where they end.
         part: &'static str,
     },
-    /// They have another version than [`VERSION`]. Bytes of a later version must not be overwritten.
+    /// The bytes have another version than [`VERSION`]. Bytes of a later version must not be overwritten.
     Version {
         /// The version in the bytes.
         found: u8,

@@ -1,8 +1,7 @@
 //! Lines of columns, in an order that is known, said or guessed.
 //!
 //! A layout is texts and the columns between them, as in nginx's `$remote_addr [$time_local]`. A column ends
-//! where the next text begins. Clients choose what is in some columns, and servers don't always escape it.
-//! So a column before an address or a time ends where there is one, and if there are several places for the
+//! where the next text begins. Clients choose the text of some columns, and servers don't always escape it. So a column before an address or a time ends where there is one, and if there are several places for the
 //! address, the line is not read.
 
 mod guess;
@@ -361,7 +360,7 @@ impl Split<'_, '_> {
     }
 }
 
-/// Whether a client writes what it likes into a column of that name.
+/// Whether clients choose the text of a column of that name.
 fn is_free(name: &str) -> bool {
     use Standard::{Agent, Forwarded, Host, Path, Referer, Request, User};
     let class = classify(name, &[]).map(|(standard, _)| standard);

@@ -65,7 +65,7 @@ const FAR: i64 = 24 * 3600;
 /// Memory for at most this many lines is used again, even if a second had far fewer.
 const SMALL: usize = 64;
 
-/// Holds lines until no earlier one can come. What is handed out of a line is its item of type `T`.
+/// Holds lines until no earlier one can come, and hands out an item of type `T` for each.
 #[derive(Clone, Debug)]
 pub struct Order<T> {
     spread: Spread,
@@ -167,8 +167,8 @@ impl<T> Order<T> {
         self.held + self.ahead.bytes() + belated
     }
 
-    /// Takes the next line of the log, of which `bytes` are to be held, and hands out the events that
-    /// no later line can precede. The item of a line comes as often as the line has events.
+    /// Takes the next line of the log, which takes `bytes` to hold, and hands out the events that no
+    /// later line can precede. The item of a line comes as often as the line has events.
     #[inline]
     pub fn push(&mut self, when: When, bytes: usize, item: T, out: &mut impl FnMut(Time, &T)) {
         let When { time, coarse, times } = when;

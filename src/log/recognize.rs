@@ -24,7 +24,7 @@ const ENOUGH: u32 = 10;
 /// The most formats that are compared. A log of nothing but different lines has no more.
 const MOST: usize = 40;
 
-/// From so many internal peers on, they are clients.
+/// A log with at least this many internal peers has them as its clients.
 const PEERS: usize = 5;
 
 /// A format, and what speaks for it.
@@ -149,7 +149,7 @@ fn count(guess: Guess, candidates: &mut Vec<Candidate>) {
     }
 }
 
-/// A line, its wrappers, and what is in them.
+/// A line, its wrappers, and the text inside them.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     line: &'a str,
@@ -157,7 +157,7 @@ struct Line<'a> {
     inner: &'a str,
 }
 
-/// The ways in which a format reads what is in the wrappers of a line.
+/// The ways in which a format reads the text inside the wrappers of a line.
 fn guess(
     format: Format,
     Line { line, wrappers, inner }: Line<'_>,

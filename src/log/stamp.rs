@@ -44,7 +44,7 @@ pub(super) struct Stamps {
 }
 
 /// The year of the first line, for logs whose times have none, such as syslog by RFC 3164. The text
-/// form is a year from 1 to 9999, as in `2026`; whatever is no certain year is `auto`.
+/// form is a year from 1 to 9999, as in `2026`, or else `auto`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Year {
     /// Some leap year: only differences matter.

@@ -1,4 +1,4 @@
-//! Wrappers: what one program writes around the lines of another.
+//! Wrappers: the text that one program writes around the lines of another.
 //!
 //! | wrapper | written by |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `2000/10/10 13:55:36.123\tINFO\thttp.log.access\thandled request\t{...}` | Caddy's console |
 //!
 //! The wrappers of a log are recognized with its format. They are taken off each line, and any format
-//! reads what is inside. The time of a wrapper counts for lines that have none of their own.
+//! reads the text inside. The time of a wrapper counts for lines that have none of their own.
 
 mod header;
 
@@ -193,8 +193,8 @@ impl Layers {
     }
 }
 
-/// The members with the line inside, and with what is said about it, as the journal, rsyslog, docker and
-/// log shippers name them.
+/// The members with the line inside, and those about it, as the journal, rsyslog, docker and log
+/// shippers name them.
 const INNER: [&str; 3] = ["MESSAGE", "message", "log"];
 const HOST: [&str; 3] = ["_HOSTNAME", "host", "hostname"];
 const PROGRAM: [&str; 5] = ["SYSLOG_IDENTIFIER", "_COMM", "program", "programname", "app-name"];
@@ -218,7 +218,7 @@ fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a s
 /// The deepest that wrappers are in each other.
 const DEEPEST: usize = 3;
 
-/// All wrappers that a line may have, from none on, each with what is inside.
+/// All chains of wrappers that a line may have, beginning with none, each with the text inside.
 pub(super) fn chains(line: &str) -> Vec<(Vec<Wrapper>, String)> {
     let mut found = vec![(Vec::new(), line.to_owned())];
     let mut from = 0;

@@ -65,14 +65,14 @@ impl fmt::Debug for Watch {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Seen {
-    /// It was read.
+    /// The file was read.
     Read {
         /// The name of the file.
         file: String,
         /// The result.
         reloaded: Reloaded,
     },
-    /// It can't be read, for this reason; the rules stay as they are.
+    /// The file can't be read, for this reason; the rules stay as they are.
     Unreadable(String),
 }
 

@@ -45,14 +45,14 @@ impl core::fmt::Debug for Link {
 enum Meaning {
     /// The script is not known.
     Unknown,
-    /// It may run in a moment.
+    /// The script may run in a moment.
     NotNow,
-    /// It may run in a moment on another server, or on another connection.
+    /// The script may run in a moment on another server, or on another connection.
     Elsewhere,
-    /// It belongs to the node at this address. With `asking`, that node does not have the slot yet, and
+    /// The slot belongs to the node at this address. With `asking`, that node does not have the slot yet, and
     /// must be told that the call is meant for it.
     Redirected { address: String, asking: bool },
-    /// It never runs.
+    /// The script never runs.
     Never,
 }
 
@@ -110,7 +110,7 @@ impl Link {
     }
 }
 
-/// One call on its way: the server that is asked, and what was tried so far.
+/// One call on its way: the server that is asked, and the attempts so far.
 struct Course<'a> {
     way: &'a Way,
     key: &'a [u8],

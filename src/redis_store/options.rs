@@ -56,7 +56,7 @@ pub enum Clock {
         /// The largest difference.
         most_skew: Span,
     },
-    /// The time of the event, whatever it is, so that events of the past can be put through Redis. It
+    /// The time of the event, so that events of the past can be put through Redis, too. It
     /// must be from 0 to 2^52 microseconds.
     Event {
         /// The shortest time for which a key is kept. Redis expires keys by its own clock, while these

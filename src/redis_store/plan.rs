@@ -24,7 +24,7 @@ pub(super) struct Plan {
     pub(super) rules: Arc<Rules>,
     /// The limits of each rule, in groups that share a key because they are for the same fields.
     groups: Vec<Vec<Group>>,
-    /// The algorithms of the limits. In a script, and in what it is given, the first is number 1.
+    /// The algorithms of the limits. In a script, and in its arguments, the first is number 1.
     algorithms: Vec<Algorithm>,
     /// Scripts for a few limits, by the numbers of their algorithms; each is made when it is first
     /// needed.

@@ -66,7 +66,7 @@ pub trait AsyncStore: Send + Sync + 'static {
     /// Answers as [`check`](Self::check) would, and counts nothing.
     fn peek(&self, event: &Event<'_>, details: Details) -> impl Future<Output = Answered> + Send;
 
-    /// Counts an event that has passed, whatever it costs, for costs that are known only afterwards. See
+    /// Counts an event that has passed, at any cost, for costs that are known only afterwards. See
     /// [`Ruled::charge`].
     ///
     /// # Errors
@@ -132,11 +132,11 @@ pub enum Fault {
     Late,
     /// The connection broke before the answer. It may have counted the event.
     Lost,
-    /// It can't be reached, and has counted nothing. The cause is also the error's source.
+    /// The store can't be reached, and has counted nothing. The cause is also the error's source.
     Unreachable(Cause),
-    /// It was not asked, because it failed just before.
+    /// The store was not asked, because it failed just before.
     Resting,
-    /// It refused, in these words, and has counted nothing; or its answer can't be read, and it may have
+    /// The store refused, in these words, and has counted nothing; or its answer can't be read, and it may have
     /// counted the event.
     Failed(String),
     /// The cost of a charge is negative or not a number, as these words say. Nothing was counted.

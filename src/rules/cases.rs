@@ -81,7 +81,7 @@ pub(super) struct Test {
     pub(super) events: Vec<Step>,
 }
 
-/// One or several equal events, and what is expected of each.
+/// One or several equal events, and the expectation of each.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) at: Time,

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Why<'a> {
-    /// It applies: the event has to pass it.
+    /// The rule applies: the event has to pass it.
     Applies,
     /// The event does not have this field, or the field is empty.
     Missing(&'a Step),

@@ -112,7 +112,7 @@ impl Ruled {
         self.charge_where(event, passed, |_| true)
     }
 
-    /// The same, in place of another store: what is decided here counts here.
+    /// The same, in place of another store: only events that were decided here count here.
     #[cfg(feature = "redis")]
     pub(crate) fn charge_instead(
         &self,
@@ -278,7 +278,7 @@ fn lone(
     Answered { ruling: Ruling::lone(Arc::clone(rules), answer), retry, fault: None }
 }
 
-/// How the sender stands with a limit, if that is asked for.
+/// The sender's standing with a limit, if that is asked for.
 fn left(held: &Held<'_, AnyLimiter>, details: Details, now: Time) -> Option<Left> {
     details.standings.then(|| Left::of(held.limiter(), held.state(), now))
 }

@@ -15,9 +15,9 @@ use crate::time::Span;
 /// asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnStoreFailure {
-    /// It passes.
+    /// The event passes.
     Allow,
-    /// It is refused.
+    /// The event is refused.
     Refuse,
     /// This process decides by the events that it has seen itself.
     #[default]

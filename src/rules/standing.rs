@@ -7,7 +7,7 @@ use crate::limit::any::{AnyLimiter, AnyState};
 use crate::policy::Limit;
 use crate::time::{Span, Time};
 
-/// How a sender stands with one limit.
+/// The standing of a sender with one limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing<'a> {
     /// The rule.
@@ -40,9 +40,9 @@ impl Left {
 }
 
 impl Ruling {
-    /// How the sender stands with each limit in force, in the order of the file; shadows are left out.
-    /// There are none if they were not [asked for](super::Details::standings), and none of limits of
-    /// which nothing is known because the store failed.
+    /// The sender's standing with each limit in force, in the order of the file; shadows are left out.
+    /// There are none if they were not [asked for](super::Details::standings). If the store failed, limits
+    /// without a known state have none.
     pub fn standings(&self) -> impl Iterator<Item = Standing<'_>> {
         self.answers().iter().filter_map(|answer| {
             let Left { remaining, reset_after } = answer.left?;

@@ -27,7 +27,7 @@ const DETAILS: Details = Details { standings: true, retry: true, at_once: true }
 pub enum NoAnswer {
     /// The request can't be meant so.
     Invalid(String),
-    /// What it asks for can't be done.
+    /// The request asks for something that this service can't do.
     Unsupported(String),
     /// The store can't be asked, and a rule refuses then.
     Unavailable(String),

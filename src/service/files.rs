@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The files that are followed.
 pub(super) struct Files<B: States> {
-    /// What was named: files, and folders of files.
+    /// The names from the command line: files, and folders of files.
     named: Vec<PathBuf>,
     each: Vec<Followed<B>>,
 }
@@ -28,7 +28,7 @@ struct Followed<B: States> {
     watch: Watch,
     /// `None` while it never had rules that could be put in force.
     domain: Option<Arc<Domain<B::Store>>>,
-    /// What is wrong with it at present.
+    /// Its problem at present, if it has one.
     problem: Option<String>,
     /// Whether it was missing in its folder at the last look.
     is_missing: bool,
@@ -38,13 +38,13 @@ struct Followed<B: States> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Changed {
-    /// It has changed, with this result.
+    /// The file has changed, with this result.
     Seen(PathBuf, Seen),
-    /// It is new in its folder, and its rules are in force.
+    /// The file is new in its folder, and its rules are in force.
     Added(PathBuf),
-    /// It is new in its folder, and wrong.
+    /// The file is new in its folder, and wrong.
     Wrong(PathBuf, String),
-    /// It has left its folder, and its rules are no longer in force.
+    /// The file has left its folder, and its rules are no longer in force.
     Removed(PathBuf),
 }
 
@@ -221,7 +221,7 @@ impl<B: States, C: Clock> Service<B, C> {
         (followed, problem)
     }
 
-    /// The files that are followed, each with what is wrong with it at present.
+    /// The files that are followed, each with its problem, if it has one.
     pub fn health(&self) -> Vec<(PathBuf, Option<String>)> {
         let files = self.files();
         files.each.iter().map(|file| (file.path.clone(), file.problem.clone())).collect()

@@ -1,4 +1,4 @@
-//! The service by HTTP, for whoever does not speak gRPC.
+//! The service by HTTP, for clients that do not speak gRPC.
 //!
 //! | request | what it asks | answer |
 //! |---|---|---|
@@ -252,7 +252,7 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         if let Some((_, layer)) = known {
             return layer.clone();
         }
-        // Those of domains that are gone: nobody else has their store.
+        // Layers of domains that are gone: nobody else has their store.
         layers.retain(|(store, _)| Arc::strong_count(store) > 2);
         let layer = self.auth_layer(Arc::clone(&domain.store));
         layers.push((Arc::clone(&domain.store), layer.clone()));

@@ -113,7 +113,7 @@ pub struct DescriptorStatus {
     #[prost(uint32, tag = "3")]
     #[serde(skip_serializing_if = "json::is_zero")]
     pub limit_remaining: u32,
-    /// The time until all of it is admitted again, or until what was refused would pass.
+    /// The time until all of it is admitted again, or until the refused request would pass.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::as_seconds")]
     pub duration_until_reset: Option<prost_types::Duration>,
@@ -156,9 +156,9 @@ pub struct HeaderValue {
 pub enum Code {
     /// Not known; it is never sent.
     Unknown = 0,
-    /// It may.
+    /// The request may pass.
     Ok = 1,
-    /// It may not.
+    /// The request may not pass.
     OverLimit = 2,
 }
 

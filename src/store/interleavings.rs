@@ -52,8 +52,8 @@ fn every_order(
     });
 }
 
-/// Judges a limit of one event for each user and for each address: what passed fits, what was
-/// refused met a full key, and the store counted exactly what passed.
+/// Judges a limit of one event for each user and for each address: passed events fit, refused ones met a
+/// full key, and the store counted exactly the passed ones.
 fn one_each(store: &Store, sent: &[(From, bool)]) {
     let passed = |same: &dyn Fn(From) -> bool| {
         sent.iter().filter(|(from, passed)| *passed && same(*from)).count()

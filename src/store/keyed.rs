@@ -1,6 +1,6 @@
 //! One limiter for many keys, in bounded memory, for many threads.
 //!
-//! A key is whatever is limited: a user, an address, or both. Each key has its own state, created
+//! A key names a sender: a user, an address, or both. Each key has its own state, created
 //! when it is first needed. At most [`capacity`](Keyed::capacity) keys are remembered.
 //!
 //! ```
@@ -43,7 +43,7 @@ pub struct Keyed<L: Limiter, H = Secret> {
     shards: Box<[Shard<L::State>]>,
 }
 
-/// A lock and what it guards, aligned to two cache lines, since processors fetch them in pairs.
+/// A lock and the states that it guards, aligned to two cache lines, since processors fetch them in pairs.
 #[repr(align(128))]
 struct Shard<S>(Mutex<Memory<S>>);
 

@@ -63,14 +63,14 @@ const CHECK: usize = 8;
 pub enum SavedError {
     /// The bytes do not begin as saved states do.
     Foreign,
-    /// They have another version than [`VERSION`]. Bytes of a later version must not be overwritten.
+    /// The bytes have another version than [`VERSION`]. Bytes of a later version must not be overwritten.
     Version {
         /// The version in the bytes.
         found: u8,
     },
-    /// They were cut or changed after they were saved.
+    /// The bytes were cut or changed after they were saved.
     Damaged,
-    /// They are the states of another limiter.
+    /// The bytes are the states of another limiter.
     Shape {
         /// The shape of the states that were saved.
         saved: String,
@@ -162,7 +162,7 @@ impl<'a> Saved<'a> {
     }
 }
 
-/// What follows its length.
+/// Reads a length and the bytes of that length after it.
 fn part<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], SavedError> {
     let length = usize::try_from(u64::from_le_bytes(*chunk(rest)?));
     let at = length.ok().and_then(|length| rest.split_at_checked(length));

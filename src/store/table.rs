@@ -45,7 +45,7 @@ pub(super) struct Entry<S> {
 #[repr(align(64))]
 struct Set<S>([Entry<S>; WAYS]);
 
-/// Where an entry is; valid until the next insertion.
+/// The place of an entry; valid until the next insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     set: usize,

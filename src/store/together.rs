@@ -95,7 +95,7 @@ pub(super) fn hold_all<'a>(
 }
 
 /// The same for `limits` that lie anywhere: the locks are taken in the order of their addresses, which
-/// is the same for all threads whatever their rules. The result has the order of `limits`.
+/// is the same for all threads, with any rules. The result has the order of `limits`.
 ///
 /// # Panics
 /// When a limit is given twice, before anything is locked: the event would wait for itself for ever,
@@ -132,7 +132,7 @@ pub(super) fn check(held: &mut [Held<'_, AnyLimiter>], now: Time, cost: f64) -> 
 }
 
 /// Counts an event whose keys are locked if it passes after `most` at the latest. Otherwise counts nothing,
-/// and says how long after `now` it would pass, or is to be tried again.
+/// and returns how long after `now` it would pass or should be tried again.
 #[cfg(feature = "wait")]
 pub(super) fn pass(
     held: &mut [Held<'_, AnyLimiter>],

@@ -1,8 +1,8 @@
 //! The comparison's graph: one lane a limiter under one time axis, and what all of them let
 //! through.
 //!
-//! Time runs to the left, as on the [scope](super::scope). A lane has a strip of crosses for what
-//! it refused, its level against its limit, and a strip of bars for what it allowed. Below them
+//! Time runs to the left, as on the [scope](super::scope). A lane has a strip of crosses for refused
+//! events, its level against its limit, and a strip of bars for allowed events. Below them
 //! the requests sent are counted against those that each lane allowed.
 
 mod answer;
@@ -20,38 +20,12 @@ pub use numbers::{next, promise, waits};
 
 use crate::lab::compare::{Lane, Replay};
 use crate::lab::lane::history::Columns;
-use crate::lab::run::pace::Gap;
 use crate::limit::any::AnyLimiter;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
+use crate::view::Viewport;
 use crate::view::timebase::is_narrow;
 use layout::Layout;
-
-/// How a comparison is looked at.
-#[derive(Clone, Copy, Debug)]
-pub struct Viewport<'a> {
-    /// Width and height in CSS pixels; [`height`] says how high it should be.
-    pub size: [f64; 2],
-    /// The instant at the right edge.
-    pub right: Time,
-    /// Whether that is the present.
-    pub live: bool,
-    /// The length of time between the edges.
-    pub window: Span,
-    /// The level at the upper edge of each lane's plot, above zero; a lane that has none here is
-    /// given its own [`top`].
-    pub tops: &'a [f64],
-    /// Events at the upper edge of the cumulative picture, above zero.
-    pub total: f64,
-    /// The place of the crosshair, in CSS pixels from the left.
-    pub crosshair: Option<f64>,
-    /// Stretches to mark as unseen.
-    pub gaps: &'a [Gap],
-    /// Whether the time axis counts from the start of the run, and not back from the right edge.
-    pub own_time: bool,
-    /// Instants to mark, ascending.
-    pub flags: &'a [Time],
-}
 
 /// [`head`] where there is room for all controls in a row.
 const HEAD: f64 = 28.0;
@@ -71,7 +45,7 @@ pub fn head(width: f64) -> f64 {
     HEAD + if is_narrow(width) { SECOND_ROW } else { 0.0 }
 }
 
-/// The distance from lane to lane in CSS pixels, of so many lanes on a canvas of that size.
+/// The distance from lane to lane in CSS pixels, of `lanes` lanes on a canvas of that size.
 pub fn pitch(lanes: usize, [width, height]: [f64; 2]) -> f64 {
     let share = libm::floor((height - layout::below(lanes)) / lanes.max(1) as f64);
     let more = head(width) - HEAD;
@@ -130,19 +104,20 @@ pub fn total(replay: &Replay, right: Time, window: Span) -> f64 {
     1.08 * (sent as f64).max(4.0)
 }
 
-/// Whether the time axis below so many lanes, on a canvas of that size, is at the height `y`.
+/// Whether the time axis below `lanes` lanes, on a canvas of that size, is at the height `y`.
 pub fn is_axis(lanes: usize, size: [f64; 2], y: f64) -> bool {
     layout::is_axis(lanes, size, y)
 }
 
-/// The height in CSS pixels that a canvas of so many lanes and that width should have where there is
-/// `room` for one of that height; with less room 900 or less up to eight lanes, where it is not narrow.
+/// The height in CSS pixels that a canvas of `lanes` lanes and that width should have: as near to `room`
+/// as the smallest and the largest lanes allow. Eight of the smallest take at most 900, unless the canvas
+/// is narrow.
 pub fn height(lanes: usize, width: f64, room: f64) -> f64 {
     lanes as f64 * pitch(lanes, [width, room]) + layout::below(lanes)
 }
 
-/// The colour of each lane, the number of its [ink](crate::plot::Ink::Lane). It belongs to the algorithm, wherever the
-/// lane is; a second lane of the same takes the next that is free, if there is one.
+/// The colour of each lane, the number of its [ink](crate::plot::Ink::Lane). It belongs to the algorithm, in
+/// any place; a second lane of the same takes the next free colour, if there is one.
 pub fn colours(lanes: &[Lane]) -> Vec<u8> {
     let mut colours = vec![0; lanes.len()];
     for (i, lane) in lanes.iter().enumerate() {

@@ -17,7 +17,7 @@ pub(super) const LINE: f64 = 17.0;
 /// The distance of text from the edge of its box.
 pub(super) const PAD: f64 = 8.0;
 
-/// A label of an axis, or of what is drawn there.
+/// A label of an axis, or of a mark on the picture.
 pub(super) fn label(x: f64, y: f64, text: &str, anchor: Anchor, baseline: Baseline) -> Mark {
     let at = Point::new(x, y);
     let (text, ink, size) = (text.to_owned(), Ink::Muted, SIZE);
@@ -51,8 +51,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.57
 }
 
-/// Where the left edge of a box of that `width` is, so far away from a crosshair at `x`: to the right of
-/// it if that ends before `right`, or else to the left of it, or where there is more room on the canvas.
+/// The left edge of a box of that `width`, `away` from a crosshair at `x`: to the right of it if that ends before `right`, or else to the left of it, or where there is more room on the canvas.
 pub(super) fn beside(x: f64, away: f64, width: f64, right: f64, canvas: f64) -> f64 {
     let [before, after] = [x - away - width, x + away];
     let is_after = after + width < right || before < 2.0 && x < canvas / 2.0;

@@ -1,4 +1,4 @@
-//! The scope's graph: both lines, every event, the limit, and what is under the crosshair.
+//! The scope's graph: both lines, every event, the limit, and the values under the crosshair.
 //!
 //! Time runs to the left, and the right edge is now. The left scale is in events per decay
 //! interval, as Exim measures, and the right one in events per second; the picture is laid out in
@@ -21,39 +21,11 @@ pub use crosshair::words;
 pub use models::{at as shown_models, models};
 pub use outlook::outlook;
 
-use crate::lab::run::pace::Gap;
 use crate::lab::scope::Scope;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
-use crate::view::{Hit, compare};
+use crate::view::{Hit, Viewport, compare};
 use layout::Layout;
-
-/// How a scope is looked at.
-#[derive(Clone, Copy, Debug)]
-pub struct Viewport<'a> {
-    /// Width and height in CSS pixels.
-    pub size: [f64; 2],
-    /// The instant at the right edge.
-    pub right: Time,
-    /// Whether that is the present.
-    pub live: bool,
-    /// The length of time between the edges.
-    pub window: Span,
-    /// Events per second at the upper edge; above zero.
-    pub top: f64,
-    /// The place of the crosshair, in CSS pixels from the left.
-    pub crosshair: Option<f64>,
-    /// Whether the limit is held, or about to be.
-    pub on_limit: bool,
-    /// Whether the exact count is drawn.
-    pub exact: bool,
-    /// Stretches to mark as unseen.
-    pub gaps: &'a [Gap],
-    /// Whether the time axis counts from the start of the run, and not back from the right edge.
-    pub own_time: bool,
-    /// Instants to mark, ascending.
-    pub flags: &'a [Time],
-}
 
 /// Everything there is to draw, back to front.
 pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
@@ -90,7 +62,7 @@ pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
     let from = right.before(window);
     let mut seen: f64 = 0.0;
     for column in instrument.trace().columns(from, right, window.secs() / COLUMNS) {
-        // The column before the left edge counts by what is left of it there.
+        // Of the column before the left edge, only the rate that is left there counts.
         let entering = column.last() < from;
         seen = seen.max(if entering { column.end.rate_at(from) } else { column.rate.high });
     }
@@ -133,7 +105,7 @@ pub fn is_axis(size: [f64; 2], y: f64) -> bool {
     y > layout::plot(size).bottom() + 2.0 * layout::LANE + 4.0
 }
 
-/// Finds what is at a point of the canvas; `touch` is less precise.
+/// Finds the thing at a point of the canvas; `touch` is less precise.
 pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
     let layout = Layout::new(scope, view);
     let reach = if touch { 16.0 } else { 6.0 };

@@ -217,7 +217,7 @@ fn is_date(at: Time) -> bool {
     at.as_secs() >= 1e9
 }
 
-/// A date and the time of day, in whole multiples of so many microseconds.
+/// A date and the time of day, in whole multiples of `micros` microseconds.
 fn date(at: Time, micros: i64) -> String {
     Civil(Time::from_micros(at.as_micros() / micros * micros)).to_string()
 }

@@ -16,7 +16,7 @@ pub use words::{axis, words};
 use crate::lab::tune::{Burst, Choices, Found, Measure, Staircase};
 use crate::plot::Mark;
 use crate::rate::Rate;
-use crate::view::Hit;
+use crate::view::{Hit, Viewport};
 use layout::Layout;
 
 /// The data to draw.
@@ -33,7 +33,7 @@ pub struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    /// The picture of what was found for some choices; none without a curve.
+    /// The picture of the answer to some choices; none without a curve.
     pub fn new(found: &'a Found, choices: &Choices) -> Option<Self> {
         let frontier = Some(&found.frontier);
         let (measure, rate) = (choices.measure(frontier)?, choices.rate(frontier));
@@ -49,17 +49,6 @@ impl<'a> Picture<'a> {
     fn bursts(&self) -> &'a [Burst] {
         &self.found.frontier.bursts
     }
-}
-
-/// The size and the pointer.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Viewport {
-    /// Width and height in CSS pixels; [`height`] says how high it should be.
-    pub size: [f64; 2],
-    /// The place of the pointer, in CSS pixels.
-    pub pointer: Option<[f64; 2]>,
-    /// Whether the limit is held, or about to be.
-    pub on_limit: bool,
 }
 
 /// The height in CSS pixels that a canvas of that width should have.
@@ -80,7 +69,7 @@ pub fn draw(picture: &Picture<'_>, view: &Viewport) -> Vec<Mark> {
     marks
 }
 
-/// Says what is at a point of the canvas; `touch` is less precise.
+/// Finds the thing at a point of the canvas; `touch` is less precise.
 pub fn hit(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2], touch: bool) -> Hit {
     let layout = Layout::new(picture, view.size);
     let reach = if touch { 20.0 } else { 7.0 };

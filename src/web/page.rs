@@ -1,4 +1,4 @@
-//! The one class that the script knows: a view on a canvas, and what every view does alike.
+//! The one class that the script knows: a view on a canvas, with all that views do alike.
 
 mod canvas;
 mod compare;
@@ -33,7 +33,7 @@ use web_sys::HtmlCanvasElement;
 /// With reduced motion, the picture is drawn anew only this often, in milliseconds.
 const STILL: f64 = 1000.0;
 
-/// A view on a canvas, and who looks at it.
+/// A view on a canvas, and its viewer.
 #[wasm_bindgen]
 pub struct Page {
     view: Box<dyn View>,
@@ -68,9 +68,9 @@ impl Page {
         })
     }
 
-    /// Lets time pass until `wall` and draws what is seen then; a paused picture, eased to its
-    /// scales, stays what it is. Returns what is said beside it, mostly nothing: for each text the
-    /// id of its element, the text, and the number it was made of, or nothing.
+    /// Lets time pass until `wall` and draws the picture then; a paused one stays once its scales have
+    /// come to rest. Returns the texts beside it that changed, mostly none: for each the id of its element,
+    /// the text, and the number it was made of, or an empty text.
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
         let seen = self.viewer.sees(self.view.run());
@@ -114,8 +114,8 @@ impl Page {
         self.dirty = true;
     }
 
-    /// The height that the canvas should have in CSS pixels, if the style sheet does not say, where there is
-    /// `room` for one of that height.
+    /// The height in CSS pixels that the canvas should have where there is `room` for that height; none if
+    /// the style sheet decides.
     pub fn height(&self, room: f64) -> Option<f64> {
         self.view.height(self.viewer.size[0], room)
     }
@@ -135,8 +135,8 @@ impl Page {
         !self.problem.is_empty()
     }
 
-    /// Numbers for the picture, by what they are. They may come at any time, so what is wrong with
-    /// the link is still said.
+    /// Takes numbers for the picture, by their name. They may come at any time, so a problem with the
+    /// link stays.
     pub fn put(&mut self, name: &str, numbers: &[f64]) {
         self.dirty = true;
         self.turns.sum_up_soon();

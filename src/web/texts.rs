@@ -1,4 +1,4 @@
-//! What is said beside the picture, as data: which element says what.
+//! The texts beside the picture, as data: each with the id of its element.
 
 /// The texts of a page.
 #[derive(Clone, Default)]

@@ -15,7 +15,7 @@ pub struct Tuner {
     choices: Choices,
     marks: MarkedKeys,
     import: Option<Import>,
-    /// How the last log that was not recognized may be read.
+    /// A proposal for reading the last log that was not recognized.
     proposal: Option<Proposal>,
     sample: Option<Sample>,
     analysis: Option<Analysis>,

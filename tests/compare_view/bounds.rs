@@ -4,7 +4,8 @@ use super::{at, run, texts, tops, view};
 use proptest::prelude::*;
 use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Mark, Point, Rect, Text};
-use ratescope::view::compare::{Viewport, draw, head, height, pitch, readings, total, words};
+use ratescope::view::Viewport;
+use ratescope::view::compare::{draw, head, height, pitch, readings, total, words};
 use ratescope::{Span, Time};
 
 /// About where a text is: narrower than it may be, so that what overlaps here does so anywhere.
@@ -117,8 +118,9 @@ proptest! {
         let tops: Vec<_> = tops(&replay, right).iter().map(|top| top * scale).collect();
         let gaps = [Gap { from: at(2.0), to: at(30.0), skipped: Span::seconds(9), hidden: true }];
         let window = Span::seconds(window);
-        let total = total(&replay, right, window) * scale;
-        let view = Viewport { right, live: back == 0.0, window, total, crosshair, own_time, gaps: &gaps, ..view(&replay, width, &tops) };
+        let top = total(&replay, right, window) * scale;
+        let pointer = crosshair.map(|x| [x, 0.0]);
+        let view = Viewport { right, live: back == 0.0, window, top, pointer, own_time, gaps: &gaps, ..view(&replay, width, &tops) };
         let lanes = replay.lanes().len() as f64;
         let pitch = pitch(replay.lanes().len(), view.size);
         let mut clip: Option<Rect> = None;

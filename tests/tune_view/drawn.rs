@@ -7,8 +7,8 @@ use ratescope::lab::run::past::Past;
 use ratescope::lab::scope::{Instrument, Settings};
 use ratescope::lab::tune::{Analysis, Found};
 use ratescope::plot::{Ink, Mark};
-use ratescope::view::tune::{Picture, Viewport, burst_at, draw, height, hit, limit_at, words};
-use ratescope::view::{Hit, scope};
+use ratescope::view::tune::{Picture, burst_at, draw, height, hit, limit_at, words};
+use ratescope::view::{Hit, Viewport, scope};
 use ratescope::{Span, Time};
 
 /// The picture of an answer.
@@ -16,8 +16,8 @@ fn shown<T>(analysis: &Analysis, then: impl FnOnce(&Picture<'_>) -> T) -> T {
     then(&Picture::new(&analysis.found(), analysis.choices()).unwrap())
 }
 
-fn viewport(width: f64, pointer: Option<[f64; 2]>) -> Viewport {
-    Viewport { size: [width, height(width)], pointer, on_limit: false }
+fn viewport(width: f64, pointer: Option<[f64; 2]>) -> Viewport<'static> {
+    Viewport { size: [width, height(width)], pointer, ..Viewport::default() }
 }
 
 #[track_caller]
@@ -183,18 +183,14 @@ fn a_client_under_the_scope() {
     assert_eq!(past.end().refused(), refused);
     assert_eq!(past.end().allowed() + refused, events.len() as u64);
     let scope = past.run();
-    let view = scope::Viewport {
+    let view = Viewport {
         size: [900.0, 380.0],
         right: end,
-        live: false,
         window: run.window,
         top: scope::top(scope, end, run.window),
-        crosshair: Some(500.0),
-        on_limit: false,
-        exact: false,
+        pointer: Some([500.0, 0.0]),
         own_time: true,
-        flags: &[],
-        gaps: &[],
+        ..Viewport::default()
     };
     assert!(scope::words(scope, &view)[0].starts_with("2026-03-0"), "a date and no \"ago\"");
     in_both_themes("tune-client", &scope::draw(scope, &view), view.size);

@@ -217,7 +217,7 @@ struct Run<W: Write> {
 }
 
 impl<W: Write> Run<W> {
-    /// Reads the log to its end, or until nobody reads what is printed.
+    /// Reads the log to its end, or until nobody reads the output.
     fn events(
         &mut self,
         log: &mut Log<impl Read>,

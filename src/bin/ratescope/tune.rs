@@ -21,7 +21,8 @@ use ratescope::lab::tune::{
 };
 use ratescope::plot::{palette::Theme, svg};
 use ratescope::policy::export::Target;
-use ratescope::view::tune::{Picture, Viewport, draw, height};
+use ratescope::view::Viewport;
+use ratescope::view::tune::{Picture, draw, height};
 use ratescope::{ParseError, Policy, Span};
 use std::error::Error;
 use std::fs;
@@ -233,13 +234,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         true => json::write(&answer, &mut out).and_then(|()| out.flush()),
         false => text::write(&answer, &mut Visible(&mut out)).and_then(|()| out.flush()),
     });
-    // The process ends here, which frees what was read at once and not client by client.
+    // The process ends here, which frees the log's events at once and not client by client.
     drop(answer);
     mem::forget(analysis);
     printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
 }
 
-/// Finds out which limit some choices lead to and what it does.
+/// Finds the limit that some choices lead to, and its effect.
 fn decide(analysis: &mut Analysis, choices: Choices) {
     analysis.ask(choices);
     while !analysis.is_decided() && !analysis.advance_by(u64::MAX, &threads::count) {}

@@ -173,7 +173,7 @@ pub(in crate::lab) fn states_of(policy: &Policy, users: usize) -> usize {
     policy.limits().len() + several * (users - 1)
 }
 
-/// Refuses so many states that a single instant would take seconds.
+/// Refuses rules with more than [`STATES`] states: a single instant would take seconds.
 fn few(rules: &[Rule], rate: Rate, users: usize) -> Result<(), String> {
     match states(rules, rate, users) {
         ..=STATES => Ok(()),

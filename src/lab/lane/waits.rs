@@ -2,7 +2,7 @@
 
 use crate::time::{Span, Time};
 
-/// Waits of whole microseconds of so many binary digits; the longest are of more than a century.
+/// The most binary digits of a wait in microseconds: more than a century.
 const LENGTHS: usize = 53;
 
 /// The waits of all senders of a lane. One begins with the first refusal after an allowed event and ends

@@ -85,7 +85,7 @@ impl Step {
 }
 
 impl Recording {
-    /// Nothing was done yet, and `coming` is to be.
+    /// A recording with `coming` commands, of which none is done.
     pub(crate) fn new(coming: &[(Time, Command)]) -> Self {
         let coming = coming.iter().cloned().collect();
         Recording { coming, done: Some(Vec::new()), step: None }

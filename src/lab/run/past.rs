@@ -49,7 +49,7 @@ impl<E: Experiment + Clone> Past<E> {
 
     /// Looks at the time between two instants.
     pub fn look(&mut self, from: Time, to: Time) {
-        // As much again, half on either side, is decided with it, since a user looks there next.
+        // Twice the stretch is decided, with half of it more on either side, since a user looks there next.
         let [half, twice] =
             [0.5, 2.0].map(|part| Span::from_secs(part * to.since(from)).unwrap_or_default());
         let grain = Grain::of(twice);
@@ -75,7 +75,7 @@ impl<E: Experiment + Clone> Past<E> {
         (self.known, self.grain) = ([from, to], grain);
     }
 
-    /// The run of what is looked at.
+    /// The run of the part that is looked at.
     pub fn run(&self) -> &Run<E> {
         &self.run
     }

@@ -32,7 +32,7 @@ pub struct Source {
 enum Stream {
     /// The number of events after the next one, at the same instant.
     Burst(u32),
-    /// Those of a list, and what the next one costs.
+    /// The events of a list, and the cost of the next one.
     Given(std::vec::IntoIter<(Time, f64)>, Option<f64>),
     /// Traffic up to, but excluding, an instant.
     Flow(Traffic, Time),

@@ -22,7 +22,7 @@ pub(super) struct Again<E: Experiment> {
     turns: Vec<[String; 2]>,
 }
 
-/// `settings`, with what is seen as in `view`.
+/// `settings`, with the settings of the view as in `view`.
 pub(super) fn seen_as<S: Named>(settings: &S, view: &S) -> S {
     let mut settings = settings.clone();
     for name in S::VIEW {

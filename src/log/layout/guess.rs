@@ -55,7 +55,7 @@ fn reads(
 
 /// A layout with the time, the address and the request or the status of a line, if it has them.
 pub(super) fn guessed(line: &str) -> Option<Layout> {
-    // Those are recognized by themselves.
+    // JSON and access logs have formats of their own.
     if line.starts_with('{') || clf::read(line, Form::default(), &mut Stamps::default()).is_some() {
         return None;
     }
@@ -74,7 +74,7 @@ pub(super) fn guessed(line: &str) -> Option<Layout> {
 pub struct Proposal {
     /// The notation of its columns, as a [`Layout`] is written.
     pub notation: String,
-    /// What each column is called there, and what the line has in it.
+    /// The name of each column in it, and its value in the line.
     pub columns: Vec<(String, String)>,
 }
 
@@ -94,7 +94,7 @@ impl Proposal {
     }
 }
 
-/// As much of a log as is looked at for a proposal, in bytes.
+/// A proposal is made from at most this many bytes of a log.
 const LONGEST: usize = 1 << 13;
 
 /// The columns of a line: the text before each and its name, the text at the end, and their values.
@@ -122,7 +122,7 @@ fn columns(line: &str) -> Columns {
         let kind = match kind_of(token) {
             Some("status") if !has(&columns, "request") && !has(&columns, "path") => None,
             None if after == "status" && token.parse::<u64>().is_ok() => Some("bytes"),
-            // A client can write an address into what it asks for, and into what is in quotes.
+            // A client can write an address into its request and into quoted columns.
             Some("ip") if has(&columns, "request") || before.ends_with('"') => None,
             kind => kind,
         };

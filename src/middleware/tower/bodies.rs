@@ -1,4 +1,4 @@
-//! Responses that cost as much as is sent of their bodies.
+//! Responses that cost the bytes that are sent of their bodies.
 //!
 //! A body counts its bytes as the server takes them, and owes their cost until it is dropped: after its
 //! end, or when the client hung up. The debt is paid then: at once in memory, or else by a task of its
@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// [`RateLimit::layer_for_bodies`](super::RateLimit::layer_for_bodies).
 pub type BodyLimitLayer<S, A, C> = RateLimitLayer<S, A, C, Charged>;
 
-/// A service whose requests are limited, and whose responses cost as much as is sent of their bodies.
+/// A service whose requests are limited, and whose responses cost the bytes that are sent of their bodies.
 pub type BodyLimited<I, S, A, C> = RateLimited<I, S, A, C, Charged>;
 
 /// Whether the bodies of responses are charged for, and so which type they have: [`Uncharged`] or
@@ -44,7 +44,7 @@ impl Bodies for Uncharged {
     }
 }
 
-/// Bodies cost as much as is sent of them, and are [`Counted`].
+/// Bodies cost the bytes that are sent of them, and are [`Counted`].
 #[derive(Clone, Copy, Debug)]
 pub struct Charged;
 

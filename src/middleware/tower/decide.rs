@@ -34,7 +34,7 @@ pub(super) struct Shared<S, A, C> {
 /// The next step of a request.
 pub(super) enum Next<B> {
     Call(Passed),
-    /// It is passed on later, and holds a place in the queue until then.
+    /// The request is passed on later, and holds a place in the queue until then.
     Wait {
         wait: Span,
         seat: Seat,

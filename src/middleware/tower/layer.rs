@@ -111,7 +111,7 @@ impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
     /// [`peer`](Self::peer) was called.
     ///
     /// # Errors
-    /// Those that have none.
+    /// When some have none; the error names them.
     pub fn check_sources(&self) -> Result<(), MissingSources> {
         let (rules, keys) = (self.store.rules(), &self.settings.keys);
         let no_ip = rules.fields().into_iter().filter(|field| *field == "ip");

@@ -26,7 +26,7 @@ const PAD: f64 = 7.0;
 const BESIDE: f64 = 9.0;
 
 /// The sentences about the instant `at`, or about the event that is shown next to it, for a screen
-/// reader: one line a lane, with its number and rule, its level and what it decided, and why.
+/// reader: one line a lane, with its number and rule, its level, its verdict and the reason.
 pub fn words(replay: &Replay, view: &Viewport, at: Time) -> Vec<String> {
     let layout = Layout::new(replay.lanes(), view);
     let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
@@ -57,7 +57,7 @@ pub struct Reading {
 /// without a crosshair.
 pub fn readings(replay: &Replay, view: &Viewport) -> Vec<Option<Reading>> {
     let layout = Layout::new(replay.lanes(), view);
-    let Some(x) = view.crosshair.filter(|x| (layout.left..=layout.right).contains(x)) else {
+    let Some(x) = view.crosshair().filter(|x| (layout.left..=layout.right).contains(x)) else {
         return Vec::new();
     };
     let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
@@ -80,7 +80,7 @@ pub(super) fn draw(
     columns: &[Columns<'_>],
     view: &Viewport,
 ) {
-    let Some(x) = view.crosshair.filter(|x| (layout.left..=layout.right).contains(x)) else {
+    let Some(x) = view.crosshair().filter(|x| (layout.left..=layout.right).contains(x)) else {
         return;
     };
     let line = |plot: Rect| (Point::new(x, plot.y), Point::new(x, plot.bottom()));
@@ -129,7 +129,7 @@ fn dot(marks: &mut Vec<Mark>, x: f64, y: f64, ink: Ink) {
     }
 }
 
-/// The counts of the cumulative picture: what was sent, and below it every lane in columns of
+/// The counts of the cumulative picture: the requests sent, and below them every lane in columns of
 /// four.
 fn counts(
     marks: &mut Vec<Mark>,

@@ -22,12 +22,12 @@ const FOOT: f64 = 12.0;
 /// The distance that the numbers of the lanes have in the cumulative picture, at most.
 pub(super) const ROW: f64 = 15.0;
 
-/// The height of what is below so many lanes.
+/// The height of the picture below `lanes` lanes.
 pub(super) fn below(lanes: usize) -> f64 {
     AXIS + TITLE + (ROW * (lanes as f64 + 1.0)).max(120.0) + FOOT
 }
 
-/// Whether the time axis below so many lanes is at the height `y`.
+/// Whether the time axis below `lanes` lanes is at the height `y`.
 pub(super) fn is_axis(lanes: usize, size: [f64; 2], y: f64) -> bool {
     let top = lanes as f64 * pitch(lanes, size);
     (top..top + AXIS).contains(&y)

@@ -61,7 +61,7 @@ pub(super) fn draw(
     view: &Viewport,
 ) {
     let plot = layout.totals;
-    let top = if view.total.is_finite() && view.total > 0.0 { view.total } else { 1.0 };
+    let top = if view.top.is_finite() && view.top > 0.0 { view.top } else { 1.0 };
     let y = |count: u64| plot.bottom() - (count as f64 / top).min(1.1) * plot.height;
     scale(marks, layout, top);
     marks.push(Mark::Clip(Rect { y: plot.y - 2.0, height: plot.height + 4.0, ..plot }));
@@ -137,7 +137,7 @@ fn steps(
 /// The text beside the end of a line.
 struct Row {
     y: f64,
-    /// `None` for what was sent.
+    /// `None` for the requests sent.
     lane: Option<usize>,
     count: u64,
 }

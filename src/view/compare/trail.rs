@@ -19,7 +19,7 @@ impl Trail {
         Trail { points: Vec::with_capacity(2 * columns + 4), slopes: None }
     }
 
-    /// Goes on to `x`, `y`. What is straight is one line, whatever its length.
+    /// Goes on to `x`, `y`. A straight stretch of any length is one line.
     pub(super) fn to(&mut self, x: f64, y: f64) {
         let [.., before, last] = self.points.as_mut_slice() else {
             self.slopes = self.points.last().and_then(|last| slopes(*last, x, y));
@@ -39,7 +39,7 @@ impl Trail {
     }
 }
 
-/// The slopes from a point that pass `x`, `y` unseen; none to what is above or below it.
+/// The slopes from a point that pass `x`, `y` unseen; none if that is right above or below it.
 fn slopes(from: Point, x: f64, y: f64) -> Option<[f64; 2]> {
     let across = x - from.x;
     (across > 0.0).then(|| [(y - UNSEEN - from.y) / across, (y + UNSEEN - from.y) / across])

@@ -21,12 +21,12 @@ const NEAR: f64 = 4.0;
 /// The sentences about an instant, for the box on the graph and for a screen reader.
 pub fn words(scope: &Scope, view: &Viewport) -> Vec<String> {
     let layout = Layout::new(scope, view);
-    view.crosshair.map_or_else(Vec::new, |x| describe(scope, &layout, x, false).1)
+    view.crosshair().map_or_else(Vec::new, |x| describe(scope, &layout, x, false).1)
 }
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: &Viewport) {
     let plot = layout.plot;
-    let Some(x) = view.crosshair.filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
+    let Some(x) = view.crosshair().filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
     // On a narrow screen the box is to leave room beside it.
     let (size, pad) = if layout.narrow { (SMALL, 6.0) } else { (SIZE, PAD) };
     let (values, words) = describe(scope, layout, x, layout.narrow);
@@ -70,7 +70,7 @@ fn mark(marks: &mut Vec<Mark>, Point { x, y }: Point, ink: Ink) {
     marks.push(Mark::Area { points, fill });
 }
 
-/// All lines in events per second at `x`, the red one first, and what there is to say, in whole words or
+/// All lines in events per second at `x`, the red one first, and the sentences about it, in whole words or
 /// in `brief`.
 fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, Ink)>, Vec<String>) {
     let trace = scope.instrument().trace();
@@ -152,7 +152,7 @@ fn verdict(column: &Column, brief: bool) -> Vec<String> {
         return vec![format!("allowed: {reason}")];
     }
     let again = match Rate::new(end.limit, end.decay) {
-        // Both modes say the same of what is stored; they differ in what that is.
+        // Both modes say the same of a stored rate; they differ in the rate that they store.
         Ok(limit) => Exim { limit, mode: Mode::Strict }.retry_after(&end.stored, end.at, 1.0),
         Err(_) => Retry::Never,
     };

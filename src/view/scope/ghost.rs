@@ -1,6 +1,6 @@
 //! The ghost: what the limit lets through, drawn as if it came from rest.
 //!
-//! It stands still while time runs, and shows the rate of two senders: one sends at once, the
+//! The ghost stands still while time runs, and shows the rate of two senders: one sends at once, the
 //! other evenly, and both fall silent before they would be refused.
 
 use super::layout::Layout;

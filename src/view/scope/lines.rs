@@ -71,7 +71,7 @@ pub(super) fn draw(
         path(layout, columns, now, true, &|c| line.of(c), &|c, at| line.at(&c.end, at))
     });
     marks.push(Mark::Clip(layout.plot));
-    if view.exact {
+    if scope.settings().exact {
         let exact = count(layout, scope, now);
         marks.push(Mark::Polyline { points: exact, stroke: Stroke::solid(Ink::Exact, 1.5) });
     }

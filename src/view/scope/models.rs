@@ -1,4 +1,4 @@
-//! The thin lines: what else could measure the same events, and what is said of it.
+//! The thin lines: other measurements of the same events, and the sentences about them.
 
 use super::layout::Layout;
 use super::lines::{self, Stretch};
@@ -10,10 +10,10 @@ use crate::plot::axis;
 use crate::plot::{Ink, Mark, Stroke};
 use crate::time::Time;
 
-/// How thick they are, in CSS pixels.
+/// The width of the lines, in CSS pixels.
 const WIDTH: f64 = 1.25;
 
-/// Those that are drawn.
+/// The models that are drawn.
 fn shown(settings: &Settings) -> impl Iterator<Item = Model> {
     let Settings { bucket, mean, recent, .. } = *settings;
     let bucket = bucket && settings.leaky_bucket().is_some();
@@ -63,7 +63,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, now: T
     }
 }
 
-/// The highest that is to be seen of the level and of N between two instants, in events per second.
+/// The highest value of the level and of N between two instants, in events per second.
 /// The mean is not bounded, and may leave the picture.
 pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], step: f64) -> f64 {
     let bounded = || shown(settings).filter(|model| *model != Model::Mean);

@@ -1,5 +1,5 @@
 //! Settings that were turned in the middle of the run, where the events before were not decided again:
-//! the limit's line has a step there, and a flag says what was changed.
+//! the limit's line has a step there, and a flag names the change.
 
 use super::layout::Layout;
 use crate::lab::run::{Named, Turned};
@@ -11,7 +11,7 @@ use crate::view::timebase::flag;
 /// The distance of a flag's text from its pole, in CSS pixels.
 const AWAY: f64 = 11.0;
 
-/// Those that are seen, with the places of their flags, the latest first.
+/// The changes that are seen, with the places of their flags, the latest first.
 fn seen<'a>(layout: &Layout, scope: &'a Scope) -> impl Iterator<Item = (f64, &'a Turned)> {
     let place = |turned: &'a Turned| (layout.x(turned.at), turned);
     let places: Vec<_> = scope.turned().iter().rev().map(place).collect();
@@ -39,7 +39,7 @@ pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, strok
     line(Point::new(layout.plot.x, y), Point::new(right, y));
 }
 
-/// A flag at each change, and what it was where there is room.
+/// A flag at each change, with its text where there is room.
 pub(super) fn flags(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
     let plot = layout.plot;
     let (mut poles, mut free) = (Vec::new(), plot.right());

@@ -19,7 +19,7 @@ pub fn axis(picture: &Picture<'_>) -> String {
     }
 }
 
-/// A limit of what is measured, as in `exim 10/1m strict`.
+/// A limit of the measure, as in `exim 10/1m strict`.
 pub(super) fn limit_in_words(picture: &Picture<'_>, limit: f64) -> String {
     match picture.measure.limiter(limit) {
         Ok(limiter) => limiter.to_string(),

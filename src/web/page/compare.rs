@@ -4,13 +4,11 @@
 use super::ease::Eased;
 use super::run::{AnyRun, Shown};
 use super::view;
-use super::viewer::Seen;
 use crate::lab::compare::{Lane, Lanes, Replay};
 use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Text, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
-use crate::view::compare::{self, Viewport};
-use crate::view::{Answer, edges, seconds_per_pixel};
+use crate::view::{Answer, Viewport, compare, edges, seconds_per_pixel};
 use crate::web::texts::Texts;
 
 /// A comparison, and the upper edges of its lanes and of the cumulative picture.
@@ -27,7 +25,7 @@ impl View {
         Ok(Self::of(Shown::new()?))
     }
 
-    /// A client of a log, of which what was is shown.
+    /// The recorded events of a log's client.
     #[cfg(feature = "log")]
     pub(super) fn of_client() -> Result<Self, ParseError> {
         Ok(Self::of(Shown::past()?))
@@ -41,23 +39,12 @@ impl View {
         self.shown.run()
     }
 
-    fn viewport<'a>(&'a self, seen: &Seen<'a>) -> Viewport<'a> {
-        Viewport {
-            size: seen.size,
-            right: seen.right,
-            live: seen.live,
-            window: seen.window,
-            tops: &self.tops,
-            total: self.total.top,
-            crosshair: seen.crosshair(),
-            gaps: seen.gaps,
-            own_time: seen.own_time,
-            flags: seen.flags,
-        }
+    fn viewport<'a>(&'a self, seen: &Viewport<'a>) -> Viewport<'a> {
+        Viewport { top: self.total.top, tops: &self.tops, ..*seen }
     }
 
     /// The instant under the crosshair, if there is one.
-    fn pointed_at(&self, seen: &Seen) -> Option<Time> {
+    fn pointed_at(&self, seen: &Viewport) -> Option<Time> {
         let ([_, edge], pixel) =
             (edges(seen.size[0]), seconds_per_pixel(seen.size[0], seen.window));
         let seconds = (edge - seen.crosshair()?) * pixel;
@@ -70,7 +57,7 @@ impl View {
     }
 
     /// The limiters of the lanes and their readings, where no controls lie over them.
-    fn names(&self, seen: &Seen) -> Vec<Mark> {
+    fn names(&self, seen: &Viewport) -> Vec<Mark> {
         let ([left, right], pitch) = (edges(seen.size[0]), self.distance(seen.size));
         let mut marks = Vec::new();
         let mut text = |i: i32, (x, anchor): (f64, Anchor), text: String, ink: Ink| {
@@ -162,7 +149,7 @@ impl view::View for View {
         compare::colours(self.replay().lanes())
     }
 
-    fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool {
+    fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
         self.shown.look(seen);
         let (right, window) = (seen.right, seen.window);
         let total = compare::total(self.replay(), right, window);
@@ -181,11 +168,11 @@ impl view::View for View {
         self.total.jump();
     }
 
-    fn is_axis(&self, seen: &Seen, y: f64) -> bool {
+    fn is_axis(&self, seen: &Viewport, y: f64) -> bool {
         compare::is_axis(self.replay().lanes().len(), seen.size, y)
     }
 
-    fn draw(&self, seen: &Seen) -> Vec<Mark> {
+    fn draw(&self, seen: &Viewport) -> Vec<Mark> {
         let mut marks = compare::draw(self.replay(), &self.viewport(seen));
         if !self.is_live() {
             marks.extend(self.names(seen));
@@ -193,11 +180,11 @@ impl view::View for View {
         marks
     }
 
-    fn answer(&self, seen: &Seen) -> Option<Answer> {
+    fn answer(&self, seen: &Viewport) -> Option<Answer> {
         compare::answer(self.replay(), &self.viewport(seen))
     }
 
-    fn say(&self, seen: &Seen, texts: &mut Texts) {
+    fn say(&self, seen: &Viewport, texts: &mut Texts) {
         if !self.is_live() {
             return;
         }
@@ -225,7 +212,7 @@ impl view::View for View {
     }
 
     /// A sentence a lane.
-    fn summary(&self, seen: &Seen) -> String {
+    fn summary(&self, seen: &Viewport) -> String {
         if let Some(at) = self.pointed_at(seen) {
             return compare::words(self.replay(), &self.viewport(seen), at).join(". ");
         }

@@ -1,4 +1,4 @@
-//! The next value of a setting, up or down, whatever it is.
+//! The next value of any setting, up or down.
 
 use crate::plot::axis;
 use crate::rate::Rate;

@@ -56,8 +56,7 @@ impl Press {
 }
 
 impl Pointer {
-    /// The pointer is at another place, and still holds what it pressed or no longer; returns what
-    /// it holds.
+    /// Moves the pointer, which still holds its press if `held`; returns the press that it holds.
     pub(super) fn follow(&mut self, at: [f64; 2], held: bool) -> Option<Press> {
         self.at = Some(at);
         self.press = self.press.filter(|_| held);
@@ -75,8 +74,8 @@ impl Pointer {
         Some([from.min(to), from.max(to)])
     }
 
-    /// Moves the crosshair by so many CSS pixels, no further than to either edge of the plot; it
-    /// comes in from the right.
+    /// Moves the crosshair by `by` CSS pixels, no further than to either edge of the plot; it comes in
+    /// from the right.
     pub(super) fn move_crosshair(&mut self, by: f64, [from, to]: [f64; 2]) {
         let [x, y] = self.at.unwrap_or([to, 0.0]);
         self.at = Some([(x + by).max(from).min(to), y]);

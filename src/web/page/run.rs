@@ -1,7 +1,6 @@
-//! What the page does with a run, whatever it is of: one that goes on, or a client's of a log, in which
-//! no time passes.
+//! The run that a view shows: one that goes on, or the recorded events of a log's client, in which no time
+//! passes.
 
-use super::viewer::Seen;
 use crate::lab::run::pace::Pace;
 use crate::lab::run::past::Past;
 use crate::lab::run::{Experiment, Link, Named, Run};
@@ -9,14 +8,16 @@ use crate::lab::run::{Experiment, Link, Named, Run};
 use crate::lab::tune::{Measure, Moment};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
+use crate::view::Viewport;
 
-/// A link opens with as much work as so many frames do at most: a second or so.
+/// A link opens with the work of this many frames at most: a second or so.
 const FRAMES: usize = 32;
 
 /// A link that only has settings opens with this much to look at.
 const PAST: Time = Time::from_micros(60_000_000);
 
-/// What the page does with a run. Where no time passes, as in what was, most of it means nothing.
+/// A run, as the page uses it. In recorded events and in Tune no time passes: the defaults of Tune do nothing,
+/// which is shorter than asking at each use whether there is a clock.
 pub(super) trait AnyRun {
     /// The time that it is in the run.
     fn now(&self) -> Time;
@@ -31,7 +32,7 @@ pub(super) trait AnyRun {
     /// Lets `span` pass with the viewer's clock stopped.
     fn step(&mut self, _pace: &mut Pace, _span: Span) {}
 
-    /// Goes on with deciding what was by other settings; returns whether the picture is another now.
+    /// Goes on with deciding earlier events by new settings; returns whether the picture is another now.
     fn catch_up(&mut self) -> bool {
         false
     }
@@ -45,7 +46,7 @@ pub(super) trait AnyRun {
     /// changes.
     fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError>;
 
-    /// Whether what happens is written down, at times of the run.
+    /// Whether its events are written down with their times.
     fn is_scripted(&self) -> bool {
         false
     }
@@ -61,7 +62,8 @@ pub(super) trait AnyRun {
         self.fragment()
     }
 
-    /// Whether it does; otherwise it has the settings only, because too much was done.
+    /// Whether [`recording`](Self::recording) replays the run; otherwise it has the settings only, because
+    /// too much was done.
     fn is_recorded(&self) -> bool {
         true
     }
@@ -73,7 +75,7 @@ pub(super) trait AnyRun {
     fn get(&self, name: &str) -> String;
 }
 
-/// How a link's run is entered.
+/// The way in which a link's run is entered.
 pub(super) struct Entry {
     /// Whether to stay at the instant that the link names.
     pub(super) paused: bool,
@@ -104,7 +106,7 @@ impl<E: Experiment + Clone> Shown<E> {
         Ok(Shown { run: Run::new(E::Settings::default())?, past: Some((past, Span::hours(1))) })
     }
 
-    /// The run of what is seen.
+    /// The run that is seen.
     pub(super) fn run(&self) -> &Run<E> {
         self.past.as_ref().map_or(&self.run, |(past, _)| past.run())
     }
@@ -135,7 +137,7 @@ impl<E: Experiment + Clone> Shown<E> {
     }
 
     /// Decides the recorded events that are seen.
-    pub(super) fn look(&mut self, seen: &Seen) {
+    pub(super) fn look(&mut self, seen: &Viewport) {
         if let Some((past, _)) = &mut self.past {
             past.look(seen.right.before(seen.window), seen.right);
         }

@@ -3,7 +3,6 @@
 use super::ease::Eased;
 use super::run::{AnyRun, Shown};
 use super::view;
-use super::viewer::Seen;
 use crate::estimate::decay::decay;
 use crate::lab::lane::Lane;
 use crate::lab::scope::models::Model;
@@ -14,8 +13,7 @@ use crate::plot::{Mark, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::compare::promise;
-use crate::view::scope::{self, Viewport};
-use crate::view::{Answer, Hit};
+use crate::view::{Answer, Hit, Viewport, scope};
 use crate::web::texts::Texts;
 
 /// A scope, and the events per second at the upper edge of its picture.
@@ -29,7 +27,7 @@ impl View {
         Ok(Self::of(Shown::new()?))
     }
 
-    /// A client of a log, of which what was is shown.
+    /// The recorded events of a log's client.
     #[cfg(feature = "log")]
     pub(super) fn of_client() -> Result<Self, ParseError> {
         Ok(Self::of(Shown::past()?))
@@ -44,22 +42,8 @@ impl View {
         self.shown.run()
     }
 
-    fn viewport<'a>(&self, seen: &Seen<'a>) -> Viewport<'a> {
-        let exact = self.scope().settings().exact;
-        Viewport {
-            size: seen.size,
-            right: seen.right,
-            live: seen.live,
-            window: seen.window,
-            top: self.top.top,
-            // It would lie over the line that is dragged.
-            crosshair: seen.crosshair().filter(|_| !seen.holds_limit),
-            on_limit: seen.on_limit,
-            exact,
-            gaps: seen.gaps,
-            own_time: seen.own_time,
-            flags: seen.flags,
-        }
+    fn viewport<'a>(&self, seen: &Viewport<'a>) -> Viewport<'a> {
+        Viewport { top: self.top.top, ..*seen }
     }
 
     /// When the next event would be allowed.
@@ -97,7 +81,7 @@ impl view::View for View {
         self.shown.is_live()
     }
 
-    fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool {
+    fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
         self.shown.look(seen);
         // While the limit is dragged the scale stays, or the line would run away from the pointer.
         let target = match seen.holds_limit {
@@ -111,18 +95,18 @@ impl view::View for View {
         self.top.jump();
     }
 
-    fn draw(&self, seen: &Seen) -> Vec<Mark> {
+    fn draw(&self, seen: &Viewport) -> Vec<Mark> {
         scope::draw(self.scope(), &self.viewport(seen))
     }
 
-    fn hit(&self, seen: &Seen, [x, y]: [f64; 2], touch: bool) -> Hit {
+    fn hit(&self, seen: &Viewport, [x, y]: [f64; 2], touch: bool) -> Hit {
         match scope::hit(self.scope(), &self.viewport(seen), x, y, touch) {
             Hit::Limit if !self.is_live() => Hit::Graph,
             hit => hit,
         }
     }
 
-    fn is_axis(&self, seen: &Seen, y: f64) -> bool {
+    fn is_axis(&self, seen: &Viewport, y: f64) -> bool {
         scope::is_axis(seen.size, y)
     }
 
@@ -130,16 +114,16 @@ impl view::View for View {
         Some("limit")
     }
 
-    fn drag(&mut self, seen: &Seen, [_, y]: [f64; 2]) {
+    fn drag(&mut self, seen: &Viewport, [_, y]: [f64; 2]) {
         let limit = scope::limit_at(self.scope(), &self.viewport(seen), y);
         let _ = self.shown.set("limit", &limit.to_string());
     }
 
-    fn answer(&self, seen: &Seen) -> Option<Answer> {
+    fn answer(&self, seen: &Viewport) -> Option<Answer> {
         scope::answer(self.scope(), seen.size)
     }
 
-    fn say(&self, _seen: &Seen, texts: &mut Texts) {
+    fn say(&self, _seen: &Viewport, texts: &mut Texts) {
         if let Some(end) = self.shown.end() {
             let [allowed, refused] = [end.allowed(), end.refused()].map(axis::readout_count);
             let text = match end.lane().is_none() && end.limiter().measures_only() {
@@ -155,7 +139,7 @@ impl view::View for View {
         self.models(texts);
     }
 
-    fn summary(&self, seen: &Seen) -> String {
+    fn summary(&self, seen: &Viewport) -> String {
         let words = scope::words(self.scope(), &self.viewport(seen));
         if !words.is_empty() {
             return words.into_iter().map(|line| line + ". ").collect();
@@ -356,7 +340,7 @@ impl View {
     }
 }
 
-/// The limiters that decide, without whom they are for: all events have one sender.
+/// The limiters that decide, without their keys: all events have one sender.
 fn limiters(instrument: &Instrument) -> String {
     match instrument.lane() {
         Some(lane) => lane.limiters(),

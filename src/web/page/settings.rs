@@ -15,8 +15,8 @@ const SETTINGS_ONLY: &str = "Too much was done to replay it: the link has the se
 
 #[wasm_bindgen]
 impl Page {
-    /// Begins the run that a link's fragment describes and shows the instant it names, or says what
-    /// is wrong with it.
+    /// Begins the run that a link's fragment describes and shows the instant it names, or says the
+    /// problem with it.
     pub fn open(&mut self, fragment: &str) {
         self.enter(fragment, None);
     }
@@ -35,7 +35,7 @@ impl Page {
         self.view.run().recording(self.viewer.paused)
     }
 
-    /// Gives a setting a value; returns what is wrong with it, if so.
+    /// Gives a setting a value; returns the problem with it, or an empty text.
     pub fn set(&mut self, name: &str, value: &str) -> String {
         self.act();
         let Err(error) = self.view.set(name, value) else {
@@ -62,7 +62,7 @@ impl Page {
         self.view.get(name)
     }
 
-    /// More on the value of a setting, if there is more to say.
+    /// More about the value of a setting, or an empty text.
     pub fn about(&self, name: &str) -> String {
         self.view.about(name)
     }
@@ -91,7 +91,7 @@ impl Page {
 
 impl Page {
     /// Enters the run that a link's fragment describes, at an instant or at the one it names; `None`
-    /// where it has none. What is wrong with it is said.
+    /// if there is no such run. Its problems are said.
     pub(super) fn enter(&mut self, fragment: &str, from: Option<Time>) -> Option<Entry> {
         self.act();
         let entry = match self.view.run_mut().open(fragment, from) {

@@ -1,4 +1,4 @@
-//! The viewer's clock, and what is looked at of the past.
+//! The viewer's clock, and looking back at the past.
 
 use super::{Page, said};
 use crate::time::{Span, Time};
@@ -52,8 +52,8 @@ impl Page {
         self.viewer.return_to_live();
     }
 
-    /// Shows an instant in the middle, in microseconds since 1970, or what one would like to look at;
-    /// returns which it is.
+    /// Shows an instant in the middle, in microseconds since 1970, or the view's landmark; returns the
+    /// instant.
     pub fn show(&mut self, at: Option<f64>) -> Option<f64> {
         self.act();
         let at = at.map(|micros| Time::from_micros(micros as i64)).or(self.view.landmark())?;
@@ -68,7 +68,7 @@ impl Page {
     }
 
     /// Begins the run that a link's fragment describes at the second `from`, and plays it up to the
-    /// instant that it names, in so many `seconds`.
+    /// instant that it names, within `seconds`.
     pub fn play(&mut self, fragment: &str, from: f64, seconds: f64) {
         let Some(entry) = self.enter(fragment, Time::from_secs(from).ok()) else { return };
         let left = entry.at.since(self.view.run().now());
@@ -123,7 +123,7 @@ impl Page {
         self.viewer.look_back(from, seconds, window, [self.view.oldest(), now]);
     }
 
-    /// Sees so many seconds, up to `back` seconds before an instant.
+    /// Shows a window of `seconds` that ends `back` seconds before an instant.
     pub(super) fn see(&mut self, from: Time, back: f64, seconds: f64) {
         self.act();
         let seconds = seconds.clamp(SHORTEST, LONGEST);

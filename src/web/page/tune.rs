@@ -2,13 +2,12 @@
 
 use super::run::{AnyRun, Entry};
 use super::view;
-use super::viewer::Seen;
 use crate::lab::tune::{Burst, Choices, Found, scale};
 use crate::plot::Mark;
 use crate::text::ParseError;
 use crate::time::{Span, Time};
-use crate::view::Hit;
-use crate::view::tune::{self, Picture, Viewport};
+use crate::view::tune::{self, Picture};
+use crate::view::{Hit, Viewport};
 use crate::web::texts::Texts;
 
 /// The choices and the answer.
@@ -28,10 +27,6 @@ impl View {
     fn picture(&self) -> Option<Picture<'_>> {
         Picture::new(&self.found, &self.choices)
     }
-}
-
-fn viewport(seen: &Seen) -> Viewport {
-    Viewport { size: seen.size, pointer: seen.pointer, on_limit: seen.on_limit }
 }
 
 impl view::View for View {
@@ -74,7 +69,7 @@ impl view::View for View {
         }
     }
 
-    fn ease(&mut self, _seen: &Seen, _wall: f64, _still: bool) -> bool {
+    fn ease(&mut self, _seen: &Viewport, _wall: f64, _still: bool) -> bool {
         false
     }
 
@@ -84,20 +79,20 @@ impl view::View for View {
         false
     }
 
-    fn draw(&self, seen: &Seen) -> Vec<Mark> {
-        self.picture().map_or(Vec::new(), |picture| tune::draw(&picture, &viewport(seen)))
+    fn draw(&self, seen: &Viewport) -> Vec<Mark> {
+        self.picture().map_or(Vec::new(), |picture| tune::draw(&picture, seen))
     }
 
-    fn hit(&self, seen: &Seen, at: [f64; 2], touch: bool) -> Hit {
-        self.picture().map_or(Hit::None, |picture| tune::hit(&picture, &viewport(seen), at, touch))
+    fn hit(&self, seen: &Viewport, at: [f64; 2], touch: bool) -> Hit {
+        self.picture().map_or(Hit::None, |picture| tune::hit(&picture, seen, at, touch))
     }
 
     fn limit(&self) -> Option<&'static str> {
         Some("limit")
     }
 
-    fn drag(&mut self, seen: &Seen, [x, _]: [f64; 2]) {
-        let limit = self.picture().map(|picture| tune::limit_at(&picture, &viewport(seen), x));
+    fn drag(&mut self, seen: &Viewport, [x, _]: [f64; 2]) {
+        let limit = self.picture().map(|picture| tune::limit_at(&picture, seen, x));
         let limit =
             limit.map(|limit| if self.choices.by.is_none() { limit.max(1.0) } else { limit });
         if limit.is_some() && limit != self.limit() {
@@ -106,12 +101,11 @@ impl view::View for View {
     }
 
     /// A click on a bucket chooses it, one on the curve the limit there.
-    fn click(&mut self, seen: &Seen, at: [f64; 2]) -> bool {
+    fn click(&mut self, seen: &Viewport, at: [f64; 2]) -> bool {
         let Some(picture) = self.picture() else { return false };
-        let view = viewport(seen);
-        if let Some(Burst { rate, .. }) = tune::burst_at(&picture, &view, at) {
+        if let Some(Burst { rate, .. }) = tune::burst_at(&picture, seen, at) {
             (self.choices.by, self.choices.rate, self.choices.limit) = (None, Some(rate), None);
-        } else if tune::is_on_curve(&picture, &view, at) {
+        } else if tune::is_on_curve(&picture, seen, at) {
             self.drag(seen, at);
         }
         true
@@ -123,14 +117,14 @@ impl view::View for View {
         }
     }
 
-    fn say(&self, _seen: &Seen, texts: &mut Texts) {
+    fn say(&self, _seen: &Viewport, texts: &mut Texts) {
         let name = self.picture().map_or(String::new(), |picture| tune::axis(&picture));
         texts.say("measure", name);
     }
 
-    fn summary(&self, seen: &Seen) -> String {
+    fn summary(&self, seen: &Viewport) -> String {
         let Some(picture) = self.picture() else { return String::new() };
-        let pointed = seen.crosshair().map(|x| tune::limit_at(&picture, &viewport(seen), x));
+        let pointed = seen.pointer.map(|[x, _]| tune::limit_at(&picture, seen, x));
         let Some(limit) = pointed.or(self.limit()) else { return String::new() };
         format!("Limit {}: {}.", limit, tune::words(&picture, limit).join(", "))
     }

@@ -3,12 +3,11 @@
 use super::run::AnyRun;
 #[cfg(feature = "log")]
 use super::tune;
-use super::viewer::Seen;
 use super::{compare, nudge, scope};
 use crate::plot::Mark;
 use crate::text::ParseError;
 use crate::time::Time;
-use crate::view::{Answer, Hit, edges};
+use crate::view::{Answer, Hit, Viewport, edges};
 use crate::web::texts::Texts;
 
 /// The view that an HTML file names.
@@ -37,7 +36,7 @@ pub(super) trait View {
     /// The oldest instant that can be looked back at.
     fn oldest(&self) -> Time;
 
-    /// An instant that one would like to look at.
+    /// An instant worth looking at.
     fn landmark(&self) -> Option<Time> {
         None
     }
@@ -62,8 +61,8 @@ pub(super) trait View {
         String::new()
     }
 
-    /// The height of a picture of that width in CSS pixels, where the view and not the style sheet decides
-    /// it, and where there is `room` for one of that height.
+    /// The height in CSS pixels of a picture of that width where there is `room` for that height; `None` if
+    /// the style sheet decides.
     fn height(&self, _width: f64, _room: f64) -> Option<f64> {
         None
     }
@@ -78,23 +77,23 @@ pub(super) trait View {
         Vec::new()
     }
 
-    /// Lets the scales come nearer to what they should be; whether they moved.
-    fn ease(&mut self, seen: &Seen, wall: f64, still: bool) -> bool;
+    /// Moves the scales towards their targets; returns whether they moved.
+    fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool;
 
-    /// Lets the scales be what they should be at the next call of [`ease`](Self::ease).
+    /// Puts the scales on their targets at the next call of [`ease`](Self::ease).
     fn jump(&mut self);
 
     /// The picture.
-    fn draw(&self, seen: &Seen) -> Vec<Mark>;
+    fn draw(&self, seen: &Viewport) -> Vec<Mark>;
 
-    /// Finds what is at a point of the picture; `touch` is less precise.
-    fn hit(&self, seen: &Seen, [x, _]: [f64; 2], _touch: bool) -> Hit {
+    /// Finds the thing at a point of the picture; `touch` is less precise.
+    fn hit(&self, seen: &Viewport, [x, _]: [f64; 2], _touch: bool) -> Hit {
         let [left, right] = edges(seen.size[0]);
         if (left..=right).contains(&x) { Hit::Graph } else { Hit::None }
     }
 
     /// Whether the time axis is at that height: a drag on it chooses a stretch to see larger.
-    fn is_axis(&self, _seen: &Seen, _y: f64) -> bool {
+    fn is_axis(&self, _seen: &Viewport, _y: f64) -> bool {
         false
     }
 
@@ -104,15 +103,15 @@ pub(super) trait View {
     }
 
     /// Moves the limit to a point of the picture.
-    fn drag(&mut self, _seen: &Seen, _at: [f64; 2]) {}
+    fn drag(&mut self, _seen: &Viewport, _at: [f64; 2]) {}
 
     /// A click on a point of the picture, where that is no event; whether it meant something.
-    fn click(&mut self, _seen: &Seen, _at: [f64; 2]) -> bool {
+    fn click(&mut self, _seen: &Viewport, _at: [f64; 2]) -> bool {
         false
     }
 
     /// The answer to an event that was just made.
-    fn answer(&self, _seen: &Seen) -> Option<Answer> {
+    fn answer(&self, _seen: &Viewport) -> Option<Answer> {
         None
     }
 
@@ -121,14 +120,14 @@ pub(super) trait View {
         true
     }
 
-    /// Numbers that were found elsewhere, by what they are.
+    /// Takes numbers that were found elsewhere, by their name.
     fn put(&mut self, _name: &str, _numbers: &[f64]) {}
 
     /// Writes the texts beside the picture.
-    fn say(&self, seen: &Seen, texts: &mut Texts);
+    fn say(&self, seen: &Viewport, texts: &mut Texts);
 
     /// A few sentences for a screen reader: the readings at the crosshair, or else those of now.
-    fn summary(&self, seen: &Seen) -> String;
+    fn summary(&self, seen: &Viewport) -> String;
 
     /// A remark about an unusual state of the run; mostly empty.
     fn note(&self) -> &'static str {

@@ -1,11 +1,11 @@
-//! Who looks at a view: how far in time, how large, and where the pointer is.
+//! The viewer of a run: the time and the size of the picture, and the place of the pointer.
 
 use super::pointer::Pointer;
 use super::run::AnyRun;
-use crate::lab::run::pace::{Gap, Pace};
+use crate::lab::run::pace::Pace;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
-use crate::view::{Answer, SEEN, edges, seconds_per_pixel};
+use crate::view::{Answer, SEEN, Viewport, edges, seconds_per_pixel};
 
 /// The viewer of a run.
 #[derive(Default)]
@@ -51,7 +51,7 @@ impl Answered {
     }
 
     /// Draws it as it is at `wall`, or without motion.
-    pub(super) fn draw(&self, marks: &mut Vec<Mark>, seen: &Seen, wall: f64, still: bool) {
+    pub(super) fn draw(&self, marks: &mut Vec<Mark>, seen: &Viewport, wall: f64, still: bool) {
         let pixel = seconds_per_pixel(seen.size[0], seen.window);
         let x = edges(seen.size[0])[1] - seen.right.since(self.at) / pixel;
         let share = if still { 0.0 } else { ((wall - self.wall) / SEEN).clamp(0.0, 1.0) };
@@ -70,42 +70,10 @@ pub(super) struct Play {
     pub(super) stops: bool,
 }
 
-/// How a view is looked at.
-#[derive(Clone, Copy)]
-pub(super) struct Seen<'a> {
-    /// Width and height in CSS pixels.
-    pub(super) size: [f64; 2],
-    /// The instant at the right edge.
-    pub(super) right: Time,
-    /// The length of time between the edges.
-    pub(super) window: Span,
-    /// Whether the axis has the run's own time.
-    pub(super) own_time: bool,
-    /// Instants to mark.
-    pub(super) flags: &'a [Time],
-    /// Whether that is the present.
-    pub(super) live: bool,
-    /// The place of the pointer, in CSS pixels; a crosshair that keys moved is at the upper edge.
-    pub(super) pointer: Option<[f64; 2]>,
-    /// Whether the limit is held.
-    pub(super) holds_limit: bool,
-    /// Whether it is held, or would be by a press.
-    pub(super) on_limit: bool,
-    /// Stretches that nobody saw.
-    pub(super) gaps: &'a [Gap],
-}
-
-impl Seen<'_> {
-    /// The place of the crosshair, in CSS pixels from the left.
-    pub(super) fn crosshair(&self) -> Option<f64> {
-        self.pointer.map(|[x, _]| x)
-    }
-}
-
 impl Viewer {
-    /// How the run is looked at.
-    pub(super) fn sees(&self, run: &dyn AnyRun) -> Seen<'_> {
-        Seen {
+    /// How the run is looked at; the view knows the upper edges.
+    pub(super) fn sees(&self, run: &dyn AnyRun) -> Viewport<'_> {
+        Viewport {
             size: self.size,
             right: self.past.unwrap_or(run.now()),
             window: self.zoom.unwrap_or(run.window()),
@@ -119,6 +87,7 @@ impl Viewer {
             holds_limit: self.pointer.holds_limit(),
             on_limit: self.pointer.is_on_limit(),
             gaps: self.pace.gaps(),
+            ..Viewport::default()
         }
     }
 
@@ -134,8 +103,8 @@ impl Viewer {
         (self.past, self.zoom) = (None, None);
     }
 
-    /// Looks back from `from` by `seconds`, or forward if negative: no further than that a quarter of
-    /// the `window` is still what is remembered, from `oldest` on, or to the present, `now`.
+    /// Looks back from `from` by `seconds`, or forward if negative: until only a quarter of the `window` is
+    /// still remembered, which is from `oldest` on, or to the present, `now`.
     pub(super) fn look_back(
         &mut self,
         from: Time,

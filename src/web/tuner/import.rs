@@ -30,7 +30,7 @@ impl Tuner {
         (self.sample, self.proposal) = (None, None);
     }
 
-    /// Reads the next piece of a log; returns what is wrong with it, if anything. Then no more of it is
+    /// Reads the next piece of a log; returns the problem with it, if there is one. Then no more of it is
     /// wanted.
     pub fn feed(&mut self, piece: &[u8]) -> String {
         let Some(import) = &mut self.import else { return String::new() };
@@ -42,7 +42,7 @@ impl Tuner {
         wrong(fed)
     }
 
-    /// Ends the log; returns what is wrong with it, if anything.
+    /// Ends the log; returns the problem with it, if there is one.
     pub fn end(&mut self) -> String {
         let Some(import) = &mut self.import else { return String::new() };
         let ended = import.end();
@@ -53,8 +53,8 @@ impl Tuner {
         wrong(ended)
     }
 
-    /// How the last log that was not recognized may be read: the notation of its columns, and of each its
-    /// name and what the first line has in it. Empty if there was none.
+    /// A proposal for reading the last log that was not recognized: the notation of its columns, and the
+    /// name of each with its value in the first line. Empty if there was none.
     pub fn proposal(&self) -> Vec<String> {
         let Some(Proposal { notation, columns }) = &self.proposal else { return Vec::new() };
         let columns = columns.iter().flat_map(|(name, value)| [name, value]);

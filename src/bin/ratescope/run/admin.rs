@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct Admin<B: States> {
     pub(super) service: Arc<Service<B>>,
     pub(super) metrics: PrometheusHandle,
-    /// Whoever asks has to know it, if there is one.
+    /// The token that requests must have, if there is one.
     pub(super) token: Option<String>,
     /// Whether new requests are welcome.
     pub(super) is_ready: AtomicBool,

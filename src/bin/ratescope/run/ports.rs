@@ -41,7 +41,7 @@ const CALL: Duration = Duration::from_secs(30);
 /// The begin of every connection of HTTP/2.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The answer to whoever speaks HTTP/1 to the port of gRPC.
+/// The answer to a client that speaks HTTP/1 to the port of gRPC.
 const NOT_HERE: &[u8] = b"HTTP/1.1 505 HTTP Version Not Supported\r\nconnection: close\r\n\
     content-type: text/plain\r\n\r\nThis port is for gRPC, which needs HTTP/2.\n";
 
@@ -49,7 +49,7 @@ const NOT_HERE: &[u8] = b"HTTP/1.1 505 HTTP Version Not Supported\r\nconnection:
 /// `protoc -I. --include_imports --descriptor_set_out=descriptors.bin envoy/service/ratelimit/v3/rls.proto`.
 const DESCRIPTORS: &[u8] = include_bytes!("../../../service/proto/descriptors.bin");
 
-/// Where to listen, or `off`.
+/// The address to listen at, or `off`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Port(pub(super) Option<SocketAddr>);
 
@@ -74,7 +74,7 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Where it listens, as in `gRPC at 127.0.0.1:8081, HTTP at http://127.0.0.1:8080`.
+    /// The addresses at which it listens, as in `gRPC at 127.0.0.1:8081, HTTP at http://127.0.0.1:8080`.
     pub(super) fn say(&self) -> io::Result<String> {
         let mut said = Vec::new();
         for (name, listener) in [

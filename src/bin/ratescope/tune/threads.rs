@@ -1,7 +1,7 @@
 //! Reading a log and counting its clients with all processors.
 //!
 //! Each thread takes the next piece of the log and finds its events. These have to be taken in their
-//! order, by one thread at a time: a thread that has found some takes whatever is next, unless another
+//! order, by one thread at a time: a thread that has found some takes all that are next, unless another
 //! thread is doing so and will take them too. So no thread has to be woken.
 
 use ratescope::lab::tune::{Batch, Clients, Curve, Cut};

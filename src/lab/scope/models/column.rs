@@ -23,7 +23,7 @@ impl Model {
     pub const ALL: [Model; 3] = [Model::Bucket, Model::Mean, Model::Recent];
 }
 
-/// The three lines just after an instant, and what they follow from there on.
+/// The three lines just after an instant, and the values that they follow from there on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// When.

@@ -1,4 +1,4 @@
-//! The answer about a log: what is known of it so far, and what is counted next.
+//! The answer about a log: the counts so far, and the next ones to make.
 
 use super::rows::{Row, rows};
 use super::{Advice, Choices, Frontier, MarkedKeys, Order, PERIODS, advise};
@@ -81,7 +81,7 @@ impl Analysis {
         analysis
     }
 
-    /// Puts other choices to the log. Those about reading it stay what they were when it was read.
+    /// Takes other choices. The options of reading stay those with which the log was read.
     pub fn ask(&mut self, choices: Choices) {
         let choices = Choices { reading: self.log.options.clone(), ..choices };
         // With another limit or order of the table, the curve stays.
@@ -129,7 +129,7 @@ impl Analysis {
     pub fn advance_by(&mut self, budget: u64, count: &Count<'_>) -> bool {
         let asked = self.plan();
         let clients = &self.log.summary.clients;
-        // The replay comes first: whoever moves the limit waits for it.
+        // The replay comes first: a user who moves the limit waits for it.
         if let Some(replay) = self.replay.as_mut().filter(|replay| !replay.is_done()) {
             replay.advance(clients, budget);
             return false;

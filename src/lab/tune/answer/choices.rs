@@ -84,8 +84,8 @@ impl Choices {
         ReadOptions::NAMES.into_iter().chain(Self::NAMES)
     }
 
-    /// Sets `name` to `value`. Another server also brings its own way to limit. Whatever changes the
-    /// meaning of the limit puts the recommended one in force.
+    /// Sets `name` to `value`. Another server also brings its own way to limit. A change of
+    /// the meaning of the limit puts the recommended one in force.
     ///
     /// # Errors
     /// When the choice or the value is unknown; nothing changes then.

@@ -9,7 +9,8 @@ use crate::policy::export::{Addresses, Target};
 use core::net::Ipv6Addr;
 
 impl Choices {
-    /// The differences between what was read and what the server will count, one sentence each.
+    /// The differences between the events of the log and those that the server will count, one sentence
+    /// each.
     pub(super) fn notes(&self, limiter: &AnyLimiter, per: &Per) -> Vec<String> {
         let (options, server) = (&self.reading.options, self.target);
         // In Rust, the program says which events there are, and their fields.

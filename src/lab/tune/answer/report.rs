@@ -42,12 +42,12 @@ pub struct Effect {
     pub refused: u64,
     /// The same as a sentence, which names the limiter by its text form.
     pub says: String,
-    /// The same for the chosen server: the limiter in words, and what it would have refused.
+    /// The same for the chosen server: the limiter in words, and its refusals.
     pub headline: String,
 }
 
 impl Report {
-    /// The sentences about what is known by now.
+    /// The sentences about the counts so far.
     pub fn new(analysis: &Analysis) -> Self {
         let (log, clients) = (analysis.imported(), analysis.clients());
         let (headline, done) = headline(analysis);
@@ -158,7 +158,7 @@ fn notes(analysis: &Analysis) -> Vec<String> {
     notes
 }
 
-/// A warning that all events are those of a proxy, which the log also says of whom it had them.
+/// A warning that all events are those of a proxy, if the log also names the proxy's clients.
 fn proxy(analysis: &Analysis) -> Option<String> {
     let (log, clients) = (analysis.imported(), analysis.clients());
     let key = clients.key(0);

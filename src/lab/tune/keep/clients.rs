@@ -114,8 +114,8 @@ impl Clients {
         self.add(&key(event.fields, per), event.time, event.cost);
     }
 
-    /// Adds an event of the client called `key`: a [`ticket`](Self::ticket) and what it is
-    /// [`put`](Self::put) for.
+    /// Adds an event of the client called `key`: takes a [`ticket`](Self::ticket) and
+    /// [puts](Self::put) the event.
     #[inline]
     pub fn add(&mut self, key: &str, time: Time, cost: f64) {
         let ticket = self.ticket(key);

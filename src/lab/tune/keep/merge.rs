@@ -1,4 +1,4 @@
-//! Adding up what was read apart.
+//! Adding up clients that were read separately.
 
 use super::stream::{Moment, is_near};
 use super::{BadSummary, Clients};

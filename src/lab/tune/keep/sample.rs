@@ -9,7 +9,7 @@
 //! which samples the addresses of a cache in this way.)
 //!
 //! The busiest matter most and are few. As far as they are an eighth of the clients and half of the
-//! room at most, they stay whatever their hash and represent only themselves.
+//! room at most, they stay, with any hash, and represent only themselves.
 
 use super::Clients;
 

@@ -50,13 +50,13 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadSummary {
-    /// They begin with something else.
+    /// The bytes do not begin as a summary does.
     NoLabel,
-    /// They are of a version that is not read here.
+    /// The bytes have a version that this program does not read.
     Version(u8),
-    /// They end early.
+    /// The bytes end early.
     Short,
-    /// A part is not what it can be: its name.
+    /// The part of this name has an impossible value.
     Damaged(&'static str),
     /// Clients are something else in the other.
     Per(Per, Per),

@@ -55,7 +55,7 @@ pub enum Measure {
     SlidingLog(Span),
     /// A bucket that drains at a rate.
     Bucket(Rate),
-    /// nginx's `limit_req` at a rate, whether what is ahead waits or not.
+    /// nginx's `limit_req` at a rate, with `nodelay` or without.
     Nginx(Rate),
     /// A rate counter of HAProxy over a period.
     Haproxy(Span, Counts),
@@ -113,7 +113,7 @@ impl Events {
     }
 }
 
-/// A measure, with what it takes to measure many clients by it.
+/// A measure, prepared for measuring many clients.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     pub(super) measure: Measure,

@@ -114,7 +114,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue for lines that are up to `slack` late, of at most so many bytes; without a slack, the
+    /// A queue for lines that are up to `slack` late, of at most `bytes`; without a slack, the
     /// lines are taken to be in order.
     pub fn new(slack: Option<Span>, bytes: usize, spread: Spread) -> Self {
         let order = slack.map(|slack| Order::new(slack, bytes, spread));

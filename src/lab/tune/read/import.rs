@@ -23,7 +23,7 @@ pub struct Imported {
     pub formats: Vec<String>,
     /// The word for their events, in plural.
     pub events: &'static str,
-    /// Whether they say for whom a proxy forwarded a request.
+    /// Whether they name the clients for which proxies forwarded requests.
     pub has_forwarded: bool,
     /// The counts of their lines.
     pub counts: Counts,
