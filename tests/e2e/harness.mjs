@@ -40,6 +40,17 @@ export const finished = () => Promise.all(begun.splice(0));
 let all = { test };
 export const within = (t) => { all = t; };
 
+// The tests and parts of tests that failed.
+export const failures = [];
+const noted = (name, body) => async (t) => {
+  try {
+    await body(t);
+  } catch (error) {
+    failures.push(name);
+    throw error;
+  }
+};
+
 function share() {
   shared ??= [startServer(), launchBrowser()];
   return Promise.all(shared);
@@ -53,7 +64,7 @@ after(async () => {
 export function pageTest(name, ...rest) {
   const body = rest.pop();
   const { allow = [], ...options } = rest.pop() ?? {};
-  begun.push(all.test(name, { timeout: 600_000 }, async (t) => {
+  begun.push(all.test(name, { timeout: 600_000 }, noted(name, async (t) => {
     const [{ origin }, browser] = await share();
     // The worker that keeps the page asks for files when it likes, so only its own tests have it.
     const context = await browser.newContext({ serviceWorkers: 'block', ...options });
@@ -62,14 +73,15 @@ export function pageTest(name, ...rest) {
       const problems = watch(context, origin);
       const page = await context.newPage();
       const open = (path = '/') => page.goto(origin + path);
-      await body({ page, context, origin, open, problems, test: t.test.bind(t) });
+      const test = (name, body) => t.test(name, noted(name, body));
+      await body({ page, context, origin, open, problems, test });
       await page.title().catch(() => {}); // what the page said before it answers has arrived
       const unexpected = problems.filter((text) => !allow.some((pattern) => pattern.test(text)));
       assert.deepEqual(unexpected, [], 'the browser reported problems');
     } finally {
       await context.close();
     }
-  }));
+  })));
 }
 
 // The list to which the problems of every page in the context are added.
