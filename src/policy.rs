@@ -140,7 +140,7 @@ impl Policy {
     /// [`Limiter::max_admitted`] of all limits.
     pub fn max_admitted(&self, window: Span, cost: f64) -> f64 {
         let each = self.0.iter().map(|limit| limit.limiter.max_admitted(window, cost));
-        each.fold(f64::INFINITY, |least, most| if most < least { most } else { least })
+        each.fold(f64::INFINITY, f64::min)
     }
 }
 
