@@ -9,84 +9,43 @@ mod bytes;
 mod changes;
 #[path = "kept/generations.rs"]
 mod generations;
+#[path = "common/random.rs"]
+mod random;
 #[path = "kept/standing.rs"]
 mod standing;
 
 use proptest::prelude::*;
+use random::{KINDS, case, is_server, limiter, magnitude, period};
 use ratescope::limit::any::{AnyLimiter, AnyState};
-use ratescope::{Limiter, Rate, Span, Time};
-
-/// Every kind, with a limit of `{rate}`, a number `{n}` and spans in terms of its period. Of each
-/// pair the second has the shape of the first.
-const PAIRS: [[&str; 2]; 12] = [
-    ["exim {rate} leaky", "exim {count}/{per} strict"],
-    ["exim {rate} strict", "exim {count}/{per} leaky"],
-    ["earrrl {rate} half-life {long}", "earrrl {count}/{short} half-life {long}"],
-    ["token-bucket {rate} burst {n}", "token-bucket {count}/{short} burst {n}"],
-    ["gcra {rate} burst {n}", "leaky-bucket {count}/{long} queue {count}"],
-    ["leaky-bucket {rate} queue {n}", "gcra {count}/{per} burst {n}"],
-    ["fixed-window {rate}", "fixed-window {count}/{per}"],
-    ["sliding-window {rate} precision {short}", "sliding-window {count}/{per} precision {short}"],
-    ["sliding-counter {rate}", "sliding-counter {count}/{per}"],
-    ["sliding-log {rate}", "sliding-log {count}/{per}"],
-    [
-        "adaptive x3 decay {per} increase {long} floor {n}",
-        "adaptive x1.5 decay {per} increase {long} floor {count} strict",
-    ],
-    [
-        "adaptive x3 decay {short} increase {long} floor {n} by hour day {day}",
-        "adaptive x1.5 decay {short} increase {long} floor {count} by hour day {day} strict",
-    ],
-];
-
-#[track_caller]
-fn limiter(text: &str) -> AnyLimiter {
-    text.parse().unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// A number anywhere between 10^`from` and 10^`to`, each order of magnitude as likely.
-fn magnitude(from: f64, to: f64) -> impl Strategy<Value = f64> {
-    (from..to).prop_map(|exponent| 10f64.powf(exponent))
-}
+use ratescope::{Limiter, Span, Time};
 
 /// A limiter and another one of the same shape, of 1 to 10,000 events in a millisecond to a year;
-/// and their period.
+/// and their period. The limiters of servers have no other form.
 fn pairs() -> impl Strategy<Value = ([AnyLimiter; 2], Span)> {
-    let count = || prop_oneof![(1u32..30).prop_map(f64::from), magnitude(0.0, 4.0)];
-    let period = prop_oneof![
-        Just(Span::seconds(1)),
-        Just(Span::minutes(1)),
-        magnitude(-3.0, 7.5).prop_map(|s| Span::from_secs(s).unwrap()),
-    ];
-    let n = magnitude(0.0, 3.0);
-    (prop::sample::select(&PAIRS[..]), count(), count(), period, n).prop_map(
-        |(pair, count, other, period, n)| {
-            let times = |factor: f64| Span::from_secs(period.secs() * factor).unwrap();
-            let text = |kind: &str| {
-                kind.replace("{rate}", &Rate::new(count, period).unwrap().to_string())
-                    .replace("{per}", &period.to_string())
-                    .replace("{short}", &times(1.0 / 7.0).to_string())
-                    .replace("{long}", &times(20.0).to_string())
-                    .replace("{day}", &times(4.0).to_string())
-                    .replace("{count}", &other.to_string())
-                    .replace("{n}", &n.to_string())
-            };
-            (pair.map(|kind| limiter(&text(kind))), period)
-        },
-    )
+    let shape = |kind| case(kind, 10.0, Span::minutes(1), 10.0).limiter.shape();
+    let ours = || KINDS.into_iter().filter(|kind| !is_server(kind));
+    let others = |a| ours().filter(move |b| shape(a) == shape(b)).map(move |b| [a, b]);
+    let pairs = prop::sample::select(ours().flat_map(others).collect::<Vec<_>>());
+    (pairs, [count(), count()], period(), [n(), n()]).prop_map(|([a, b], counts, period, n)| {
+        let limiter = |kind, i: usize| case(kind, counts[i], period, n[i]).limiter;
+        ([limiter(a, 0), limiter(b, 1)], period)
+    })
 }
-
-/// Those of real servers, which take whole numbers and have the states that the servers have.
-const SERVERS: [&str; 4] =
-    ["nginx 10/1s burst 20", "haproxy 20/10s", "haproxy 7/10s allowed", "envoy 7/1s burst 10"];
 
 /// Any limiter, and a period on whose scale it decides.
 fn limiters() -> impl Strategy<Value = (AnyLimiter, Span)> {
-    let server = prop::sample::select(&SERVERS[..]);
-    prop_oneof![
-        3 => pairs().prop_map(|([limiter, _], period)| (limiter, period)),
-        1 => server.prop_map(|text| (limiter(text), Span::seconds(10))),
-    ]
+    let kind = prop::sample::select(KINDS.as_slice());
+    (kind, count(), period(), n())
+        .prop_map(|(kind, count, period, n)| case(kind, count, period, n))
+        .prop_map(|case| (case.limiter, case.period))
+}
+
+fn count() -> impl Strategy<Value = f64> {
+    prop_oneof![(1u32..30).prop_map(f64::from), magnitude(0.0, 4.0)]
+}
+
+fn n() -> impl Strategy<Value = f64> {
+    magnitude(0.0, 3.0)
 }
 
 /// What happens to a limiter: a gap in periods, a cost, and how it is put to it.

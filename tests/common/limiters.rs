@@ -4,39 +4,17 @@ use super::earrrl;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::{Decision, Event, Limiter, Outcome, Policy, Retry, Store, Time};
 
-/// A limiter of every kind, on a scale at which the events of [`decisions`] are too many.
-const LIMITERS: [&str; 20] = [
-    "exim 10/1m strict",
-    "exim 10/1m leaky",
-    "exim 600/1h readonly",
-    "earrrl 10/1m half-life 40s",
-    "token-bucket 10/1m burst 20",
-    "gcra 7/1m burst 3",
-    "leaky-bucket 7/1m queue 3",
-    "fixed-window 10/1m",
-    "sliding-window 10/1m precision 7s",
-    "sliding-counter 10/1m",
-    "sliding-log 10/1m",
-    "adaptive x2 decay 1m increase 10m floor 5 leaky",
-    "adaptive x2 decay 1m increase 10m floor 5 strict",
-    "adaptive x2 decay 10s increase 2h floor 3 by hour offset +7m day 1h leaky",
-    "adaptive x2 decay 10s increase 2h floor 3 by hour offset +7m day 1h strict",
-    "nginx 10/1m burst 20 nodelay",
-    "nginx 7/1m burst 3 delay 1",
-    "haproxy 10/1m",
-    "haproxy 10/1m allowed",
-    "envoy 7/1m burst 3",
-];
-
-/// Several at once.
-const POLICY: &str = "3/1s & gcra 10/1m & sliding-window 100/1h precision 1m";
-
-/// What each limiter decides about the same 2,000 events, a line each: how many it allows, and a
-/// checksum of every number in every outcome and of what is answered when it is asked.
+/// The limiters and the policy of each line of `limiters.txt`, and their decisions about the same 2,000
+/// events: how many they allow, and a checksum of every number in every outcome and answer. A new limiter
+/// is a new line; the failed test prints its decisions.
 pub fn decisions() -> String {
-    let line = |text: &&str| format!("{text}: {}\n", limiter(&text.parse().unwrap()));
-    let limiters: String = LIMITERS.iter().map(line).collect();
-    format!("{limiters}{POLICY}: {}\n", policy(POLICY.parse().unwrap()))
+    let decided = |text: &str| match text.parse() {
+        Ok(one) => limiter(&one),
+        Err(_) => policy(text.parse().unwrap()),
+    };
+    let texts =
+        include_str!("../vectors/limiters.txt").lines().flat_map(|line| line.split(": ").next());
+    texts.map(|text| format!("{text}: {}\n", decided(text))).collect()
 }
 
 fn limiter(limiter: &AnyLimiter) -> String {

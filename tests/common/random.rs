@@ -8,7 +8,8 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::sliding_log::MAX_ENTRIES;
 use ratescope::{Limiter, Outcome, Rate, Retry, Span, Time};
 
-/// The kinds, each with a limit of `{rate}`, a number `{n}` and spans in terms of its period.
+/// Every kind of limiter, with a limit of `{rate}`, a number `{n}` and spans in terms of its period. This is
+/// the only list of them in the tests; `vectors/limiters.txt` has the decisions of each.
 pub const KINDS: [&str; 21] = [
     "token-bucket {rate} burst {n}",
     "gcra {rate} burst {n}",
@@ -70,6 +71,11 @@ pub fn case(kind: &str, count: f64, period: Span, n: f64) -> Case {
     Case { limiter: limiter(&text), count, period }
 }
 
+/// Whether a kind is the limiter of a server.
+pub fn is_server(kind: &str) -> bool {
+    ["nginx", "haproxy", "envoy"].iter().any(|server| kind.starts_with(server))
+}
+
 /// The nearest numbers that a kind takes: a log has a cap, and servers count whole events in whole
 /// milliseconds.
 fn within(kind: &str, count: f64, period: Span, n: f64) -> (f64, Span, f64) {
@@ -90,15 +96,19 @@ fn within(kind: &str, count: f64, period: Span, n: f64) -> (f64, Span, f64) {
 /// A limiter of any of `kinds`, of 1 to a million events in a millisecond to a year.
 pub fn cases(kinds: &'static [&'static str]) -> impl Strategy<Value = Case> {
     let count = prop_oneof![(1u32..30).prop_map(f64::from), magnitude(0.0, 6.0)];
-    let period = prop_oneof![
+    let part = prop_oneof![Just(1.0), magnitude(-0.5, 1.0)];
+    let kind = prop::sample::select(kinds);
+    (kind, count, period(), part)
+        .prop_map(|(kind, count, period, part)| case(kind, count, period, (count * part).max(1.0)))
+}
+
+/// A second, a minute, or anything from a millisecond to a year.
+pub fn period() -> impl Strategy<Value = Span> {
+    prop_oneof![
         Just(Span::seconds(1)),
         Just(Span::minutes(1)),
         magnitude(-3.0, 7.5).prop_map(|s| Span::from_secs(s).unwrap()),
-    ];
-    let part = prop_oneof![Just(1.0), magnitude(-0.5, 1.0)];
-    let kind = prop::sample::select(kinds);
-    (kind, count, period, part)
-        .prop_map(|(kind, count, period, part)| case(kind, count, period, (count * part).max(1.0)))
+    ]
 }
 
 /// The same, without limiters that no event of cost 1 ever passes: rule files refuse these.

@@ -27,8 +27,11 @@ fn drains(limiter: &AnyLimiter) -> Option<Span> {
     Span::from_secs(limiter.reset_after(&full, Time::ZERO).secs() - 1e-6).ok()
 }
 
-fn later(now: Time, steps: &[Step], period: ratescope::Span) -> Vec<(Time, Step)> {
-    times(steps, period, now)
+/// The state after the steps, and the latest of their times: two buckets disagree about any time before,
+/// which drains at either rate.
+fn latest(limiter: &AnyLimiter, steps: &[Step], period: Span) -> (AnyState, Time) {
+    let (state, last) = run(limiter, steps, period);
+    (state, times(steps, period, START).iter().fold(last, |now, (at, _)| now.max(*at)))
 }
 
 proptest! {
@@ -48,7 +51,7 @@ proptest! {
         let mut restored = limiter.restore(&Kept::from_bytes(&bytes).unwrap()).unwrap();
         let back = drains(limiter);
         let mut latest = now;
-        for (at, step) in later(last, &after, period) {
+        for (at, step) in times(&after, period, last) {
             if back.is_some_and(|back| at.after(back) < latest) {
                 continue;
             }
@@ -63,9 +66,7 @@ proptest! {
     /// documented, which is a millionth of an event in a bucket and in favour of the sender.
     #[test]
     fn another_limit_sees_the_same_level(([old, new], period) in pairs(), steps in steps()) {
-        let (state, last) = run(&old, &steps, period);
-        // Two buckets disagree about the time before the latest, which drains at either rate.
-        let now = times(&steps, period, START).iter().fold(last, |now, (at, _)| now.max(*at));
+        let (state, now) = latest(&old, &steps, period);
         let restored = new.restore(&old.keep(&state, now)).unwrap();
         let (was, is) = (old.peek(&state, now, 0.0), new.peek(&restored, now, 0.0));
         let unit = |limiter: &AnyLimiter| match limiter {
@@ -76,7 +77,9 @@ proptest! {
         let (was, level) = (was.level / unit(&old), is.level / unit(&new));
         match new {
             AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_) | AnyLimiter::LeakyBucket(_) => {
-                prop_assert!(level <= was * (1.0 + 1e-12), "{level}, was {was}");
+                // It empties within a microsecond, and is kept as of the last at which it was not empty.
+                let instant = old.max_admitted(Span::micros(3), 1.0) - old.max_admitted(Span::micros(2), 1.0);
+                prop_assert!(level <= was * (1.0 + 1e-12) + instant, "{level}, was {was}");
                 prop_assert!(level >= was * (1.0 - 1e-12) - 3e-6, "{level}, was {was}");
             }
             _ => prop_assert!((level - was).abs() <= 1e-12 * was, "{level}, was {was}"),
@@ -86,7 +89,7 @@ proptest! {
     /// A higher limit lets nobody wait who did not, and a lower one lets nobody pass who did not.
     #[test]
     fn more_is_never_less(([old, new], period) in pairs(), steps in steps(), cost in 0.0..20.0f64) {
-        let (state, now) = run(&old, &steps, period);
+        let (state, now) = latest(&old, &steps, period);
         let restored = new.restore(&old.keep(&state, now)).unwrap();
         let (was, is) = (old.peek(&state, now, cost), new.peek(&restored, now, cost));
         let comparable = !matches!(old, AnyLimiter::Earrrl(_));

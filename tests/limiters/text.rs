@@ -31,6 +31,18 @@ fn every_form_has_an_example_that_reads() {
     }
 }
 
+/// A new limiter joins [`KINDS`] and `limiters.txt`, and no other list of the tests.
+#[test]
+fn every_limiter_is_tried() {
+    let decided = include_str!("../vectors/limiters.txt");
+    let untried = |name: &&str| {
+        let is = |text: &str| text.split(' ').next() == Some(*name);
+        !KINDS.into_iter().any(is) || !decided.lines().any(is)
+    };
+    let names = FORMS.iter().map(|form| form.name).chain(["made-up"]);
+    assert_eq!(names.filter(untried).collect::<Vec<_>>(), ["made-up"]);
+}
+
 /// What is left out, and what is written for it.
 #[test]
 fn words_left_out() {

@@ -1,7 +1,7 @@
 //! The columns of a lane, against a record of everything that happened.
 
 use super::*;
-use ratescope::lab::lane::history::{COLUMNS, Column, History, Judged, LEVELS};
+use ratescope::lab::lane::history::{Column, Judged, LEVELS};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::{Limiter, Retry};
 
@@ -164,38 +164,6 @@ fn a_column_is_found_as_finely_as_it_is_remembered() {
     }
     assert_eq!(history.column_at(at(-0.1)), None);
     assert_eq!(history.column_at(at(401.0)), None);
-}
-
-/// A lane's history is below three megabytes, however long the run is. After two days even the
-/// coarsest columns are dropped; the totals still count them.
-#[test]
-fn the_past_is_dropped_and_still_counted() {
-    const { assert!(History::BYTES == 13 * 2048 * 104) };
-    let mut replay = replay(&[("lanes", "fixed-window"), ("auto-rate", "0.1")]);
-    let mut grown = |seconds| {
-        let measured = allocation_counter::measure(|| replay.advance(at(seconds), usize::MAX));
-        measured.bytes_current
-    };
-    let [full, later] = [grown(138_000.0), grown(142_000.0)];
-    assert!(
-        (History::BYTES - 80_000..History::BYTES + 20_000).contains(&(full as usize)),
-        "{full}"
-    );
-    assert_eq!(later, 0);
-    let lane = &replay.lanes()[0];
-    let columns = lane.history().columns(Time::ZERO, replay.now(), 0.0);
-    assert_eq!(columns.first, lane.history().oldest());
-    assert_eq!(columns.len(), COLUMNS + 1);
-    let width = columns.width.secs();
-    assert!((67.1..67.2).contains(&width));
-    assert!((142_000.0 - (COLUMNS + 1) as f64 * width..4600.0).contains(&columns.first.as_secs()));
-    let all: Vec<_> = columns.iter().collect();
-    let inside: u64 = all.iter().map(|c| u64::from(c.allowed + c.refused)).sum();
-    let before = all[0].sent - u64::from(all[0].allowed + all[0].refused);
-    assert!(before > 400, "{before}");
-    assert_eq!(before + inside, replay.sent());
-    assert_eq!((all[COLUMNS].passed, all[COLUMNS].sent), (lane.allowed(), replay.sent()));
-    assert_eq!(lane.history().column_at(at(100.0)), None);
 }
 
 #[test]

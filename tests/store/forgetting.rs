@@ -1,9 +1,10 @@
 //! What is forgotten, and what is not even remembered.
 
+use crate::random::{ALLOWED_ONLY, case};
 use crate::{gcra, mail, remembered, seconds, sends};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::store::Keyed;
-use ratescope::{Store, Time};
+use ratescope::{Span, Store, Time};
 
 /// Up to two sets, which are both sets of every key, the order of use is exact.
 #[test]
@@ -58,17 +59,8 @@ fn nothing_to_remember_takes_no_room() {
     assert!(!keyed.check(&0, Time::ZERO, 100.0).is_allowed());
     assert!(keyed.check(&1, Time::ZERO, 0.0).is_allowed());
     assert!(keyed.is_empty());
-    for limit in [
-        "exim 100/1m leaky",
-        "token-bucket 100/1m",
-        "gcra 100/1m",
-        "leaky-bucket 100/1m",
-        "fixed-window 100/1m",
-        "sliding-window 100/1m",
-        "sliding-counter 100/1m",
-        "sliding-log 100/1m",
-        "adaptive x3 decay 1m increase 1h floor 100",
-    ] {
+    for kind in ALLOWED_ONLY {
+        let limit = case(kind, 100.0, Span::minutes(1), 100.0).limiter;
         let store = Store::new(format!("2/1h per ip & {limit} per user").parse().unwrap(), 100);
         for user in ["ann", "bob", "eve", "tim", "tom"] {
             let _ = mail(&store, user, "x", seconds(1000));

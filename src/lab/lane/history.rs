@@ -5,11 +5,18 @@
 //! limiter, so it is sampled at the end of every column, and the columns are without gaps. Level k
 //! has columns of 2^(14+k) microseconds, from 16 ms to 67 s, and two of them are one of the next. Of a
 //! log that is looked at from afar, the columns are longer: see [`Grain`].
+//!
+//! The two are not one type. Here a column is found by its number and has no times of its own; in a
+//! trace most columns are missing, and are searched by their times. They share a ring of columns and the
+//! choice of a level, which is less than the type that would be generic in all else.
 
 use crate::order::{larger, smaller};
 use crate::time::{Span, Time};
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
+
+#[cfg(test)]
+mod tests;
 
 /// How many columns are remembered at each level. Level 0 reaches 33 s back, the last one 38 hours.
 pub const COLUMNS: usize = 2048;
