@@ -9,6 +9,8 @@ mod installed;
 mod real;
 #[path = "tune_cli/servers.rs"]
 mod servers;
+#[path = "tune_cli/told.rs"]
+mod told;
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -119,12 +119,18 @@ const heard = {
     $("progress").hidden = true;
     problem(logs.length > 0 ? "Cancelled. What is shown is what was read before." : "Cancelled.");
   },
-  answer({ said, found, periods, table, configuration }) {
+  answer({ said, found, periods, table, told, configuration }) {
     tell(said);
     page.put("found", found);
     rows($("t-periods"), periods, 4, (row, cells) => cells.forEach((text) => row.append(cell(text))));
     $("periods").hidden = periods.length === 0;
     clients(table);
+    for (const [i, field] of ["paths", "agents"].entries()) {
+      const [count = "", ...texts] = told[i];
+      $(field).hidden = count === "";
+      $(`shown-${field}`).textContent = `${texts.length / 3} of ${count} shown.`;
+      rows($(`t-${field}`), texts, 3, (row, cells) => row.append(...cells.map(cell)));
+    }
     configure(configuration);
     changed();
   },

@@ -143,6 +143,19 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// The path without the query, with as many segments as are wanted.
+    #[inline]
+    pub fn path(&self) -> Option<&'a str> {
+        let path = request::path(self.standard(Standard::Path)?);
+        Some(self.normal.path_depth.map_or(path, |depth| request::segments(path, depth)))
+    }
+
+    /// The program that asked, as in the log.
+    #[inline]
+    pub fn agent(&self) -> Option<&'a str> {
+        self.standard(Standard::Agent)
+    }
+
     #[inline]
     fn address<'b>(&self, text: &'b str, made: &'b OnceLock<Option<Made>>) -> &'b str {
         if is_plain(text) {
@@ -157,14 +170,13 @@ impl<'a> Record<'a> {
 impl Fields for Record<'_> {
     #[inline]
     fn value(&self, name: &str) -> Option<&str> {
+        if name == "path" {
+            return self.path();
+        }
         let raw = self.raw(name)?;
         Some(match name {
             "ip" => self.address(raw, &self.ip),
             "forwarded" => self.address(forwarded(raw)?, &self.forwarded),
-            "path" => {
-                let path = request::path(raw);
-                self.normal.path_depth.map_or(path, |depth| request::segments(path, depth))
-            }
             _ => raw,
         })
     }

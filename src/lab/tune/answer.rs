@@ -22,6 +22,8 @@ mod report;
 mod rows;
 #[cfg(feature = "log")]
 mod today;
+#[cfg(feature = "log")]
+mod told;
 
 pub use advice::{Advice, Aim, Doubt, advise};
 #[cfg(feature = "log")]
@@ -41,3 +43,5 @@ pub use report::{Effect, Report};
 pub use rows::{ClientRow, Row};
 #[cfg(feature = "log")]
 pub use today::Today;
+#[cfg(feature = "log")]
+pub use told::ToldRow;

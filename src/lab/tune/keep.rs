@@ -3,12 +3,15 @@
 mod client;
 mod clients;
 mod clock;
+mod dictionary;
 mod merge;
 mod sample;
 mod stream;
 mod summary;
+mod told;
 
 pub use clients::{Clients, Room, Ticket, key};
 pub use clock::{LogClock, Zone, Zones};
+pub use dictionary::{Codes, Dictionary};
 pub use stream::Moment;
 pub use summary::{BadSummary, Summary, VERSION};

@@ -1,7 +1,7 @@
 //! The answer, as texts and numbers for the page.
 
 use super::Tuner;
-use crate::lab::tune::{Analysis, ClientRow, Report};
+use crate::lab::tune::{Analysis, ClientRow, Report, ToldRow};
 use crate::text::grouped;
 use crate::web::texts::Texts;
 use wasm_bindgen::prelude::*;
@@ -56,6 +56,16 @@ impl Tuner {
         let Some(analysis) = &self.analysis else { return Vec::new() };
         let (clients, all) = analysis.table(search, most);
         let cells = clients.iter().flat_map(|client| analysis.cells(client));
+        [grouped(all as u64)].into_iter().chain(cells).collect()
+    }
+
+    /// The paths whose requests are refused most, or the agents (`field` 1), three texts each: see
+    /// [`ToldRow::cells`]. Before them is how many there are, or nothing where none is known.
+    pub fn told(&self, field: usize, most: usize) -> Vec<String> {
+        let tables = self.analysis.as_ref().map(|analysis| analysis.told(most));
+        let table = tables.and_then(|tables| tables.into_iter().nth(field));
+        let Some((rows, all)) = table.filter(|(_, all)| *all > 0) else { return Vec::new() };
+        let cells = rows.into_iter().flat_map(ToldRow::cells);
         [grouped(all as u64)].into_iter().chain(cells).collect()
     }
 

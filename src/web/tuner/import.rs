@@ -7,7 +7,7 @@ use crate::time::{Span, Time};
 use crate::traffic::sample::{Sample, Style};
 use wasm_bindgen::prelude::*;
 
-/// The room for clients: half of the memory that a page may well take, and some 80 million requests.
+/// The room for clients: half of the memory that a page may well take, and some 40 million requests.
 const ROOM: Room = Room { clients: 2_000_000, bytes: 256 << 20 };
 
 /// The made-up log: that of `ratescope sample`.

@@ -1,7 +1,7 @@
 //! The answer as one JSON object.
 
-use super::{Answer, Server};
-use ratescope::lab::tune::{Advice, Burst, ClientRow, Effect, Row, Share};
+use super::{Answer, BUSIEST, Server};
+use ratescope::lab::tune::{Advice, Burst, ClientRow, Effect, Row, Share, ToldRow};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -25,6 +25,7 @@ pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()>
     });
     let recommended = [effect, bucket].into_iter().flatten().map(self::effect);
     let bursts = analysis.frontier().map_or(&[][..], |frontier| &frontier.bursts);
+    let [(paths, _), (agents, _)] = analysis.told(BUSIEST);
     let all = json!({
         "lines": summary.lines,
         "unread": summary.unread,
@@ -55,6 +56,8 @@ pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()>
         "recommended": list(recommended),
         "for": list(servers.iter().map(server)),
         "busiest": list(busiest.iter().map(client)),
+        "paths": list(paths.iter().map(told)),
+        "agents": list(agents.iter().map(told)),
         "refusals": analysis.replayed().map(|replay| replay.hours().days().map(|day| day.to_vec()).to_vec()),
     });
     writeln!(out, "{all:#}")
@@ -124,4 +127,8 @@ fn client(client: &ClientRow) -> Value {
         "refused": client.refused,
         "first_refused": client.first.map(|first| first.as_secs()),
     })
+}
+
+fn told(row: &ToldRow) -> Value {
+    json!({ "text": row.text, "refused": row.refused, "requests": row.requests })
 }

@@ -1,14 +1,17 @@
 //! The answer in the terminal.
 
 use super::files::Tried;
-use super::{Answer, Server};
+use super::{Answer, BUSIEST, Server};
 use crate::words::visible;
-use ratescope::lab::tune::{Report, Row, Share, percent};
-use ratescope::text::grouped;
+use ratescope::lab::tune::{Report, Row, Share, ToldRow, percent};
+use ratescope::text::{grouped, plural};
 use std::io::{self, Write};
 
 /// The width of the longest bar.
 const BAR: usize = 32;
+
+/// The most characters of a path or an agent.
+const WIDEST: usize = 72;
 
 pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     let report = Report::new(answer.analysis);
@@ -18,6 +21,7 @@ pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()>
     curve(answer, out)?;
     buckets(answer, out)?;
     busiest(answer, out)?;
+    told(answer, out)?;
     hours(answer, out)?;
     says(answer, &report, out)?;
     answer.servers.iter().try_for_each(|server| for_server(server, out))
@@ -125,6 +129,24 @@ fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
             "{key:width$}  {requests:>10}  {peak:>10}  {at:19}  {refused:>10}  {first}  {marked}"
         );
         writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn told(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+    for (name, (rows, all)) in ["path", "agent"].into_iter().zip(answer.analysis.told(BUSIEST)) {
+        let rows: Vec<[String; 3]> = rows.into_iter().map(ToldRow::cells).collect();
+        let Some(width) = rows.iter().map(|[text, ..]| text.chars().count()).max() else {
+            continue;
+        };
+        let width = width.clamp(6, WIDEST);
+        let (of, s) = (grouped(all as u64), plural(all as u64));
+        writeln!(out, "\nIt refuses requests of {of} {name}{s}:")?;
+        writeln!(out, "{name:width$}  {:>10}  {:>10}", "refused", "requests")?;
+        for [text, refused, requests] in rows {
+            let text: String = visible(&text).chars().take(width).collect();
+            writeln!(out, "{text:width$}  {refused:>10}  {requests:>10}")?;
+        }
     }
     Ok(())
 }

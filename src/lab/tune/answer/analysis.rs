@@ -162,7 +162,8 @@ impl Analysis {
         let limiter = self.limiter();
         if self.replay.as_ref().map(Replay::limiter) != limiter.as_ref() {
             let clients = &self.log.summary.clients;
-            self.replay = limiter.map(|limiter| Replay::new(clients, limiter, &self.clock));
+            let replay = |limiter| Replay::new(clients, limiter, &self.clock).telling();
+            self.replay = limiter.map(replay);
             return true;
         }
         let today = self.choices.limiter_of_today();

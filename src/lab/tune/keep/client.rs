@@ -43,14 +43,10 @@ impl Client {
         (self.requests, self.waits, self.last) = (0, 0, i64::MIN);
     }
 
-    /// Its events, in order.
-    pub(super) fn moments(&self) -> Moments<'_> {
-        Moments::new(self.bytes())
-    }
-
-    /// Its events as they are kept, in two parts.
-    pub(super) fn bytes(&self) -> [&[u8]; 2] {
-        [&self.events, self.waiting.get(..self.waits as usize).unwrap_or(&[])]
+    /// Its events, in order, with codes where these are told.
+    pub(super) fn moments(&self, told: bool) -> Moments<'_> {
+        let waiting = self.waiting.get(..self.waits as usize).unwrap_or(&[]);
+        Moments::new([&self.events, waiting], told)
     }
 
     /// Bytes that the client takes beyond its entry and key.

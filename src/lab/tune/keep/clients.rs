@@ -7,7 +7,9 @@
 //! are numbered in the order of their first events.
 
 use super::client::Client;
+use super::dictionary::Codes;
 use super::stream::{Moment, Moments, Written, first, is_near};
+use super::told::Told;
 use crate::event::{Event, Fields};
 use crate::limit::is_cost;
 use crate::policy::Per;
@@ -27,7 +29,7 @@ pub struct Room {
     pub bytes: usize,
 }
 
-/// Four million clients, and half a gigabyte, which is some 150 million requests.
+/// Four million clients, and half a gigabyte, which is some 80 million requests.
 impl Default for Room {
     fn default() -> Self {
         Room { clients: 4_000_000, bytes: 512 << 20 }
@@ -57,6 +59,8 @@ pub struct Clients {
     first: Time,
     last: Time,
     highest_cost: f64,
+    /// The paths and the agents of the events, and the number of events with each, if these are kept.
+    pub(in crate::lab::tune) told: Option<[Told; 2]>,
 }
 
 /// A client to which an event may be added.
@@ -106,6 +110,7 @@ impl Clients {
             first: Time::LAST,
             last: Time::from_micros(i64::MIN),
             highest_cost: 0.0,
+            told: None,
         }
     }
 
@@ -119,7 +124,7 @@ impl Clients {
     #[inline]
     pub fn add(&mut self, key: &str, time: Time, cost: f64) {
         let ticket = self.ticket(key);
-        self.put(ticket, time, cost);
+        self.put(ticket, time, cost, Codes::default());
     }
 
     /// The client called `key`, for an event that is added later. So an event can wait for earlier ones
@@ -134,15 +139,18 @@ impl Clients {
         ticket
     }
 
-    /// Adds an event.
+    /// Adds an event, with the numbers of its path and its agent if these are kept.
     ///
     /// The events of one client should come in the order of time. One that is before the last one gets
     /// its time, and is counted as [`late`](Self::late). One whose cost is not from 0 to
     /// [`MAX_COST`](crate::limit::MAX_COST), or that is 18,000 years away, is
     /// [`unusable`](Self::unusable).
     #[inline]
-    pub fn put(&mut self, ticket: Ticket, time: Time, cost: f64) {
+    pub fn put(&mut self, ticket: Ticket, time: Time, cost: f64, codes: Codes) {
         self.counts.requests += 1;
+        for (told, code) in self.told.iter_mut().flatten().zip(codes) {
+            told.count(code, 1);
+        }
         if !is_cost(cost) || !is_near(time) {
             self.counts.unusable += 1;
             return;
@@ -151,7 +159,7 @@ impl Clients {
             self.counts.left_out += 1;
             return;
         };
-        if self.push(place, Moment { time, cost }) && self.is_over() {
+        if self.push(place, Moment { time, cost }, codes) && self.is_over() {
             self.thin();
         }
     }
@@ -178,7 +186,7 @@ impl Clients {
 
     /// Appends an event; returns whether more memory may be in use.
     #[inline]
-    pub(super) fn push(&mut self, place: usize, moment: Moment) -> bool {
+    pub(super) fn push(&mut self, place: usize, moment: Moment, codes: Codes) -> bool {
         let Some(client) = self.list.get_mut(place) else { return false };
         let micros = moment.time.as_micros();
         let begins = client.requests == 0;
@@ -198,7 +206,7 @@ impl Clients {
         self.first = self.first.min(moment.time);
         self.last = self.last.max(moment.time);
         self.highest_cost = crate::order::larger(self.highest_cost, moment.cost);
-        let written = Written::new(step, moment.cost);
+        let written = Written::new(step, moment.cost, self.told.is_some().then_some(codes));
         client.write(written.bytes(), &mut self.outside) || begins
     }
 
@@ -208,7 +216,7 @@ impl Clients {
 
     /// The bytes in use, as [`Room`] counts them.
     pub fn bytes(&self) -> usize {
-        self.list.len() * ENTRY + self.keys.len() + self.outside
+        self.list.len() * ENTRY + self.keys.len() + self.outside + self.told_bytes()
     }
 
     /// The most that may be kept.
@@ -287,7 +295,13 @@ impl Clients {
 
     /// The events of the client at `place`, in order.
     pub fn moments(&self, place: usize) -> impl Iterator<Item = Moment> + Clone + '_ {
-        self.list.get(place).map_or(Moments::new([&[], &[]]), Client::moments)
+        self.read(place)
+    }
+
+    pub(super) fn read(&self, place: usize) -> Moments<'_> {
+        let told = self.told.is_some();
+        let none = Moments::new([&[], &[]], told);
+        self.list.get(place).map_or(none, |client| client.moments(told))
     }
 
     /// The places of all clients, the busiest first; of two that are as busy, the one that came

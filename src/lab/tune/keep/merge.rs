@@ -1,7 +1,7 @@
 //! Adding up clients that were read separately.
 
 use super::stream::{Moment, is_near};
-use super::{BadSummary, Clients};
+use super::{BadSummary, Clients, Codes};
 use crate::limit::is_cost;
 use crate::time::Time;
 
@@ -15,6 +15,14 @@ impl Clients {
             self.halve();
         }
         let mut merged = Vec::new();
+        let translated = self.absorb_told(other);
+        let own = |codes: Codes| {
+            let mut own = Codes::default();
+            for (own, (code, all)) in own.iter_mut().zip(codes.into_iter().zip(&translated)) {
+                *own = all.get(usize::from(code)).copied().unwrap_or_default();
+            }
+            own
+        };
         for (at, client) in other.list.iter().enumerate() {
             let doubled = (client.doubled > 0).then_some(client.doubled);
             let Some(place) = self.place(other.key(at), doubled) else {
@@ -24,17 +32,18 @@ impl Clients {
             let late = self.counts.late;
             if other.moments(at).next().is_some_and(|m| self.is_past(place, m.time)) {
                 merged.clear();
-                merged.extend(self.moments(place).chain(other.moments(at)));
-                merged.sort_by_key(|moment| moment.time);
+                let others = other.told_moments(at).map(|(moment, codes)| (moment, own(codes)));
+                merged.extend(self.told_moments(place).chain(others));
+                merged.sort_by_key(|(moment, _)| moment.time);
                 if let Some(client) = self.list.get_mut(place) {
                     client.clear();
                 }
-                for &moment in &merged {
-                    self.push(place, moment);
+                for &(moment, codes) in &merged {
+                    self.push(place, moment, codes);
                 }
             } else {
-                for moment in other.moments(at) {
-                    self.push(place, moment);
+                for (moment, codes) in other.told_moments(at) {
+                    self.push(place, moment, own(codes));
                 }
             }
             self.counts.late = late;
@@ -66,7 +75,7 @@ impl Clients {
             if !is_cost(moment.cost) || !is_near(moment.time) {
                 return Err(BadSummary::Damaged("an event"));
             }
-            self.push(place, moment);
+            self.push(place, moment, Codes::default());
         }
         Ok(())
     }

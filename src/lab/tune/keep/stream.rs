@@ -4,8 +4,9 @@
 //! a whole number of seconds, milliseconds or microseconds, the coarsest unit that is exact. Number,
 //! unit and whether a cost follows share one number of seven bits a byte: an event up to 15 whole
 //! seconds after the last takes one byte, one up to half an hour two, one at any microsecond of the
-//! next half minute four.
+//! next half minute four. Where paths and agents are told, the numbers of these follow, two bytes each.
 
+use super::dictionary::Codes;
 use crate::time::Time;
 
 /// An event of a client.
@@ -20,8 +21,8 @@ pub struct Moment {
 /// The furthest time from the origin that is kept, in microseconds: 18,000 years.
 pub(super) const FURTHEST: u64 = 1 << 59;
 
-/// The most bytes of an event: ten of a time, nine of a cost.
-pub(super) const LONGEST: usize = 19;
+/// The most bytes of an event: ten of a time, nine of a cost, four of codes.
+pub(super) const LONGEST: usize = 23;
 
 /// Microseconds in the units, the finest first.
 const UNITS: [u64; 3] = [1, 1_000, 1_000_000];
@@ -39,7 +40,7 @@ impl Written {
     /// An event of cost `cost`, `step` microseconds after the one before. The first of a stream has
     /// [`first`] of its time instead.
     #[inline]
-    pub(super) fn new(step: u64, cost: f64) -> Self {
+    pub(super) fn new(step: u64, cost: f64, codes: Option<Codes>) -> Self {
         let unit = match step {
             _ if step.is_multiple_of(UNITS[2]) => 2,
             _ if step.is_multiple_of(UNITS[1]) => 1,
@@ -50,6 +51,9 @@ impl Written {
         written.number((step / UNITS[unit]) << 3 | (unit as u64) << 1 | u64::from(costs));
         if costs {
             written.cost(cost);
+        }
+        for code in codes.into_iter().flatten() {
+            code.to_le_bytes().into_iter().for_each(|byte| written.byte(byte));
         }
         written
     }
@@ -104,12 +108,39 @@ pub(super) fn is_near(time: Time) -> bool {
 pub(super) struct Moments<'a> {
     parts: [&'a [u8]; 2],
     last: Option<i64>,
+    /// Whether codes follow each event.
+    told: bool,
 }
 
 impl<'a> Moments<'a> {
     /// The events of a stream in two parts; no event lies in both.
-    pub(super) fn new(parts: [&'a [u8]; 2]) -> Self {
-        Moments { parts, last: None }
+    pub(super) fn new(parts: [&'a [u8]; 2], told: bool) -> Self {
+        Moments { parts, last: None, told }
+    }
+
+    /// The next event with its codes; those of no text where none are told.
+    #[inline]
+    pub(super) fn next_told(&mut self) -> Option<(Moment, Codes)> {
+        if self.parts[0].is_empty() {
+            self.parts.swap(0, 1);
+        }
+        let (head, mut rest) = number(self.parts[0])?;
+        let step = (head >> 3).checked_mul(*UNITS.get((head >> 1 & 3) as usize)?)?;
+        let micros = match self.last {
+            Some(last) => last.checked_add_unsigned(step)?,
+            None if step & 1 == 0 => (step >> 1).cast_signed(),
+            None => -(step >> 1).cast_signed(),
+        };
+        let (mut cost, mut codes) = (1.0, Codes::default());
+        if head & 1 == 1 {
+            (cost, rest) = self::cost(rest)?;
+        }
+        if self.told {
+            let (&[a, b, c, d], after) = rest.split_first_chunk()?;
+            (codes, rest) = ([u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])], after);
+        }
+        (self.parts[0], self.last) = (rest, Some(micros));
+        Some((Moment { time: Time::from_micros(micros), cost }, codes))
     }
 
     /// Returns whether all bytes were read.
@@ -152,22 +183,7 @@ impl Iterator for Moments<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Moment> {
-        if self.parts[0].is_empty() {
-            self.parts.swap(0, 1);
-        }
-        let (head, mut rest) = number(self.parts[0])?;
-        let step = (head >> 3).checked_mul(*UNITS.get((head >> 1 & 3) as usize)?)?;
-        let micros = match self.last {
-            Some(last) => last.checked_add_unsigned(step)?,
-            None if step & 1 == 0 => (step >> 1).cast_signed(),
-            None => -(step >> 1).cast_signed(),
-        };
-        let mut cost = 1.0;
-        if head & 1 == 1 {
-            (cost, rest) = self::cost(rest)?;
-        }
-        (self.parts[0], self.last) = (rest, Some(micros));
-        Some(Moment { time: Time::from_micros(micros), cost })
+        self.next_told().map(|(moment, _)| moment)
     }
 }
 
@@ -184,7 +200,7 @@ mod tests {
             let mut step = first(Time::from_micros(begin));
             let mut ends = vec![0];
             for (cost, next) in costs.iter().zip([0u64, 1, 999, 1_000, 15_000_000, 7 << 40, 3, 0]) {
-                bytes.extend(Written::new(step, *cost).bytes());
+                bytes.extend(Written::new(step, *cost, None).bytes());
                 ends.push(bytes.len());
                 wanted.push(Moment { time: Time::from_micros(micros), cost: *cost });
                 (step, micros) = (next, micros + next.cast_signed());
@@ -193,10 +209,10 @@ mod tests {
                 let (a, b) = bytes.split_at(cut);
                 let whole = ends.iter().filter(|end| (1..=cut).contains(*end)).count();
                 if ends.contains(&cut) {
-                    assert_eq!(Moments::new([a, b]).collect::<Vec<_>>(), wanted);
+                    assert_eq!(Moments::new([a, b], false).collect::<Vec<_>>(), wanted);
                 }
                 // Half a stream is as much of it as is whole.
-                assert_eq!(Moments::new([a, &[]]).collect::<Vec<_>>(), wanted[..whole]);
+                assert_eq!(Moments::new([a, &[]], false).collect::<Vec<_>>(), wanted[..whole]);
             }
         }
     }
@@ -211,7 +227,7 @@ mod tests {
             (134_217_727, 5),
             (33_000_001, 4),
         ] {
-            assert_eq!(Written::new(step, 1.0).bytes().len(), bytes, "{step}");
+            assert_eq!(Written::new(step, 1.0, None).bytes().len(), bytes, "{step}");
         }
     }
 }

@@ -18,7 +18,7 @@
 
 use super::clients::{Clients, Counts, Room};
 use super::clock::{LogClock, Zones};
-use super::stream::{Moment, Moments};
+use super::stream::{Moment, Moments, Written, first};
 use crate::policy::Per;
 use core::fmt;
 use percent_encoding::percent_decode_str;
@@ -123,14 +123,22 @@ impl Summary {
         number((*sieve).into(), out)?;
         text(&self.per.to_string(), out)?;
         zones(&self.zones, out)?;
+        // Written anew, without paths and agents: these stay where the log is.
+        let mut events = Vec::new();
         for (place, client) in list.iter().enumerate() {
             text(self.clients.key(place), out)?;
             number(client.doubled.into(), out)?;
             number(client.requests.into(), out)?;
-            let [a, b] = client.bytes();
-            number((a.len() + b.len()) as u64, out)?;
-            out.write_all(a)?;
-            out.write_all(b)?;
+            events.clear();
+            let mut last = None;
+            for Moment { time, cost } in self.clients.moments(place) {
+                let micros = time.as_micros();
+                let step = last.map_or(first(time), |last: i64| (micros - last).unsigned_abs());
+                events.extend_from_slice(Written::new(step, cost, None).bytes());
+                last = Some(micros);
+            }
+            number(events.len() as u64, out)?;
+            out.write_all(&events)?;
         }
         Ok(())
     }
@@ -155,7 +163,7 @@ impl Summary {
         while !rest.0.is_empty() {
             let key = rest.text()?;
             let [doubled, count, length] = rest.numbers()?;
-            let mut moments = Moments::new([rest.take(length)?, &[]]);
+            let mut moments = Moments::new([rest.take(length)?, &[]], false);
             let all: Vec<Moment> = moments.by_ref().collect();
             if all.len() as u64 != count || !moments.is_at_end() {
                 return Err(BadSummary::Damaged("the events of a client"));

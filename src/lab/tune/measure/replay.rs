@@ -33,6 +33,8 @@ pub struct Replay {
     refused: u64,
     hours: Hours,
     clock: LogClock,
+    /// The refusals by path and by agent, if these are counted.
+    refused_by: Option<[Vec<u64>; 2]>,
 }
 
 impl Replay {
@@ -45,7 +47,21 @@ impl Replay {
         let mut ahead = clients.busiest_of(|place| !within(place));
         ahead.reverse();
         let (hours, clock) = (Hours::default(), clock.clone());
-        Replay { limiter, ahead, refused_clients: Vec::new(), touched: 0, refused: 0, hours, clock }
+        Replay {
+            limiter,
+            ahead,
+            refused_clients: Vec::new(),
+            touched: 0,
+            refused: 0,
+            hours,
+            clock,
+            refused_by: None,
+        }
+    }
+
+    /// Counts the refusals by path and agent, too.
+    pub fn telling(self) -> Self {
+        Replay { refused_by: Some(Default::default()), ..self }
     }
 
     /// Goes on for about `budget` events and at least one client; returns whether it is done.
@@ -69,10 +85,16 @@ impl Replay {
     fn client(&mut self, clients: &Clients, place: usize) {
         let (weight, requests) = (clients.weight(place), clients.requests_of(place));
         let mut client: Option<RefusedClient> = None;
+        let (mut nth, mut refused) = (0, Vec::new());
+        let is_telling = self.refused_by.is_some();
         let moments = clients.moments(place).map(|moment| (moment.time, moment.cost));
         self.limiter.outcomes(moments, |time, outcome| {
+            nth += 1;
             if outcome.is_allowed() {
                 return;
+            }
+            if is_telling {
+                refused.push(nth - 1);
             }
             self.hours.add(self.clock.shows(time), weight);
             let first = RefusedClient { place, requests, refused: 0, first: time, last: time };
@@ -84,6 +106,24 @@ impl Replay {
             self.touched += weight;
             self.refused += client.refused * weight;
             self.refused_clients.push(client);
+        }
+        self.count_by(clients, place, &refused);
+    }
+
+    /// Counts the paths and agents of a client's refused events, given their places among all of it.
+    fn count_by(&mut self, clients: &Clients, place: usize, refused: &[usize]) {
+        let Some(by) = &mut self.refused_by else { return };
+        let (mut from, mut moments) = (0, clients.told_moments(place));
+        for at in refused {
+            let Some((_, codes)) = moments.nth(at - from) else { return };
+            from = at + 1;
+            for (counts, code) in by.iter_mut().zip(codes) {
+                let code = usize::from(code);
+                counts.resize(counts.len().max(code + 1), 0);
+                if let Some(count) = counts.get_mut(code) {
+                    *count += clients.weight(place);
+                }
+            }
         }
     }
 
@@ -110,6 +150,11 @@ impl Replay {
     /// The clients that were refused something, the busiest first.
     pub fn refused_clients(&self) -> &[RefusedClient] {
         &self.refused_clients
+    }
+
+    /// The refusals by the numbers of their paths, and of their agents.
+    pub(in crate::lab::tune) fn refused_by(&self) -> &[Vec<u64>] {
+        self.refused_by.as_ref().map_or(&[], |by| by)
     }
 
     /// The clock of its days and hours.

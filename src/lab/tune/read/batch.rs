@@ -1,7 +1,7 @@
 //! Events on their way from the reader of a log to their clients.
 
 use crate::event::Event;
-use crate::lab::tune::{Clients, Summary, Ticket, Zones, key};
+use crate::lab::tune::{Clients, Codes, Dictionary, Summary, Ticket, Zones, key};
 use crate::log::{Order, Record, Row, Spread, StepsBack, When};
 use crate::policy::Per;
 use crate::time::{Span, Time};
@@ -16,6 +16,10 @@ pub struct Batch {
     /// Their fields, if limits are tried on them.
     rows: Vec<Row>,
     zones: Zones,
+    /// Their paths and agents. They stay for the next piece, which has mostly the same.
+    told: [Dictionary; 2],
+    /// The numbers of these where the events are kept, as far as they are known.
+    known: [Vec<u16>; 2],
 }
 
 /// The events of a line, whose key ends at a byte of the keys.
@@ -24,7 +28,11 @@ struct Found {
     when: When,
     cost: f64,
     key_to: u32,
+    codes: Codes,
 }
+
+/// The most bytes of paths or agents that a batch keeps for the next piece.
+const TOLD: usize = 1 << 19;
 
 impl Batch {
     /// Adds the events of a line, of the client that `per` makes of it, with these of its fields.
@@ -38,6 +46,7 @@ impl Batch {
             when: record.when(),
             cost: record.cost(),
             key_to: self.keys.len() as u32,
+            codes: [self.told[0].code(record.path()), self.told[1].code(record.agent())],
         });
         if let Some(fields) = fields {
             self.rows.push(Row::new(record, fields));
@@ -49,6 +58,9 @@ impl Batch {
         self.events.clear();
         self.rows.clear();
         self.zones = Zones::default();
+        if self.told.iter().any(|told| told.bytes() > TOLD) {
+            (self.told, self.known) = Default::default();
+        }
     }
 }
 
@@ -85,6 +97,7 @@ pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 struct Held {
     ticket: Ticket,
     cost: f64,
+    codes: Codes,
     row: Option<Box<Row>>,
 }
 
@@ -94,7 +107,7 @@ const BYTES: usize = size_of::<Held>() + size_of::<When>();
 impl Held {
     #[inline]
     fn put(&self, time: Time, clients: &mut Clients, see: &mut See<'_>, per: &Per) {
-        clients.put(self.ticket, time, self.cost);
+        clients.put(self.ticket, time, self.cost, self.codes);
         if let Some(row) = &self.row {
             let event = Event { time, ..row.event() };
             see(&event, per);
@@ -138,8 +151,9 @@ impl Queue {
                 }
             }
             from += self.tickets.len();
-            for (&Found { when, cost, .. }, &ticket) in next.iter().zip(&self.tickets) {
-                let held = Held { ticket, cost, row: rows.next().map(Box::new) };
+            for (&Found { when, cost, codes, .. }, &ticket) in next.iter().zip(&self.tickets) {
+                let codes = clients.translate(&batch.told, codes, &mut batch.known);
+                let held = Held { ticket, cost, codes, row: rows.next().map(Box::new) };
                 let mut put = |time, held: &Held| held.put(time, clients, see, per);
                 match &mut self.order {
                     Some(order) => {

@@ -121,7 +121,12 @@ impl Import {
         let waiting = HELD.min(self.room.bytes / 8);
         let room = Room { bytes: self.room.bytes - waiting, ..self.room };
         let queue = Queue::new(slack.or(shape.usual_slack(*spread)), waiting, *spread);
-        self.open = Some((queue, Summary::new(per.clone(), room)));
+        let mut summary = Summary::new(per.clone(), room);
+        if shape.fields().is_none_or(|all| all.iter().any(|one| matches!(&**one, "path" | "agent")))
+        {
+            summary.clients.tell();
+        }
+        self.open = Some((queue, summary));
         self.shape = Some(shape.clone());
         let events = shape.events(&options.filter);
         self.events = match self.events {

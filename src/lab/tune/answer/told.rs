@@ -1,0 +1,52 @@
+//! The paths and agents of the requests that the limit in force refuses.
+
+use super::Analysis;
+use crate::lab::tune::Codes;
+use crate::text::grouped;
+use core::cmp::Reverse;
+
+/// A path or an agent, and its requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldRow {
+    /// The text.
+    pub text: String,
+    /// The number of its requests that are refused.
+    pub refused: u64,
+    /// The number of all its requests.
+    pub requests: u64,
+}
+
+impl ToldRow {
+    /// The cells of its row in a table.
+    pub fn cells(self) -> [String; 3] {
+        [self.text, grouped(self.refused), grouped(self.requests)]
+    }
+}
+
+impl Analysis {
+    /// The paths, then the agents, whose requests are refused most: at most `most` of each, and how
+    /// many there are. None where the log has no such field.
+    pub fn told(&self, most: usize) -> [(Vec<ToldRow>, usize); 2] {
+        let mut tables = <[(Vec<ToldRow>, usize); 2]>::default();
+        let (Some(told), Some(replay)) = (&self.clients().told, self.replayed()) else {
+            return tables;
+        };
+        for ((table, told), refused) in tables.iter_mut().zip(told).zip(replay.refused_by()) {
+            let mut codes: Vec<(Reverse<u64>, u16)> = (0..)
+                .zip(refused)
+                .filter(|(_, n)| **n > 0)
+                .map(|(code, n)| (Reverse(*n), code))
+                .collect();
+            codes.sort_unstable();
+            let row = |(Reverse(refused), code): &(Reverse<u64>, u16)| ToldRow {
+                text: told.texts.shown(*code).to_owned(),
+                refused: *refused,
+                requests: told.requests.get(usize::from(*code)).copied().unwrap_or(0),
+            };
+            if codes.iter().any(|(_, code)| *code != Codes::default()[0]) {
+                *table = (codes.iter().take(most).map(row).collect(), codes.len());
+            }
+        }
+        tables
+    }
+}

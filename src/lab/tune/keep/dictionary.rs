@@ -1,0 +1,115 @@
+//! Texts by number: an event keeps the numbers of its path and its agent in place of the texts.
+
+use core::hash::BuildHasher;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+/// The numbers of the path and the agent of an event.
+pub type Codes = [u16; 2];
+
+/// The number where there is no text.
+const NONE: u16 = 0;
+
+/// The number of all texts for which there is no room.
+const OTHERS: u16 = 1;
+
+/// The most bytes of a text that are kept, and of all.
+const LONGEST: usize = 200;
+const MOST: usize = 4 << 20;
+
+/// Up to 65,534 texts with their numbers, in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub struct Dictionary {
+    texts: String,
+    /// The end of each text.
+    ends: Vec<u32>,
+    table: HashTable<u16>,
+    hasher: RandomState,
+}
+
+impl Dictionary {
+    /// The number of a text, which is added if there is room. Texts that are alike in their first 200
+    /// bytes are one.
+    #[inline]
+    pub fn code(&mut self, text: Option<&str>) -> u16 {
+        let Some(text) = text else { return NONE };
+        let mut end = text.len().min(LONGEST);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let text = text.get(..end).unwrap_or("");
+        let hash = self.hasher.hash_one(text.as_bytes());
+        let found = self.table.find(hash, |code| of(&self.texts, &self.ends, *code) == Some(text));
+        found.copied().unwrap_or_else(|| self.add(hash, text))
+    }
+
+    #[cold]
+    fn add(&mut self, hash: u64, text: &str) -> u16 {
+        let code = u16::try_from(self.codes()).ok();
+        let Some(code) = code.filter(|_| self.texts.len() + text.len() <= MOST) else {
+            return OTHERS;
+        };
+        self.texts.push_str(text);
+        self.ends.push(self.texts.len() as u32);
+        let (texts, ends, hasher) = (&self.texts, &self.ends, &self.hasher);
+        let rehash = |code: &u16| hasher.hash_one(of(texts, ends, *code).unwrap_or("").as_bytes());
+        self.table.insert_unique(hash, code, rehash);
+        code
+    }
+
+    /// The number that another dictionary gave a text, as this one gives it.
+    pub fn translated(&mut self, from: &Dictionary, code: u16) -> u16 {
+        if code == OTHERS { OTHERS } else { self.code(of(&from.texts, &from.ends, code)) }
+    }
+
+    /// One more than the highest number.
+    pub fn codes(&self) -> usize {
+        self.ends.len() + 2
+    }
+
+    /// The bytes of all texts.
+    pub fn bytes(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// The text with a number, for people.
+    pub fn shown(&self, code: u16) -> &str {
+        match code {
+            NONE => "(none)",
+            OTHERS => "others",
+            _ => of(&self.texts, &self.ends, code).unwrap_or(""),
+        }
+    }
+}
+
+/// The text with a number; `None` if there is none.
+#[inline]
+fn of<'a>(texts: &'a str, ends: &[u32], code: u16) -> Option<&'a str> {
+    let place = usize::from(code).checked_sub(2)?;
+    let from = place.checked_sub(1).map_or(Some(0), |before| ends.get(before).copied())?;
+    texts.get(from as usize..*ends.get(place)? as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_have_numbers_until_there_is_no_room() {
+        let mut all = Dictionary::default();
+        let long = "é".repeat(300);
+        let codes = [None, Some("/a"), Some(""), Some("/a"), Some(&long), Some(&long[..250])];
+        assert_eq!(codes.map(|text| all.code(text)), [0, 2, 3, 2, 4, 4]);
+        assert_eq!(
+            [0, 1, 2, 4].map(|code| all.shown(code)),
+            ["(none)", "others", "/a", &long[..200]]
+        );
+        for n in 0..70_000 {
+            all.code(Some(&n.to_string()));
+        }
+        assert_eq!((all.codes(), all.code(Some("new")), all.code(Some("9"))), (65_536, 1, 14));
+        let mut other = Dictionary::default();
+        assert_eq!([0, 1, 2, 14].map(|code| other.translated(&all, code)), [0, 1, 2, 3]);
+        assert_eq!((other.shown(3), all.shown(u16::MAX)), ("9", "65530"));
+    }
+}
