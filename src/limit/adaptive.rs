@@ -180,6 +180,15 @@ impl Adaptive {
         state.rate.min(self.limit(state.smoothed))
     }
 
+    /// Stores the rate and the habit at `now`, if they count.
+    fn store(&self, state: &mut Habit, now: Time, counted: Option<(f64, f64)>) {
+        if let Some((rate, smoothed)) = counted {
+            *state = Habit { rate, smoothed, at: now };
+        } else if self.mode == Mode::Leaky && state.at.since(now) > self.smoothed.decay.secs() {
+            state.at = now;
+        }
+    }
+
     pub(super) fn measure(&self, state: &Habit, now: Time, cost: f64) -> f64 {
         self.estimator().measure(Some(self.measured(state)), now, self.mode.cost(cost)).rate
     }
@@ -224,12 +233,22 @@ impl Limiter for Adaptive {
         if !is_cost(cost) {
             return;
         }
-        if self.mode.counts(allowed) {
-            let rate = self.measure(state, now, cost);
-            *state = Habit { rate, smoothed: self.smoothed_at(state, now), at: now };
-        } else if self.mode == Mode::Leaky && state.at.since(now) > self.smoothed.decay.secs() {
-            state.at = now;
+        let next = || (self.measure(state, now, cost), self.smoothed_at(state, now));
+        self.store(state, now, self.mode.counts(allowed).then(next));
+    }
+
+    /// Measures once instead of twice.
+    fn check(&self, state: &mut Habit, now: Time, cost: f64) -> Outcome {
+        let smoothed = self.smoothed_at(state, now);
+        let limit = self.limit(smoothed);
+        if !is_cost(cost) {
+            return Outcome::new(false, cost, limit);
         }
+        let rate = self.measure(state, now, cost);
+        let outcome = Outcome::new(rate < limit, rate, limit);
+        let counted = self.mode.counts(outcome.is_allowed());
+        self.store(state, now, counted.then_some((rate, smoothed)));
+        outcome
     }
 
     /// The first instant at which R with the event is below L.

@@ -55,6 +55,15 @@ pub struct State {
     current: u64,
 }
 
+/// A state as of an instant.
+#[derive(Clone, Copy)]
+struct Rolled {
+    state: State,
+    /// The microseconds of the current window that are left: a period at its beginning, 1 at its last
+    /// instant.
+    left: i64,
+}
+
 impl SlidingCounter {
     /// At most `limit` in a period, by the estimate above. A limit of 0 refuses everything.
     ///
@@ -70,33 +79,53 @@ impl SlidingCounter {
     }
 
     /// The state at `now`.
-    fn roll(&self, state: &State, now: Time) -> State {
+    #[inline]
+    fn roll(&self, state: &State, now: Time) -> Rolled {
         let ahead = state.at.as_micros().saturating_sub(now.as_micros());
         if ahead > self.period {
-            let level = self.weighed(state, 0).div_ceil(self.scale());
+            let level = self.weighed(&self.rolled(*state), 0).div_ceil(self.scale());
             let current = u64::try_from(level).unwrap_or(u64::MAX);
-            return State { at: now, previous: 0, current };
+            return self.rolled(State { at: now, previous: 0, current });
         }
-        let at = now.max(state.at);
-        let window = |at: Time| at.as_micros().div_euclid(self.period);
-        match window(at).saturating_sub(window(state.at)) {
-            0 => State { at, ..*state },
-            1 => State { at, previous: state.current, current: 0 },
-            _ => State { at, previous: 0, current: 0 },
-        }
+        // In the same window as before, in the next, or later.
+        let next = self.rolled(State { at: now.max(state.at), ..*state });
+        let begun = next.state.at.as_micros().saturating_sub(self.period - next.left);
+        let before = begun.saturating_sub(state.at.as_micros());
+        let (previous, current) = match before {
+            ..=0 => return next,
+            _ if before <= self.period => (state.current, 0),
+            _ => (0, 0),
+        };
+        Rolled { state: State { previous, current, ..next.state }, ..next }
     }
 
-    /// How many microseconds of the current window are left at `at`: a period at its beginning, 1 at
-    /// its last instant.
-    fn left(&self, at: Time) -> i64 {
-        self.period - at.as_micros().rem_euclid(self.period)
+    fn rolled(&self, state: State) -> Rolled {
+        Rolled { state, left: self.period - state.at.as_micros().rem_euclid(self.period) }
     }
 
     /// The level including `amount`, times the period.
-    fn weighed(&self, state: &State, amount: u64) -> u128 {
-        let left = u128::from(self.left(state.at).unsigned_abs());
+    #[inline]
+    fn weighed(&self, &Rolled { state, left }: &Rolled, amount: u64) -> u128 {
         let current = u128::from(state.current) + u128::from(amount);
-        (u128::from(state.previous) * left).saturating_add(current.saturating_mul(self.scale()))
+        (u128::from(state.previous) * u128::from(left.unsigned_abs()))
+            .saturating_add(current.saturating_mul(self.scale()))
+    }
+
+    fn outcome(&self, rolled: &Rolled, amount: u64) -> Outcome {
+        let level = self.weighed(rolled, amount);
+        // Doubles are made of 64 bits in one instruction, and of 128 in many.
+        let shown = u64::try_from(level).map_or_else(|_| level as f64, |level| level as f64);
+        let shown = shown / (self.scale() as f64 * 1e6);
+        Outcome::new(level <= self.bound(), shown, self.limit.count())
+    }
+
+    fn store(&self, state: &mut State, rolled: &Rolled, amount: u64, allowed: bool) {
+        let mut next = rolled.state;
+        if allowed {
+            next.current = next.current.saturating_add(amount);
+        }
+        // With nothing counted, the time does not matter.
+        *state = if (next.previous, next.current) == (0, 0) { self.initial() } else { next };
     }
 
     fn scale(&self) -> u128 {
@@ -127,19 +156,25 @@ impl Limiter for SlidingCounter {
         let Some(amount) = amount(cost) else {
             return Outcome::new(false, cost, self.limit.count());
         };
-        let level = self.weighed(&self.roll(state, now), amount);
-        let shown = level as f64 / (self.scale() as f64 * 1e6);
-        Outcome::new(level <= self.bound(), shown, self.limit.count())
+        self.outcome(&self.roll(state, now), amount)
     }
 
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        let Some(amount) = amount(cost) else { return };
-        let mut next = self.roll(state, now);
-        if allowed {
-            next.current = next.current.saturating_add(amount);
+        if let Some(amount) = amount(cost) {
+            self.store(state, &self.roll(state, now), amount, allowed);
         }
-        // With nothing counted, the time does not matter.
-        *state = if (next.previous, next.current) == (0, 0) { self.initial() } else { next };
+    }
+
+    /// Looks at the clock once instead of twice.
+    #[inline]
+    fn check(&self, state: &mut State, now: Time, cost: f64) -> Outcome {
+        let Some(amount) = amount(cost) else {
+            return Outcome::new(false, cost, self.limit.count());
+        };
+        let rolled = self.roll(state, now);
+        let outcome = self.outcome(&rolled, amount);
+        self.store(state, &rolled, amount, outcome.is_allowed());
+        outcome
     }
 
     fn undo(&self, state: &mut State, at: Time, _now: Time, cost: f64) -> bool {
@@ -157,17 +192,18 @@ impl Limiter for SlidingCounter {
         let Some(amount) = amount(cost).filter(|&amount| amount <= self.most) else {
             return Retry::Never;
         };
-        let state = self.roll(state, now);
-        if self.weighed(&state, amount) <= self.bound() {
+        let rolled = self.roll(state, now);
+        if self.weighed(&rolled, amount) <= self.bound() {
             return Retry::After(Span::ZERO);
         }
         // It fits when the previous count has faded enough within this window, or else when the
         // current count has faded enough within the next.
+        let Rolled { state, left } = rolled;
         let standing = u128::from(state.current) + u128::from(amount);
         let (left, wait) = if standing <= u128::from(self.most) {
-            (self.fits_from(state.previous, standing), self.left(state.at))
+            (self.fits_from(state.previous, standing), left)
         } else {
-            let next = self.left(state.at).saturating_add(self.period);
+            let next = left.saturating_add(self.period);
             (self.fits_from(state.current, u128::from(amount)), next)
         };
         let passes = state.at.as_micros().saturating_add(wait - left);
@@ -181,8 +217,7 @@ impl Limiter for SlidingCounter {
 
     /// Until the count of the current window has faded, at the end of the next window.
     fn reset_after(&self, state: &State, now: Time) -> Span {
-        let state = self.roll(state, now);
-        let left = self.left(state.at);
+        let Rolled { state, left } = self.roll(state, now);
         let wait = match (state.current, state.previous) {
             (0, 0) => return Span::ZERO,
             (0, _) => left,
