@@ -182,9 +182,9 @@ fn a_run_with_more_commands_than_a_link_can_hold_has_a_link_that_reads() {
 #[test]
 fn a_run_with_too_many_commands_links_to_its_settings() {
     let mut replay = replay(&[("lanes", "gcra")]);
-    for i in 0..=MEMORY as u32 {
-        assert!(replay.link().is_replay() || i == MEMORY as u32);
-        replay.advance(Time::ZERO.after(Span::seconds(i)), usize::MAX);
+    for i in 0..=MEMORY as u64 {
+        assert!(i < MEMORY as u64 || replay.link().is_replay());
+        replay.advance(Time::ZERO.after(Span::micros(i)), usize::MAX);
         replay.click();
     }
     replay.set("cost", "3").unwrap();

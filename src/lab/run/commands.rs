@@ -177,6 +177,10 @@ pub(super) fn read<S: Named>(
     const HELP: &str = "write a time, a colon and what is done, such as 1:events*10 or 5:limit=20";
     let mut commands = Vec::new();
     for (offset, part) in parts(raw, ',') {
+        if commands.len() == MEMORY {
+            let help = format!("more than {MEMORY} commands");
+            return Err(ParseError::whole(&decoded(raw), help));
+        }
         let wrong = |part: &str, at: usize, help: &str| {
             inside(ParseError::whole(&decoded(part), help), raw, offset + at)
         };
@@ -206,8 +210,5 @@ pub(super) fn read<S: Named>(
         };
         commands.push((at, command));
     }
-    match commands.len() <= MEMORY {
-        true => Ok(commands),
-        false => Err(ParseError::whole(&decoded(raw), format!("more than {MEMORY} commands"))),
-    }
+    Ok(commands)
 }

@@ -114,9 +114,13 @@ impl<S: Named> Link<S> {
         }
         // Commands change the settings, so the settings are read first.
         let names = || S::NAMES.iter().copied().chain(["at", "paused", "do"]);
-        let mut wrong = None;
+        let (mut present, mut wrong) = (Vec::new(), None);
         for (offset, name, ..) in given() {
-            if !names().any(|known| known == name) {
+            if names().any(|known| known == name) {
+                if !present.contains(&name) {
+                    present.push(name);
+                }
+            } else {
                 let error = || {
                     let known = S::NAMES.join(", ");
                     let help = format!("not part of a link; it has at, paused, do, {known}");
@@ -126,7 +130,7 @@ impl<S: Named> Link<S> {
             }
         }
         let (mut link, mut good) = (Self::default(), 0);
-        for known in names() {
+        for known in names().filter(|known| present.contains(known)) {
             for (_, name, at, value) in given().filter(|&(_, name, ..)| name == known) {
                 match link.part(name, value) {
                     Ok(()) => good += 1,
