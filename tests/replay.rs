@@ -9,6 +9,8 @@ mod lanes;
 mod links;
 #[path = "replay/past.rs"]
 mod past;
+#[path = "common/recorded.rs"]
+mod recorded;
 #[path = "replay/steps.rs"]
 mod steps;
 #[path = "replay/texts.rs"]
@@ -17,18 +19,7 @@ mod texts;
 use ratescope::lab::compare::{Lane, Replay, Settings};
 use ratescope::lab::run::Named;
 use ratescope::{Pattern, Rate, Time, Traffic};
-
-fn at(seconds: f64) -> Time {
-    Time::from_secs(seconds).unwrap()
-}
-
-fn settings(changes: &[(&str, &str)]) -> Settings {
-    let mut settings = Settings::default();
-    for (name, value) in changes {
-        settings.set(name, value).unwrap();
-    }
-    settings
-}
+use recorded::{at, settings};
 
 fn replay(changes: &[(&str, &str)]) -> Replay {
     Replay::new(settings(changes)).unwrap()

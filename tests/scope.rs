@@ -5,6 +5,8 @@
 mod clock;
 #[path = "scope/links.rs"]
 mod links;
+#[path = "common/recorded.rs"]
+mod recorded;
 #[path = "scope/turned.rs"]
 mod turned;
 
@@ -14,21 +16,10 @@ use ratescope::lab::run::{Command, Named};
 use ratescope::lab::scope::{Link, Scope, Settings};
 use ratescope::lab::trace::Column;
 use ratescope::{Span, Time};
-
-fn settings(changes: &[(&str, &str)]) -> Settings {
-    let mut settings = Settings::default();
-    for (name, value) in changes {
-        settings.set(name, value).unwrap();
-    }
-    settings
-}
+use recorded::{at, settings};
 
 fn quiet() -> Settings {
     settings(&[("auto", "off")])
-}
-
-fn at(seconds: f64) -> Time {
-    Time::from_secs(seconds).unwrap()
 }
 
 /// What a run has come to: the bits of both lines, the counts, and all that is drawn.
@@ -131,20 +122,16 @@ fn lines(scope: &Scope) -> [f64; 2] {
 }
 
 fn command() -> impl Strategy<Value = (f64, Command)> {
-    let set = |name: &'static str, values: &'static [&'static str]| {
-        prop::sample::select(values)
-            .prop_map(move |value| Command::Set { name: name.to_owned(), value: value.to_owned() })
-    };
     let what = prop_oneof![
         (1_u32..20).prop_map(Command::Events),
-        set("decay", &["1s", "10s", "2m"]),
-        set("increase", &["500ms", "30s"]),
-        set("limit", &["0", "3", "12.5"]),
-        set("mode", &["strict", "leaky"]),
-        set("auto", &["on", "off"]),
-        set("pattern", &["steady", "poisson", "bursts", "day-and-night"]),
-        set("auto-rate", &["0.5", "40"]),
-        set("seed", &["7"]),
+        recorded::set("decay", &["1s", "10s", "2m"]),
+        recorded::set("increase", &["500ms", "30s"]),
+        recorded::set("limit", &["0", "3", "12.5"]),
+        recorded::set("mode", &["strict", "leaky"]),
+        recorded::set("auto", &["on", "off"]),
+        recorded::set("pattern", &["steady", "poisson", "bursts", "day-and-night"]),
+        recorded::set("auto-rate", &["0.5", "40"]),
+        recorded::set("seed", &["7"]),
     ];
     // Some of them at the very same instant.
     (prop_oneof![4 => 0.0..5.0, 1 => Just(0.0)], what)
@@ -158,25 +145,7 @@ proptest! {
         commands in prop::collection::vec(command(), 0..20),
         frames in prop::collection::vec(0.001_f64..0.4, 1..200),
     ) {
-        let mut script = Vec::new();
-        let mut time = 0.0;
-        for (gap, command) in commands {
-            time += gap;
-            script.push((at(time), command));
-        }
-        let link = Link { commands: script, ..Link::default() };
-        let mut once = Scope::open(&link).unwrap();
-        let mut often = once.clone();
-        let end = frames.iter().fold(Time::ZERO, |now, f| {
-            let now = at(now.as_secs() + f);
-            // Few events at a time, so that a frame ends in the middle of things.
-            while often.now() < now {
-                often.advance(now, 3);
-            }
-            often.advance(now, 1);
-            now
-        });
-        once.advance(end, usize::MAX);
+        let [once, often] = recorded::in_steps(commands, &frames, [3, 1]);
         same_run(&once, &often);
     }
 
@@ -185,19 +154,7 @@ proptest! {
     fn a_recording_replays_the_run(
         commands in prop::collection::vec((command(), 1_usize..60), 0..20),
     ) {
-        let mut scope = Scope::new(Settings::default()).unwrap();
-        for ((gap, command), most) in commands {
-            scope.advance(at(scope.now().as_secs() + gap), most);
-            match command {
-                Command::Events(n) => (0..n).for_each(|_| scope.click()),
-                Command::Set { name, value } => scope.set(&name, &value).unwrap(),
-            }
-        }
-        let text = scope.link().to_string();
-        let link: Link = text.parse().unwrap();
-        prop_assert_eq!(link.to_string(), text);
-        let mut replayed = Scope::open(&link).unwrap();
-        replayed.advance(link.at, usize::MAX);
+        let [scope, replayed] = recorded::recorded(commands);
         same_run(&scope, &replayed);
     }
 }

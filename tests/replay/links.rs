@@ -6,15 +6,9 @@ use ratescope::lab::compare::{Link, Rule};
 
 #[test]
 fn a_link_names_what_is_not_usual() {
-    assert_eq!(Link::default().to_string(), "");
     assert_eq!(Link::default().settings.lanes.len(), 8);
-    for (name, value) in [("cost", "2"), ("auto", "off"), ("window", "5m")] {
-        let mut link = Link::default();
-        link.settings.set(name, value).unwrap();
-        assert_eq!(link.to_string(), format!("{name}={value}"));
-        link.paused = true;
-        assert_eq!(link.to_string(), format!("{name}={value}&paused"));
-    }
+    let changes = [("cost", "2"), ("auto", "off"), ("window", "5m")];
+    recorded::assert_names_what_is_not_usual::<Settings>(changes);
 }
 
 #[test]

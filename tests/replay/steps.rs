@@ -26,19 +26,21 @@ fn same_run(a: &Replay, b: &Replay) {
 }
 
 fn command() -> impl Strategy<Value = (f64, Command)> {
-    let set = |name: &'static str, values: &'static [&'static str]| {
-        prop::sample::select(values)
-            .prop_map(move |value| Command::Set { name: name.to_owned(), value: value.to_owned() })
-    };
     let what = prop_oneof![
         (1_u32..20).prop_map(Command::Events),
-        set("limit", &["10/10s", "3/1s", "5/1m"]),
-        set("lanes", &["gcra", "exim strict;gcra per user & fixed-window;earrrl", "sliding-log"]),
-        set("script", &["", "7 at 2s, 3/1s bursts user a", "5/1s poisson to 4s cost 2 user b"]),
-        set("auto", &["on", "off"]),
-        set("auto-rate", &["0.5", "40"]),
-        set("cost", &["0", "1", "2.5"]),
-        set("seed", &["7"]),
+        recorded::set("limit", &["10/10s", "3/1s", "5/1m"]),
+        recorded::set(
+            "lanes",
+            &["gcra", "exim strict;gcra per user & fixed-window;earrrl", "sliding-log"]
+        ),
+        recorded::set(
+            "script",
+            &["", "7 at 2s, 3/1s bursts user a", "5/1s poisson to 4s cost 2 user b"]
+        ),
+        recorded::set("auto", &["on", "off"]),
+        recorded::set("auto-rate", &["0.5", "40"]),
+        recorded::set("cost", &["0", "1", "2.5"]),
+        recorded::set("seed", &["7"]),
     ];
     // Some of them at the very same instant, and some at the last one of a column.
     let gap = prop_oneof![4 => 0.0..2.0, 1 => Just(0.0), 1 => Just(0.016384), 1 => Just(0.016383)];
@@ -54,25 +56,7 @@ proptest! {
         frames in prop::collection::vec(0.001_f64..0.4, 1..60),
         most in 1_usize..30,
     ) {
-        let mut script = Vec::new();
-        let mut time = Time::ZERO;
-        for (gap, command) in commands {
-            time = at(time.as_secs() + gap);
-            script.push((time, command));
-        }
-        let link = Link { commands: script, ..Link::default() };
-        let mut once = Replay::open(&link).unwrap();
-        let mut often = once.clone();
-        let end = frames.iter().fold(Time::ZERO, |now, f| {
-            let now = at(now.as_secs() + f);
-            // Little at a time, so that a frame ends in the middle of things.
-            while often.now() < now {
-                often.advance(now, most);
-            }
-            often.advance(now, usize::MAX);
-            now
-        });
-        once.advance(end, usize::MAX);
+        let [once, often] = recorded::in_steps(commands, &frames, [most, usize::MAX]);
         same_run(&once, &often);
     }
 
@@ -81,19 +65,7 @@ proptest! {
     fn a_recording_replays_the_run(
         commands in prop::collection::vec((command(), 1_usize..40), 0..12),
     ) {
-        let mut replay = Replay::new(Settings::default()).unwrap();
-        for ((gap, command), most) in commands {
-            replay.advance(at(replay.now().as_secs() + gap), most);
-            match command {
-                Command::Events(n) => (0..n).for_each(|_| replay.click()),
-                Command::Set { name, value } => replay.set(&name, &value).unwrap(),
-            }
-        }
-        let text = replay.link().to_string();
-        let link: Link = text.parse().unwrap();
-        prop_assert_eq!(link.to_string(), text);
-        let mut replayed = Replay::open(&link).unwrap();
-        replayed.advance(link.at, usize::MAX);
+        let [replay, replayed] = recorded::recorded(commands);
         same_run(&replay, &replayed);
     }
 }

@@ -29,14 +29,8 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
 
 #[test]
 fn a_link_names_what_is_not_usual() {
-    assert_eq!(Link::default().to_string(), "");
-    for (name, value) in [("decay", "20s"), ("auto", "off"), ("recent", "on")] {
-        let mut link = Link::default();
-        link.settings.set(name, value).unwrap();
-        assert_eq!(link.to_string(), format!("{name}={value}"));
-        link.paused = true;
-        assert_eq!(link.to_string(), format!("{name}={value}&paused"));
-    }
+    let changes = [("decay", "20s"), ("auto", "off"), ("recent", "on")];
+    recorded::assert_names_what_is_not_usual::<Settings>(changes);
 }
 
 #[test]

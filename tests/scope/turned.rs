@@ -179,7 +179,7 @@ fn another_limiter_decides_in_place_of_exim() {
 /// Exim's own stays what it was: its rate and its mode are the settings'.
 #[test]
 fn exims_limiter_with_its_words_is_the_settings_own() {
-    let mut settings = settings(&[("limiter", "token-bucket burst 3")]);
+    let mut settings: Settings = settings(&[("limiter", "token-bucket burst 3")]);
     settings.set("limiter", "exim 7/1m leaky").unwrap();
     let values = ["limit", "decay", "mode", "limiter"].map(|name| settings.get(name));
     assert_eq!(values, ["7", "1m", "leaky", "exim"]);

@@ -1,0 +1,87 @@
+//! A run of any experiment: its settings, its commands, and the link that replays it.
+#![allow(clippy::unwrap_used, unreachable_pub)]
+
+use proptest::prelude::*;
+use ratescope::Time;
+use ratescope::lab::run::{Command, Experiment, Link, Named, Run};
+
+pub fn at(seconds: f64) -> Time {
+    Time::from_secs(seconds).unwrap()
+}
+
+pub fn settings<S: Named>(changes: &[(&str, &str)]) -> S {
+    let mut settings = S::default();
+    for (name, value) in changes {
+        settings.set(name, value).unwrap();
+    }
+    settings
+}
+
+/// A command that gives a setting one of some values.
+pub fn set(
+    name: &'static str,
+    values: &'static [&'static str],
+) -> impl Strategy<Value = Command> + use<> {
+    prop::sample::select(values)
+        .prop_map(move |value| Command::Set { name: name.to_owned(), value: value.to_owned() })
+}
+
+/// Fails unless a link has each of these changes, and nothing but it.
+#[track_caller]
+pub fn assert_names_what_is_not_usual<S: Named>(changes: [(&str, &str); 3]) {
+    assert_eq!(Link::<S>::default().to_string(), "");
+    for (name, value) in changes {
+        let settings: S = settings(&[(name, value)]);
+        let mut link = Link { settings, ..Link::default() };
+        assert_eq!(link.to_string(), format!("{name}={value}"));
+        link.paused = true;
+        assert_eq!(link.to_string(), format!("{name}={value}&paused"));
+    }
+}
+
+/// A run of commands with the gaps before them, in one step; and in frames of which each takes steps of
+/// the first number of events, and then one of the second.
+pub fn in_steps<E: Experiment + Clone>(
+    commands: Vec<(f64, Command)>,
+    frames: &[f64],
+    most: [usize; 2],
+) -> [Run<E>; 2] {
+    let mut time = Time::ZERO;
+    let timed = |(gap, command)| {
+        time = at(time.as_secs() + gap);
+        (time, command)
+    };
+    let commands = commands.into_iter().map(timed).collect();
+    let mut once = Run::open(&Link { commands, ..Link::default() }).unwrap();
+    let mut often = once.clone();
+    let end = frames.iter().fold(Time::ZERO, |now, frame| {
+        let now = at(now.as_secs() + frame);
+        // Few events at a time, so that a frame ends in the middle of things.
+        while often.now() < now {
+            often.advance(now, most[0]);
+        }
+        often.advance(now, most[1]);
+        now
+    });
+    once.advance(end, usize::MAX);
+    [once, often]
+}
+
+/// A run of commands, each after a gap in which at most some events came; and the run that its link
+/// replays.
+pub fn recorded<E: Experiment>(commands: Vec<((f64, Command), usize)>) -> [Run<E>; 2] {
+    let mut run = Run::<E>::new(E::Settings::default()).unwrap();
+    for ((gap, command), most) in commands {
+        run.advance(at(run.now().as_secs() + gap), most);
+        match command {
+            Command::Events(n) => (0..n).for_each(|_| run.click()),
+            Command::Set { name, value } => run.set(&name, &value).unwrap(),
+        }
+    }
+    let text = run.link().to_string();
+    let link: Link<E::Settings> = text.parse().unwrap();
+    assert_eq!(link.to_string(), text);
+    let mut replayed = Run::open(&link).unwrap();
+    replayed.advance(link.at, usize::MAX);
+    [run, replayed]
+}
