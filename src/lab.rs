@@ -17,6 +17,7 @@
 
 pub mod compare;
 pub mod lane;
+pub mod live;
 pub mod run;
 pub mod scope;
 pub mod trace;

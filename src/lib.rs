@@ -149,6 +149,8 @@ pub mod files;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod limit;
+#[cfg(feature = "live")]
+pub mod live;
 #[cfg(feature = "log")]
 pub mod log;
 #[cfg(feature = "watch")]

@@ -353,6 +353,13 @@ impl Rule {
         self.settings.cost
     }
 
+    /// How many hits an event of a cost is to it, in counters of whole numbers.
+    #[cfg(feature = "live")]
+    pub(crate) fn hits(&self, cost: f64) -> u64 {
+        // The cast saturates.
+        libm::ceil(self.cost().unwrap_or(cost)) as u64
+    }
+
     /// The fate of its events when the store of its states cannot be asked.
     pub fn on_store_failure(&self) -> OnStoreFailure {
         self.settings.on_store_failure

@@ -80,6 +80,7 @@ pub use message::{
 pub use states::{InMemory, OnRedis, States};
 
 use crate::clock::{Clock, SystemClock};
+use crate::live::Probe;
 use crate::rules::{AsyncStore, Memory, Reloaded, Rules, RulesError};
 use crate::time::Time;
 use arc_swap::ArcSwap;
@@ -95,6 +96,7 @@ pub struct Service<B: States, C = SystemClock> {
     clock: C,
     domains: ArcSwap<BTreeMap<String, Arc<Domain<B::Store>>>>,
     overrides: Overrides<B>,
+    probe: Arc<Probe>,
     /// The files that are followed; one look at a time.
     files: Mutex<Files<B>>,
 }
@@ -105,8 +107,8 @@ struct Domain<S> {
 }
 
 impl<S: AsyncStore> Domain<S> {
-    fn new(store: S) -> Self {
-        Domain { store: Arc::new(Counted::new(store)) }
+    fn new(store: S, probe: &Arc<Probe>) -> Self {
+        Domain { store: Arc::new(Counted::new(store, Arc::clone(probe))) }
     }
 
     fn rules(&self) -> Arc<Rules> {
@@ -117,9 +119,15 @@ impl<S: AsyncStore> Domain<S> {
 impl<B: States, C: Clock> Service<B, C> {
     /// A service without rules, by this clock.
     pub fn new(states: B, clock: C) -> Self {
+        Self::with_probe(states, clock, Arc::default())
+    }
+
+    /// The same, seen by this probe.
+    pub fn with_probe(states: B, clock: C, probe: Arc<Probe>) -> Self {
         let states = Arc::new(states);
         Service {
-            overrides: Overrides::new(Arc::clone(&states)),
+            overrides: Overrides::new(Arc::clone(&states), Arc::clone(&probe)),
+            probe,
             states,
             clock,
             domains: ArcSwap::default(),
@@ -143,7 +151,7 @@ impl<B: States, C: Clock> Service<B, C> {
             let other = other.rules();
             return Err(rules.wrong(format!("{} has the domain {name} already", other.file())));
         }
-        let domain = Arc::new(Domain::new(self.states.open(rules)?));
+        let domain = Arc::new(Domain::new(self.states.open(rules)?, &self.probe));
         domains.insert(name, Arc::clone(&domain));
         self.domains.store(Arc::new(domains));
         Ok(domain)
@@ -165,6 +173,11 @@ impl<B: States, C: Clock> Service<B, C> {
         let each = self.domains.load();
         let each = each.values().filter_map(|domain| domain.store.memory());
         each.reduce(|a, b| Memory { keys: a.keys + b.keys, forgotten: a.forgotten + b.forgotten })
+    }
+
+    /// The probe through which it is seen.
+    pub fn probe(&self) -> &Arc<Probe> {
+        &self.probe
     }
 
     /// The clock.

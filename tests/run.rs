@@ -14,6 +14,8 @@ mod hostile;
 mod http;
 #[path = "run/life.rs"]
 mod life;
+#[path = "run/live.rs"]
+mod live;
 #[path = "run/program.rs"]
 mod program;
 #[path = "run/real.rs"]

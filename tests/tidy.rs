@@ -24,7 +24,7 @@ const FLOORS: [(char, &str, &[&str]); 9] = [
     ('p', "", &["plot"]),
     ('3', "012p", &["view"]),
     ('c', "0", &["clock"]),
-    ('4', "0123pc", &["web", "redis_store", "waiting", "files", "middleware"]),
+    ('4', "0123pc", &["web", "redis_store", "waiting", "files", "middleware", "live"]),
     ('5', "01234pc", &["service"]),
     ('6', "012345pc", &["bin"]),
 ];

@@ -1,7 +1,8 @@
 // Tune: besides what every view has, logs that are handed to a Worker, and what it answers. What is
 // read and counted is decided there, what is drawn and said by the module; here it is shown.
+import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { dropped, handed } from "./hand.js";
-import { $, changed, join, on, page, start, tell } from "./page.js";
+import { $, changed, on, page, start, tell } from "./page.js";
 
 /** Reads and counts; a new one after one has failed. */
 let worker;
@@ -18,13 +19,8 @@ let reading;
 /** The keys of clients that are marked as legitimate. */
 const marks = new Set();
 
-/** The client that is shown, and its events under the scope and through several limiters. */
+/** The client that is shown. */
 let client;
-let scope;
-let lanes;
-
-/** As much of their time as is chosen; of the lanes at most half an hour. */
-const look = () => { for (const it of [scope, lanes]) it.set("window", $("client-window").value); };
 
 const post = (order) => worker.postMessage(order);
 
@@ -136,16 +132,8 @@ const heard = {
   },
   events(events, { key, by: [limit, list] }) {
     if (client?.key !== key) return;
-    if (limit) {
-      lanes.set("limit", limit);
-      lanes.set("lanes", list);
-      scope.set("limiter", list.split(";")[0]);
-    }
-    $("lanes").style.height = `${lanes.height(0)}px`;
-    for (const it of [scope, lanes]) it.put("events", events);
-    look();
-    $("client-compare").hidden = !limit;
-    if (limit) $("client-compare").hash = recorded(events, `limit=${limit}&lanes=${encodeURIComponent(list)}`);
+    if (limit) decideClient(limit, list);
+    showClient(events, limit && `limit=${limit}&lanes=${encodeURIComponent(list)}`);
   },
   csv: (text) => save("ratescope-clients.csv", "text/csv", text),
   failed(error) {
@@ -223,39 +211,12 @@ function configure([text = "", no, ...warnings]) {
   $("warnings").replaceChildren(...warnings.map((warning) => Object.assign(document.createElement("li"), { textContent: warning })));
 }
 
-/** As much of a client as a link to Compare may hold: in microseconds, and in events. */
-const [LONGEST, MOST] = [1.8e9, 2000];
-
-/** A link for Compare with the busiest half hour of a client: events since its start, and nothing of who it was. */
-function recorded(events, settings) {
-  const times = events.filter((_, i) => i % 2 === 0);
-  let [from, best] = [0, 0];
-  for (let [i, to] = [0, 0]; i < times.length; i++) {
-    while (to < times.length && times[to] - times[i] <= LONGEST) to++;
-    if (to - i > best) [from, best] = [i, to - i];
-  }
-  const kept = times.slice(from, from + Math.min(best, MOST));
-  const counts = new Map();
-  for (const time of kept) {
-    const second = (1 + (time - kept[0]) / 1e6).toFixed(6).replace(/\.?0+$/, "");
-    counts.set(second, (counts.get(second) ?? 0) + 1);
-  }
-  const list = [...counts].map(([second, n]) => `${second}:events${n > 1 ? `*${n}` : ""}`);
-  return `${settings}&auto=off&at=${Math.ceil(2 + (kept.at(-1) - kept[0]) / 1e6)}&paused&do=${list.join(",")}`;
-}
-
 /** Shows a client's own events. */
 function open(key) {
   client = { key };
-  $("client").hidden = false;
-  $("client-title").textContent = key || "(none)";
-  scope ??= join($("scope"), "client");
-  lanes ??= join($("lanes"), "client-lanes");
-  // Until it is known what decides, it is only measured.
-  for (const [name, value] of [["limiter", "exim"], ["limit", "0"], ["decay", page.get("period")]]) scope.set(name, value);
+  openClient(key, page.get("period"));
   post({ do: "events", key });
   for (const row of $("t-clients").rows) row.classList.toggle("shown", row.querySelector("button").dataset.key === key);
-  $("client").scrollIntoView({ block: "nearest" });
 }
 
 function close() {
@@ -350,9 +311,8 @@ function wire() {
   on($("save-csv"), "click", () => post({ do: "csv" }));
   on($("save-svg"), "click", () => save("ratescope-tune.svg", "image/svg+xml", page.svg()));
 
-  on($("client-window"), "change", look);
+  wireClient();
   on($("client-close"), "click", () => { const { key } = client; close(); find(key)?.focus(); });
-  on($("client-peak"), "click", () => lanes.show(scope.show()));
 }
 
 start({ wire, shown, runs: false });

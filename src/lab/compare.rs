@@ -36,6 +36,14 @@ pub type Link = run::Link<Settings>;
 /// A run of several lanes.
 pub type Replay = Run<Lanes>;
 
+/// The lanes for a limiter beside the usual ones, which take their limit from the comparison.
+pub(crate) fn beside(own: &str) -> String {
+    let others = ["exim strict", "token-bucket", "fixed-window", "sliding-log"].into_iter();
+    let name = |lane: &str| lane.split(' ').next().map(str::to_owned);
+    let others = others.filter(|other| name(other) != name(own)).collect::<Vec<_>>();
+    format!("{own};{}", others.join(";"))
+}
+
 impl Replay {
     /// The lanes, from 1 to [`settings::LANES`].
     pub fn lanes(&self) -> &[Lane] {

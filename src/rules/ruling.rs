@@ -165,6 +165,12 @@ impl Ruling {
         &self.answers
     }
 
+    /// The answers of the limits of each rule that applies; there is at least one of each.
+    #[cfg(feature = "live")]
+    pub(crate) fn by_rule(&self) -> impl Iterator<Item = &[Answer]> {
+        self.answers.chunk_by(|a, b| a.rule == b.rule)
+    }
+
     /// The opinion of each limit of each rule that applies, in the order of the file, including
     /// shadows.
     pub fn opinions(&self) -> impl Iterator<Item = Opinion<'_>> {

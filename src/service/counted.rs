@@ -2,6 +2,7 @@
 
 use super::meters::RuleMeters;
 use crate::event::Event;
+use crate::live::{Probe, Taps};
 use crate::middleware::{ByRules, Teller};
 use crate::rules::{Answered, AsyncStore, Details, Fault, Memory, Rules, Ruling};
 use std::sync::Arc;
@@ -9,17 +10,23 @@ use std::sync::Arc;
 /// A store whose answers are counted.
 pub(super) struct Counted<S> {
     store: S,
-    meters: ByRules<RuleMeters>,
+    meters: ByRules<(RuleMeters, Taps)>,
+    probe: Arc<Probe>,
     /// The headers and counters of the layer.
     pub(super) teller: Teller,
 }
 
 impl<S: AsyncStore> Counted<S> {
-    pub(super) fn new(store: S) -> Self {
-        let meters = ByRules::default();
+    pub(super) fn new(store: S, probe: Arc<Probe>) -> Self {
+        let (meters, teller) = (ByRules::default(), Teller::default());
+        let counted = Counted { store, meters, probe, teller };
         // So that the counters are seen before the first event.
-        meters.of(&store.rules(), RuleMeters::new);
-        Counted { store, meters, teller: Teller::default() }
+        counted.meters(&counted.rules());
+        counted
+    }
+
+    fn meters(&self, rules: &Arc<Rules>) -> Arc<(RuleMeters, Taps)> {
+        self.meters.of(rules, |rules| (RuleMeters::new(rules), self.probe.taps(rules)))
     }
 
     pub(super) fn inner(&self) -> &S {
@@ -27,8 +34,10 @@ impl<S: AsyncStore> Counted<S> {
     }
 
     fn count(&self, event: &Event<'_>, answered: &Answered) {
-        let meters = self.meters.of(answered.ruling.rules(), RuleMeters::new);
+        let meters = self.meters(answered.ruling.rules());
+        let (meters, taps) = &*meters;
         meters.count(answered, event.cost);
+        taps.count(&answered.ruling, event);
     }
 }
 

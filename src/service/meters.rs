@@ -17,7 +17,8 @@
 //! sends, an override or an unknown domain adds none. Beside them are the counters of
 //! [the layer](crate::middleware::meters); in those of `/auth`, the label `layer` is the domain.
 
-use crate::rules::{Answered, Opinion, Rule, Rules, Step, Value};
+use crate::outcome::Outcome;
+use crate::rules::{Answered, Rule, Rules, Step, Value};
 use metrics::{Counter, Label, counter, gauge};
 use std::sync::Arc;
 
@@ -45,22 +46,19 @@ impl RuleMeters {
 
     /// Counts the answer of each rule about an event of this cost.
     pub(super) fn count(&self, answered: &Answered, cost: f64) {
-        let mut opinions = answered.ruling.opinions().peekable();
-        while let Some(first) = opinions.next() {
-            let (mut refused, mut near) = (!first.outcome.is_allowed(), is_near(&first));
-            while let Some(more) =
-                opinions.next_if(|opinion| opinion.place.rule == first.place.rule)
-            {
-                refused |= !more.outcome.is_allowed();
-                near |= is_near(&more);
-            }
-            let Some(meters) = self.each.get(first.place.rule) else { continue };
-            // The cast saturates.
-            let hits = first.rule.cost().unwrap_or(cost).ceil() as u64;
+        let rules = answered.ruling.rules().rules();
+        for answers in answered.ruling.by_rule() {
+            let Some(place) = answers.first().map(|answer| answer.rule) else { continue };
+            let (Some(meters), Some(rule)) = (self.each.get(place), rules.get(place)) else {
+                continue;
+            };
+            let refused = answers.iter().any(|answer| !answer.outcome.is_allowed());
+            let near = answers.iter().any(|answer| is_near(&answer.outcome));
+            let hits = rule.hits(cost);
             meters.total.increment(hits);
             if refused {
                 meters.over.increment(hits);
-                if first.rule.is_shadow() {
+                if rule.is_shadow() {
                     meters.shadow.increment(hits);
                 }
             } else {
@@ -73,8 +71,8 @@ impl RuleMeters {
     }
 }
 
-fn is_near(opinion: &Opinion<'_>) -> bool {
-    opinion.outcome.level > NEAR * opinion.outcome.limit
+fn is_near(outcome: &Outcome) -> bool {
+    outcome.level > NEAR * outcome.limit
 }
 
 impl Meters {

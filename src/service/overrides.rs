@@ -3,6 +3,7 @@
 use super::decide::NoAnswer;
 use super::message::RateLimitOverride;
 use super::{Domain, States, response};
+use crate::live::Probe;
 use crate::rules::Rules;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,12 +15,13 @@ type Known<S> = Vec<(RateLimitOverride, Arc<Domain<S>>)>;
 /// The stores of such limits, the one that was used last at the end.
 pub(super) struct Overrides<B: States> {
     states: Arc<B>,
+    probe: Arc<Probe>,
     known: Mutex<Known<B::Store>>,
 }
 
 impl<B: States> Overrides<B> {
-    pub(super) fn new(states: Arc<B>) -> Self {
-        Overrides { states, known: Mutex::default() }
+    pub(super) fn new(states: Arc<B>, probe: Arc<Probe>) -> Self {
+        Overrides { states, probe, known: Mutex::default() }
     }
 
     /// The store of a limit. If there are too many, the one that was not used for longest is forgotten.
@@ -49,6 +51,7 @@ impl<B: States> Overrides<B> {
         let text = format!("domain: override\nlimit: fixed-window {count}/{span} per descriptor\n");
         let rules = Rules::read("override", &text);
         let store = rules.and_then(|rules| self.states.open(rules));
-        Ok(Arc::new(Domain::new(store.map_err(|error| invalid(error.to_string()))?)))
+        let store = store.map_err(|error| invalid(error.to_string()))?;
+        Ok(Arc::new(Domain::new(store, &self.probe)))
     }
 }

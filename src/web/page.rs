@@ -4,6 +4,8 @@ mod canvas;
 mod compare;
 mod ease;
 mod input;
+#[cfg(feature = "log")]
+mod live;
 mod nudge;
 mod pointer;
 mod run;

@@ -15,24 +15,33 @@ export const root = fileURLToPath(new URL('../../', import.meta.url));
 // `ratescope serve` on a free port, of the folder www or as the arguments and the folder it runs in
 // say: its origin, and close().
 export async function startServer(args = ['--dir', 'www'], cwd = root) {
-  const child = spawn(program(), ['serve', '--port', '0', ...args], {
-    cwd,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const { line, close } = await start(['serve', '--port', '0', ...args], cwd);
+  return { origin: line.match(/http:\/\/\S+/)[0], close };
+}
+
+// `ratescope run` by a rule file: the addresses of its HTTP and its admin port, and close(). The admin
+// port is the same as before if it is given.
+export async function startService(rules, admin = '127.0.0.1:0', ...args) {
+  const ports = ['--grpc', 'off', '--http', '127.0.0.1:0', '--admin', admin, '--notice', '0s'];
+  const { line, close } = await start(['run', ...ports, ...args, rules], root);
+  const [, http, port] = line.match(/HTTP at (\S+), admin at http:\/\/(\S+),/);
+  return { http, admin: port, close };
+}
+
+// The first line that a command of the program prints, and close().
+async function start(args, cwd) {
+  const child = spawn(program(), args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = new Promise((resolve) => child.once('exit', resolve));
   for await (const line of createInterface({ input: child.stdout })) {
-    const origin = line.match(/http:\/\/\S+/)?.[0];
-    if (origin) {
-      return {
-        origin,
-        async close() {
-          child.kill('SIGINT');
-          await exited;
-        },
-      };
-    }
+    return {
+      line,
+      async close() {
+        child.kill('SIGINT');
+        await exited;
+      },
+    };
   }
-  throw new Error('ratescope serve ended before it printed its address');
+  throw new Error(`ratescope ${args[0]} ended before it printed its address`);
 }
 
 function program() {

@@ -2,6 +2,8 @@
 
 #[path = "run/admin.rs"]
 mod admin;
+#[path = "run/live.rs"]
+mod live;
 #[path = "run/ports.rs"]
 mod ports;
 
@@ -13,7 +15,8 @@ use hyper_util::server::graceful::GracefulShutdown;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use ports::{Calls, Port, Ports};
 use ratescope::Span;
-use ratescope::clock::SystemClock;
+use ratescope::clock::{Clock, SystemClock};
+use ratescope::live::Probe;
 use ratescope::middleware::Networks;
 use ratescope::redis_store::Options;
 use ratescope::service::{Http, HttpSettings, InMemory, NAME, OnRedis, Service, States};
@@ -41,6 +44,8 @@ use tonic_health::server::HealthReporter;
 ///     curl -i 'http://127.0.0.1:8080/check?domain=web&user=ann'
 ///     curl -i -H 'X-Forwarded-For: 192.0.2.7' http://127.0.0.1:8080/auth/web
 ///     curl 'http://127.0.0.1:6070/healthz?verbose' http://127.0.0.1:6070/metrics
+///
+/// Open http://127.0.0.1:6070/live.html to see what each rule allows and refuses, and the busiest keys.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -56,14 +61,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     http: Port,
 
-    /// Where to listen for those who run it (/healthz, /readyz, /metrics, /rules), or off
+    /// Where to listen for those who run it (/live.html, /healthz, /readyz, /metrics, /rules), or off
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
     admin: Port,
 
-    /// A file with the token that /metrics, /rules and /healthz?verbose ask for, as in `Authorization:
-    /// Bearer TOKEN`; needed to listen beyond loopback
+    /// A file with the token that /metrics, /rules, /healthz?verbose and Live ask for, as in
+    /// `Authorization: Bearer TOKEN`; needed to listen beyond loopback
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
+
+    /// Show no keys in Live, only their hashes
+    #[arg(long)]
+    hide_keys: bool,
 
     /// Keep the states on Redis, shared with other processes, as in redis://127.0.0.1:6379 or
     /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001; otherwise they are in memory
@@ -133,7 +142,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         && token.is_none()
     {
         return Err(format!(
-            "the admin port at {address} would show rules and counters to everybody who reaches it; \
+            "the admin port at {address} would show rules, counters and keys to everybody who reaches it; \
              give a token with --admin-token-file, or listen on 127.0.0.1"
         )
         .into());
@@ -167,7 +176,9 @@ async fn serve<B: States>(
     states: B,
 ) -> Result<(), Box<dyn Error>> {
     let metrics = record()?;
-    let service = Arc::new(Service::new(states, SystemClock));
+    let probe = Probe::default();
+    let probe = if args.hide_keys { probe.hiding_keys() } else { probe };
+    let service = Arc::new(Service::with_probe(states, SystemClock, Arc::new(probe)));
     service.follow(&args.rules)?;
     if args.check {
         return check(&service);
@@ -180,7 +191,7 @@ async fn serve<B: States>(
         admin: listen(args.admin, "--admin").await?,
     };
     let (health, (end, ends)) = (HealthReporter::new(), watch::channel(false));
-    let calls = Calls::new(Arc::clone(&service), health.clone(), ends)?;
+    let calls = Calls::new(Arc::clone(&service), health.clone(), ends.clone())?;
     let settings = HttpSettings {
         trusted: args.trusted_proxies.clone(),
         client: args.client_header.clone(),
@@ -193,6 +204,7 @@ async fn serve<B: States>(
         metrics: metrics.clone(),
         token,
         is_ready,
+        ends,
     });
     health.set_service_status(NAME, ServingStatus::Serving).await;
     writeln!(Visible(io::stdout()), "Ratescope limits: {}", ports.say()?)?;
@@ -277,6 +289,7 @@ async fn follow<B: States>(
                 false => tracing::error!(target: "ratescope", "{change}"),
             }
         }
+        service.probe().forget(service.clock().now());
         if let Some(memory) = service.memory() {
             metrics::gauge!("ratescope_keys").set(memory.keys as f64);
             metrics::counter!("ratescope_keys_forgotten_total").absolute(memory.forgotten);

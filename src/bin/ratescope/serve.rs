@@ -9,6 +9,8 @@ mod page;
 #[path = "serve/site.rs"]
 mod site;
 
+pub(crate) use site::Site;
+
 use crate::rules;
 use crate::server;
 use crate::words::Visible;
@@ -16,7 +18,6 @@ use hyper_util::server::graceful::GracefulShutdown;
 use lanes::Lanes;
 use ratescope::Span;
 use ratescope::rules::Rules;
-use site::Site;
 use std::error::Error;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -35,6 +35,9 @@ impl Default for Grain {
 }
 
 impl Grain {
+    /// A quarter of a second, as a service tells how many events there were: see [`live`](crate::lab::live).
+    pub(crate) const QUARTER: Grain = Grain(18);
+
     /// One that no picture ends: nothing of the time between events is remembered.
     pub(crate) const COARSEST: Grain = Grain(50);
 
@@ -109,39 +112,45 @@ pub(crate) struct Level {
     pub(crate) limit: f64,
 }
 
-/// The history of a lane, of at most [`History::BYTES`].
+/// A column that can be a part of a longer one.
+pub trait Folded: Copy {
+    /// Appends the column after this one.
+    fn merge(&mut self, later: &Self);
+}
+
+/// A history in columns: that of a lane, of at most [`History::BYTES`], or of other [columns](Folded).
 #[derive(Clone, Debug)]
-pub struct History {
+pub struct History<C = Column> {
     begun: Time,
     grain: Grain,
     /// The number of the column of level 0 that is filling.
     slot: i64,
-    current: Column,
-    scales: [Scale; LEVELS],
+    current: C,
+    scales: [Scale<C>; LEVELS],
 }
 
 /// One resolution: the complete columns, without gaps and newest last, and the next column, as far
 /// as complete columns of the scale below fill it.
-#[derive(Clone, Debug, Default)]
-struct Scale {
-    complete: VecDeque<Column>,
-    filling: Option<Column>,
+#[derive(Clone, Debug)]
+struct Scale<C> {
+    complete: VecDeque<C>,
+    filling: Option<C>,
 }
 
 /// Columns without gaps, oldest first.
 #[derive(Clone, Debug)]
-pub struct Columns<'a> {
+pub struct Columns<'a, C = Column> {
     /// When the first column begins, or would begin if there were any.
     pub first: Time,
     /// The length of a column.
     pub width: Span,
-    complete: Iter<'a, Column>,
-    filling: Option<Column>,
+    complete: Iter<'a, C>,
+    filling: Option<C>,
 }
 
-impl Columns<'_> {
+impl<C> Columns<'_, C> {
     /// The columns.
-    pub fn iter(&self) -> impl Iterator<Item = &Column> {
+    pub fn iter(&self) -> impl Iterator<Item = &C> {
         self.complete.clone().chain(&self.filling)
     }
 
@@ -162,13 +171,7 @@ impl History {
 
     /// A history that begins at `now` with `level`, when `passed` of the `sent` events were allowed.
     pub(crate) fn new(grain: Grain, now: Time, level: Level, passed: u64, sent: u64) -> Self {
-        History {
-            begun: now,
-            grain,
-            slot: grain.slot(now, 0),
-            current: Column::quiet(level, passed, sent, now),
-            scales: core::array::from_fn(|_| Scale::default()),
-        }
+        Self::beginning(grain, now, Column::quiet(level, passed, sent, now))
     }
 
     /// Adds the verdict about an event, and the level after it.
@@ -189,7 +192,40 @@ impl History {
     pub(crate) fn close(&mut self, end: Level, again: Time) {
         self.current.include(end);
         self.current.again = again;
-        let next = Column::quiet(end, self.current.passed, self.current.sent, again);
+        self.turn(Column::quiet(end, self.current.passed, self.current.sent, again));
+    }
+
+    /// From when on another event would be allowed, as of the last column that is complete.
+    pub(crate) fn again(&self) -> Time {
+        self.current.again
+    }
+}
+
+impl<C: Folded> History<C> {
+    /// A history that begins at `now`, in the column `first`.
+    pub(crate) fn beginning(grain: Grain, now: Time, first: C) -> Self {
+        History {
+            begun: now,
+            grain,
+            slot: grain.slot(now, 0),
+            current: first,
+            scales: core::array::from_fn(|_| Scale { complete: VecDeque::new(), filling: None }),
+        }
+    }
+
+    /// The column that is filling.
+    pub(crate) fn current(&mut self) -> &mut C {
+        &mut self.current
+    }
+
+    /// How many columns of level 0 are to be completed until the one that contains `at` is filling.
+    pub(crate) fn columns_until(&self, at: Time) -> i64 {
+        self.grain.slot(at, 0) - self.slot
+    }
+
+    /// Completes the column that is filling, and goes on with `next`.
+    #[inline(always)]
+    pub(crate) fn turn(&mut self, next: C) {
         let mut complete = core::mem::replace(&mut self.current, next);
         for (k, scale) in self.scales.iter_mut().enumerate() {
             if let Some(mut earlier) = scale.filling.take() {
@@ -214,7 +250,7 @@ impl History {
     ///
     /// The result has the coarsest columns of at most `seconds`, or coarser ones if those do not
     /// reach back to `from`.
-    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Columns<'_> {
+    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Columns<'_, C> {
         let k = self.scale(from, seconds);
         let complete = &self.scales[k].complete;
         let end = self.slot >> k;
@@ -233,7 +269,7 @@ impl History {
 
     /// The finest column that contains `at`; `None` before the lane began, if it is forgotten, and
     /// in the future.
-    pub fn column_at(&self, at: Time) -> Option<&Column> {
+    pub fn column_at(&self, at: Time) -> Option<&C> {
         if at < self.begun {
             return None;
         }
@@ -245,11 +281,6 @@ impl History {
             let place = scale.complete.len() as i64 - back;
             scale.complete.get(usize::try_from(place).ok()?)
         })
-    }
-
-    /// From when on another event would be allowed, as of the last column that is complete.
-    pub(crate) fn again(&self) -> Time {
-        self.current.again
     }
 
     /// Whether `at` lies in the column that is filling.
@@ -265,10 +296,10 @@ impl History {
     }
 
     /// The column of scale `k` that is filling, including the ones that are filling below it.
-    fn filling(&self, k: usize) -> Column {
+    fn filling(&self, k: usize) -> C {
         let parts = self.scales[..=k].iter().rev().filter_map(|scale| scale.filling.as_ref());
         let mut all = parts.chain([&self.current]);
-        let first = all.next().copied().unwrap_or(self.current);
+        let first = *all.next().unwrap_or(&self.current);
         all.fold(first, |mut sum, later| {
             sum.merge(later);
             sum
@@ -312,8 +343,9 @@ impl Column {
         self.high = larger(self.high, level.level);
         (self.end, self.limit) = (level.level, level.limit);
     }
+}
 
-    /// Appends the column after this one.
+impl Folded for Column {
     fn merge(&mut self, later: &Column) {
         *self = Column {
             low: smaller(self.low, later.low),

@@ -103,8 +103,8 @@ impl view::View for View {
         self.shown.oldest().or(oldest).unwrap_or(Time::ZERO)
     }
 
-    fn put(&mut self, _name: &str, numbers: &[f64]) {
-        self.shown.put(numbers);
+    fn put(&mut self, name: &str, numbers: &[f64]) {
+        self.shown.put(name, numbers);
         self.jump();
     }
 

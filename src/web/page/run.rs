@@ -91,19 +91,22 @@ pub(super) struct Entry {
 pub(super) struct Shown<E: Experiment> {
     run: Run<E>,
     past: Option<(Past<E>, Span)>,
+    /// The end of the time in which the recorded events were, if it is known.
+    until: Option<Time>,
 }
 
 impl<E: Experiment + Clone> Shown<E> {
     /// A run that goes on.
     pub(super) fn new() -> Result<Self, ParseError> {
-        Ok(Shown { run: Run::new(E::Settings::default())?, past: None })
+        Ok(Shown { run: Run::new(E::Settings::default())?, past: None, until: None })
     }
 
     /// Recorded events; [`put`](Self::put) gives them.
     #[cfg(feature = "log")]
     pub(super) fn past() -> Result<Self, ParseError> {
         let past = Past::new(E::Settings::default(), Vec::new())?;
-        Ok(Shown { run: Run::new(E::Settings::default())?, past: Some((past, Span::hours(1))) })
+        let past = Some((past, Span::hours(1)));
+        Ok(Shown { run: Run::new(E::Settings::default())?, past, until: None })
     }
 
     /// The run that is seen.
@@ -126,8 +129,13 @@ impl<E: Experiment + Clone> Shown<E> {
         self.past.as_ref().map(|(past, _)| past.end())
     }
 
-    /// Replaces the recorded events: two numbers each, microseconds since 1970 and the cost.
-    pub(super) fn put(&mut self, numbers: &[f64]) {
+    /// Replaces the recorded `events`: two numbers each, microseconds since 1970 and the cost. Or says
+    /// `until` when there were no others.
+    pub(super) fn put(&mut self, name: &str, numbers: &[f64]) {
+        if name == "until" {
+            self.until = numbers.first().map(|micros| Time::from_micros(*micros as i64));
+            return;
+        }
         let event = |[micros, cost]: &[f64; 2]| (Time::from_micros(*micros as i64), *cost);
         let events = numbers.as_chunks().0.iter().map(event).collect();
         if let Some((past, _)) = &mut self.past {
@@ -159,9 +167,12 @@ impl<E: Experiment + Clone> Shown<E> {
 }
 
 impl<E: Experiment + Clone> AnyRun for Shown<E> {
-    /// For recorded events: a little after the last.
+    /// For recorded events: a little after the last, unless it is known until when there were no others.
     fn now(&self) -> Time {
         let Some((past, window)) = &self.past else { return self.run.now() };
+        if let Some(until) = self.until {
+            return until;
+        }
         let last = past.events().last().map_or(Time::ZERO, |(last, _)| *last);
         last.after(Span::from_secs(window.secs() / 20.0).unwrap_or_default())
     }

@@ -66,8 +66,8 @@ impl view::View for View {
         self.shown.oldest().or_else(oldest).unwrap_or(self.scope().now())
     }
 
-    fn put(&mut self, _name: &str, numbers: &[f64]) {
-        self.shown.put(numbers);
+    fn put(&mut self, name: &str, numbers: &[f64]) {
+        self.shown.put(name, numbers);
         self.top.jump();
     }
 

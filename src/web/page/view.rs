@@ -1,9 +1,9 @@
 //! The differences between the views. Everything that they share is in the [page](super).
 
 use super::run::AnyRun;
-#[cfg(feature = "log")]
-use super::tune;
 use super::{compare, nudge, scope};
+#[cfg(feature = "log")]
+use super::{live, tune};
 use crate::plot::Mark;
 use crate::text::ParseError;
 use crate::time::Time;
@@ -17,6 +17,8 @@ pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
         "compare" => Ok(Box::new(compare::View::new()?)),
         #[cfg(feature = "log")]
         "tune" => Ok(Box::new(tune::View::default())),
+        #[cfg(feature = "log")]
+        "live" => Ok(Box::new(live::View::default())),
         #[cfg(feature = "log")]
         "client" => Ok(Box::new(scope::View::of_client()?)),
         #[cfg(feature = "log")]

@@ -1,15 +1,24 @@
-//! The port for those who run the service: its health, its counters, and the rules in force.
+//! The port for those who run the service: its health, its counters, the rules in force,
+//! and Live.
 
-use http_body_util::Full;
+use super::live::{self, Told};
+use crate::serve::Site;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusHandle;
 use ratescope::service::{Service, States};
+use std::error::Error;
 use std::fmt::Write;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::watch;
+
+/// What is answered: a text, a file of the page, or all that happens from now on.
+type Body = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 
 /// The answers of the port.
 pub(super) struct Admin<B: States> {
@@ -19,32 +28,69 @@ pub(super) struct Admin<B: States> {
     pub(super) token: Option<String>,
     /// Whether new requests are welcome.
     pub(super) is_ready: AtomicBool,
+    /// Whether the program is about to end, and with it what viewers are told.
+    pub(super) ends: watch::Receiver<bool>,
 }
 
 impl<B: States> Admin<B> {
-    pub(super) fn answer<Q>(&self, request: &Request<Q>) -> Response<Full<Bytes>> {
+    pub(super) async fn answer<Q: Send + 'static>(&self, request: Request<Q>) -> Response<Body> {
         let uri = request.uri();
-        let is_health = matches!(uri.path(), "/healthz" | "/readyz") && uri.query().is_none();
-        if !is_health && !self.is_known(request) {
+        let is_reading = is_reading(&request);
+        let answer = match (uri.path(), uri.query()) {
+            ("/healthz", None) if is_reading => said(StatusCode::OK, "ok\n"),
+            ("/readyz", None) if is_reading => self.readiness(),
+            (path @ (live::EVENTS | "/healthz" | "/readyz" | "/metrics" | "/rules"), _) => {
+                match (path, self.refusal(&request)) {
+                    (_, Some(refusal)) => refusal,
+                    (live::EVENTS, None) => return self.events(&request),
+                    ("/healthz", None) => said(StatusCode::OK, self.health()),
+                    ("/metrics", None) => said(StatusCode::OK, self.metrics.render()),
+                    ("/rules", None) => said(StatusCode::OK, self.rules()),
+                    _ => self.readiness(),
+                }
+            }
+            _ => return self.page(request).await,
+        };
+        answer.map(boxed)
+    }
+
+    /// A file of the page, which says nothing of this service, so that no token is asked for.
+    async fn page<Q: Send + 'static>(&self, request: Request<Q>) -> Response<Body> {
+        let refusal = self.refusal(&request);
+        let shown = Site::embedded().show(request).await;
+        if shown.status() != StatusCode::NOT_FOUND {
+            return shown.map(|body| body.map_err(Into::into).boxed_unsync());
+        }
+        let known =
+            "there are /healthz, /healthz?verbose, /readyz, /metrics, /rules and /live.html\n";
+        refusal.unwrap_or_else(|| said(StatusCode::NOT_FOUND, known)).map(boxed)
+    }
+
+    /// What happens from now on, for Live.
+    fn events<Q>(&self, request: &Request<Q>) -> Response<Body> {
+        // A foreign name that leads here (DNS rebinding) would let another site listen.
+        if self.token.is_none() && !Site::embedded().is_meant(request.headers()) {
+            let why = "without a token it is told at localhost only\n";
+            return said(StatusCode::MISDIRECTED_REQUEST, why).map(boxed);
+        }
+        match Told::new(&self.service, request, self.ends.clone()) {
+            Some(told) => told.map(|body| body.map_err(Into::into).boxed_unsync()),
+            None => {
+                let why = "no more can look at once; close one, and try again\n";
+                said(StatusCode::SERVICE_UNAVAILABLE, why).map(boxed)
+            }
+        }
+    }
+
+    /// What is said to those who have no token, or want to change something.
+    fn refusal<Q>(&self, request: &Request<Q>) -> Option<Response<Full<Bytes>>> {
+        if !self.is_known(request) {
             let mut response = said(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");
             let bearer = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
-            return response;
+            return Some(response);
         }
-        if request.method() != Method::GET && request.method() != Method::HEAD {
-            return said(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
-        }
-        match (uri.path(), uri.query()) {
-            ("/healthz", None) => said(StatusCode::OK, "ok\n"),
-            ("/healthz", Some(_)) => said(StatusCode::OK, self.health()),
-            ("/readyz", _) => self.readiness(),
-            ("/metrics", _) => said(StatusCode::OK, self.metrics.render()),
-            ("/rules", _) => said(StatusCode::OK, self.rules()),
-            _ => said(
-                StatusCode::NOT_FOUND,
-                "there are /healthz, /healthz?verbose, /readyz, /metrics and /rules\n",
-            ),
-        }
+        (!is_reading(request)).then(|| said(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"))
     }
 
     /// Whether new requests are welcome.
@@ -89,6 +135,14 @@ impl<B: States> Admin<B> {
 /// Whether two texts are the same, in a time that says nothing about where they differ.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && black_box(a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b))) == 0
+}
+
+fn is_reading<Q>(request: &Request<Q>) -> bool {
+    request.method() == Method::GET || request.method() == Method::HEAD
+}
+
+fn boxed(body: Full<Bytes>) -> Body {
+    body.map_err(Into::into).boxed_unsync()
 }
 
 fn said(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {

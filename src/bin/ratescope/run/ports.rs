@@ -86,6 +86,9 @@ impl Ports {
                 said.push(format!("{name}{}", listener.local_addr()?));
             }
         }
+        if let Some(listener) = &self.admin {
+            said.push(format!("Live at http://{}/live.html", listener.local_addr()?));
+        }
         Ok(said.join(", "))
     }
 
@@ -110,7 +113,7 @@ impl Ports {
         let admin = Arc::clone(admin);
         let answer_admin = move |request: Request<Incoming>, _| {
             let admin = Arc::clone(&admin);
-            async move { admin.answer(&request) }
+            async move { admin.answer(request).await }
         };
         let grpc = async {
             if let Some(listener) = &self.grpc {

@@ -11,7 +11,7 @@ use std::path::Path;
 use tower_http::services::fs::ServeFileSystemResponseBody;
 
 /// A body from a folder, or from this program.
-pub(super) type Body = Either<ServeFileSystemResponseBody, Full<Bytes>>;
+pub(crate) type Body = Either<ServeFileSystemResponseBody, Full<Bytes>>;
 
 /// Sent with every response, errors too.
 const HEADERS: [(&str, &str); 6] = [
@@ -36,15 +36,21 @@ const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// The files and the port at which they are served.
 #[derive(Clone)]
-pub(super) struct Site {
-    port: u16,
+pub(crate) struct Site {
+    /// That at which it is served, or any: a tunnel may lead here.
+    port: Option<u16>,
     /// `None` stands for the page in this program.
     folder: Option<Folder>,
 }
 
 impl Site {
     pub(super) fn new(dir: Option<&Path>, port: u16) -> io::Result<Self> {
-        Ok(Site { port, folder: dir.map(Folder::new).transpose()? })
+        Ok(Site { port: Some(port), folder: dir.map(Folder::new).transpose()? })
+    }
+
+    /// The page in this program, at any port.
+    pub(crate) fn embedded() -> Self {
+        Site { port: None, folder: None }
     }
 
     /// Answers a request. Files that may not be served are not found.
@@ -52,14 +58,16 @@ impl Site {
     where
         B: Send + 'static,
     {
-        let mut response = match self.is_meant(request.headers()) {
+        let response = match self.is_meant(request.headers()) {
             true => self.found(request).await,
             false => refuse(StatusCode::MISDIRECTED_REQUEST),
         };
-        for (name, value) in HEADERS {
-            response.headers_mut().insert(name, HeaderValue::from_static(value));
-        }
-        response
+        guarded(response)
+    }
+
+    /// Answers a request by whatever name it was sent here.
+    pub(crate) async fn show<B: Send + 'static>(mut self, request: Request<B>) -> Response<Body> {
+        guarded(self.found(request).await)
     }
 
     async fn found<B: Send + 'static>(&mut self, request: Request<B>) -> Response<Body> {
@@ -77,7 +85,7 @@ impl Site {
 
     /// Whether the browser was sent here by a name of this machine. A foreign name that leads here
     /// (DNS rebinding) would let another site read the folder.
-    fn is_meant(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_meant(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
         let Ok(host) = host.to_str() else { return false };
@@ -85,8 +93,17 @@ impl Site {
             Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
             _ => (host, Some(80)),
         };
-        port == Some(self.port) && NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+        let is_port = port.is_some() && self.port.is_none_or(|own| port == Some(own));
+        is_port && NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
+}
+
+/// With the headers that every response has.
+fn guarded(mut response: Response<Body>) -> Response<Body> {
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 /// A response that says its status in words.

@@ -1,6 +1,7 @@
 //! The choices of the Tune page by name. A link holds them, and nothing of the log.
 
 use super::{Aim, Burst, Frontier, Metric, Order, Today};
+use crate::lab::compare::beside;
 use crate::lab::run::{decimal, decoded, span};
 use crate::lab::tune::read::{OPEN, changed, open, or_open};
 use crate::lab::tune::{Measure, ReadOptions};
@@ -215,11 +216,7 @@ impl Choices {
             Measure::Bucket(rate) | Measure::Nginx(rate) => rate,
             _ => Rate::new(limit, self.period).ok()?,
         };
-        let others = ["exim strict", "token-bucket", "fixed-window", "sliding-log"].into_iter();
-        let own = own.to_string();
-        let name = |lane: &str| lane.split(' ').next().map(str::to_owned);
-        let others = others.filter(|other| name(other) != name(&own)).collect::<Vec<_>>();
-        Some((rate, format!("{own};{}", others.join(";"))))
+        Some((rate, beside(&own.to_string())))
     }
 
     /// The server's configuration with a limiter for each client that `per` makes, counted by these

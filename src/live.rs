@@ -1,0 +1,52 @@
+//! A probe in a running service: how many events each rule allows and refuses, which keys are the
+//! busiest, and the events of a key that somebody looks at. `ratescope run` shows it as Live.
+//!
+//! ```
+//! use ratescope::live::{Asked, Probe};
+//! use ratescope::rules::{AsyncStore, Details, Ruled, Rules};
+//! use ratescope::{Event, Time};
+//! use std::sync::Arc;
+//!
+//! let rules = Arc::new(Rules::read("rules.yaml", "domain: web\nlimit: gcra 1/1h per user\n")?);
+//! let probe = Arc::new(Probe::default());
+//! let taps = probe.taps(&rules);
+//! let mut viewer = probe.look(&Asked::default(), Time::ZERO).ok_or("too many look")?;
+//!
+//! let store = Ruled::new((*rules).clone(), 100);
+//! for _ in 0..3 {
+//!     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
+//!     let ruling = store.check(&event);
+//!     taps.count(&ruling, &event);
+//! }
+//! // One of the three was allowed, two were refused, none would have been.
+//! let told = viewer.next(Time::from_secs(1.0)?);
+//! assert!(told.contains("[1000000,1,2,0]"), "{told}");
+//! assert!(told.contains("user=ann"), "{told}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is kept, and for how long
+//! The sums of each rule are kept always: three numbers. All else is kept only while somebody looks, and
+//! a minute longer, so that a viewer who was cut off can go on. It is at most
+//!
+//! * the sums of [`MOST_RULES`] rules at the beginnings of [`COLUMNS`] quarters of a second: 6 MiB;
+//! * two [sketches](Sketch) of [`KEYS`] keys each, of whose text [`LONGEST_KEY`] characters are kept;
+//! * for [`WATCHED`] keys the last [`EVENTS`] events: 2 MiB;
+//! * [`VIEWERS`] viewers, each with what it was told last.
+//!
+//! A viewer asks for what is new when it can take it. One that is slow misses columns, or events of its
+//! key, is told how many, and nobody waits for it. As the sums are from the beginning on, no count is
+//! ever lost, only when it happened.
+//!
+//! A history of [columns at many resolutions](crate::lab::lane::history) is made of this by the page that
+//! looks, since only there it is drawn.
+
+mod kept;
+mod probe;
+mod sketch;
+mod viewer;
+
+pub use kept::{COLUMNS, EVENTS, KEYS, LONGEST_KEY, MOST_RULES, VIEWERS, WATCHED};
+pub use probe::{Probe, Taps};
+pub use sketch::{Sketch, Weighed};
+pub use viewer::{Asked, Viewer};

@@ -1,0 +1,161 @@
+//! The memory of the probe while somebody looks.
+
+use super::probe::{Key, Series};
+use super::sketch::Sketch;
+use crate::time::Time;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// The most rules whose sums are shown.
+pub const MOST_RULES: usize = 1024;
+
+/// At the beginnings of how many quarters of a second the sums are remembered.
+pub const COLUMNS: usize = 256;
+
+/// The length of a column: 2^18 microseconds, about a quarter of a second.
+const COLUMN_BITS: u32 = 18;
+
+/// How many keys each sketch counts.
+pub const KEYS: usize = 256;
+
+/// The most characters of a key that are shown.
+pub const LONGEST_KEY: usize = 200;
+
+/// The most keys whose events are remembered.
+pub const WATCHED: usize = 16;
+
+/// The most events of a key that are remembered.
+pub const EVENTS: usize = 4096;
+
+/// The most viewers at once.
+pub const VIEWERS: usize = 16;
+
+/// How long what viewers need is kept after the last one has gone, in seconds.
+const KEEPS: f64 = 60.0;
+
+/// Which viewers there are, and what is kept for them.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) rules: Vec<Arc<Series>>,
+    pub(super) viewers: usize,
+    /// Since when nobody looks.
+    left: Option<Time>,
+    /// Since when the keys are counted.
+    pub(super) since: Time,
+    pub(super) busiest: Sketch<Arc<Key>>,
+    pub(super) refused: Sketch<Arc<Key>>,
+    pub(super) columns: VecDeque<Column>,
+    pub(super) watched: HashMap<u64, Watch>,
+}
+
+/// The sums of the rules in one of the first moments of a column.
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) slot: i64,
+    pub(super) at: Time,
+    pub(super) sums: Vec<[u64; 3]>,
+}
+
+/// The last events of a key.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    pub(super) key: Option<Arc<Key>>,
+    pub(super) viewers: usize,
+    /// The number of the event that comes next.
+    pub(super) next: u64,
+    pub(super) events: VecDeque<Seen>,
+    /// How many events another limit refused, so that they did not count for this key.
+    pub(super) elsewhere: u64,
+}
+
+/// An event of a watched key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) at: Time,
+    pub(super) cost: f64,
+    pub(super) refused: bool,
+}
+
+/// The number of the column that contains an instant.
+pub(super) fn slot(at: Time) -> i64 {
+    at.as_micros() >> COLUMN_BITS
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Kept {
+            rules: Vec::new(),
+            viewers: 0,
+            left: None,
+            since: Time::ZERO,
+            busiest: Sketch::new(KEYS),
+            refused: Sketch::new(KEYS),
+            columns: VecDeque::new(),
+            watched: HashMap::new(),
+        }
+    }
+}
+
+impl Kept {
+    /// A viewer comes, and watches a key or none. The key loses its place only to others that are watched.
+    pub(super) fn enter(&mut self, watch: Option<u64>, now: Time) {
+        if self.columns.is_empty() && self.viewers == 0 {
+            self.since = now;
+        }
+        self.viewers += 1;
+        self.left = None;
+        let Some(hash) = watch else { return };
+        if self.watched.len() >= WATCHED && !self.watched.contains_key(&hash) {
+            self.watched.retain(|_, watch| watch.viewers > 0);
+        }
+        let known = self.busiest.get(hash).or(self.refused.get(hash)).map(Arc::clone);
+        let watch = self.watched.entry(hash).or_default();
+        watch.viewers += 1;
+        watch.key = known.or(watch.key.take());
+    }
+
+    /// A viewer goes.
+    pub(super) fn leave(&mut self, watch: Option<u64>) {
+        self.viewers = self.viewers.saturating_sub(1);
+        if let Some(watch) = watch.and_then(|hash| self.watched.get_mut(&hash)) {
+            watch.viewers = watch.viewers.saturating_sub(1);
+        }
+    }
+
+    /// Remembers the sums, at most once in each column. If the clock was set back, it begins anew.
+    pub(super) fn sample(&mut self, now: Time) {
+        let slot = slot(now);
+        match self.columns.back() {
+            Some(last) if last.slot == slot => return,
+            Some(last) if last.slot > slot => self.columns.clear(),
+            _ if self.columns.len() == COLUMNS => drop(self.columns.pop_front()),
+            _ => {}
+        }
+        let sums = self.rules.iter().map(|series| series.sums()).collect();
+        self.columns.push_back(Column { slot, at: now, sums });
+    }
+
+    /// Forgets all but the sums if nobody has looked for a minute; returns whether it did.
+    pub(super) fn forget(&mut self, now: Time) -> bool {
+        if self.viewers > 0 {
+            return false;
+        }
+        let left = *self.left.get_or_insert(now);
+        // Also if the clock was set back.
+        let is_over = !(0.0..KEEPS).contains(&now.since(left));
+        if is_over {
+            *self = Kept { rules: core::mem::take(&mut self.rules), ..Kept::default() };
+        }
+        is_over
+    }
+}
+
+impl Watch {
+    pub(super) fn push(&mut self, seen: Seen) {
+        if self.events.len() == EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(seen);
+        self.next += 1;
+    }
+}

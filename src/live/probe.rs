@@ -1,0 +1,210 @@
+//! The probe: where decisions are counted, and where viewers come in.
+
+use super::kept::{Kept, LONGEST_KEY, MOST_RULES, Seen, VIEWERS};
+use super::viewer::{Asked, Viewer};
+use crate::event::Event;
+use crate::policy::Per;
+use crate::rules::{Opinion, Rules, Ruling};
+use crate::store::Secret;
+use crate::time::Time;
+use core::hash::{BuildHasher, Hash, Hasher};
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Counts what the rules of a service decide, for those who look.
+#[derive(Debug, Default)]
+pub struct Probe {
+    /// Keys are hashed with it, so that nobody can aim at a place of the sketch.
+    secret: Secret,
+    hides_keys: bool,
+    /// Whether somebody looks.
+    is_seen: AtomicBool,
+    kept: Mutex<Kept>,
+}
+
+/// The sums of a rule since the start: hits that were allowed, that were refused, and that were allowed
+/// though the rule, a shadow, would have refused them.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) limits: String,
+    sums: Arc<[AtomicU64; 3]>,
+}
+
+impl Series {
+    pub(super) fn sums(&self) -> [u64; 3] {
+        [0, 1, 2].map(|i: usize| self.sums.get(i).map_or(0, |sum| sum.load(Ordering::Relaxed)))
+    }
+
+    fn add(&self, which: usize, hits: u64) {
+        if let Some(sum) = self.sums.get(which) {
+            sum.fetch_add(hits, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A key, as it is shown.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) text: String,
+    pub(super) rule: Arc<Series>,
+    /// The limiters of the rule that count by it.
+    pub(super) limiters: String,
+}
+
+/// Where the decisions of some rules are counted.
+#[derive(Debug)]
+pub struct Taps {
+    probe: Arc<Probe>,
+    /// One for each rule; `None` beyond [`MOST_RULES`](super::MOST_RULES).
+    rules: Vec<Option<Arc<Series>>>,
+}
+
+impl Probe {
+    /// A probe that shows no keys but their hashes.
+    #[must_use]
+    pub fn hiding_keys(self) -> Self {
+        Probe { hides_keys: true, ..self }
+    }
+
+    /// Where decisions by these rules are counted. A rule with a name that was there before, as after a
+    /// reload, is counted on.
+    pub fn taps(self: &Arc<Self>, rules: &Rules) -> Taps {
+        let mut kept = self.kept();
+        let mut tap = |name: &str, limits: String| {
+            let place = kept.rules.iter().position(|series| series.name == name);
+            let known = place.and_then(|place| kept.rules.get(place));
+            if let Some(series) = known.filter(|series| series.limits == limits) {
+                return Some(Arc::clone(series));
+            }
+            // With other limits than before, the sums go on.
+            let sums = known.map_or_else(Arc::default, |series| Arc::clone(&series.sums));
+            let series = Arc::new(Series { name: name.to_owned(), limits, sums });
+            match place {
+                Some(place) => kept.rules[place] = Arc::clone(&series),
+                None if kept.rules.len() == MOST_RULES => return None,
+                None => kept.rules.push(Arc::clone(&series)),
+            }
+            Some(series)
+        };
+        let rules = rules.rules().iter().map(|rule| {
+            let shadow = if rule.is_shadow() { ", a shadow" } else { "" };
+            let limits: Vec<_> = rule.limits().iter().map(ToString::to_string).collect();
+            tap(rule.name(), limits.join(" & ") + shadow)
+        });
+        let rules = rules.collect();
+        drop(kept);
+        Taps { probe: Arc::clone(self), rules }
+    }
+
+    /// Begins to look; `None` if too many look already.
+    pub fn look(self: &Arc<Self>, asked: &Asked, now: Time) -> Option<Viewer> {
+        let mut kept = self.kept();
+        if kept.viewers == VIEWERS {
+            return None;
+        }
+        kept.enter(asked.watch, now);
+        self.is_seen.store(true, Ordering::Relaxed);
+        kept.sample(now);
+        drop(kept);
+        Some(Viewer::new(Arc::clone(self), asked))
+    }
+
+    /// Forgets what only viewers need if none has been there for a minute. Call it now and then.
+    pub fn forget(&self, now: Time) {
+        if self.is_seen.load(Ordering::Relaxed) && self.kept().forget(now) {
+            self.is_seen.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// A name of this probe that no other has.
+    pub(super) fn name(&self) -> u64 {
+        self.secret.hash_one("probe")
+    }
+
+    pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hash(&self, rule: &Series, per: &Per, event: &Event<'_>) -> u64 {
+        let mut hasher = self.secret.build_hasher();
+        rule.name.hash(&mut hasher);
+        for field in per.fields() {
+            (field, event.field(field)).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn text(&self, hash: u64, per: &Per, event: &Event<'_>) -> String {
+        if self.hides_keys {
+            return format!("#{:08x}", hash >> 32);
+        }
+        let text = per.key(event);
+        match text.char_indices().nth(LONGEST_KEY) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        }
+    }
+}
+
+impl Taps {
+    /// Counts a ruling about an event.
+    pub fn count(&self, ruling: &Ruling, event: &Event<'_>) {
+        for answers in ruling.by_rule() {
+            let Some((rule, series)) = answers.first().and_then(|answer| {
+                let series = self.rules.get(answer.rule)?.as_ref()?;
+                Some((ruling.rules().rules().get(answer.rule)?, series))
+            }) else {
+                continue;
+            };
+            let is_refused = answers.iter().any(|answer| !answer.outcome.is_allowed());
+            let which = usize::from(is_refused) + usize::from(is_refused && rule.is_shadow());
+            series.add(which, rule.hits(event.cost));
+        }
+        if self.probe.is_seen.load(Ordering::Relaxed) {
+            self.count_keys(ruling, event);
+        }
+    }
+
+    /// Counts the keys of an event: each once in each rule, however many limits count by it.
+    #[cold]
+    fn count_keys(&self, ruling: &Ruling, event: &Event<'_>) {
+        let opinions: SmallVec<[Opinion<'_>; 4]> = ruling.opinions().collect();
+        let mut kept = self.probe.kept();
+        let kept = &mut *kept;
+        for (i, opinion) in opinions.iter().enumerate() {
+            let Some(Some(rule)) = self.rules.get(opinion.place.rule) else { continue };
+            let per = &opinion.limit.per;
+            let is_same = |other: &&Opinion<'_>| {
+                other.place.rule == opinion.place.rule && other.limit.per == *per
+            };
+            if opinions.iter().take(i).any(|other| is_same(&other)) {
+                continue;
+            }
+            let same = || opinions.iter().filter(is_same);
+            let hash = self.probe.hash(rule, per, event);
+            let limiters = || same().map(|other| other.limit.limiter.to_string());
+            let key = || {
+                let text = self.probe.text(hash, per, event);
+                let limiters = limiters().collect::<Vec<_>>().join(" & ");
+                Arc::new(Key { text, rule: Arc::clone(rule), limiters })
+            };
+            let cost = opinion.rule.cost().unwrap_or(event.cost);
+            let hits = opinion.rule.hits(event.cost);
+            kept.busiest.add(hash, hits, key);
+            let refused = same().any(|other| !other.outcome.is_allowed());
+            if refused {
+                kept.refused.add(hash, hits, key);
+            }
+            // Also while its viewer is cut off, so that nothing is missing in between.
+            let Some(watch) = kept.watched.get_mut(&hash) else { continue };
+            watch.key.get_or_insert_with(key);
+            if refused || ruling.is_allowed() {
+                watch.push(Seen { at: event.time, cost, refused });
+            } else {
+                watch.elsewhere += 1;
+            }
+        }
+    }
+}

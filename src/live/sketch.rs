@@ -1,0 +1,111 @@
+//! Space-Saving: the heaviest of many keys, in a fixed number of places, with a bound on the error.
+//!
+//! Source: Ahmed Metwally, Divyakant Agrawal, Amr El Abbadi, "Efficient Computation of Frequent and
+//! Top-k Elements in Data Streams", 2005.
+//!
+//! A key that has a place is counted there. One that has none takes the place with the least count, goes
+//! on from that count, and remembers it as its error, since as much of the count may be of others.
+//! Therefore, for a key with count c and error e, the true count t is `c - e <= t <= c`. For a key without
+//! a place, t is at most the least count: its own last count in a place, if it had one, was not above the
+//! least count then, and the least count never falls. The counts add up to all that was added, so the
+//! least of k is at most a k-th of that: any key with more than that has a place.
+
+use std::collections::HashMap;
+
+/// The heaviest keys, by their 64-bit hashes; `T` is what else is known of a key.
+///
+/// Two keys of the same hash are counted as one, so the hash needs a secret where others choose the keys.
+#[derive(Clone, Debug)]
+pub struct Sketch<T> {
+    most: usize,
+    /// The place of each hash.
+    places: HashMap<u64, usize>,
+    /// Apart from the rest, because all of them are looked at to find the least.
+    counts: Vec<u64>,
+    rest: Vec<Rest<T>>,
+}
+
+#[derive(Clone, Debug)]
+struct Rest<T> {
+    hash: u64,
+    error: u64,
+    what: T,
+}
+
+/// A key in a sketch: its true count is at most `count`, and at least `count - error`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weighed<'a, T> {
+    /// The hash of the key.
+    pub hash: u64,
+    /// What else is known of it.
+    pub what: &'a T,
+    /// The most that was counted for it.
+    pub count: u64,
+    /// How much of that may be of other keys.
+    pub error: u64,
+}
+
+impl<T> Sketch<T> {
+    /// An empty sketch of so many keys, at least one.
+    pub fn new(most: usize) -> Self {
+        let most = most.max(1);
+        Sketch { most, places: HashMap::new(), counts: Vec::new(), rest: Vec::new() }
+    }
+
+    /// Adds `n` to the count of a key; `what` is only asked of one that had no place. A key that takes
+    /// the place of another costs a look at all counts.
+    pub fn add(&mut self, hash: u64, n: u64, what: impl FnOnce() -> T) {
+        if n == 0 {
+            return;
+        }
+        if let Some(count) = self.places.get(&hash).and_then(|&place| self.counts.get_mut(place)) {
+            *count = count.saturating_add(n);
+        } else if self.counts.len() < self.most {
+            self.places.insert(hash, self.counts.len());
+            self.counts.push(n);
+            self.rest.push(Rest { hash, error: 0, what: what() });
+        } else {
+            let error = self.least();
+            let place = self.counts.iter().position(|count| *count == error).unwrap_or(0);
+            if let (Some(count), Some(rest)) =
+                (self.counts.get_mut(place), self.rest.get_mut(place))
+            {
+                self.places.remove(&rest.hash);
+                self.places.insert(hash, place);
+                *count = error.saturating_add(n);
+                *rest = Rest { hash, error, what: what() };
+            }
+        }
+    }
+
+    /// The most that any key was counted that has no place: 0 while there are free ones.
+    pub fn least(&self) -> u64 {
+        let least = self.counts.iter().copied().min().unwrap_or(0);
+        if self.counts.len() < self.most { 0 } else { least }
+    }
+
+    /// The heaviest keys, at most so many, the heaviest first.
+    pub fn top(&self, most: usize) -> Vec<Weighed<'_, T>> {
+        let each = self.counts.iter().zip(&self.rest);
+        let weighed = |(&count, rest): (&u64, &'_ Rest<T>)| (count, rest.error, rest.hash);
+        let mut order: Vec<usize> = (0..self.counts.len()).collect();
+        let by: Vec<_> = each.map(weighed).collect();
+        // The surer ones first; the hash makes the order one.
+        order.sort_by_key(|&i| by.get(i).map(|&(count, error, hash)| (!count, error, hash)));
+        let of = |i: usize| {
+            let (count, Rest { hash, error, what }) = (*self.counts.get(i)?, self.rest.get(i)?);
+            Some(Weighed { hash: *hash, what, count, error: *error })
+        };
+        order.into_iter().take(most).filter_map(of).collect()
+    }
+
+    /// What is known of a key that has a place.
+    pub fn get(&self, hash: u64) -> Option<&T> {
+        self.places.get(&hash).and_then(|&place| Some(&self.rest.get(place)?.what))
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        *self = Sketch::new(self.most);
+    }
+}

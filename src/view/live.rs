@@ -1,0 +1,221 @@
+//! Live: the events a second of each rule of a running service, in a lane each.
+
+use super::label::{LINE, PAD, SIZE, SMALL, beside, label, panel, small, width};
+use super::timebase::{Timebase, edges};
+use crate::lab::lane::history::Columns;
+use crate::lab::live::{Counts, Live, Rule};
+use crate::plot::axis;
+use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
+use crate::view::Viewport;
+
+/// The height above the plot of a lane, for its name.
+const HEAD: f64 = 26.0;
+
+/// The height of the plot of a lane.
+const PLOT: f64 = 84.0;
+
+/// The height of the time axis.
+const AXIS: f64 = 28.0;
+
+/// The most lanes; more rules are in the table only.
+pub const LANES: usize = 24;
+
+/// The lines of a lane, back to front, with the words of their labels.
+const LINES: [(usize, &str, Stroke); 3] = [
+    (0, "allowed", Stroke::solid(Ink::Allowed, 1.75)),
+    (2, "would be", Stroke::dashed(Ink::Refused, 1.75)),
+    (1, "refused", Stroke::solid(Ink::Refused, 1.75)),
+];
+
+fn time(view: &Viewport<'_>) -> Timebase {
+    Timebase::new(edges(view.size[0]), view.right, view.window)
+}
+
+/// The columns of a rule that are seen: a second long, or as long as two pixels.
+fn columns<'a>(rule: &'a Rule, view: &Viewport<'_>) -> Option<Columns<'a, Counts>> {
+    let time = time(view);
+    rule.columns(time.from, time.to, (2.0 / time.pace).max(1.1))
+}
+
+fn plot(lane: usize, view: &Viewport<'_>) -> Rect {
+    let [left, right] = edges(view.size[0]);
+    let y = lane as f64 * (HEAD + PLOT) + HEAD;
+    Rect { x: left, y, width: right - left, height: PLOT }
+}
+
+/// The rules that have a lane.
+fn lanes(live: &Live) -> impl Iterator<Item = (usize, &Rule)> {
+    live.rules().iter().take(LANES).enumerate()
+}
+
+/// The height in CSS pixels that a canvas should have.
+pub fn height(live: &Live) -> f64 {
+    live.rules().len().clamp(1, LANES) as f64 * (HEAD + PLOT) + AXIS
+}
+
+/// The events a second that the upper edge of a rule's lane should have.
+pub fn top(rule: &Rule, view: &Viewport<'_>) -> f64 {
+    let columns = columns(rule, view);
+    let most = columns.iter().flat_map(|columns| {
+        columns.iter().flat_map(|column| column.0.map(|n| n / columns.width.secs()))
+    });
+    1.15 * most.fold(1.0, |top: f64, rate| if rate > top { rate } else { top })
+}
+
+/// Everything there is to draw, back to front.
+pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let time = time(view);
+    if time.pace.is_nan() || time.pace <= 0.0 || live.rules().is_empty() {
+        return marks;
+    }
+    let last = plot(live.rules().len().min(LANES) - 1, view);
+    let y = last.bottom() + AXIS / 2.0 + 2.0;
+    let uprights = time.scale(&mut marks, y, view.live);
+    time.end(&mut marks, y, view.live);
+    for (lane, rule) in lanes(live) {
+        let plot = plot(lane, view);
+        let line = |x: &f64| (Point::new(*x, plot.y), Point::new(*x, plot.bottom()));
+        let pairs = uprights.iter().map(line).collect();
+        marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
+        let top = view.tops.get(lane).copied().unwrap_or(1.0);
+        scale(&mut marks, plot, top);
+        name(&mut marks, plot, rule);
+        lines(&mut marks, &time, plot, top, columns(rule, view).as_ref());
+    }
+    let unit = plot(0, view);
+    marks.push(small(unit.right() + 6.0, unit.y - 12.0, "events/s", Ink::Muted, Anchor::Start));
+    crosshair(&mut marks, live, view);
+    marks
+}
+
+fn scale(marks: &mut Vec<Mark>, plot: Rect, top: f64) {
+    for tick in axis::ticks(0.0, top, 3) {
+        let y = plot.bottom() - tick.value / top * plot.height;
+        let (from, to) = (Point::new(plot.x, y), Point::new(plot.right(), y));
+        let ink = if tick.value == 0.0 { Ink::Axis } else { Ink::Grid };
+        marks.push(Mark::Line { from, to, stroke: Stroke::solid(ink, 1.0) });
+        marks.push(label(plot.x - 8.0, y, &tick.label, Anchor::End, Baseline::Middle));
+    }
+}
+
+fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &Rule) {
+    let at = Point::new(plot.x, plot.y - 12.0);
+    let (anchor, baseline) = (Anchor::Start, Baseline::Middle);
+    let wide = width(&rule.name, SIZE) + 12.0;
+    let text = rule.name.clone();
+    marks.push(Mark::Text(Text {
+        at,
+        text,
+        ink: Ink::Text,
+        size: SIZE,
+        bold: true,
+        anchor,
+        baseline,
+    }));
+    let room = ((plot.right() - at.x - wide) / (SMALL * 0.57)).max(0.0) as usize;
+    if room > 8 {
+        let cut: String = rule.limits.chars().take(room).collect();
+        marks.push(small(at.x + wide, at.y, &cut, Ink::Muted, Anchor::Start));
+    }
+}
+
+/// The lines, as steps: within a column it is not known when its events were. The column that is
+/// filling is left out.
+fn lines(
+    marks: &mut Vec<Mark>,
+    time: &Timebase,
+    plot: Rect,
+    top: f64,
+    columns: Option<&Columns<'_, Counts>>,
+) {
+    let Some(columns) = columns else { return };
+    let seconds = columns.width.secs();
+    let wide = seconds * time.pace;
+    marks.push(Mark::Clip(Rect { y: plot.y - 1.0, height: plot.height + 2.0, ..plot }));
+    let mut ends = Vec::new();
+    for (which, word, stroke) in LINES {
+        let rates: Vec<f64> = columns.iter().map(|column| column.0[which] / seconds).collect();
+        let mut points: Vec<Point> = Vec::with_capacity(2 * rates.len() + 2);
+        for (rate, i) in rates.iter().zip(0..) {
+            let x = time.x(columns.first) + f64::from(i) * wide;
+            if x + wide > time.x(time.to) + 0.5 {
+                break;
+            }
+            let y = plot.bottom() - rate / top * plot.height;
+            // Straight on where nothing changes.
+            match points.last_mut().filter(|last| last.y == y) {
+                Some(last) => last.x = x + wide,
+                None => points.extend([Point::new(x, y), Point::new(x + wide, y)]),
+            }
+        }
+        let Some(last) = points.last().copied() else { continue };
+        let is_seen = points.iter().any(|point| point.y < plot.bottom());
+        // A kind of which there was nothing has no line.
+        if !is_seen && which != 0 {
+            continue;
+        }
+        if which == 0 {
+            let foot = |x: f64| Point::new(x, plot.bottom());
+            let area = [vec![foot(points[0].x)], points.clone(), vec![foot(last.x)]].concat();
+            marks.push(Mark::Area { points: area, fill: Fill::new(stroke.ink, 0.14) });
+        }
+        let rate = (plot.bottom() - last.y) / plot.height * top;
+        ends.push((last.y, format!("{} {word}", axis::readout(rate)), stroke.ink));
+        marks.push(Mark::Polyline { points, stroke });
+    }
+    marks.push(Mark::Unclip);
+    // Labels where the lines end, apart from each other.
+    ends.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut above = plot.bottom() + SMALL;
+    for (y, text, ink) in ends {
+        above = y.min(above - SMALL - 3.0).max(plot.y - 12.0);
+        marks.push(small(plot.right() + 6.0, above, &text, ink, Anchor::Start));
+    }
+}
+
+/// The columns under the crosshair, in words.
+pub fn words(live: &Live, view: &Viewport<'_>) -> Vec<String> {
+    let Some(x) = view.crosshair() else { return Vec::new() };
+    let time = time(view);
+    let at = time.time_at(x);
+    let of = |(_, rule): (usize, &Rule)| {
+        let columns = columns(rule, view)?;
+        let place = at.since(columns.first) / columns.width.secs();
+        let column = (place >= 0.0).then(|| columns.iter().nth(place as usize)).flatten()?;
+        let rate = |n: f64| axis::readout(n / columns.width.secs());
+        let [allowed, refused, would] = column.0;
+        let shadow =
+            if would > 0.0 { format!(", {} would be", rate(would)) } else { String::new() };
+        let name = &rule.name;
+        Some(format!("{name}: {} allowed, {} refused{shadow}", rate(allowed), rate(refused)))
+    };
+    let each = lanes(live).filter_map(of);
+    [format!("{} before, events a second", axis::seconds(time.to.since(at)))]
+        .into_iter()
+        .chain(each)
+        .collect()
+}
+
+fn crosshair(marks: &mut Vec<Mark>, live: &Live, view: &Viewport<'_>) {
+    let Some(x) = view.crosshair() else { return };
+    let [left, right] = edges(view.size[0]);
+    if !(left..=right).contains(&x) {
+        return;
+    }
+    let line = |(lane, _)| {
+        let plot = plot(lane, view);
+        (Point::new(x, plot.y), Point::new(x, plot.bottom()))
+    };
+    let pairs = lanes(live).map(line).collect();
+    marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
+    let words = words(live, view);
+    let wide = words.iter().map(|text| width(text, SMALL)).fold(0.0, f64::max) + 2.0 * PAD;
+    let x = beside(x, 10.0, wide, right, view.size[0]);
+    let rect = Rect { x, y: 4.0, width: wide, height: words.len() as f64 * LINE + PAD };
+    panel(marks, rect, 6.0);
+    for (text, i) in words.iter().zip(0..) {
+        let y = rect.y + PAD / 2.0 + (f64::from(i) + 0.5) * LINE;
+        marks.push(small(x + PAD, y, text, Ink::Text, Anchor::Start));
+    }
+}

@@ -1,0 +1,189 @@
+//! The Live view: a running service, as it tells.
+
+use super::ease::Eased;
+use super::run::{AnyRun, Entry};
+use super::view;
+use crate::lab::compare::beside;
+use crate::lab::live::Live;
+use crate::lab::run::pace::Pace;
+use crate::limit::any::AnyLimiter;
+use crate::plot::Mark;
+use crate::text::ParseError;
+use crate::time::{Span, Time};
+use crate::view::{Viewport, live};
+use crate::web::texts::Texts;
+
+/// As long as nothing is heard the picture goes on, but not for longer than this, in seconds.
+const PATIENCE: f64 = 2.0;
+
+/// A service, and the upper edges of the lanes of its rules.
+#[derive(Default)]
+pub(super) struct View {
+    service: Service,
+    tops: Vec<Eased>,
+    /// The values of `tops`, as the picture takes them.
+    edges: Vec<f64>,
+    /// The limiters of the key that is opened.
+    limiters: String,
+}
+
+/// What is heard of a service, and the time that it is there.
+#[derive(Default)]
+struct Service {
+    live: Live,
+    now: Time,
+    /// The viewer's time when something was heard, in milliseconds, and the service's.
+    heard: Option<(f64, Time)>,
+    wall: f64,
+}
+
+impl View {
+    fn viewport<'a>(&'a self, seen: &Viewport<'a>) -> Viewport<'a> {
+        Viewport { tops: &self.edges, ..*seen }
+    }
+}
+
+impl view::View for View {
+    fn run(&self) -> &dyn AnyRun {
+        &self.service
+    }
+
+    fn run_mut(&mut self) -> &mut dyn AnyRun {
+        &mut self.service
+    }
+
+    fn oldest(&self) -> Time {
+        self.service.live.heard().map_or(self.service.now, |[first, _]| first)
+    }
+
+    /// Two more than those of the link: the `rules`, a line each with a tab before its limits, and the
+    /// `limiter` of a key.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        match name {
+            "rules" => {
+                let each = value.lines().map(|line| line.split_once('\t').unwrap_or((line, "")));
+                self.service.live.name(each);
+            }
+            "limiter" => value.clone_into(&mut self.limiters),
+            _ => self.service.set(name, value)?,
+        }
+        Ok(())
+    }
+
+    /// Also the rate of the `limit` of the key that is opened, and `lanes` to compare it with.
+    fn get(&self, name: &str) -> String {
+        let first = || self.limiters.split(" & ").next()?.parse::<AnyLimiter>().ok()?.quota();
+        match name {
+            "limit" => first().map_or(String::new(), |quota| quota.to_string()),
+            "lanes" => beside(&self.limiters),
+            _ => self.service.get(name),
+        }
+    }
+
+    fn height(&self, _width: f64, _room: f64) -> Option<f64> {
+        Some(live::height(&self.service.live))
+    }
+
+    fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
+        let rules = self.service.live.rules();
+        self.tops.resize_with(rules.len().min(live::LANES), || Eased::new(1.0));
+        let wanted: Vec<f64> = rules.iter().map(|rule| live::top(rule, seen)).collect();
+        let mut moved = false;
+        for (top, wanted) in self.tops.iter_mut().zip(wanted) {
+            moved |= top.follow(wanted, wall, still);
+        }
+        self.edges.clear();
+        self.edges.extend(self.tops.iter().map(|eased| eased.top));
+        moved
+    }
+
+    fn jump(&mut self) {
+        self.tops.clear();
+    }
+
+    fn draw(&self, seen: &Viewport) -> Vec<Mark> {
+        live::draw(&self.service.live, &self.viewport(seen))
+    }
+
+    /// The sums of the `columns`: how many numbers each has, then for each the microseconds since 1970 and
+    /// three for each rule. Before another process, `begin`.
+    fn put(&mut self, name: &str, numbers: &[f64]) {
+        let service = &mut self.service;
+        match (name, numbers) {
+            ("columns", [each, columns @ ..]) => {
+                for column in columns.chunks_exact((*each as usize).max(1)) {
+                    let [micros, sums @ ..] = column else { continue };
+                    service.live.take(Time::from_micros(*micros as i64), sums);
+                }
+                let heard = service.live.heard();
+                service.heard = heard.map(|[_, last]| (service.wall, last));
+            }
+            ("begin", _) => service.live.begin(),
+            _ => {}
+        }
+    }
+
+    fn say(&self, _seen: &Viewport, _texts: &mut Texts) {}
+
+    fn summary(&self, seen: &Viewport) -> String {
+        let words = live::words(&self.service.live, &self.viewport(seen));
+        if !words.is_empty() {
+            return words.join(". ");
+        }
+        let each = self.service.live.rules().iter().map(|rule| {
+            let [allowed, refused, _] = rule.sums.0;
+            format!("{}: {allowed} allowed, {refused} refused.", rule.name)
+        });
+        each.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Its time passes as the service tells, and between two times as the viewer's does.
+impl AnyRun for Service {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn window(&self) -> Span {
+        self.live.window
+    }
+
+    fn pass(&mut self, _pace: &mut Pace, wall: f64, _play: Option<(f64, Time)>) {
+        self.wall = wall;
+        let Some((then, at)) = self.heard else { return };
+        let passed = ((wall - then) / 1e3).clamp(0.0, PATIENCE);
+        let now = at.after(Span::from_secs(passed).unwrap_or_default());
+        // Not back a little, because something arrived late; but with the service's clock.
+        let is_late = now < self.now && self.now.since(now) < PATIENCE;
+        self.now = if is_late { self.now } else { now };
+    }
+
+    fn open(&mut self, fragment: &str, _from: Option<Time>) -> Result<Entry, ParseError> {
+        let mut wrong = None;
+        for part in fragment.split('&') {
+            if let Some(window) = part.strip_prefix("window=") {
+                wrong = self.set("window", window).err();
+            }
+        }
+        Ok(Entry { paused: false, at: Time::ZERO, arrived: true, wrong })
+    }
+
+    fn reset(&mut self) -> Result<(), ParseError> {
+        Ok(())
+    }
+
+    fn fragment(&self) -> String {
+        format!("window={}", self.live.window)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        if name == "window" {
+            self.live.window = value.parse()?;
+        }
+        Ok(())
+    }
+
+    fn get(&self, name: &str) -> String {
+        if name == "window" { self.live.window.to_string() } else { String::new() }
+    }
+}

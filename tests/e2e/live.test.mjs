@@ -1,0 +1,129 @@
+// Live: a service that limits, seen through its own page.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { assertClean } from './clean.mjs';
+import { pageTest } from './harness.mjs';
+import { startService } from './launch.mjs';
+import { until } from './scope.mjs';
+import { counted } from './tune.mjs';
+
+const RULES = `
+domain: web
+descriptors:
+- {key: user, limit: gcra 5/1h}
+- {key: ip, shadow: true, limit: gcra 2/1h}
+`;
+
+// The service is another origin than that of the other tests; a process that is gone does not answer.
+const allow = [/^request to another origin: http:\/\/127/, /ERR_|Failed to load resource/];
+
+async function withService(body) {
+  const folder = mkdtempSync(join(tmpdir(), 'ratescope-live-'));
+  const rules = join(folder, 'rules.yaml');
+  writeFileSync(rules, RULES);
+  let service = await startService(rules);
+  const again = async () => { service = await startService(rules, service.admin); return service; };
+  try {
+    await body(service, again);
+  } finally {
+    await service.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const ask = async ({ http }, field, times) => {
+  for (let i = 0; i < times; i++) await (await fetch(`${http}/check?domain=web&${field}`)).text();
+};
+
+// What /metrics says of a rule: within, over and would be over the limit, as the page has them.
+async function metrics({ admin }, rule) {
+  const text = await (await fetch(`http://${admin}/metrics`)).text();
+  const [within, over, shadow] = ['within_limit', 'over_limit', 'shadow_mode'].map((name) => {
+    const line = text.split('\n').find((line) => line.startsWith(`ratelimit_service_rate_limit_${name}{`) && line.includes(`rule="${rule}"`));
+    return Number(line.split(' ').at(-1));
+  });
+  return [within, over - shadow, shadow].join(' ');
+}
+
+const sums = (page) => page.$$eval('#t-rules tr', (rows) => rows.map((row) => row.dataset.sums));
+
+pageTest('figures are those of the counters, and a key is replayed', { allow }, async ({ page }) => {
+  await withService(async (service) => {
+    await ask(service, 'user=bob', 2);
+    await page.goto(`http://${service.admin}/live.html`);
+    // What was before somebody looked is in the sums.
+    await until(page, () => document.querySelector('#t-rules tr')?.dataset.sums === '2 0 0');
+    await ask(service, 'user=ann', 1);
+    const ann = page.locator('#t-busiest button', { hasText: 'user=ann' });
+    await ann.click();
+    await until(page, () => document.querySelector('#client-said').dataset.value === '0 0');
+    // The service says when it has begun to watch.
+    await until(page, () => document.querySelector('#client').dataset.watched === 'true');
+    await ask(service, 'user=ann', 8);
+    await ask(service, 'ip=192.0.2.1', 3);
+    await until(page, () => document.querySelector('#client-said').dataset.value === '8 4');
+    // The limiter here begins with the first event that was seen, the service had counted one before.
+    await until(page, () => document.querySelector('#scope-counts').textContent.startsWith('5 allowed, 3 refused by gcra 5/1h'));
+    await until(page, () => [...document.querySelectorAll('#t-rules tr')].map((row) => row.dataset.sums).join() === '7 4 0,2 0 1');
+    assert.deepEqual(await sums(page), [await metrics(service, 'web:user'), await metrics(service, 'web:ip')]);
+    const counts = (id) => page.$$eval(`#${id} tr`, (rows) => rows.map((row) => `${row.cells[0].textContent} ${row.dataset.count}`));
+    await page.mouse.move(0, 0);
+    await until(page, () => document.querySelector('#t-busiest tr').dataset.count === '9 0');
+    assert.deepEqual((await counts('t-busiest')).sort(), ['ip=192.0.2.1 3 0', 'user=ann 9 0']);
+    assert.deepEqual((await counts('t-refused')).sort(), ['ip=192.0.2.1 1 0', 'user=ann 4 0']);
+
+    await assertClean(page, 'with a key');
+
+    // In Compare: the same events, without who it was.
+    const href = await page.locator('#client-compare').getAttribute('href');
+    assert.match(href, /compare\.html#limit=5\/1h&lanes=gcra/);
+    assert.equal(href.includes('ann'), false);
+    assert.equal(href.split('do=')[1].split(',').reduce((sum, it) => sum + Number(it.split('*')[1] ?? 1), 0), 8);
+
+    // To Tune: all of them, as a log.
+    await page.locator('#to-tune').click();
+    await page.waitForURL(/tune\.html/);
+    await counted(page);
+    assert.match(await page.locator('#t-clients').textContent(), /user=ann/);
+    assert.equal(await page.locator('#t-read').getAttribute('data-value'), '8');
+  });
+});
+
+pageTest('a page that lost its process says so, and goes on with the next', { allow }, async ({ page }) => {
+  await withService(async (service, again) => {
+    await page.goto(`http://${service.admin}/live.html`);
+    await ask(service, 'user=ann', 3);
+    await until(page, () => document.querySelector('#t-rules tr')?.dataset.sums === '3 0 0');
+    await service.close();
+    await until(page, () => document.querySelector('#state').textContent.includes('does not answer'));
+    await ask(await again(), 'user=ann', 1);
+    // Its sums are its own.
+    await until(page, () => document.querySelector('#t-rules tr').dataset.sums === '1 0 0' && document.querySelector('#state').textContent === 'Live');
+  });
+});
+
+pageTest('keys may be hidden, and a token asked for', { allow: [...allow, /401/] }, async ({ page }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'ratescope-live-'));
+  const [rules, token] = [join(folder, 'rules.yaml'), join(folder, 'token')];
+  writeFileSync(rules, RULES);
+  writeFileSync(token, '0123456789abcdef\n');
+  const service = await startService(rules, '127.0.0.1:0', '--admin-token-file', token, '--hide-keys');
+  try {
+    await page.goto(`http://${service.admin}/live.html`);
+    await page.locator('#token').fill('wrong');
+    await page.locator('#give').click();
+    await until(page, () => document.querySelector('#token-error').textContent !== '');
+    await page.locator('#token').fill('0123456789abcdef');
+    await page.locator('#give').click();
+    await until(page, () => document.querySelector('#state').textContent === 'Live');
+    await ask(service, 'user=ann', 1);
+    await until(page, () => /^#[0-9a-f]{8}$/.test(document.querySelector('#t-busiest button')?.textContent));
+    assert.equal((await page.content()).includes('user=ann'), false);
+  } finally {
+    await service.close();
+    rmSync(folder, { recursive: true });
+  }
+});

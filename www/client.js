@@ -1,0 +1,67 @@
+// The events of one client or key: under the Scope, and through several limiters.
+import { $, join, on } from "./page.js";
+
+/** The two pictures; there once they are needed. */
+let scope;
+let lanes;
+
+/** As much of its time as is chosen; of the lanes at most half an hour. */
+const look = () => { for (const it of [scope, lanes]) it.set("window", $("client-window").value); };
+
+/** Opens it. Until it is known what decides, it is only measured, over a period. */
+export function openClient(name, period) {
+  $("client").hidden = false;
+  $("client-title").textContent = name || "(none)";
+  scope ??= join($("scope"), "client");
+  lanes ??= join($("lanes"), "client-lanes");
+  for (const [name, value] of [["limiter", "exim"], ["limit", "0"], ["decay", period]]) scope.set(name, value);
+  $("client").scrollIntoView({ block: "nearest" });
+}
+
+/** Says what decides: the limit of lanes that have none of their own, and the lanes. */
+export function decideClient(limit, list, limiter = list.split(";")[0]) {
+  lanes.set("limit", limit);
+  lanes.set("lanes", list);
+  scope.set("limiter", limiter);
+}
+
+/** Shows its events, two numbers each: microseconds since 1970, and the cost; and until when there were
+ * no others, if that is known. */
+export function showClient(events, settings, until) {
+  $("lanes").style.height = `${lanes.height(0)}px`;
+  for (const it of [scope, lanes]) {
+    it.put("events", events);
+    if (until) it.put("until", [until]);
+  }
+  look();
+  $("client-compare").hidden = !settings;
+  if (settings) $("client-compare").hash = recorded(events, settings);
+}
+
+/** As much of a client as a link to Compare may hold: in microseconds, and in events. */
+const [LONGEST, MOST] = [1.8e9, 2000];
+
+/** A link for Compare with the busiest half hour of a client: events since its start, and nothing of who it was. */
+function recorded(events, settings) {
+  const times = events.filter((_, i) => i % 2 === 0);
+  let [from, best] = [0, 0];
+  for (let [i, to] = [0, 0]; i < times.length; i++) {
+    while (to < times.length && times[to] - times[i] <= LONGEST) to++;
+    if (to - i > best) [from, best] = [i, to - i];
+  }
+  const kept = times.slice(from, from + Math.min(best, MOST));
+  if (kept.length === 0) return settings;
+  const counts = new Map();
+  for (const time of kept) {
+    const second = (1 + (time - kept[0]) / 1e6).toFixed(6).replace(/\.?0+$/, "");
+    counts.set(second, (counts.get(second) ?? 0) + 1);
+  }
+  const list = [...counts].map(([second, n]) => `${second}:events${n > 1 ? `*${n}` : ""}`);
+  return `${settings}&auto=off&at=${Math.ceil(2 + (kept.at(-1) - kept[0]) / 1e6)}&paused&do=${list.join(",")}`;
+}
+
+/** Wires the buttons beside the pictures. */
+export function wireClient() {
+  on($("client-window"), "change", look);
+  on($("client-peak"), "click", () => lanes.show(scope.show()));
+}

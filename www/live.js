@@ -1,0 +1,219 @@
+// Live: a running service. It tells the sums of its rules and the busiest keys; the module draws them.
+// A key that is pressed is watched: its events come, too, and are shown as Tune shows those of a client.
+import { decideClient, openClient, showClient, wireClient } from "./client.js";
+import { hand } from "./hand.js";
+import { $, on, page, start } from "./page.js";
+
+/** Where it was heard last, and the name of the process that spoke. */
+let last = "";
+let probe;
+
+/** The rules, each a name and its limits, and the last time and sums: three for each rule. */
+let rules = [];
+let now;
+let sums = [];
+
+/** The key that is watched, its events, two numbers each, and how many of them the service refused. */
+let key;
+let events = [];
+let refused = 0;
+
+/** The most events of a key that are kept here. */
+const MOST = 20_000;
+
+/** How much was lost on the way. */
+let lost = { columns: 0, events: 0 };
+
+let token = sessionStorage.getItem("ratescope-token") ?? "";
+
+/** The request that is open. */
+let request;
+
+const number = (n) => n.toLocaleString("en");
+const clock = (micros) => `${new Date(micros / 1e3).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
+function state(text, isWrong = false) {
+  say($("state"), text);
+  $("state").classList.toggle("wrong", isWrong);
+}
+
+/** Listens, again and again, until another request takes its place. */
+async function listen() {
+  request?.abort();
+  const mine = request = new AbortController();
+  while (mine === request) {
+    try {
+      const headers = { ...last && { "last-event-id": last }, ...token && { authorization: `Bearer ${token}` } };
+      const response = await fetch(`live/events${key ? `?watch=${key.hash}` : ""}`, { headers, signal: mine.signal, cache: "no-store" });
+      if (response.status === 401) return ask();
+      if (!response.headers.get("content-type")?.startsWith("text/event-stream")) throw new Error(await response.text());
+      for await (const { event, data, id } of messages(response.body)) {
+        if (mine !== request) return;
+        heard[event]?.(JSON.parse(data));
+        if (id) last = id;
+        state("Live");
+      }
+    } catch (error) {
+      if (mine !== request) return;
+      const why = error instanceof TypeError || error.message.length > 200 ? "" : `: ${error.message.trim()}`;
+      state(`The service does not answer${why}. Trying again …`, true);
+    }
+    await pause(1000);
+  }
+}
+
+/** The messages of an event stream. */
+async function* messages(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (let next; !(next = await reader.read()).done;) {
+    const parts = (text + next.value).split("\n\n");
+    text = parts.pop();
+    for (const part of parts) yield Object.fromEntries(part.split("\n").map((line) => line.split(/: (.*)/s, 2)));
+  }
+  throw new Error("it has ended");
+}
+
+/** What the service says, by what it is. */
+const heard = {
+  rules(told) {
+    if (told.probe !== probe) {
+      // Another process, which counts from the beginning.
+      page.put("begin", []);
+      [events, refused, lost, probe] = [[], 0, { columns: 0, events: 0 }, told.probe];
+    }
+    ({ rules } = told);
+    page.set("rules", rules.map((rule) => rule.join("\t")).join("\n"));
+    // As many lanes as there are rules.
+    $("graph").style.height = `${page.height(0)}px`;
+  },
+  columns(columns) {
+    const width = 1 + 3 * rules.length;
+    // A column from before a rule was there has none of it.
+    const whole = columns.flatMap((column) => [...column, ...Array(Math.max(0, width - column.length)).fill(0)]);
+    page.put("columns", [width, ...whole]);
+    [now, ...sums] = whole.slice(-width);
+    $("clock").textContent = clock(now);
+    rows($("t-rules"), rules.map(([name, limits], i) => [name, limits, ...sums.slice(3 * i, 3 * i + 3)]), 5, (row, it) => {
+      it.forEach((it, i) => say(row.cells[i], i < 2 ? it : number(it)));
+      for (const i of [3, 4]) row.cells[i].classList.toggle("some", it[i] > 0);
+      row.dataset.sums = it.slice(2).join(" ");
+    });
+    if (key) show();
+  },
+  keys({ since, busiest, refused }) {
+    $("since").textContent = `Counted since somebody looks, ${clock(since)}. Press a key to see its events.`;
+    for (const [id, keys] of [["t-busiest", busiest], ["t-refused", refused]]) {
+      // Below a pointer no key takes the place of another.
+      const stays = $(id).matches(":hover") ? [...$(id).rows].map(({ known }) => keys.find(({ hash }) => hash === known.hash) ?? known) : [];
+      rows($(id), stays.length > 0 ? stays : keys, 4, (row, it) => {
+        row.known = it;
+        if (!row.cells[0].firstChild) row.cells[0].append(Object.assign(document.createElement("button"), { type: "button" }));
+        row.cells[0].firstChild.title = it.key;
+        say(row.cells[0].firstChild, it.key || "(everybody)");
+        say(row.cells[1], it.rule);
+        say(row.cells[2], number(it.count));
+        say(row.cells[3], it.error ? number(it.error) : "");
+        row.dataset.count = `${it.count} ${it.error}`;
+        row.classList.toggle("shown", it.hash === key?.hash);
+      });
+    }
+  },
+  events(told) {
+    if (told.key && told.key.hash !== key?.hash) return;
+    for (const [at, cost, isRefused] of told.events) {
+      events.push(at, cost);
+      refused += isRefused;
+    }
+    if (events.length > 2 * MOST) events = events.slice(-2 * MOST);
+    key.elsewhere = told.elsewhere;
+    $("client").dataset.watched = "true";
+  },
+  lost({ columns, events }) {
+    lost = { columns: lost.columns + columns, events: lost.events + events };
+    $("lost").textContent = `Lost on the way, as this page was slow: ${number(lost.columns)} columns, ${number(lost.events)} events of the key. The sums are right, and drawn as if they were even.`;
+  },
+};
+
+/** As many rows of so many cells as there are items, each filled by `fill`; rows that are there stay, and
+ * with them a focus and a press that has not ended. */
+function rows(body, items, width, fill) {
+  while (body.rows.length > items.length) body.deleteRow(-1);
+  items.forEach((it, i) => {
+    const row = body.rows[i] ?? body.insertRow();
+    while (row.cells.length < width) row.insertCell();
+    fill(row, it);
+  });
+}
+
+function say(it, text) {
+  if (it.textContent !== text) it.textContent = text;
+}
+
+/** Watches a key, and opens it under the Scope. */
+function open(it) {
+  key = it;
+  [events, refused] = [[], 0];
+  page.set("limiter", key.limiters);
+  const [limit, list] = [page.get("limit"), page.get("lanes")];
+  openClient(key.key || "(everybody)", limit.split("/")[1] || "1m");
+  if (limit) decideClient(limit, list);
+  key.settings = limit && `limit=${limit}&lanes=${encodeURIComponent(list)}`;
+  show();
+  $("client").dataset.watched = "false";
+  // The events of this key from the first on; all else goes on.
+  last = last.split(".").slice(0, 2).join(".");
+  listen();
+}
+
+function show() {
+  showClient(events, key.settings, now);
+  const n = events.length / 2;
+  const elsewhere = key.elsewhere > 0 ? ` ${number(key.elsewhere)} more were refused by other limits and did not count here.` : "";
+  $("client-said").textContent = `${key.rule}: ${key.limiters}. Of ${number(n)} events seen the service refused ${number(refused)}.${elsewhere}`;
+  $("client-said").dataset.value = `${n} ${refused}`;
+}
+
+function close() {
+  key = undefined;
+  $("client").hidden = true;
+  listen();
+}
+
+/** The events as a log, a line each. */
+function log() {
+  const lines = [];
+  for (let i = 0; i < events.length; i += 2) {
+    const [at, cost] = [events[i], events[i + 1]];
+    lines.push(JSON.stringify({ time: (at / 1e6).toFixed(6), client: key.key || "everybody", cost }));
+  }
+  return [{ name: "live.jsonl", blob: new Blob(lines.map((line) => `${line}\n`)) }];
+}
+
+/** Asks for the token. */
+function ask() {
+  $("token-error").textContent = token ? "It is another one." : "";
+  $("ask").hidden = false;
+  state("The service asks for its token.", true);
+  $("token").focus();
+}
+
+function wire() {
+  wireClient();
+  on($("answers"), "click", ({ target }) => {
+    const row = target.closest("button")?.closest("tr");
+    if (row?.known) open(row.known);
+  });
+  on($("client-close"), "click", close);
+  on($("to-tune"), "click", () => hand(log()));
+  on($("ask"), "submit", () => {
+    token = $("token").value.trim();
+    sessionStorage.setItem("ratescope-token", token);
+    $("ask").hidden = true;
+    listen();
+  });
+  listen();
+}
+
+start({ wire, runs: false });
