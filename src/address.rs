@@ -152,9 +152,9 @@ impl Made {
         made
     }
 
-    /// Writes an IPv4 address, each of its numbers as it stands in a table: that takes a tenth of the time
-    /// that std takes. The at most 16 bytes, the last of which is a dot that does not count, are put together
-    /// in a register: what is written at once is also read at once.
+    /// Writes an IPv4 address, each of its numbers from a table, in a tenth of the time that std takes. Its at
+    /// most 16 bytes, with a dot at the end that does not count, are put together in a register, since bytes
+    /// that are written at once are also read at once.
     fn write_v4(&mut self, v4: Ipv4Addr) -> fmt::Result {
         let (mut all, mut end) = (0, 0);
         for byte in v4.octets() {

@@ -1,4 +1,4 @@
-//! Events: what is limited.
+//! Events: the requests, mails or calls that are limited.
 //!
 //! ```
 //! use ratescope::event::{Event, Fields};

@@ -74,7 +74,7 @@
 //! # Waiting instead of refusing
 //! A client of somebody else's service rather waits than fails. `until_allowed` of a [`store::Keyed`] and of a
 //! [`Store`] and, for states that are elsewhere, [`waiting::until_allowed`] wait until an event is allowed,
-//! with a longest wait and a jitter if you like. An event is counted when it passes; whoever gives up leaves
+//! with a longest wait and a jitter if you like. An event is counted when it passes; a caller that gives up leaves
 //! nothing behind. [`waiting`] says what that means for limiters with a queue, and who is first.
 //!
 //! # What survives a restart
@@ -96,7 +96,7 @@
 //!
 //! **Time may run backwards.** No sender is locked out by that: [`limit`] says what happens.
 //!
-//! **A cost** is a number of events, or of whatever else is limited, such as bytes. It is usually 1
+//! **A cost** is a number of events, or of other things that are limited, such as bytes. It is usually 1
 //! and may be from 0 to [`limit::MAX_COST`]. Cost 0 asks and counts nothing. Any other number is
 //! refused.
 //!
@@ -115,8 +115,8 @@
 //! **The same bits everywhere.** Exponentials and logarithms come from the `libm` crate, so the
 //! same events give the same bits natively, in WebAssembly and on every machine.
 //!
-//! **Bounded.** A state is a few words of fixed size, except for logs and windows. Whatever can
-//! grow has a cap that the caller can see.
+//! **Bounded.** A state is a few words of fixed size, except for logs and windows. Everything
+//! that can grow has a cap that the caller can see.
 //!
 //! # The map
 //! Imports run downwards only, and only floors 4, 5 and c use clocks, files, the browser and other

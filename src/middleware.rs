@@ -9,7 +9,7 @@
 //! else that takes such layers. The layer asks the [rules](crate::rules) about each request, wherever
 //! their states are. Then it does one of three things:
 //!
-//! * It passes the request on, and adds [`headers`] that tell the client what is left.
+//! * It passes the request on, and adds [`headers`] that tell the client how much is left.
 //! * It [refuses](refusal) the request with status 429, and says when the request would pass.
 //! * It delays the request, if a [leaky bucket](crate::limit::leaky_bucket) lets it pass later. The
 //!   number of waiting requests is bounded, for all clients and for each
@@ -27,8 +27,8 @@
 //!   store or in the queue, it holds nothing of the inner service: it gives back what the inner service
 //!   reserved for it, and asks for readiness again after the wait. A refused request gives it back, too.
 //!   So requests that wait are not held back by the inner service's limits until their wait is over.
-//! * The layer holds no lock while it waits. A request that is dropped, at whatever moment, leaves
-//!   nothing behind but what was counted for it.
+//! * The layer holds no lock while it waits. A request that is dropped, at any moment, leaves nothing
+//!   behind but the events that were counted for it.
 //! * A request that is refused because the queue is full is not counted, in memory. On Redis it may be,
 //!   if other requests are counted between the two steps of looking and counting.
 //! * Memory does not grow with the number of clients, nor with what they send: see

@@ -1,7 +1,7 @@
 //! A run: an experiment, its events and commands, and a clock that the caller advances.
 //!
 //! A run is a function of its first settings and of the commands since, each with its time on the
-//! run's own clock. The same commands give the same run, whatever the steps in which time advanced.
+//! run's own clock. The same commands give the same run, in any steps of time.
 //! Therefore a [link] can be a recording.
 //!
 //! The events go to an [`Experiment`]: the instrument of the [scope](super::scope), or the lanes of

@@ -3,7 +3,7 @@
 //! A screen has some thousand columns of pixels, and a run may have a million events a second. So
 //! events are folded into columns as they arrive and never looked at again. Level k of the
 //! history has columns of 2^(12+k) microseconds, from 4 ms to 34 s. A column that is complete is
-//! folded into the one above it, so an event costs the same whatever the number of levels.
+//! folded into the one above it, so an event costs the same with any number of levels.
 //!
 //! Only columns with events exist. Between two of them the lines follow from the first in closed
 //! form, so a quiet trace is drawn exactly at any scale.

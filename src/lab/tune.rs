@@ -1,4 +1,4 @@
-//! Choosing a limit from traffic that was: who would have been refused, by every possible limit.
+//! Choosing a limit from recorded traffic: the clients that every possible limit would have refused.
 //!
 //! ```
 //! use ratescope::lab::tune::{Aim, Clients, Measure, Room, advise};
@@ -23,11 +23,11 @@
 //! ```
 //!
 //! # The first refusal does not depend on refusals
-//! Most limiters count only what they allowed, so what they measure depends on their limit, and
-//! it seems that each limit needs a run of its own. Not so for the question *whom* a limit would
-//! ever have touched. Let the events of a client come in order, let `s` be the state of a limiter
-//! with the limit m, and `u` the state of the same limiter when everything is counted, whatever
-//! its level. Before the first event both are the initial state. As long as nothing was refused,
+//! Most limiters count only the events that they allowed, so their level depends on their limit, and it
+//! seems that each limit needs a run of its own. But the question *which clients* a limit would ever have
+//! touched needs only one run. Let the events of a client come in order, let `s` be the state of a limiter
+//! with the limit m, and `u` the state of the same limiter when every event is counted,
+//! allowed or not. Before the first event both are the initial state. As long as nothing was refused,
 //! everything was counted in both, and one function of state and event led from each to the next:
 //! so `s = u` up to and including the moment at which the first refused event is put to it. That
 //! event is over m in `s`, hence in `u`, and its level is the same in both. So
@@ -39,20 +39,20 @@
 //!
 //! From right to left: take the first event whose level in `u` is over m; none before it was, so
 //! none before it was refused, and it meets the state u. The highest level is one number a client,
-//! and what it is over is decided for all m at once. It needs that m enters only in the comparison
+//! and comparing it with all m decides about all of them. It needs that m enters only in the comparison
 //! and not in how a state moves on, which holds for all limiters in [`Measure`] while time does not
 //! run backwards. (Of the adaptive limit it does not hold.)
 //!
 //! [`Measure`] defines "level" and "over" for each limiter. For a token bucket, GCRA or leaky
-//! bucket at the rate r, the level is the backlog, what arrived and has not drained, and its
+//! bucket at the rate r, the level is the backlog of events that have not drained, and its
 //! maximum is the smallest burst that leaves the client alone. As a function of r that is the
 //! client's *burstiness curve*, and the smallest burst for nearly all clients, over a row of rates,
 //! is the [`Frontier`]: which pairs of rate and burst would do.
 //!
 //! # How many requests are refused
 //! Strict Exim and EARRRL count every event, so the level of *every* event is free of the limit,
-//! and the same argument gives the requests refused for all limits in the one pass. For the others
-//! what is refused after the first refusal does depend on the limit; [`Replay`] puts the kept events
+//! and the same argument gives the requests refused for all limits in the one pass. With the
+//! others, the refusals after the first do depend on the limit; [`Replay`] puts the kept events
 //! to the limiter itself, the busiest clients first, as far as there is time for.
 //!
 //! # What is kept

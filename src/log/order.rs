@@ -227,7 +227,7 @@ impl<T> Order<T> {
         if self.begun {
             self.drop_all(wrong);
         } else if !wrong.is_empty() {
-            // No two of so many lines are near each other: the earliest of them begin.
+            // No two of these lines are near each other: the earliest of them begin.
             wrong.into_iter().for_each(|line| self.ahead.push(line));
             self.put_all(out);
         }

@@ -17,7 +17,7 @@ pub struct Tick {
     pub label: String,
 }
 
-/// No axis has more intervals than this, whatever is asked.
+/// The most intervals of an axis.
 const MOST: usize = 1000;
 
 /// A part of a step that is rounding and not a distance.

@@ -180,7 +180,7 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// A number with at most two decimals; zero for what is not finite.
+/// A number with at most two decimals; zero for infinities and NaN.
 struct Short(f64);
 
 impl fmt::Display for Short {

@@ -50,7 +50,7 @@ impl Policy {
 }
 
 impl Limit {
-    /// Reads one limit; `defaults` stand for what it leaves out.
+    /// Reads one limit; `defaults` stand for the parts that it leaves out.
     ///
     /// # Errors
     /// As for [`Policy::read`].

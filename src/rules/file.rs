@@ -258,8 +258,8 @@ impl<'a> File<'a> {
     }
 }
 
-/// The names of rules that replace each other in a circle. They are what is left after removing, one
-/// after the other, each name that replaces none of the others or is replaced by none.
+/// The names of rules that replace each other in a circle. They remain after removing, one after
+/// the other, each name that replaces none of the others or is replaced by none.
 fn circles(rules: &[Rule]) -> HashSet<&str> {
     /// The names that a name replaces, and those that replace it.
     type Both<'a> = [Vec<&'a str>; 2];

@@ -171,7 +171,7 @@ impl Reader {
         None
     }
 
-    /// Returns what was read, unless there was a mistake.
+    /// Returns the value that was read, unless there was a mistake.
     pub(super) fn finish<T>(self, file: &str, read: Option<T>) -> Result<T, super::RulesError> {
         match read {
             Some(read) if self.mistakes.is_empty() => Ok(read),

@@ -3,8 +3,8 @@
 //! The rules are exchanged at once: each event is decided by the old rules or by the new ones. Rules
 //! with mistakes change nothing. The states of the keys are carried over, limit by limit:
 //!
-//! * A limit that is unchanged in the rule of the same name keeps its states, whatever else changes
-//!   in the rule, and wherever in the file the rule is.
+//! * A limit that is unchanged in the rule of the same name keeps its states, also when the
+//!   rest of the rule changes or the rule is in another place of the file.
 //! * A limit with other numbers but the same shape of states (see [`kept`](crate::limit::kept)) goes
 //!   on with these states under the new numbers: what was counted stays counted. The states are
 //!   copied; decisions of other threads during that time may count in the old states only.

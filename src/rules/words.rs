@@ -104,7 +104,7 @@ fn is_nearer(a: &Value, b: &Value, is_behind: bool) -> bool {
 }
 
 impl Rule {
-    /// Writes what it does with its events.
+    /// Writes the effect of a rule on its events.
     fn write_words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.limits().is_empty() {
             writeln!(f, "  not limited")?;

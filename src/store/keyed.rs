@@ -32,7 +32,7 @@ use core::hash::{BuildHasher, Hash};
 /// The least number of entries of a shard if there are several: fewer would spread unevenly.
 const PER_SHARD: usize = 1024;
 
-/// A limiter and the states of its keys: see [the store](super) for what it remembers.
+/// A limiter and the states of its keys: [the store](super) says how long they are remembered.
 ///
 /// A key is anything that can be hashed. It is neither kept nor copied. Two keys are the same when
 /// they hash the same, as `String` and `str` do.

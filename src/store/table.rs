@@ -20,7 +20,7 @@
 //! 3. if all of these entries, up to 144, are being refused: the least recently used of the sixteen.
 //!
 //! Whether an entry is being refused is asked only here, and only if a refusal is remembered. So room
-//! for a new key costs at most 144 such questions, whatever others have sent.
+//! for a new key costs at most 144 such questions, after any events of others.
 
 use super::tags::{Tags, WAYS, first_set, second_set, sets, tag};
 use core::cmp::Reverse;

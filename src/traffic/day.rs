@@ -21,7 +21,7 @@ const PIECE_GAPS: f64 = 8.0;
 ///
 /// By thinning (Lewis and Shedler, "Simulation of nonhomogeneous Poisson processes by thinning",
 /// Naval Research Logistics Quarterly 26, 1979): candidates come at a constant rate `top`, never
-/// below r; each is kept with the probability r(t)/top; what is kept has the rate r, exactly.
+/// below r; each is kept with the probability r(t)/top; the kept ones have the rate r, exactly.
 ///
 /// One top for the whole day (1.9 R) would waste every second candidate,
 /// so time is cut in pieces with a top of their own. In a piece of length h, the rate differs
@@ -29,7 +29,7 @@ const PIECE_GAPS: f64 = 8.0;
 /// above and below. At the end of a piece the candidate beyond it is dropped and drawn again at
 /// the next top: exponential gaps have no memory. And where the lot falls under the lower bound,
 /// the event is kept without asking for the rate. Where pieces are long against the day, the
-/// bounds are 0.1 R and 1.9 R, and what is left is plain thinning.
+/// bounds are 0.1 R and 1.9 R, which is plain thinning.
 #[derive(Clone, Debug)]
 pub(super) struct DayAndNight {
     clock: Clock,

@@ -5,7 +5,7 @@ use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
 
-/// How events are spread over time, at whatever mean rate.
+/// How events are spread over time, at any mean rate.
 ///
 /// The text form is the name: `steady`, `poisson`, `bursts`, `day-and-night`; the last with the
 /// length of its day when that is not 24 hours, as in `day-and-night 2m`.

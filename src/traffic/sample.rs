@@ -41,7 +41,7 @@ use std::collections::BinaryHeap;
 /// When every log begins: midnight of Monday, 2 March 2026, UTC.
 const START: i64 = 20_514 * DAY;
 
-/// A request, or whatever it is in the log's style.
+/// A request, a mail or a login, by the style of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
     /// When it came.
@@ -71,7 +71,7 @@ impl Entry {
     }
 }
 
-/// The entries of a log, in order. It holds what is going on at one time, not the log.
+/// The entries of a log, in order. It holds the next actions, not the log.
 #[derive(Clone, Debug)]
 pub struct Sample {
     random: Random,

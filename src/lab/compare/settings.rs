@@ -32,7 +32,7 @@ pub const STATES: usize = 256;
 /// The most lanes.
 pub const LANES: usize = 12;
 
-/// In the order in which one learns them.
+/// The lanes of a new run, from the simplest limiter to the hardest.
 const DEFAULT_LANES: &str = "fixed-window;sliding-window;sliding-counter;sliding-log;\
     token-bucket;leaky-bucket;exim strict;earrrl";
 

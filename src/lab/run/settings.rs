@@ -16,7 +16,7 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
     /// The names of settings in old links, with their present names.
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[];
 
-    /// The settings that only change what is shown of a run.
+    /// The settings that only change the view of a run.
     const VIEW: &'static [&'static str];
 
     /// The settings that restart all streams of events, and change nothing else.

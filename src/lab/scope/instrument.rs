@@ -126,7 +126,7 @@ impl Experiment for Instrument {
     }
 
     /// Rates in events per second stay the same. The limit is a number of events in the decay
-    /// interval, whatever that is.
+    /// interval, also when that changes.
     ///
     /// Only another decay interval changes the red line: the rate is stored anew at the present time.
     /// Otherwise the gap of the next event is still counted from the last event.

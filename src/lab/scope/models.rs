@@ -3,7 +3,7 @@
 //!
 //! | line | formula | why the red line differs |
 //! |---|---|---|
-//! | the level of a leaky bucket | [`limit::leaky_bucket`](crate::limit::leaky_bucket) | it tends to nothing or to its maximum, whatever the rate is |
+//! | the level of a leaky bucket | [`limit::leaky_bucket`](crate::limit::leaky_bucket) | at any steady rate it tends to nothing or to its maximum |
 //! | the mean of the last events | [`estimate::moving_average`](crate::estimate::moving_average) | it has to remember them |
 //! | N of the recent average | [`estimate::recent_average`](crate::estimate::recent_average) | it is about a half too high |
 //!

@@ -9,8 +9,8 @@
 //!    The part before it was there when the request reached the first trusted proxy. The client may
 //!    have written that part, so it does not count.
 //! 3. If all addresses are trusted, the first one is the client: a client inside the networks. If an
-//!    entry is no address (`unknown`, or a name that hides one), the client is whoever wrote that
-//!    entry: the address after it, or the peer.
+//!    entry is no address (`unknown`, or a name that hides one), the client is the host that wrote
+//!    that entry: the address after it, or the peer.
 //!
 //! Only one header is read. A proxy that writes X-Forwarded-For passes on a Forwarded that the client
 //! made up, so the header must be the one that all trusted proxies write.

@@ -138,7 +138,7 @@ fn short(value: f64) -> String {
 /// The decimals that an integer of 64 bits has room for.
 const DECIMALS: usize = 17;
 
-/// A number below 1e15, rounded to so many decimals.
+/// A number below 1e15, rounded to `decimals` decimals.
 ///
 /// It is rounded to an integer and written as one: printing an f64 is the most expensive thing
 /// that the standard library would bring into the page.

@@ -146,7 +146,7 @@ pub fn next_round_time(seconds: f64, by: f64) -> f64 {
     next.unwrap_or_else(|| next_round(seconds, by))
 }
 
-/// `value` rounded to two significant digits; zero and what is not finite come back as they are.
+/// `value` rounded to two significant digits; zero, infinities and NaN come back as they are.
 pub fn two_digits(value: f64) -> f64 {
     if !(LEAST..=GREATEST).contains(&value.abs()) {
         return value;

@@ -1,4 +1,4 @@
-//! The site: its pages, and what it answers.
+//! The site: its pages and its answers.
 
 use super::Random;
 use core::fmt;

@@ -44,7 +44,7 @@ impl Style {
 
     /// Adds the line of an entry.
     pub fn write(self, entry: &Entry, out: &mut String) {
-        // A String takes whatever is written to it.
+        // Writing to a String cannot fail.
         let _ = match self {
             Style::Combined => combined(entry, out),
             Style::Json => json(entry, out),

@@ -1,4 +1,4 @@
-//! The replay of a limiter over the kept events: what it refuses, from which clients, and when.
+//! The replay of a limiter over the kept events: its refusals, by client and by hour.
 
 use super::{Hours, Measure, Share};
 use crate::lab::tune::{Clients, LogClock, Summary};

@@ -237,7 +237,7 @@ impl Import {
         self.counts.lines + self.reader.as_ref().map_or(0, |(reader, _)| reader.counts().lines)
     }
 
-    /// Ends the import; returns what was read.
+    /// Ends the import; returns the log that was read.
     ///
     /// # Errors
     /// When there were no logs, or [no events](Imported::with_events) in them.
