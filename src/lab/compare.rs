@@ -37,6 +37,7 @@ pub type Link = run::Link<Settings>;
 pub type Replay = Run<Lanes>;
 
 /// The lanes for a limiter beside the usual ones, which take their limit from the comparison.
+#[cfg(feature = "log")]
 pub(crate) fn beside(own: &str) -> String {
     let others = ["exim strict", "token-bucket", "fixed-window", "sliding-log"].into_iter();
     let name = |lane: &str| lane.split(' ').next().map(str::to_owned);

@@ -30,6 +30,7 @@ impl Clients {
     }
 
     /// The numbers that texts of other dictionaries have here. `known` keeps them for the next time.
+    #[cfg(feature = "log")]
     #[inline]
     pub(in crate::lab::tune) fn translate(
         &mut self,

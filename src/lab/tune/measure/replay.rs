@@ -153,6 +153,7 @@ impl Replay {
     }
 
     /// The refusals by the numbers of their paths, and of their agents.
+    #[cfg(feature = "log")]
     pub(in crate::lab::tune) fn refused_by(&self) -> &[Vec<u64>] {
         self.refused_by.as_ref().map_or(&[], |by| by)
     }
