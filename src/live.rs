@@ -1,5 +1,5 @@
-//! A probe in a running service: how many events each rule allows and refuses, which keys are the
-//! busiest, and the events of a key that somebody looks at. `ratescope run` shows it as Live.
+//! A probe in a running service: it counts the events that each rule allows and refuses, finds the busiest
+//! keys, and keeps the events of a key that a viewer watches. `ratescope run` shows it as Live.
 //!
 //! ```
 //! use ratescope::live::{Asked, Probe};
@@ -25,21 +25,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is kept, and for how long
-//! The sums of each rule are kept always: three numbers. All else is kept only while somebody looks, and
-//! a minute longer, so that a viewer who was cut off can go on. It is at most
+//! # Memory
+//! The probe always keeps the sums of each rule: three numbers. It keeps all else only while there are
+//! viewers, and a minute longer, so that a viewer who was cut off can go on. That is at most
 //!
 //! * the sums of [`MOST_RULES`] rules at the beginnings of [`COLUMNS`] quarters of a second: 6 MiB;
 //! * two [sketches](Sketch) of [`KEYS`] keys each, of whose text [`LONGEST_KEY`] characters are kept;
 //! * for [`WATCHED`] keys the last [`EVENTS`] events: 2 MiB;
 //! * [`VIEWERS`] viewers, each with what it was told last.
 //!
-//! A viewer asks for what is new when it can take it. One that is slow misses columns, or events of its
-//! key, is told how many, and nobody waits for it. As the sums are from the beginning on, no count is
-//! ever lost, only when it happened.
+//! A viewer asks for news when it can take them. Nobody waits for a slow one: it misses columns, or events
+//! of its key, and is told how many. As the sums are from the beginning on, no count is ever lost, only its
+//! time.
 //!
-//! A history of [columns at many resolutions](crate::lab::lane::history) is made of this by the page that
-//! looks, since only there it is drawn.
+//! The page of the viewer makes a history of [columns at many resolutions](crate::lab::lane::history) of
+//! this, since only that page draws it.
 
 mod kept;
 mod probe;

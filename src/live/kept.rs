@@ -9,13 +9,13 @@ use std::sync::Arc;
 /// The most rules whose sums are shown.
 pub const MOST_RULES: usize = 1024;
 
-/// At the beginnings of how many quarters of a second the sums are remembered.
+/// The number of columns, of a quarter of a second each, at whose beginning the sums are remembered.
 pub const COLUMNS: usize = 256;
 
 /// The length of a column: 2^18 microseconds, about a quarter of a second.
 const COLUMN_BITS: u32 = 18;
 
-/// How many keys each sketch counts.
+/// The number of keys in each sketch.
 pub const KEYS: usize = 256;
 
 /// The most characters of a key that are shown.
@@ -30,17 +30,17 @@ pub const EVENTS: usize = 4096;
 /// The most viewers at once.
 pub const VIEWERS: usize = 16;
 
-/// How long what viewers need is kept after the last one has gone, in seconds.
+/// The seconds for which the data of viewers are kept after the last one has gone.
 const KEEPS: f64 = 60.0;
 
-/// Which viewers there are, and what is kept for them.
+/// The viewers, and the data that are kept for them.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) rules: Vec<Arc<Series>>,
     pub(super) viewers: usize,
-    /// Since when nobody looks.
+    /// The time since which there are no viewers.
     left: Option<Time>,
-    /// Since when the keys are counted.
+    /// The time since which keys are counted.
     pub(super) since: Time,
     pub(super) busiest: Sketch<Arc<Key>>,
     pub(super) refused: Sketch<Arc<Key>>,

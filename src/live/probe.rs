@@ -1,4 +1,4 @@
-//! The probe: where decisions are counted, and where viewers come in.
+//! The probe counts decisions and lets viewers in.
 
 use super::kept::{Kept, LONGEST_KEY, MOST_RULES, Seen, VIEWERS};
 use super::viewer::{Asked, Viewer};
@@ -12,13 +12,13 @@ use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts what the rules of a service decide, for those who look.
+/// Counts the decisions of a service's rules for viewers.
 #[derive(Debug, Default)]
 pub struct Probe {
     /// Keys are hashed with it, so that nobody can aim at a place of the sketch.
     secret: Secret,
     hides_keys: bool,
-    /// Whether somebody looks.
+    /// Whether there are viewers.
     is_seen: AtomicBool,
     kept: Mutex<Kept>,
 }
@@ -53,7 +53,7 @@ pub(super) struct Key {
     pub(super) limiters: String,
 }
 
-/// Where the decisions of some rules are counted.
+/// The counters of the decisions by some rules.
 #[derive(Debug)]
 pub struct Taps {
     probe: Arc<Probe>,
@@ -68,8 +68,8 @@ impl Probe {
         Probe { hides_keys: true, ..self }
     }
 
-    /// Where decisions by these rules are counted. A rule with a name that was there before, as after a
-    /// reload, is counted on.
+    /// The counters of decisions by these rules. A rule with a name that was there before, as after a
+    /// reload, goes on with its counts.
     pub fn taps(self: &Arc<Self>, rules: &Rules) -> Taps {
         let mut kept = self.kept();
         let mut tap = |name: &str, limits: String| {
@@ -98,7 +98,7 @@ impl Probe {
         Taps { probe: Arc::clone(self), rules }
     }
 
-    /// Begins to look; `None` if too many look already.
+    /// Adds a viewer; `None` if there are too many already.
     pub fn look(self: &Arc<Self>, asked: &Asked, now: Time) -> Option<Viewer> {
         let mut kept = self.kept();
         if kept.viewers == VIEWERS {

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-/// The heaviest keys, by their 64-bit hashes; `T` is what else is known of a key.
+/// The heaviest keys, by their 64-bit hashes; `T` is the value of a key.
 ///
 /// Two keys of the same hash are counted as one, so the hash needs a secret where others choose the keys.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ struct Rest<T> {
 pub struct Weighed<'a, T> {
     /// The hash of the key.
     pub hash: u64,
-    /// What else is known of it.
+    /// The value of the key.
     pub what: &'a T,
     /// The most that was counted for it.
     pub count: u64,
@@ -46,7 +46,7 @@ pub struct Weighed<'a, T> {
 }
 
 impl<T> Sketch<T> {
-    /// An empty sketch of so many keys, at least one.
+    /// An empty sketch with a number of places, at least one.
     pub fn new(most: usize) -> Self {
         let most = most.max(1);
         Sketch { most, places: HashMap::new(), counts: Vec::new(), rest: Vec::new() }
@@ -99,7 +99,7 @@ impl<T> Sketch<T> {
         order.into_iter().take(most).filter_map(of).collect()
     }
 
-    /// What is known of a key that has a place.
+    /// The value of a key that has a place.
     pub fn get(&self, hash: u64) -> Option<&T> {
         self.places.get(&hash).and_then(|&place| Some(&self.rest.get(place)?.what))
     }

@@ -1,4 +1,4 @@
-//! A viewer: what it asked for, and what it is told, as Server-Sent Events.
+//! A viewer: its request, and the Server-Sent Events that answer it.
 //!
 //! Source: WHATWG, "HTML Living Standard", section 9.2. The messages, each with JSON:
 //!
@@ -25,21 +25,21 @@ const EVENTS_AT_ONCE: usize = 1024;
 /// How many keys are told of each kind.
 const TOLD: usize = 12;
 
-/// The tables of keys are told each so many columns: each second.
+/// The columns between two messages with the tables of keys: a second.
 const TABLES: i64 = 4;
 
-/// What a viewer asks for.
+/// The request of a viewer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// The key to watch, by its hash.
     pub(super) watch: Option<u64>,
-    /// Where it was: the name of the probe, its last column, and the next event of the same key.
+    /// The place from which it goes on: the name of the probe, its last column, and the next event of the same key.
     pub(super) last: Option<(u64, i64, Option<u64>)>,
 }
 
 impl Asked {
-    /// Reads the query of a request, as in `watch=00c0ffee00c0ffee`, and the header `Last-Event-ID`. What
-    /// can't be read is as if it was missing: the viewer gets all there is.
+    /// Reads the query of a request, as in `watch=00c0ffee00c0ffee`, and the header `Last-Event-ID`. A
+    /// part that can't be read counts as missing: the viewer then gets all there is.
     pub fn read(query: &str, last_event_id: Option<&str>) -> Self {
         let hash = |text: &str| u64::from_str_radix(text, 16).ok();
         let watch = query.split('&').find_map(|part| part.strip_prefix("watch=")).and_then(hash);
@@ -52,7 +52,7 @@ impl Asked {
     }
 }
 
-/// Somebody who looks; one that is dropped has gone.
+/// A viewer; when it is dropped, it has gone.
 #[derive(Debug)]
 pub struct Viewer {
     probe: Arc<Probe>,
@@ -60,7 +60,7 @@ pub struct Viewer {
     /// The last column that it was told, and the event of its key that comes next.
     slot: Option<i64>,
     event: Option<u64>,
-    /// What it was last told of the rules.
+    /// The last message about the rules that it got.
     rules: Value,
     /// When it was last told of the keys.
     told: i64,
@@ -73,8 +73,8 @@ impl Viewer {
         Viewer { probe, watch: asked.watch, slot, event, rules: Value::Null, told: i64::MIN }
     }
 
-    /// What is new at `now`, as text of an event stream; empty if nothing is. It looks only at what is
-    /// there, so it may be asked as seldom as its reader can take it.
+    /// The news at `now`, as text of an event stream; empty if there are none. It keeps no queue, so it may
+    /// be asked as seldom as its reader can take it.
     pub fn next(&mut self, now: Time) -> String {
         let probe = Arc::clone(&self.probe);
         let mut kept = probe.kept();

@@ -1,4 +1,4 @@
-//! The Live view: a running service, as it tells.
+//! The Live view: a running service, by its own messages.
 
 use super::ease::Eased;
 use super::run::{AnyRun, Entry};
@@ -13,7 +13,7 @@ use crate::time::{Span, Time};
 use crate::view::{Viewport, live};
 use crate::web::texts::Texts;
 
-/// As long as nothing is heard the picture goes on, but not for longer than this, in seconds.
+/// Without messages the picture goes on for at most this many seconds.
 const PATIENCE: f64 = 2.0;
 
 /// A service, and the upper edges of the lanes of its rules.
@@ -27,12 +27,12 @@ pub(super) struct View {
     limiters: String,
 }
 
-/// What is heard of a service, and the time that it is there.
+/// The messages of a service so far, and its time.
 #[derive(Default)]
 struct Service {
     live: Live,
     now: Time,
-    /// The viewer's time when something was heard, in milliseconds, and the service's.
+    /// The viewer's time of the last message, in milliseconds, and the service's.
     heard: Option<(f64, Time)>,
     wall: f64,
 }
@@ -138,7 +138,7 @@ impl view::View for View {
     }
 }
 
-/// Its time passes as the service tells, and between two times as the viewer's does.
+/// Its time is that of the messages, and passes between two of them as the viewer's does.
 impl AnyRun for Service {
     fn now(&self) -> Time {
         self.now

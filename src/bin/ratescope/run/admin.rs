@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
-/// What is answered: a text, a file of the page, or all that happens from now on.
+/// The body of an answer: a text, a file of the page, or the stream of Live.
 type Body = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 
 /// The answers of the port.
@@ -28,7 +28,7 @@ pub(super) struct Admin<B: States> {
     pub(super) token: Option<String>,
     /// Whether new requests are welcome.
     pub(super) is_ready: AtomicBool,
-    /// Whether the program is about to end, and with it what viewers are told.
+    /// Whether the program is about to end, and with it the streams of viewers.
     pub(super) ends: watch::Receiver<bool>,
 }
 
@@ -66,7 +66,7 @@ impl<B: States> Admin<B> {
         refusal.unwrap_or_else(|| said(StatusCode::NOT_FOUND, known)).map(boxed)
     }
 
-    /// What happens from now on, for Live.
+    /// The stream of Live.
     fn events<Q>(&self, request: &Request<Q>) -> Response<Body> {
         // A foreign name that leads here (DNS rebinding) would let another site listen.
         if self.token.is_none() && !Site::embedded().is_meant(request.headers()) {
@@ -82,7 +82,7 @@ impl<B: States> Admin<B> {
         }
     }
 
-    /// What is said to those who have no token, or want to change something.
+    /// The refusal of a request without the token, or of one that would change something.
     fn refusal<Q>(&self, request: &Request<Q>) -> Option<Response<Full<Bytes>>> {
         if !self.is_known(request) {
             let mut response = said(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");

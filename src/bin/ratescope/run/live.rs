@@ -1,4 +1,4 @@
-//! What Live listens to: the probe of the service, as Server-Sent Events.
+//! The probe of the service as Server-Sent Events, for Live.
 
 use hyper::body::{Body, Bytes, Frame};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
@@ -14,14 +14,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Where it is.
+/// The path of the stream.
 pub(super) const EVENTS: &str = "/live/events";
 
-/// How often a viewer is told what is new.
+/// The time between two messages to a viewer.
 const OFTEN: Duration = Duration::from_millis(250);
 
-/// What a viewer is told. Nothing waits in it: it is asked when there is room on the connection, and
-/// says what is new then.
+/// The body of the answer to a viewer. Nothing waits in it: it is asked when there is room on the connection,
+/// and then has the news.
 pub(super) struct Told<B: States> {
     service: Arc<Service<B>>,
     viewer: Viewer,
@@ -30,7 +30,7 @@ pub(super) struct Told<B: States> {
 }
 
 impl<B: States> Told<B> {
-    /// The answer to a request; `None` if too many look.
+    /// The answer to a request; `None` if there are too many viewers.
     pub(super) fn new<Q>(
         service: &Arc<Service<B>>,
         request: &Request<Q>,

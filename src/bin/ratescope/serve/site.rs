@@ -37,7 +37,7 @@ const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// The files and the port at which they are served.
 #[derive(Clone)]
 pub(crate) struct Site {
-    /// That at which it is served, or any: a tunnel may lead here.
+    /// The port at which it is served, or any: a tunnel may lead here.
     port: Option<u16>,
     /// `None` stands for the page in this program.
     folder: Option<Folder>,

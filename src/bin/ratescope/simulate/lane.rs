@@ -36,7 +36,7 @@ pub(crate) struct Decided<'a> {
     pub(crate) decision: Decision,
     /// The numbers of the limit that decided; none where no rule applies.
     pub(crate) outcome: Option<Outcome>,
-    /// That limit, and the key that it counted for.
+    /// The limit that decided, and the key that it counted for.
     pub(crate) by: Option<(String, String)>,
     /// Whether it is one of several.
     pub(crate) is_chosen: bool,
