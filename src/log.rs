@@ -74,6 +74,7 @@ mod row;
 mod spread;
 mod stamp;
 mod table;
+mod test;
 mod unknown;
 #[cfg(feature = "unpack")]
 mod unpack;
@@ -81,7 +82,7 @@ mod usual;
 mod wrap;
 
 pub use crate::address::IPV6_PREFIX;
-pub use filter::{Filter, Moment, Not, Statuses};
+pub use filter::{Filter, Moment, Statuses};
 pub use format::{Format, Shape};
 pub use input::{Error, Log};
 pub use layout::{Layout, Proposal};
@@ -97,6 +98,7 @@ pub use record::Record;
 pub use row::Row;
 pub use spread::Spread;
 pub use stamp::Year;
+pub use test::Test;
 pub use unknown::Unknown;
 #[cfg(feature = "unpack")]
 pub use unpack::unpack;

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 /// Policies that have a text: the file's name, the target and the policy.
-const WRITTEN: [(&str, Target, &str); 20] = [
+const WRITTEN: [(&str, Target, &str); 21] = [
     ("exim.acl", Target::Exim, "exim 10/1m strict per ip"),
     (
         "exim-two.acl",
@@ -70,6 +70,11 @@ const WRITTEN: [(&str, Target, &str); 20] = [
         "cloudflare.json",
         Target::Cloudflare,
         "sliding-counter 500/1m per ip & sliding-counter 9/10s per x-user",
+    ),
+    (
+        "nftables.conf",
+        Target::Nftables,
+        "token-bucket 6/1h burst 5 per ip & gcra 100/10s burst 200 per all",
     ),
     (
         "rust.txt",
@@ -136,6 +141,15 @@ fn what_cannot_be_said_is_an_error() {
         (Target::Exim, "adaptive x3 decay 1m floor 5 per ip", "it measures a rate of its own"),
         (Target::Exim, "exim 10/500ms per ip", "its periods are whole seconds"),
         (Target::Exim, "exim 10/1m per path", "it knows no path"),
+        (Target::Nftables, "10/1m per ip", "it has a token bucket only"),
+        (
+            Target::Nftables,
+            "gcra 1/11s burst 5 per ip",
+            "its rates are whole numbers a second, minute",
+        ),
+        (Target::Nftables, "gcra 1/1s burst 1.5 per ip", "its burst is a whole number"),
+        (Target::Nftables, "gcra 1/1s burst 9 per path", "it knows addresses only"),
+        (Target::Nftables, "gcra 1/1s burst 9 per forwarded", "it sees the address that connects"),
         (Target::Caddy, "10/1m per ip", "its plugin keeps a log only"),
         (Target::Caddy, "sliding-log 0.5/1m per ip", "a whole number from 1"),
         // The whole burst would come back after 7 s, where it takes a minute.

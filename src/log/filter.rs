@@ -4,11 +4,10 @@ use super::names::Standard;
 use super::record::Record;
 use super::request;
 use super::stamp::Stamps;
-use crate::address::{self, Made};
+use super::test::Test;
 use crate::text::ParseError;
 use crate::time::Time;
 use core::fmt;
-use core::net::{IpAddr, Ipv6Addr};
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
@@ -27,8 +26,10 @@ pub struct Filter {
     pub since: Option<Moment>,
     /// See [`since`](Self::since).
     pub until: Option<Moment>,
-    /// Events that are not wanted.
-    pub not: Vec<Not>,
+    /// Tests that events must all pass.
+    pub also: Vec<Test>,
+    /// Tests that they must all fail.
+    pub not: Vec<Test>,
 }
 
 impl Filter {
@@ -46,7 +47,7 @@ impl Filter {
             (self.messages.is_empty(), "message"),
         ];
         let wanted = each.into_iter().filter(|(unused, _)| !unused).map(|(_, name)| name);
-        wanted.chain(self.not.iter().map(|not| not.field.as_str()))
+        wanted.chain(self.also.iter().chain(&self.not).map(Test::field))
     }
 
     /// Whether an event is wanted. The parser has already checked its message.
@@ -69,6 +70,7 @@ impl Filter {
                 }))
             && self.since.as_ref().is_none_or(|since| record.time() >= since.time)
             && self.until.as_ref().is_none_or(|until| record.time() < until.time)
+            && self.also.iter().all(|also| also.is(record))
             && !self.not.iter().any(|not| not.is(record))
     }
 }
@@ -93,6 +95,10 @@ impl fmt::Display for Filter {
                 write!(f, "{and}{name} {moment}")?;
                 and = " and ";
             }
+        }
+        for also in &self.also {
+            write!(f, "{and}{also}")?;
+            and = " and ";
         }
         for not in &self.not {
             write!(f, "{and}not {not}")?;
@@ -131,76 +137,6 @@ impl FromStr for Moment {
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
-    }
-}
-
-/// A field and a text: `ip=192.0.2.0/24` is an address or a network, `path=/health` the beginning of the
-/// path, and `agent=bot` a part of any other field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Not {
-    field: String,
-    text: String,
-    network: Option<(IpAddr, u8)>,
-}
-
-impl Not {
-    /// Whether an event has that text in the field.
-    fn is(&self, record: &Record<'_>) -> bool {
-        let Some(value) = record.raw(&self.field) else { return false };
-        match (self.field.as_str(), self.network) {
-            (_, Some((network, prefix))) => {
-                let of = |address| Made::of(bits(address), prefix);
-                let address = address::parse(value);
-                address.is_some_and(|address| {
-                    address.is_ipv4() == network.is_ipv4()
-                        && of(address).as_str() == of(network).as_str()
-                })
-            }
-            ("path", None) => request::path(value).starts_with(&self.text),
-            _ => value.contains(&self.text),
-        }
-    }
-}
-
-/// An address whose prefix can be cut.
-fn bits(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(v4) => IpAddr::V6(Ipv6Addr::from_bits(u128::from(v4.to_bits()) << 96)),
-        v6 => v6,
-    }
-}
-
-impl FromStr for Not {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let wrong = |problem| Err(ParseError::whole(text, problem));
-        let Some((field, value)) = text.split_once('=').filter(|(_, value)| !value.is_empty())
-        else {
-            return wrong(
-                "write a field and a text, as in agent=bot, path=/health or ip=192.0.2.0/24",
-            );
-        };
-        let not = Not { field: field.to_owned(), text: value.to_owned(), network: None };
-        if !matches!(field, "ip" | "peer") {
-            return Ok(not);
-        }
-        let (address, prefix) = value.split_once('/').unwrap_or((value, ""));
-        let Some(address) = address::parse(address) else {
-            return wrong("not an address or a network");
-        };
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let prefix = if prefix.is_empty() { Some(most) } else { prefix.parse().ok() };
-        match prefix.filter(|prefix| *prefix <= most) {
-            Some(prefix) => Ok(Not { network: Some((address, prefix)), ..not }),
-            None => wrong("the prefix of a network is at most 32 bits, and 128 of IPv6"),
-        }
-    }
-}
-
-impl fmt::Display for Not {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.field, self.text)
     }
 }
 

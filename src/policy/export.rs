@@ -42,6 +42,7 @@ mod envoy;
 mod exim;
 mod field;
 mod haproxy;
+mod nftables;
 mod nginx;
 mod rust;
 mod traefik;
@@ -75,6 +76,8 @@ pub enum Target {
     Cloudflare,
     /// Rust code with this crate.
     Rust,
+    /// nftables: meters of new connections.
+    Nftables,
 }
 
 /// A configuration, with warnings.
@@ -126,7 +129,7 @@ pub struct CannotSay {
 
 impl Target {
     /// Every target.
-    pub const ALL: [Target; 9] = [
+    pub const ALL: [Target; 10] = [
         Target::Exim,
         Target::Nginx,
         Target::Haproxy,
@@ -136,6 +139,7 @@ impl Target {
         Target::Traefik,
         Target::Cloudflare,
         Target::Rust,
+        Target::Nftables,
     ];
 
     /// Writes `policy` in the syntax of the target, where each address is a client.
@@ -168,6 +172,7 @@ impl Target {
             Target::Traefik => traefik::write(limits, addresses, &mut notes),
             Target::Cloudflare => cloudflare::write(limits, &mut notes),
             Target::Rust => Ok(rust::write(policy)),
+            Target::Nftables => nftables::write(limits, addresses, &mut notes),
         };
         let cannot = |(limit, problem)| CannotSay { target: self, limit, problem };
         text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
@@ -179,6 +184,7 @@ impl Target {
         match self {
             Target::Nginx => Nginx::new(rate, 0, Delay::Never).is_ok(),
             Target::Traefik => traefik::check_bucket(rate, burst).is_ok(),
+            Target::Nftables => nftables::said(rate, burst).is_ok(),
             _ => true,
         }
     }
@@ -207,6 +213,7 @@ impl Target {
             Target::Traefik => ("traefik", "Traefik", "dynamic configuration of Traefik, YAML"),
             Target::Cloudflare => ("cloudflare", "Cloudflare", "rules of the phase http_ratelimit"),
             Target::Rust => ("rust", "Rust", "limits.rs"),
+            Target::Nftables => ("nftables", "nftables", "nftables.conf"),
         }
     }
 }

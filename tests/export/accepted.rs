@@ -119,3 +119,18 @@ fn exim_accepts_it() {
         |file: &Path| ["-C", &file.to_string_lossy(), "-bV"].map(str::to_owned).to_vec();
     check(Target::Exim, &exim, wrap, arguments);
 }
+
+/// It needs the right to ask the kernel, which a test may not have.
+#[test]
+fn nftables_accepts_it() {
+    let Some(nft) = program("NFT", "nft") else { return };
+    let empty = folder("nftables").join("empty.conf");
+    fs::write(&empty, "table inet ratescope {\n}\n").unwrap();
+    let arguments =
+        |file: &Path| ["--check", "-f", &file.to_string_lossy()].map(str::to_owned).to_vec();
+    if !Command::new(&nft).args(arguments(&empty)).output().unwrap().status.success() {
+        eprintln!("skipped: nft may not ask the kernel here");
+        return;
+    }
+    check(Target::Nftables, &nft, |text, _| text.to_owned(), arguments);
+}

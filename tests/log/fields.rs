@@ -2,7 +2,8 @@
 
 use super::{of, read, read_in_pieces, shape};
 use proptest::prelude::*;
-use ratescope::log::{Cost, Filter, Format, Moment, Not, Options, Reader, Statuses};
+use ratescope::lab::tune::ReadOptions;
+use ratescope::log::{Cost, Filter, Format, Moment, Options, Reader, Statuses, Test};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The field `ip` of what a log has there.
@@ -129,7 +130,10 @@ fn events_are_left_out() {
     ]
     .concat();
     let paths = |not: &[&str], since: &str, until: &str| {
+        let (also, not): (Vec<&str>, Vec<&str>) =
+            not.iter().partition(|test| test.starts_with('+'));
         let filter = Filter {
+            also: also.iter().map(|test| test[1..].parse().unwrap()).collect(),
             not: not.iter().map(|not| not.parse().unwrap()).collect(),
             since: Some(since.parse().unwrap()),
             until: Some(until.parse().unwrap()),
@@ -146,16 +150,40 @@ fn events_are_left_out() {
     assert_eq!(paths(&["ip=192.0.2.7", "agent=fox"], begin, end), "");
     assert_eq!(paths(&["ip=2001:db8::/32"], begin, end), "/a /health /b");
     assert_eq!(paths(&["ip=::/0", "path=/health"], begin, end), "/a /b");
+    #[cfg(feature = "expressions")]
+    expressions(&|tests| paths(tests, begin, end));
+    assert_eq!(paths(&["+path=/c", "+ip=::/0"], begin, end), "/c/health");
     for (wrong, says) in [
         ("ip", "write a field and a text"),
         ("agent=", "write a field and a text"),
         ("ip=ann", "not an address or a network"),
         ("ip=192.0.2.0/33", "the prefix of a network is at most 32 bits"),
     ] {
-        let error = wrong.parse::<Not>().unwrap_err();
+        let error = wrong.parse::<Test>().unwrap_err();
         assert!(error.problem().starts_with(says), "{wrong}: {error}");
     }
     assert!("noon".parse::<Moment>().is_err());
+    // In a link, a comma may be a part of one.
+    let mut reading = ReadOptions::default();
+    reading.set("not", "agent=a{1,2}, x-y=b,c,ip=::1").unwrap();
+    assert_eq!(reading.get("not"), "agent=a{1,2},x-y=b,c,ip=::1");
+    assert_eq!(reading.options.filter.not.len(), 3);
+}
+
+/// Regular expressions are found in a field, in linear time: the last one takes others for ever.
+#[cfg(feature = "expressions")]
+fn expressions(paths: &dyn Fn(&[&str]) -> String) {
+    assert_eq!(paths(&["agent~^b.t/[0-9]{1,2}$"]), "/health /b /c/health");
+    assert_eq!(paths(&["+path~h$", "ip~:", "+agent=fox"]), "/health");
+    assert_eq!(paths(&["agent~^(([a-z])+.)+[A-Z]([a-z])+$"]), "/a /health /b /c/health");
+    for (wrong, says) in [
+        ("agent~(", "found open group without closing"),
+        ("agent~(a{999}){999}", "compiled regex exceeded"),
+        (&format!("agent~{}", "a".repeat(1001)), "a regular expression of more than 1,000"),
+    ] {
+        let error = wrong.parse::<Test>().unwrap_err();
+        assert!(error.problem().starts_with(says), "{wrong}: {error}");
+    }
 }
 
 #[test]

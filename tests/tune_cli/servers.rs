@@ -95,3 +95,15 @@ fn no_limit_is_none() {
     let answer = tune(&args, input.as_bytes());
     assert_eq!(answer["periods"][0]["limit"], "sliding-log 0.15/1m");
 }
+
+/// A configuration can be pasted from the terminal, where a tab of a log would be made visible.
+#[test]
+fn what_is_printed_can_be_pasted() {
+    let answer = run(&["tune", "--for", "nftables", "--for", "caddy"], log().as_bytes());
+    let said = text(&answer.stdout);
+    assert!(said.contains("\n    chain input {\n        type filter hook input"), "{said}");
+    assert!(
+        said.contains("rate_limit {\n    zone limit1 {\n        key {") && !said.contains('·'),
+        "{said}"
+    );
+}

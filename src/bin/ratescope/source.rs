@@ -2,8 +2,8 @@
 
 use ratescope::lab::tune::{ReadOptions, path};
 use ratescope::log::{
-    Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, Moment, Not, Options, Shape, Spread,
-    Statuses, Unit, Year, ipv6_prefix,
+    Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, Moment, Options, Shape, Spread, Statuses,
+    Test, Unit, Year, ipv6_prefix,
 };
 use ratescope::policy::Per;
 use ratescope::{Span, Time};
@@ -60,10 +60,14 @@ pub(crate) struct Source {
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
 
-    /// Leave out events by a field: ip=192.0.2.0/24, path=/health (how it begins), or a part of any other, as in
-    /// agent=bot; several times for several
+    /// Only events with a field: ip=192.0.2.0/24, path=/api (how it begins), a part of any other, as in
+    /// agent=bot, or a regular expression, as in path~^/v[12]/; several times for all of several
+    #[arg(long = "where", value_name = "FIELD=TEXT")]
+    also: Vec<Test>,
+
+    /// Leave out events by a field, written as for --where; several times for several
     #[arg(long = "not", value_name = "FIELD=TEXT")]
-    not: Vec<Not>,
+    not: Vec<Test>,
 
     /// For syslog: lines whose message contains this text, instead of failed logins
     #[arg(long = "message", value_name = "TEXT")]
@@ -122,6 +126,7 @@ impl Source {
                 messages: self.messages.clone(),
                 since: self.since.clone(),
                 until: self.until.clone(),
+                also: self.also.clone(),
                 not: self.not.clone(),
             },
             cost: self.cost.clone(),

@@ -66,7 +66,7 @@ pub(crate) struct Args {
     by: Choices,
 
     /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
-    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare or rust
+    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust or nftables
     #[arg(long = "for", value_name = "SERVER")]
     targets: Vec<Target>,
 

@@ -186,7 +186,8 @@ fn for_server(server: &Server, out: &mut impl Write) -> io::Result<()> {
     }
     match &server.configuration {
         Ok((text, notes)) => {
-            writeln!(out, "\n{}", text.trim_end())?;
+            // A tab would be made visible.
+            writeln!(out, "\n{}", text.trim_end().replace('\t', "    "))?;
             let lead = if notes.is_empty() { "" } else { "\n" };
             write!(out, "{lead}")?;
             notes.iter().try_for_each(|note| writeln!(out, "Note: {note}."))

@@ -18,8 +18,8 @@ impl Choices {
             return Vec::new();
         }
         // From when on and until when the log was read makes no difference to a server.
-        let Filter { paths, methods, statuses, messages, not, .. } = options.filter.clone();
-        let before = Filter { paths, methods, not, ..Filter::default() };
+        let Filter { paths, methods, statuses, messages, also, not, .. } = options.filter.clone();
+        let before = Filter { paths, methods, also, not, ..Filter::default() };
         let after = Filter { statuses, messages, ..Filter::default() };
         let chosen = (!before.is_empty()).then(|| {
             format!(
@@ -45,7 +45,20 @@ impl Choices {
             )),
             _ => None,
         };
-        [burst, chosen, answered, depth].into_iter().flatten().collect()
+        let dry = match server {
+            Target::Nginx => Some("add limit_req_dry_run on: nginx then logs what it would refuse"),
+            Target::Envoy => Some(
+                "give filter_enforced the numerator 0: the counter rate_limited then says what it would \
+                 refuse",
+            ),
+            Target::Descriptors => Some(
+                "add shadow_mode: true to each descriptor: the service then counts what it would refuse",
+            ),
+            Target::Cloudflare => Some("let the action be log, if the plan has it"),
+            _ => None,
+        };
+        let dry = dry.map(|how| format!("to try it first without refusing anything, {how}"));
+        [dry, burst, chosen, answered, depth].into_iter().flatten().collect()
     }
 
     /// Refuses costs other than 1, which only a program can give to its events.

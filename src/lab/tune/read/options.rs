@@ -2,7 +2,7 @@
 //! the log has to be read again.
 
 use crate::lab::run::{VALUE, encoded};
-use crate::log::{Options, Spread, ipv6_prefix};
+use crate::log::{Options, Spread, Test, ipv6_prefix};
 use crate::text::{ParseError, parts};
 use crate::time::Span;
 use core::fmt;
@@ -23,7 +23,7 @@ pub struct ReadOptions {
 impl ReadOptions {
     /// The names, in the order in which a link has them. But for `spread` they and their values are the
     /// arguments of `ratescope tune`; a list has commas.
-    pub const NAMES: [&'static str; 18] = [
+    pub const NAMES: [&'static str; 19] = [
         "log",
         "log-format",
         "key",
@@ -34,6 +34,7 @@ impl ReadOptions {
         "message",
         "since",
         "until",
+        "where",
         "not",
         "cost",
         "ipv6-prefix",
@@ -69,7 +70,8 @@ impl ReadOptions {
             }
             "since" => filter.since = open(value)?,
             "until" => filter.until = open(value)?,
-            "not" => filter.not = list(value)?,
+            "where" => filter.also = tests(value)?,
+            "not" => filter.not = tests(value)?,
             "cost" => options.cost = open(value)?,
             "ipv6-prefix" => options.ipv6_prefix = ipv6_prefix(value)?,
             "path-depth" => {
@@ -100,6 +102,7 @@ impl ReadOptions {
             "message" => joined(&filter.messages),
             "since" => or_open(filter.since.as_ref()),
             "until" => or_open(filter.until.as_ref()),
+            "where" => joined(&filter.also),
             "not" => joined(&filter.not),
             "cost" => or_open(options.cost.as_ref()),
             "ipv6-prefix" => options.ipv6_prefix.to_string(),
@@ -168,6 +171,36 @@ fn list<T: FromStr<Err: Into<ParseError>>>(text: &str) -> Result<Vec<T>, ParseEr
         }
     }
     Ok(list)
+}
+
+/// Reads tests with commas between. A comma may also be a part of one: what follows it then does not begin
+/// as a test does.
+fn tests(text: &str) -> Result<Vec<Test>, ParseError> {
+    let is_next = |part: &str| {
+        let word = part.trim_start().split(['=', '~']).next().unwrap_or("");
+        word.len() < part.trim_start().len()
+            && word.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
+    };
+    let mut ends: Vec<usize> = Vec::new();
+    for (at, part) in parts(text, ',') {
+        if ends.is_empty() || is_next(part) {
+            ends.push(at);
+        }
+        if let Some(end) = ends.last_mut() {
+            *end = at + part.len();
+        }
+    }
+    let (mut from, mut tests) = (0, Vec::new());
+    for end in ends {
+        let part = text.get(from..end).unwrap_or("");
+        let test = part.trim();
+        if !test.is_empty() {
+            let at = from + part.len() - part.trim_start().len();
+            tests.push(test.parse().map_err(|wrong: ParseError| wrong.inside(text, at))?);
+        }
+        from = end + 1;
+    }
+    Ok(tests)
 }
 
 fn joined<T: ToString>(list: &[T]) -> String {

@@ -1,0 +1,109 @@
+//! nftables: a bucket of new connections for each address, in the Linux kernel.
+//!
+//! `limit rate over 6/hour burst 5 packets` is a token bucket that starts full: a packet costs the time of one
+//! at that rate, in whole nanoseconds, and the bucket holds the cost of a burst. What finds less in it is
+//! over, and costs nothing.
+//!
+//! Source: Linux, `net/netfilter/nft_limit.c`; `man nft`.
+
+use super::field::{Field, fields};
+use super::{Addresses, Notes, Written, each};
+use crate::limit::any::AnyLimiter;
+use crate::policy::Limit;
+use crate::rate::Rate;
+
+/// The units of a rate, in seconds.
+const UNITS: [(&str, f64); 5] =
+    [("second", 1.0), ("minute", 60.0), ("hour", 3600.0), ("day", 86_400.0), ("week", 604_800.0)];
+
+/// The port in the text.
+const PORT: &str = "tcp dport 22 ct state new";
+
+pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
+    if addresses.forwarded {
+        let problem = "it sees the address that connects, and no X-Forwarded-For";
+        return Err((limits.first().map(ToString::to_string), problem.to_owned()));
+    }
+    let mut rules = String::new();
+    let sets = each(limits, |n, limit| {
+        let (rate, burst) = match &limit.limiter {
+            AnyLimiter::TokenBucket(bucket) => (bucket.rate(), bucket.burst()),
+            AnyLimiter::Gcra(bucket) => (bucket.rate(), bucket.burst()),
+            _ => {
+                let problem =
+                    "it has a token bucket only; write a limit such as token-bucket 6/1h burst 5";
+                return Err(problem.to_owned());
+            }
+        };
+        let over = format!("limit rate over {} burst {burst} packets", said(rate, burst)?);
+        match fields(&limit.per)?.as_slice() {
+            [] => {
+                rules += &format!("\t\t{PORT} {over} drop\n");
+                return Ok(String::new());
+            }
+            [Field::Ip] => {}
+            _ => return Err("it knows addresses only; write per ip or per all".to_owned()),
+        }
+        // A bucket that is forgotten later than it would be full again is as before.
+        let timeout = libm::ceil(burst / rate.per_second());
+        let mask = mask(addresses.ipv6_prefix);
+        rules += &format!(
+            "\t\t{PORT} update @limit{n} {{ ip saddr {over} }} drop\n\
+             \t\t{PORT} update @limit{n}v6 {{ ip6 saddr{mask} {over} }} drop\n"
+        );
+        let set = |name: &str, kind: &str| {
+            format!(
+                "\tset {name} {{\n\t\ttype {kind}\n\t\tsize 65535\n\t\tflags dynamic,timeout\n\
+                 \t\ttimeout {timeout}s\n\t}}\n"
+            )
+        };
+        Ok(set(&format!("limit{n}"), "ipv4_addr") + &set(&format!("limit{n}v6"), "ipv6_addr"))
+    })?;
+    notes.add(
+        "nftables counts new connections, not requests or failed logins: one may bring several, and one that \
+         succeeds counts, too",
+    );
+    notes.add(
+        "a set holds 65,535 addresses; those beyond are not limited until others are forgotten",
+    );
+    if limits.len() > 1 {
+        notes.add(
+            "nftables asks one rule after the other: a connection that a later one drops has counted in \
+             those before",
+        );
+    }
+    Ok(format!(
+        "# The port is that of ssh; write that of your service.\n\
+         table inet ratescope {{\n{sets}\tchain input {{\n\
+         \t\ttype filter hook input priority filter; policy accept;\n{rules}\t}}\n}}\n"
+    ))
+}
+
+/// A rate in its words.
+///
+/// # Errors
+/// When it has no such rate or burst.
+pub(super) fn said(rate: Rate, burst: f64) -> Result<String, String> {
+    if burst < 1.0 || burst != libm::floor(burst) || burst > 65_535.0 {
+        return Err("its burst is a whole number from 1 to 65,535".to_owned());
+    }
+    for (unit, secs) in UNITS {
+        let count = rate.count() * (secs / rate.per().secs());
+        let whole = libm::round(count);
+        if (1.0..=1e6).contains(&whole) && (count - whole).abs() < count * 1e-12 {
+            return Ok(format!("{whole}/{unit}"));
+        }
+    }
+    Err("its rates are whole numbers a second, minute, hour, day or week".to_owned())
+}
+
+/// The part of an IPv6 address that is a client.
+fn mask(prefix: u8) -> String {
+    match prefix {
+        128.. => String::new(),
+        _ => {
+            let bits = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            format!(" & {}", core::net::Ipv6Addr::from_bits(bits))
+        }
+    }
+}
