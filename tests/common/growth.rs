@@ -8,11 +8,10 @@ use std::time::Duration;
 
 /// Something that reads, and an input of about a given length that should be hard to read.
 pub(crate) struct Parser {
-    pub(crate) name: &'static str,
-    pub(crate) input: fn(usize) -> Vec<u8>,
-    pub(crate) read: fn(&[u8]),
-    /// The most bytes that may be allocated at once for each byte of the input, beside [`FIXED`].
-    pub(crate) bytes: u64,
+    name: &'static str,
+    input: fn(usize) -> Vec<u8>,
+    read: fn(&[u8]),
+    bytes: u64,
 }
 
 /// Memory that does not grow with the input.
@@ -23,6 +22,16 @@ const LENGTHS: [usize; 2] = [1 << 12, 1 << 18];
 const LONG_ENOUGH: Duration = Duration::from_millis(2);
 
 impl Parser {
+    /// `bytes` may be allocated at once for each byte of the input, beside [`FIXED`].
+    pub(crate) const fn new(
+        name: &'static str,
+        input: fn(usize) -> Vec<u8>,
+        read: fn(&[u8]),
+        bytes: u64,
+    ) -> Self {
+        Parser { name, input, read, bytes }
+    }
+
     /// Whether twice the input takes less than treble the time, and the memory is bounded; if not, the
     /// figures.
     fn is_linear(&self) -> Result<(), String> {

@@ -59,134 +59,97 @@ const MAIL: &str = "2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b ";
 const LOGIN: &str = "2024-05-01T12:00:00Z a sshd[1]: Failed password for ";
 
 const PARSERS: &[Parser] = &[
-    Parser {
-        name: "combined: lines",
-        input: |n| repeat("", &format!("{CLF}/a HTTP/1.1\" 200 1\n"), "", n),
-        read: combined,
-        bytes: 4,
-    },
-    Parser {
-        name: "combined: a long path",
-        input: |n| repeat(CLF, "/a%20", " HTTP/1.1\" 200 1 \"-\" \"-\"", n),
-        read: combined,
-        bytes: 4,
-    },
-    Parser {
-        name: "combined: brackets and quotes",
-        input: |n| repeat("", "[\"\\", "", n),
-        read: combined,
-        bytes: 4,
-    },
-    Parser {
-        name: "combined: many addresses before",
-        input: |n| repeat("", "203.0.113.9, ", &format!("{CLF}/ HTTP/1.1\" 200 1\n"), n),
-        read: combined,
-        bytes: 4,
-    },
-    Parser {
-        name: "json: lines",
-        input: |n| repeat("", "{\"ts\":1,\"ip\":\"::1\",\"a\":{\"b\":[1]}}\n", "", n),
-        read: json,
-        bytes: 4,
-    },
-    Parser {
-        name: "json: empty objects in one with a long name",
-        input: |n| {
-            repeat(&format!("{{\"{}\":{{", "a".repeat(250)), "\"\":{},", "\"\":1},\"ts\":1}", n)
-        },
-        read: json,
-        bytes: 4,
-    },
-    Parser {
-        name: "json: escapes",
-        input: |n| repeat("{\"ts\":1,\"a\":\"", "\\u00e9\\", "\"}", n),
-        read: json,
-        bytes: 4,
-    },
-    Parser {
-        name: "json: members",
-        input: |n| repeat("{\"ts\":1", ",\"a\\n\":2", "}", n),
-        read: json,
-        bytes: 4,
-    },
-    Parser {
-        name: "json: other members in each line",
-        input: |n| {
+    Parser::new(
+        "combined: lines",
+        |n| repeat("", &format!("{CLF}/a HTTP/1.1\" 200 1\n"), "", n),
+        combined,
+        4,
+    ),
+    Parser::new(
+        "combined: a long path",
+        |n| repeat(CLF, "/a%20", " HTTP/1.1\" 200 1 \"-\" \"-\"", n),
+        combined,
+        4,
+    ),
+    Parser::new("combined: brackets and quotes", |n| repeat("", "[\"\\", "", n), combined, 4),
+    Parser::new(
+        "combined: many addresses before",
+        |n| repeat("", "203.0.113.9, ", &format!("{CLF}/ HTTP/1.1\" 200 1\n"), n),
+        combined,
+        4,
+    ),
+    Parser::new(
+        "json: lines",
+        |n| repeat("", "{\"ts\":1,\"ip\":\"::1\",\"a\":{\"b\":[1]}}\n", "", n),
+        json,
+        4,
+    ),
+    Parser::new(
+        "json: empty objects in one with a long name",
+        |n| repeat(&format!("{{\"{}\":{{", "a".repeat(250)), "\"\":{},", "\"\":1},\"ts\":1}", n),
+        json,
+        4,
+    ),
+    Parser::new("json: escapes", |n| repeat("{\"ts\":1,\"a\":\"", "\\u00e9\\", "\"}", n), json, 4),
+    Parser::new("json: members", |n| repeat("{\"ts\":1", ",\"a\\n\":2", "}", n), json, 4),
+    Parser::new(
+        "json: other members in each line",
+        |n| {
             let line = |i: usize| format!("{{\"ts\":1,\"a{i}\":{{\"b{i}\":2,\"c\":[{i}]}}}}\n");
             (0..n / 40).flat_map(|i| line(i).into_bytes()).collect()
         },
-        read: json,
-        bytes: 4,
-    },
-    Parser {
-        name: "json: open braces",
-        input: |n| repeat("", "{\"a\":", "", n),
-        read: json,
-        bytes: 4,
-    },
-    Parser {
-        name: "exim: fields",
-        input: |n| repeat(MAIL, "A=\"p:ann H=x (", "\n", n),
-        read: exim,
-        bytes: 4,
-    },
-    Parser {
-        name: "exim: a subject of quotes",
-        input: |n| repeat(&format!("{MAIL}T=\""), "\\\" [", "\"\n", n),
-        read: exim,
-        bytes: 4,
-    },
-    Parser {
-        name: "syslog: where it was from",
-        input: |n| repeat(LOGIN, "a from for user=<[", "192.0.2.7 port 5 ssh2\n", n),
-        read: syslog,
-        bytes: 4,
-    },
-    Parser {
-        name: "syslog: structured data",
-        input: |n| repeat("1 2024-05-01T12:00:00Z a sshd 1 - ", "[a b=\"\\]\"]", " Failed \n", n),
-        read: syslog,
-        bytes: 4,
-    },
-    Parser {
-        name: "syslog: repeated messages",
-        input: |n| {
+        json,
+        4,
+    ),
+    Parser::new("json: open braces", |n| repeat("", "{\"a\":", "", n), json, 4),
+    Parser::new("exim: fields", |n| repeat(MAIL, "A=\"p:ann H=x (", "\n", n), exim, 4),
+    Parser::new(
+        "exim: a subject of quotes",
+        |n| repeat(&format!("{MAIL}T=\""), "\\\" [", "\"\n", n),
+        exim,
+        4,
+    ),
+    Parser::new(
+        "syslog: where it was from",
+        |n| repeat(LOGIN, "a from for user=<[", "192.0.2.7 port 5 ssh2\n", n),
+        syslog,
+        4,
+    ),
+    Parser::new(
+        "syslog: structured data",
+        |n| repeat("1 2024-05-01T12:00:00Z a sshd 1 - ", "[a b=\"\\]\"]", " Failed \n", n),
+        syslog,
+        4,
+    ),
+    Parser::new(
+        "syslog: repeated messages",
+        |n| {
             let line = "2024-05-01T12:00:00Z a sshd[1]: message repeated 100000 times: \
                         [ Failed password for a from ::1]\n";
             repeat("", line, "", n)
         },
-        read: syslog,
-        bytes: 4,
-    },
-    Parser { name: "csv: lines", input: |n| repeat("", "1,a,::1,2\n", "", n), read: csv, bytes: 4 },
-    Parser {
-        name: "csv: quotes",
-        input: |n| repeat("1,\"", "\"\"", "\"\n", n),
-        read: csv,
-        bytes: 16,
-    },
-    Parser { name: "csv: commas", input: |n| repeat("1", ",", "\n", n), read: csv, bytes: 32 },
-    Parser {
-        name: "csv: columns",
-        input: |n| {
+        syslog,
+        4,
+    ),
+    Parser::new("csv: lines", |n| repeat("", "1,a,::1,2\n", "", n), csv, 4),
+    Parser::new("csv: quotes", |n| repeat("1,\"", "\"\"", "\"\n", n), csv, 16),
+    Parser::new("csv: commas", |n| repeat("1", ",", "\n", n), csv, 32),
+    Parser::new(
+        "csv: columns",
+        |n| {
             let names = (0..n / 7).flat_map(|i| format!(",a{i}").into_bytes());
             b"time".iter().copied().chain(names).collect()
         },
-        read: header,
-        bytes: 64,
-    },
-    Parser {
-        name: "any: nothing that is known",
-        input: |n| repeat("", "a \"[{<1,=", "", n),
-        read: any,
-        bytes: 8,
-    },
-    Parser {
-        name: "any: lines of nothing that is known",
-        input: |n| repeat("", "a,b\n{\n\n1 ", "", n),
-        read: any,
-        bytes: 8,
-    },
+        header,
+        64,
+    ),
+    Parser::new("any: nothing that is known", |n| repeat("", "a \"[{<1,=", "", n), any, 8),
+    Parser::new(
+        "any: lines of nothing that is known",
+        |n| repeat("", "a,b\n{\n\n1 ", "", n),
+        any,
+        8,
+    ),
 ];
 
 #[test]

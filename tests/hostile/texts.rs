@@ -103,110 +103,60 @@ fn clients(length: usize) -> Vec<u8> {
 }
 
 const PARSERS: &[Parser] = &[
-    Parser { name: "link: unknown", input: |n| repeat("", "a&", "a", n), read: link, bytes: 16 },
-    Parser { name: "link: wrong", input: |n| repeat("", "at=&", "", n), read: link, bytes: 16 },
-    Parser { name: "link: right", input: |n| repeat("", "at=1&", "", n), read: link, bytes: 16 },
-    Parser {
-        name: "link: escapes",
-        input: |n| repeat("lanes=", "%61", "", n),
-        read: link,
-        bytes: 16,
-    },
-    Parser {
-        name: "link: lanes",
-        input: |n| repeat("lanes=", "exim;", "", n),
-        read: link,
-        bytes: 64,
-    },
-    Parser {
-        name: "link: commands",
-        input: |n| repeat("do=", "1:events,", "1:events", n),
-        read: link,
-        bytes: 64,
-    },
-    Parser {
-        name: "link: commands that change",
-        input: |n| repeat("do=", "1:limit=9,", "1:events", n),
-        read: link,
-        bytes: 64,
-    },
-    Parser {
-        name: "limiter: words",
-        input: |n| repeat("exim ", "1/1m ", "", n),
-        read: limiter,
-        bytes: 64,
-    },
-    Parser {
-        name: "limiter: digits",
-        input: |n| repeat("exim ", "1", "/1m", n),
-        read: limiter,
-        bytes: 16,
-    },
-    Parser { name: "span: parts", input: |n| repeat("", "1h1m1s", "", n), read: span, bytes: 16 },
-    Parser { name: "span: digits", input: |n| repeat("1.", "0", "1s", n), read: span, bytes: 16 },
-    Parser {
-        name: "marks",
-        input: |n| (0..n / 6).flat_map(|i| format!("{i}\n").into_bytes()).collect(),
-        read: marks,
-        bytes: 64,
-    },
-    Parser { name: "marks: remarks", input: |n| repeat("", " #", "", n), read: marks, bytes: 16 },
-    Parser { name: "kept: a log", input: events, read: kept, bytes: 64 },
-    Parser { name: "saved: keys", input: keys, read: saved, bytes: 16 },
-    Parser { name: "summary: clients", input: clients, read: summary, bytes: 128 },
-    Parser {
-        name: "networks",
-        input: |n| {
+    Parser::new("link: unknown", |n| repeat("", "a&", "a", n), link, 16),
+    Parser::new("link: wrong", |n| repeat("", "at=&", "", n), link, 16),
+    Parser::new("link: right", |n| repeat("", "at=1&", "", n), link, 16),
+    Parser::new("link: escapes", |n| repeat("lanes=", "%61", "", n), link, 16),
+    Parser::new("link: lanes", |n| repeat("lanes=", "exim;", "", n), link, 64),
+    Parser::new("link: commands", |n| repeat("do=", "1:events,", "1:events", n), link, 64),
+    Parser::new(
+        "link: commands that change",
+        |n| repeat("do=", "1:limit=9,", "1:events", n),
+        link,
+        64,
+    ),
+    Parser::new("limiter: words", |n| repeat("exim ", "1/1m ", "", n), limiter, 64),
+    Parser::new("limiter: digits", |n| repeat("exim ", "1", "/1m", n), limiter, 16),
+    Parser::new("span: parts", |n| repeat("", "1h1m1s", "", n), span, 16),
+    Parser::new("span: digits", |n| repeat("1.", "0", "1s", n), span, 16),
+    Parser::new(
+        "marks",
+        |n| (0..n / 6).flat_map(|i| format!("{i}\n").into_bytes()).collect(),
+        marks,
+        64,
+    ),
+    Parser::new("marks: remarks", |n| repeat("", " #", "", n), marks, 16),
+    Parser::new("kept: a log", events, kept, 64),
+    Parser::new("saved: keys", keys, saved, 16),
+    Parser::new("summary: clients", clients, summary, 128),
+    Parser::new(
+        "networks",
+        |n| {
             (0..n / 14)
                 .flat_map(|i| format!("10.0.{}.{}, ", i >> 8 & 255, i & 255).into_bytes())
                 .chain(*b"::1")
                 .collect()
         },
-        read: networks,
-        bytes: 64,
-    },
-    Parser {
-        name: "forwarded: proxies",
-        input: |n| repeat("", "for=10.0.0.2;by=_x,", "for=10.0.0.2", n),
-        read: forwarded,
-        bytes: 16,
-    },
-    Parser {
-        name: "forwarded: quotes",
-        input: |n| repeat("", "\"\\", "", n),
-        read: forwarded,
-        bytes: 16,
-    },
-    Parser {
-        name: "forwarded: backslashes",
-        input: |n| repeat("\"", "\\\\\"", "", n),
-        read: forwarded,
-        bytes: 16,
-    },
-    Parser {
-        name: "forwarded: escapes",
-        input: |n| repeat("for=\"", "\\", "\"\"\"\"\"\"\"", n),
-        read: forwarded,
-        bytes: 16,
-    },
-    Parser {
-        name: "forwarded: pairs",
-        input: |n| repeat("", "a;", "", n),
-        read: forwarded,
-        bytes: 16,
-    },
-    Parser {
-        name: "forwarded: commas",
-        input: |n| repeat("", ",", "", n),
-        read: forwarded,
-        bytes: 16,
-    },
-    Parser {
-        name: "addresses",
-        input: |n| repeat("", "10.0.0.2,", "::1", n),
-        read: addresses,
-        bytes: 16,
-    },
+        networks,
+        64,
+    ),
+    Parser::new(
+        "forwarded: proxies",
+        |n| repeat("", "for=10.0.0.2;by=_x,", "for=10.0.0.2", n),
+        forwarded,
+        16,
+    ),
+    Parser::new("forwarded: quotes", |n| repeat("", "\"\\", "", n), forwarded, 16),
+    Parser::new("forwarded: backslashes", |n| repeat("\"", "\\\\\"", "", n), forwarded, 16),
+    Parser::new(
+        "forwarded: escapes",
+        |n| repeat("for=\"", "\\", "\"\"\"\"\"\"\"", n),
+        forwarded,
+        16,
+    ),
+    Parser::new("forwarded: pairs", |n| repeat("", "a;", "", n), forwarded, 16),
+    Parser::new("forwarded: commas", |n| repeat("", ",", "", n), forwarded, 16),
+    Parser::new("addresses", |n| repeat("", "10.0.0.2,", "::1", n), addresses, 16),
 ];
 
 #[test]
