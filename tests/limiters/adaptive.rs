@@ -144,6 +144,26 @@ proptest! {
     }
 }
 
+/// With a floor of 6 and a factor of 3 a habit is freed at 2. Until then it lacks less and less of the
+/// floor; from there it doubles every q ln 2/(k-1).
+#[test]
+fn the_bound_on_either_side_of_the_floor() {
+    let limit = Adaptive::new(3.0, Span::seconds(1), Span::seconds(100), 6.0, Mode::Leaky).unwrap();
+    let after =
+        |increases: f64| limit.highest_after(1.0, Span::from_secs(100.0 * increases).unwrap());
+    let freed = f64::ln((6.0 - 1.0) / (6.0 - 2.0));
+    let double = f64::ln(2.0) / 2.0;
+    for (increases, want) in [
+        (0.0, 1.0),
+        (f64::ln(5.0 / 4.5), 1.5),
+        (freed, 2.0),
+        (freed + double, 4.0),
+        (freed + 2.0 * double, 8.0),
+    ] {
+        assert!((after(increases) - want).abs() < 1e-6, "{} after {increases}", after(increases));
+    }
+}
+
 #[test]
 fn what_would_not_work_is_refused() {
     for (text, problem) in [

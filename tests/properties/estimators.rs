@@ -53,6 +53,24 @@ proptest! {
         assert!(left <= to * (1.0 + 1e-13) && left >= to * (1.0 - 1e-13 - microsecond), "{left} {to}");
     }
 
+    /// After that silence the event reads the target: w·mean(x) + r·e^-x. If it reads less already, there
+    /// is none.
+    #[test]
+    fn an_event_reads_the_target_after_so_many_periods(
+        rate in magnitude(-6.0, 6.0),
+        target in magnitude(-6.0, 6.0),
+        share in 0.0f64..1.0,
+    ) {
+        let cost = target * share;
+        let x = Exim::periods_until(rate, cost, target);
+        if cost + rate <= target {
+            prop_assert_eq!(x, 0.0);
+        } else {
+            let mean = if x < 1e-9 { 1.0 - x / 2.0 } else { -libm::expm1(-x) / x };
+            assert_near(cost * mean + rate * libm::exp(-x), target, 1e-12, target);
+        }
+    }
+
     /// As many events as the formula says, counted one by one. Both ends are above the cost of
     /// an event, again so that the lower bound takes no part.
     #[test]

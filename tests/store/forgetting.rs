@@ -21,6 +21,19 @@ fn the_least_recently_used_is_forgotten() {
     }
 }
 
+/// A store adds up the keys of its limits, and has room for as many as the smallest of them.
+#[test]
+fn a_store_says_how_many_keys_it_has() {
+    let store = Store::new("gcra 1/1m per user & gcra 9/1m per ip".parse().unwrap(), 1);
+    assert!(store.is_empty());
+    assert_eq!((store.len(), store.capacity(), store.forgotten()), (0, 8, 0));
+    let user = |i: usize| mail(&store, &i.to_string(), "192.0.2.1", Time::ZERO);
+    assert!(user(0).is_allowed() && !store.is_empty());
+    assert_eq!((store.len(), store.forgotten()), (2, 0));
+    assert!((1..=8).all(|i| user(i).is_allowed()));
+    assert_eq!((store.len(), store.forgotten()), (9, 1));
+}
+
 /// A look does not use a key, so it does not keep it.
 #[test]
 fn a_look_is_no_use() {
