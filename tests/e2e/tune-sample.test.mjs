@@ -186,6 +186,14 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     await says(page, 'configuration', /limit_req_zone/);
   });
 
+  await test('the paths and agents that it refuses are told', async () => {
+    const refused = Number((await text(page, 't-sentence')).match(/refused ([\d,]+) of/)[1].replaceAll(',', ''));
+    const counts = await page.$$eval('#t-agents tr', (rows) => rows.map(({ cells }) => Number(cells[1].textContent.replaceAll(',', ''))));
+    assert.equal(counts.reduce((sum, n) => sum + n, 0), refused);
+    assert.match(await text(page, 'shown-paths'), /^20 of [\d,]+ shown\.$/);
+    assert.match(await text(page, 't-paths'), /^\/static\/img\/\d+\.webp/);
+  });
+
   await test('pictures and table are saved', async () => {
     const saved = async (id) => {
       const [download] = await Promise.all([page.waitForEvent('download'), page.locator(id).click()]);

@@ -103,6 +103,26 @@ fn what_was_read_and_the_server_does_not_count_is_noted() {
         "this limit was chosen for requests with status 404 only, but haproxy counts a request \
          before that is known: it counts all of them, and refuses more than is said here"
     );
+    let others = |link: &str, limiter: &str| {
+        let choices: Choices = link.parse().unwrap();
+        let addresses = Addresses::default();
+        let per = "ip".parse().unwrap();
+        choices.configure(&limiter.parse().unwrap(), &per, addresses).unwrap().1.join("; ")
+    };
+    assert!(others("for=nftables&path=/login", "gcra 6/1h burst 5").ends_with(
+        "; this limit was chosen for those with path /login only, but nftables counts every new connection"
+    ));
+    // How to try it first, where the server has a way.
+    for (server, limiter, way) in [
+        ("nginx", "gcra 6/1m burst 5", "add limit_req_dry_run on: nginx then logs"),
+        ("envoy", "gcra 6/1m burst 5", "give filter_enforced the numerator 0:"),
+        ("descriptors", "fixed-window 6/1m", "add shadow_mode: true to each descriptor:"),
+        ("cloudflare", "sliding-counter 6/1m", "let the action be log"),
+    ] {
+        let said = others(&format!("for={server}"), limiter);
+        let way = format!("to try it first without refusing anything, {way}");
+        assert!(said.contains(&way), "{said}");
+    }
 }
 
 /// The numbers that are shown with a configuration are those of the limiter that it is of.

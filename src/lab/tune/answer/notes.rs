@@ -21,11 +21,16 @@ impl Choices {
         let Filter { paths, methods, statuses, messages, also, not, .. } = options.filter.clone();
         let before = Filter { paths, methods, also, not, ..Filter::default() };
         let after = Filter { statuses, messages, ..Filter::default() };
-        let chosen = (!before.is_empty()).then(|| {
-            format!(
+        let chosen = (!before.is_empty()).then(|| match server {
+            // It sees no requests.
+            Target::Nftables => format!(
+                "this limit was chosen for those with {before} only, but {server} counts every new \
+                 connection"
+            ),
+            _ => format!(
                 "this limit was chosen for requests with {before} only; put it where {server} counts \
                  no others"
-            )
+            ),
         });
         let answered = (!after.is_empty()).then(|| {
             format!(
