@@ -6,6 +6,7 @@ use crate::lab::lane::history::Columns;
 use crate::lab::live::{Counts, Live, Rule};
 use crate::plot::axis;
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
+use crate::time::Time;
 use crate::view::Viewport;
 
 /// The height above the plot of a lane, for its name.
@@ -73,6 +74,7 @@ pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
     let y = last.bottom() + AXIS / 2.0 + 2.0;
     let uprights = time.scale(&mut marks, y, view.live);
     time.end(&mut marks, y, view.live);
+    let heard = live.heard().map_or(time.to, |[_, last]| last.min(time.to));
     for (lane, rule) in lanes(live) {
         let plot = plot(lane, view);
         let line = |x: &f64| (Point::new(*x, plot.y), Point::new(*x, plot.bottom()));
@@ -81,7 +83,7 @@ pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
         let top = view.tops.get(lane).copied().unwrap_or(1.0);
         scale(&mut marks, plot, top);
         name(&mut marks, plot, rule);
-        lines(&mut marks, &time, plot, top, columns(rule, view).as_ref());
+        lines(&mut marks, &time, plot, top, columns(rule, view).as_ref(), heard);
     }
     let unit = plot(0, view);
     marks.push(small(unit.right() + 6.0, unit.y - 12.0, "events/s", Ink::Muted, Anchor::Start));
@@ -120,14 +122,15 @@ fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &Rule) {
     }
 }
 
-/// The lines, as steps: within a column it is not known when its events were. The column that is
-/// filling is left out.
+/// The lines, as steps: within a column it is not known when its events were. Columns are left out of
+/// which not all was heard yet.
 fn lines(
     marks: &mut Vec<Mark>,
     time: &Timebase,
     plot: Rect,
     top: f64,
     columns: Option<&Columns<'_, Counts>>,
+    heard: Time,
 ) {
     let Some(columns) = columns else { return };
     let seconds = columns.width.secs();
@@ -139,7 +142,7 @@ fn lines(
         let mut points: Vec<Point> = Vec::with_capacity(2 * rates.len() + 2);
         for (rate, i) in rates.iter().zip(0..) {
             let x = time.x(columns.first) + f64::from(i) * wide;
-            if x + wide > time.x(time.to) + 0.5 {
+            if x + wide > time.x(heard) + 0.5 {
                 break;
             }
             let y = plot.bottom() - rate / top * plot.height;
