@@ -113,7 +113,12 @@ impl Probe {
 
     /// Forgets what only viewers need if none has been there for a minute. Call it now and then.
     pub fn forget(&self, now: Time) {
-        if self.is_seen.load(Ordering::Relaxed) && self.kept().forget(now) {
+        if !self.is_seen.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut kept = self.kept();
+        // Before the lock is given back, so that a viewer who comes now is not overlooked.
+        if kept.forget(now) {
             self.is_seen.store(false, Ordering::Relaxed);
         }
     }
