@@ -37,7 +37,10 @@ const views = {
       await sampled(page, open, 'for=exim');
       await page.locator('#periods').waitFor();
     },
-    headings: ['H2 exim4.conf', 'H2 Clients', 'H2 Other periods', 'H2 What the curve says', 'H3 Keys, on the graph'],
+    headings: [
+      'H2 exim4.conf', 'H2 Clients', 'H2 Paths it refuses', 'H2 Agents it refuses', 'H2 Other periods', 'H2 What the curve says',
+      'H3 Keys, on the graph',
+    ],
     async disturb(page) {
       await page.locator('#more summary').click();
       for (const id of ['limit', 'untouched', 'period', 'status', 'year']) await page.locator(`#${id}`).fill('abc');
