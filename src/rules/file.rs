@@ -101,7 +101,7 @@ impl<'a> File<'a> {
     fn descriptors(&mut self, node: &'a Node, path: &[Passed]) -> Level {
         let mut level = Level::default();
         for item in self.reader.list(node, "descriptors").unwrap_or_default() {
-            if self.rules.len() > MOST_RULES {
+            if self.rules.len() >= MOST_RULES {
                 self.reader.wrong(item, format!("more than {MOST_RULES} rules"));
                 break;
             }

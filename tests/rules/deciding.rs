@@ -276,3 +276,20 @@ descriptors:
         (0..3).map(|_| check(&ruled, 0.0, &fields).decision().to_string()).collect();
     assert_eq!(waits, ["allowed", "allowed in 500ms", "allowed in 1s"]);
 }
+
+#[test]
+fn the_keys_of_all_limits_are_counted() {
+    let rules = read("domain: d\nlimit: [1/1m per user, 9/1m per ip]\n");
+    let ruled = Ruled::new(rules, 1);
+    assert!(ruled.is_empty());
+    assert_eq!((ruled.capacity(), ruled.len(), ruled.forgotten()), (1, 0, 0));
+    let users: Vec<String> = (0..9).map(|i| i.to_string()).collect();
+    for (n, user) in (1..).zip(&users) {
+        assert!(check(&ruled, 0.0, &[("user", user), ("ip", "a")]).is_allowed());
+        // A table has places for 8 keys at least.
+        assert_eq!(
+            (ruled.is_empty(), ruled.len(), ruled.forgotten()),
+            (false, 8.min(n) + 1, n as u64 / 9)
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use super::{read, ruled};
 use crate::doubling::assert_linear;
 use ratescope::Time;
-use ratescope::rules::Reloaded;
+use ratescope::rules::{Reloaded, Rules};
 use std::fmt::Write;
 
 /// A file with `n` rules, the text of each by its number.
@@ -76,5 +76,37 @@ fn many_rules_are_replaced_in_one_pass() {
                 assert!(matches!(reloaded, Reloaded::Applied(_)), "{reloaded}");
             }
         });
+    }
+}
+
+/// As much as is allowed is read, and one more is refused for that reason.
+#[test]
+fn each_bound_is_exact() {
+    let nested = |n: usize| {
+        let open = |i: usize| format!("descriptors: [{{key: k{i}, ");
+        let open: String = (0..n).map(open).collect();
+        format!("domain: d\n{open}limit: 5/1s{}\n", "}]".repeat(n))
+    };
+    let limits = |n: usize| {
+        let each: Vec<_> = (1..=n).map(|i| format!("{i}/1s")).collect();
+        format!("domain: d\nlimit: [{}]\n", each.join(", "))
+    };
+    let long = |n: usize| {
+        let text = "domain: d\nlimit: 5/1s\n#";
+        text.to_owned() + &"x".repeat(n - text.len())
+    };
+    let domain = |n: usize| format!("domain: {}\nlimit: 5/1s\n", "d".repeat(n));
+    let many = |n: usize| file(n, |i| format!("key: k, value: v{i}, limit: 5/1s"));
+    let bounds: [(&str, usize, &dyn Fn(usize) -> String); 5] = [
+        ("more than 256 bytes", 256, &domain),
+        ("more than 10000 rules", 10_000, &many),
+        ("more than 16 descriptors", 16, &nested),
+        ("more than 8 limits", 8, &limits),
+        ("more than 1 MiB", 1 << 20, &long),
+    ];
+    for (problem, most, text) in bounds {
+        read(&text(most));
+        let error = Rules::read("rules.yaml", &text(most + 1)).unwrap_err().to_string();
+        assert!(error.contains(problem), "{problem}: {error}");
     }
 }
