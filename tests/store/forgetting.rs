@@ -11,13 +11,13 @@ use ratescope::{Span, Store, Time};
 fn the_least_recently_used_is_forgotten() {
     for (capacity, slots) in [(1, 8), (7, 8), (8, 16), (14, 16)] {
         let keyed = Keyed::new(gcra(), capacity);
-        assert_eq!(keyed.capacity(), slots);
+        assert_eq!((keyed.capacity(), keyed.is_empty()), (slots, true));
         let all = slots as u32;
         let used = (0..all).chain([0, 2]).chain(all..all + 2);
         used.for_each(|key| assert!(sends(&keyed, key, Time::ZERO)));
         let kept: Vec<u32> = (0..all + 2).filter(|key| ![1, 3].contains(key)).collect();
         assert_eq!(remembered(&keyed), kept);
-        assert_eq!((keyed.len(), keyed.forgotten()), (slots, 2));
+        assert_eq!((keyed.len(), keyed.forgotten(), keyed.is_empty()), (slots, 2, false));
     }
 }
 

@@ -272,6 +272,28 @@ fn a_policy_is_waited_for() {
     }
 }
 
+/// The queue of a policy is entered by those for whom it is short enough, to the microsecond.
+#[test]
+fn the_queue_of_a_policy_may_be_too_long() {
+    let policy = "leaky-bucket 1/1s queue 3 per user & gcra 9/1m per ip".parse().unwrap();
+    let (store, clock) = (Store::new(policy, 10), FakeClock::default());
+    let ann = &[("user", "ann"), ("ip", "x")];
+    let look = || store.peek(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).outcome.wait();
+    assert!(store.check(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).is_allowed());
+    let wait = Span::seconds(1);
+    for (longest, is_too_long) in [(Span::micros(999_999), true), (wait, false)] {
+        let waiting = Waiting::DEFAULT.at_most(longest);
+        let mut task = spawn(store.until_allowed(ann, &clock, waiting));
+        if is_too_long {
+            assert_eq!(assert_ready!(task.poll()).err(), Some(GaveUp::TooLong(wait)));
+            assert_eq!(look(), Some(wait));
+        } else {
+            assert_pending!(task.poll());
+            assert_eq!(look(), Some(Span::seconds(2)));
+        }
+    }
+}
+
 /// The verdict and the wait are of the same instant.
 #[test]
 fn a_refusal_says_when_to_come_back() {
