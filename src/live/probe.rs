@@ -189,11 +189,11 @@ impl Taps {
             }
             let same = || opinions.iter().filter(is_same);
             let hash = self.probe.hash(rule, per, event);
-            let limiters = || same().map(|other| other.limit.limiter.to_string());
             let key = || {
                 let text = self.probe.text(hash, per, event);
-                let limiters = limiters().collect::<Vec<_>>().join(" & ");
-                Arc::new(Key { text, rule: Arc::clone(rule), limiters })
+                let limiters: Vec<_> =
+                    same().map(|other| other.limit.limiter.to_string()).collect();
+                Arc::new(Key { text, rule: Arc::clone(rule), limiters: limiters.join(" & ") })
             };
             let cost = opinion.rule.cost().unwrap_or(event.cost);
             let hits = opinion.rule.hits(event.cost);

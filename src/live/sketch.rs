@@ -10,6 +10,7 @@
 //! least count then, and the least count never falls. The counts add up to all that was added, so the
 //! least of k is at most a k-th of that: any key with more than that has a place.
 
+use core::cmp::Reverse;
 use std::collections::HashMap;
 
 /// The heaviest keys, by their 64-bit hashes; `T` is the value of a key.
@@ -65,8 +66,8 @@ impl<T> Sketch<T> {
             self.counts.push(n);
             self.rest.push(Rest { hash, error: 0, what: what() });
         } else {
-            let error = self.least();
-            let place = self.counts.iter().position(|count| *count == error).unwrap_or(0);
+            let counts = self.counts.iter().copied().enumerate();
+            let (place, error) = counts.min_by_key(|&(_, count)| count).unwrap_or_default();
             if let (Some(count), Some(rest)) =
                 (self.counts.get_mut(place), self.rest.get_mut(place))
             {
@@ -87,25 +88,16 @@ impl<T> Sketch<T> {
     /// The heaviest keys, at most so many, the heaviest first.
     pub fn top(&self, most: usize) -> Vec<Weighed<'_, T>> {
         let each = self.counts.iter().zip(&self.rest);
-        let weighed = |(&count, rest): (&u64, &'_ Rest<T>)| (count, rest.error, rest.hash);
-        let mut order: Vec<usize> = (0..self.counts.len()).collect();
-        let by: Vec<_> = each.map(weighed).collect();
-        // The surer ones first; the hash makes the order one.
-        order.sort_by_key(|&i| by.get(i).map(|&(count, error, hash)| (!count, error, hash)));
-        let of = |i: usize| {
-            let (count, Rest { hash, error, what }) = (*self.counts.get(i)?, self.rest.get(i)?);
-            Some(Weighed { hash: *hash, what, count, error: *error })
-        };
-        order.into_iter().take(most).filter_map(of).collect()
+        let weighed =
+            |(&count, &Rest { hash, error, ref what })| Weighed { hash, what, count, error };
+        let mut all: Vec<_> = each.map(weighed).collect();
+        all.sort_by_key(|key| (Reverse(key.count), key.error, key.hash));
+        all.truncate(most);
+        all
     }
 
     /// The value of a key that has a place.
     pub fn get(&self, hash: u64) -> Option<&T> {
         self.places.get(&hash).and_then(|&place| Some(&self.rest.get(place)?.what))
-    }
-
-    /// Forgets all keys.
-    pub fn clear(&mut self) {
-        *self = Sketch::new(self.most);
     }
 }

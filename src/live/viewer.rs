@@ -11,7 +11,7 @@
 //! * `lost`: how many columns and events were forgotten before this viewer took them.
 
 use super::kept::{Column, Kept, Watch};
-use super::probe::{Key, Probe};
+use super::probe::{Key, Probe, Series};
 use super::sketch::Sketch;
 use crate::time::Time;
 use serde_json::{Value, json};
@@ -60,8 +60,8 @@ pub struct Viewer {
     /// The last column that it was told, and the event of its key that comes next.
     slot: Option<i64>,
     event: Option<u64>,
-    /// The last message about the rules that it got.
-    rules: Value,
+    /// The rules of which it was told last.
+    rules: Option<Vec<Arc<Series>>>,
     /// When it was last told of the keys.
     told: i64,
 }
@@ -70,7 +70,7 @@ impl Viewer {
     pub(super) fn new(probe: Arc<Probe>, asked: &Asked) -> Self {
         let last = asked.last.filter(|(name, ..)| *name == probe.name());
         let (slot, event) = (last.map(|(_, slot, _)| slot), last.and_then(|(.., event)| event));
-        Viewer { probe, watch: asked.watch, slot, event, rules: Value::Null, told: i64::MIN }
+        Viewer { probe, watch: asked.watch, slot, event, rules: None, told: i64::MIN }
     }
 
     /// The news at `now`, as text of an event stream; empty if there are none. It keeps no queue, so it may
@@ -80,12 +80,16 @@ impl Viewer {
         let mut kept = probe.kept();
         kept.sample(now);
         let mut text = String::new();
-        let rules = kept.rules.iter().map(|rule| json!([rule.name, rule.limits]));
-        let rules =
-            json!({"probe": format!("{:016x}", probe.name()), "rules": Value::from_iter(rules)});
-        if rules != self.rules {
-            say(&mut text, "rules", &rules);
-            self.rules = rules;
+        // A rule that changed is another series.
+        let are_known = |known: &Vec<_>| {
+            known.len() == kept.rules.len()
+                && known.iter().zip(&kept.rules).all(|(old, new)| Arc::ptr_eq(old, new))
+        };
+        if !self.rules.as_ref().is_some_and(are_known) {
+            let rules = kept.rules.iter().map(|rule| json!([rule.name, rule.limits]));
+            let name = format!("{:016x}", probe.name());
+            say(&mut text, "rules", &json!({"probe": name, "rules": Value::from_iter(rules)}));
+            self.rules = Some(kept.rules.clone());
         }
         // The events first, as the id of the columns says how many of them are told.
         let events = self.events(&kept, &mut text);
