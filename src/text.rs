@@ -106,6 +106,17 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
+/// The beginning of a text, of at most `bytes`.
+#[cfg(any(feature = "lab", feature = "tower"))]
+#[inline]
+pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or("")
+}
+
 /// The first [`ECHO`] characters as far as they are [`visible`], and `…` if there are more.
 pub(crate) fn cut(text: &str) -> String {
     let mut cut: String = text.chars().take(ECHO).map(visible).collect();

@@ -11,6 +11,7 @@ use crate::event::{Event, Fields};
 use crate::middleware::watch::Seen;
 use crate::policy::Limit;
 use crate::rules::{Fault, Opinion, Reloaded, Rules};
+use crate::text::beginning;
 use crate::time::{Span, Time};
 use core::error::Error;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -55,9 +56,7 @@ struct Cut<'a>(&'a dyn Fields);
 
 impl Fields for Cut<'_> {
     fn value(&self, name: &str) -> Option<&str> {
-        let text = self.0.value(name)?;
-        let mut ends = (0..=text.len().min(LONGEST)).rev();
-        text.get(..ends.find(|end| text.is_char_boundary(*end))?)
+        self.0.value(name).map(|text| beginning(text, LONGEST))
     }
 }
 

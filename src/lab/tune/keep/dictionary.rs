@@ -1,5 +1,6 @@
 //! Texts by number: an event keeps the numbers of its path and its agent in place of the texts.
 
+use crate::text::beginning;
 use core::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -33,11 +34,7 @@ impl Dictionary {
     #[inline]
     pub fn code(&mut self, text: Option<&str>) -> u16 {
         let Some(text) = text else { return NONE };
-        let mut end = text.len().min(LONGEST);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let text = text.get(..end).unwrap_or("");
+        let text = beginning(text, LONGEST);
         let hash = self.hasher.hash_one(text.as_bytes());
         let found = self.table.find(hash, |code| of(&self.texts, &self.ends, *code) == Some(text));
         found.copied().unwrap_or_else(|| self.add(hash, text))
