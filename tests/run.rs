@@ -16,10 +16,16 @@ mod http;
 mod life;
 #[path = "run/live.rs"]
 mod live;
+#[path = "redis/nodes.rs"]
+mod nodes;
 #[path = "run/program.rs"]
 mod program;
+#[path = "redis/proxy.rs"]
+mod proxy;
 #[path = "run/real.rs"]
 mod real;
+#[path = "redis/server.rs"]
+mod server;
 #[path = "common/servers.rs"]
 #[allow(dead_code)] // Each test file uses its part.
 mod servers;

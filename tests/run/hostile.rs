@@ -7,6 +7,19 @@ use ratescope::service::Code;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+/// How many connections are left open. `./scripts/test strangers` leaves ten thousand.
+fn crowd() -> usize {
+    let said = std::env::var("RATESCOPE_STRANGERS").ok().and_then(|text| text.parse().ok());
+    said.unwrap_or(400)
+}
+
+/// The memory that a program has, in KiB, where the system says it.
+fn memory(program: &Program) -> Option<usize> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", program.child.id())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
 #[tokio::test]
 async fn strangers_do_no_harm() {
     let folder = Folder::new("hostile");
@@ -24,21 +37,35 @@ async fn strangers_do_no_harm() {
         // It is closed, or reset because not all was read.
         _ = stream.read_to_end(&mut Vec::new());
     }
-    // Connections that say nothing, or half of something, stay until their time is up.
-    let idle: Vec<TcpStream> = (0..400)
+    // Connections that say nothing, or half of something, stay until their time is up; more than that is
+    // not kept for them.
+    let before = memory(&program);
+    let idle: Vec<TcpStream> = (0..crowd())
         .map(|i| {
             let at = [program.grpc, program.http, program.admin][i % 3];
             let mut stream = TcpStream::connect(at).unwrap();
-            if i % 2 == 0 {
-                stream.write_all(b"P").unwrap();
-            }
+            let half: &[u8] = [&b""[..], b"P", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"][i / 3 % 3];
+            // It may have been closed as nonsense.
+            _ = stream.write_all(half);
             stream
         })
         .collect();
+    for at in [program.http, program.admin] {
+        assert_eq!(
+            get(at, if at == program.http { "/check?user=x" } else { "/metrics" }, "").0,
+            200
+        );
+    }
+    if let (Some(before), Some(after)) = (before, memory(&program)) {
+        let grown = after.saturating_sub(before);
+        assert!(grown < 16 * crowd() + (16 << 10), "{grown} KiB for {} connections", crowd());
+    }
 
-    // A long message is refused with a code, and so is one that is none.
-    let (long, _) = channel.call(SHOULD_RATE_LIMIT, &vec![0; 4 << 20]).await;
-    assert!([8, 11].contains(&long), "{long}");
+    // A long message is refused with a code, however often, and so is one that is none.
+    for _ in 0..10 {
+        let (long, _) = channel.call(SHOULD_RATE_LIMIT, &vec![0; 4 << 20]).await;
+        assert!([8, 11].contains(&long), "{long}");
+    }
     let (wrong, _) = channel.call(SHOULD_RATE_LIMIT, &[0xff; 100]).await;
     assert!([3, 13].contains(&wrong), "{wrong}");
 
@@ -51,6 +78,13 @@ async fn strangers_do_no_harm() {
         }
         body.send_reset(h2::Reason::CANCEL);
         drop(answer);
+    }
+    // A call ends in the time that it gives itself: DEADLINE_EXCEEDED.
+    for within in ["1n", "900u", "20m"] {
+        let (answer, mut body) = channel.try_begin(SHOULD_RATE_LIMIT, within).await.unwrap();
+        body.send_data(vec![0, 0, 0, 0, 9].into(), false).unwrap();
+        let head = answer.await.unwrap();
+        assert_eq!(head.headers()["grpc-status"], "4", "{within}");
     }
     let ann = request(vec![descriptor(&[("user", "ann")])]);
     let mut other = Channel::open(program.grpc).await;

@@ -4,9 +4,10 @@ use super::core::{RULES, descriptor, request};
 use super::files::Folder;
 use super::program::{Channel, Program, get};
 use ratescope::service::Code;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output};
+use tokio::sync::mpsc;
 
 fn run(args: &[&str], rules: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
@@ -128,6 +129,54 @@ async fn what_is_under_way_is_answered() {
     assert_eq!(answer.await.unwrap().status(), 200);
     drop((body, channel));
     assert!(program.child.wait().unwrap().success());
+}
+
+/// A client that calls all the time, at the first address until that says that it ends, then at the
+/// second; it tells of each answer whether it had moved.
+#[cfg(unix)]
+async fn call([first, second]: [SocketAddr; 2], tell: mpsc::Sender<bool>) {
+    let (mut channel, mut has_moved) = (Channel::open(first).await, false);
+    let free = request(vec![descriptor(&[("free", "x")])]);
+    for _ in 0..500 {
+        let answer = match channel.try_should_rate_limit(&free).await {
+            Ok(answer) => answer,
+            // It said before that it takes no more: it has not seen this call.
+            Err(error) => {
+                assert!(error.is_go_away() && !has_moved, "a call is lost: {error}");
+                assert_eq!(error.reason(), Some(h2::Reason::NO_ERROR));
+                (channel, has_moved) = (Channel::open(second).await, true);
+                channel.should_rate_limit(&free).await
+            }
+        };
+        assert_eq!(answer.unwrap().overall_code(), Code::Ok);
+        tell.send(has_moved).await.unwrap();
+    }
+}
+
+/// A process that ends answers each call that it has taken, and says that it takes no more.
+#[cfg(unix)]
+#[tokio::test]
+async fn the_end_costs_no_call_under_load() {
+    let folder = Folder::new("end-load");
+    let rules = folder.write("rules.yaml", RULES);
+    let mut ends = Program::start(&rules, &["--drain", "1h"]);
+    let stays = Program::start(&rules, &[]);
+    let (tell, mut told) = mpsc::channel(1);
+    let clients: Vec<_> =
+        (0..8).map(|_| tokio::spawn(call([ends.grpc, stays.grpc], tell.clone()))).collect();
+    drop(tell);
+    let (mut n, mut moved) = (0, 0);
+    while let Some(has_moved) = told.recv().await {
+        (n, moved) = (n + 1, moved + u32::from(has_moved));
+        if n == 400 {
+            ends.signal("TERM");
+        }
+    }
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert_eq!(n, 4000);
+    assert!(moved > 0 && ends.child.wait().unwrap().success());
 }
 
 /// Rules that change all the time: each call is answered, and what was counted stays counted.

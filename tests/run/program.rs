@@ -85,46 +85,72 @@ impl Channel {
         &mut self,
         path: &str,
     ) -> (h2::client::ResponseFuture, h2::SendStream<bytes::Bytes>) {
+        self.try_begin(path, "1H").await.unwrap()
+    }
+
+    /// The same with a time within which it wants the answer.
+    pub(crate) async fn try_begin(
+        &mut self,
+        path: &str,
+        within: &str,
+    ) -> Result<(h2::client::ResponseFuture, h2::SendStream<bytes::Bytes>), h2::Error> {
         let request = http::Request::post(format!("http://{}{path}", self.1))
             .header("content-type", "application/grpc")
             .header("te", "trailers")
+            .header("grpc-timeout", within)
             .body(())
             .unwrap();
-        let mut ready = self.0.clone().ready().await.unwrap();
-        ready.send_request(request, false).unwrap()
+        self.0.clone().ready().await?.send_request(request, false)
     }
 
     /// A call with the bytes of a message: the code of gRPC, and the bytes of the answer.
     pub(crate) async fn call(&mut self, path: &str, message: &[u8]) -> (u32, Vec<u8>) {
-        let (answer, mut body) = self.begin(path).await;
+        self.try_call(path, message).await.unwrap()
+    }
+
+    /// The same, of a server that may end meanwhile.
+    pub(crate) async fn try_call(
+        &mut self,
+        path: &str,
+        message: &[u8],
+    ) -> Result<(u32, Vec<u8>), h2::Error> {
+        let (answer, mut body) = self.try_begin(path, "1H").await?;
         let mut frame = vec![0];
         frame.extend((message.len() as u32).to_be_bytes());
         frame.extend(message);
         // The server may refuse a long message before all of it is sent.
         _ = body.send_data(frame.into(), true);
-        let (head, mut body) = answer.await.unwrap().into_parts();
+        let (head, mut body) = answer.await?.into_parts();
         let mut bytes = Vec::new();
         while let Some(part) = body.data().await {
-            let part = part.unwrap();
-            body.flow_control().release_capacity(part.len()).unwrap();
+            let part = part?;
+            body.flow_control().release_capacity(part.len())?;
             bytes.extend(part);
         }
-        let trailers = body.trailers().await.unwrap();
+        let trailers = body.trailers().await?;
         let status =
             head.headers.get("grpc-status").or_else(|| trailers.as_ref()?.get("grpc-status"));
         let code = status.unwrap().to_str().unwrap().parse().unwrap();
-        (code, bytes.get(5..).unwrap_or_default().to_vec())
+        Ok((code, bytes.get(5..).unwrap_or_default().to_vec()))
     }
 
     pub(crate) async fn should_rate_limit(
         &mut self,
         request: &RateLimitRequest,
     ) -> Result<RateLimitResponse, u32> {
+        self.try_should_rate_limit(request).await.unwrap()
+    }
+
+    /// The same, of a server that may end meanwhile.
+    pub(crate) async fn try_should_rate_limit(
+        &mut self,
+        request: &RateLimitRequest,
+    ) -> Result<Result<RateLimitResponse, u32>, h2::Error> {
         let message = prost::Message::encode_to_vec(request);
-        match self.call(SHOULD_RATE_LIMIT, &message).await {
+        Ok(match self.try_call(SHOULD_RATE_LIMIT, &message).await? {
             (0, answer) => Ok(prost::Message::decode(answer.as_slice()).unwrap()),
             (code, _) => Err(code),
-        }
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -81,19 +82,39 @@ fn asked<const N: usize>(at: SocketAddr, path: &str, headers: &str) -> [u16; N] 
     [(); N].map(|()| get(at, path, headers).0)
 }
 
+/// Starts Envoy before these services, with `timeout` for a question.
+fn start_envoy(
+    envoy: &Path,
+    (services, timeout): (&[&Program], &str),
+    more: &[(&str, String)],
+    folder: &Folder,
+) -> (Server, SocketAddr) {
+    static STARTED: AtomicU32 = AtomicU32::new(0);
+    let id = std::process::id() % 30_000 * 8 + STARTED.fetch_add(1, Ordering::Relaxed);
+    let args = ["--concurrency", "1", "--base-id", &id.to_string(), "-l", "off", "-c"];
+    let endpoint = |service: &&Program| {
+        let port = service.grpc.port();
+        format!(
+            "- endpoint: {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: {port} }} }} }}"
+        )
+    };
+    let endpoints: Vec<String> = services.iter().map(endpoint).collect();
+    let own =
+        "- endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 8081 } } }";
+    let changes = [
+        ("port_value: 3000", format!("port_value: {}", upstream().port())),
+        (own, endpoints.join("\n        ")),
+        ("timeout: 0.25s", format!("timeout: {timeout}")),
+    ];
+    start(envoy, &args, "envoy.yaml", &[&changes, more].concat(), folder)
+}
+
 #[test]
 fn envoy() {
     let Some(server) = program("ENVOY", "envoy") else { return };
-    let (folder, limits, upstream) = (Folder::new("envoy"), service(&[]), upstream());
-    let id = (std::process::id() % 30_000).to_string();
-    let args = ["--concurrency", "1", "--base-id", &id, "-l", "off", "-c"];
-    let changes = [
-        ("port_value: 3000", format!("port_value: {}", upstream.port())),
-        ("port_value: 8081", format!("port_value: {}", limits.grpc.port())),
-        // However slow the machine is.
-        ("0.25s", "60s".to_owned()),
-    ];
-    let (_server, at) = start(&server, &args, "envoy.yaml", &changes, &folder);
+    let (folder, limits) = (Folder::new("envoy"), service(&[]));
+    // However slow the machine is.
+    let (_server, at) = start_envoy(&server, (&[&limits], "60s"), &[], &folder);
     assert_eq!(asked(at, "/", "x-user: ann\r\n"), [200, 200, 200, 200, 200, 429, 429]);
     let refused = get(at, "/", "x-user: ann\r\n").1;
     for header in [
@@ -117,6 +138,80 @@ fn envoy() {
         thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(asked(at, "/", "x-user: eve\r\n"), [200, 200, 200, 200, 429]);
+}
+
+/// A service that stands still is as one that is gone: Envoy waits for as long as it was told, and then
+/// denies or lets pass, as `failure_mode_deny` says.
+#[cfg(unix)]
+#[test]
+fn envoy_before_a_service_that_stands_still() {
+    let Some(server) = program("ENVOY", "envoy") else { return };
+    let limits = service(&[]);
+    let begin = |name: &str, denies: &str| {
+        let folder = Folder::new(name);
+        let deny = [("failure_mode_deny: true", format!("failure_mode_deny: {denies}"))];
+        let (server, at) = start_envoy(&server, (&[&limits], "0.25s"), &deny, &folder);
+        (server, at, folder)
+    };
+    let (_first, denies, _folder) = begin("envoy-stopped", "true");
+    let (_second, passes, _other) = begin("envoy-passes", "false");
+    limits.signal("STOP");
+    for _ in 0..3 {
+        assert_eq!(get(denies, "/", "x-user: ann\r\n").0, 500);
+        assert_eq!(get(passes, "/", "x-user: ann\r\n").0, 200);
+    }
+    limits.signal("CONT");
+    // What was asked meanwhile was counted when it went on, or was given up before; more than five are not
+    // let through. On a slow machine an answer may be late again.
+    let of = |at| std::iter::repeat_with(move || get(at, "/", "x-user: bob\r\n").0);
+    let allowed = of(denies).take_while(|status| *status != 429).filter(|status| *status == 200);
+    assert!(allowed.count() <= 5);
+}
+
+/// One of two services ends while requests come all the time: Envoy is told in time, and no request fails.
+#[cfg(unix)]
+#[test]
+fn envoy_before_a_service_that_ends() {
+    let Some(server) = program("ENVOY", "envoy") else { return };
+    let folder = Folder::new("envoy-ends");
+    // Envoy asks every tenth of a second whether they serve.
+    let (mut ends, stays) = (service(&["--notice", "3s", "--drain", "1h"]), service(&[]));
+    let often = [("interval: 1s", "interval: 0.1s".to_owned())];
+    let (_server, at) = start_envoy(&server, (&[&ends, &stays], "60s"), &often, &folder);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..4)
+            .map(|client| {
+                let is_over = &is_over;
+                scope.spawn(move || {
+                    for n in 0.. {
+                        let user = format!("x-user: {client}-{n}\r\n");
+                        let (status, answer) = get(at, "/", &user);
+                        assert_eq!(status, 200, "request {n}: {answer}");
+                        if is_over.load(Ordering::Relaxed) {
+                            break;
+                        }
+                    }
+                })
+            })
+            .collect();
+        let total = |program: &Program| {
+            let metrics = get(program.admin, "/metrics", "").1;
+            let of_user =
+                "\nratelimit_service_rate_limit_total_hits{domain=\"web\",rule=\"web:user\"";
+            let line = metrics.split(of_user).nth(1).unwrap_or_default();
+            let value = line.lines().next().and_then(|line| line.split(' ').next_back());
+            value.and_then(|value| value.parse::<u32>().ok()).unwrap_or(0)
+        };
+        let all_go_on = || clients.iter().all(|client| !client.is_finished());
+        // Both are asked.
+        while all_go_on() && (total(&ends) < 20 || total(&stays) < 20) {}
+        ends.signal("TERM");
+        assert!(ends.child.wait().unwrap().success());
+        let then = total(&stays);
+        while all_go_on() && total(&stays) < then + 100 {}
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

@@ -35,7 +35,7 @@ const LONGEST_HEAD: u32 = 16 << 10;
 /// The longest time in which the head of a request, or the begin of a connection, has to arrive.
 const HEAD: Duration = Duration::from_secs(30);
 
-/// The longest time from the head of a call to the head of its answer.
+/// The longest time from the head of a call to the head of its answer; a caller may give less.
 const CALL: Duration = Duration::from_secs(30);
 
 /// The begin of every connection of HTTP/2.
@@ -180,7 +180,9 @@ impl Calls {
             "grpc.reflection.v1alpha.ServerReflection" => &self.old_reflection,
             _ => return Ok(Status::unimplemented("no service of this name").into_http()),
         };
-        let answer = timeout(CALL, call(request)).await;
+        let given = request.headers().get("grpc-timeout").and_then(|given| given.to_str().ok());
+        let longest = given.and_then(time_given).map_or(CALL, |given| given.min(CALL));
+        let answer = timeout(longest, call(request)).await;
         let late = |_| Status::deadline_exceeded("the request did not arrive in time").into_http();
         Ok(answer.unwrap_or_else(late))
     }
@@ -217,6 +219,24 @@ impl Calls {
             );
         // An error is the client's: it has gone, or sent something else than HTTP/2.
         _ = watcher.watch(connection).await;
+    }
+}
+
+/// The time that a caller gives, as in `250m`: up to eight digits, and a unit. One that is wrong is none.
+///
+/// Source: "gRPC over HTTP2", Timeout.
+fn time_given(text: &str) -> Option<Duration> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let is_number = (1..=8).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    let n = digits.parse().ok().filter(|_| is_number)?;
+    match unit {
+        "H" => Some(Duration::from_secs(n * 3600)),
+        "M" => Some(Duration::from_secs(n * 60)),
+        "S" => Some(Duration::from_secs(n)),
+        "m" => Some(Duration::from_millis(n)),
+        "u" => Some(Duration::from_micros(n)),
+        "n" => Some(Duration::from_nanos(n)),
+        _ => None,
     }
 }
 
