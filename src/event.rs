@@ -11,10 +11,15 @@
 //! ```
 
 use crate::time::Time;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
-use core::hash::{BuildHasher, Hash};
-use std::collections::{BTreeMap, HashMap};
+#[cfg(feature = "std")]
+use {
+    core::hash::{BuildHasher, Hash},
+    std::collections::HashMap,
+};
 
 /// Something that happened: a request, a mail, a login.
 #[derive(Clone, Copy)]
@@ -100,6 +105,7 @@ impl<N: AsRef<str> + Sync, T: AsRef<str> + Sync> Fields for Vec<(N, T)> {
     }
 }
 
+#[cfg(feature = "std")]
 impl<N, T, S> Fields for HashMap<N, T, S>
 where
     N: Borrow<str> + Eq + Hash + Sync,

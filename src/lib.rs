@@ -71,6 +71,9 @@
 //! Each chapter from the sixth on is behind a feature: `wait`; `rules`; `tower` or, for watched files alone,
 //! `watch`; `redis`; `run`; `log`; and `lab` for the last three. [`text`] holds what all text forms share.
 //!
+//! Without the feature `std`, which is on by default, there are the chapters from the first to the fourth,
+//! for machines that have an allocator and nothing else.
+//!
 //! # Waiting instead of refusing
 //! A client of somebody else's service rather waits than fails. `until_allowed` of a [`store::Keyed`] and of a
 //! [`Store`] and, for states that are elsewhere, [`waiting::until_allowed`] wait until an event is allowed,
@@ -134,7 +137,12 @@
 //! | c | [`clock`] | 0 |
 //! | p | [`plot`] | nothing of ours |
 
+#![cfg_attr(not(feature = "std"), no_std)]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+// Where the standard library is missing, its own macros come from here.
+#[cfg_attr(not(feature = "std"), macro_use)]
+extern crate alloc;
 
 #[cfg(any(feature = "log", feature = "tower"))]
 mod address;
@@ -144,7 +152,7 @@ pub mod civil;
 pub mod clock;
 pub mod estimate;
 pub mod event;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(all(feature = "std", not(target_arch = "wasm32")))]
 pub mod files;
 #[cfg(feature = "lab")]
 pub mod lab;
@@ -167,6 +175,7 @@ pub mod redis_store;
 pub mod rules;
 #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
 pub mod service;
+#[cfg(feature = "std")]
 pub mod store;
 pub mod text;
 pub mod time;
@@ -184,6 +193,7 @@ pub use limit::Limiter;
 pub use outcome::{Decision, Outcome, Retry};
 pub use policy::Policy;
 pub use rate::Rate;
+#[cfg(feature = "std")]
 pub use store::Store;
 pub use text::{BadNumber, ParseError};
 pub use time::{Span, Time};

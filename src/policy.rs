@@ -49,10 +49,9 @@ pub mod export;
 mod key;
 mod text;
 
-pub(crate) use decide::retry_after;
 #[cfg(feature = "rules")]
 pub(crate) use decide::stricter;
-pub use decide::{Verdict, strictest};
+pub use decide::{Verdict, retry_after, strictest};
 #[cfg(feature = "rules")]
 pub(crate) use key::escaped;
 pub use key::{FIELDS, Per};
@@ -64,6 +63,8 @@ use crate::limit::kept::Shape;
 use crate::outcome::Retry;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 /// The most limits in a policy.
 pub const LIMITS: usize = 8;

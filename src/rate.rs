@@ -14,6 +14,7 @@
 
 use crate::text::{BadNumber, ParseError, Words, leading_number, number, thousands};
 use crate::time::{Span, unit};
+use alloc::string::{String, ToString};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::str::FromStr;

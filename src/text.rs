@@ -16,6 +16,8 @@ pub(crate) use names::{name_of, named};
 pub(crate) use number::{count, leading_number, number, split, thousands};
 pub(crate) use words::{Word, Words};
 
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
 use core::convert::Infallible;
 use core::fmt;
 use core::ops::Range;

@@ -27,11 +27,14 @@
 //! ```
 
 use crate::text::{BadNumber, ParseError, leading_number, number, split};
+use alloc::borrow::ToOwned;
+use alloc::string::ToString;
 use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::str::FromStr;
 use core::time::Duration;
+#[cfg(feature = "std")]
 use std::time::SystemTime;
 
 /// An instant: whole microseconds from an origin that the caller chooses.
@@ -113,6 +116,7 @@ impl From<Duration> for Time {
 /// The time since the Unix epoch, cut to whole microseconds. With `Time::from(SystemTime::now())`
 /// windows are aligned to the epoch, and kept states mean the same in every process. This clock may
 /// be set back: [`limit`](crate::limit) says what happens then.
+#[cfg(feature = "std")]
 impl From<SystemTime> for Time {
     fn from(now: SystemTime) -> Self {
         match now.duration_since(SystemTime::UNIX_EPOCH) {

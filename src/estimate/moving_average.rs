@@ -29,7 +29,7 @@
 use super::exim::SHORTEST_GAP;
 use crate::order::larger;
 use crate::time::Time;
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// Remembers the times of the last N + 1 events.
 #[derive(Clone, Debug)]

@@ -24,6 +24,7 @@
 #![doc = include_str!("forms.md")]
 
 pub use super::algorithm::Unstretched;
+use alloc::boxed::Box;
 
 use super::Limiter;
 use super::algorithm::{Algorithm, Stretch};

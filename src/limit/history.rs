@@ -20,7 +20,8 @@ use super::kept::{Bytes, Content, KeptError};
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// The blocks in which anything was allowed, oldest first: 40 bytes, and 16 for each block of its
 /// capacity. The capacity doubles when it is full, and halves when less than a quarter is in use.

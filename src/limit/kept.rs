@@ -102,6 +102,8 @@
 mod bytes;
 mod shape;
 
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 pub use shape::Shape;
 
 pub(super) use bytes::{Bytes, Content, within};

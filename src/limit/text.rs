@@ -5,6 +5,9 @@ use super::any::{self, AnyLimiter, FORMS};
 use crate::rate::{Rate, is_noun};
 use crate::text::{BadNumber, ParseError, SHORT, Word, Words, count, number};
 use crate::time::{Span, unit};
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 /// The text form of one limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -63,7 +63,7 @@ fn tightness(a: &Outcome, b: &Outcome) -> Ordering {
 ///
 /// A limit usually lets the event pass from some instant on, so the latest of these instants is the
 /// answer. An adaptive limit can sink again, so all limits are asked once more at that instant.
-pub(crate) fn retry_after<R: Iterator<Item = Retry>>(now: Time, ask: impl Fn(Time) -> R) -> Retry {
+pub fn retry_after<R: Iterator<Item = Retry>>(now: Time, ask: impl Fn(Time) -> R) -> Retry {
     let mut at = now;
     for _ in 0..ROUNDS {
         let mut latest = Span::ZERO;

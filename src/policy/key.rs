@@ -11,6 +11,9 @@
 
 use crate::event::Event;
 use crate::text::ParseError;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use core::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};

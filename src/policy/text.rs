@@ -5,6 +5,9 @@ use crate::limit::any::AnyLimiter;
 use crate::limit::head;
 use crate::rate::Rate;
 use crate::text::{ParseError, SHORT, Words, parts};
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 

@@ -1,6 +1,8 @@
 //! Reading a text word by word; every word knows its position.
 
 use super::ParseError;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::str::FromStr;
 
 /// The words of a text that have not been read yet.

@@ -6,6 +6,7 @@
 
 use super::KeptError;
 use crate::time::Time;
+use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 /// Millionths in an event.

@@ -4,6 +4,8 @@ use super::{Bytes, KeptError};
 use crate::limit::any::KINDS;
 use crate::text::ParseError;
 use crate::time::Span;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::str::FromStr;
