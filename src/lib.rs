@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | limit keys in a process | [`store::Keyed`], or a [`Store`] for several limits in a text | |
 //! | wait instead of refusing | [`waiting`] | `wait` |
+//! | limit the calls of a client | [`waiting::outgoing`] | `tower` |
 //! | keep quotas over a restart | [`store::saved`] | |
 //! | have limits in a file that is read again | [`rules`] | `rules` |
 //! | limit requests in axum, tonic or hyper | [`middleware`] | `tower` |

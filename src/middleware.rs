@@ -1,4 +1,5 @@
 //! The layer between a service and its clients, and rule files that are watched.
+//! For calls of other services there is [another layer](crate::waiting::outgoing).
 //!
 //! The feature `tower` has both, the feature `watch` only the second. This is a whole service, with
 //! axum:

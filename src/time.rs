@@ -28,7 +28,6 @@
 
 use crate::text::{BadNumber, ParseError, leading_number, number, split};
 use alloc::borrow::ToOwned;
-use alloc::string::ToString;
 use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -396,6 +395,6 @@ impl FromStr for Span {
             };
             rest = next.trim_start();
         }
-        Span::from_secs(total).map_err(|e| ParseError::whole(text, e.to_string()))
+        Span::from_secs(total).map_err(|e| ParseError::whole(text, format!("{e}")))
     }
 }

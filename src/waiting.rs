@@ -2,7 +2,8 @@
 //! not be too fast.
 //!
 //! A [`Keyed`], a [`Store`] and, by [`until_allowed`], any [`AsyncStore`] wait until an event is allowed,
-//! and count it then. The time comes from a [`Clock`]: the [`SystemClock`], or a [`FakeClock`] in tests.
+//! and count it then. For calls by HTTP there is a [layer](outgoing), which heeds `Retry-After`,
+//! too. The time comes from a [`Clock`]: the [`SystemClock`], or a [`FakeClock`] in tests.
 //!
 //! ```
 //! use ratescope::limit::gcra::Gcra;
@@ -58,6 +59,9 @@
 //! A stream is limited by waiting before each item, as in
 //! `stream.then(async |item| store.until_allowed(...).await.map(|_| item))` of the crate `futures`.
 
+#[cfg(feature = "tower")]
+pub mod outgoing;
+
 pub use crate::clock::{Clock, FakeClock, SystemClock};
 
 use crate::event::{Event, Fields};
@@ -77,7 +81,7 @@ use std::hash::RandomState;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct Waiting {
-    cost: f64,
+    pub(crate) cost: f64,
     longest: Option<Span>,
     jitter: Span,
 }
@@ -95,6 +99,13 @@ impl Waiting {
     /// gives up.
     pub const fn at_most(self, longest: Span) -> Self {
         Waiting { longest: Some(longest), ..self }
+    }
+
+    /// The same for an event that has waited for `spent` already.
+    #[cfg(feature = "tower")]
+    pub(crate) fn after(self, spent: Span) -> Self {
+        let left = |all: Span| Span::from_secs(all.secs() - spent.secs()).unwrap_or(Span::ZERO);
+        Waiting { longest: self.longest.map(left), ..self }
     }
 
     /// Prolongs each wait outside of a queue by a random span up to `jitter`, so that many who wait for one
@@ -222,7 +233,7 @@ pub async fn until_allowed(
 }
 
 /// The result of an attempt that failed.
-enum Refused {
+pub(crate) enum Refused {
     /// Another attempt may succeed after this span.
     Until(Span),
     /// No other attempt is made.
@@ -237,7 +248,7 @@ impl From<Retry> for Refused {
 
 /// Sleeps between attempts until one succeeds, and then as long as its decision says. An attempt gets the
 /// longest wait that it may decide on.
-async fn until<T, F: Future<Output = Result<(T, Decision), Refused>>>(
+pub(crate) async fn until<T, F: Future<Output = Result<(T, Decision), Refused>>>(
     clock: &impl Clock,
     waiting: Waiting,
     attempt: impl Fn(Span) -> F,

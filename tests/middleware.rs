@@ -27,6 +27,8 @@ mod meters;
 #[cfg(feature = "redis")]
 #[path = "middleware/on_redis.rs"]
 mod on_redis;
+#[path = "middleware/outgoing.rs"]
+mod outgoing;
 #[path = "middleware/parts.rs"]
 mod parts;
 #[path = "middleware/readiness.rs"]

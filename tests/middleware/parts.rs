@@ -32,7 +32,8 @@ impl Clock for Hand {
     }
 }
 
-/// The service within: answers with the path that was asked for, after so many polls each.
+/// The service within: answers with the path that was asked for, after so many polls each. A path such as
+/// `/status/429` gives the status.
 #[derive(Default)]
 pub(crate) struct Inner {
     pub(crate) seen: Arc<Seen>,
@@ -87,8 +88,10 @@ impl Service<Request<String>> for Inner {
             if path == "/broken" {
                 return Err("broken".to_owned());
             }
+            let status = path.strip_prefix("/status/").map(|code| code.parse().unwrap());
             let mut response = Response::new(path);
             *response.headers_mut() = headers;
+            *response.status_mut() = status.unwrap_or_default();
             Ok(response)
         })
     }

@@ -1,0 +1,68 @@
+//! The pause that a service asks for by `Retry-After`.
+//!
+//! Source: RFC 9110, section 10.2.3; RFC 6585, section 4.
+
+use crate::limit::Limiter;
+use crate::outcome::{Outcome, Retry};
+use crate::time::{Span, Time};
+use http::header::{DATE, HeaderName, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
+use std::time::SystemTime;
+
+/// The pause that a response asks for, received at `now`; `None` if it asks for none.
+pub(super) fn asked_for(status: StatusCode, headers: &HeaderMap, now: Time) -> Option<Span> {
+    if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        return None;
+    }
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // No pause is as long as 30,000 years; a longer number may be no span.
+        return Span::from_secs(text.parse::<f64>().ok()?.min(1e12)).ok();
+    }
+    let until: Time = httpdate::parse_http_date(text).ok()?.into();
+    let sent = date(headers, DATE).unwrap_or(now);
+    Some(sent.until(until))
+}
+
+fn date(headers: &HeaderMap, name: HeaderName) -> Option<Time> {
+    let text = headers.get(name)?.to_str().ok()?;
+    httpdate::parse_http_date(text).ok().map(|time: SystemTime| time.into())
+}
+
+/// The limiter of pauses: lets nothing pass until the pause is over. Its state is that instant, and the
+/// cost of what it counts is the length of the pause in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pause;
+
+impl Limiter for Pause {
+    type State = Time;
+
+    fn initial(&self) -> Time {
+        Time::from_micros(i64::MIN)
+    }
+
+    fn peek(&self, until: &Time, now: Time, _cost: f64) -> Outcome {
+        Outcome::new(now >= *until, now.until(*until).secs(), 0.0)
+    }
+
+    /// A shorter pause does not end a longer one.
+    fn record(&self, until: &mut Time, now: Time, seconds: f64, _allowed: bool) {
+        *until = (*until).max(now.after(Span::from_secs(seconds).unwrap_or(Span::ZERO)));
+    }
+
+    fn retry_after(&self, until: &Time, now: Time, _cost: f64) -> Retry {
+        Retry::After(now.until(*until))
+    }
+
+    fn remaining(&self, until: &Time, now: Time) -> f64 {
+        if now >= *until { f64::INFINITY } else { 0.0 }
+    }
+
+    fn reset_after(&self, until: &Time, now: Time) -> Span {
+        now.until(*until)
+    }
+
+    fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
+        f64::INFINITY
+    }
+}
