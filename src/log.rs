@@ -52,6 +52,7 @@
 
 mod clf;
 mod csv;
+mod cut;
 mod exim;
 mod filter;
 mod format;

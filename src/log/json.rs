@@ -22,9 +22,10 @@ use super::options::Options;
 use super::stamp::{Instant, Stamps};
 use super::table::{Names, Places, Span, Table};
 use crate::address;
+use memchr::memchr2;
 
 /// Reads lines, all in the same memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Json {
     names: Vec<Span>,
     values: Vec<Span>,
@@ -32,6 +33,7 @@ pub(super) struct Json {
     made: String,
     places: Places,
     aliases: Vec<Alias>,
+    classify: fn(&str, &[Alias]) -> Option<Class>,
     /// The names of the line before and their classes. Lines of one log are usually alike.
     known: Vec<(String, Option<Class>)>,
     /// Whether objects of Caddy that are no requests are left out.
@@ -85,7 +87,13 @@ fn about(table: &Table<'_>) -> String {
 
 impl Json {
     pub(super) fn new(aliases: Vec<Alias>) -> Self {
-        Json { aliases, ..Json::default() }
+        Json { aliases, ..Json::of_parts(classify) }
+    }
+
+    /// A reader that finds what this function says.
+    pub(super) fn of_parts(classify: fn(&str, &[Alias]) -> Option<Class>) -> Self {
+        let (names, values, made, places, aliases, known, only_requests) = Default::default();
+        Json { names, values, made, places, aliases, classify, known, only_requests }
     }
 
     /// The event of a line, which may take its time from `outer`; `None` if it has none, or is about
@@ -119,6 +127,23 @@ impl Json {
         Ok(Table { line, made, names: Names::OfLine(names), values, places })
     }
 
+    /// Reads a line as docker writes it, always in the form `{"log":"...","stream":"stdout","time":"..."}`,
+    /// in one look: [`made`](Self::made) has the text afterwards. Returns the time.
+    pub(super) fn docker<'a>(&mut self, line: &'a str) -> Option<&'a str> {
+        let rest = line.strip_prefix("{\"log\":\"")?;
+        self.made.clear();
+        let length = escape::unescape(rest, &mut self.made)?;
+        let rest = rest.get(length..)?.strip_prefix(",\"stream\":\"std")?;
+        let rest = rest.strip_prefix("out").or_else(|| rest.strip_prefix("err"))?;
+        let time = rest.strip_prefix("\",\"time\":\"")?.strip_suffix("\"}")?;
+        memchr2(b'"', b'\\', time.as_bytes()).is_none().then_some(time)
+    }
+
+    /// The texts that were made of the last line.
+    pub(super) fn made(&self) -> &str {
+        &self.made
+    }
+
     /// Finds the member for each standard field.
     fn place(&mut self, line: &str) {
         let mut ranks = Places::default();
@@ -128,7 +153,7 @@ impl Json {
         for (i, ((name, value), known)) in members.enumerate() {
             let name = name.text(line, &self.made);
             if known.0 != name {
-                *known = (name.to_owned(), classify(name, &self.aliases));
+                *known = (name.to_owned(), (self.classify)(name, &self.aliases));
             }
             let Some((standard, rank)) = known.1 else { continue };
             // A null or a dash counts as missing, so that the next best name is used.

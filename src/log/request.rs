@@ -1,18 +1,24 @@
 //! The parts of a request line, and of its path.
 
+use super::cut;
 use core::num::NonZeroU8;
-use memchr::memchr2;
+use memchr::{memchr2, memrchr};
 
 /// `GET` from `GET /path HTTP/1.1`; `None` if there is no target.
 pub(super) fn method(request: &str) -> Option<&str> {
-    request.split_once(' ').map(|(method, _)| method)
+    cut::once(request, b' ').map(|(method, _)| method)
 }
 
 /// `/path?query` from `GET /path?query HTTP/1.1`. A target may contain spaces, although it should
 /// not.
 pub(super) fn target(request: &str) -> Option<&str> {
-    let (_, rest) = request.split_once(' ')?;
-    Some(rest.rsplit_once(" HTTP/").map_or(rest, |(target, _)| target))
+    const PROTOCOL: &str = " HTTP/";
+    let (_, rest) = cut::once(request, b' ')?;
+    let Some(last) = memrchr(b' ', rest.as_bytes()) else { return Some(rest) };
+    match rest.split_at_checked(last) {
+        Some((target, end)) if end.starts_with(PROTOCOL) => Some(target),
+        _ => Some(rest.rsplit_once(PROTOCOL).map_or(rest, |(target, _)| target)),
+    }
 }
 
 /// The path of a target, without the query, and without the scheme and the host of a request to a
@@ -20,6 +26,9 @@ pub(super) fn target(request: &str) -> Option<&str> {
 pub(super) fn path(target: &str) -> &str {
     let end = memchr2(b'?', b'#', target.as_bytes()).unwrap_or(target.len());
     let path = target.get(..end).unwrap_or(target);
+    if path.starts_with('/') {
+        return path;
+    }
     match path.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => {
             rest.find('/').and_then(|slash| rest.get(slash..)).unwrap_or("/")

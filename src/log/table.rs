@@ -91,14 +91,8 @@ impl<'a> Table<'a> {
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
         match Standard::of(name) {
             Some(standard) => self.standard(standard),
-            None => self.first(&[name]),
+            None => self.at((0..self.values.len()).find(|at| self.name(*at) == Some(name))?),
         }
-    }
-
-    /// The text of the first of these names that the line has, as the line writes them.
-    pub(super) fn first(&self, names: &[&str]) -> Option<&'a str> {
-        let place = |name: &&str| (0..self.values.len()).find(|i| self.name(*i) == Some(*name));
-        names.iter().find_map(place).and_then(|i| self.at(i))
     }
 
     pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {

@@ -15,8 +15,9 @@
 
 mod header;
 
+use super::cut;
 use super::json::Json;
-use super::names::Standard;
+use super::names::{Alias, Class, Standard, classify};
 use super::number;
 use super::stamp::{Instant, Stamps};
 
@@ -108,14 +109,15 @@ impl Wrapper {
             Wrapper::Container => {
                 let (stamp, rest) = iso(line)?;
                 let rest = rest.strip_prefix("stdout ").or(rest.strip_prefix("stderr "))?;
-                let (tag, inner) = rest.split_once(' ')?;
+                let (tag, inner) = cut::once(rest, b' ')?;
                 // A long line comes in parts, P before the last one, F.
-                let is_tag = tag.split(':').next().is_some_and(|tag| matches!(tag, "F" | "P"));
+                let is_tag =
+                    matches!(tag, "F" | "P") || tag.starts_with("F:") || tag.starts_with("P:");
                 is_tag.then_some((Envelope::at(stamp), inner))
             }
             Wrapper::Stamped => iso(line).map(|(stamp, inner)| (Envelope::at(stamp), inner)),
             Wrapper::Compose => {
-                let (name, inner) = line.split_once('|')?;
+                let (name, inner) = cut::once(line, b'|')?;
                 let name = name.strip_suffix(' ')?.trim_end_matches(' ');
                 let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
                 let is_name = !name.is_empty() && name.bytes().all(is_part);
@@ -138,7 +140,7 @@ impl Wrapper {
 
 /// Reads `2000-10-10T13:55:36.123Z ` at the beginning of a line.
 fn iso(line: &str) -> Option<(Stamp<'_>, &str)> {
-    let (stamp, rest) = line.split_once(' ')?;
+    let (stamp, rest) = cut::once(line, b' ')?;
     let bytes = stamp.as_bytes();
     let is_time = bytes.first()?.is_ascii_digit()
         && (19..=40).contains(&bytes.len())
@@ -160,7 +162,7 @@ enum Layer {
 impl Layers {
     pub(super) fn new(wrappers: &[Wrapper]) -> Self {
         let layer = |wrapper: &Wrapper| match wrapper {
-            Wrapper::Json => Layer::Json(Box::new(Json::new(Vec::new()))),
+            Wrapper::Json => Layer::Json(Box::new(Json::of_parts(part))),
             text => Layer::Text(*text),
         };
         Layers(wrappers.iter().map(layer).collect())
@@ -194,22 +196,40 @@ impl Layers {
 }
 
 /// The members with the line inside, and those about it, as the journal, rsyslog, docker and log
-/// shippers name them.
-const INNER: [&str; 3] = ["MESSAGE", "message", "log"];
-const HOST: [&str; 3] = ["_HOSTNAME", "host", "hostname"];
-const PROGRAM: [&str; 5] = ["SYSLOG_IDENTIFIER", "_COMM", "program", "programname", "app-name"];
-const PID: [&str; 3] = ["SYSLOG_PID", "_PID", "procid"];
+/// shippers name them, the best first. In a table they have the places of other fields.
+const INNER: Standard = Standard::Request;
+const HOST: Standard = Standard::Host;
+const PROGRAM: Standard = Standard::Agent;
+const PID: Standard = Standard::User;
+const PARTS: [(Standard, &[&str]); 4] = [
+    (INNER, &["MESSAGE", "message", "log"]),
+    (HOST, &["_HOSTNAME", "host", "hostname"]),
+    (PROGRAM, &["SYSLOG_IDENTIFIER", "_COMM", "program", "programname", "app-name"]),
+    (PID, &["SYSLOG_PID", "_PID", "procid"]),
+];
+
+/// The part that a member of this name is taken for.
+fn part(name: &str, aliases: &[Alias]) -> Option<Class> {
+    let place = |(part, names): &(Standard, &[&str])| {
+        Some((*part, names.iter().position(|known| *known == name)? as u8))
+    };
+    let is_time = |class: &Class| class.0 == Standard::Time;
+    PARTS.iter().find_map(place).or_else(|| classify(name, aliases).filter(is_time))
+}
 
 fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
     if !line.starts_with('{') {
         return None;
     }
+    if let Some(time) = json.docker(line) {
+        let text = json.made().trim_end_matches('\n');
+        return (!text.is_empty()).then_some((Envelope::at(Stamp::Any(time)), text));
+    }
     let table = json.members(line).ok()?;
-    let inner = table.first(&INNER)?.trim_matches([' ', '\n', '\r']);
-    let said = |names: &[&str]| table.first(names).filter(|text| *text != "-").unwrap_or("");
+    let inner = table.standard(INNER)?.trim_matches([' ', '\n', '\r']);
+    let said = |part| table.standard(part).unwrap_or("");
     let mut envelope = Envelope::at(table.standard(Standard::Time).map_or(Stamp::None, Stamp::Any));
-    (envelope.host, envelope.program) = (said(&HOST), said(&PROGRAM));
-    envelope.pid = said(&PID);
+    (envelope.host, envelope.program, envelope.pid) = (said(HOST), said(PROGRAM), said(PID));
     let (times, inner) = header::unrepeated(inner);
     envelope.times = times;
     (!inner.is_empty()).then_some((envelope, inner))

@@ -1,27 +1,54 @@
 //! Texts with escapes.
 
-use memchr::memchr2;
-
 /// Writes a text up to its closing quote to `out`, and returns how many bytes were read, including
 /// the quote; `None` if there is no such quote. An escape that JSON does not have stays as it is:
 /// nginx writes `\x22` unless it has `escape=json`.
 pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
-    let mut rest = text;
+    let bytes = text.as_bytes();
+    // What is before `written` is in `out`, and no mark is between that and `from`.
+    let (mut written, mut from) = (0, 0);
     loop {
-        let (plain, next) = rest.split_at_checked(memchr2(b'"', b'\\', rest.as_bytes())?)?;
-        out.push_str(plain);
-        rest = match next.strip_prefix('\\') {
-            Some(escape) => escaped(escape, out)?,
-            None => return Some(text.len() - next.len() + 1),
+        let at = from + mark(bytes.get(from..)?)?;
+        out.push_str(text.get(written..at)?);
+        (written, from) = match bytes.get(at..at + 2) {
+            Some([b'\\', b'"' | b'\\' | b'/']) => (at + 1, at + 2),
+            Some([b'\\', _]) => {
+                let rest = escaped(text.get(at + 1..)?, out)?;
+                (text.len() - rest.len(), text.len() - rest.len())
+            }
+            _ => return (bytes.get(at) == Some(&b'"')).then_some(at + 1),
         };
     }
+}
+
+/// The place of the first quote or backslash. It is often near, so eight bytes at once are quicker than a
+/// search that begins with a few dozen.
+#[inline]
+fn mark(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    // The lowest bit that is set is the high bit of the first byte that is `byte`: only bytes after it may be
+    // taken for it wrongly, by the carry.
+    let is = |word: u64, byte: u8| {
+        let zero = word ^ (ONES * u64::from(byte));
+        zero.wrapping_sub(ONES) & !zero & HIGH
+    };
+    let (words, rest) = text.as_chunks();
+    for (i, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let marks = is(word, b'"') | is(word, b'\\');
+        if marks != 0 {
+            return Some(i * 8 + marks.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    Some(words.len() * 8 + at)
 }
 
 /// Writes the character of the escape after a backslash, and returns the text after it.
 fn escaped<'a>(text: &'a str, out: &mut String) -> Option<&'a str> {
     let mut chars = text.chars();
     let plain = match chars.next()? {
-        c @ ('"' | '\\' | '/') => c,
         'b' => '\u{8}',
         'f' => '\u{c}',
         'n' => '\n',

@@ -15,6 +15,7 @@
 //! priority. The host may be missing, as in the datagrams of HAProxy, and so may the program.
 
 use super::{Envelope, Stamp, iso};
+use crate::log::cut;
 
 /// Takes the header off a line.
 pub(super) fn peel(line: &str) -> Option<(Envelope<'_>, &str)> {
@@ -72,15 +73,15 @@ fn seconds(line: &str) -> Option<(Stamp<'_>, &str)> {
 
 /// Reads `web1 sshd[4567]: message`, where the host or the program may be missing.
 fn tagged<'a>(stamp: Stamp<'a>, text: &'a str) -> Option<(Envelope<'a>, &'a str)> {
-    let (first, rest) = text.split_once(' ')?;
+    let (first, rest) = cut::once(text, b' ')?;
     let (host, tag, message) = match first.strip_suffix(':') {
         Some(tag) => ("", tag, rest),
-        None => match rest.split_once(": ") {
+        None => match cut::before_space(rest, b':') {
             Some((tag, message)) if !tag.contains(' ') => (first, tag, message),
             _ => (first, rest.strip_suffix(':').unwrap_or(""), rest),
         },
     };
-    let (program, pid) = tag.split_once('[').unwrap_or((tag, ""));
+    let (program, pid) = cut::once(tag, b'[').unwrap_or((tag, ""));
     let pid = pid.strip_suffix(']').unwrap_or(pid);
     Some((Envelope { stamp, host, program, pid, times: None }, message))
 }
