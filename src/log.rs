@@ -102,4 +102,4 @@ pub use stamp::Year;
 pub use test::Test;
 pub use unknown::Unknown;
 #[cfg(feature = "unpack")]
-pub use unpack::unpack;
+pub use unpack::{packer, unpack};

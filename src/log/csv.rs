@@ -121,6 +121,13 @@ impl Csv {
         Ok(Some((time, table)))
     }
 
+    /// Whether a line is the header.
+    pub(super) fn is_header(&mut self, line: &str) -> bool {
+        let is_split = self.split(line).is_ok();
+        let Csv { columns: Columns { names, .. }, values, made, .. } = self;
+        is_split && values.iter().map(|value| value.text(line, made)).eq(names)
+    }
+
     /// Splits a line into its fields, without their quotes and the space around them.
     fn split(&mut self, line: &str) -> Result<(), Problem> {
         self.values.clear();

@@ -226,6 +226,19 @@ impl Reader {
         self.lines.finish(&mut |number, line| work.line(number, line, on_event))
     }
 
+    /// Ends the last line, and goes on with another file of the same log, which may have a header of its
+    /// own.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed).
+    pub fn next_file(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread> {
+        self.finish(on_event)?;
+        if let Parser::Csv { header, .. } = &mut self.work.parser {
+            *header = true;
+        }
+        Ok(())
+    }
+
     /// The counts of the lines so far.
     pub fn counts(&self) -> &Counts {
         &self.work.counts
@@ -311,17 +324,13 @@ impl Work {
                     (instant, Found::Login(login))
                 })
             }
-            Parser::Csv { header: header @ true, .. } => {
-                *header = line.trim().is_empty();
-                None
-            }
-            Parser::Csv { csv, .. } => {
-                if line.trim().is_empty() {
-                    return Ok(());
-                }
-                csv.read(line, stamps, *unit)?
-                    .map(|(instant, table)| (instant, Found::Table(table)))
-            }
+            Parser::Csv { .. } if line.trim().is_empty() => return Ok(()),
+            Parser::Csv { csv, header } => match core::mem::take(header) && csv.is_header(line) {
+                true => None,
+                false => csv
+                    .read(line, stamps, *unit)?
+                    .map(|(instant, table)| (instant, Found::Table(table))),
+            },
             Parser::Columns(rows) => {
                 let outer = envelope.instant(stamps);
                 match rows.read(inner, stamps, *unit, outer) {

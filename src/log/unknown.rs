@@ -19,8 +19,11 @@ const OTHERS: [(&[u8], &str); 10] = [
         "it is packed with zstd; unpack it first with zstd -d, as browsers can't, or give it to the \
          command ratescope tune",
     ),
-    (b"BZh", "it is packed with bzip2; unpack it first"),
-    (b"\xfd7zXZ", "it is packed with xz; unpack it first"),
+    (b"BZh", "it is packed with bzip2; unpack it first, or give it to the command ratescope tune"),
+    (
+        b"\xfd7zXZ",
+        "it is packed with xz; unpack it first, or give it to the command ratescope tune",
+    ),
     (b"PK\x03\x04", "it is a zip archive; unpack it first"),
     (b"\xff\xfe", "its text is UTF-16; write it as UTF-8"),
     (b"\xfe\xff", "its text is UTF-16; write it as UTF-8"),

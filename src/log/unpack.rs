@@ -1,55 +1,131 @@
 //! Packed logs.
 //!
-//! Both unpackers are pure Rust: building needs no C compiler, and mostly safe code reads bytes from
+//! All unpackers are pure Rust: building needs no C compiler, and mostly safe code reads bytes from
 //! strangers. gzip is read by zlib-rs through flate2, as fast as the C library. zstd is read by
-//! ruzstd: on logs it takes about twice as long as the C library, and no longer than gzip.
+//! ruzstd: on logs it takes about twice as long as the C library, and no longer than gzip. bzip2 is
+//! read by libbz2-rs-sys, and xz by lzma-rust2, without its unsafe parts.
 
+use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
 
-const GZIP: &[u8] = b"\x1f\x8b";
-const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+/// A program that packs.
+#[derive(Clone, Copy)]
+enum Packer {
+    Gzip,
+    Zstd,
+    Bzip2,
+    Xz,
+}
+
+/// The packers with their names and the first bytes of what they write.
+const PACKERS: [(Packer, &str, &[u8]); 4] = [
+    (Packer::Gzip, "gzip", b"\x1f\x8b"),
+    (Packer::Zstd, "zstd", b"\x28\xb5\x2f\xfd"),
+    (Packer::Bzip2, "bzip2", b"BZh"),
+    (Packer::Xz, "xz", b"\xfd7zXZ\0"),
+];
+
+/// The most first bytes of a packer.
+const LONGEST: usize = 6;
 
 /// The bytes of a packed input that are read at once.
 const PIECE: usize = 1 << 16;
 
-/// The text of `input`, unpacked if its first bytes are those of gzip or zstd. The file name does not
-/// count: it may be wrong, and standard input has none. Packed inputs that follow one another are
-/// read as one text.
+/// The most KiB that unpacking xz may take. `xz -9` needs 65 MiB.
+const XZ_ROOM: u32 = 100 << 10;
+
+/// The packer of an input that begins so, or none. The file name does not count: it may be wrong, and
+/// standard input has none.
+pub fn packer(begin: &[u8]) -> Option<&'static str> {
+    of(begin).map(|(_, name)| name)
+}
+
+fn of(begin: &[u8]) -> Option<(Packer, &'static str)> {
+    let known = PACKERS.iter().find(|(.., magic)| begin.starts_with(magic));
+    known.map(|(packer, name, _)| (*packer, *name))
+}
+
+/// The text of `input`, unpacked if its first bytes are those of gzip, zstd, bzip2 or xz. Packed inputs
+/// that follow one another are read as one text.
 ///
 /// # Errors
 /// When the first bytes cannot be read. If a packed input is cut off or damaged, reading the text
-/// ends with an error that says so.
+/// ends with an error that says so, and so does an xz that needs more than 100 MiB to unpack.
 pub fn unpack<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut begin = Vec::new();
-    input.by_ref().take(4).read_to_end(&mut begin)?;
-    let (gzip, zstd) = (begin.starts_with(GZIP), begin.starts_with(ZSTD));
+    input.by_ref().take(LONGEST as u64).read_to_end(&mut begin)?;
+    let packer = of(&begin);
     let input = Cursor::new(begin).chain(input);
-    if !gzip && !zstd {
-        return Ok(Box::new(input));
-    }
-    let input = BufReader::with_capacity(PIECE, input);
-    Ok(match gzip {
-        true => Box::new(Gzip(MultiGzDecoder::new(input))),
-        false => Box::new(Zstd { input, decoder: FrameDecoder::new(), within: false }),
-    })
+    let Some((packer, name)) = packer else { return Ok(Box::new(input)) };
+    let end = Arc::default();
+    let input = BufReader::with_capacity(PIECE, Watched { input, end: Arc::clone(&end) });
+    let text: Box<dyn Read + Send + 'a> = match packer {
+        Packer::Gzip => Box::new(MultiGzDecoder::new(input)),
+        Packer::Zstd => Box::new(Zstd { input, decoder: FrameDecoder::new(), within: false }),
+        Packer::Bzip2 => Box::new(MultiBzDecoder::new(input)),
+        Packer::Xz => Box::new(XzReader::new_mem_limit(input, true, XZ_ROOM)),
+    };
+    Ok(Box::new(Unpacked { text, name, end }))
 }
 
-struct Gzip<R>(MultiGzDecoder<R>);
+/// How a packed input ended.
+#[derive(Debug, Default)]
+enum End {
+    /// It did not.
+    #[default]
+    NotYet,
+    /// There is no more of it.
+    Last,
+    /// It could not be read.
+    Failed(io::Error),
+}
 
-impl<R: BufRead> Read for Gzip<R> {
+/// A packed input whose end is noted, since the unpackers say it in words of their own.
+struct Watched<R> {
+    input: R,
+    end: Arc<Mutex<End>>,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(bytes);
+        let end = match &read {
+            Ok(1..) => return read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => return read,
+            Ok(0) => End::Last,
+            Err(error) => End::Failed(io::Error::new(error.kind(), error.to_string())),
+        };
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = end;
+        read
+    }
+}
+
+/// The text of a packed input.
+struct Unpacked<'a> {
+    text: Box<dyn Read + Send + 'a>,
+    name: &'static str,
+    end: Arc<Mutex<End>>,
+}
+
+impl Read for Unpacked<'_> {
     fn read(&mut self, text: &mut [u8]) -> io::Result<usize> {
-        self.0.read(text).map_err(|error| {
-            let what = match error.kind() {
-                ErrorKind::UnexpectedEof => "the gzip data is cut off".to_owned(),
-                ErrorKind::InvalidInput | ErrorKind::InvalidData => {
-                    format!("the gzip data is damaged ({error})")
-                }
-                _ => return error,
+        self.text.read(text).map_err(|error| {
+            let end = mem::take(&mut *self.end.lock().unwrap_or_else(PoisonError::into_inner));
+            let why = match (end, error.kind()) {
+                (End::Failed(error), _) => return error,
+                (_, ErrorKind::Interrupted) => return error,
+                (_, ErrorKind::OutOfMemory) => "needs more than 100 MiB to be unpacked",
+                (_, ErrorKind::Unsupported) => "is of a kind that is not read here",
+                (End::Last, _) => "is cut off",
+                (End::NotYet, _) => "is damaged",
             };
-            io::Error::new(error.kind(), what)
+            io::Error::new(ErrorKind::InvalidData, format!("the {} data {why}", self.name))
         })
     }
 }
@@ -77,7 +153,7 @@ impl<R: BufRead> Read for Zstd<R> {
                 continue;
             }
             let some = BlockDecodingStrategy::UptoBlocks(1);
-            self.decoder.decode_blocks(&mut self.input, some).map_err(|error| damaged(&error))?;
+            self.decoder.decode_blocks(&mut self.input, some).map_err(io::Error::other)?;
         }
     }
 }
@@ -96,7 +172,7 @@ impl<R: BufRead> Zstd<R> {
                 Err(Header(SkipFrame { length, .. })) => {
                     io::copy(&mut self.input.by_ref().take(length.into()), &mut io::sink())?;
                 }
-                Err(error) => return Err(damaged(&error)),
+                Err(error) => return Err(io::Error::other(error)),
             }
         }
         Ok(false)
@@ -107,12 +183,7 @@ impl<R: BufRead> Zstd<R> {
         let said = self.decoder.get_checksum_from_data();
         match said.is_none() || said == self.decoder.get_calculated_checksum() {
             true => Ok(()),
-            false => Err(damaged(&"its checksum is another")),
+            false => Err(io::Error::other("another checksum")),
         }
     }
-}
-
-fn damaged(error: &dyn std::fmt::Display) -> io::Error {
-    let what = format!("the zstd data is cut off or damaged ({error})");
-    io::Error::new(ErrorKind::InvalidData, what)
 }

@@ -1,12 +1,14 @@
 //! Packed logs, as the tools pack them, whole and broken.
 
-use ratescope::log::{Log, Options, unpack};
-use std::io::Read;
+use ratescope::log::{Log, Options, packer, unpack};
+use std::io::{self, Read};
 
-/// Three lines, packed by gzip 1.12 and zstd 1.5, the second also as two frames with a skippable one
-/// between them.
+/// Three lines, packed by gzip 1.12, zstd 1.5, bzip2 1.0 and xz 5.4.
 const GZIP: &[u8] = include_bytes!("packed/time.csv.gz");
 const ZSTD: &[u8] = include_bytes!("packed/time.csv.zst");
+const BZIP2: &[u8] = include_bytes!("packed/time.csv.bz2");
+const XZ: &[u8] = include_bytes!("packed/time.csv.xz");
+const PACKED: [(&str, &[u8]); 4] = [("gzip", GZIP), ("zstd", ZSTD), ("bzip2", BZIP2), ("xz", XZ)];
 const TEXT: &str = "time,key\n0,a\n1,b\n";
 
 fn text(packed: &[u8]) -> Result<String, String> {
@@ -17,15 +19,19 @@ fn text(packed: &[u8]) -> Result<String, String> {
 
 #[test]
 fn packed_logs_are_read() {
-    for packed in [GZIP, ZSTD, TEXT.as_bytes()] {
-        assert_eq!(text(packed).unwrap(), TEXT);
+    for (name, packed) in PACKED.into_iter().chain([("", TEXT.as_bytes())]) {
+        assert_eq!(packer(packed).unwrap_or(""), name);
+        assert_eq!(text(packed).unwrap(), TEXT, "{name}");
         let mut log = Log::open(unpack(packed).unwrap(), &Options::default()).unwrap();
         let mut events = 0;
         while log.read(&mut |_| events += 1).unwrap() {}
         assert_eq!((events, log.bytes()), (2, TEXT.len() as u64));
     }
     // One after the other, as `cat` puts them together.
-    assert_eq!(text(&[GZIP, GZIP].concat()).unwrap(), TEXT.repeat(2));
+    for (name, packed) in PACKED {
+        assert_eq!(text(&packed.repeat(2)).unwrap(), TEXT.repeat(2), "{name}");
+    }
+    // Between frames of zstd, something that is skipped.
     let skippable = [&[0x53, 0x2a, 0x4d, 0x18, 5, 0, 0, 0][..], b"12345"].concat();
     let frames = [ZSTD, &skippable, ZSTD].concat();
     assert_eq!(text(&frames).unwrap(), TEXT.repeat(2));
@@ -36,21 +42,21 @@ fn packed_logs_are_read() {
 
 #[test]
 fn broken_ones_are_told() {
-    for length in 2..GZIP.len() {
-        assert_eq!(text(&GZIP[..length]).unwrap_err(), "the gzip data is cut off", "{length}");
-    }
-    for length in 4..ZSTD.len() {
-        let error = text(&ZSTD[..length]).unwrap_err();
-        assert!(error.starts_with("the zstd data is cut off or damaged ("), "{length}: {error}");
-    }
-    for (packed, says) in [(GZIP, "the gzip data is "), (ZSTD, "the zstd data is ")] {
-        for place in 4..packed.len() {
+    for (name, packed) in PACKED {
+        let magic = (1..packed.len()).find(|end| packer(&packed[..*end]).is_some()).unwrap();
+        for length in magic..packed.len() {
+            let error = text(&packed[..length]).unwrap_err();
+            assert_eq!(error, format!("the {name} data is cut off"), "{length}");
+        }
+        let says = ["damaged", "cut off", "of a kind that is not read here"];
+        let says = says.map(|what| format!("the {name} data is {what}"));
+        for place in magic..packed.len() {
             let mut damaged = packed.to_vec();
             damaged[place] ^= 0x55;
             // What is not noticed, as in the name of the file, changes nothing.
             match text(&damaged) {
-                Ok(text) => assert_eq!(text, TEXT, "{place}"),
-                Err(error) => assert!(error.starts_with(says), "{place}: {error}"),
+                Ok(text) => assert_eq!(text, TEXT, "{name} {place}"),
+                Err(error) => assert!(says.contains(&error), "{name} {place}: {error}"),
             }
         }
     }
@@ -66,6 +72,31 @@ fn broken_ones_are_told() {
         }
     };
     assert_eq!(events, 2);
-    assert!(error.starts_with("after line 3: the gzip data is damaged ("), "{error}");
+    assert_eq!(error, "after line 3: the gzip data is damaged");
     assert!(!log.read(&mut |_| {}).unwrap(), "nothing comes after it");
+}
+
+#[test]
+fn an_input_that_fails_says_why_itself() {
+    struct Failing<'a>(&'a [u8]);
+    impl Read for Failing<'_> {
+        fn read(&mut self, text: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(text)? {
+                0 => Err(io::Error::other("the disk is gone")),
+                n => Ok(n),
+            }
+        }
+    }
+    for (name, packed) in PACKED {
+        let mut input = unpack(Failing(&packed[..packed.len() - 1])).unwrap();
+        let error = input.read_to_string(&mut String::new()).unwrap_err();
+        assert_eq!(error.to_string(), "the disk is gone", "{name}");
+    }
+}
+
+/// What is small and wants much: a dictionary of 1.5 GiB, which `xz -9e --lzma2=dict=1536MiB` writes.
+#[test]
+fn a_dictionary_that_does_not_fit_is_refused() {
+    const HUGE: &[u8] = include_bytes!("packed/huge.csv.xz");
+    assert_eq!(text(HUGE).unwrap_err(), "the xz data needs more than 100 MiB to be unpacked");
 }

@@ -215,3 +215,23 @@ fn events_have_their_name() {
     assert!(!own.contains(told) && own.starts_with("29 requests from 29 clients"), "{own}");
     assert!(own.contains("real_ip_header X-Forwarded-For;"), "{own}");
 }
+
+/// A stream is followed to its end; what can't be followed says why.
+#[test]
+fn one_log_is_followed() {
+    let output = run(&["tune", "--follow", "--json", "--limit", "gcra 1/1m"], log().as_bytes());
+    let last = text(&output.stdout).lines().last().unwrap();
+    let answer: Value = serde_json::from_str(last).unwrap();
+    let whole = tune(&["--limit", "gcra 1/1m"], log().as_bytes());
+    for part in ["requests", "unread", "clients", "recommended", "limits", "times", "formats"] {
+        assert_eq!(answer[part], whole[part], "{part}");
+    }
+    assert_wrong(&["--follow", "a.log", "b.log"], b"", "error: --follow reads one log");
+    let gzip = b"\x1f\x8b\x08\x00";
+    assert_wrong(
+        &["--follow"],
+        gzip,
+        "error: standard input: it is packed with gzip; only text can be followed",
+    );
+    assert_wrong(&["--follow", "--merge", "a.tune"], b"", "cannot be used with");
+}

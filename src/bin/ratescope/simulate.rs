@@ -31,7 +31,7 @@ use std::sync::Arc;
 ///
 /// The log may be an access log of nginx, Apache, HAProxy, Envoy, Caddy and others, JSON lines, Exim's main
 /// log, failed logins in syslog, or CSV; also as docker, Kubernetes and the journal write them, and packed
-/// with gzip or zstd:
+/// with gzip, zstd, bzip2 or xz:
 ///
 ///     ratescope simulate "exim 10/1m strict" access.log
 ///     ratescope simulate "6/10s per ip & 100/1h per user" --path /login access.log.1.gz access.log

@@ -2,10 +2,14 @@
 
 #[path = "tune/files.rs"]
 mod files;
+#[path = "tune/follow.rs"]
+mod follow;
 #[path = "tune/json.rs"]
 mod json;
 #[path = "tune/progress.rs"]
 mod progress;
+#[path = "tune/tail.rs"]
+mod tail;
 #[path = "tune/text.rs"]
 mod text;
 #[path = "tune/threads.rs"]
@@ -16,8 +20,8 @@ use crate::source::Source;
 use crate::words::{self, Visible, at_least_one};
 use files::Tried;
 use ratescope::lab::tune::{
-    Aim, Analysis, Choices, ClientRow, Effect, Failure, MarkedKeys, Metric, PERIODS, Room,
-    is_bucket, percentage,
+    Aim, Analysis, Choices, ClientRow, Effect, Failure, Imported, MarkedKeys, Metric, PERIODS,
+    Room, is_bucket, percentage,
 };
 use ratescope::plot::{palette::Theme, svg};
 use ratescope::policy::export::Target;
@@ -83,7 +87,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     marks: Option<PathBuf>,
 
-    /// Print one JSON object
+    /// Print one JSON object; with --follow each in a line of its own
     #[arg(long)]
     json: bool,
 
@@ -99,12 +103,17 @@ pub(crate) struct Args {
     #[arg(long)]
     merge: bool,
 
+    /// Follow one log that grows, as tail -F does, and show the report anew when it has grown: on a terminal
+    /// in place of the one before. Standard input is followed to its end
+    #[arg(long, conflicts_with_all = ["merge", "summary", "svg"])]
+    follow: bool,
+
     /// The most clients that are kept
     #[arg(long, value_name = "N", default_value_t = Room::default().clients, value_parser = at_least_one)]
     clients: usize,
 
     /// How much memory clients and events may take, in MiB, with the lines that wait to be put in order;
-    /// up to twice that while logs are added up
+    /// up to twice that while logs are added up, or followed
     #[arg(long, value_name = "MIB", default_value_t = Room::default().bytes >> 20, value_parser = at_least_one)]
     memory: usize,
 
@@ -188,11 +197,14 @@ const BUSIEST: usize = 10;
 
 /// Reads the logs, answers, and prints the answer.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
-    let aim = args.aim();
     let marks: MarkedKeys = match &args.marks {
         Some(path) => fs::read_to_string(path).map_err(|error| named(path, &error))?.parse()?,
         None => Default::default(),
     };
+    let asked = Asked { args, marks };
+    if args.follow {
+        return follow::run(&asked);
+    }
     let read = if args.merge { files::summaries(args) } else { files::logs(args) };
     let (log, tried) = read.map_err(|error: Failure| -> Box<dyn Error> { error })?;
     // Finding the answer may take long, so a file that can't be written is reported after it.
@@ -201,43 +213,63 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         let written = log.summary.write(&mut file).and_then(|()| file.flush());
         written.map_err(|error| named(path, &error))
     });
-    let periods = args.periods();
-    let period = periods.first().copied().unwrap_or(PERIODS[0]);
-    let asked = |choices: &Choices| Choices { period, aim, ..choices.clone() };
-    let main = asked(&args.by);
-    let mut analysis = Analysis::new(log, main.clone());
-    analysis.mark(&marks);
-    analysis.compare(periods);
-    let bucket = Choices { target: Target::Rust, by: None, ..asked(&Choices::default()) };
-    decide(&mut analysis, bucket);
-    let bucket = analysis.effect();
-    let server = |target: &Target| {
-        let mut choices = Choices::default();
-        choices.set("for", &target.to_string())?;
-        decide(&mut analysis, asked(&choices));
-        let none = || Err("no limit that it has leaves so many clients alone".to_owned());
-        let configuration = analysis.configuration().unwrap_or_else(none);
-        Ok(Server { target: *target, effect: analysis.effect(), configuration })
-    };
-    let servers = args.targets.iter().map(server).collect::<Result<_, ParseError>>()?;
-    analysis.ask(main);
-    while !analysis.advance_by(u64::MAX, &threads::count) {}
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let (analysis, printed) = asked.answer(log, &tried, &mut out)?;
+    let printed = until_closed(printed.and_then(|()| out.flush()));
     let drawn = args.svg.as_ref().map_or(Ok(()), |path| {
         let picture = picture(&analysis).ok_or("--svg: there is no period to draw")?;
         fs::write(path, picture).map_err(|error| named(path, &error))
     });
-    let busiest = analysis.table("", BUSIEST).0;
-    let effect = analysis.effect();
-    let answer = Answer { analysis: &analysis, tried: &tried, effect, bucket, servers, busiest };
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let printed = until_closed(match args.json {
-        true => json::write(&answer, &mut out).and_then(|()| out.flush()),
-        false => text::write(&answer, &mut Visible(&mut out)).and_then(|()| out.flush()),
-    });
     // The process ends here, which frees the log's events at once and not client by client.
-    drop(answer);
     mem::forget(analysis);
     printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
+}
+
+/// What is asked of a log.
+pub(crate) struct Asked<'a> {
+    args: &'a Args,
+    marks: MarkedKeys,
+}
+
+impl Asked<'_> {
+    /// Finds the answer and prints it.
+    fn answer(
+        &self,
+        log: Imported,
+        tried: &[Tried],
+        out: &mut impl Write,
+    ) -> Result<(Analysis, io::Result<()>), ParseError> {
+        let Asked { args, marks } = self;
+        let (aim, periods) = (args.aim(), args.periods());
+        let period = periods.first().copied().unwrap_or(PERIODS[0]);
+        let asked = |choices: &Choices| Choices { period, aim, ..choices.clone() };
+        let main = asked(&args.by);
+        let mut analysis = Analysis::new(log, main.clone());
+        analysis.mark(marks);
+        analysis.compare(periods);
+        let bucket = Choices { target: Target::Rust, by: None, ..asked(&Choices::default()) };
+        decide(&mut analysis, bucket);
+        let bucket = analysis.effect();
+        let server = |target: &Target| {
+            let mut choices = Choices::default();
+            choices.set("for", &target.to_string())?;
+            decide(&mut analysis, asked(&choices));
+            let none = || Err("no limit that it has leaves so many clients alone".to_owned());
+            let configuration = analysis.configuration().unwrap_or_else(none);
+            Ok(Server { target: *target, effect: analysis.effect(), configuration })
+        };
+        let servers = args.targets.iter().map(server).collect::<Result<_, ParseError>>()?;
+        analysis.ask(main);
+        while !analysis.advance_by(u64::MAX, &threads::count) {}
+        let busiest = analysis.table("", BUSIEST).0;
+        let effect = analysis.effect();
+        let answer = Answer { analysis: &analysis, tried, effect, bucket, servers, busiest };
+        let printed = match args.json {
+            true => json::write(&answer, args.follow, out),
+            false => text::write(&answer, &mut Visible(out)),
+        };
+        Ok((analysis, printed))
+    }
 }
 
 /// Finds the limit that some choices lead to, and its effect.

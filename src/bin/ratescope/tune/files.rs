@@ -114,9 +114,13 @@ pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> 
         sum = Some(add().map_err(|error| format!("{}: {error}", words::name(path)))?);
     }
     let summary = sum.ok_or("there are no summaries")?;
-    let tried = args.limits.iter().map(|limit| tried(&summary, limit));
-    let tried = tried.collect::<Result<_, _>>()?;
+    let tried = tried_all(&summary, &args.limits)?;
     Ok((Imported::from(summary).with_events()?, tried))
+}
+
+/// The limits, tried on what was kept of a log.
+pub(crate) fn tried_all(summary: &Summary, limits: &[String]) -> Result<Vec<Tried>, Failure> {
+    limits.iter().map(|limit| tried(summary, limit)).collect()
 }
 
 fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
@@ -132,5 +136,6 @@ fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
 }
 
 fn too_many(summary: &Summary, text: &str) -> Failure {
-    format!("{text}: of summaries only one limit per {} can be tried", summary.per).into()
+    format!("{text}: of what is kept of a log, only one limit per {} can be tried", summary.per)
+        .into()
 }

@@ -5,7 +5,8 @@ use ratescope::lab::tune::{Advice, Burst, ClientRow, Effect, Row, Share, ToldRow
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+/// Writes it over several lines, or as one.
+pub(crate) fn write(answer: &Answer<'_>, is_line: bool, out: &mut impl Write) -> io::Result<()> {
     let Answer { analysis, tried, effect, bucket, servers, busiest } = answer;
     let log = analysis.imported();
     let (summary, clients) = (&log.summary, analysis.clients());
@@ -60,7 +61,7 @@ pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()>
         "agents": list(agents.iter().map(told)),
         "refusals": analysis.replayed().map(|replay| replay.hours().days().map(|day| day.to_vec()).to_vec()),
     });
-    writeln!(out, "{all:#}")
+    if is_line { writeln!(out, "{all}") } else { writeln!(out, "{all:#}") }
 }
 
 fn list(values: impl Iterator<Item = Value>) -> Value {

@@ -93,7 +93,7 @@ impl Times {
 pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 
 /// The events of a line, which wait for those before them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Held {
     ticket: Ticket,
     cost: f64,
@@ -120,7 +120,7 @@ impl Held {
 const AT_ONCE: usize = 64;
 
 /// Puts the events of one log in order, and to their clients.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Queue {
     order: Option<Order<Held>>,
     tickets: Vec<Ticket>,

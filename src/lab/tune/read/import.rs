@@ -8,6 +8,7 @@ use crate::policy::Per;
 use crate::text::ParseError;
 use core::error::Error;
 use core::mem;
+use memchr::memrchr;
 
 /// The reason why a log can't be read.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -194,6 +195,38 @@ impl Import {
         self.read(|reader, find| reader.finish(find))?;
         let Some((reader, _)) = self.reader.take() else { return Ok(()) };
         self.close(reader.counts(), &mut nobody)
+    }
+
+    /// Goes on with another file of the same log, as after its rotation.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed).
+    pub fn next_file(&mut self) -> Result<(), Failure> {
+        if self.reader.is_none() && self.head.last().is_some_and(|last| *last != b'\n') {
+            self.head.push(b'\n');
+        }
+        self.read(|reader, find| reader.next_file(find))
+    }
+
+    /// What was read by now of a log in pieces that goes on. A line that has only begun is not in it. It
+    /// takes as much memory once more.
+    ///
+    /// # Errors
+    /// As for [`end`](Self::end) and [`finish`](Self::finish).
+    pub fn so_far(&self) -> Result<Imported, Failure> {
+        let mut now = Import::new(self.options.clone(), self.room);
+        if let Some((reader, _)) = &self.reader {
+            (now.open, now.sum) = (self.open.clone(), self.sum.clone());
+            (now.formats, now.events) = (self.formats.clone(), self.events);
+            (now.counts, now.times) = (self.counts.clone(), self.times);
+            (now.has_forwarded, now.shape) = (self.has_forwarded, self.shape.clone());
+            now.close(reader.counts(), &mut nobody)?;
+        } else {
+            let whole = memrchr(b'\n', &self.head).map_or(0, |end| end + 1);
+            now.feed(self.head.get(..whole).unwrap_or_default())?;
+            now.end()?;
+        }
+        Ok(now.finish()?)
     }
 
     fn recognize(&mut self, complete: bool) -> Result<(), Failure> {
