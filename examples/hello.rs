@@ -2,6 +2,7 @@
 //!
 //! `cargo run --example hello --features wait`
 
+use ratescope::Rate;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::limit::gcra::Gcra;
 use ratescope::store::Keyed;
@@ -15,7 +16,7 @@ struct Greeter<C> {
 
 impl<C: Clock> Greeter<C> {
     fn new(clock: C) -> Result<Self, Box<dyn Error>> {
-        let twice_a_minute = Gcra::new("2/1m".parse()?, 2.0)?;
+        let twice_a_minute = Gcra::new(Rate::each_minute(2), 2.0)?;
         // At most 10,000 names are remembered.
         Ok(Greeter { greetings: Keyed::new(twice_a_minute, 10_000), clock })
     }

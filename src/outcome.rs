@@ -11,6 +11,7 @@ use core::fmt;
 /// The answer to one event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "an event may pass only if it was allowed"]
+#[non_exhaustive]
 pub struct Outcome {
     /// Whether it may pass, and when.
     pub decision: Decision,

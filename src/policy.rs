@@ -61,7 +61,7 @@ use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::limit::kept::Shape;
 use crate::outcome::Retry;
-use crate::text::BadNumber;
+use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -79,6 +79,30 @@ pub struct Limit {
 }
 
 impl Limit {
+    /// A limiter for each combination of the values of some fields; without fields, for all events together.
+    ///
+    /// ```
+    /// use ratescope::limit::gcra::Gcra;
+    /// use ratescope::policy::Limit;
+    /// use ratescope::{Policy, Rate, Store};
+    ///
+    /// let often = Limit::new(Gcra::new(Rate::each_second(10), 20.0)?, ["user"])?;
+    /// let much = Limit::new(Gcra::new(Rate::each_day(5000), 500.0)?, ["user", "path"])?;
+    /// let policy = Policy::new(vec![often, much])?;
+    /// assert_eq!(policy, "gcra 10/1s burst 20 per user & gcra 5000/1d burst 500 per user+path".parse()?);
+    /// let store = Store::new(policy, 100_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Per::new`].
+    pub fn new<F: AsRef<str>>(
+        limiter: impl Into<AnyLimiter>,
+        fields: impl IntoIterator<Item = F>,
+    ) -> Result<Self, ParseError> {
+        Ok(Limit { limiter: limiter.into(), per: Per::new(fields)? })
+    }
+
     /// The shape of its states: that of its limiter.
     pub fn shape(&self) -> Shape {
         self.limiter.shape()

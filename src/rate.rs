@@ -62,6 +62,26 @@ impl Rate {
         Ok(Rate { count: count + 0.0, per })
     }
 
+    /// `count` events in a second.
+    pub const fn each_second(count: u32) -> Self {
+        Rate { count: count as f64, per: Span::seconds(1) }
+    }
+
+    /// `count` events in a minute.
+    pub const fn each_minute(count: u32) -> Self {
+        Rate { count: count as f64, per: Span::minutes(1) }
+    }
+
+    /// `count` events in an hour.
+    pub const fn each_hour(count: u32) -> Self {
+        Rate { count: count as f64, per: Span::hours(1) }
+    }
+
+    /// `count` events in a day.
+    pub const fn each_day(count: u32) -> Self {
+        Rate { count: count as f64, per: Span::hours(24) }
+    }
+
     /// Events in one period.
     pub const fn count(self) -> f64 {
         self.count

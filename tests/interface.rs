@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use ratescope::event::Fields;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::exim::Mode;
+use ratescope::policy::{FIELDS, Per};
 use ratescope::{Event, Policy, Rate, Span, Store, Time};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, SystemTime};
@@ -66,6 +67,34 @@ proptest! {
         let [x, y] = [a, b].map(|seconds| Span::from_secs(seconds).unwrap());
         prop_assert_eq!(Some(x.cmp(&y)), a.partial_cmp(&b));
     }
+}
+
+/// Limits made in code are those of the text.
+#[test]
+fn limits_in_code() {
+    let rates = [
+        (Rate::each_second(10), "10/1s"),
+        (Rate::each_minute(0), "0/1m"),
+        (Rate::each_hour(u32::MAX), "4294967295/1h"),
+        (Rate::each_day(5000), "5000/1d"),
+    ];
+    for (rate, text) in rates {
+        assert_eq!((rate, rate.to_string()), (text.parse().unwrap(), text.to_owned()));
+    }
+    assert_eq!(Per::new(["ip", "path"]).unwrap(), "ip+path".parse().unwrap());
+    assert_eq!(Per::new([""; 0]).unwrap(), Per::ALL);
+    let problem = |fields: &[&str]| Per::new(fields).unwrap_err().problem().to_owned();
+    let help = "write the name of a field, several as in ip+path, or all";
+    assert_eq!(problem(&["ip+path"]), format!("not the name of a field; {help}"));
+    assert_eq!(problem(&["ip", "ip"]), format!("a field that is there already; {help}"));
+    assert_eq!(problem(&["ip", "all"]), format!("everybody together is not a field; {help}"));
+    assert_eq!(problem(&["ip", ""]), format!("a field is missing; {help}"));
+    let many: Vec<String> = (0..=FIELDS).map(|i| format!("f{i}")).collect();
+    assert_eq!(Per::new(&many[1..]).unwrap().fields(), &many[1..]);
+    assert_eq!(
+        Per::new(&many).unwrap_err().problem(),
+        format!("more than {FIELDS} fields; {help}")
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use core::fmt;
 /// The answer of a policy, and which of its limits decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "an event may pass only if it was allowed"]
+#[non_exhaustive]
 pub struct Verdict {
     /// Whether the event may pass. The level and the limit are those of the limit that decided; the
     /// wait is the longest of all limits.

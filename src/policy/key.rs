@@ -50,6 +50,33 @@ impl Per {
         &self.0
     }
 
+    /// The key of these fields, at most [`FIELDS`]; without any, [`ALL`](Self::ALL).
+    ///
+    /// # Errors
+    /// When a name is empty, `all`, there twice, or has other characters than letters, digits and `-_.`.
+    pub fn new<F: AsRef<str>>(fields: impl IntoIterator<Item = F>) -> Result<Self, ParseError> {
+        let mut per = Per::ALL;
+        fields.into_iter().try_for_each(|name| per.add(name.as_ref()))?;
+        Ok(per)
+    }
+
+    fn add(&mut self, name: &str) -> Result<(), ParseError> {
+        const HELP: &str = "write the name of a field, several as in ip+path, or all";
+        let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let problem = match name {
+            "" => "a field is missing",
+            "all" => "everybody together is not a field",
+            _ if !name.chars().all(is_of_name) => "not the name of a field",
+            _ if self.0.iter().any(|known| known == name) => "a field that is there already",
+            _ if self.0.len() == FIELDS => "more than 16 fields",
+            _ => {
+                self.0.push(name.to_owned());
+                return Ok(());
+            }
+        };
+        Err(ParseError::whole(name, format!("{problem}; {HELP}")))
+    }
+
     /// Writes the key of an event.
     ///
     /// # Errors
@@ -94,33 +121,10 @@ impl FromStr for Per {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        const HELP: &str = "write the name of a field, several as in ip+path, or all";
-        if text == "all" {
-            return Ok(Per::ALL);
+        let mut per = Per::ALL;
+        for (from, name) in crate::text::parts(text, '+').filter(|_| text != "all") {
+            per.add(name).map_err(|e| e.inside(text, from))?;
         }
-        let mut names: Vec<String> = Vec::new();
-        for (from, name) in crate::text::parts(text, '+') {
-            let wrong = |problem: &str| {
-                let at = from..from + name.len();
-                ParseError::new(text, at, format!("{problem}; {HELP}"))
-            };
-            if name.is_empty() {
-                return Err(wrong("a field is missing"));
-            }
-            if !name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.')) {
-                return Err(wrong("not the name of a field"));
-            }
-            if name == "all" {
-                return Err(wrong("everybody together is not a field"));
-            }
-            if names.iter().any(|known| known == name) {
-                return Err(wrong("a field that is there already"));
-            }
-            if names.len() == FIELDS {
-                return Err(wrong(&format!("more than {FIELDS} fields")));
-            }
-            names.push(name.to_owned());
-        }
-        Ok(Per(names))
+        Ok(per)
     }
 }

@@ -23,6 +23,7 @@ use std::sync::{Arc, PoisonError};
 /// The result of a reload.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "rules that were rejected are not in force"]
+#[non_exhaustive]
 pub enum Reloaded {
     /// The rules are the same as before; nothing was done.
     Unchanged,
@@ -34,6 +35,7 @@ pub enum Reloaded {
 
 /// The limits by their fate at a reload. Each is written as the name of its rule and the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Changes {
     /// Limits that go on unchanged.
     pub kept: Vec<String>,

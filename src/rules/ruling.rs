@@ -68,6 +68,7 @@ pub enum Source {
 
 /// The answer of one limit of one rule to an event.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Opinion<'a> {
     /// The rule.
     pub rule: &'a Rule,
@@ -85,6 +86,7 @@ pub struct Opinion<'a> {
 
 /// The place of a limit in [`Rules`]: an index for data that is kept for each limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Place {
     /// The place of its rule in [`Rules::rules`].
     pub rule: usize,

@@ -9,6 +9,7 @@ use crate::time::{Span, Time};
 
 /// The standing of a sender with one limit.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Standing<'a> {
     /// The rule.
     pub rule: &'a Rule,

@@ -62,8 +62,7 @@
 //!   [waiting](crate::waiting#what-is-counted) says.
 //! * Memory is bounded: [`HOSTS`] keys of each limit, and pauses of as many hosts, are remembered.
 //!
-//! reqwest's own requests become those of `http` by `TryFrom`, and its responses by `From`: the functions
-//! `map_request` and `map_response` of tower put these around its client.
+//! reqwest's client has requests and responses of its own, which convert from and to those of `http`.
 
 mod pause;
 mod service;

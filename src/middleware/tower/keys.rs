@@ -39,6 +39,7 @@ const UNKNOWN: &str = "unknown";
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Head<'a> {
     /// The method.
     pub method: &'a Method,
@@ -137,6 +138,7 @@ impl Keys {
 /// Fields that rules are about and that no source of a layer gives: see
 /// [`RateLimit::try_layer`](super::RateLimit::try_layer).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MissingSources {
     /// The names of the fields, in the order of the rules.
     pub fields: Vec<String>,

@@ -81,6 +81,7 @@ impl Settings {
 
 /// The head of a response.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ResponseHead<'a> {
     /// The status.
     pub status: StatusCode,

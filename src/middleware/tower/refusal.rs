@@ -37,6 +37,7 @@ use serde_json::Value;
 
 /// A refused request, and the reason.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Refused<'a> {
     /// The request.
     pub head: Head<'a>,

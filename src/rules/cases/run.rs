@@ -12,6 +12,7 @@ const KEYS: usize = 100_000;
 
 /// An expectation of a test that was not met.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Failure {
     /// The name of the test.
     pub test: String,
