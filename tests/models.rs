@@ -297,7 +297,7 @@ fn each_says_what_it_makes_of_even_events() {
             &[("last", "1000")],
             [
                 "At an even 0.7 a second: each event finds it empty.",
-                "At an even 0.7 a second: 7.00 from event 1 001 on.",
+                "At an even 0.7 a second: 7.00 from event 1,001 on.",
                 "At an even 0.7 a second: 7.51, which is 0.512 above the rate.",
             ],
         ),
@@ -305,8 +305,8 @@ fn each_says_what_it_makes_of_even_events() {
             &[("limit", "0"), ("auto-rate", "1000000")],
             [
                 none,
-                "At an even 1 000 000 a second: 10 000 000 from event 11 on.",
-                "At an even 1 000 000 a second: 10 000 001, which is 0.500 above the rate.",
+                "At an even 1,000,000 a second: 10,000,000 from event 11 on.",
+                "At an even 1,000,000 a second: 10,000,001, which is 0.500 above the rate.",
             ],
         ),
         (

@@ -230,7 +230,7 @@ fn it_is_said_in_three_sentences() {
             &[("limit", "0"), ("auto-rate", "1000000")],
             [
                 "At once: all events.",
-                "At an even 1 000 000 a second: all; the rate settles at 10 000 000.",
+                "At an even 1,000,000 a second: all; the rate settles at 10,000,000.",
                 "Nothing has to wait.",
             ],
         ),
@@ -239,7 +239,7 @@ fn it_is_said_in_three_sentences() {
             [
                 "At once: none.",
                 "At an even 0.7 a second: none.",
-                "Never free: one event alone reads 1.",
+                "Nothing ever passes: a single event already measures 1.",
             ],
         ),
         (
@@ -253,8 +253,8 @@ fn it_is_said_in_three_sentences() {
         (
             &[("limit", "1000000000"), ("decay", "1w"), ("auto-rate", "1000000")],
             [
-                "At once: 1 000 000 826 events.",
-                "At an even 1 000 000 a second: 1 000 827 631, then one each 605 µs at best (leaky) \
+                "At once: 1,000,000,826 events.",
+                "At an even 1,000,000 a second: 1,000,827,631, then one each 605 µs at best (leaky) \
                  or none (strict).",
                 "After that, free again in at most 605 µs (leaky) or 44 d 20 h (strict).",
             ],
@@ -297,7 +297,7 @@ fn the_words_have_the_numbers_of_the_closed_forms() {
         }
         let [pace, again] = [p / m, p * high].map(seconds);
         let rate = per_second.to_string();
-        let rate = if rate == "1000" { "1 000" } else { &rate };
+        let rate = if rate == "1000" { "1,000" } else { &rate };
         let told = [
             format!("At once: {} events.", readout_count(m.floor() as u64)),
             format!(

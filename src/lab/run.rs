@@ -27,7 +27,7 @@ pub use turned::Turned;
 
 #[cfg(feature = "log")]
 pub(crate) use escape::{VALUE, decoded, encoded};
-pub(crate) use settings::{decimal, on_off, span, switch, whole};
+pub(crate) use settings::{decimal, on_off, span, switch, whole, within};
 
 use crate::text::ParseError;
 use crate::time::{Span, Time};

@@ -75,7 +75,7 @@ async function shown(page, id) {
   const raised = (all, digits) =>
     `e${[...digits].map((c) => (c === '⁻' ? '-' : superscript(c) - 1)).join('')}`;
   const text = await page.textContent(`#m-${id}`);
-  return Number(text.replaceAll('\u202f', '').replace('−', '-').replace(/×10([⁻⁰¹²³⁴-⁹]+)/, raised));
+  return Number(text.replaceAll(',', '').replace('−', '-').replace(/×10([⁻⁰¹²³⁴-⁹]+)/, raised));
 }
 
 async function assertFormulas(page, { gap, before, p, q }) {

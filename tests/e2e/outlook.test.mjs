@@ -54,7 +54,7 @@ pageTest('what the limit lets through', { ...clipboard, reducedMotion: 'reduce' 
     assert.equal((await said(page))[0], 'At once: all events.');
     await type(page, 'limit', '1');
     assert.deepEqual(await said(page), [
-      'At once: none.', 'At an even 0.4 a second: none.', 'Never free: one event alone reads 1.',
+      'At once: none.', 'At an even 0.4 a second: none.', 'Nothing ever passes: a single event already measures 1.',
     ]);
     assert.deepEqual(await numbers(page, 'back', 'again', 'pace'), ['–', '–', '–']);
   });

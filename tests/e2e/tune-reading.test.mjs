@@ -61,6 +61,20 @@ pageTest('only some requests are looked at', async ({ page, open, test }) => {
   });
 });
 
+pageTest('lines that name no client are told, and may be left out', async ({ page, open }) => {
+  await tune(page, open);
+  const line = (ip, i) => `${JSON.stringify({ time: 1_772_000_000 + i, ...ip && { ip } })}\n`;
+  const lines = Array.from({ length: 398 }, (_, i) => line(i % 398 < 240 && `192.0.2.${i % 3}`, i)).join('');
+  await choose(page, ['lines.json', lines]);
+  await says(page, 't-read', /^398 events from 4 clients \(per ip\)/);
+  assert.match(await text(page, 't-notes'), /158 of 398 have no ip, and count as one client\./);
+  await counted(page);
+  assert.equal((await row(page, '(none)'))[0], '158');
+  await page.locator('#only-keyed').selectOption('true');
+  await says(page, 't-read', /^240 events from 3 clients \(per ip\)/);
+  assert.match(await text(page, 't-notes'), /158 without ip left out\./);
+});
+
 pageTest('what few need is there as well', async ({ page, open, test }) => {
   await tune(page, open, 'for=haproxy');
   await choose(page, ['access.log', mixed]);

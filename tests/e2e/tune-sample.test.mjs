@@ -111,7 +111,7 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     await page.getByRole('button', { name: office, exact: true }).click();
     await page.waitForFunction(() => /refused by/.test(document.querySelector('#scope-counts').textContent));
     assert.equal(await text(page, 'client-title'), office);
-    const [allowed, denied] = (await text(page, 'scope-counts')).replaceAll(/\s/g, ' ').match(/^([\d ]+) allowed, ([\d ]+) refused/).slice(1);
+    const [allowed, denied] = (await text(page, 'scope-counts')).replaceAll(/\s/g, ' ').match(/^([\d,]+) allowed, ([\d,]+) refused/).slice(1);
     const number = (text) => Number(text.replaceAll(/[ ,]/g, ''));
     assert.equal(number(denied), number(refused));
     assert.equal(number(allowed) + number(denied), number(requests));

@@ -10,6 +10,9 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
         ("decay", "10ms", "\"10ms\": out of range; choose from 100ms to 1w"),
         ("limit", "-1", "\"-1\": out of range; choose from 0 to 1000000000"),
         ("limit", "NaN", "\"NaN\": not a number; choose from 0 to 1000000000"),
+        ("limit", "1e10/1m", "\"1e10/1m\": out of range; choose from 0 to 1000000000"),
+        ("limit", "60/10ms", "\"60/10ms\": out of range; choose from 100ms to 1w"),
+        ("auto-rate", "5000000/s", "\"5000000/s\": out of range; choose from 0.001 to 1000000"),
         ("auto-rate", "fast", "\"fast\": not a number; choose from 0.001 to 1000000"),
         ("auto-rate", "2000000", "\"2000000\": out of range; choose from 0.001 to 1000000"),
         ("mode", "lax", "\"lax\": write strict or leaky"),
@@ -25,6 +28,32 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
         assert_eq!(scope.set(name, value).unwrap_err().to_string(), problem);
         assert_eq!(*scope.settings(), Settings::default());
     }
+}
+
+/// A rate has an interval of its own, which becomes the decay interval, as Exim takes it.
+#[test]
+fn a_limit_is_read_as_people_write_rates() {
+    for (text, limit, decay) in [
+        ("5r/s", "5", "1s"),
+        ("100/s", "100", "1s"),
+        ("60/min", "60", "1m"),
+        ("100 requests per minute", "100", "1m"),
+        ("300k/1h", "300000", "1h"),
+        ("1e3/Hour", "1000", "1h"),
+        ("300k", "300000", "10s"),
+    ] {
+        let link: Link = format!("limit={}", text.replace(' ', "%20")).parse().unwrap();
+        for settings in [set("limit", text).settings(), &link.settings] {
+            assert_eq!(["limit", "decay"].map(|name| settings.get(name)), [limit, decay], "{text}");
+        }
+    }
+    assert_eq!(set("auto-rate", "30/min").settings().get("auto-rate"), "0.5");
+}
+
+fn set(name: &str, value: &str) -> Scope {
+    let mut scope = Scope::new(Settings::default()).unwrap();
+    scope.set(name, value).unwrap();
+    scope
 }
 
 #[test]

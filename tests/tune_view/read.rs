@@ -2,7 +2,9 @@
 
 use crate::{imported, log};
 use ratescope::Span;
-use ratescope::lab::tune::{Import, Imported, ReadOptions, Room, Summary};
+use ratescope::lab::tune::{
+    Analysis, Choices, Import, Imported, ReadOptions, Report, Room, Summary,
+};
 use ratescope::log::Options;
 use ratescope::traffic::sample::Style;
 
@@ -66,6 +68,24 @@ fn what_became_of_lines_and_times_is_told() {
     assert_eq!((counts.lines, counts.unread, counts.problems[0].line), (5, 1, 2));
     assert_eq!((times.spread_out, times.late), (1, 1));
     assert_eq!(formats, ["Common Log Format"]);
+}
+
+/// Events that name no client are counted, and the report says so in either case.
+#[test]
+fn events_without_a_client_are_told() {
+    for (rows, only_keyed, note) in [
+        ("1,ann\n2,\n3,\n", false, "2 of 3 have no key, and count as one client."),
+        ("1,ann\n2,\n", false, "1 of 2 has no key, and counts as a client."),
+        ("1,ann\n2,\n3,\n", true, "2 without key left out."),
+    ] {
+        let options = Options { only_keyed, ..Options::default() };
+        let mut import =
+            Import::new(ReadOptions { options, ..ReadOptions::default() }, Room::default());
+        import.feed(format!("time,key\n{rows}").as_bytes()).unwrap();
+        import.end().unwrap();
+        let analysis = Analysis::new(import.finish().unwrap(), Choices::default());
+        assert_eq!(Report::new(&analysis).notes, [note], "{rows:?}");
+    }
 }
 
 /// The lines that wait to be put in order take their part of the room, and not more beside it.

@@ -54,6 +54,11 @@ pub(crate) fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
     })
 }
 
+/// Whether a text is meant for a rate, and not for a number.
+pub(crate) fn is_rate(text: &str) -> bool {
+    text.contains('/') || text.split_whitespace().any(|word| word.eq_ignore_ascii_case("per"))
+}
+
 fn tight(text: &str) -> String {
     text.split_whitespace().collect()
 }

@@ -105,7 +105,16 @@ impl RunSettings {
         match name {
             "auto" => self.auto = switch(value)?,
             "pattern" => self.pattern = value.parse()?,
-            "auto-rate" => self.auto_rate = decimal(value, 0.001..=S::MOST_AUTO_RATE)?,
+            "auto-rate" => {
+                let range = 0.001..=S::MOST_AUTO_RATE;
+                self.auto_rate = match lenient::is_rate(value) {
+                    true => {
+                        let rate = lenient::rate(value, Span::seconds(1))?;
+                        within(value, rate.per_second(), &range)?
+                    }
+                    false => decimal(value, range)?,
+                };
+            }
             "seed" => {
                 let help = "write a whole number from 0 up";
                 let whole =
@@ -176,7 +185,7 @@ pub(crate) fn whole(text: &str, range: RangeInclusive<u32>) -> Result<u32, Parse
     }
 }
 
-fn within<T>(text: &str, value: T, range: &RangeInclusive<T>) -> Result<T, ParseError>
+pub(crate) fn within<T>(text: &str, value: T, range: &RangeInclusive<T>) -> Result<T, ParseError>
 where
     T: PartialOrd + fmt::Display,
 {

@@ -3,7 +3,8 @@
 use super::Outlook;
 use crate::lab::compare::settings::{STATES, states_of};
 use crate::lab::lane::Rule;
-use crate::lab::run::{Named, RunSettings, decimal, on_off, span, switch, whole};
+use crate::lab::run::lenient::{is_rate, rate};
+use crate::lab::run::{Named, RunSettings, decimal, on_off, span, switch, whole, within};
 use crate::limit::any::AnyLimiter;
 use crate::limit::exim::{Exim, Mode};
 use crate::limit::leaky_bucket::LeakyBucket;
@@ -11,6 +12,13 @@ use crate::policy::{Limit, Policy};
 use crate::rate::Rate;
 use crate::text::ParseError;
 use crate::time::Span;
+use core::ops::RangeInclusive;
+
+/// The range of an interval.
+const INTERVAL: RangeInclusive<Span> = Span::micros(100_000)..=Span::hours(7 * 24);
+
+/// The range of a limit, in events per decay interval.
+const LIMIT: RangeInclusive<f64> = 0.0..=1e9;
 
 /// All settings of the scope.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +27,7 @@ pub struct Settings {
     pub decay: Span,
     /// The increase interval q of the blue line, from 100 ms to 1 week.
     pub increase: Span,
-    /// The limit, in events per decay interval, from 0 to 10^9; 0 only measures.
+    /// The limit, in events per decay interval, from 0 to 10^9; 0 only measures. A rate sets the interval, too.
     pub limit: f64,
     /// Which events Exim counts.
     pub mode: Mode,
@@ -91,11 +99,13 @@ impl Named for Settings {
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
-        let interval = Span::micros(100_000)..=Span::hours(7 * 24);
         match name {
-            "decay" => *self = self.limited(value, self.limit, span(value, interval)?)?,
-            "increase" => self.increase = span(value, interval)?,
-            "limit" => *self = self.limited(value, decimal(value, 0.0..=1e9)?, self.decay)?,
+            "decay" => *self = self.limited(value, self.limit, span(value, INTERVAL)?)?,
+            "increase" => self.increase = span(value, INTERVAL)?,
+            "limit" => {
+                let (limit, decay) = limit_of(value)?;
+                *self = self.limited(value, limit, decay.unwrap_or(self.decay))?;
+            }
             "mode" => {
                 self.mode = match value {
                     "strict" => Mode::Strict,
@@ -135,6 +145,16 @@ impl Named for Settings {
     fn run(&self) -> &RunSettings {
         &self.run
     }
+}
+
+/// Reads a limit, and the decay interval if it is a rate, which has one of its own: `60/min`.
+fn limit_of(value: &str) -> Result<(f64, Option<Span>), ParseError> {
+    if !is_rate(value) {
+        return Ok((decimal(value, LIMIT)?, None));
+    }
+    let rate = rate(value, *INTERVAL.start())?;
+    let limit = within(value, rate.count(), &LIMIT)?;
+    Ok((limit, Some(within(value, rate.per(), &INTERVAL)?)))
 }
 
 impl Settings {

@@ -22,7 +22,7 @@ pub(super) fn number(value: f64, exponent: i32) -> String {
 }
 
 /// A number to be read off at a glance: three significant digits, or all those before the
-/// decimal point where they are more, as in `0.0123`, `9.87`, `12.3`, `1 235`, `1 000 000`.
+/// decimal point where they are more, as in `0.0123`, `9.87`, `12.3`, `1,235`, `1,000,000`.
 ///
 /// Beyond 1e15 and below 1e-6 it reads `1.23×10⁻⁷`; what is not a number reads `–`.
 pub fn readout(value: f64) -> String {
@@ -40,14 +40,14 @@ pub fn readout(value: f64) -> String {
 }
 
 /// A number for a narrow place, at most six characters below 1e15: as [`readout`] but with three
-/// decimals at most, and from 10 000 on as in `12.3k`, `2.59M`, `1G`.
+/// decimals at most, and from 10,000 on as in `12.3k`, `2.59M`, `1G`.
 pub fn compact(value: f64) -> String {
     const UNITS: [(f64, char); 4] = [(1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k')];
     let size = value.abs();
     if size < 0.1 && size > 0.0 {
         return fixed(value, 3);
     }
-    // A number that rounds up to a unit has that unit: 999 950 is 1M.
+    // A number that rounds up to a unit has that unit: 999,950 is 1M.
     let unit = UNITS.into_iter().find(|(unit, _)| size >= unit * 0.9995);
     match unit.filter(|_| (9999.5..HUGE).contains(&size)) {
         Some((unit, letter)) => {
@@ -187,13 +187,13 @@ fn superscript(c: char) -> char {
     c.to_digit(10).map_or('⁻', |digit| RAISED[digit as usize])
 }
 
-/// Plain decimal digits, with a thin space between the thousands before the point.
+/// Plain decimal digits, with a comma at each thousand before the point.
 fn grouped(digits: &str) -> String {
     let point = digits.find('.').unwrap_or(digits.len());
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3 * THIN.len_utf8());
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, c) in digits.char_indices() {
         if i > 0 && i < point && (point - i).is_multiple_of(3) {
-            text.push(THIN);
+            text.push(',');
         }
         text.push(c);
     }

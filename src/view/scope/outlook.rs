@@ -18,7 +18,7 @@ pub fn outlook(settings: &Settings, outlook: &Outlook) -> [String; 3] {
             (format!("all; the rate settles at {settles}"), "Nothing has to wait.".to_owned())
         }
         Fate::Barred => {
-            let why = "Never free: one event alone reads 1.";
+            let why = "Nothing ever passes: a single event already measures 1.";
             ("none".to_owned(), why.to_owned())
         }
         Fate::Over(over) => {

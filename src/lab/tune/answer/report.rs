@@ -121,7 +121,7 @@ fn read(analysis: &Analysis) -> String {
 }
 
 fn notes(analysis: &Analysis) -> Vec<String> {
-    let Imported { options, counts, times, .. } = analysis.imported();
+    let Imported { options, counts, times, summary, .. } = analysis.imported();
     let Times { spread_out, late, dropped, steps_back } = *times;
     let mut notes = Vec::new();
     let mut note = |n: u64, say: &dyn Fn(&str, &str) -> String| {
@@ -131,6 +131,14 @@ fn notes(analysis: &Analysis) -> Vec<String> {
     };
     note(counts.filtered, &|n, _| {
         format!("Only those with {}; {n} others are left out.", options.options.filter)
+    });
+    note(counts.keyless, &|n, s| {
+        let (per, all) = (&summary.per, grouped(counts.events));
+        match (options.options.only_keyed, s) {
+            (true, _) => format!("{n} without {per} left out."),
+            (false, "") => format!("{n} of {all} has no {per}, and counts as a client."),
+            (false, _) => format!("{n} of {all} have no {per}, and count as one client."),
+        }
     });
     note(spread_out, &|n, _| {
         format!(
