@@ -41,6 +41,7 @@ mod timebase;
 pub mod tune;
 
 pub use answer::{Answer, SEEN};
+pub use label::spaced;
 pub use timebase::{edges, seconds_per_pixel};
 
 use crate::lab::run::pace::Gap;

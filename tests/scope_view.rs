@@ -135,7 +135,7 @@ fn the_crosshair_reads_the_models() {
         said(16.0),
         [
             "leaky bucket 2.40 events".to_owned(),
-            "mean of 3: 7.50 per 10s, 0.750 per second".to_owned(),
+            "mean of 3: 7.50 per 10\u{202f}s, 0.750 per second".to_owned(),
             format!("recent average's N {n:.2}"),
         ]
     );
@@ -144,7 +144,7 @@ fn the_crosshair_reads_the_models() {
         said(10.0),
         [
             "leaky bucket 0 events".to_owned(),
-            "mean of 3: 3.00 per 10s, 0.300 per second".to_owned(),
+            "mean of 3: 3.00 per 10\u{202f}s, 0.300 per second".to_owned(),
             format!("recent average's N {n:.2}"),
         ]
     );

@@ -1,6 +1,6 @@
 // What fingers do on the graph. A tap is an event, a swipe looks back, and a press that is held shows
-// the crosshair, which then follows the finger and stays until a tap ends it. Two fingers are the
-// browser's: they zoom the page.
+// the crosshair, which then follows the finger and stays until a tap ends it. Two fingers zoom in time
+// where the graph has the focus, as after a tap; else they are the browser's, and zoom the page.
 
 /** How long a press is held, in milliseconds. */
 const HELD = 450;
@@ -9,7 +9,10 @@ const HELD = 450;
 const RESTS = 10;
 
 export function wireFingers(graph, { page, on, at, changed }) {
-  const fingers = new Set();
+  /** Where each is, by its pointer. */
+  const fingers = new Map();
+  /** How far apart two are that zoom in time. */
+  let apart;
   /** Where the finger went down. */
   let from;
   /** Whether it moved since. */
@@ -26,10 +29,22 @@ export function wireFingers(graph, { page, on, at, changed }) {
     held = false;
     page.leave();
   };
+  /** How far apart the first two fingers are, and what is in the middle between them. */
+  const span = () => {
+    const [[x, y], [left, top]] = fingers.values();
+    return [Math.max(Math.hypot(x - left, y - top), RESTS), (x + left) / 2];
+  };
+  const lift = ({ pointerId }) => {
+    fingers.delete(pointerId);
+    apart = undefined;
+  };
   on(graph, "pointerdown", (event) => {
     if (!isFinger(event) || event.button !== 0) return;
-    fingers.add(event.pointerId);
-    if (fingers.size > 1) return end();
+    fingers.set(event.pointerId, at(event));
+    if (fingers.size > 1) {
+      apart = fingers.size === 2 && document.activeElement === graph ? span()[0] : undefined;
+      return end();
+    }
     [from, moved, kept] = [at(event), false, held];
     if (held) return;
     graph.setPointerCapture(event.pointerId);
@@ -41,7 +56,14 @@ export function wireFingers(graph, { page, on, at, changed }) {
     }, HELD);
   });
   on(graph, "pointermove", (event) => {
-    if (!isFinger(event) || fingers.size !== 1) return;
+    if (!fingers.has(event.pointerId)) return;
+    fingers.set(event.pointerId, at(event));
+    if (apart) {
+      const [now, middle] = span();
+      page.zoom(middle, 600 * Math.log(apart / now));
+      apart = now;
+    }
+    if (fingers.size !== 1) return;
     const [x, y] = at(event);
     moved ||= Math.hypot(x - from[0], y - from[1]) > RESTS;
     if (moved) clearTimeout(timer);
@@ -50,7 +72,7 @@ export function wireFingers(graph, { page, on, at, changed }) {
   });
   on(graph, "pointerup", (event) => {
     if (!isFinger(event)) return;
-    fingers.delete(event.pointerId);
+    lift(event);
     clearTimeout(timer);
     if (held) {
       if (kept && !moved) end();
@@ -62,7 +84,7 @@ export function wireFingers(graph, { page, on, at, changed }) {
   });
   on(graph, "pointercancel", (event) => {
     if (!isFinger(event)) return;
-    fingers.delete(event.pointerId);
+    lift(event);
     end();
   });
   on(graph, "blur", end);
@@ -70,7 +92,8 @@ export function wireFingers(graph, { page, on, at, changed }) {
   // A finger that moves upwards scrolls the page, but not when it holds the limit or the crosshair.
   for (const type of ["touchstart", "touchmove"]) {
     on(graph, type, (event) => {
-      if (event.touches.length === 1 && event.cancelable && (held || page.holds_limit())) event.preventDefault();
+      const takes = apart || event.touches.length === 1 && (held || page.holds_limit());
+      if (takes && event.cancelable) event.preventDefault();
     }, { passive: false });
   }
   on(graph, "contextmenu", (event) => { if (fingers.size > 0) event.preventDefault(); });

@@ -126,6 +126,7 @@ function fit() {
   if (matchMedia("print").matches && Math.abs(graph.clientHeight - height) > 2) graph.height = Math.round(graph.width * height / graph.clientWidth);
   // What lies over it is placed in parts of it: it may be scaled, as on paper.
   graph.parentElement.style.setProperty("--height", height);
+  graph.parentElement.style.setProperty("--width", graph.width / devicePixelRatio);
   graph.parentElement.style.setProperty("--pitch", page.pitch());
 }
 

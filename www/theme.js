@@ -2,6 +2,7 @@
 const button = document.getElementById("theme");
 const { dataset } = document.documentElement;
 const dark = matchMedia("(prefers-color-scheme: dark)");
+const paper = matchMedia("print");
 
 /** Whether less motion is asked for. */
 export const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -15,19 +16,19 @@ function stored(use) {
   }
 }
 
-/** Puts theme and motion in force in pictures. */
+/** Puts theme and motion in force in pictures. On paper they are light. */
 export function dress(pages) {
   const isDark = dataset.theme ? dataset.theme === "dark" : dark.matches;
   button.ariaPressed = String(isDark);
   for (const page of pages) {
-    page.theme(isDark);
+    page.theme(isDark && !paper.matches);
     page.reduce_motion(still.matches);
   }
 }
 
 /** Dresses all pictures now, and whenever something else is asked for; watch.js read what was chosen. */
 export function wireTheme(on, pages) {
-  for (const asked of [dark, still]) on(asked, "change", () => dress(pages()));
+  for (const asked of [dark, still, paper]) on(asked, "change", () => dress(pages()));
   on(button, "click", () => {
     const theme = button.ariaPressed === "true" ? "light" : "dark";
     // The system's own theme is no choice: the page follows the system again.

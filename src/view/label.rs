@@ -1,6 +1,7 @@
 //! Words on a picture: on an axis, in a filled tag, in the box beside the crosshair.
 
 use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Text};
+use crate::time::Span;
 
 /// The size of text, in CSS pixels.
 pub(super) const SIZE: f64 = 12.0;
@@ -49,6 +50,22 @@ pub(super) fn tag(marks: &mut Vec<Mark>, rect: Rect, text: String, ink: Ink, siz
 /// About how wide text is: half as wide as it is high; somewhat too much is no harm.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.57
+}
+
+/// A span in the style of all other times on a picture: `1 m 30 s`. It is exact, as it is where it is typed.
+pub fn spaced(span: Span) -> String {
+    let mut text = String::new();
+    let mut last = '0';
+    for c in span.to_string().chars() {
+        match (last.is_ascii_alphabetic(), c.is_ascii_alphabetic()) {
+            (true, false) => text.push(' '),
+            (false, true) => text.push('\u{202f}'),
+            _ => {}
+        }
+        text.push(c);
+        last = c;
+    }
+    text
 }
 
 /// The left edge of a box of that `width`, `away` from a crosshair at `x`: to the right of it if that ends before `right`, or else to the left of it, or where there is more room on the canvas.

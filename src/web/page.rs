@@ -104,10 +104,10 @@ impl Page {
         self.paint()
     }
 
-    /// Light or dark.
-    pub fn theme(&mut self, dark: bool) {
+    /// Light or dark, drawn at once: paper takes the picture as it is, and waits for no frame.
+    pub fn theme(&mut self, dark: bool) -> Result<(), JsValue> {
         self.canvas.set_theme(if dark { Theme::Dark } else { Theme::Light });
-        self.dirty = true;
+        self.paint()
     }
 
     /// Whether the viewer asked for less motion.

@@ -35,12 +35,12 @@ pageTest('the mouse shows exact values where it is', crisp, async ({ page, open 
   };
 
   const [[rate, smoothed], words] = await point(2);
-  assert.match(words, new RegExp(`at [67](\\.\\d+)?\u202fs\nrate ${rate} per 10s, .*\nsmoothed ${smoothed} per 10s`));
+  assert.match(words, new RegExp(`at [67](\\.\\d+)?\u202fs\nrate ${rate} per 10\u202fs, .*\nsmoothed ${smoothed} per 10\u202fs`));
   assert.match(words, /exactly 4 events in the last 10s/);
   // On an event, its verdict and the reason.
   const refused = (await point(4))[1];
   const judged = three(expected(5)[0]);
-  assert.match(refused, new RegExp(`refused: rate ${judged} per 10s, limit 3\nallowed again in `));
+  assert.match(refused, new RegExp(`refused: rate ${judged} per 10\u202fs, limit 3\nallowed again in `));
   assert.match((await point(7))[1], /^(3 allowed, 0|2 allowed, 1) refused$/m);
 
   // Where only a setting changed, nothing was decided.
@@ -58,7 +58,7 @@ pageTest('the keys', async ({ page, open, test }) => {
     await show(page, open, run);
     assert.equal(await page.getAttribute('#summary', 'aria-live'), 'polite');
     const summary = () => page.textContent('#summary');
-    assert.match(await summary(), /^Rate .* per 10s, limit 3\. 3 allowed, 1 refused\.$/);
+    assert.match(await summary(), /^Rate .* per 10\u202fs, limit 3\. 3 allowed, 1 refused\.$/);
     await page.locator('#graph').focus();
     for (let i = 0; i < 10; i++) await page.keyboard.press('Shift+ArrowLeft');
     await page.keyboard.press('ArrowLeft');
@@ -67,7 +67,7 @@ pageTest('the keys', async ({ page, open, test }) => {
     const { left, right } = await plot(page);
     const [rate, smoothed] = expected(9 - 1000 / (right - left)).map(three);
     const words = await summary();
-    assert.match(words, new RegExp(`^at [\\d.]+.s\\. rate ${rate} per 10s, .* smoothed ${smoothed} per 10s`));
+    assert.match(words, new RegExp(`^at [\\d.]+.s\\. rate ${rate} per 10\u202fs, .* smoothed ${smoothed} per 10\u202fs`));
     await page.keyboard.press('Escape');
     await settle(page);
     assert.match(await summary(), /^Rate /);

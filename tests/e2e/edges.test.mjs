@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { compare, quiet, sent, tall } from './compare.mjs';
+import { sampled } from './tune.mjs';
 import { clipboard, crisp, events, limitLine, loaded, picture, plot, settle, show, type, until } from './scope.mjs';
 
 const values = (page) => page.$$eval('input[name], select[name], [data-does]', (all) => all.map((it) =>
@@ -211,6 +212,37 @@ pageTest('what is opened for print alone has its height', async ({ page, open })
   assert.deepEqual(shape, wanted);
   const blank = await page.$eval('#graph', ({ width, height }) => Object.assign(document.createElement('canvas'), { width, height }).toDataURL());
   assert.notEqual(await picture(page), blank);
+});
+
+pageTest('on paper is what is to be read, in light', { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }, async ({ page, open }) => {
+  for (const [begin, run, pressed] of [
+    [show, 'auto=off&at=5&paused&do=1:events*3', []],
+    [compare, `${quiet}&lanes=gcra;exim strict`, ['.add', '.lane .remove']],
+    [sampled, '', ['.asked', '#sample', '#copy-configuration']],
+  ]) {
+    await page.goto('about:blank');
+    await begin(page, open, run);
+    const inked = await picture(page);
+    await page.emulateMedia({ media: 'print' });
+    for (const what of ['nav', 'form', '#theme', '#copy', ...pressed]) {
+      for (const it of await page.locator(what).all()) assert(await it.isHidden(), `${run}: ${what}`);
+    }
+    assert.notEqual(await picture(page), inked, `${run}: in light`);
+    await page.emulateMedia({ media: 'screen' });
+    await settle(page);
+  }
+});
+
+pageTest('what lies over the lanes is on paper as much smaller as they are', { viewport: { width: 1280, height: 800 } }, async ({ page, open }) => {
+  await compare(page, open, `${quiet}&lanes=gcra;exim strict`);
+  await page.emulateMedia({ media: 'print' });
+  // As if the bitmap were of a screen of twice the width, which paper does not draw anew.
+  const [head, text] = await page.$eval('.screen', (screen) => {
+    screen.style.setProperty('--width', 2 * screen.clientWidth);
+    const lane = screen.querySelector('.lane');
+    return [lane.clientHeight, parseFloat(getComputedStyle(lane.querySelector('input')).fontSize)];
+  });
+  assert(Math.abs(head - 12.5) < 1 && Math.abs(text - 6.5) < 0.1, `${head}, ${text}`);
 });
 
 pageTest('a click where only numbers are is an event', tall, async ({ page, open }) => {

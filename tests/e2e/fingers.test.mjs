@@ -14,13 +14,14 @@ async function hand(page) {
   return {
     down: (...points) => touch('touchStart', points.map(([x, y], id) => ({ x: box.x + x, y: box.y + y, id }))),
     move: (x, y) => touch('touchMove', [{ x: box.x + x, y: box.y + y, id: 0 }]),
+    pinch: (...points) => touch('touchMove', points.map(([x, y], id) => ({ x: box.x + x, y: box.y + y, id }))),
     up: () => touch('touchEnd', []),
   };
 }
 
 const crosshair = async (page) => {
   await settle(page);
-  return (await written(page)).find((text) => text.startsWith('rate') && text.includes(' per 10s'));
+  return (await written(page)).find((text) => text.startsWith('rate') && text.includes(' per 10\u202fs'));
 };
 
 pageTest('a press that is held shows the crosshair, and keeps it', phone, async ({ page, open }) => {
@@ -111,6 +112,32 @@ pageTest('two fingers are no event, and zoom the page', phone, async ({ page, op
   await settle(page);
   assert.equal(await sent(page), 0);
   assert.match(await page.$eval('#graph', (graph) => getComputedStyle(graph).touchAction), /pinch-zoom/);
+});
+
+pageTest('two fingers zoom in time where the picture has the focus', phone, async ({ page, open }) => {
+  await noteTexts(page);
+  const times = async () => {
+    await settle(page);
+    return (await written(page)).filter((text) => /^[\d.]+\u202fs$/.test(text)).map(parseFloat);
+  };
+  for (const begin of [() => show(page, open, 'auto-rate=2&at=60&paused'), () => compare(page, open, `${quiet}&at=60`)]) {
+    await page.goto('about:blank');
+    await begin();
+    const counted = () => page.$$eval('#sent, #allowed, #refused', (all) => all.reduce((sum, it) => sum + Number(it.dataset.value), 0));
+    const before = await counted();
+    await page.locator('#graph').focus();
+    assert.equal(await page.$eval('#graph', (graph) => getComputedStyle(graph).touchAction), 'pan-y');
+    const { down, pinch, up } = await hand(page);
+    await down([140, 80], [180, 80]);
+    for (let i = 1; i <= 6; i++) await pinch([140 - 12 * i, 80], [180 + 12 * i, 80 + 4 * i]);
+    await up();
+    const seen = await times();
+    assert(seen.length > 1 && seen.at(-1) - seen[0] <= 20, `${seen}: the fingers are more than four times as far apart`);
+    assert.equal(await counted(), before, 'that is no event');
+    assert(await page.locator('#live').isVisible());
+    await page.locator('#live').click();
+    assert((await times()).at(-1) - (await times())[0] >= 20, 'all of it again');
+  }
 });
 
 pageTest('the time axis has two labels at least, at every width and window', async ({ page, open }) => {

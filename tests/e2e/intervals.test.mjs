@@ -23,7 +23,7 @@ pageTest('the two intervals', async ({ page, open, test }) => {
     const [rate, smoothed] = told(60, 60);
     const after = await values(page, 'rate', 'smoothed');
     assert(close(after[0], rate) && close(after[1], smoothed), `${after}, not ${rate} and ${smoothed}`);
-    assert.equal(await page.textContent('#rate-unit'), 'per 1m');
+    assert.equal(await page.textContent('#rate-unit'), 'per 1\u202fm');
     await step(page, 60);
     assert(close(await value(page, 'rate'), rate * Math.exp(-6 / 60)));
   });
@@ -77,7 +77,7 @@ pageTest('the two intervals', async ({ page, open, test }) => {
 
   await test('spans are read as people write them', async () => {
     await show(page, open, busy);
-    for (const [text, unit] of [['1h30m', 'per 1h30m'], ['90s', 'per 1m30s'], [' 250ms ', 'per 250ms'], ['1.5s', 'per 1.5s']]) {
+    for (const [text, unit] of [['1h30m', 'per 1h30m'], ['90s', 'per 1\u202fm30s'], [' 250ms ', 'per 250ms'], ['1.5s', 'per 1.5s']]) {
       await type(page, 'decay', text);
       // What is typed stays as it was typed, until it is done.
       assert.equal(await page.inputValue('#decay'), text);

@@ -92,6 +92,26 @@ pageTest('figures are those of the counters, and a key is replayed', { allow }, 
   });
 });
 
+pageTest('a long key is cut in its row, and whole in its heading', { allow, viewport: { width: 390, height: 844 }, colorScheme: 'dark' }, async ({ page }) => {
+  await withService(async (service) => {
+    await page.goto(`http://${service.admin}/live.html`);
+    await until(page, () => document.querySelector('#state').textContent === 'Live');
+    const user = 'a'.repeat(200);
+    await ask(service, `user=${user}`, 3);
+    const key = page.locator('#t-busiest button', { hasText: user });
+    await key.click();
+    await until(page, () => document.querySelector('#client').dataset.watched === 'true');
+    await ask(service, `user=${user}`, 3);
+    await until(page, () => document.querySelector('#client-said').dataset.value.startsWith('3 '));
+    assert.equal(await page.textContent('#client-title'), `user=${user}`);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+    // Its beginning is seen, also with the focus.
+    assert.deepEqual(await key.evaluate((it) => [it.closest('td').scrollLeft, getComputedStyle(it).textOverflow]), [0, 'ellipsis']);
+    assert(await key.evaluate((it) => it.getBoundingClientRect().right <= it.closest('td').getBoundingClientRect().right));
+    await assertClean(page, 'dark, on a phone');
+  });
+});
+
 pageTest('a page that lost its process says so, and goes on with the next', { allow }, async ({ page }) => {
   await withService(async (service, again) => {
     await page.goto(`http://${service.admin}/live.html`);

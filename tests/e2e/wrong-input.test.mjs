@@ -58,7 +58,7 @@ pageTest('wrong text', async ({ page, open, test }) => {
     assert.match(message, /a unit is missing/);
     assert.equal(await page.inputValue('#seed'), 'x');
     // All the time the good value counted.
-    assert.equal(await page.textContent('#rate-unit'), 'per 10s');
+    assert.equal(await page.textContent('#rate-unit'), 'per 10\u202fs');
     const x = 0.1 * 5;
     assert(close(await value(page, 'rate'), -Math.expm1(-x) / x + before * Math.exp(-0.1)));
 

@@ -5,6 +5,7 @@ use crate::lab::lane::history::Column;
 use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::time::{Span, Time};
+use crate::view::spaced;
 
 /// A level against its limit, as in `8.31 of 10`.
 pub(in crate::view) fn level(level: f64, limit: f64) -> String {
@@ -66,7 +67,7 @@ pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     let mut fields = lane.policy().limits().iter().flat_map(|limit| limit.per.fields());
     let each = if fields.any(|field| field == "user") { " per user" } else { "" };
     match most.is_finite() {
-        true => format!("at most {} in any {period}{each}", short(most)),
+        true => format!("at most {} in any {}{each}", short(most), spaced(period)),
         false => "no bound on what passes".to_owned(),
     }
 }

@@ -6,7 +6,7 @@ use super::tags::Tag;
 use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Stroke};
 use crate::time::Span;
-use crate::view::label::{SIZE, TAG, label};
+use crate::view::label::{SIZE, TAG, label, spaced};
 
 /// The distance that two horizontal grid lines should have, in CSS pixels.
 const ROW: f64 = 56.0;
@@ -37,7 +37,7 @@ fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     let ticks = ticks.get(1..).unwrap_or_default();
     let covered: Vec<f64> = tags.iter().map(|tag| tag.0).collect();
     numbers(marks, layout, ticks, per_second, (plot.right() + 8.0, Anchor::Start), &covered);
-    let interval = Span::from_secs(layout.per_decay(1.0)).unwrap_or_default();
+    let interval = spaced(Span::from_secs(layout.per_decay(1.0)).unwrap_or_default());
     let left = format!("events per {interval}");
     marks.push(label(8.0, 15.0, &left, Anchor::Start, Baseline::Middle));
     let end = plot.right() + if layout.narrow { 74.0 } else { 100.0 };

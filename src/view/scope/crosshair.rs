@@ -13,7 +13,7 @@ use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use crate::rate::Rate;
 use crate::time::Span;
 use crate::view::compare::numbers;
-use crate::view::label::{LINE, PAD, SIZE, SMALL, beside, panel, width};
+use crate::view::label::{LINE, PAD, SIZE, SMALL, beside, panel, spaced, width};
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
@@ -82,12 +82,13 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
     let (rate, smoothed) = lines::at(scope, at);
     let thin = models::at(scope, at);
     let interval = Span::from_secs(layout.per_decay(1.0)).unwrap_or_default();
+    let per = spaced(interval);
     let line = |name: &str, value: f64| {
         let per_decay = axis::readout(layout.per_decay(value));
         match brief {
-            true => format!("{name} {per_decay} per {interval}"),
+            true => format!("{name} {per_decay} per {per}"),
             false => {
-                format!("{name} {per_decay} per {interval}, {} per second", axis::readout(value))
+                format!("{name} {per_decay} per {per}, {} per second", axis::readout(value))
             }
         }
     };
@@ -146,7 +147,7 @@ fn verdict(column: &Column, brief: bool) -> Vec<String> {
     let (rate, limit) = (axis::readout(end.judged), end.limit);
     let reason = match brief {
         true => format!("limit {limit}"),
-        false => format!("rate {rate} per {}, limit {limit}", end.decay),
+        false => format!("rate {rate} per {}, limit {limit}", spaced(end.decay)),
     };
     if end.allowed == 1 {
         return vec![format!("allowed: {reason}")];

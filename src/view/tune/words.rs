@@ -4,18 +4,19 @@ use super::Picture;
 use crate::lab::tune::Measure;
 use crate::plot::axis::readout;
 use crate::text::grouped;
+use crate::view::spaced;
 
 /// The name of the axis of limits, as in `Burst, at 30/1m`.
 pub fn axis(picture: &Picture<'_>) -> String {
     match picture.measure {
         Measure::Bucket(rate) | Measure::Nginx(rate) => format!("Burst, at {rate}"),
-        Measure::Exim(per) => format!("Limit of Exim's rate per {per}"),
-        Measure::Earrrl(per, _) => format!("Limit of the recent average per {per}"),
-        Measure::FixedWindow(per) => format!("Limit per {per} of the clock"),
+        Measure::Exim(per) => format!("Limit of Exim's rate per {}", spaced(per)),
+        Measure::Earrrl(per, _) => format!("Limit of the recent average per {}", spaced(per)),
+        Measure::FixedWindow(per) => format!("Limit per {} of the clock", spaced(per)),
         Measure::SlidingWindow(per, _)
         | Measure::SlidingCounter(per)
         | Measure::SlidingLog(per)
-        | Measure::Haproxy(per, _) => format!("Limit per {per}"),
+        | Measure::Haproxy(per, _) => format!("Limit per {}", spaced(per)),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::plot::{Mark, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::compare::promise;
-use crate::view::{Answer, Hit, Viewport, scope};
+use crate::view::{Answer, Hit, Viewport, scope, spaced};
 use crate::web::texts::Texts;
 
 /// A scope, and the events per second at the upper edge of its picture.
@@ -148,7 +148,7 @@ impl view::View for View {
         format!(
             "Rate {} per {}, limit {}. {} allowed, {} refused.",
             axis::readout(instrument.rate_at(now)),
-            instrument.period(),
+            spaced(instrument.period()),
             self.scope().settings().limit,
             instrument.allowed(),
             instrument.refused(),
@@ -176,7 +176,7 @@ impl View {
             texts.show(id, axis::readout(value), value);
             texts.say(second, axis::readout(value / period.secs()) + "/s");
         }
-        texts.say("rate-unit", format!("per {period}"));
+        texts.say("rate-unit", format!("per {}", spaced(period)));
         for (id, count) in [("allowed", instrument.allowed()), ("refused", instrument.refused())] {
             texts.show(id, axis::readout_count(count), count as f64);
         }
