@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { compare, quiet, sent, tall } from './compare.mjs';
-import { sampled } from './tune.mjs';
 import { clipboard, crisp, events, limitLine, loaded, picture, plot, settle, show, type, until } from './scope.mjs';
+import { sampled } from './tune.mjs';
 
 const values = (page) => page.$$eval('input[name], select[name], [data-does]', (all) => all.map((it) =>
   (it.type === 'checkbox' ? it.checked : it.value || it.textContent)));
