@@ -44,7 +44,7 @@ pub(super) struct Kept {
     pub(super) since: Time,
     pub(super) busiest: Sketch<Arc<Key>>,
     pub(super) refused: Sketch<Arc<Key>>,
-    pub(super) columns: VecDeque<Column>,
+    pub(super) columns: VecDeque<Arc<Column>>,
     pub(super) watched: HashMap<u64, Watch>,
 }
 
@@ -132,7 +132,7 @@ impl Kept {
             _ => {}
         }
         let sums = self.rules.iter().map(|series| series.sums()).collect();
-        self.columns.push_back(Column { slot, at: now, sums });
+        self.columns.push_back(Arc::new(Column { slot, at: now, sums }));
     }
 
     /// Forgets all but the sums if nobody has looked for a minute; returns whether it did.

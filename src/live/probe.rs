@@ -3,8 +3,8 @@
 use super::kept::{Kept, LONGEST_KEY, MOST_RULES, Seen, VIEWERS};
 use super::viewer::{Asked, Viewer};
 use crate::event::Event;
-use crate::policy::Per;
-use crate::rules::{Opinion, Rules, Ruling};
+use crate::policy::{Limit, Per};
+use crate::rules::{Rules, Ruling};
 use crate::store::Secret;
 use crate::time::Time;
 use core::hash::{BuildHasher, Hash, Hasher};
@@ -48,8 +48,15 @@ impl Series {
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) text: String,
+    pub(super) kind: Arc<Kind>,
+}
+
+/// The keys by which a rule counts, as those of `per user`.
+#[derive(Debug)]
+pub(super) struct Kind {
     pub(super) rule: Arc<Series>,
-    /// The limiters of the rule that count by it.
+    per: Per,
+    /// The limiters of the rule that count by them.
     pub(super) limiters: String,
 }
 
@@ -58,7 +65,30 @@ pub(super) struct Key {
 pub struct Taps {
     probe: Arc<Probe>,
     /// One for each rule; `None` beyond [`MOST_RULES`](super::MOST_RULES).
-    rules: Vec<Option<Arc<Series>>>,
+    rules: Vec<Option<Tap>>,
+}
+
+/// A rule that is counted.
+#[derive(Debug)]
+struct Tap {
+    series: Arc<Series>,
+    kinds: Vec<Arc<Kind>>,
+}
+
+impl Tap {
+    fn new(series: Arc<Series>, limits: &[Limit]) -> Self {
+        let is_first = |(i, limit): &(usize, &Limit)| {
+            limits.iter().take(*i).all(|before| before.per != limit.per)
+        };
+        let kind = |(_, Limit { per, .. }): (usize, &Limit)| {
+            let same = limits.iter().filter(|limit| limit.per == *per);
+            let limiters: Vec<_> = same.map(|limit| limit.limiter.to_string()).collect();
+            let (rule, limiters) = (Arc::clone(&series), limiters.join(" & "));
+            Arc::new(Kind { rule, per: per.clone(), limiters })
+        };
+        let kinds = limits.iter().enumerate().filter(is_first).map(kind).collect();
+        Tap { series, kinds }
+    }
 }
 
 impl Probe {
@@ -91,7 +121,8 @@ impl Probe {
         let rules = rules.rules().iter().map(|rule| {
             let shadow = if rule.is_shadow() { ", a shadow" } else { "" };
             let limits: Vec<_> = rule.limits().iter().map(ToString::to_string).collect();
-            tap(rule.name(), limits.join(" & ") + shadow)
+            let series = tap(rule.name(), limits.join(" & ") + shadow)?;
+            Some(Tap::new(series, rule.limits()))
         });
         let rules = rules.collect();
         drop(kept);
@@ -132,10 +163,10 @@ impl Probe {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hash(&self, rule: &Series, per: &Per, event: &Event<'_>) -> u64 {
+    fn hash(&self, kind: &Kind, event: &Event<'_>) -> u64 {
         let mut hasher = self.secret.build_hasher();
-        rule.name.hash(&mut hasher);
-        for field in per.fields() {
+        kind.rule.name.hash(&mut hasher);
+        for field in kind.per.fields() {
             (field, event.field(field)).hash(&mut hasher);
         }
         hasher.finish()
@@ -158,8 +189,8 @@ impl Taps {
     pub fn count(&self, ruling: &Ruling, event: &Event<'_>) {
         for answers in ruling.by_rule() {
             let Some((rule, series)) = answers.first().and_then(|answer| {
-                let series = self.rules.get(answer.rule)?.as_ref()?;
-                Some((ruling.rules().rules().get(answer.rule)?, series))
+                let tap = self.rules.get(answer.rule)?.as_ref()?;
+                Some((ruling.rules().rules().get(answer.rule)?, &tap.series))
             }) else {
                 continue;
             };
@@ -175,30 +206,30 @@ impl Taps {
     /// Counts the keys of an event: each once in each rule, however many limits count by it.
     #[cold]
     fn count_keys(&self, ruling: &Ruling, event: &Event<'_>) {
-        let opinions: SmallVec<[Opinion<'_>; 4]> = ruling.opinions().collect();
-        let mut kept = self.probe.kept();
-        let kept = &mut *kept;
-        for (i, opinion) in opinions.iter().enumerate() {
-            let Some(Some(rule)) = self.rules.get(opinion.place.rule) else { continue };
-            let per = &opinion.limit.per;
-            let is_same = |other: &&Opinion<'_>| {
-                other.place.rule == opinion.place.rule && other.limit.per == *per
-            };
-            if opinions.iter().take(i).any(|other| is_same(&other)) {
+        // All that can be is done before the lock is taken.
+        let mut keys = SmallVec::<[Counted<'_>; 4]>::new();
+        for opinion in ruling.opinions() {
+            let Some(Some(tap)) = self.rules.get(opinion.place.rule) else { continue };
+            let of_limit = |kind: &&Arc<Kind>| kind.per == opinion.limit.per;
+            let Some(kind) = tap.kinds.iter().find(of_limit) else { continue };
+            let refused = !opinion.outcome.is_allowed();
+            if let Some(known) = keys.iter_mut().find(|key| Arc::ptr_eq(key.kind, kind)) {
+                known.refused |= refused;
                 continue;
             }
-            let same = || opinions.iter().filter(is_same);
-            let hash = self.probe.hash(rule, per, event);
-            let key = || {
-                let text = self.probe.text(hash, per, event);
-                let limiters: Vec<_> =
-                    same().map(|other| other.limit.limiter.to_string()).collect();
-                Arc::new(Key { text, rule: Arc::clone(rule), limiters: limiters.join(" & ") })
-            };
-            let cost = opinion.rule.cost().unwrap_or(event.cost);
             let hits = opinion.rule.hits(event.cost);
+            let cost = opinion.rule.cost().unwrap_or(event.cost);
+            let hash = self.probe.hash(kind, event);
+            keys.push(Counted { kind, hash, hits, cost, refused });
+        }
+        let mut kept = self.probe.kept();
+        let kept = &mut *kept;
+        for &Counted { kind, hash, hits, cost, refused } in &keys {
+            let key = || {
+                let text = self.probe.text(hash, &kind.per, event);
+                Arc::new(Key { text, kind: Arc::clone(kind) })
+            };
             kept.busiest.add(hash, hits, key);
-            let refused = same().any(|other| !other.outcome.is_allowed());
             if refused {
                 kept.refused.add(hash, hits, key);
             }
@@ -212,4 +243,15 @@ impl Taps {
             }
         }
     }
+}
+
+/// What is counted of a key.
+#[derive(Clone, Copy)]
+struct Counted<'a> {
+    kind: &'a Arc<Kind>,
+    hash: u64,
+    hits: u64,
+    cost: f64,
+    /// Whether a limiter that counts by it refused.
+    refused: bool,
 }

@@ -10,16 +10,16 @@
 //!   refused; how many events were `elsewhere`, refused by another limit and so not counted by this.
 //! * `lost`: how many columns and events were forgotten before this viewer took them.
 
-use super::kept::{Column, Kept, Watch};
-use super::probe::{Key, Probe, Series};
-use super::sketch::Sketch;
+use super::kept::{Column, Kept, Seen, Watch};
+use super::probe::{Key, Kind, Probe, Series};
+use super::sketch::{Sketch, Weighed};
 use crate::time::Time;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The most bytes of columns, and the most events, in one turn.
-const BITE: usize = 64 << 10;
+/// The most sums of columns, and the most events, in one turn: at most some 100 KiB of text.
+const BITE: usize = 4096;
 const EVENTS_AT_ONCE: usize = 1024;
 
 /// How many keys are told of each kind.
@@ -76,88 +76,87 @@ impl Viewer {
     /// The news at `now`, as text of an event stream; empty if there are none. It keeps no queue, so it may
     /// be asked as seldom as its reader can take it.
     pub fn next(&mut self, now: Time) -> String {
+        let news = self.take(now);
+        // Only now, as decisions wait while the data are held.
+        news.text(self)
+    }
+
+    /// Takes what is new.
+    fn take(&mut self, now: Time) -> News {
         let probe = Arc::clone(&self.probe);
         let mut kept = probe.kept();
         kept.sample(now);
-        let mut text = String::new();
+        let (events, lost_events) = self.events(&kept).unzip();
+        let (columns, lost_columns) = self.columns(&kept);
+        News {
+            rules: self.rules(&kept),
+            events,
+            columns,
+            lost: [lost_columns, lost_events.unwrap_or(0)],
+            keys: self.keys(&kept, now),
+        }
+    }
+
+    /// The rules, if some changed.
+    fn rules(&mut self, kept: &Kept) -> Option<Vec<Arc<Series>>> {
         // A rule that changed is another series.
         let are_known = |known: &Vec<_>| {
             known.len() == kept.rules.len()
                 && known.iter().zip(&kept.rules).all(|(old, new)| Arc::ptr_eq(old, new))
         };
         if !self.rules.as_ref().is_some_and(are_known) {
-            let rules = kept.rules.iter().map(|rule| json!([rule.name, rule.limits]));
-            let name = format!("{:016x}", probe.name());
-            say(&mut text, "rules", &json!({"probe": name, "rules": Value::from_iter(rules)}));
             self.rules = Some(kept.rules.clone());
+            return self.rules.clone();
         }
-        // The events first, as the id of the columns says how many of them are told.
-        let events = self.events(&kept, &mut text);
-        let columns = self.columns(&kept, &mut text);
-        let (columns, events) = (columns.unwrap_or(0), events.unwrap_or(0));
-        if columns + events as i64 > 0 {
-            say(&mut text, "lost", &json!({"columns": columns, "events": events}));
-        }
-        let turn = super::kept::slot(now).div_euclid(TABLES);
-        if turn != self.told {
-            self.told = turn;
-            let tables = [top(&kept.busiest), top(&kept.refused)];
-            let since = kept.since.as_micros();
-            say(
-                &mut text,
-                "keys",
-                &json!({"since": since, "busiest": tables[0], "refused": tables[1]}),
-            );
-        }
-        text
+        None
     }
 
-    /// Tells the columns that are new; returns how many are lost.
-    fn columns(&mut self, kept: &Kept, text: &mut String) -> Option<i64> {
-        let last = kept.columns.back()?.slot;
+    /// The columns that are new, and how many are lost.
+    fn columns(&mut self, kept: &Kept) -> (Vec<Arc<Column>>, u64) {
+        let Some(last) = kept.columns.back() else { return (Vec::new(), 0) };
         // From the future: the clock was set back.
-        let known = self.slot.filter(|slot| *slot <= last);
-        let fresh = |column: &&Column| known.is_none_or(|known| column.slot > known);
+        let known = self.slot.filter(|slot| *slot <= last.slot);
+        let fresh = |column: &&Arc<Column>| known.is_none_or(|known| column.slot > known);
         let mut new = kept.columns.iter().filter(fresh).peekable();
-        let first = new.peek()?.slot;
+        let Some(first) = new.peek().map(|column| column.slot) else { return (Vec::new(), 0) };
         let is_cut = kept.columns.front().is_some_and(|oldest| oldest.slot == first);
-        let lost = known.filter(|_| is_cut).map(|known| first - known - 1);
-        let begin = text.len();
-        text.push_str("event: columns\ndata: [");
-        for column in new {
-            if text.len() - begin > BITE {
-                break;
-            }
-            let comma = if text.ends_with('[') { "" } else { "," };
-            // Writing to a String does not fail.
-            _ = write!(text, "{comma}[{}", column.at.as_micros());
-            for [allowed, refused, would] in &column.sums {
-                _ = write!(text, ",{allowed},{refused},{would}");
-            }
-            text.push(']');
-            self.slot = Some(column.slot);
-        }
-        let (slot, event) = (self.slot.unwrap_or(last), self.event.unwrap_or(0));
-        _ = write!(text, "]\nid: {:016x}.{slot}.{event}\n\n", self.probe.name());
-        lost
+        let lost = known.filter(|_| is_cut).map_or(0, |known| first - known - 1);
+        let most = (BITE / last.sums.len().max(1)).max(1);
+        let columns: Vec<_> = new.take(most).map(Arc::clone).collect();
+        self.slot = columns.last().map(|column| column.slot);
+        (columns, lost.unsigned_abs())
     }
 
-    /// Tells the events of the watched key that are new; returns how many are lost.
-    fn events(&mut self, kept: &Kept, text: &mut String) -> Option<u64> {
+    /// The events of the watched key that are new, and how many are lost.
+    fn events(&mut self, kept: &Kept) -> Option<(Events, u64)> {
         let hash = self.watch?;
         let Watch { key, next, events, elsewhere, .. } = kept.watched.get(&hash)?;
         let oldest = next - events.len() as u64;
         let known = self.event.filter(|event| event <= next);
         let from = known.unwrap_or(oldest).max(oldest);
         let new = events.iter().skip((from - oldest) as usize).take(EVENTS_AT_ONCE);
-        let list: Vec<Value> = new
-            .map(|seen| json!([seen.at.as_micros(), seen.cost, u8::from(seen.refused)]))
-            .collect();
-        self.event = Some(from + list.len() as u64);
-        let key = key.as_deref().map(|key| row(hash, key));
-        let told = json!({"key": key, "events": list, "elsewhere": elsewhere});
-        say(text, "events", &told);
-        known.map(|known| oldest.saturating_sub(known))
+        let seen: Vec<Seen> = new.copied().collect();
+        self.event = Some(from + seen.len() as u64);
+        let told = Events { key: key.clone().map(|key| (hash, key)), seen, elsewhere: *elsewhere };
+        Some((told, known.map_or(0, |known| oldest.saturating_sub(known))))
+    }
+
+    /// The tables of keys, once a second, and since when keys are counted.
+    fn keys(&mut self, kept: &Kept, now: Time) -> Option<(Time, [Vec<Ranked>; 2])> {
+        let turn = super::kept::slot(now).div_euclid(TABLES);
+        if turn == self.told {
+            return None;
+        }
+        self.told = turn;
+        let top = |sketch: &Sketch<Arc<Key>>| {
+            let ranked = |key: &Weighed<'_, Arc<Key>>| Ranked {
+                key: (key.hash, Arc::clone(key.what)),
+                count: key.count,
+                error: key.error,
+            };
+            sketch.top(TOLD).iter().map(ranked).collect()
+        };
+        Some((kept.since, [top(&kept.busiest), top(&kept.refused)]))
     }
 }
 
@@ -167,23 +166,90 @@ impl Drop for Viewer {
     }
 }
 
+/// What is new for a viewer.
+struct News {
+    rules: Option<Vec<Arc<Series>>>,
+    events: Option<Events>,
+    columns: Vec<Arc<Column>>,
+    /// How many columns and events are lost.
+    lost: [u64; 2],
+    keys: Option<(Time, [Vec<Ranked>; 2])>,
+}
+
+/// What is new of the watched key.
+struct Events {
+    key: Option<(u64, Arc<Key>)>,
+    seen: Vec<Seen>,
+    elsewhere: u64,
+}
+
+/// A key of a table, by its hash.
+struct Ranked {
+    key: (u64, Arc<Key>),
+    count: u64,
+    error: u64,
+}
+
+impl News {
+    /// The text for a viewer who has taken them.
+    fn text(self, viewer: &Viewer) -> String {
+        let mut text = String::new();
+        let name = viewer.probe.name();
+        if let Some(rules) = self.rules {
+            let rules = rules.iter().map(|rule| json!([rule.name, rule.limits]));
+            let probe = format!("{name:016x}");
+            say(&mut text, "rules", &json!({"probe": probe, "rules": Value::from_iter(rules)}));
+        }
+        // The events first, as the id of the columns says how many of them are told.
+        if let Some(Events { key, seen, elsewhere }) = self.events {
+            let seen = seen.iter();
+            let list =
+                seen.map(|seen| json!([seen.at.as_micros(), seen.cost, u8::from(seen.refused)]));
+            let (key, list) = (key.as_ref().map(row), Value::from_iter(list));
+            let told = json!({"key": key, "events": list, "elsewhere": elsewhere});
+            say(&mut text, "events", &told);
+        }
+        if let Some(last) = self.columns.last() {
+            text.push_str("event: columns\ndata: [");
+            for column in &self.columns {
+                let comma = if text.ends_with('[') { "" } else { "," };
+                // Writing to a String does not fail.
+                _ = write!(text, "{comma}[{}", column.at.as_micros());
+                for [allowed, refused, would] in &column.sums {
+                    _ = write!(text, ",{allowed},{refused},{would}");
+                }
+                text.push(']');
+            }
+            let event = viewer.event.unwrap_or(0);
+            _ = write!(text, "]\nid: {name:016x}.{}.{event}\n\n", last.slot);
+        }
+        if self.lost != [0, 0] {
+            let [columns, events] = self.lost;
+            say(&mut text, "lost", &json!({"columns": columns, "events": events}));
+        }
+        if let Some((since, tables)) = self.keys {
+            let [busiest, refused] = tables.map(|table| Value::from_iter(table.iter().map(ranked)));
+            let since = since.as_micros();
+            let told = json!({"since": since, "busiest": busiest, "refused": refused});
+            say(&mut text, "keys", &told);
+        }
+        text
+    }
+}
+
 fn say(text: &mut String, event: &str, data: &Value) {
     // Writing to a String does not fail; JSON has no line breaks.
     _ = write!(text, "event: {event}\ndata: {data}\n\n");
 }
 
-fn top(sketch: &Sketch<Arc<Key>>) -> Vec<Value> {
-    let each = sketch.top(TOLD);
-    let each = each.iter().map(|key| {
-        let mut row = row(key.hash, key.what);
-        row["count"] = key.count.into();
-        row["error"] = key.error.into();
-        row
-    });
-    each.collect()
+fn ranked(Ranked { key, count, error }: &Ranked) -> Value {
+    let mut row = row(key);
+    row["count"] = (*count).into();
+    row["error"] = (*error).into();
+    row
 }
 
-fn row(hash: u64, key: &Key) -> Value {
-    let Key { text, rule, limiters } = key;
-    json!({"hash": format!("{hash:016x}"), "key": text, "rule": rule.name, "limiters": limiters})
+fn row((hash, key): &(u64, Arc<Key>)) -> Value {
+    let Kind { rule, limiters, .. } = &*key.kind;
+    json!({"hash": format!("{hash:016x}"), "key": key.text, "rule": rule.name, "limiters": limiters})
 }

@@ -172,7 +172,7 @@ impl Calls {
         })
     }
 
-    async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
         let call = match request.uri().path().split('/').nth(1).unwrap_or_default() {
             NAME => &self.limits,
             "grpc.health.v1.Health" => &self.health,
@@ -205,6 +205,7 @@ impl Calls {
             return;
         }
         let stream = tokio::io::join(Cursor::new(begin).chain(reader), writer);
+        let calls = Arc::new(self);
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .keep_alive_interval(Some(HEAD))
@@ -215,7 +216,10 @@ impl Calls {
             .max_header_list_size(LONGEST_HEAD)
             .serve_connection(
                 TokioIo::new(stream),
-                service_fn(move |request| self.clone().answer(request)),
+                service_fn(move |request| {
+                    let calls = Arc::clone(&calls);
+                    async move { calls.answer(request).await }
+                }),
             );
         // An error is the client's: it has gone, or sent something else than HTTP/2.
         _ = watcher.watch(connection).await;
