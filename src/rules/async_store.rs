@@ -82,6 +82,16 @@ pub trait AsyncStore: Send + Sync + 'static {
     fn charge_now(&self, _event: &Event<'_>, _passed: Option<&Ruling>) -> bool {
         false
     }
+
+    /// Whether all limits that apply to an event can give back what it has counted, and the store, too.
+    fn can_give_back(&self, _event: &Event<'_>) -> bool {
+        false
+    }
+
+    /// Gives back the cost of an event, if that can be, and returns whether it can: see [`Ruled::give_back`].
+    fn give_back(&self, _event: &Event<'_>) -> bool {
+        false
+    }
 }
 
 /// The details that an answer has beside the ruling; none by default.
@@ -237,6 +247,14 @@ impl AsyncStore for Ruled {
     fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
         Ruled::charge(self, event, passed).is_ok()
     }
+
+    fn can_give_back(&self, event: &Event<'_>) -> bool {
+        Ruled::can_give_back(self, event)
+    }
+
+    fn give_back(&self, event: &Event<'_>) -> bool {
+        Ruled::give_back(self, event)
+    }
 }
 
 /// A shared store is a store, too.
@@ -267,5 +285,13 @@ impl<S: AsyncStore> AsyncStore for Arc<S> {
 
     fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
         S::charge_now(self, event, passed)
+    }
+
+    fn can_give_back(&self, event: &Event<'_>) -> bool {
+        S::can_give_back(self, event)
+    }
+
+    fn give_back(&self, event: &Event<'_>) -> bool {
+        S::give_back(self, event)
     }
 }

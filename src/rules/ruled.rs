@@ -136,6 +136,30 @@ impl Ruled {
         held.iter_mut().try_for_each(|held| held.charge(event.time, event.cost))
     }
 
+    /// Gives back the cost of an event to all limits that apply, and returns whether all of them can: if one
+    /// can't, nothing changes. It is not known when that cost was counted, so it is given back as if that had
+    /// been at the event's time: see [`Limiter::undo`]. A key never has more left than a new one.
+    pub fn give_back(&self, event: &Event<'_>) -> bool {
+        self.can_give_back(event) && self.undo(event)
+    }
+
+    /// Whether all limits that apply to an event can [give back](Self::give_back): buckets and windows can.
+    pub fn can_give_back(&self, event: &Event<'_>) -> bool {
+        let generation = self.generation();
+        let asked = generation.rules.ask(event, self.load());
+        asked.iter().all(|ask| {
+            let limiter = generation.limit(ask).keys.limiter();
+            limiter.undo(&mut limiter.initial(), event.time, event.time, 0.0)
+        })
+    }
+
+    fn undo(&self, event: &Event<'_>) -> bool {
+        let (generation, now) = (self.generation(), event.time);
+        let asked = generation.rules.ask(event, self.load());
+        let mut held = generation.hold(&asked, event);
+        held.iter_mut().zip(&asked).all(|(held, ask)| held.undo(now, now, ask.cost))
+    }
+
     /// How long after its time the event passes if nothing is counted before, and the load stays as
     /// it is.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {

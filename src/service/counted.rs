@@ -73,4 +73,12 @@ impl<S: AsyncStore> AsyncStore for Counted<S> {
     fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
         self.store.charge_now(event, passed)
     }
+
+    fn can_give_back(&self, event: &Event<'_>) -> bool {
+        self.store.can_give_back(event)
+    }
+
+    fn give_back(&self, event: &Event<'_>) -> bool {
+        self.store.give_back(event)
+    }
 }

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::event::{Descriptor, Event, Fields};
 use crate::limit::MAX_COST;
 use crate::middleware::{is_unavailable, retry};
+use crate::outcome::Retry;
 use crate::rules::{Answered, AsyncStore, Details, Rule};
 use core::fmt;
 use smallvec::SmallVec;
@@ -98,16 +99,25 @@ struct Question<'a, B: States> {
     instead: Option<Instead<B::Store>>,
     hits: f64,
     is_look: bool,
+    /// Whether the hits are given back.
+    is_refund: bool,
     /// Whether a rule of another descriptor replaces its own.
     is_replaced: bool,
+}
+
+impl<B: States> Question<'_, B> {
+    /// When it would pass, if it does not at once. What is given back always passes.
+    fn retry(&self, answered: &Answered) -> Option<Option<Retry>> {
+        retry(answered).filter(|_| !self.is_refund)
+    }
 }
 
 impl<B: States, C: Clock> Service<B, C> {
     /// Decides about a request, and counts it if it is allowed.
     ///
     /// A domain without rules is not limited. `hits_addend` of a descriptor counts instead of that of the
-    /// request; if it is 0, the answer is whether one more would pass, and nothing is counted. A limiter
-    /// that would delay an event refuses it here, since a proxy can't wait.
+    /// request; if it is 0, the answer is whether one more would pass, and nothing is counted. With
+    /// `is_negative_hits` they are given back. A limiter that would delay an event refuses it here, since a proxy can't wait.
     ///
     /// # Errors
     /// If the request can't be meant so, or the store can't be asked and a rule refuses then.
@@ -118,7 +128,7 @@ impl<B: States, C: Clock> Service<B, C> {
         check(request).map_err(NoAnswer::count)?;
         let Some(domain) = self.domain(&request.domain) else {
             meters::count_unknown_domain();
-            let free = || response::status(None, None, false);
+            let free = || response::status(None, None, || false);
             return Ok(RateLimitResponse {
                 overall_code: super::Code::Ok.into(),
                 statuses: request.descriptors.iter().map(|_| free()).collect(),
@@ -139,8 +149,8 @@ impl<B: States, C: Clock> Service<B, C> {
             .zip(&questions)
             .map(|(answer, question)| {
                 let answered = answer.as_ref().map(|(_, answered)| answered);
-                let is_listed = answered.is_some() && self.is_known(&domain, question);
-                response::status(answered, answered.and_then(retry), is_listed)
+                let retry = answered.and_then(|answered| question.retry(answered));
+                response::status(answered, retry, || self.is_known(&domain, question))
             })
             .collect();
         Ok(response::whole(statuses, &answers))
@@ -148,7 +158,7 @@ impl<B: States, C: Clock> Service<B, C> {
 
     fn questions<'a>(
         &self,
-        domain: &Domain<B::Store>,
+        domain: &Arc<Domain<B::Store>>,
         request: &'a RateLimitRequest,
     ) -> Result<SmallVec<[Question<'a, B>; 2]>, NoAnswer> {
         let all = request.descriptors.as_slice();
@@ -165,13 +175,23 @@ impl<B: States, C: Clock> Service<B, C> {
             let own = descriptor.hits_addend.map(|own| own as f64);
             let is_look = own == Some(0.0);
             let hits = if is_look { 1.0 } else { own.unwrap_or(whole) };
-            Ok(Question { fields, instead, hits, is_look, is_replaced: false })
+            let is_refund = descriptor.is_negative_hits && !is_look;
+            let is_replaced = false;
+            Ok(Question { fields, instead, hits, is_look, is_refund, is_replaced })
         };
         let questions: Result<SmallVec<[_; 2]>, NoAnswer> =
             all.iter().enumerate().map(of).collect();
         let mut questions = questions?;
         if questions.len() > 1 {
             replace::<B>(&domain.rules(), &mut questions);
+        }
+        // Before anything is counted.
+        for question in questions.iter().filter(|question| question.is_refund) {
+            let (domain, event) = self.event(domain, question);
+            if !question.is_replaced && !domain.store.can_give_back(&event) {
+                let why = "is_negative_hits: a limit that applies, or its store, can't give back";
+                return Err(NoAnswer::Unsupported(why.to_owned()));
+            }
         }
         Ok(questions)
     }
@@ -190,13 +210,14 @@ impl<B: States, C: Clock> Service<B, C> {
         for question in questions {
             answers.push(self.answer(domain, question, false).await);
         }
-        let passes = |answer: &Option<(_, Answered)>| {
-            answer.as_ref().is_none_or(|(_, answered)| retry(answered).is_none())
+        let passes = |question: &Question<'_, B>, answer: &Option<(_, Answered)>| {
+            answer.as_ref().is_none_or(|(_, answered)| question.retry(answered).is_none())
         };
-        let all_pass = answers.iter().all(passes);
+        let mut each = questions.iter().zip(&answers);
+        let all_pass = each.all(|(question, answer)| passes(question, answer));
         for (question, answer) in questions.iter().zip(&mut answers) {
             // A refusal is counted by the limiters that count refusals, and in the counters.
-            if !question.is_look && (all_pass || !passes(answer)) {
+            if !question.is_look && (all_pass || !passes(question, answer)) {
                 *answer = self.answer(domain, question, true).await;
             }
         }
@@ -212,12 +233,15 @@ impl<B: States, C: Clock> Service<B, C> {
         if question.is_replaced {
             return None;
         }
-        let (time, cost) = (self.clock.now(), question.hits);
-        let (domain, event) = match &question.instead {
-            Some((instead, fields)) => (instead, Event { time, cost, fields }),
-            None => (domain, Event { time, cost, fields: &question.fields }),
-        };
+        let (domain, event) = self.event(domain, question);
         let store = &domain.store;
+        if question.is_refund {
+            if count {
+                store.give_back(&event);
+            }
+            let answered = store.peek(&Event { cost: 0.0, ..event }, DETAILS).await;
+            return Some((Arc::clone(domain), answered));
+        }
         let answered = match count {
             false => store.peek(&event, DETAILS).await,
             true => match store.check_now(&event, DETAILS) {
@@ -226,9 +250,22 @@ impl<B: States, C: Clock> Service<B, C> {
             },
         };
         if count {
-            store.teller.count(&answered, time);
+            store.teller.count(&answered, event.time);
         }
         Some((Arc::clone(domain), answered))
+    }
+
+    /// The event of a question, and the domain whose rules it is for.
+    fn event<'a>(
+        &self,
+        domain: &'a Arc<Domain<B::Store>>,
+        question: &'a Question<'_, B>,
+    ) -> (&'a Arc<Domain<B::Store>>, Event<'a>) {
+        let (time, cost) = (self.clock.now(), question.hits);
+        match &question.instead {
+            Some((instead, fields)) => (instead, Event { time, cost, fields }),
+            None => (domain, Event { time, cost, fields: &question.fields }),
+        }
     }
 
     /// Whether a rule is for a descriptor, even if that does not limit it.
@@ -277,10 +314,6 @@ fn check(request: &RateLimitRequest) -> Result<(), NoAnswer> {
         }
         if descriptor.hits_addend.is_some_and(|hits| hits as f64 > MAX_COST) {
             return invalid("hits_addend is more than 1e12");
-        }
-        if descriptor.is_negative_hits {
-            let why = "is_negative_hits: hits can't be given back by this service";
-            return Err(NoAnswer::Unsupported(why.to_owned()));
         }
     }
     Ok(())

@@ -33,7 +33,7 @@ pub(super) fn span(unit: i32) -> Option<Span> {
 pub(super) fn status(
     answered: Option<&Answered>,
     retry: Option<Option<Retry>>,
-    is_known: bool,
+    is_known: impl FnOnce() -> bool,
 ) -> DescriptorStatus {
     let code = if retry.is_some() { Code::OverLimit } else { Code::Ok };
     let code = code.into();
@@ -43,7 +43,8 @@ pub(super) fn status(
     });
     let Some((answered, opinion)) = decided else {
         // As envoyproxy/ratelimit says of rules without a limit.
-        let limit_remaining = if is_known { u32::MAX } else { 0 };
+        let is_free = answered.is_some() && is_known();
+        let limit_remaining = if is_free { u32::MAX } else { 0 };
         return DescriptorStatus { code, limit_remaining, ..DescriptorStatus::default() };
     };
     let standing = answered.ruling.standings().find(|one| one.place == opinion.place);

@@ -92,7 +92,7 @@ where
     }
 
     /// Takes back an event that was counted at `at`, and returns whether the limiter can.
-    pub(super) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
+    pub(crate) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
         let mut new = self.initial.clone();
         let state = match self.place {
             Some(place) => &mut self.memory.table.at_mut(place).state,

@@ -200,12 +200,75 @@ fn a_limit_that_the_request_brings() {
     assert!(matches!(ask(&service, &request(vec![wrong])), Err(NoAnswer::Invalid(_))));
 }
 
+/// What was taken can be given back, and no more than that.
+#[test]
+fn hits_are_given_back() {
+    let (service, clock) = service(RULES);
+    let of = |entries: &[(&str, &str)], hits: u64, is_negative_hits: bool| {
+        let hits_addend = Some(hits);
+        RateLimitDescriptor { hits_addend, is_negative_hits, ..descriptor(entries) }
+    };
+    let left = |descriptors: Vec<RateLimitDescriptor>| {
+        let answer = ask(&service, &request(descriptors)).unwrap();
+        let each = answer.statuses.iter().map(|status| status.limit_remaining).collect();
+        (answer.overall_code(), each)
+    };
+    let (user, login) = ([("user", "ann")], [("path", "/login"), ("ip", "a")]);
+    // A bucket and a window, both full.
+    assert_eq!(left(vec![of(&user, 2, false), of(&login, 3, false)]), (Code::Ok, vec![0, 0]));
+    assert_eq!(left(vec![of(&user, 1, true)]), (Code::Ok, vec![1]));
+    assert_eq!(left(vec![of(&login, 2, true)]), (Code::Ok, vec![2]));
+    // More than was taken: never more is left than for a new key, now and later.
+    assert_eq!(left(vec![of(&user, 1000, true), of(&login, 7, true)]), (Code::Ok, vec![2, 3]));
+    clock.advance(Span::hours(1));
+    assert_eq!(left(vec![of(&user, 9, true), of(&login, 9, true)]), (Code::Ok, vec![2, 3]));
+    assert_eq!(left(vec![of(&user, 3, false)]), (Code::OverLimit, vec![2]));
+    // 0 is a look here, too; and a key that nobody knows has nothing to give back.
+    assert_eq!(left(vec![of(&user, 0, true)]), (Code::Ok, vec![2]));
+    assert_eq!(left(vec![of(&[("user", "new")], 1, true)]), (Code::Ok, vec![2]));
+    // With another descriptor that is refused, nothing happens.
+    assert_eq!(left(vec![of(&user, 2, false)]), (Code::Ok, vec![0]));
+    let both = vec![of(&user, 1, true), of(&login, 4, false)];
+    assert_eq!(left(both), (Code::OverLimit, vec![0, 3]));
+    assert_eq!(left(vec![of(&user, 1, true), of(&login, 3, false)]), (Code::Ok, vec![1, 0]));
+    // What brings its own limit.
+    let limit =
+        RateLimitOverride { requests_per_unit: 3, unit: Unit::Day.into(), unit_multiplier: None };
+    let own = |hits, back| RateLimitDescriptor { limit: Some(limit), ..of(&user, hits, back) };
+    assert_eq!(left(vec![own(3, false)]), (Code::Ok, vec![0]));
+    assert_eq!(left(vec![own(2, true)]), (Code::Ok, vec![2]));
+}
+
+/// Limiters that measure a rate can't say what is left of what they have counted.
+#[test]
+fn who_can_not_give_back_says_so_and_counts_nothing() {
+    let text =
+        "domain: web\ndescriptors:\n- {key: user, limit: gcra 5/1h}\n- {key: ip, limit: LIMIT}\n";
+    let can = ["token-bucket 5/1h", "leaky-bucket 5/1h", "fixed-window 5/1h", "gcra 5/1h"];
+    let windows = ["sliding-window 5/1h precision 1m", "sliding-counter 5/1h", "sliding-log 5/1h"];
+    let not = ["exim 5/1h strict", "exim 5/1h leaky", "earrrl 5/1h", "haproxy 5/1h", "nginx 5/1m"];
+    let each = can.iter().chain(&windows).map(|limit| (limit, true));
+    for (limit, can) in each.chain(not.iter().map(|limit| (limit, false))) {
+        let (service, _) = service(&text.replace("LIMIT", limit));
+        let user = || descriptor(&[("user", "ann")]);
+        let ip = |is_negative_hits| RateLimitDescriptor {
+            is_negative_hits,
+            ..descriptor(&[("ip", "a")])
+        };
+        assert_eq!(code(&service, &request(vec![user(), ip(false)])), Code::Ok);
+        let answer = ask(&service, &request(vec![user(), ip(true)]));
+        match answer {
+            Ok(answer) => assert!(can && answer.overall_code() == Code::Ok, "{limit}"),
+            Err(error) => assert!(!can && matches!(error, NoAnswer::Unsupported(_)), "{limit}"),
+        }
+        let left = ask(&service, &request(vec![user()])).unwrap().statuses[0].limit_remaining;
+        assert_eq!(left, if can { 2 } else { 3 }, "{limit}");
+    }
+}
+
 #[test]
 fn what_can_not_be_meant_is_refused() {
     let (service, _) = service(RULES);
-    let refund = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };
-    let refused = ask(&service, &request(vec![refund])).unwrap_err();
-    assert!(matches!(refused, NoAnswer::Unsupported(_)), "{refused}");
     let ann = || descriptor(&[("user", "ann")]);
     for wrong in [
         request(vec![]),

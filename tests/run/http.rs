@@ -27,7 +27,8 @@ fn post(program: &Program, path: &str, body: &str) -> (u16, String) {
 #[test]
 fn the_messages_as_json() {
     let folder = Folder::new("json");
-    let program = Program::start(&folder.write("rules.yaml", RULES), &[]);
+    let rules = format!("{RULES}- {{key: rate, limit: exim 5/1h strict}}\n");
+    let program = Program::start(&folder.write("rules.yaml", &rules), &[]);
     let ask = |body: &str| post(&program, "/json", body);
     let ann = r#"{"domain":"web","descriptors":[{"entries":[{"key":"user","value":"ann"}]}]}"#;
     let (status, answer) = ask(ann);
@@ -55,7 +56,7 @@ fn the_messages_as_json() {
         (r#"{"domian":"web"}"#, 400, "domian"),
         (r#"{"domain":"web","hitsAddend":-1}"#, 400, "-1"),
         (
-            r#"{"domain":"web","descriptors":[{"entries":[{"key":"a"}],"isNegativeHits":true}]}"#,
+            r#"{"domain":"web","descriptors":[{"entries":[{"key":"rate"}],"isNegativeHits":true}]}"#,
             501,
             "is_negative_hits",
         ),
