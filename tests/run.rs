@@ -24,6 +24,8 @@ mod program;
 mod proxy;
 #[path = "run/real.rs"]
 mod real;
+#[path = "run/replay.rs"]
+mod replay;
 #[path = "redis/server.rs"]
 mod server;
 #[path = "common/servers.rs"]

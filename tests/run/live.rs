@@ -21,36 +21,36 @@ descriptors:
 ";
 
 /// Rules with a probe that counts what they decide.
-struct Scene {
-    store: Ruled,
+pub(crate) struct Scene {
+    pub(crate) store: Ruled,
     probe: Arc<Probe>,
-    taps: Taps,
+    pub(crate) taps: Taps,
 }
 
 impl Scene {
-    fn new(text: &str, probe: Probe) -> Self {
+    pub(crate) fn new(text: &str, probe: Probe) -> Self {
         let rules = Rules::read("rules.yaml", text).unwrap();
         let probe = Arc::new(probe);
         let taps = probe.taps(&rules);
         Scene { store: Ruled::new(rules, 1000), probe, taps }
     }
 
-    fn event(&self, secs: f64, cost: f64, fields: &[(&str, &str)]) {
+    pub(crate) fn event(&self, secs: f64, cost: f64, fields: &[(&str, &str)]) {
         let event = Event { time: at(secs), cost, fields: &fields };
         self.taps.count(&self.store.check(&event), &event);
     }
 
-    fn look(&self, asked: &Asked, secs: f64) -> Viewer {
+    pub(crate) fn look(&self, asked: &Asked, secs: f64) -> Viewer {
         self.probe.look(asked, at(secs)).unwrap()
     }
 }
 
-fn at(secs: f64) -> Time {
+pub(crate) fn at(secs: f64) -> Time {
     Time::from_secs(secs).unwrap()
 }
 
 /// The messages of an event stream, by their names, and the last id.
-fn told(text: &str) -> (HashMap<String, Value>, Option<String>) {
+pub(crate) fn told(text: &str) -> (HashMap<String, Value>, Option<String>) {
     let (mut all, mut last) = (HashMap::new(), None);
     for message in text.split("\n\n").filter(|message| !message.is_empty()) {
         let mut fields: HashMap<&str, &str> =

@@ -1,0 +1,187 @@
+//! Prints what a call of `ratescope run` costs beside peers: `./scripts/bench service`.
+//!
+//! # How it is measured
+//! * h2load sends one frame of gRPC again and again, 64 streams on 8 connections; by HTTP/1, `/check` on 64
+//!   connections. Servers have the first processor, h2load the second; Redis shares that of h2load. All
+//!   servers run at the same time, and each is measured in turn, in each round.
+//! * The table has the medians of the rounds, and of the ratios to the floor of the same round. The processor
+//!   time of a request is that of the server alone: it depends least on what else the machine does.
+//! * h2load sends the frame of one user only. So before that, 100,000 users have sent a request each, and
+//!   their states are there; all of them were answered OK. By HTTP, users take turns.
+//!
+//! # Bias
+//! The author of this benchmark wrote most of what it measures. The floor reads the message and answers
+//! with a constant of two bytes. Limitador answers as little. Ours answers what it knows of each limit, with headers,
+//! and counts for Prometheus and for Live.
+
+mod peers;
+mod program;
+mod soak;
+
+use peers::Caller;
+use program::{Load, Program};
+use std::error::Error;
+use std::fs;
+use std::io::Read;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+/// The users that have sent something before.
+const USERS: u32 = 100_000;
+
+/// The rules of ours, and those of Limitador: fixed windows that are never full.
+const RULES: &str = "
+domain: web
+descriptors:
+- {key: user, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
+- {key: ip, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
+- {key: path, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
+";
+
+/// One server, and what is measured of it.
+struct Row {
+    name: &'static str,
+    program: Program,
+    load: Load,
+    /// The row of its floor.
+    floor: usize,
+    seen: Vec<Seen>,
+}
+
+/// One measurement.
+#[derive(Clone, Copy)]
+pub struct Seen {
+    /// Requests a second.
+    pub rate: f64,
+    /// Microseconds until half of the answers, and all but a hundredth of them, were there.
+    pub half: f64,
+    pub most: f64,
+    /// Microseconds of the server's processor for a request.
+    pub cost: f64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["serve", peer] => peers::serve(peer),
+        ["soak", ours, minutes] => {
+            let minutes = minutes.parse()?;
+            with_folder(|folder| soak::soak(ours, minutes, folder))
+        }
+        ["bench", ours, rounds, seconds] => {
+            let rounds = rounds.parse()?;
+            with_folder(|folder| measure(ours, rounds, seconds, folder))
+        }
+        _ => Err("usage: ./scripts/bench service [ROUNDS [SECONDS]]".into()),
+    }
+}
+
+/// Gives a folder, and removes it.
+fn with_folder(
+    run: impl FnOnce(&Path) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let folder = std::env::temp_dir().join(format!("ratescope-bench-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let ran = run(&folder);
+    fs::remove_dir_all(&folder)?;
+    ran
+}
+
+fn measure(
+    ours: &str,
+    rounds: usize,
+    seconds: &str,
+    folder: &Path,
+) -> Result<(), Box<dyn Error>> {
+    let mut rows = rows(ours, folder)?;
+    for _ in 0..rounds {
+        for row in &mut rows {
+            row.seen.push(row.load.run(&row.program, seconds)?);
+        }
+    }
+    print(&rows);
+    Ok(())
+}
+
+/// Starts all servers.
+fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
+    let rules = folder.join("rules.yaml");
+    fs::write(&rules, RULES)?;
+    let [one, three] = [1, 3].map(|n| peers::question(0, n));
+    let caller = Caller::new()?;
+    let frame = |name: &str, question: &_| Load::grpc(folder, name, peers::frame(question));
+    let (one_frame, three_frame) = (frame("one", &one)?, frame("three", &three)?);
+    let redis = Program::redis(folder)?;
+    let run = |more: &[&str]| Program::ours(ours, &rules, more);
+    let stored = run(&["--store", &format!("redis://{}", redis.at)])?.with(redis);
+    let programs = [
+        ("tonic, answers OK: the floor", Program::peer("floor")?, &one_frame, 1),
+        ("Limitador, one limit", Program::peer("limitador")?, &one_frame, 1),
+        ("ours, one rule", run(&[])?, &one_frame, 1),
+        ("ours, with Live open", run(&[])?.with_viewer()?, &one_frame, 1),
+        ("ours, three rules", run(&[])?, &three_frame, 3),
+        ("ours, one rule on Redis", stored, &one_frame, 1),
+    ];
+    let mut rows = Vec::new();
+    for (name, program, load, n) in programs {
+        caller.fill(program.at, USERS, n)?;
+        rows.push(Row { name, program, load: load.clone(), floor: 0, seen: Vec::new() });
+    }
+    let floor = rows.len();
+    for (name, program, users) in [
+        ("axum, answers a constant: the floor", Program::peer("constant")?, 0),
+        ("ours, /check", run(&[])?, USERS),
+        ("ours, /check with Live open", run(&[])?.with_viewer()?, USERS),
+    ] {
+        caller.fill(program.at, users, 1)?;
+        let load = Load::http(folder, program.http, USERS)?;
+        rows.push(Row { name, program, load, floor, seen: Vec::new() });
+    }
+    Ok(rows)
+}
+
+fn print(rows: &[Row]) {
+    println!("| | requests/s | of the floor | processor | of the floor | 50 % | 99 % | of the floor |");
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    for row in rows {
+        let floor = &rows[row.floor].seen;
+        let of = |what: fn(&Seen) -> f64| median(row.seen.iter().map(what));
+        let ratio = |what: fn(&Seen) -> f64| {
+            median(row.seen.iter().zip(floor).map(|(seen, floor)| what(seen) / what(floor)))
+        };
+        println!(
+            "| {} | {:.0} | {:.2} | {:.1} µs | {:.2} | {:.2} ms | {:.2} ms | {:.2} |",
+            row.name,
+            of(|seen| seen.rate),
+            ratio(|seen| seen.rate),
+            of(|seen| seen.cost),
+            ratio(|seen| seen.cost),
+            of(|seen| seen.half) / 1e3,
+            of(|seen| seen.most) / 1e3,
+            ratio(|seen| seen.most),
+        );
+    }
+}
+
+/// The median.
+fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Takes what a server tells Live, and throws it away.
+fn view(admin: SocketAddr) -> Result<(), Box<dyn Error>> {
+    let mut stream = TcpStream::connect(admin)?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let head = format!("GET /live/events HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", admin.port());
+    std::io::Write::write_all(&mut stream, head.as_bytes())?;
+    let mut bytes = [0; 4096];
+    let first = stream.read(&mut bytes)?;
+    if !bytes[..first].starts_with(b"HTTP/1.1 200") {
+        return Err("Live is not open".into());
+    }
+    std::thread::spawn(move || while stream.read(&mut bytes).is_ok_and(|n| n > 0) {});
+    Ok(())
+}

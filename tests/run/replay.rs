@@ -1,0 +1,63 @@
+//! A watched key, decided once more.
+
+use super::live::{Scene, at, told};
+use ratescope::Time;
+use ratescope::event::Event;
+use ratescope::limit::Limiter;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::live::{Asked, Probe};
+use ratescope::rules::Ruled;
+
+/// The events of a key that are told, put to its limiters anew, give the very answers of the service: the same
+/// levels, bit for bit, and the same verdicts. So what the page shows of a key is what happened.
+#[test]
+fn a_key_that_is_watched_is_the_replay_of_its_events() {
+    for limiter in [
+        "exim 5/1m strict",
+        "exim 5/1m leaky",
+        "earrrl 5/1m half-life 1m",
+        "gcra 5/1m burst 3",
+        "sliding-window 5/1m precision 1s",
+        "adaptive x3 decay 1m increase 1h floor 5",
+    ] {
+        let scene =
+            Scene::new(&format!("domain: web\nlimit: {limiter} per user\n"), Probe::default());
+        // Whoever watches from the first event on knows the key from elsewhere: here from another store.
+        let mut table = scene.look(&Asked::default(), 0.0);
+        scene.event(0.0, 1.0, &[("user", "ann")]);
+        let (said, _) = told(&table.next(at(0.0)));
+        let hash = said["keys"]["busiest"][0]["hash"].as_str().unwrap();
+        let mut viewer = scene.look(&Asked::read(&format!("watch={hash}"), None), 0.0);
+        let store = Ruled::new((*scene.store.rules()).clone(), 1000);
+        let (mut time, mut levels, mut text) = (0.0, Vec::new(), String::new());
+        for i in 0..500_u32 {
+            // Costs and times that have no short form.
+            time += f64::from(i * 7919 % 97) / 7.3;
+            let cost = 0.1 + f64::from(i * 104_729 % 31) / 23.0;
+            let event = Event { time: at(time), cost, fields: &[("user", "ann")] };
+            let ruling = store.check(&event);
+            levels
+                .push((ruling.decided_by().unwrap().outcome.level.to_bits(), ruling.is_allowed()));
+            scene.taps.count(&ruling, &event);
+            text += &viewer.next(at(time));
+        }
+        let limiter: AnyLimiter = limiter.parse().unwrap();
+        let mut state = limiter.initial();
+        let lists = text.split("\"events\":[").skip(1).map(|rest| rest.split("]]").next().unwrap());
+        let events: Vec<&str> = lists.flat_map(|list| list.split("],[")).collect();
+        let mut replayed = Vec::new();
+        for event in events.iter().filter(|event| event.contains(',') && !event.starts_with(']')) {
+            // As a browser reads numbers.
+            let mut numbers = event.trim_matches(['[', ']']).split(',');
+            let micros = numbers.next().unwrap().parse().unwrap();
+            let cost: f64 = numbers.next().unwrap().parse().unwrap();
+            let outcome = limiter.check(&mut state, Time::from_micros(micros), cost);
+            replayed.push((outcome.level.to_bits(), outcome.is_allowed()));
+            assert_eq!(numbers.next(), Some(if outcome.is_allowed() { "0" } else { "1" }));
+        }
+        assert!(replayed == levels, "{limiter}: {} of {}", replayed.len(), levels.len());
+        assert!(
+            levels.iter().any(|(_, passed)| *passed) && levels.iter().any(|(_, passed)| !passed)
+        );
+    }
+}
