@@ -38,6 +38,12 @@ fn texts(target: Target) -> Vec<(String, String)> {
     texts
 }
 
+/// A text that refuses nothing, by the words that the notes on it say.
+fn tried(text: &str, (refusing, trying): (&str, &str)) -> String {
+    assert!(text.contains(refusing), "{text}");
+    text.replace(refusing, trying)
+}
+
 /// Fails unless the checker is content with every text of `target`, wrapped by `wrap`.
 fn check(
     target: Target,
@@ -73,6 +79,10 @@ fn nginx_accepts_it() {
         ["-t", "-e", "stderr", "-c", &file.to_string_lossy()].map(str::to_owned).to_vec()
     };
     check(Target::Nginx, &nginx, |text, folder| servers::nginx(text, folder, 1), arguments);
+    let dry = |text: &str, folder: &Path| {
+        servers::nginx(&format!("{text}limit_req_dry_run on;\n"), folder, 1)
+    };
+    check(Target::Nginx, &nginx, dry, arguments);
 }
 
 #[test]
@@ -80,6 +90,8 @@ fn haproxy_accepts_it() {
     let Some(haproxy) = program("HAPROXY", "haproxy") else { return };
     let arguments = |file: &Path| ["-c", "-f", &file.to_string_lossy()].map(str::to_owned).to_vec();
     check(Target::Haproxy, &haproxy, |text, _| servers::haproxy(text, 1), arguments);
+    let dry = ("deny deny_status 429", "set-header x-over-limit 1");
+    check(Target::Haproxy, &haproxy, |text, _| servers::haproxy(&tried(text, dry), 1), arguments);
 }
 
 #[test]
@@ -112,12 +124,45 @@ fn envoy_accepts_it() {
 #[test]
 fn exim_accepts_it() {
     let Some(exim) = program("EXIM", "exim4").or_else(|| program("EXIM", "exim")) else { return };
-    let wrap = |text: &str, _: &Path| {
+    let wrap = |text: &str| {
         format!("keep_environment =\nacl_smtp_mail = limits\nbegin acl\nlimits:\n{text}accept\n")
     };
     let arguments =
         |file: &Path| ["-C", &file.to_string_lossy(), "-bV"].map(str::to_owned).to_vec();
-    check(Target::Exim, &exim, wrap, arguments);
+    check(Target::Exim, &exim, |text, _| wrap(text), arguments);
+    let dry = |text: &str| tried(&tried(text, ("deny", "warn")), ("message ", "log_message "));
+    check(Target::Exim, &exim, |text, _| wrap(&dry(text)), arguments);
+}
+
+/// The limits are a plugin's, which few programs have in them. Where it is missing, the form alone is looked at.
+#[test]
+fn caddy_accepts_it() {
+    let Some(caddy) = program("CADDY", "caddy") else { return };
+    let run = |arguments: &[&str]| Command::new(&caddy).args(arguments).output().unwrap();
+    for (name, text) in texts(Target::Caddy) {
+        let file = folder("caddy").join(&name);
+        let file = file.to_string_lossy();
+        fs::write(&*file, &text).unwrap();
+        let formed = run(&["fmt", &file]).stdout;
+        assert_eq!(String::from_utf8_lossy(&formed), text, "{name}");
+    }
+    let modules = run(&["list-modules"]).stdout;
+    if !String::from_utf8_lossy(&modules).contains("http.handlers.rate_limit") {
+        eprintln!("skipped: this caddy has no plugin caddy-ratelimit, so it can't validate limits");
+        return;
+    }
+    let wrap = |text: &str, _: &Path| {
+        let (options, site) = text.split_once("# In a site").unwrap();
+        format!(
+            "{{\norder rate_limit before basic_auth\n{options}}}\nhttp://127.0.0.1:1 {{\n# In a site{site}}}\n"
+        )
+    };
+    let arguments = |file: &Path| {
+        ["validate", "--adapter", "caddyfile", "--config", &file.to_string_lossy()]
+            .map(str::to_owned)
+            .to_vec()
+    };
+    check(Target::Caddy, &caddy, wrap, arguments);
 }
 
 /// It needs the right to ask the kernel, which a test may not have.
@@ -133,4 +178,5 @@ fn nftables_accepts_it() {
         return;
     }
     check(Target::Nftables, &nft, |text, _| text.to_owned(), arguments);
+    check(Target::Nftables, &nft, |text, _| tried(text, (" drop\n", " counter\n")), arguments);
 }

@@ -118,6 +118,9 @@ fn what_was_read_and_the_server_does_not_count_is_noted() {
         ("envoy", "gcra 6/1m burst 5", "give filter_enforced the numerator 0:"),
         ("descriptors", "fixed-window 6/1m", "add shadow_mode: true to each descriptor:"),
         ("cloudflare", "sliding-counter 6/1m", "let the action be log"),
+        ("haproxy", "haproxy 6/1m", "write set-header x-over-limit 1 in place of deny"),
+        ("exim", "exim 6/1m strict", "write warn in place of deny, and log_message in"),
+        ("nftables", "gcra 6/1h burst 5", "write counter in place of drop:"),
     ] {
         let said = others(&format!("for={server}"), limiter);
         let way = format!("to try it first without refusing anything, {way}");

@@ -60,6 +60,17 @@ impl Choices {
                 "add shadow_mode: true to each descriptor: the service then counts what it would refuse",
             ),
             Target::Cloudflare => Some("let the action be log, if the plan has it"),
+            Target::Haproxy => Some(
+                "write set-header x-over-limit 1 in place of deny deny_status 429: the server behind then \
+                 sees what would be refused",
+            ),
+            Target::Exim => Some(
+                "write warn in place of deny, and log_message in place of message: Exim then logs what it \
+                 would refuse",
+            ),
+            Target::Nftables => {
+                Some("write counter in place of drop: nftables then counts what it would refuse")
+            }
             _ => None,
         };
         let dry = dry.map(|how| format!("to try it first without refusing anything, {how}"));
