@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`combined`](Format::Combined) | requests in the Common and Combined Log Format of Apache and nginx, also after a column with the host or X-Forwarded-For |
 //! | [`json`](Format::Json) | requests in JSON lines, as nginx, Caddy, Traefik and Envoy write them |
-//! | [`exim`](Format::Exim) | arriving mails in Exim's main log |
+//! | [`exim`](Format::Exim) | arriving mails in Exim's main log, refused ones in its reject log |
 //! | [`syslog`](Format::Syslog) | failed logins of sshd, Postfix and Dovecot, or messages that contain given texts |
 //! | [`csv`](Format::Csv) | comma-separated values with a header that has `time` |
 //! | [`columns`](Format::Columns) | requests in the columns of HAProxy, Envoy, Istio, Squid, AWS ALB and nginx's error log, of a `#Fields` header, of a [`Layout`] that is said, or of one that is guessed |
@@ -54,6 +54,7 @@ mod clf;
 mod csv;
 mod cut;
 mod exim;
+mod export;
 mod filter;
 mod format;
 mod forwarded;

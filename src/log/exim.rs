@@ -1,10 +1,13 @@
-//! Exim's main log: an event is a mail that arrives.
+//! Exim's main log: an event is a mail that arrives; and its reject log: an event is what was refused.
 //!
 //! ```text
 //! 2024-05-01 12:00:00 1s2abc-0003xY-Az <= ann@example.org H=mx.example.org (helo) [192.0.2.7]:4567 P=esmtpsa A=plain:ann S=1234 T="Hello" for bob@example.com
+//! 2024-05-01 12:00:00 H=mx.example.org (helo) [192.0.2.7]:4567 F=<ann@example.org> rejected RCPT <x@example.net>: relay not permitted
 //! ```
 //!
-//! Other lines (deliveries, connections, rejections) are no events. The time may be followed by
+//! The main log has the lines about refusals, too. They are events if there is no arrival among the first lines, and
+//! then nothing else is: after them, the reject log has the headers of mails, which are no lines of Exim's. In the
+//! main log, other lines (deliveries, connections, rejections) are no events. The time may be followed by
 //! decimals, a zone and the number of the process. The fields are `ip`, `host` (a verified name),
 //! `helo`, `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or the local user
 //! who sent the mail), `bytes`, `protocol` and `id`. Text that the sender chose, such as the subject,
@@ -33,28 +36,37 @@ pub(super) struct Exim<'a> {
 const FIELDS: [&str; 9] =
     ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id"];
 
-/// A line with the id of a message decides. A date and a time alone are not enough, since many
+/// A line with the id of a message decides, and one about a refusal where there is none. A date and a time alone are not enough, since many
 /// programs begin their lines so.
 pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Problem> {
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());
     };
-    let Some((id, arrow, rest)) = message(rest) else {
-        return Err("no line has the id of a message after its time".into());
-    };
     let fields = FIELDS.iter().map(|field| (*field).to_owned()).collect();
+    let Some((id, arrow, rest)) = message(rest) else {
+        let problem = "no line has the id of a message, or a host that is refused, after its time";
+        refusal(rest).ok_or(problem)?;
+        let shape = Shape::new("Exim's reject log".to_owned(), Some(fields));
+        return Ok(Guess::new(Shape { rejections: true, ..shape }, Guess::NAME));
+    };
     let shape = Shape::new("Exim's main log".to_owned(), Some(fields));
     let is_client = arrow == "<=" && arrival(id, rest).is_some_and(|exim| !exim.ip.is_empty());
     Ok(Guess::new(shape, if is_client { Guess::CLIENT } else { Guess::NAME }))
 }
 
-/// The arrival in a line, if it is one. `outer` is the time of a line that has none of its own.
+/// The arrival in a line, or the refusal, if it is one. `outer` is the time of a line that has none of its
+/// own.
 pub(super) fn read<'a>(
     line: &'a str,
     outer: Option<Instant>,
     stamps: &mut Stamps,
+    rejections: bool,
 ) -> Result<Option<(Instant, Exim<'a>)>, Problem> {
-    let Some((instant, rest)) = time_of(line, outer, stamps) else {
+    let timed = time_of(line, outer, stamps);
+    if rejections {
+        return Ok(timed.and_then(|(instant, rest)| Some((instant, refusal(rest)?))));
+    }
+    let Some((instant, rest)) = timed else {
         return Err("no date and time at the beginning".into());
     };
     let Some((id, "<=", rest)) = message(rest) else { return Ok(None) };
@@ -93,12 +105,36 @@ fn own_time<'a>(line: &'a str, stamps: &mut Stamps) -> Option<(Instant, &'a str)
 fn message(text: &str) -> Option<(&str, &str, &str)> {
     let (id, rest) = text.split_once(' ')?;
     let (arrow, rest) = rest.split_once(' ')?;
-    // As in 1s2abc-0003xY-Az, or longer since Exim 4.97.
-    let parts = || id.split('-');
-    let is_part = |part: &str| part.len() >= 2 && part.bytes().all(|b| b.is_ascii_alphanumeric());
-    let is_id = parts().count() == 3 && parts().all(is_part) && (16..=24).contains(&id.len());
     let is_arrow = matches!(arrow, "<=" | "=>" | "->" | "**" | "==" | ">>" | "*>");
-    (is_id && is_arrow).then_some((id, arrow, rest))
+    (is_id(id) && is_arrow).then_some((id, arrow, rest))
+}
+
+/// Whether a word is the id of a message, as in 1s2abc-0003xY-Az, or longer since Exim 4.97.
+fn is_id(word: &str) -> bool {
+    let parts = || word.split('-');
+    let is_part = |part: &str| part.len() >= 2 && part.bytes().all(|b| b.is_ascii_alphanumeric());
+    parts().count() == 3 && parts().all(is_part) && (16..=24).contains(&word.len())
+}
+
+/// Reads the refusal of a host, up to the word that says so: the other side chose what follows.
+fn refusal(text: &str) -> Option<Exim<'_>> {
+    let (id, rest) = text.split_once(' ').filter(|(id, _)| is_id(id)).unwrap_or(("", text));
+    let (name, rest) = rest.strip_prefix("H=")?.split_once(' ')?;
+    let mut exim = Exim { id, ..Exim::default() };
+    let mut rest = exim.host(name, rest);
+    loop {
+        if rest.starts_with("rejected ") || rest.starts_with("temporarily rejected ") {
+            return Some(exim).filter(|exim| !exim.ip.is_empty());
+        }
+        let (word, after) = rest.split_at_checked(end_of_sender(rest))?;
+        rest = after.strip_prefix(' ')?;
+        match word.split_once('=')? {
+            ("F", sender) => exim.sender = sender.strip_prefix('<')?.strip_suffix('>')?,
+            ("A", login) => exim.auth = login.split_once(':').map_or("", |(_, id)| id),
+            ("P", protocol) => exim.protocol = protocol,
+            _ => {}
+        }
+    }
 }
 
 /// Reads the fields of an arrival, up to the subject: the sender chose what follows.

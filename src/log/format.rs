@@ -139,6 +139,10 @@ pub struct Shape {
     pub(super) layout: Option<Arc<Layout>>,
     /// Whether only the requests of a server's log are events.
     pub(super) only_requests: bool,
+    /// Whether events are what Exim refused, as in its reject log.
+    pub(super) rejections: bool,
+    /// Whether the log is an exported journal.
+    pub(super) is_export: bool,
 }
 
 impl Shape {
@@ -153,6 +157,8 @@ impl Shape {
             form: Form::default(),
             layout: None,
             only_requests: false,
+            rejections: false,
+            is_export: false,
         }
     }
 
@@ -165,7 +171,9 @@ impl Shape {
     /// no year, and take it from the line before.
     pub fn is_divisible(&self) -> bool {
         let own_time = matches!(self.format, Format::Combined | Format::Columns);
-        self.format != Format::Syslog && (own_time || !self.wrappers.contains(&Wrapper::Syslog))
+        // An entry of an exported journal has several lines.
+        let is_whole = self.format != Format::Syslog && !self.is_export;
+        is_whole && (own_time || !self.wrappers.contains(&Wrapper::Syslog))
     }
 
     /// Whether both are of the same format, in the same wrappers.
@@ -173,6 +181,7 @@ impl Shape {
         self.format == other.format
             && self.wrappers == other.wrappers
             && self.form.beside == other.form.beside
+            && self.rejections == other.rejections
             && self.layout == other.layout
     }
 
@@ -193,10 +202,12 @@ impl Shape {
         }
     }
 
-    /// The name of its events, in plural: `requests`, `mails`, `failed logins`, `messages` or `events`.
+    /// The name of its events, in plural: `requests`, `mails`, `refusals`, `failed logins`, `messages` or
+    /// `events`.
     pub fn events(&self, filter: &Filter) -> &'static str {
         match self.format {
             Format::Combined | Format::Columns => "requests",
+            Format::Exim if self.rejections => "refusals",
             Format::Exim => "mails",
             Format::Syslog if filter.messages.is_empty() => "failed logins",
             Format::Syslog => "messages",
@@ -217,7 +228,8 @@ impl fmt::Display for Shape {
         // Syslog is the wrapper of its messages.
         let is_own = |wrapper| self.format == Format::Syslog && wrapper == Wrapper::Syslog;
         let mut around = self.wrappers.iter().rev().filter(|wrapper| !is_own(**wrapper));
-        around.try_for_each(|wrapper| write!(f, ", {}", wrapper.about()))
+        around.try_for_each(|wrapper| write!(f, ", {}", wrapper.about()))?;
+        if self.is_export { f.write_str(", of an exported journal") } else { Ok(()) }
     }
 }
 

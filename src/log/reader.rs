@@ -3,6 +3,7 @@
 use super::clf::{self, Form};
 use super::csv::{self, Csv};
 use super::exim;
+use super::export::Export;
 use super::filter::Filter;
 use super::format::{Format, Problem, Shape, shown};
 use super::json::Json;
@@ -24,6 +25,8 @@ use core::fmt;
 /// that lies in several chunks is kept in memory, at most [`LONGEST`](super::LONGEST) bytes.
 #[derive(Debug)]
 pub struct Reader {
+    /// Makes lines of an exported journal.
+    export: Option<Export>,
     lines: Lines,
     work: Work,
 }
@@ -55,7 +58,7 @@ struct Work {
 enum Parser {
     Clf(Form),
     Json(Box<Json>),
-    Exim,
+    Exim { rejections: bool },
     Logins { messages: Vec<String> },
     Columns(Rows),
     Csv { csv: Box<Csv>, header: bool },
@@ -144,7 +147,7 @@ impl Reader {
                 json.only_requests = shape.only_requests;
                 Parser::Json(Box::new(json))
             }
-            Format::Exim => Parser::Exim,
+            Format::Exim => Parser::Exim { rejections: shape.rejections },
             Format::Syslog => Parser::Logins { messages: options.filter.messages.clone() },
             Format::Columns => Parser::Columns(Rows::new(shape.layout.clone().unwrap_or_default())),
             Format::Csv => {
@@ -167,7 +170,8 @@ impl Reader {
             strict: false,
             counts: Counts::default(),
         };
-        Ok(Reader { lines: Lines::default(), work })
+        let export = shape.is_export.then(Export::default);
+        Ok(Reader { export, lines: Lines::default(), work })
     }
 
     /// A reader for later parts of a log, so that several readers can share the work. Each part
@@ -213,8 +217,12 @@ impl Reader {
         chunk: &[u8],
         on_event: &mut dyn FnMut(&Record<'_>),
     ) -> Result<(), Unread> {
-        let work = &mut self.work;
-        self.lines.feed(chunk, &mut |number, line| work.line(number, line, on_event))
+        let Reader { export, lines, work } = self;
+        let mut see = |number, line: Line<'_>| work.line(number, line, on_event);
+        match export {
+            Some(export) => export.feed(chunk, &mut |line| lines.feed(line, &mut see)),
+            None => lines.feed(chunk, &mut see),
+        }
     }
 
     /// Hands out the event of the last line, if no line feed ended it.
@@ -310,9 +318,9 @@ impl Work {
                     Err(problem) => return wrong(problem),
                 }
             }
-            Parser::Exim => {
+            Parser::Exim { rejections } => {
                 let outer = envelope.instant(stamps);
-                match exim::read(inner, outer, stamps) {
+                match exim::read(inner, outer, stamps, *rejections) {
                     Ok(read) => read.map(|(instant, exim)| (instant, Found::Exim(exim))),
                     Err(problem) => return wrong(problem),
                 }

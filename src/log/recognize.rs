@@ -11,7 +11,7 @@ use super::options::Options;
 use super::stamp::Stamps;
 use super::unknown::Unknown;
 use super::wrap::{Layers, Wrapper, chains};
-use super::{clf, csv, exim, json, logins};
+use super::{clf, csv, exim, export, json, logins};
 use crate::address;
 use std::sync::Arc;
 
@@ -49,7 +49,9 @@ pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Optio
     let whole = memchr::memrchr(b'\n', head).map_or(0, |at| at + 1);
     let end = if complete { head.len() } else { whole };
     let complete = complete || head.len() == HEAD;
-    let text = String::from_utf8_lossy(head.get(..end).unwrap_or(head));
+    let (text, is_export) = (head.get(..end).unwrap_or(head), export::is_export(head));
+    let entries = is_export.then(|| export::lines(text));
+    let text = String::from_utf8_lossy(entries.as_deref().unwrap_or(text));
     let lines = text.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line));
     let (mut candidates, mut born) = (Vec::new(), Vec::new());
     let (mut count, mut why) = (0, None);
@@ -82,7 +84,7 @@ pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Optio
     let Some(Candidate { guess, peers, .. }) = best else {
         return Err(unknown(head, count, options, why));
     };
-    let mut shape = guess.shape;
+    let mut shape = Shape { is_export, ..guess.shape };
     shape.form.many_peers = peers.len() >= PEERS;
     Ok(Some(shape))
 }

@@ -12,7 +12,7 @@ pub struct Unknown {
 }
 
 /// The first bytes of other kinds of files, and what to do about them.
-const OTHERS: [(&[u8], &str); 10] = [
+const OTHERS: [(&[u8], &str); 9] = [
     (b"\x1f\x8b", "it is packed with gzip; unpack it first"),
     (
         b"\x28\xb5\x2f\xfd",
@@ -28,7 +28,6 @@ const OTHERS: [(&[u8], &str); 10] = [
     (b"\xff\xfe", "its text is UTF-16; write it as UTF-8"),
     (b"\xfe\xff", "its text is UTF-16; write it as UTF-8"),
     (b"SQLite format 3", "it is a database"),
-    (b"__CURSOR=", "it is a journal in the form export; write it with journalctl -o json"),
     (b"LPKSHHRH", "it is a journal of systemd; write it with journalctl -o short-iso"),
 ];
 
@@ -36,7 +35,7 @@ const OTHERS: [(&[u8], &str); 10] = [
 const READ: &str = "\
 Read are: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, Istio, Squid, \
 IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, Postfix and Dovecot; \
-and Exim's main log; also through syslog, the journal, docker and Kubernetes. Of any other log, say the \
+and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. Of any other log, say the \
 columns by --log-format, as in '$remote_addr [$time_local] \"$request\" $status'";
 
 impl Unknown {

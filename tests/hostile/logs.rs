@@ -39,6 +39,13 @@ fn syslog(log: &[u8]) {
     read(Format::Syslog, "2024-05-01T12:00:00Z a sshd[1]: Failed password for a from ::1\n", log);
 }
 
+/// An entry of a journal, and what comes after it.
+fn exported(log: &[u8]) {
+    let first = "__CURSOR=s=1\n__REALTIME_TIMESTAMP=971186136000000\nSYSLOG_IDENTIFIER=sshd\n\
+                 MESSAGE=Failed password for a from ::1\n\n";
+    read(Format::Syslog, first, log);
+}
+
 fn csv(log: &[u8]) {
     read(Format::Csv, "time,key,ip,cost\n", log);
 }
@@ -129,6 +136,34 @@ const PARSERS: &[Parser] = &[
             repeat("", line, "", n)
         },
         syslog,
+        4,
+    ),
+    Parser::new(
+        "exim: refusals",
+        |n| repeat("", "2024-05-01 12:00:00 H=(a [ F=\"x= [192.0.2.7] F=< rejected \n", "", n),
+        exim,
+        4,
+    ),
+    Parser::new(
+        "exported: entries",
+        |n| {
+            let entry = "__CURSOR=s=1\n__REALTIME_TIMESTAMP=971186136000000\nSYSLOG_IDENTIFIER=sshd\n\
+                         MESSAGE=Failed password for a from ::1\n\n";
+            repeat("", entry, "", n)
+        },
+        exported,
+        4,
+    ),
+    Parser::new(
+        "exported: texts with the length of others",
+        |n| repeat("__CURSOR=s=1\n", "MESSAGE\n\u{5}\0\0\0\0\0\0\0a\n=\nb\n\n", "", n),
+        exported,
+        4,
+    ),
+    Parser::new(
+        "exported: one long text",
+        |n| repeat("MESSAGE\n\u{7f}\u{7f}\u{7f}\u{7f}\0\0\0\0", "a\n", "", n),
+        exported,
         4,
     ),
     Parser::new("csv: lines", |n| repeat("", "1,a,::1,2\n", "", n), csv, 4),

@@ -1,4 +1,4 @@
-//! Exim's main log.
+//! Exim's logs.
 
 use super::{read, shape};
 use proptest::prelude::*;
@@ -117,4 +117,36 @@ proptest! {
         let read = read(log.as_bytes(), &Options::default(), ["ip", "bytes", "auth"]);
         prop_assert_eq!(read.fields(), [["192.0.2.7", "5", ""]]);
     }
+}
+
+/// The reject log of a real Exim 4.96: what it refused, and whom. The headers of a mail that was refused pretend to be
+/// lines of the log.
+#[test]
+fn refusals_are_events() {
+    let log = include_str!("real/exim-rejectlog.txt");
+    let found = read(log.as_bytes(), &Options::default(), ["ip", "helo", "sender", "id"]);
+    let id = "1xVLWu-0002CJ-1R";
+    let helo = "mx.sender.example";
+    let of = |sender| ["192.0.2.7", helo, sender, ""];
+    assert_eq!(
+        found.fields(),
+        [
+            ["192.0.2.66", "", "", ""],
+            ["192.0.2.7", "evil", "", ""],
+            of(""),
+            of("a@b.example"),
+            of("a@b.example"),
+            of("a@b.example"),
+            ["192.0.2.7", helo, "a@b.example", id],
+            ["2001:db8::/64", "[203.0.113.9]", "\"x H=[203.0.113.9] rejected\"@b.example", ""],
+        ]
+    );
+    assert_eq!((found.counts.others, found.counts.unread), (11, 0));
+    let shape = shape(log.as_bytes(), &Options::default());
+    assert_eq!(shape.to_string(), "Exim's reject log");
+    assert_eq!(shape.events(&Options::default().filter), "refusals");
+    // The main log says the same, but there the mails that arrive are the events.
+    let arrival = "2026-11-23 04:19:50 1s2abc-0003xY-Az <= a@b H=[192.0.2.9] P=smtp S=1\n";
+    let main = read(format!("{log}{arrival}").as_bytes(), &Options::default(), ["ip"]);
+    assert_eq!(main.fields(), [["192.0.2.9"]]);
 }

@@ -62,7 +62,7 @@ fn real_logs_are_read_as_they_are() {
         assert_eq!(want.values().sum::<usize>().to_string(), events);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(table.lines().count(), 28);
+    assert_eq!(table.lines().count(), 29);
 }
 
 /// Servers that were not told the client, or could not tell it.

@@ -78,7 +78,7 @@ fn what_is_none_is_told() {
          2024-05-01 something that ·[31mno format has, and that goes …\n\
          Read are: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, \
          Istio, Squid, IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, \
-         Postfix and Dovecot; and Exim's main log; also through syslog, the journal, docker and Kubernetes. \
+         Postfix and Dovecot; and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. \
          Of any other log, say the columns by --log-format, as in '$remote_addr [$time_local] \"$request\" \
          $status'"
     );

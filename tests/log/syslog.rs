@@ -49,6 +49,8 @@ fn failed_logins_are_events() {
         971_186_136_500_000,
         fields,
     );
+    // Since the machine began.
+    assert_line(&format!("[ 4711.123456] web1 sshd[4567]: {message}"), 4_711_123_456, fields);
     // Whoever logs in chooses the name.
     assert_line(
         "Oct 10 13:55:36 web1 sshd[4567]: Failed password for invalid user x from 192.0.2.9 from 192.0.2.7 port 5 ssh2",

@@ -99,7 +99,30 @@ fn wrapped(line: &str, program: &str) -> Vec<(&'static str, String, bool)> {
             format!("2000-10-10T13:55:36Z stdout F Oct 10 13:55:36 {syslog}"),
             true,
         ),
+        (
+            "the journal's export",
+            format!(
+                "__CURSOR=s=1\n__REALTIME_TIMESTAMP=971186136000000\n_HOSTNAME=web1\n\
+                 SYSLOG_IDENTIFIER={program}\nMESSAGE={line}\n"
+            ),
+            true,
+        ),
+        (
+            "the journal's export with lengths",
+            format!(
+                "__CURSOR=s=1\nMESSAGE\n{}\0\0\0\0\0\0{line}\n_COMM={program}\nUNIT=x=y\n\
+                 __REALTIME_TIMESTAMP=971186136000000\n",
+                length(line.len())
+            ),
+            true,
+        ),
     ]
+}
+
+/// The lowest two bytes of a length.
+fn length(length: usize) -> String {
+    assert!(length % 256 < 128);
+    [length % 256, length / 256].map(|byte| char::from(byte as u8)).iter().collect()
 }
 
 /// The words for a wrapper in the description of a log.
@@ -283,6 +306,17 @@ fn no_client_poses_as_another() {
                  \"{name}\" \"id\" \"{name}\" \"10.0.0.1:80\""
             ),
             format!("{{\"ts\":1,\"ip\":\"192.0.2.7\",\"user\":\"{name}\",\"path\":\"/{name}\",\"agent\":\"{name}\"}}"),
+            format!("971186136.5    120 192.0.2.7 TCP_MISS/200 9 GET http://a/{} - HIER_NONE/- -", name.replace(' ', "%20")),
+            format!("http 2000-10-10T13:55:36.5Z elb 192.0.2.7:5 - 0 0 0 200 - 1 2 \"GET http://a:80/{name} HTTP/1.1\" \"{name}\" - -"),
+            format!(
+                "2000/10/10 13:55:36 [error] 1#1: *5 limiting requests, excess: 1.5 by zone \"z\", client: 192.0.2.7, \
+                 server: a, request: \"GET /{name} HTTP/1.1\", host: \"{name}\""
+            ),
+            format!(
+                "{{\"log\":{},\"stream\":\"stdout\",\"time\":\"2000-10-10T13:55:36.5Z\"}}",
+                serde_json::to_string(&format!("192.0.2.7 - - [{TIME}] \"GET /{name} HTTP/1.1\" 200 1 \"-\" \"{name}\"\n")).unwrap()
+            ),
+            format!("2000/10/10 13:55:36.000\tINFO\thttp.log.access\thandled request\t{{\"request\":{{\"remote_ip\":\"192.0.2.7\",\"uri\":\"/{name}\"}}}}"),
             // Logins, and names of hosts that a client says.
             format!("Oct 10 13:55:36 a sshd[1]: Failed password for invalid user {name} from 192.0.2.7 port 5 ssh2"),
             format!(
@@ -295,6 +329,9 @@ fn no_client_poses_as_another() {
             ),
             format!(
                 "2000-10-10 13:55:36 1s2abc-0003xY-Az <= a@b H=({name}) [192.0.2.7] P=smtp T=\"{name}\""
+            ),
+            format!(
+                "2000-10-10 13:55:36 H=({name}) [192.0.2.7]:5 F=<\"{name}\"@b> rejected RCPT <\"{name}\"@c>: no"
             ),
         ]
     };

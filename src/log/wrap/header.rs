@@ -6,12 +6,14 @@
 //! 2000-10-10T13:55:36.123456+02:00 web1 sshd[4567]: message
 //! Tue 2000-10-10 13:55:36 UTC web1 sshd[4567]: message
 //! 971186136.123456 web1 sshd[4567]: message
+//! [ 4711.123456] web1 sshd[4567]: message
 //! <38>1 2000-10-10T13:55:36.123Z web1 sshd 4567 - - message
 //! <190>Oct 10 13:55:36 nginx: message
 //! ```
 //!
-//! The first is RFC 3164. The second to the fifth are the forms of rsyslog and of journalctl
-//! (`short-precise`, `short-iso`, `short-full` and `short-unix`), the sixth is RFC 5424. Each may begin with a
+//! The first is RFC 3164. The second to the sixth are the forms of rsyslog and of journalctl
+//! (`short-precise`, `short-iso`, `short-full`, `short-unix` and `short-monotonic`, whose times begin with the
+//! machine), the seventh is RFC 5424. Each may begin with a
 //! priority. The host may be missing, as in the datagrams of HAProxy, and so may the program.
 
 use super::{Envelope, Stamp, iso};
@@ -43,6 +45,11 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
     let bytes = line.as_bytes();
     match bytes.get(..16)? {
         [b'0'..=b'9', ..] => iso(line).or_else(|| seconds(line)),
+        [b'[', ..] => {
+            let (stamp, rest) = line.get(1..)?.split_once("] ")?;
+            let stamp = stamp.trim_start_matches(' ');
+            (digits(stamp)? <= 9).then_some((Stamp::Any(stamp), rest))
+        }
         // The month, as in `Oct 10 13:55:36`.
         [_, _, b'a'..=b'z', b' ', _, b'0'..=b'9', b' ', _, _, b':', _, _, b':', _, _, next] => {
             let end = match next {
@@ -65,10 +72,14 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
 /// Reads `971186136.123456 `.
 fn seconds(line: &str) -> Option<(Stamp<'_>, &str)> {
     let (stamp, rest) = line.split_once(' ')?;
-    let (whole, part) = stamp.split_once('.')?;
+    (9..=11).contains(&digits(stamp)?).then_some((Stamp::Any(stamp), rest))
+}
+
+/// The number of digits before the point of a number such as `971186136.123456`.
+fn digits(number: &str) -> Option<usize> {
+    let (whole, part) = number.split_once('.')?;
     let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    let is_time = (9..=11).contains(&whole.len()) && is_digits(whole) && is_digits(part);
-    is_time.then_some((Stamp::Any(stamp), rest))
+    (!whole.is_empty() && is_digits(whole) && is_digits(part)).then_some(whole.len())
 }
 
 /// Reads `web1 sshd[4567]: message`, where the host or the program may be missing.

@@ -134,7 +134,9 @@ fn follow(
     wait: &mut dyn FnMut(),
     show: &mut dyn FnMut(Result<Imported, Failure>) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
-    let (mut piece, mut is_first, mut ended) = (Vec::new(), true, false);
+    // Of a stream, something comes soon.
+    let mut is_first = matches!(input, Input::File(_));
+    let (mut piece, mut ended) = (Vec::new(), false);
     let (mut begins, mut has_begun) = (true, false);
     while !ended {
         let (mut is_new, mut is_all) = (mem::take(&mut is_first), false);
