@@ -2,21 +2,19 @@
 //! keys, and keeps the events of a key that a viewer watches. `ratescope run` shows it as Live.
 //!
 //! ```
-//! use ratescope::live::{Asked, Probe};
+//! use ratescope::live::{Asked, Probe, Seen};
 //! use ratescope::rules::{AsyncStore, Details, Ruled, Rules};
 //! use ratescope::{Event, Time};
 //! use std::sync::Arc;
 //!
-//! let rules = Arc::new(Rules::read("rules.yaml", "domain: web\nlimit: gcra 1/1h per user\n")?);
-//! let probe = Arc::new(Probe::default());
-//! let taps = probe.taps(&rules);
-//! let mut viewer = probe.look(&Asked::default(), Time::ZERO).ok_or("too many look")?;
+//! let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 1/1h per user\n")?;
+//! // Any store can be seen, and be given to a layer as it is.
+//! let store = Seen::new(Ruled::new(rules, 100), Arc::new(Probe::default()));
+//! let mut viewer = store.probe().look(&Asked::default(), Time::ZERO).ok_or("too many look")?;
 //!
-//! let store = Ruled::new((*rules).clone(), 100);
 //! for _ in 0..3 {
 //!     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
-//!     let ruling = store.check(&event);
-//!     taps.count(&ruling, &event);
+//!     let _ = store.check_now(&event, Details::default());
 //! }
 //! // One of the three was allowed, two were refused, none would have been.
 //! let told = viewer.next(Time::from_secs(1.0)?);
@@ -43,10 +41,12 @@
 
 mod kept;
 mod probe;
+mod seen;
 mod sketch;
 mod viewer;
 
 pub use kept::{COLUMNS, EVENTS, KEYS, LONGEST_KEY, MOST_RULES, VIEWERS, WATCHED};
 pub use probe::{Probe, Taps};
+pub use seen::Seen;
 pub use sketch::{Sketch, Weighed};
 pub use viewer::{Asked, Viewer};

@@ -131,6 +131,8 @@
 
 pub(crate) mod asked;
 mod async_store;
+#[cfg(any(feature = "tower", feature = "live"))]
+pub(crate) mod by_rules;
 pub mod cases;
 mod error;
 mod explain;

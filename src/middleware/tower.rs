@@ -1,7 +1,6 @@
 //! The layer.
 
 mod bodies;
-mod by_rules;
 mod charge;
 mod decide;
 mod draft;
@@ -32,7 +31,6 @@ pub use report::seen;
 pub use service::{RateLimited, ResponseFuture};
 #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
 pub(crate) use {
-    by_rules::ByRules,
     refusal::is_unavailable,
     teller::{Teller, retry},
 };

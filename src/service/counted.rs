@@ -2,16 +2,16 @@
 
 use super::meters::RuleMeters;
 use crate::event::Event;
-use crate::live::{Probe, Taps};
-use crate::middleware::{ByRules, Teller};
+use crate::live::{Probe, Seen};
+use crate::middleware::Teller;
+use crate::rules::by_rules::ByRules;
 use crate::rules::{Answered, AsyncStore, Details, Fault, Memory, Rules, Ruling};
 use std::sync::Arc;
 
 /// A store whose answers are counted.
 pub(super) struct Counted<S> {
-    store: S,
-    meters: ByRules<(RuleMeters, Taps)>,
-    probe: Arc<Probe>,
+    store: Seen<S>,
+    meters: ByRules<RuleMeters>,
     /// The headers and counters of the layer.
     pub(super) teller: Teller,
 }
@@ -19,25 +19,19 @@ pub(super) struct Counted<S> {
 impl<S: AsyncStore> Counted<S> {
     pub(super) fn new(store: S, probe: Arc<Probe>) -> Self {
         let (meters, teller) = (ByRules::default(), Teller::default());
-        let counted = Counted { store, meters, probe, teller };
+        let counted = Counted { store: Seen::new(store, probe), meters, teller };
         // So that the counters are seen before the first event.
-        counted.meters(&counted.rules());
+        counted.meters.of(&counted.rules(), RuleMeters::new);
         counted
     }
 
-    fn meters(&self, rules: &Arc<Rules>) -> Arc<(RuleMeters, Taps)> {
-        self.meters.of(rules, |rules| (RuleMeters::new(rules), self.probe.taps(rules)))
-    }
-
     pub(super) fn inner(&self) -> &S {
-        &self.store
+        self.store.inner()
     }
 
     fn count(&self, event: &Event<'_>, answered: &Answered) {
-        let meters = self.meters(answered.ruling.rules());
-        let (meters, taps) = &*meters;
+        let meters = self.meters.of(answered.ruling.rules(), RuleMeters::new);
         meters.count(answered, event.cost);
-        taps.count(&answered.ruling, event);
     }
 }
 

@@ -1,12 +1,20 @@
-//! A watched key, decided once more.
+//! A watched key, decided once more; and a service with the crate inside, seen through a probe.
 
 use super::live::{Scene, at, told};
+use axum::Router;
+use axum::body::Body;
+use axum::routing::get;
+use http::{HeaderName, Request};
 use ratescope::Time;
+use ratescope::clock::{Clock, SystemClock};
 use ratescope::event::Event;
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::live::{Asked, Probe};
-use ratescope::rules::Ruled;
+use ratescope::live::{Asked, Probe, Seen};
+use ratescope::middleware::RateLimit;
+use ratescope::rules::{Reloaded, Ruled, Rules};
+use std::sync::Arc;
+use tower_service::Service;
 
 /// The events of a key that are told, put to its limiters anew, give the very answers of the service: the same
 /// levels, bit for bit, and the same verdicts. So what the page shows of a key is what happened.
@@ -60,4 +68,30 @@ fn a_key_that_is_watched_is_the_replay_of_its_events() {
             levels.iter().any(|(_, passed)| *passed) && levels.iter().any(|(_, passed)| !passed)
         );
     }
+}
+
+/// A layer over a store that is seen: what it decides is in the sums, also after a reload.
+#[tokio::test]
+async fn a_layer_is_seen() {
+    let text = "domain: web\nlimit: gcra 2/1h per user\n";
+    let probe = Arc::new(Probe::default());
+    let rules = Rules::read("rules.yaml", text).unwrap();
+    let store = Arc::new(Seen::new(Ruled::new(rules, 100), Arc::clone(&probe)));
+    let limit =
+        RateLimit::new(Arc::clone(&store)).header("user", HeaderName::from_static("x-user"));
+    let mut service = Router::new().route("/", get(|| async {})).layer(limit.layer());
+    let mut viewer = probe.look(&Asked::default(), at(0.0)).unwrap();
+    for (user, status) in [("ann", 200), ("ann", 200), ("ann", 429), ("bob", 200)] {
+        let request = Request::builder().header("x-user", user).body(Body::empty()).unwrap();
+        assert_eq!(service.call(request).await.unwrap().status(), status);
+    }
+    let (said, _) = told(&viewer.next(at(1.0)));
+    assert_eq!(said["columns"], serde_json::json!([[0, 0, 0, 0], [1_000_000, 3, 1, 0]]));
+    let other = Rules::read("rules.yaml", &text.replace("2/1h", "1/1h")).unwrap();
+    assert!(matches!(store.inner().replace(other, SystemClock.now()), Reloaded::Applied(_)));
+    let request = Request::builder().header("x-user", "eve").body(Body::empty()).unwrap();
+    assert_eq!(service.call(request).await.unwrap().status(), 200);
+    let (said, _) = told(&viewer.next(at(2.0)));
+    assert_eq!(said["columns"], serde_json::json!([[2_000_000, 4, 1, 0]]));
+    assert_eq!(said["rules"]["rules"][0][1], "gcra 1/1h burst 1 per user");
 }

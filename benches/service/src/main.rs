@@ -7,7 +7,7 @@
 //! * The table has the medians of the rounds, and of the ratios to the floor of the same round. The processor
 //!   time of a request is that of the server alone: it depends least on what else the machine does.
 //! * h2load sends the frame of one user only. So before that, 100,000 users have sent a request each, and
-//!   their states are there; all of them were answered OK. By HTTP, users take turns.
+//!   their states are there; all of them were answered OK. By HTTP, some thousand of them take turns.
 //!
 //! # Bias
 //! The author of this benchmark wrote most of what it measures. The floor reads the message and answers
@@ -88,12 +88,7 @@ fn with_folder(
     ran
 }
 
-fn measure(
-    ours: &str,
-    rounds: usize,
-    seconds: &str,
-    folder: &Path,
-) -> Result<(), Box<dyn Error>> {
+fn measure(ours: &str, rounds: usize, seconds: &str, folder: &Path) -> Result<(), Box<dyn Error>> {
     let mut rows = rows(ours, folder)?;
     for _ in 0..rounds {
         for row in &mut rows {
@@ -142,7 +137,9 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
 }
 
 fn print(rows: &[Row]) {
-    println!("| | requests/s | of the floor | processor | of the floor | 50 % | 99 % | of the floor |");
+    println!(
+        "| | requests/s | of the floor | processor | of the floor | 50 % | 99 % | of the floor |"
+    );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|");
     for row in rows {
         let floor = &rows[row.floor].seen;

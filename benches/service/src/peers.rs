@@ -5,9 +5,7 @@ use axum::routing::get;
 use http::uri::PathAndQuery;
 use limitador::RateLimiter;
 use limitador::limit::{Context, Limit};
-use ratescope::service::{
-    Code, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse,
-};
+use ratescope::service::{Code, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::error::Error;

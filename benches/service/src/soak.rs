@@ -2,29 +2,39 @@
 
 use crate::program::{Load, Program};
 use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
-/// More users than there is room for, so that each that comes makes another go.
-const USERS: u32 = 400_000;
+/// The most keys. New users come all the time, so that others have to go.
 const ROOM: &str = "100000";
 
 /// The seconds between two looks at the memory.
 const SLICE: &str = "10";
 
+/// The requests that are sent at once for new users.
+const BATCH: usize = 64;
+
 /// Puts load on the service, prints its memory, and fails if that grows in the second half.
 pub fn soak(ours: &str, minutes: f64, folder: &Path) -> Result<(), Box<dyn Error>> {
     let rules = folder.join("rules.yaml");
-    std::fs::write(&rules, "domain: web\ndescriptors:\n- {key: user, limit: gcra 10/1m}\n")?;
+    std::fs::write(&rules, "domain: web\ndescriptors:\n- {key: user, limit: gcra 1000000/1s}\n")?;
     let program = Program::ours(ours, &rules, &["--keys", ROOM])?.with_viewer()?;
-    let load = Load::http(folder, program.http, USERS)?;
-    println!("| minutes | requests/s | 99 % | memory | keys |\n|--:|--:|--:|--:|--:|");
+    let load = Load::http(folder, program.http, 10_000)?;
+    let http = program.http;
+    // It ends with the service.
+    std::thread::spawn(move || new_users(http));
+    println!(
+        "| minutes | requests/s | 99 % | memory | keys | forgotten |\n|--:|--:|--:|--:|--:|--:|"
+    );
     let mut memory = Vec::new();
     for slice in 1..=(minutes * 6.0).ceil() as usize {
         let (seen, kib) = (load.run(&program, SLICE)?, program.memory()?);
         memory.push(kib);
         let keys = program.metric("\nratescope_keys ")?;
+        let gone = program.metric("\nratescope_keys_forgotten_total ")?;
         let (at, rate, most) = (slice as f64 / 6.0, seen.rate, seen.most / 1e3);
-        println!("| {at:.1} | {rate:.0} | {most:.2} ms | {:.1} MB | {keys} |", kib / 1e3);
+        println!("| {at:.1} | {rate:.0} | {most:.2} ms | {:.1} MB | {keys} | {gone} |", kib / 1e3);
     }
     let (first, second) = memory.split_at(memory.len() / 2);
     let most = |half: &[f64]| half.iter().copied().fold(0.0, f64::max);
@@ -32,4 +42,22 @@ pub fn soak(ours: &str, minutes: f64, folder: &Path) -> Result<(), Box<dyn Error
         return Err("its memory grew in the second half".into());
     }
     Ok(())
+}
+
+/// Sends requests of users who were never seen, as fast as they are answered.
+fn new_users(at: SocketAddr) -> Option<()> {
+    let mut stream = TcpStream::connect(at).ok()?;
+    let mut bytes = [0; 1 << 16];
+    for batch in 0_u64.. {
+        let request =
+            |i| format!("GET /check?domain=web&user=new-{batch}-{i} HTTP/1.1\r\nhost: x\r\n\r\n");
+        stream.write_all((0..BATCH).map(request).collect::<String>().as_bytes()).ok()?;
+        let mut answers = Vec::new();
+        let is_answer = |eight: &&[u8]| **eight == *b"HTTP/1.1";
+        while answers.windows(8).filter(is_answer).count() < BATCH {
+            let n = stream.read(&mut bytes).ok().filter(|n| *n > 0)?;
+            answers.extend_from_slice(&bytes[..n]);
+        }
+    }
+    None
 }

@@ -1,6 +1,5 @@
 //! The decision about a request, and the state that all clones of a layer share.
 
-use super::by_rules::{ByRules, Kept};
 use super::headers::Values;
 use super::keys::{Head, RequestFields};
 use super::layer::{RateLimit, Settings};
@@ -12,6 +11,7 @@ use super::report::{self, Sample};
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::outcome::{Decision, Retry};
+use crate::rules::by_rules::{ByRules, Kept};
 use crate::rules::{Answered, AsyncStore, Details, Rules, Ruling};
 use crate::time::Span;
 use http::Response;

@@ -16,7 +16,6 @@
 //! the layer than the inner service is ready for; they wait for it after their first wait.
 
 use super::bodies::{Bodies, Debt, Uncharged};
-use super::by_rules::Kept;
 use super::decide::{Debtor, Next, Passed, Shared};
 use super::headers::Values;
 use super::keys::Head;
@@ -24,6 +23,7 @@ use super::layer::ResponseHead;
 use super::prepared::Prepared;
 use super::refusal::Answer;
 use crate::clock::Clock;
+use crate::rules::by_rules::Kept;
 use crate::rules::{Answered, AsyncStore};
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;

@@ -1,6 +1,5 @@
 //! The headers, counters and refusals of the layer, for a front end that is no layer.
 
-use super::by_rules::ByRules;
 use super::keys::Head;
 use super::layer::Settings;
 use super::meters;
@@ -8,6 +7,7 @@ use super::prepared::Prepared;
 use super::refusal::{Answer, Problem, Refused};
 use super::report::{self, Sample};
 use crate::outcome::{Decision, Retry};
+use crate::rules::by_rules::ByRules;
 use crate::rules::{Answered, Ruling};
 use crate::time::{Span, Time};
 use http::{HeaderMap, Response};

@@ -1,7 +1,9 @@
 //! Values that are made from rules, for as long as answers by those rules may arrive.
 
-use crate::rules::Rules;
-use arc_swap::{ArcSwap, Cache};
+use super::Rules;
+use arc_swap::ArcSwap;
+#[cfg(feature = "tower")]
+use arc_swap::Cache;
 use std::sync::Arc;
 
 /// The values for the last two rules that were asked for, the latest first. After a reload, answers by
@@ -10,8 +12,9 @@ pub(crate) struct ByRules<T>(Arc<ArcSwap<Pair<T>>>);
 
 type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
 
+#[cfg(feature = "tower")]
 /// A reader's copy of the values, which looks only whether they are still the latest.
-pub(super) type Kept<T> = Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>;
+pub(crate) type Kept<T> = Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>;
 
 impl<T> Default for ByRules<T> {
     fn default() -> Self {
@@ -20,7 +23,8 @@ impl<T> Default for ByRules<T> {
 }
 
 impl<T> ByRules<T> {
-    pub(super) fn kept(&self) -> Kept<T> {
+    #[cfg(feature = "tower")]
+    pub(crate) fn kept(&self) -> Kept<T> {
         Cache::new(Arc::clone(&self.0))
     }
 
