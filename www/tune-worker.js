@@ -68,6 +68,7 @@ async function read(logs, number) {
   tuner.begin(Date.now());
   for (const { name, blob } of logs) {
     let problem = "";
+    if (logs.length > 1) tuner.name(name);
     try {
       if (blob) {
         for await (const [piece, at] of pieces(blob)) {

@@ -91,9 +91,11 @@ pub struct Counts {
 }
 
 /// A line that could not be read, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unread {
-    /// The number of the line, from 1.
+    /// The name of its log if there are several; else empty.
+    pub log: String,
+    /// The number of the line, from 1: in its log if that has a name, else in all that was read.
     pub line: u64,
     /// The reason.
     pub problem: String,
@@ -101,7 +103,9 @@ pub struct Unread {
 
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.problem)
+        let Unread { log, line, problem } = self;
+        let comma = if log.is_empty() { "" } else { ", " };
+        write!(f, "{log}{comma}line {line}: {problem}")
     }
 }
 
@@ -111,8 +115,8 @@ impl Counts {
     /// Adds the counts of what follows in the same log, or of another one.
     pub fn add(&mut self, next: &Counts) {
         for unread in next.problems.iter().take(PROBLEMS - self.problems.len().min(PROBLEMS)) {
-            let Unread { line, problem } = unread.clone();
-            self.problems.push(Unread { line: line + self.lines, problem });
+            let before = if unread.log.is_empty() { self.lines } else { 0 };
+            self.problems.push(Unread { line: unread.line + before, ..unread.clone() });
         }
         self.lines += next.lines;
         self.events += next.events;
@@ -375,11 +379,12 @@ impl Work {
     #[cold]
     fn unread(&mut self, line: u64, problem: Problem) -> Result<(), Unread> {
         self.counts.unread += 1;
+        let told = || Unread { line, problem: shown(&problem, MOST_SHOWN), ..Unread::default() };
         if self.strict {
-            return Err(Unread { line, problem: shown(&problem, MOST_SHOWN) });
+            return Err(told());
         }
         if self.counts.problems.len() < PROBLEMS {
-            self.counts.problems.push(Unread { line, problem: shown(&problem, MOST_SHOWN) });
+            self.counts.problems.push(told());
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ fn a_log_may_be_read_strictly() {
 
 #[test]
 fn counts_are_added_up() {
-    let unread = |line| Unread { line, problem: "x".to_owned() };
+    let unread = |line| Unread { line, problem: "x".to_owned(), ..Unread::default() };
     let mut first = Counts {
         lines: 100,
         events: 90,

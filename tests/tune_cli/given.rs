@@ -86,6 +86,13 @@ fn an_empty_log_among_others() {
     let said = format!("note: {full} is given twice, and counts twice\n");
     assert_eq!(requests(&[&full, &full]), (json!(4), said));
 
+    // A line that can't be read is told with its log, and its number there.
+    let broken = dir.join("broken.csv").display().to_string();
+    std::fs::write(&broken, "time,key\nnoon,ann\n1,ann\n").unwrap();
+    let output = run(&["tune", &full, &broken], b"");
+    let said = format!("\n  {broken}, line 2: time \"noon\": not a time");
+    assert!(text(&output.stdout).contains(&said), "{}", text(&output.stdout));
+
     assert_wrong(&[&empty], b"", &format!("error: {empty}: the input is empty"));
     assert_wrong(&[&empty, &empty], b"", "error: there are no logs");
     assert_wrong(&["-"], b"", "error: standard input: the input is empty");

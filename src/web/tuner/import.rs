@@ -30,6 +30,13 @@ impl Tuner {
         (self.sample, self.proposal) = (None, None);
     }
 
+    /// Names the next log, where its lines are told that could not be read.
+    pub fn name(&mut self, name: &str) {
+        if let Some(import) = &mut self.import {
+            import.name(name);
+        }
+    }
+
     /// Reads the next piece of a log; returns the problem with it, if there is one. Then no more of it is
     /// wanted.
     pub fn feed(&mut self, piece: &[u8]) -> String {

@@ -32,6 +32,9 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
         if fs::canonicalize(path).is_ok_and(|file| !given.insert(file)) {
             words::say(&format!("note: {name} is given twice, and counts twice"));
         }
+        if paths.len() > 1 {
+            import.name(&name);
+        }
         match log(args, path, &mut import, &mut trials) {
             // A log is empty right after its rotation.
             Err(error) if paths.len() > 1 && is_empty(&error) => {

@@ -78,6 +78,8 @@ pub struct Import {
     /// The reader of a log in pieces. Before its format is recognized, `head` holds its beginning.
     reader: Option<(Reader, Batch)>,
     head: Vec<u8>,
+    /// The name of the log, if it was given one.
+    name: String,
     /// The logs that have ended.
     sum: Option<Summary>,
     formats: Vec<String>,
@@ -93,13 +95,14 @@ impl Import {
     /// An import that keeps what fits the room.
     pub fn new(options: ReadOptions, room: Room) -> Self {
         let (open, reader, head, sum, formats, events, has_forwarded) = Default::default();
-        let (counts, times, shape) = Default::default();
+        let (name, counts, times, shape) = Default::default();
         Import {
             options,
             room,
             open,
             reader,
             head,
+            name,
             sum,
             formats,
             events,
@@ -108,6 +111,11 @@ impl Import {
             times,
             shape,
         }
+    }
+
+    /// Names the next logs, up to another name, where their lines are told that could not be read.
+    pub fn name(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
     }
 
     /// Begins a log of this shape; returns the key that makes clients of its events.
@@ -166,7 +174,9 @@ impl Import {
             Some(sum) => sum.add(&into)?,
             None => self.sum = Some(into),
         }
-        self.counts.add(counts);
+        let mut counts = counts.clone();
+        counts.problems.iter_mut().for_each(|unread| unread.log.clone_from(&self.name));
+        self.counts.add(&counts);
         self.times.add(queue.times());
         Ok(())
     }
