@@ -48,6 +48,9 @@ for (const engine of ENGINES) {
       await until(() => document.querySelector('#refused').dataset.value === '1');
       assert.deepEqual([await value('allowed'), await value('refused')], [3, 1]);
       assert(Math.abs(await value('rate') - 4) < 1e-6, 'time stands still, and the rate with it');
+      await pressed(Key.ARROW_LEFT);
+      await until(() => /rate [\d.]+ per 10\u202fs,.*smoothed/.test(document.querySelector('#summary').textContent));
+      await pressed(Key.ESCAPE);
 
       await open('/#rate=20/1s');
       await until(() => Number(document.querySelector('#allowed').dataset.value) > 0);
@@ -63,10 +66,13 @@ for (const engine of ENGINES) {
         await see((name) => [...document.querySelectorAll('#scenarios a')].find((a) => a.textContent === name).click(), name);
         await until((name) => document.querySelector('#story-name').textContent === name, name);
         await see(() => document.querySelector('#story-end').click());
-        await until(() => document.querySelector('#note').textContent === 'paused');
-        const found = await see(() => Object.fromEntries([...document.querySelectorAll('.lane input')].map((box, i) => [
+        const counts = () => Object.fromEntries([...document.querySelectorAll('.lane input')].map((box, i) => [
           box.value, ['allowed', 'refused'].map((id) => Number(document.getElementById(`${id}-${i + 1}`).dataset.value)),
-        ])));
+        ]));
+        // They are on the screen with the next frame, and until then those of the scenario before.
+        const [sent] = Object.values(expected).map(([allowed, refused]) => allowed + refused);
+        await until((sent) => Number(document.querySelector('#sent').dataset.value) === sent, sent);
+        const found = await see(counts);
         for (const [rule, counts] of Object.entries(expected)) assert.deepEqual(found[rule], counts, rule);
       }
     });
