@@ -67,7 +67,7 @@ async function flowOfScope(page, open) {
 
   await tabTo(page, 'decay');
   await press(page, 'Control+a', '2', '0', 's');
-  assert.equal(await page.textContent('#rate-unit'), 'per 20s');
+  assert.equal(await page.textContent('#rate-unit'), 'per 20\u202fs');
   await tabTo(page, 'mode');
   await press(page, 'l');
   assert.equal(await page.inputValue('#mode'), 'leaky');
