@@ -45,7 +45,11 @@ pub(crate) async fn accept(
         // The semaphore is never closed.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, peer)) => serve(stream, peer, place),
+            Ok((stream, peer)) => {
+                // An answer does not wait until the one before has been confirmed.
+                _ = stream.set_nodelay(true);
+                serve(stream, peer, place);
+            }
             Err(_) => sleep(PAUSE).await,
         }
     }

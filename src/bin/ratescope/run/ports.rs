@@ -193,7 +193,6 @@ impl Calls {
 
     /// Serves a connection.
     async fn serve(mut self, stream: TcpStream, watcher: Watcher) {
-        _ = stream.set_nodelay(true);
         let (mut reader, mut writer) = stream.into_split();
         let mut begin = [0; PREFACE.len()];
         tokio::select! {
