@@ -24,6 +24,9 @@ pub struct Sketch<T> {
     /// Apart from the rest, because all of them are looked at to find the least.
     counts: Vec<u64>,
     rest: Vec<Rest<T>>,
+    /// A count that none is below, and the place from which one with the least count is looked for.
+    least: u64,
+    next: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -50,11 +53,11 @@ impl<T> Sketch<T> {
     /// An empty sketch with a number of places, at least one.
     pub fn new(most: usize) -> Self {
         let most = most.max(1);
-        Sketch { most, places: HashMap::new(), counts: Vec::new(), rest: Vec::new() }
+        let (places, counts, rest) = (HashMap::new(), Vec::new(), Vec::new());
+        Sketch { most, places, counts, rest, least: 0, next: 0 }
     }
 
-    /// Adds `n` to the count of a key; `what` is only asked of one that had no place. A key that takes
-    /// the place of another costs a look at all counts.
+    /// Adds `n` to the count of a key; `what` is only asked of one that had no place.
     pub fn add(&mut self, hash: u64, n: u64, what: impl FnOnce() -> T) {
         if n == 0 {
             return;
@@ -66,8 +69,8 @@ impl<T> Sketch<T> {
             self.counts.push(n);
             self.rest.push(Rest { hash, error: 0, what: what() });
         } else {
-            let counts = self.counts.iter().copied().enumerate();
-            let (place, error) = counts.min_by_key(|&(_, count)| count).unwrap_or_default();
+            let place = self.lightest();
+            let error = self.least;
             if let (Some(count), Some(rest)) =
                 (self.counts.get_mut(place), self.rest.get_mut(place))
             {
@@ -77,6 +80,22 @@ impl<T> Sketch<T> {
                 *rest = Rest { hash, error, what: what() };
             }
         }
+    }
+
+    /// A place with the least count. It is looked for where the search before ended: of many keys that come
+    /// once, the next is near. No count ever falls, so one that is what the least was then is the least.
+    fn lightest(&mut self) -> usize {
+        let (before, after) = self.counts.split_at(self.next.min(self.counts.len()));
+        let is_least = |count: &u64| *count == self.least;
+        let found = after.iter().position(is_least).map(|place| place + before.len());
+        let place = found.or_else(|| before.iter().position(is_least)).unwrap_or_else(|| {
+            let counts = self.counts.iter().copied().enumerate();
+            let (place, least) = counts.min_by_key(|&(_, count)| count).unwrap_or_default();
+            self.least = least;
+            place
+        });
+        self.next = place + 1;
+        place
     }
 
     /// The most that any key was counted that has no place: 0 while there are free ones.
