@@ -12,8 +12,8 @@ pub(crate) struct ByRules<T>(Arc<ArcSwap<Pair<T>>>);
 
 type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
 
-#[cfg(feature = "tower")]
 /// A reader's copy of the values, which looks only whether they are still the latest.
+#[cfg(feature = "tower")]
 pub(crate) type Kept<T> = Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>;
 
 impl<T> Default for ByRules<T> {

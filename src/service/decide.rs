@@ -117,7 +117,8 @@ impl<B: States, C: Clock> Service<B, C> {
     ///
     /// A domain without rules is not limited. `hits_addend` of a descriptor counts instead of that of the
     /// request; if it is 0, the answer is whether one more would pass, and nothing is counted. With
-    /// `is_negative_hits` they are given back. A limiter that would delay an event refuses it here, since a proxy can't wait.
+    /// `is_negative_hits` they are given back. A limiter that would delay an event refuses it here, since a
+    /// proxy can't wait.
     ///
     /// # Errors
     /// If the request can't be meant so, or the store can't be asked and a rule refuses then.
