@@ -8,6 +8,9 @@ mod answers;
 mod bodies;
 #[path = "middleware/cancelling.rs"]
 mod cancelling;
+#[allow(dead_code)]
+#[path = "../examples/client.rs"]
+mod client;
 #[path = "middleware/contract.rs"]
 mod contract;
 #[path = "middleware/costs.rs"]

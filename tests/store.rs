@@ -2,10 +2,6 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-#[cfg(feature = "wait")]
-#[allow(dead_code)]
-#[path = "../examples/client.rs"]
-mod client;
 #[path = "store/clock.rs"]
 mod clock;
 #[path = "store/forgetting.rs"]
