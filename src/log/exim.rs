@@ -36,8 +36,8 @@ pub(super) struct Exim<'a> {
 const FIELDS: [&str; 9] =
     ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id"];
 
-/// A line with the id of a message decides, and one about a refusal where there is none. A date and a time alone are not enough, since many
-/// programs begin their lines so.
+/// A line with the id of a message decides, and one about a refusal where there is none. A date and a time alone
+/// are not enough, since many programs begin their lines so.
 pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Problem> {
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());
