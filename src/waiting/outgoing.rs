@@ -47,7 +47,7 @@
 //! # Whom a limit is for
 //! A limit without `per` is for each host, with its port if the URI has one. Limits can also be `per method`,
 //! `per path`, of several of these, or `per all`. A client that is limited in other ways, such as by account,
-//! asks a [`Store`](crate::Store) itself: see [waiting](crate::waiting).
+//! asks a [`Store`] itself: see [waiting](crate::waiting).
 //!
 //! # What the service says
 //! After a response with status 429 or 503 and `Retry-After`, no call of that host is made before then, and
