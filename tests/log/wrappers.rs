@@ -317,6 +317,20 @@ fn no_client_poses_as_another() {
                 serde_json::to_string(&format!("192.0.2.7 - - [{TIME}] \"GET /{name} HTTP/1.1\" 200 1 \"-\" \"{name}\"\n")).unwrap()
             ),
             format!("2000/10/10 13:55:36.000\tINFO\thttp.log.access\thandled request\t{{\"request\":{{\"remote_ip\":\"192.0.2.7\",\"uri\":\"/{name}\"}}}}"),
+            format!(
+                "[2000-10-10T13:55:36.000Z] \"GET /{name} HTTP/1.1\" 200 - via_upstream - \"-\" 0 9 3 1 \"{name}\" \"{name}\" \"id\" \
+                 \"{name}\" \"10.1.0.2:80\" inbound|80|| 127.0.0.6:1 10.1.0.2:80 192.0.2.7:4711 outbound_.80_._.web default"
+            ),
+            // IIS writes a plus for a space, and CloudFront tabs between columns.
+            format!(
+                "#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) sc-status\n\
+                 2000-10-10 13:55:36 10.0.0.1 GET /{plus} {plus} 443 {plus} 192.0.2.7 {plus} 200",
+                plus = name.replace(' ', "+")
+            ),
+            format!(
+                "#Fields: date time x-edge-location c-ip cs-method cs(Host) cs-uri-stem sc-status cs(User-Agent)\n\
+                 2000-10-10\t13:55:36\tFRA2\t192.0.2.7\tGET\t{name}\t/{name}\t200\t{name}"
+            ),
             // Logins, and names of hosts that a client says.
             format!("Oct 10 13:55:36 a sshd[1]: Failed password for invalid user {name} from 192.0.2.7 port 5 ssh2"),
             format!(
