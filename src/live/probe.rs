@@ -245,7 +245,7 @@ impl Taps {
     }
 }
 
-/// What is counted of a key.
+/// One key of an event, with the numbers that are counted for it.
 #[derive(Clone, Copy)]
 struct Counted<'a> {
     kind: &'a Arc<Kind>,

@@ -166,7 +166,7 @@ impl Drop for Viewer {
     }
 }
 
-/// What is new for a viewer.
+/// The changes since a viewer was last told.
 struct News {
     rules: Option<Vec<Arc<Series>>>,
     events: Option<Events>,
@@ -176,7 +176,7 @@ struct News {
     keys: Option<(Time, [Vec<Ranked>; 2])>,
 }
 
-/// What is new of the watched key.
+/// The changes of the watched key since then.
 struct Events {
     key: Option<(u64, Arc<Key>)>,
     seen: Vec<Seen>,

@@ -48,14 +48,15 @@ pub(super) struct Export {
     line: Vec<u8>,
 }
 
-/// What the next bytes belong to.
+/// The part of an entry that the next bytes belong to.
 #[derive(Debug, Default)]
 enum Within {
     #[default]
     Line,
     /// The length of the text of the field with this name.
     Length(Vec<u8>),
-    /// So many more bytes of that text, and the line feed after it.
+    /// The text of the field with this name: the number of its bytes that are still to come, and after them a line
+    /// feed.
     Text(Vec<u8>, u64),
 }
 

@@ -225,7 +225,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
 }
 
-/// What is asked of a log.
+/// The arguments, and the clients that are marked: the question that each log is asked.
 pub(crate) struct Asked<'a> {
     args: &'a Args,
     marks: MarkedKeys,

@@ -5,7 +5,7 @@
 /// nginx writes `\x22` unless it has `escape=json`.
 pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     let bytes = text.as_bytes();
-    // What is before `written` is in `out`, and no mark is between that and `from`.
+    // The text up to `written` is in `out` already. From there to `from` it has no mark.
     let (mut written, mut from) = (0, 0);
     loop {
         let at = from + mark(bytes.get(from..)?)?;

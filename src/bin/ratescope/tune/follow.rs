@@ -180,7 +180,7 @@ fn follow(
     Ok(())
 }
 
-/// As much of a report as a screen shows: its first line, and the end, where the recommendation is.
+/// The part of a report that fits a screen: its first line, and its end, which has the recommendation.
 fn fit(report: &str, rows: usize, columns: usize) -> String {
     let height = |line: &&str| line.chars().count().div_ceil(columns.max(1)).max(1);
     let lines: Vec<&str> = report.lines().collect();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The bytes that are read at once.
 const PIECE: usize = 1 << 16;
 
-/// What a look has found.
+/// The result of one look at the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// More of the file.

@@ -218,8 +218,8 @@ impl Import {
         self.read(|reader, find| reader.next_file(find))
     }
 
-    /// What was read by now of a log in pieces that goes on. A line that has only begun is not in it. It
-    /// takes as much memory once more.
+    /// The log as far as it was read, while more pieces of it may come. A line without its end is not part of
+    /// it. This copies everything that is kept, so it takes as much memory once more.
     ///
     /// # Errors
     /// As for [`end`](Self::end) and [`finish`](Self::finish).
