@@ -47,6 +47,6 @@ mod viewer;
 
 pub use kept::{COLUMNS, EVENTS, KEYS, LONGEST_KEY, MOST_RULES, VIEWERS, WATCHED};
 pub use probe::{Probe, Taps};
-pub use seen::Seen;
+pub use seen::{Counting, Seen};
 pub use sketch::{Sketch, Weighed};
 pub use viewer::{Asked, Viewer};

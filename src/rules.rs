@@ -149,6 +149,8 @@ mod standing;
 mod throttle;
 mod utf8;
 mod value;
+#[cfg(feature = "live")]
+mod witnessed;
 mod words;
 mod yaml;
 
@@ -166,6 +168,8 @@ pub use standing::Standing;
 pub use throttle::{Load, Throttle};
 pub use utf8::decode;
 pub use value::{Step, Value, Wildcard};
+#[cfg(feature = "live")]
+pub use witnessed::{Witness, Witnessed};
 pub use yaml::LONGEST;
 
 use crate::policy::{Limit, Per, Policy};

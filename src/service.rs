@@ -87,7 +87,7 @@ use crate::live::Probe;
 use crate::rules::{AsyncStore, Memory, Reloaded, Rules, RulesError};
 use crate::time::Time;
 use arc_swap::ArcSwap;
-use counted::Counted;
+use counted::{Counted, counted};
 use files::Files;
 use overrides::Overrides;
 use std::collections::BTreeMap;
@@ -111,7 +111,7 @@ struct Domain<S> {
 
 impl<S: AsyncStore> Domain<S> {
     fn new(store: S, probe: &Arc<Probe>) -> Self {
-        Domain { store: Arc::new(Counted::new(store, Arc::clone(probe))) }
+        Domain { store: Arc::new(counted(store, Arc::clone(probe))) }
     }
 
     fn rules(&self) -> Arc<Rules> {
@@ -218,6 +218,6 @@ fn reload<B: States>(
             "the domain of a file can't change while it is in force; it is {}",
             before.domain()
         ))),
-        Ok(rules) => states.replace(domain.store.inner(), rules, now),
+        Ok(rules) => states.replace(domain.store.store.inner(), rules, now),
     }
 }

@@ -251,7 +251,7 @@ impl<B: States, C: Clock> Service<B, C> {
             },
         };
         if count {
-            store.teller.count(&answered, event.time);
+            store.witness.teller.count(&answered, event.time);
         }
         Some((Arc::clone(domain), answered))
     }

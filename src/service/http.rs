@@ -188,7 +188,7 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
             true => domain.store.check(&event, details).await,
             false => domain.store.peek(&event, details).await,
         };
-        let teller = &domain.store.teller;
+        let teller = &domain.store.witness.teller;
         if hits > 0.0 {
             teller.count(&answered, event.time);
         }

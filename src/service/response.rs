@@ -119,7 +119,7 @@ fn headers<S: AsyncStore>(answers: &Answers<S>) -> Vec<HeaderValue> {
     let mut headers = HeaderMap::new();
     for (domain, answered) in each {
         let domain: &Domain<S> = domain;
-        domain.store.teller.put(answered, &mut headers);
+        domain.store.witness.teller.put(answered, &mut headers);
     }
     let each = headers.iter().filter_map(|(name, value)| {
         let value = value.to_str().ok()?.to_owned();

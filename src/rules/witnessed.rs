@@ -1,0 +1,59 @@
+//! A store whose decisions are seen by another.
+
+use super::{Answered, AsyncStore, Details, Fault, Memory, Rules, Ruling};
+use crate::event::Event;
+use std::sync::Arc;
+
+/// Sees the decisions of a store.
+pub trait Witness: Send + Sync + 'static {
+    /// Called with each event that was decided, after the decision, and with the answer.
+    fn saw(&self, event: &Event<'_>, answered: &Answered);
+}
+
+/// A store whose decisions a [`Witness`] sees. All else goes to the store as it comes.
+pub struct Witnessed<S, W> {
+    pub(crate) store: S,
+    pub(crate) witness: W,
+}
+
+impl<S: AsyncStore, W: Witness> AsyncStore for Witnessed<S, W> {
+    fn rules(&self) -> Arc<Rules> {
+        self.store.rules()
+    }
+
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+        let answered = self.store.check_now(event, details)?;
+        self.witness.saw(event, &answered);
+        Some(answered)
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        self.store.memory()
+    }
+
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+        let answered = self.store.check(event, details).await;
+        self.witness.saw(event, &answered);
+        answered
+    }
+
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+        self.store.peek(event, details).await
+    }
+
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+        self.store.charge(event, passed).await
+    }
+
+    fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
+        self.store.charge_now(event, passed)
+    }
+
+    fn can_give_back(&self, event: &Event<'_>) -> bool {
+        self.store.can_give_back(event)
+    }
+
+    fn give_back(&self, event: &Event<'_>) -> bool {
+        self.store.give_back(event)
+    }
+}
