@@ -1,12 +1,8 @@
 //! `ratescope serve`: the page, to this machine only.
 
-#[path = "serve/folder.rs"]
 mod folder;
-#[path = "serve/lanes.rs"]
 mod lanes;
-#[path = "serve/page.rs"]
 mod page;
-#[path = "serve/site.rs"]
 mod site;
 
 pub(crate) use site::Site;

@@ -1,13 +1,9 @@
 //! `ratescope simulate`: the events of logs through any policies.
 
-#[path = "simulate/lane.rs"]
 mod lane;
-#[path = "simulate/report.rs"]
 mod report;
-#[path = "simulate/shared.rs"]
 mod shared;
 
-#[path = "simulate/summary.rs"]
 mod summary;
 
 use crate::rules;

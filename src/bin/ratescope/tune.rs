@@ -1,18 +1,11 @@
 //! `ratescope tune`: chooses a limit from a log.
 
-#[path = "tune/files.rs"]
 mod files;
-#[path = "tune/follow.rs"]
 mod follow;
-#[path = "tune/json.rs"]
 mod json;
-#[path = "tune/progress.rs"]
 mod progress;
-#[path = "tune/tail.rs"]
 mod tail;
-#[path = "tune/text.rs"]
 mod text;
-#[path = "tune/threads.rs"]
 mod threads;
 
 use crate::simulate::until_closed;

@@ -1,47 +1,32 @@
-//! The command line, with one file for each command in `ratescope/`. Built with the feature `serve`
+//! The command line, with one file for each command beside this one. Built with the feature `serve`
 //! alone, it has just that command, which takes a third of the time to build.
 #![cfg_attr(not(feature = "cli"), allow(dead_code))] // `rules` and `words` serve all commands.
 
 #[cfg(feature = "cli")]
-#[path = "ratescope/check.rs"]
 mod check;
 #[cfg(feature = "cli")]
-#[path = "ratescope/completions.rs"]
 mod completions;
 #[cfg(feature = "cli")]
-#[path = "ratescope/explain.rs"]
 mod explain;
 #[cfg(feature = "cli")]
-#[path = "ratescope/limiters.rs"]
 mod limiters;
 #[cfg(feature = "cli")]
-#[path = "ratescope/manual.rs"]
 mod manual;
-#[path = "ratescope/rules.rs"]
 mod rules;
 #[cfg(feature = "run")]
-#[path = "ratescope/run.rs"]
 mod run;
 #[cfg(feature = "cli")]
-#[path = "ratescope/sample.rs"]
 mod sample;
-#[path = "ratescope/serve.rs"]
 mod serve;
-#[path = "ratescope/server.rs"]
 mod server;
 #[cfg(feature = "cli")]
-#[path = "ratescope/simulate.rs"]
 mod simulate;
 #[cfg(feature = "cli")]
-#[path = "ratescope/source.rs"]
 mod source;
 #[cfg(feature = "cli")]
-#[path = "ratescope/test.rs"]
 mod test;
 #[cfg(feature = "cli")]
-#[path = "ratescope/tune.rs"]
 mod tune;
-#[path = "ratescope/words.rs"]
 mod words;
 
 #[cfg(feature = "cli")]
