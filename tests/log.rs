@@ -91,7 +91,7 @@ fn read_in_pieces<const N: usize>(
         let fields = names.map(|name| record.value(name).unwrap_or("").to_owned());
         for _ in 0..record.times() {
             events.push((record.time().as_micros(), record.cost(), fields.clone()));
-            coarse.push(record.is_coarse());
+            coarse.push(record.when().coarse);
         }
     };
     for piece in log.chunks(length) {

@@ -12,10 +12,10 @@
 //! one line, so that errors can name the line.
 
 use super::format::{Problem, Shape};
-use super::names::{Alias, Standard, classify, standards};
+use super::names::{Alias, Standard, classify};
 use super::number::{self, Unit};
 use super::stamp::{Instant, Stamps};
-use super::table::{Names, Places, Span, Table};
+use super::table::{Best, Excerpt, Names, Places, Table};
 use crate::time::Time;
 use csv_core::{ReadRecordResult, Reader};
 use memchr::{memchr, memchr_iter};
@@ -31,8 +31,7 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<Shape, Problem> {
     let field =
         |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
     let mut fields: Vec<String> = columns.names.iter().enumerate().filter_map(field).collect();
-    let found = |s: &Standard| *s != Standard::Time && columns.places.get(*s).is_some();
-    for standard in standards().filter(found) {
+    for standard in columns.places.found() {
         if !fields.iter().any(|field| field == standard.name()) {
             fields.push(standard.name().to_owned());
         }
@@ -57,7 +56,7 @@ impl Columns {
         if names.iter().all(String::is_empty) {
             return Ok(None);
         }
-        let (mut places, mut ranks) = (Places::default(), Places::default());
+        let mut best = Best::default();
         let mut seen = HashSet::new();
         for (i, name) in names.iter().enumerate().take(usize::from(u16::MAX)) {
             if name.is_empty() {
@@ -66,15 +65,12 @@ impl Columns {
             if !seen.insert(name) {
                 return Err(format!("the header names the column \"{name}\" twice").into());
             }
-            if let Some((standard, rank)) = classify(name, aliases)
-                && ranks.get(standard).is_none_or(|best| u16::from(rank) < best)
-            {
-                ranks.set(standard, rank.into());
-                places.set(standard, i as u16);
+            if let Some(class) = classify(name, aliases) {
+                best.offer(class, i as u16);
             }
         }
-        match places.get(Standard::Time) {
-            Some(_) => Ok(Some(Columns { names, places })),
+        match best.places.get(Standard::Time) {
+            Some(_) => Ok(Some(Columns { names, places: best.places })),
             None => Err("the header has no time; it is such as time,key,cost".into()),
         }
     }
@@ -89,7 +85,7 @@ impl Columns {
 #[derive(Default)]
 pub(super) struct Csv {
     pub(super) columns: Columns,
-    values: Vec<Span>,
+    values: Vec<Excerpt>,
     made: String,
     splitter: Option<Box<Splitter>>,
 }
@@ -141,7 +137,7 @@ impl Csv {
         for end in memchr_iter(b',', bytes).chain([line.len()]) {
             let text = line.get(from..end).unwrap_or("");
             let begin = from + text.len() - text.trim_start().len();
-            self.values.push(Span::of_line(begin, begin + text.trim().len()));
+            self.values.push(Excerpt::of_line(begin, begin + text.trim().len()));
             from = end + 1;
         }
         Ok(())
@@ -181,7 +177,7 @@ impl Splitter {
     fn split(
         &mut self,
         line: &str,
-        values: &mut Vec<Span>,
+        values: &mut Vec<Excerpt>,
         made: &mut String,
     ) -> Result<(), Problem> {
         // A quote within quotes is written twice, so the number of quotes in a line is even.
@@ -206,7 +202,7 @@ impl Splitter {
             let field = self.text.get(from..end).and_then(|text| str::from_utf8(text).ok());
             let begin = made.len();
             made.push_str(field.unwrap_or("").trim());
-            values.push(Span::of_made(begin, made.len()));
+            values.push(Excerpt::of_made(begin, made.len()));
             from = end;
         }
         Ok(())

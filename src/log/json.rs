@@ -20,15 +20,15 @@ use super::names::{Alias, Class, Standard, classify};
 use super::number::{self, Unit};
 use super::options::Options;
 use super::stamp::{Instant, Stamps};
-use super::table::{Names, Places, Span, Table};
+use super::table::{Best, Excerpt, Names, Places, Table};
 use crate::address;
 use memchr::memchr2;
 
 /// Reads lines, all in the same memory.
 #[derive(Clone, Debug)]
 pub(super) struct Json {
-    names: Vec<Span>,
-    values: Vec<Span>,
+    names: Vec<Excerpt>,
+    values: Vec<Excerpt>,
     /// Texts that differ from the line: with escapes replaced, or joined from several names.
     made: String,
     places: Places,
@@ -90,7 +90,7 @@ impl Json {
         Json { aliases, ..Json::of_parts(classify) }
     }
 
-    /// A reader that finds what this function says.
+    /// A reader that finds the standard fields by `classify`.
     pub(super) fn of_parts(classify: fn(&str, &[Alias]) -> Option<Class>) -> Self {
         let (names, values, made, places, aliases, known, only_requests) = Default::default();
         Json { names, values, made, places, aliases, classify, known, only_requests }
@@ -128,7 +128,7 @@ impl Json {
     }
 
     /// Reads a line as docker writes it, always in the form `{"log":"...","stream":"stdout","time":"..."}`,
-    /// in one look: [`made`](Self::made) has the text afterwards. Returns the time.
+    /// in one pass. Returns the time; [`made`](Self::made) then has the text.
     pub(super) fn docker<'a>(&mut self, line: &'a str) -> Option<&'a str> {
         let rest = line.strip_prefix("{\"log\":\"")?;
         self.made.clear();
@@ -146,8 +146,7 @@ impl Json {
 
     /// Finds the member for each standard field.
     fn place(&mut self, line: &str) {
-        let mut ranks = Places::default();
-        self.places = Places::default();
+        let mut best = Best::default();
         self.known.resize(self.known.len().max(self.names.len()), (String::new(), None));
         let members = self.names.iter().zip(&self.values).zip(&mut self.known);
         for (i, ((name, value), known)) in members.enumerate() {
@@ -155,13 +154,13 @@ impl Json {
             if known.0 != name {
                 *known = (name.to_owned(), (self.classify)(name, &self.aliases));
             }
-            let Some((standard, rank)) = known.1 else { continue };
             // A null or a dash counts as missing, so that the next best name is used.
-            let is_there = !matches!(value.text(line, &self.made), "" | "-");
-            if is_there && ranks.get(standard).is_none_or(|best| u16::from(rank) < best) {
-                ranks.set(standard, rank.into());
-                self.places.set(standard, i as u16);
+            if let Some(class) = known.1
+                && !matches!(value.text(line, &self.made), "" | "-")
+            {
+                best.offer(class, i as u16);
             }
         }
+        self.places = best.places;
     }
 }

@@ -1,8 +1,9 @@
 //! Lines of columns, in an order that is known, said or guessed.
 //!
 //! A layout is texts and the columns between them, as in nginx's `$remote_addr [$time_local]`. A column ends
-//! where the next text begins. Clients choose the text of some columns, and servers don't always escape it. So a column before an address or a time ends where there is one, and if there are several places for the
-//! address, the line is not read.
+//! where the next text begins. Clients choose the text of some columns, and servers don't always escape it.
+//! So a column before an address or a time ends only where an address or a time follows. If an address could
+//! follow in several places, the line is not read.
 
 mod guess;
 mod known;
@@ -15,7 +16,7 @@ use super::format::Problem;
 use super::names::{Standard, classify};
 use super::number::{self, Unit};
 use super::stamp::{Instant, Stamps};
-use super::table::{Names, Places, Span, Table};
+use super::table::{Best, Excerpt, Names, Places, Table};
 use crate::address;
 use core::fmt;
 use memchr::memmem;
@@ -108,7 +109,7 @@ impl Layout {
     /// A layout of columns with these names and the texts before them, and of the text at the end.
     fn new(text: &str, columns: Vec<(String, String)>, end: String) -> Self {
         let (mut parts, mut names) = (Vec::new(), Vec::new());
-        let (mut places, mut ranks) = (Places::default(), Places::default());
+        let mut best = Best::default();
         for (i, (before, name)) in columns.into_iter().enumerate().take(usize::from(u16::MAX)) {
             let class = classify(&name, &[]);
             let kind = match class {
@@ -117,11 +118,8 @@ impl Layout {
                 _ if name == "captures" => Kind::Braces,
                 _ => Kind::Text,
             };
-            if let Some((standard, rank)) = class
-                && ranks.get(standard).is_none_or(|best| u16::from(rank) < best)
-            {
-                ranks.set(standard, rank.into());
-                places.set(standard, i as u16);
+            if let Some(class) = class {
+                best.offer(class, i as u16);
             }
             parts.push(Part::new(before, kind));
             names.push(name);
@@ -132,7 +130,7 @@ impl Layout {
             about: "columns".to_owned(),
             parts,
             names,
-            places,
+            places: best.places,
             last_of_list: false,
             is_exact: false,
             has_remarks: false,
@@ -153,13 +151,12 @@ impl Layout {
     /// The names of its columns, and the standard fields that they are taken for.
     fn fields(&self) -> Vec<String> {
         let mut fields = self.names.clone();
-        let found = |s: &Standard| *s != Standard::Time && self.places.get(*s).is_some();
         let mut add = |name: &str| {
             if !fields.iter().any(|field| field == name) {
                 fields.push(name.to_owned());
             }
         };
-        super::names::standards().filter(found).for_each(|standard| add(standard.name()));
+        self.places.found().for_each(|standard| add(standard.name()));
         if self.places.get(Standard::Request).is_some() {
             ["method", "path"].into_iter().for_each(add);
         }
@@ -171,7 +168,7 @@ impl Layout {
 #[derive(Debug)]
 pub(super) struct Rows {
     layout: Arc<Layout>,
-    values: Vec<Span>,
+    values: Vec<Excerpt>,
 }
 
 impl Rows {
@@ -195,10 +192,10 @@ impl Rows {
         let time = Split { layout, line, stamps, unit }.all(values)?;
         if layout.last_of_list {
             let place = layout.places.get(Standard::Forwarded).map(usize::from);
-            let list = place.and_then(|place| values.get(place)).copied().unwrap_or(Span::EMPTY);
+            let list = place.and_then(|place| values.get(place)).copied().unwrap_or(Excerpt::EMPTY);
             let text = list.text(line, "");
             let last = text.rsplit(',').next().unwrap_or(text).trim_start();
-            values.push(Span::of_line(list.end() - last.len(), list.end()));
+            values.push(Excerpt::of_line(list.end() - last.len(), list.end()));
         }
         let names = Names::Header(&layout.names);
         let table = Table { line, made: "", names, values, places: &layout.places };
@@ -222,7 +219,7 @@ const LONGEST: usize = 64;
 
 impl Split<'_, '_> {
     /// Finds the columns; returns the time in the first column that has one.
-    fn all(&mut self, values: &mut Vec<Span>) -> Result<Option<Instant>, Problem> {
+    fn all(&mut self, values: &mut Vec<Excerpt>) -> Result<Option<Instant>, Problem> {
         let (line, parts) = (self.line, &self.layout.parts);
         let first = parts.first().map_or("", |part| part.before.as_str());
         if !line.starts_with(first) {
@@ -243,7 +240,7 @@ impl Split<'_, '_> {
                 Kind::Address => self.address(i, at).ok_or_else(|| self.missing(next, at))?,
                 _ => self.text(i, at)?.ok_or_else(|| self.missing(next, at))?,
             };
-            values.push(Span::of_line(at, end));
+            values.push(Excerpt::of_line(at, end));
             at = after;
         }
         match at == line.len() {

@@ -9,11 +9,11 @@
 //! If the clock was set back, as at the end of summer time in a log without zones, or if the parts of
 //! a log are in the wrong order, all lines are late from there on. After 64 late lines in a row the
 //! clock is taken to have been set back: their times and later ones are shifted so that they continue where
-//! the log was, and the step is counted. A log whose newest line is the first cannot be put in order so, and
-//! says it: see [`Order::is_newest_first`].
+//! the log was, and the step is counted. A log whose newest line is the first cannot be put in order like
+//! this: see [`Order::is_newest_first`].
 //!
-//! A line that is far ahead of the others, as one of 2099, waits for a second one. If the log goes on
-//! without one, the line is dropped and counted, and changes nothing else.
+//! A line that is far ahead of the others, such as one of 2099, waits for a second line that is as far
+//! ahead. If none comes, the line is dropped and counted, and changes nothing else.
 //!
 //! ```
 //! use ratescope::log::{Order, Spread, When};

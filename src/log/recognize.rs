@@ -1,8 +1,8 @@
 //! Recognizing the format of a log by its first lines.
 //!
-//! Each line speaks for the formats that can read it, bare or in wrappers: most for one that finds the
-//! address of a client in it. Several lines decide, so a log may begin in the middle of a line, or with
-//! lines of another kind, and its beginning may arrive in any pieces.
+//! Each line is evidence for the formats that can read it, bare or in wrappers. A format that finds the
+//! address of a client in the line gets the most points. Several lines decide, so a log may begin in the
+//! middle of a line or with lines of another kind, and its beginning may arrive in any pieces.
 
 use super::format::{Format, Guess, Problem, Shape};
 use super::layout::{self, Layout};
@@ -27,7 +27,7 @@ const MOST: usize = 40;
 /// A log with at least this many internal peers has them as its clients.
 const PEERS: usize = 5;
 
-/// A format, and what speaks for it.
+/// A format, and the evidence for it.
 struct Candidate {
     guess: Guess,
     /// The lines with the address of a client, and those of them that no other format has.
@@ -94,7 +94,7 @@ fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Problem>) -> 
     Unknown::new(head, lines, format.zip(why))
 }
 
-/// Lets a line speak; tells why the format that was asked for does not read it.
+/// Adds the evidence of a line to `candidates`. Returns why the requested format does not read the line.
 fn see(
     line: &str,
     options: &Options,

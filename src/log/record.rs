@@ -69,13 +69,6 @@ impl<'a> Record<'a> {
         self.instant.time
     }
 
-    /// Whether the log writes its time in whole seconds. It may then have happened at any instant of
-    /// its second.
-    #[inline]
-    pub fn is_coarse(&self) -> bool {
-        self.instant.coarse
-    }
-
     /// The offset of the log's clock from UTC in minutes, if the line says it. Numbers are in UTC.
     #[inline]
     pub fn minutes_east(&self) -> Option<i16> {

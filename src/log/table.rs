@@ -1,26 +1,26 @@
 //! Lines of named values, as in JSON and CSV.
 
-use super::names::{STANDARDS, Standard};
+use super::names::{Class, STANDARDS, Standard, standards};
 use core::ops::Range;
 
-/// The place of a text: in the line, or in the text made from it.
+/// A part of the line, or of the text that was made from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct Excerpt {
     from: u32,
     to: u32,
     made: bool,
 }
 
-impl Span {
-    pub(super) const EMPTY: Span = Span { from: 0, to: 0, made: false };
+impl Excerpt {
+    pub(super) const EMPTY: Excerpt = Excerpt { from: 0, to: 0, made: false };
 
     // Lines and the texts made from them are far shorter than 4 GiB.
     pub(super) fn of_line(from: usize, to: usize) -> Self {
-        Span { from: from as u32, to: to as u32, made: false }
+        Excerpt { from: from as u32, to: to as u32, made: false }
     }
 
     pub(super) fn of_made(from: usize, to: usize) -> Self {
-        Span { from: from as u32, to: to as u32, made: true }
+        Excerpt { from: from as u32, to: to as u32, made: true }
     }
 
     pub(super) fn len(self) -> usize {
@@ -54,6 +54,11 @@ impl Places {
         self.0.get(standard as usize).copied().filter(|place| *place != u16::MAX)
     }
 
+    /// The standard fields that have a place, without the time.
+    pub(super) fn found(&self) -> impl Iterator<Item = Standard> {
+        standards().filter(|standard| *standard != Standard::Time && self.get(*standard).is_some())
+    }
+
     #[inline]
     pub(super) fn set(&mut self, standard: Standard, place: u16) {
         if let Some(known) = self.0.get_mut(standard as usize) {
@@ -68,13 +73,32 @@ impl Default for Places {
     }
 }
 
+/// The field for each standard field, chosen by the ranks of their names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Best {
+    pub(super) places: Places,
+    ranks: Places,
+}
+
+impl Best {
+    /// Takes the field at `place` for the standard field of its class, unless one with a name that is as
+    /// good or better was taken before.
+    #[inline]
+    pub(super) fn offer(&mut self, (standard, rank): Class, place: u16) {
+        if self.ranks.get(standard).is_none_or(|best| u16::from(rank) < best) {
+            self.ranks.set(standard, rank.into());
+            self.places.set(standard, place);
+        }
+    }
+}
+
 /// A line: values and their names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table<'a> {
     pub(super) line: &'a str,
     pub(super) made: &'a str,
     pub(super) names: Names<'a>,
-    pub(super) values: &'a [Span],
+    pub(super) values: &'a [Excerpt],
     /// The index of each standard field's value.
     pub(super) places: &'a Places,
 }
@@ -82,7 +106,7 @@ pub(super) struct Table<'a> {
 /// Names in the order of their values.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Names<'a> {
-    OfLine(&'a [Span]),
+    OfLine(&'a [Excerpt]),
     Header(&'a [String]),
 }
 

@@ -3,7 +3,7 @@
 
 use super::escape;
 use crate::log::format::Problem;
-use crate::log::table::Span;
+use crate::log::table::Excerpt;
 use memchr::memchr2;
 
 /// The greatest depth of nested objects and lists.
@@ -18,8 +18,8 @@ const LONGEST_NAME: usize = 256;
 /// counts. `made` receives the texts that differ from the line.
 pub(super) fn members(
     line: &str,
-    names: &mut Vec<Span>,
-    values: &mut Vec<Span>,
+    names: &mut Vec<Excerpt>,
+    values: &mut Vec<Excerpt>,
     made: &mut String,
 ) -> Result<(), Problem> {
     names.clear();
@@ -36,8 +36,8 @@ struct Scan<'a> {
     line: &'a str,
     bytes: &'a [u8],
     at: usize,
-    names: &'a mut Vec<Span>,
-    values: &'a mut Vec<Span>,
+    names: &'a mut Vec<Excerpt>,
+    values: &'a mut Vec<Excerpt>,
     made: &'a mut String,
 }
 
@@ -47,7 +47,7 @@ enum Outer {
     /// Nothing: the object is the line.
     None,
     /// The member of that name.
-    Member(Span),
+    Member(Excerpt),
     /// A list, or something that is not kept.
     Dropped,
 }
@@ -121,7 +121,7 @@ impl Scan<'_> {
     }
 
     /// Reads a list. Its first value is kept, unless it is an object or a list.
-    fn list(&mut self, mut name: Option<Span>, depth: usize) -> Result<(), Problem> {
+    fn list(&mut self, mut name: Option<Excerpt>, depth: usize) -> Result<(), Problem> {
         if depth == DEEPEST {
             return self.wrong("more than 32 objects and lists in each other");
         }
@@ -141,7 +141,7 @@ impl Scan<'_> {
     }
 
     /// Reads a value and keeps it if `name` is given.
-    fn value(&mut self, name: Option<Span>, depth: usize) -> Result<(), Problem> {
+    fn value(&mut self, name: Option<Excerpt>, depth: usize) -> Result<(), Problem> {
         let value = match self.peek() {
             Some(b'"') => self.text("")?,
             Some(b'{') => return self.object(name.map_or(Outer::Dropped, Outer::Member), depth),
@@ -156,17 +156,17 @@ impl Scan<'_> {
     }
 
     /// Reads a number, `true`, `false` or `null`. Some servers write `-` for nothing.
-    fn plain(&mut self) -> Result<Span, Problem> {
+    fn plain(&mut self) -> Result<Excerpt, Problem> {
         let ends = |b: &u8| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.'));
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
         let end = self.at + rest.iter().position(ends).unwrap_or(rest.len());
         match self.bytes.get(self.at..end).unwrap_or(&[]) {
             b"null" => {
                 self.at = end;
-                Ok(Span::EMPTY)
+                Ok(Excerpt::EMPTY)
             }
             b"true" | b"false" | [b'-' | b'0'..=b'9', ..] => {
-                let span = Span::of_line(self.at, end);
+                let span = Excerpt::of_line(self.at, end);
                 self.at = end;
                 Ok(span)
             }
@@ -175,7 +175,7 @@ impl Scan<'_> {
     }
 
     /// Reads a text in quotes.
-    fn text(&mut self, missing: &str) -> Result<Span, Problem> {
+    fn text(&mut self, missing: &str) -> Result<Excerpt, Problem> {
         if self.peek() != Some(b'"') {
             return self.wrong(missing);
         }
@@ -188,14 +188,14 @@ impl Scan<'_> {
         self.at = from + length;
         if self.peek() == Some(b'"') {
             self.at += 1;
-            return Ok(Span::of_line(from, from + length));
+            return Ok(Excerpt::of_line(from, from + length));
         }
         let made = self.made.len();
         self.made.push_str(self.line.get(from..self.at).unwrap_or(""));
         match escape::unescape(&self.line[self.at..], self.made) {
             Some(length) => {
                 self.at += length;
-                Ok(Span::of_made(made, self.made.len()))
+                Ok(Excerpt::of_made(made, self.made.len()))
             }
             None => {
                 self.at = self.line.len();
@@ -205,7 +205,7 @@ impl Scan<'_> {
     }
 
     /// The name of a member of a member; `None` if it is too long to be kept.
-    fn join(&mut self, outer: Span, name: Span) -> Option<Span> {
+    fn join(&mut self, outer: Excerpt, name: Excerpt) -> Option<Excerpt> {
         if outer.len() + 1 + name.len() > LONGEST_NAME {
             return None;
         }
@@ -217,6 +217,6 @@ impl Scan<'_> {
                 None => self.made.push_str(span.text(self.line, "")),
             }
         }
-        Some(Span::of_made(from, self.made.len()))
+        Some(Excerpt::of_made(from, self.made.len()))
     }
 }
