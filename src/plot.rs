@@ -50,6 +50,16 @@ impl Rect {
     pub fn bottom(self) -> f64 {
         self.y + self.height
     }
+
+    /// The ends of the line at `x` from the upper edge to the lower one.
+    pub fn upright(self, x: f64) -> (Point, Point) {
+        (Point::new(x, self.y), Point::new(x, self.bottom()))
+    }
+
+    /// The ends of the line at the height `y` from the left edge to the right one.
+    pub fn across(self, y: f64) -> (Point, Point) {
+        (Point::new(self.x, y), Point::new(self.right(), y))
+    }
 }
 
 /// The purpose of a mark; [`palette`] has its colours.
@@ -142,21 +152,10 @@ pub enum Anchor {
     End,
 }
 
-/// Which part of a text is at its point, vertically.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Baseline {
-    /// Its upper edge.
-    Top,
-    /// Its middle.
-    Middle,
-    /// Its lower edge.
-    Bottom,
-}
-
 /// A line of text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
-    /// Its place.
+    /// Its place: the middle of its height, and horizontally the part that `anchor` names.
     pub at: Point,
     /// The characters.
     pub text: String,
@@ -168,8 +167,6 @@ pub struct Text {
     pub bold: bool,
     /// The part of the text that is at the point, horizontally.
     pub anchor: Anchor,
-    /// The part of the text that is at the point, vertically.
-    pub baseline: Baseline,
 }
 
 /// One thing to draw.

@@ -30,8 +30,8 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
-mod answer;
 pub mod compare;
+mod feedback;
 mod label;
 pub mod live;
 pub mod scope;
@@ -40,7 +40,7 @@ mod timebase;
 #[cfg(feature = "log")]
 pub mod tune;
 
-pub use answer::{Answer, SEEN};
+pub use feedback::{Feedback, SEEN};
 pub use label::spaced;
 pub use timebase::{edges, seconds_per_pixel};
 

@@ -198,7 +198,7 @@ fn the_level_line_passes_through_the_level() {
                 assert!(
                     least - 0.7 <= want && want <= most + 0.7,
                     "{link} {ago} {}: {want} {least} {most}",
-                    lane.rule()
+                    lane.template()
                 );
             }
         }
@@ -232,11 +232,11 @@ fn the_top_has_room_for_the_limit_and_for_what_is_seen() {
     let busy = run("auto-rate=50&at=30");
     let (quiet_tops, busy_tops) = (tops(&quiet, quiet.now()), tops(&busy, busy.now()));
     for (lane, top) in quiet.lanes().iter().zip(quiet_tops) {
-        assert_eq!(top, 1.25 * lane.level(quiet.now()).1, "{}", lane.rule());
+        assert_eq!(top, 1.25 * lane.level(quiet.now()).1, "{}", lane.template());
     }
     // Exim's strict rate runs away from the limit, a bucket does not.
     let of = |name: &str| {
-        busy_tops[busy.lanes().iter().position(|lane| lane.rule().as_str() == name).unwrap()]
+        busy_tops[busy.lanes().iter().position(|lane| lane.template().as_str() == name).unwrap()]
     };
     assert!((400.0..600.0).contains(&of("exim strict")), "{busy_tops:?}");
     assert_eq!(of("token-bucket"), 12.5);
@@ -283,7 +283,7 @@ fn the_crosshair_says_what_the_lanes_said() {
         let (level, limit) = lane.level(then);
         let (number, rest) = words.split_once(", ").unwrap();
         assert_eq!(number, (i + 1).to_string());
-        let said = rest.strip_prefix(&format!("{}: {} ", lane.rule(), lane.unit())).unwrap();
+        let said = rest.strip_prefix(&format!("{}: {} ", lane.template(), lane.unit())).unwrap();
         let said = said.split("; ").next().unwrap();
         let (value, of) = said.split_once(" of ").unwrap();
         assert!((value.parse::<f64>().unwrap() - level).abs() < 0.006, "{words} {level}");

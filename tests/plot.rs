@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 use ratescope::plot::axis::{self, Tick};
-use ratescope::plot::scale::{Linear, Log};
+use ratescope::plot::scale::Log;
 
 /// With plain spaces, so that the tests can be read.
 fn plain(text: &str) -> String {
@@ -250,16 +250,6 @@ mod times {
 
 mod scales {
     use super::*;
-
-    #[test]
-    fn a_linear_scale_meets_its_ends() {
-        let y = Linear { domain: [0.0, 0.3], range: [200.1, 10.7] };
-        assert_eq!([0.0, 0.3].map(|v| y.at(v)), y.range);
-        assert_eq!(y.range.map(|p| y.invert(p)), y.domain);
-        assert_eq!([-9.0, 9.0].map(|v| y.clamp(v)), y.range);
-        assert!(y.at(0.6) < 10.7);
-        assert_eq!(Linear { domain: [5.0, 5.0], range: [0.0, 10.0] }.at(5.0), 5.0);
-    }
 
     #[test]
     fn a_logarithmic_scale_stays_within_its_ends() {

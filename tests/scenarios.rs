@@ -46,7 +46,7 @@ fn again(replay: &Replay, seconds: f64) -> Replay {
 
 /// What each lane let through, by the name of its rule.
 fn allowed(replay: &Replay) -> Vec<(&str, u64)> {
-    replay.lanes().iter().map(|lane| (lane.rule().as_str(), lane.allowed())).collect()
+    replay.lanes().iter().map(|lane| (lane.template().as_str(), lane.allowed())).collect()
 }
 
 fn refused(replay: &Replay) -> Vec<u64> {
@@ -178,16 +178,16 @@ fn only_the_sliding_counter_refuses_the_steady_sender() {
     assert_eq!(replay.sent(), 113);
     assert_eq!(replay.lanes().len(), 8);
     for lane in replay.lanes() {
-        let refused = if lane.rule().as_str() == "sliding-counter" { 5 } else { 0 };
-        assert_eq!(lane.refused(), refused, "{}", lane.rule());
+        let refused = if lane.template().as_str() == "sliding-counter" { 5 } else { 0 };
+        assert_eq!(lane.refused(), refused, "{}", lane.template());
     }
     // With the second request of a window, each time.
     let counter = replay.lanes().iter().find(|lane| lane.refused() > 0).unwrap();
     let columns = counter.history().columns(Time::ZERO, replay.now(), 0.0);
     for column in columns.iter().filter(|column| column.refused > 0) {
-        let judged = column.judged.unwrap();
+        let (at, judged) = column.judged.unwrap();
         assert_eq!((judged.level * 100.0).round() / 100.0, 10.05);
-        assert_eq!((judged.at.as_secs() % 20.0 * 100.0).round() / 100.0, 1.05);
+        assert_eq!((at.as_secs() % 20.0 * 100.0).round() / 100.0, 1.05);
     }
 }
 
@@ -198,7 +198,7 @@ fn small_bursts_pass_or_wait_or_are_refused() {
     assert_eq!(replay.sent(), 150);
     assert_eq!(refused(&replay), [0, 0, 0, 10, 17]);
     let columns = replay.lanes()[1].history().columns(Time::ZERO, replay.now(), 0.0);
-    let waits = columns.iter().filter_map(|c| c.judged?.wait);
+    let waits = columns.iter().filter_map(|c| c.judged?.1.wait());
     let longest = waits.map(|wait| wait.secs()).fold(0.0, f64::max);
     assert_eq!((longest * 10.0).round() / 10.0, 17.1);
 }

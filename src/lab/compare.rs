@@ -13,14 +13,14 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
-//! A comparison is a [run] of [`Lanes`]. A [lane](super::lane) is a [rule](Rule) and the states of its
-//! senders; [`view::compare`](mod@crate::view::compare) draws its history. Events come from automatic
+//! A comparison is a [run] of [`Lanes`]. A [lane](super::lane) is the policy of a [`Template`] and the states
+//! of its senders; [`view::compare`](mod@crate::view::compare) draws its history. Events come from automatic
 //! [traffic](crate::traffic), from a [script], and from clicks.
 
 pub mod script;
 pub mod settings;
 
-pub use super::lane::{Lane, Rule};
+pub use super::lane::{Lane, Template};
 pub use settings::Settings;
 
 use crate::event::Event;
@@ -36,7 +36,7 @@ pub type Link = run::Link<Settings>;
 /// A run of several lanes.
 pub type Replay = Run<Lanes>;
 
-/// The lanes for a limiter beside the usual ones, which take their limit from the comparison.
+/// The text of lanes: the limiter `own`, and the usual ones, which take the common rate.
 #[cfg(feature = "log")]
 pub(crate) fn beside(own: &str) -> String {
     let others = ["exim strict", "token-bucket", "fixed-window", "sliding-log"].into_iter();
@@ -56,25 +56,25 @@ impl Replay {
         self.experiment().sent
     }
 
-    /// Gives lane `i` another rule, or adds a lane at the end if there is none. The setting `lanes`
+    /// Gives lane `i` another template, or adds a lane at the end if there is none. The setting `lanes`
     /// changes, so that a link contains it.
     ///
     /// # Errors
     /// When there are [`settings::LANES`] already, or the text cannot be read; the error is about
     /// it.
     pub fn set_lane(&mut self, i: usize, text: &str) -> Result<(), ParseError> {
-        let (rule, _) = Rule::read(text, self.settings().limit)?;
-        let mut rules = self.settings().lanes.clone();
-        let is_full = rules.len() == settings::LANES;
-        match rules.get_mut(i) {
-            Some(old) => *old = rule,
+        let (template, _) = Template::read(text, self.settings().limit)?;
+        let mut templates = self.settings().lanes.clone();
+        let is_full = templates.len() == settings::LANES;
+        match templates.get_mut(i) {
+            Some(old) => *old = template,
             None if is_full => {
                 let help = format!("there are {} lanes already", settings::LANES);
                 return Err(ParseError::whole(text, help));
             }
-            None => rules.push(rule),
+            None => templates.push(template),
         }
-        let lanes = settings::joined(&rules);
+        let lanes = settings::joined(&templates);
         self.set("lanes", &lanes).map_err(|e| ParseError::whole(text, e.problem()))
     }
 }
@@ -128,14 +128,15 @@ impl Experiment for Lanes {
 
     /// Replaces the lanes by those of the settings; lanes that exist already stay as they are.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
-        let Settings { limit, cost, lanes: rules, script, .. } = settings;
+        let Settings { limit, cost, lanes: templates, script, .. } = settings;
         let policies = settings.resolve(*limit)?;
         let mut old: Vec<Option<Lane>> = self.lanes.drain(..).map(Some).collect();
-        for (i, (rule, policy)) in rules.iter().zip(policies).enumerate() {
-            let is = |lane: &Option<Lane>| lane.as_ref().is_some_and(|l| l.is(rule, &policy));
+        for (i, (template, policy)) in templates.iter().zip(policies).enumerate() {
+            let is = |lane: &Option<Lane>| lane.as_ref().is_some_and(|l| l.is(template, &policy));
             let place = if old.get(i).is_some_and(is) { Some(i) } else { old.iter().position(is) };
             let kept = place.and_then(|place| old.get_mut(place)?.take());
-            let mut lane = kept.unwrap_or_else(|| Lane::new(rule.clone(), policy, now, self.sent));
+            let mut lane =
+                kept.unwrap_or_else(|| Lane::new(template.clone(), policy, now, self.sent));
             lane.ask_about(*cost, limit.per());
             self.lanes.push(lane);
         }

@@ -1,28 +1,28 @@
-//! A lane: a rule, the store that decides it, and its history.
+//! A lane: a policy, the store that decides it, and its history.
 
 pub mod history;
-mod rule;
+mod template;
 mod waits;
 
-pub use rule::Rule;
+pub use template::Template;
 pub use waits::Waits;
 
-pub(crate) use rule::Sender;
+pub(crate) use template::Sender;
 
 use crate::event::Event;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::Policy;
 use crate::store::Store;
 use crate::time::{Span, Time};
-use history::{Column, Grain, History, Judged, Level};
+use history::{Column, Grain, History};
 
 /// The most keys of a limit in a lane: more than the users of a script.
 const KEYS: usize = 64;
 
-/// A rule with its states. It decides as the same policy does anywhere else.
+/// The policy of a template, with its states. It decides as it does anywhere else.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    rule: Rule,
+    template: Template,
     store: Store,
     allowed: u64,
     refused: u64,
@@ -31,40 +31,32 @@ pub struct Lane {
     /// The cost of the event that [`retry_after`](Self::retry_after) is about, and the period of
     /// [`max_admitted`](Self::max_admitted).
     asked: (f64, Span),
-    /// Whether something happened since it was last asked when an event would be allowed.
+    /// Whether an event or a setting changed something since the last time that `retry_after` was computed.
     changed: bool,
 }
 
 impl Lane {
     /// A lane that begins at `now` without states, after `sent` events of the run.
-    pub(crate) fn new(rule: Rule, policy: Policy, now: Time, sent: u64) -> Self {
+    pub(crate) fn new(template: Template, policy: Policy, now: Time, sent: u64) -> Self {
         let store = Store::new(policy, KEYS);
-        let history = History::new(Grain::default(), now, level(store.tightest(now)), 0, sent);
+        let history = History::new(Grain::default(), now, store.tightest(now), 0, sent);
         let asked = (1.0, Span::ZERO);
-        Lane {
-            rule,
-            store,
-            allowed: 0,
-            refused: 0,
-            waits: Waits::default(),
-            history,
-            asked,
-            changed: true,
-        }
+        let (allowed, refused, waits) = (0, 0, Waits::default());
+        Lane { template, store, allowed, refused, waits, history, asked, changed: true }
     }
 
     /// The same lane with a history of another grain that begins at `now`.
     pub(crate) fn afresh(&self, now: Time, sent: u64, grain: Grain) -> Self {
-        let (rule, store) = (self.rule.clone(), self.store.clone());
-        let history = History::new(grain, now, level(store.tightest(now)), self.allowed, sent);
+        let (template, store) = (self.template.clone(), self.store.clone());
+        let history = History::new(grain, now, store.tightest(now), self.allowed, sent);
         let (allowed, refused, asked) = (self.allowed, self.refused, self.asked);
         let waits = self.waits.clone();
-        Lane { rule, store, allowed, refused, waits, history, asked, changed: true }
+        Lane { template, store, allowed, refused, waits, history, asked, changed: true }
     }
 
-    /// Whether this is the lane of `rule`, which now means `policy`.
-    pub(crate) fn is(&self, rule: &Rule, policy: &Policy) -> bool {
-        self.rule == *rule && self.store.policy() == policy
+    /// Whether this is the lane of `template`, which now means `policy`.
+    pub(crate) fn is(&self, template: &Template, policy: &Policy) -> bool {
+        self.template == *template && self.store.policy() == policy
     }
 
     /// Sets the cost and the period that [`retry_after`](Self::retry_after) and
@@ -74,8 +66,7 @@ impl Lane {
         self.asked = (cost, period);
     }
 
-    /// Decides about an event of the sender of that number, after which `sent` events of the run have been
-    /// sent.
+    /// Decides an event of the sender with the number `sender`. With it, the run has sent `sent` events.
     #[inline]
     pub(crate) fn event(&mut self, event: &Event<'_>, sender: usize, sent: u64) -> Outcome {
         let outcome = self.store.check(event).outcome;
@@ -83,10 +74,8 @@ impl Lane {
         self.allowed += u64::from(passes);
         self.refused += u64::from(!passes);
         self.waits.event(sender, event.time, passes);
-        let Outcome { level: judged, limit, .. } = outcome;
-        let judged = Judged { at: event.time, wait: outcome.wait(), level: judged, limit };
         self.changed = true;
-        self.history.event(judged, level(self.store.tightest(event.time)), sent);
+        self.history.event(event.time, outcome, self.store.tightest(event.time), sent);
         outcome
     }
 
@@ -101,17 +90,17 @@ impl Lane {
             },
         };
         self.changed = false;
-        // Allowed already: nobody asks since when.
+        // Where an event is allowed already, it does not matter since when.
         let again = if again <= last { Time::ZERO } else { again };
-        self.history.close(level(self.store.tightest(last)), again);
+        self.history.close(self.store.tightest(last), again);
     }
 
-    /// The rule, as written.
-    pub fn rule(&self) -> &Rule {
-        &self.rule
+    /// The text that the lane was made of.
+    pub fn template(&self) -> &Template {
+        &self.template
     }
 
-    /// The policy that the rule means. Its text has every optional word, as in `token-bucket 10/10s
+    /// The policy that the template means. Its text has every optional word, as in `token-bucket 10/10s
     /// burst 10 per user & fixed-window 10/10s per ip`.
     pub fn policy(&self) -> &Policy {
         self.store.policy()
@@ -157,8 +146,8 @@ impl Lane {
         self.store.retry_after(&Event { time: now, cost: self.asked.0, fields })
     }
 
-    /// When such an event would have been allowed, from `at` on, an instant in `column` of the history,
-    /// if it is `now` in the run.
+    /// As [`retry_after`](Self::retry_after), at an instant `at` of the past that lies in `column` of the
+    /// history. `now` is the present of the run.
     pub fn retry_at(&self, column: &Column, at: Time, now: Time) -> Retry {
         match column.again {
             _ if self.history.is_filling(at) => self.retry_after(now),
@@ -177,14 +166,4 @@ impl Lane {
     pub fn max_admitted(&self, cost: f64) -> f64 {
         self.policy().max_admitted(self.asked.1, cost)
     }
-
-    /// The shortest time in which a sender can double a learned limit; `None` if no limit is learned.
-    pub fn doubling_time(&self) -> Option<Span> {
-        self.policy().limits().iter().find_map(|limit| limit.limiter.doubling_time())
-    }
-}
-
-/// The tightest level, as the history keeps it.
-fn level(tightest: Outcome) -> Level {
-    Level { level: tightest.level, limit: tightest.limit }
 }

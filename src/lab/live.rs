@@ -1,16 +1,16 @@
-//! How many events a running service allowed and refused, rule by rule, as it tells.
+//! The events that a running service allowed and refused, by rule, as the service reports them.
 //!
-//! The service tells sums since its start, a few times a second. So nothing is lost when it is not
-//! heard for a while: the events of that time are known, only not when in it they were, and they are
-//! drawn as if they were even. The [history](crate::lab::lane::history) is the same as of a lane.
+//! The service reports the sums since its start, a few times a second. After a pause in the reports the
+//! sums still count the events of the pause. Only their times are unknown, so they are spread evenly over
+//! the pause. The [history](crate::lab::lane::history) is that of a lane.
 
 use crate::lab::lane::history::{Columns, Folded, Grain, History};
 use crate::time::{Span, Time};
 
-/// After as many columns of silence a history begins anew: four and a half hours.
+/// After a silence of this many columns, four and a half hours, a history begins anew.
 const SILENCE: i64 = 1 << 16;
 
-/// Numbers of events: allowed, refused, and allowed though a rule that is a shadow would have refused.
+/// Numbers of events: allowed, refused, and allowed although a shadow rule would have refused them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts(pub [f64; 3]);
 
@@ -35,12 +35,12 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Columns that show `from..to` at about `seconds` each.
+    /// Columns that show `from..to` at about `seconds` each; `None` before the first report.
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Option<Columns<'_, Counts>> {
         self.history.as_ref().map(|history| history.columns(from, to, seconds))
     }
 
-    /// Takes the sums as of an instant.
+    /// Takes the sums that the service reports at `at`.
     fn take(&mut self, at: Time, sums: Counts) {
         let before = core::mem::replace(&mut self.sums, sums);
         let columns = self.history.as_ref().map_or(SILENCE, |history| history.columns_until(at));
@@ -49,7 +49,7 @@ impl Rule {
             self.history = Some(History::beginning(Grain::QUARTER, at, Counts::default()));
             return;
         };
-        // The sums are told at the beginning of a column, so they are those of the columns before.
+        // Sums are reported at the beginning of a column, so they are about the columns before it.
         let share = 1.0 / columns.max(1) as f64;
         let each = Counts([0, 1, 2].map(|i| (sums.0[i] - before.0[i]) * share));
         history.current().merge(&each);
@@ -59,11 +59,11 @@ impl Rule {
     }
 }
 
-/// A service as it was heard.
+/// The reports of a service.
 #[derive(Clone, Debug)]
 pub struct Live {
     rules: Vec<Rule>,
-    /// When it was heard for the first and the last time, by its own clock.
+    /// The times of the first and the last report, by the clock of the service; `None` before any.
     heard: Option<[Time; 2]>,
     /// The length of time that is shown.
     pub window: Span,
@@ -81,12 +81,12 @@ impl Live {
         &self.rules
     }
 
-    /// When it was heard for the first and the last time, by its own clock.
+    /// The times of the first and the last report, by the clock of the service; `None` before any.
     pub fn heard(&self) -> Option<[Time; 2]> {
         self.heard
     }
 
-    /// Takes the names and limits of the rules. Rules that were known, by their place, go on.
+    /// Takes the names and limits of the rules. A rule at a known place keeps its history.
     pub fn name<'a>(&mut self, rules: impl Iterator<Item = (&'a str, &'a str)>) {
         for (place, (name, limits)) in rules.enumerate() {
             let (name, limits) = (name.to_owned(), limits.to_owned());
@@ -100,7 +100,7 @@ impl Live {
         }
     }
 
-    /// Takes the sums of the rules as of an instant, three numbers each.
+    /// Takes the sums of the rules at `at`: three numbers for each rule.
     pub fn take(&mut self, at: Time, sums: &[f64]) {
         let (sums, _) = sums.as_chunks();
         for (rule, sums) in self.rules.iter_mut().zip(sums) {
@@ -110,7 +110,7 @@ impl Live {
         self.heard = Some([first, at]);
     }
 
-    /// Forgets everything but the window: another process speaks.
+    /// Forgets everything but the window, since another process reports from now on.
     pub fn begin(&mut self) {
         *self = Live { window: self.window, ..Live::default() };
     }

@@ -31,7 +31,7 @@ pub(crate) use settings::{decimal, on_off, span, switch, whole, within};
 
 use crate::text::ParseError;
 use crate::time::{Span, Time};
-use commands::{Recording, Step};
+use commands::{Recording, Replaceable};
 use turned::{Again, seen_as};
 
 /// A run of an experiment.
@@ -188,7 +188,7 @@ impl<E: Experiment> Run<E> {
     fn apply(&mut self, command: Command) -> Result<(), ParseError> {
         // The last instant may have been the end of its column.
         self.settle(self.now, &mut 1);
-        let step = match &command {
+        let change = match &command {
             Command::Events(n) => {
                 let arrival = Arrival { at: self.now, cost: self.settings.cost(), user: 0 };
                 for _ in 0..*n {
@@ -204,13 +204,13 @@ impl<E: Experiment> Run<E> {
                     return Ok(());
                 }
                 self.turn(name, &from.0, &to.0);
-                Step::new::<E::Settings>(name, from, to)
+                Replaceable::new::<E::Settings>(name, from, to)
             }
         };
         if let Some(again) = &mut self.again {
             again.run.recording.forward(self.now, command.clone());
         }
-        self.recording.remember(self.now, command, step);
+        self.recording.remember(self.now, command, change);
         Ok(())
     }
 

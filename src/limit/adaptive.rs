@@ -351,10 +351,6 @@ impl Algorithm for Adaptive {
         Err(Unstretched::Fixed("an adaptive limiter finds its limit itself"))
     }
 
-    fn doubling_time(&self) -> Option<Span> {
-        Some(self.doubling_time())
-    }
-
     fn shape(&self) -> Shape {
         Shape::new(Self::KIND, [self.smoothed.decay, self.smoothed.increase])
     }

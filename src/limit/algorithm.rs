@@ -36,11 +36,6 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
         false
     }
 
-    /// See [`AnyLimiter::doubling_time`].
-    fn doubling_time(&self) -> Option<Span> {
-        None
-    }
-
     /// See [`AnyLimiter::shape`].
     fn shape(&self) -> Shape;
 

@@ -199,11 +199,6 @@ impl AnyLimiter {
         each!(self, |l| l.delays())
     }
 
-    /// The shortest time in which a sender can double a learned limit; `None` if it is not learned.
-    pub fn doubling_time(&self) -> Option<Span> {
-        each!(self, |l| Algorithm::doubling_time(l))
-    }
-
     /// The shape of its states: two limiters of one shape can share states. See
     /// [`kept`](super::kept).
     pub fn shape(&self) -> Shape {

@@ -1,40 +1,11 @@
 //! From values to positions and back.
 
-/// A linear scale: `domain` in values, `range` in positions such as CSS pixels. Either may run
-/// downwards; all four ends are finite.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Linear {
-    /// The values at both ends.
-    pub domain: [f64; 2],
-    /// The positions of both ends.
-    pub range: [f64; 2],
-}
-
-impl Linear {
-    /// The position of `value`, also beyond the ends. When the domain is a single value, the
-    /// middle of the range.
-    pub fn at(&self, value: f64) -> f64 {
-        lerp(self.range, fraction(self.domain, value))
-    }
-
-    /// The value at `position`, also beyond the ends. When the range is a single position, the
-    /// middle of the domain.
-    pub fn invert(&self, position: f64) -> f64 {
-        lerp(self.domain, fraction(self.range, position))
-    }
-
-    /// The position of `value`, or that of the end it lies beyond.
-    pub fn clamp(&self, value: f64) -> f64 {
-        lerp(self.range, fraction(self.domain, value).clamp(0.0, 1.0))
-    }
-}
-
 /// A logarithmic scale, as for a slider: equal ways are equal factors. It stays within its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Log {
     /// The values at both ends, finite and above zero.
     pub domain: [f64; 2],
-    /// The positions of both ends.
+    /// The positions of both ends, such as CSS pixels. They may run downwards.
     pub range: [f64; 2],
 }
 

@@ -4,7 +4,7 @@
 //! on the font. What a canvas leaves out is left out here too: points that are not finite.
 
 use super::palette::Theme;
-use super::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
+use super::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use core::fmt::{self, Write};
 
 const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
@@ -93,13 +93,9 @@ impl Picture {
         if !is_drawn(text.at) {
             return Ok(());
         }
-        // From the named part of a text to the line its letters stand on, in sizes of the type.
-        // SVG's own baselines are read differently by each program.
-        let down = match text.baseline {
-            Baseline::Top => 0.8,
-            Baseline::Middle => 0.35,
-            Baseline::Bottom => -0.2,
-        };
+        // From the middle of a text to the line that its letters stand on, in sizes of the type. Programs
+        // differ in how they read SVG's own baselines.
+        let down = 0.35;
         let anchor = match text.anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",

@@ -5,8 +5,8 @@
 //! events, its level against its limit, and a strip of bars for allowed events. Below them
 //! the requests sent are counted against those that each lane allowed.
 
-mod answer;
 mod crosshair;
+mod feedback;
 mod lanes;
 mod layout;
 pub(super) mod level;
@@ -14,8 +14,8 @@ pub(super) mod numbers;
 mod totals;
 mod trail;
 
-pub use answer::answer;
 pub use crosshair::{readings, words};
+pub use feedback::feedback;
 pub use numbers::{next, promise, waits};
 
 use crate::lab::compare::{Lane, Replay};

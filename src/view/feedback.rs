@@ -1,17 +1,17 @@
-//! The answer to a click: a few words at the cursor, and a ring around the new mark.
+//! The feedback to a click: a few words at the cursor, and a ring around the new mark.
 
-use super::label::{LINE, SIZE, panel, width};
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Text};
+use super::label::{LINE, SIZE, bold, panel, width};
+use crate::plot::{Anchor, Fill, Ink, Mark, Rect};
 
-/// How long an answer is seen, in milliseconds.
+/// How long the feedback is shown, in milliseconds.
 pub const SEEN: f64 = 1000.0;
 
 /// The radius of the ring in CSS pixels, first and last.
 const RING: [f64; 2] = [6.0, 14.0];
 
-/// The answer to a click.
+/// The feedback to a click.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct Feedback {
     /// The verdict, as in `refused: 11.6 of 10`.
     pub words: String,
     /// Whether nothing let the event pass.
@@ -20,7 +20,7 @@ pub struct Answer {
     pub marks: Vec<f64>,
 }
 
-impl Answer {
+impl Feedback {
     /// Draws it on a canvas `across` CSS pixels wide. The new marks are at `x`; `share` of its time has
     /// passed, from 0 to 1. Without a cursor, the words stand beside the first mark.
     pub fn draw(
@@ -46,14 +46,7 @@ impl Answer {
         let left = (right - width / 2.0).min(across - width - 2.0).max(2.0);
         let rect = Rect { x: left, y: (y - height - 14.0).max(2.0), width, height };
         panel(marks, rect, 6.0);
-        marks.push(Mark::Text(Text {
-            at: Point::new(rect.x + width / 2.0, rect.y + height / 2.0),
-            text: self.words.clone(),
-            ink,
-            size: SIZE,
-            bold: true,
-            anchor: Anchor::Middle,
-            baseline: Baseline::Middle,
-        }));
+        let [x, y] = [rect.x + width / 2.0, rect.y + height / 2.0];
+        marks.push(bold(x, y, &self.words, ink, SIZE, Anchor::Middle));
     }
 }

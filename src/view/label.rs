@@ -1,6 +1,6 @@
 //! Words on a picture: on an axis, in a filled tag, in the box beside the crosshair.
 
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Text};
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Text};
 use crate::time::Span;
 
 /// The size of text, in CSS pixels.
@@ -18,36 +18,44 @@ pub(super) const LINE: f64 = 17.0;
 /// The distance of text from the edge of its box.
 pub(super) const PAD: f64 = 8.0;
 
-/// A label of an axis, or of a mark on the picture.
-pub(super) fn label(x: f64, y: f64, text: &str, anchor: Anchor, baseline: Baseline) -> Mark {
-    let at = Point::new(x, y);
-    let (text, ink, size) = (text.to_owned(), Ink::Muted, SIZE);
-    Mark::Text(Text { at, text, ink, size, bold: false, anchor, baseline })
+/// A label of an axis, or of a mark on the picture, around the height `y`.
+pub(super) fn label(x: f64, y: f64, text: &str, anchor: Anchor) -> Mark {
+    plain(x, y, text, Ink::Muted, SIZE, anchor)
 }
 
 /// A small label in the given ink, around the height `y`.
 pub(super) fn small(x: f64, y: f64, text: &str, ink: Ink, anchor: Anchor) -> Mark {
-    let (at, text, size) = (Point::new(x, y), text.to_owned(), SMALL);
-    Mark::Text(Text { at, text, ink, size, bold: false, anchor, baseline: Baseline::Middle })
+    plain(x, y, text, ink, SMALL, anchor)
+}
+
+/// A line of text around the height `y`.
+pub(super) fn plain(x: f64, y: f64, text: &str, ink: Ink, size: f64, anchor: Anchor) -> Mark {
+    let (at, text) = (Point::new(x, y), text.to_owned());
+    Mark::Text(Text { at, text, ink, size, bold: false, anchor })
+}
+
+/// A bold line of text around the height `y`.
+pub(super) fn bold(x: f64, y: f64, text: &str, ink: Ink, size: f64, anchor: Anchor) -> Mark {
+    let (at, text) = (Point::new(x, y), text.to_owned());
+    Mark::Text(Text { at, text, ink, size, bold: true, anchor })
+}
+
+/// A disc around a point.
+pub(super) fn disc(Point { x, y }: Point, radius: f64, ink: Ink) -> Mark {
+    let side = 2.0 * radius;
+    let rect = Rect { x: x - radius, y: y - radius, width: side, height: side };
+    Mark::Rounded { rect, radius, fill: Fill::new(ink, 1.0) }
 }
 
 /// A filled tag around the height `rect.y`, with its text in the colour behind it.
-pub(super) fn tag(marks: &mut Vec<Mark>, rect: Rect, text: String, ink: Ink, size: f64) {
-    let at = Point::new(rect.x + rect.width / 2.0, rect.y);
+pub(super) fn tag(marks: &mut Vec<Mark>, rect: Rect, text: &str, ink: Ink, size: f64) {
+    let (x, y) = (rect.x + rect.width / 2.0, rect.y);
     let rect = Rect { y: rect.y - rect.height / 2.0, ..rect };
     marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink, 1.0) });
-    marks.push(Mark::Text(Text {
-        at,
-        text,
-        ink: Ink::Panel,
-        size,
-        bold: true,
-        anchor: Anchor::Middle,
-        baseline: Baseline::Middle,
-    }));
+    marks.push(bold(x, y, text, Ink::Panel, size, Anchor::Middle));
 }
 
-/// About how wide text is: half as wide as it is high; somewhat too much is no harm.
+/// Roughly the width of a text, in CSS pixels. It is rather too wide than too narrow.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.57
 }
@@ -68,7 +76,8 @@ pub fn spaced(span: Span) -> String {
     text
 }
 
-/// The left edge of a box of that `width`, `away` from a crosshair at `x`: to the right of it if that ends before `right`, or else to the left of it, or where there is more room on the canvas.
+/// The left edge of a box that is `width` wide and `away` from a crosshair at `x`: to the right of the
+/// crosshair if it ends before `right` there, otherwise to the left, or where the canvas has more room.
 pub(super) fn beside(x: f64, away: f64, width: f64, right: f64, canvas: f64) -> f64 {
     let [before, after] = [x - away - width, x + away];
     let is_after = after + width < right || before < 2.0 && x < canvas / 2.0;

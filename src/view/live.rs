@@ -1,11 +1,11 @@
 //! Live: the events a second of each rule of a running service, in a lane each.
 
-use super::label::{LINE, PAD, SIZE, SMALL, beside, label, panel, small, width};
+use super::label::{LINE, PAD, SIZE, SMALL, beside, bold, label, panel, small, width};
 use super::timebase::{Timebase, edges};
 use crate::lab::lane::history::Columns;
 use crate::lab::live::{Counts, Live, Rule};
 use crate::plot::axis;
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
 use crate::view::Viewport;
 
@@ -77,8 +77,7 @@ pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
     let heard = live.heard().map_or(time.to, |[_, last]| last.min(time.to));
     for (lane, rule) in lanes(live) {
         let plot = plot(lane, view);
-        let line = |x: &f64| (Point::new(*x, plot.y), Point::new(*x, plot.bottom()));
-        let pairs = uprights.iter().map(line).collect();
+        let pairs = uprights.iter().map(|x| plot.upright(*x)).collect();
         marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
         let top = view.tops.get(lane).copied().unwrap_or(1.0);
         scale(&mut marks, plot, top);
@@ -94,27 +93,17 @@ pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
 fn scale(marks: &mut Vec<Mark>, plot: Rect, top: f64) {
     for tick in axis::ticks(0.0, top, 3) {
         let y = plot.bottom() - tick.value / top * plot.height;
-        let (from, to) = (Point::new(plot.x, y), Point::new(plot.right(), y));
+        let (from, to) = plot.across(y);
         let ink = if tick.value == 0.0 { Ink::Axis } else { Ink::Grid };
         marks.push(Mark::Line { from, to, stroke: Stroke::solid(ink, 1.0) });
-        marks.push(label(plot.x - 8.0, y, &tick.label, Anchor::End, Baseline::Middle));
+        marks.push(label(plot.x - 8.0, y, &tick.label, Anchor::End));
     }
 }
 
 fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &Rule) {
     let at = Point::new(plot.x, plot.y - 12.0);
-    let (anchor, baseline) = (Anchor::Start, Baseline::Middle);
     let wide = width(&rule.name, SIZE) + 12.0;
-    let text = rule.name.clone();
-    marks.push(Mark::Text(Text {
-        at,
-        text,
-        ink: Ink::Text,
-        size: SIZE,
-        bold: true,
-        anchor,
-        baseline,
-    }));
+    marks.push(bold(at.x, at.y, &rule.name, Ink::Text, SIZE, Anchor::Start));
     let room = ((plot.right() - at.x - wide) / (SMALL * 0.57)).max(0.0) as usize;
     if room > 8 {
         let cut: String = rule.limits.chars().take(room).collect();
@@ -206,11 +195,7 @@ fn crosshair(marks: &mut Vec<Mark>, live: &Live, view: &Viewport<'_>) {
     if !(left..=right).contains(&x) {
         return;
     }
-    let line = |(lane, _)| {
-        let plot = plot(lane, view);
-        (Point::new(x, plot.y), Point::new(x, plot.bottom()))
-    };
-    let pairs = lanes(live).map(line).collect();
+    let pairs = lanes(live).map(|(lane, _)| plot(lane, view).upright(x)).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
     let words = words(live, view);
     let wide = words.iter().map(|text| width(text, SMALL)).fold(0.0, f64::max) + 2.0 * PAD;

@@ -4,10 +4,10 @@
 //! interval, as Exim measures, and the right one in events per second; the picture is laid out in
 //! events per second, so that a change of the decay interval moves numbers and not lines.
 
-mod answer;
 mod axes;
 mod crosshair;
 mod events;
+mod feedback;
 mod ghost;
 mod layout;
 mod lines;
@@ -16,8 +16,8 @@ mod outlook;
 mod tags;
 mod turned;
 
-pub use answer::answer;
 pub use crosshair::words;
+pub use feedback::feedback;
 pub use models::{at as shown_models, models};
 pub use outlook::outlook;
 

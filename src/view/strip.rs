@@ -79,7 +79,7 @@ fn counts(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group], ink: Ink) {
     let mut groups = groups.iter().peekable();
     while let Some(group) = groups.next() {
         let next = groups.peek().map_or(strip.right, |next| next.first - arm);
-        // One sees two.
+        // Up to two are seen without a number.
         if group.events > 2 && group.last - group.first < APART && group.first > strip.left {
             let text = group.events.to_string();
             let (wide, away) = (width(&text, SMALL) + 2.0, arm + 2.5);

@@ -1,11 +1,11 @@
-//! The time base of a picture: where instants are, the scale that says so, and the stretches that
+//! The time base of a picture: the place of each instant, the scale of times, and the stretches that
 //! nobody saw.
 
 use super::label::{SIZE, SMALL, TAG, label, tag, width};
 use crate::civil::{Civil, DAY};
 use crate::lab::run::pace::Gap;
 use crate::plot::axis::{self, Tick};
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::{Span, Time};
 
 /// Below this width of the canvas, in CSS pixels, margins shrink.
@@ -86,7 +86,7 @@ impl Timebase {
         let enough = (columns..=4 * columns).map(|n| self.ticks(n)).find(|ticks| labels(ticks) > 1);
         let ticks = enough.unwrap_or_else(|| self.ticks(columns));
         for (x, text) in ticks.iter().filter(|tick| has_label(tick)) {
-            marks.push(label(*x, y, text, Anchor::Middle, Baseline::Middle));
+            marks.push(label(*x, y, text, Anchor::Middle));
         }
         ticks.into_iter().map(|(x, _)| x).collect()
     }
@@ -130,7 +130,7 @@ impl Timebase {
     /// The label of the right edge: now, or a time of the run.
     pub(super) fn end(&self, marks: &mut Vec<Mark>, y: f64, live: bool) {
         let text = self.end_text(live);
-        marks.push(label(self.right, y, &text, Anchor::Middle, Baseline::Middle));
+        marks.push(label(self.right, y, &text, Anchor::Middle));
     }
 
     fn end_text(&self, live: bool) -> String {
@@ -142,8 +142,8 @@ impl Timebase {
         }
     }
 
-    /// When something was, as seen at `now`: at its date if it has one, at a time of the run, or so long
-    /// ago.
+    /// The time of something, as seen at `now`: its date if it has one, its time in the run, or how long ago
+    /// it was.
     pub(super) fn when(&self, at: Time, now: Time) -> String {
         match self.own {
             _ if is_date(at) => date(at, 1000),
@@ -165,7 +165,7 @@ impl Timebase {
             let left = (x - wide / 2.0).max(taken);
             let rect = Rect { x: left, y, width: wide, height: TAG };
             make_room(marks, rect);
-            tag(marks, rect, text, Ink::Crosshair, SMALL);
+            tag(marks, rect, &text, Ink::Crosshair, SMALL);
             taken = rect.right() + 1.0;
         }
         marks.push(Mark::Segments { pairs: lines, stroke: Stroke::dashed(Ink::Crosshair, 1.0) });
@@ -186,7 +186,7 @@ impl Timebase {
             }
             if why && rect.width > 6.0 * unseen.len() as f64 {
                 let x = from + rect.width / 2.0;
-                marks.push(label(x, plot.y + 14.0, &unseen, Anchor::Middle, Baseline::Middle));
+                marks.push(label(x, plot.y + 14.0, &unseen, Anchor::Middle));
             }
         }
     }
@@ -211,8 +211,7 @@ pub(super) fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
     });
 }
 
-/// Whether a time is one of the calendar: that of an event that was, in a run of such events. No
-/// other run gets so far.
+/// Whether a time is one of the calendar, as in a run of recorded events. No other run gets so far.
 fn is_date(at: Time) -> bool {
     at.as_secs() >= 1e9
 }

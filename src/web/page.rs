@@ -76,10 +76,10 @@ impl Page {
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
         let seen = self.viewer.sees(self.view.run());
-        let runs = self.view.is_live() && !self.viewer.paused || self.viewer.answered.is_some();
+        let runs = self.view.is_live() && !self.viewer.paused || self.viewer.clicked.is_some();
         let moved = self.view.ease(&seen, wall, self.viewer.still) || runs;
-        let answered = self.viewer.answered.take_if(|answered| !answered.is_seen(wall));
-        let urgent = core::mem::take(&mut self.dirty) || answered.is_some();
+        let clicked = self.viewer.clicked.take_if(|clicked| !clicked.is_seen(wall));
+        let urgent = core::mem::take(&mut self.dirty) || clicked.is_some();
         if urgent || moved && (!self.viewer.still || wall - self.drawn >= STILL) {
             self.drawn = wall;
             self.paint()?;
@@ -162,8 +162,8 @@ impl Page {
             let rect = Rect { x, y: 0.0, width: end - x, height: seen.size[1] };
             marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Crosshair, 0.2) });
         }
-        if let Some(answered) = &self.viewer.answered {
-            answered.draw(&mut marks, &seen, self.drawn, self.viewer.still);
+        if let Some(clicked) = &self.viewer.clicked {
+            clicked.draw(&mut marks, &seen, self.drawn, self.viewer.still);
         }
         self.canvas.paint(&marks)
     }

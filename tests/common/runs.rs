@@ -52,7 +52,7 @@ fn compare(link: &str) -> String {
     let lane = |lane: &compare::Lane| {
         let columns = lane.history().columns(Time::ZERO, link.at, 0.0);
         let columns: Vec<_> = columns.iter().collect();
-        line(&lane.rule().to_string(), lane.allowed(), lane.refused(), &columns)
+        line(&lane.template().to_string(), lane.allowed(), lane.refused(), &columns)
     };
     run.lanes().iter().map(lane).collect()
 }

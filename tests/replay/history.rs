@@ -1,9 +1,9 @@
 //! The columns of a lane, against a record of everything that happened.
 
 use super::*;
-use ratescope::lab::lane::history::{Column, Judged, LEVELS};
+use ratescope::lab::lane::history::{Column, LEVELS};
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Limiter, Retry};
+use ratescope::{Limiter, Outcome, Retry};
 
 /// What an event costs.
 const COST: f64 = 1.5;
@@ -14,9 +14,9 @@ const FINEST: i64 = 1 << 14;
 /// Everything that a lane knew at one instant.
 struct Sample {
     at: i64,
-    level: f64,
-    limit: f64,
-    judged: Option<Judged>,
+    /// The level and the limit.
+    after: Outcome,
+    judged: Option<(Time, Outcome)>,
     /// From when on another event would pass, at the end of a column.
     again: Option<Time>,
 }
@@ -30,26 +30,16 @@ fn record(limiter: &AnyLimiter, events: &[Sent], end: Time) -> Vec<Sample> {
     for last in (0..).map(|i| (i + 1) * FINEST - 1) {
         let column = last.min(end.as_micros() - 1);
         while let Some((at, cost, _)) = events.next_if(|(at, _, _)| at.as_micros() <= column) {
-            let answer = limiter.peek(&state, *at, *cost);
-            let _ = limiter.check(&mut state, *at, *cost);
-            let judged =
-                Judged { at: *at, wait: answer.wait(), level: answer.level, limit: answer.limit };
+            let judged = Some((*at, limiter.check(&mut state, *at, *cost)));
             let after = limiter.peek(&state, *at, 0.0);
-            let (level, limit) = (after.level, after.limit);
             happened = true;
-            samples.push(Sample {
-                at: at.as_micros(),
-                level,
-                limit,
-                judged: Some(judged),
-                again: None,
-            });
+            samples.push(Sample { at: at.as_micros(), after, judged, again: None });
         }
         if last >= end.as_micros() {
             return samples;
         }
-        let quiet = limiter.peek(&state, Time::from_micros(last), 0.0);
-        let (level, limit, end) = (quiet.level, quiet.limit, Time::from_micros(last));
+        let end = Time::from_micros(last);
+        let after = limiter.peek(&state, end, 0.0);
         // It is asked after an event, and holds until it has passed.
         if core::mem::take(&mut happened) {
             again = match limiter.retry_after(&state, end, COST) {
@@ -60,29 +50,29 @@ fn record(limiter: &AnyLimiter, events: &[Sent], end: Time) -> Vec<Sample> {
         if again <= end {
             again = Time::ZERO;
         }
-        samples.push(Sample { at: last, level, limit, judged: None, again: Some(again) });
+        samples.push(Sample { at: last, after, judged: None, again: Some(again) });
     }
     samples
 }
 
 /// The column that begins at `from`, added up.
-fn column(samples: &[Sample], fresh: (f64, f64), from: i64, width: i64) -> Column {
+fn column(samples: &[Sample], fresh: Outcome, from: i64, width: i64) -> Column {
     let start = samples.partition_point(|s| s.at < from);
     let stop = samples.partition_point(|s| s.at < from + width);
     let (before, inside) = (&samples[..start], &samples[start..stop]);
-    let enters = before.last().map_or(fresh.0, |s| s.level);
-    let levels = || inside.iter().map(|s| s.level).chain([enters]);
+    let enters = before.last().map_or(fresh.level, |s| s.after.level);
+    let levels = || inside.iter().map(|s| s.after.level).chain([enters]);
     let count = |samples: &[Sample], passed: bool| {
         let judged = samples.iter().filter_map(|s| s.judged);
-        judged.filter(|judged| judged.wait.is_some() == passed).count()
+        judged.filter(|(_, outcome)| outcome.is_allowed() == passed).count()
     };
     let passed = count(before, true) + count(inside, true);
-    let last = samples[..stop].last();
+    let last = samples[..stop].last().map_or(fresh, |s| s.after);
     Column {
         low: levels().fold(f64::INFINITY, f64::min),
         high: levels().fold(0.0, f64::max),
-        end: last.map_or(fresh.0, |s| s.level),
-        limit: last.map_or(fresh.1, |s| s.limit),
+        end: last.level,
+        limit: last.limit,
         allowed: count(inside, true) as u32,
         refused: count(inside, false) as u32,
         judged: inside.iter().rev().find_map(|s| s.judged),
@@ -126,8 +116,8 @@ fn every_column_holds_what_happened_in_it() {
             assert_eq!(columns.iter().count(), columns.len());
             let starts = (0..).map(|i| columns.first.as_micros() + i * width);
             for (start, got) in starts.zip(columns.iter()) {
-                let want = column(&samples, (fresh.level, fresh.limit), start, width);
-                assert_eq!(*got, want, "{}, level {k}, from {start}", lane.rule());
+                let want = column(&samples, fresh, start, width);
+                assert_eq!(*got, want, "{}, level {k}, from {start}", lane.template());
             }
         }
     }

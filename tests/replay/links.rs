@@ -2,7 +2,7 @@
 
 use super::texts::wrong;
 use super::*;
-use ratescope::lab::compare::{Link, Rule};
+use ratescope::lab::compare::{Link, Template};
 
 #[test]
 fn a_link_names_what_is_not_usual() {
@@ -44,7 +44,7 @@ fn links_of_all_ages_read_alike() {
         &do=1.5:lanes=gcra;fixed-window + sliding-log,1.5:script=3 at 3s+ 1/1s,1.5:events*1";
     let link: Link = new.parse().unwrap();
     assert_eq!(link.commands.len(), 3);
-    let lanes: Vec<_> = link.settings.lanes.iter().map(Rule::as_str).collect();
+    let lanes: Vec<_> = link.settings.lanes.iter().map(Template::as_str).collect();
     assert_eq!(lanes, ["gcra per user & exim strict", "earrrl"]);
     let everything = |c: char| match c.is_ascii_alphanumeric() {
         true => c.to_string(),

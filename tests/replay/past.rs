@@ -61,7 +61,7 @@ fn any_part_of_a_log_is_decided_as_all_of_it() {
                 };
                 events.iter().zip(told).filter(is).count() as u32
             };
-            assert_eq!(counts, [shown(true), shown(false)], "{} from {from}", lane.rule());
+            assert_eq!(counts, [shown(true), shown(false)], "{} from {from}", lane.template());
         }
     }
     for (lane, told) in past.end().lanes().iter().zip(&told) {

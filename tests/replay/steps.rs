@@ -15,13 +15,13 @@ fn same_run(a: &Replay, b: &Replay) {
     assert_eq!(state(a), state(b));
     assert_eq!(a.lanes().len(), b.lanes().len());
     for (a_lane, b_lane) in a.lanes().iter().zip(b.lanes()) {
-        assert_eq!(counts(a_lane), counts(b_lane), "{}", a_lane.rule());
-        assert_eq!(a_lane.level(a.now()), b_lane.level(b.now()), "{}", a_lane.rule());
+        assert_eq!(counts(a_lane), counts(b_lane), "{}", a_lane.template());
+        assert_eq!(a_lane.level(a.now()), b_lane.level(b.now()), "{}", a_lane.template());
         let columns = |lane: &Lane| -> Vec<_> {
             let columns = lane.history().columns(Time::ZERO, a.now(), 0.0);
             columns.iter().copied().collect()
         };
-        assert_eq!(columns(a_lane), columns(b_lane), "{}", a_lane.rule());
+        assert_eq!(columns(a_lane), columns(b_lane), "{}", a_lane.template());
     }
 }
 

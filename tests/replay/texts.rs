@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use ratescope::ParseError;
 use ratescope::lab::compare::script::Script;
-use ratescope::lab::compare::{Link, Rule};
+use ratescope::lab::compare::{Link, Template};
 
 #[track_caller]
 pub(super) fn wrong<T: core::fmt::Debug>(read: Result<T, ParseError>, part: &str, problem: &str) {
@@ -15,7 +15,7 @@ pub(super) fn wrong<T: core::fmt::Debug>(read: Result<T, ParseError>, part: &str
 }
 
 #[test]
-fn a_rule_is_kept_as_it_is_written() {
+fn a_template_is_kept_as_it_is_written() {
     for (text, tidy, limits) in [
         ("exim strict", "exim strict", "exim 10/10s strict per ip"),
         (
@@ -54,9 +54,9 @@ fn a_rule_is_kept_as_it_is_written() {
              gcra 10/10s burst 10 per ip",
         ),
     ] {
-        let rule: Rule = text.parse().unwrap();
-        assert_eq!(rule.to_string(), tidy);
-        assert_eq!(rule.to_string().parse::<Rule>().unwrap(), rule);
+        let template: Template = text.parse().unwrap();
+        assert_eq!(template.to_string(), tidy);
+        assert_eq!(template.to_string().parse::<Template>().unwrap(), template);
         let replay = replay(&[("lanes", text)]);
         assert_eq!(replay.lanes()[0].policy().to_string(), limits);
         let link: Link = replay.link().to_string().parse().unwrap();
@@ -71,31 +71,35 @@ fn an_address_is_read_as_an_ip() {
         ("gcra per address", "gcra per ip"),
         ("3/1s per user+address + exim", "3/1s per user+ip & exim"),
     ] {
-        assert_eq!(old.parse::<Rule>().unwrap(), now.parse::<Rule>().unwrap());
+        assert_eq!(old.parse::<Template>().unwrap(), now.parse::<Template>().unwrap());
         assert_eq!(replay(&[("lanes", old)]).settings().lanes[0].as_str(), now);
     }
-    wrong("gcra per address strikt".parse::<Rule>(), "strikt", "the key of a limit comes last");
+    wrong("gcra per address strikt".parse::<Template>(), "strikt", "the key of a limit comes last");
 }
 
 #[test]
-fn a_rule_that_is_wrong_says_where() {
-    let rule = |text: &str| text.parse::<Rule>();
-    wrong(rule("exim  strikt"), "strikt", "not read; write exim RATE");
-    wrong(rule("gcra & tokn-bucket 1/1s"), "tokn-bucket", "not a limiter");
-    wrong(rule("gcra 10/1x & exim"), "x", "not a unit");
-    wrong(rule("gcra burst 0"), "0", "the burst cannot be 0");
-    wrong(rule("gcra  burst"), "burst", "a value is missing after burst");
+fn a_template_that_is_wrong_says_where() {
+    let template = |text: &str| text.parse::<Template>();
+    wrong(template("exim  strikt"), "strikt", "not read; write exim RATE");
+    wrong(template("gcra & tokn-bucket 1/1s"), "tokn-bucket", "not a limiter");
+    wrong(template("gcra 10/1x & exim"), "x", "not a unit");
+    wrong(template("gcra burst 0"), "0", "the burst cannot be 0");
+    wrong(template("gcra  burst"), "burst", "a value is missing after burst");
     let fields = "write per user, per ip, per all";
-    wrong(rule("gcra per account"), "account", &format!("account is not a field here; {fields}"));
-    wrong(rule("gcra per"), "gcra per", &format!("the key after per is missing; {fields}"));
-    wrong(rule("gcra per user strict"), "strict", "the key of a limit comes last");
-    wrong(rule("adaptive x3 floor 5"), "adaptive x3 floor 5", "the decay is missing");
-    wrong(rule(""), "", "a limiter is missing");
-    wrong(rule("per user"), "per user", "a limiter is missing");
-    wrong(rule("sliding-log 1000000/1h"), "1000000/1h", "must be at most 100000");
-    wrong(rule("sliding-window precision 1m"), "1m", "the precision cannot be 60");
+    wrong(
+        template("gcra per account"),
+        "account",
+        &format!("account is not a field here; {fields}"),
+    );
+    wrong(template("gcra per"), "gcra per", &format!("the key after per is missing; {fields}"));
+    wrong(template("gcra per user strict"), "strict", "the key of a limit comes last");
+    wrong(template("adaptive x3 floor 5"), "adaptive x3 floor 5", "the decay is missing");
+    wrong(template(""), "", "a limiter is missing");
+    wrong(template("per user"), "per user", "a limiter is missing");
+    wrong(template("sliding-log 1000000/1h"), "1000000/1h", "must be at most 100000");
+    wrong(template("sliding-window precision 1m"), "1m", "the precision cannot be 60");
     let nine = ["gcra"; 9].join("&");
-    assert_eq!(rule(&nine).unwrap_err().at(), nine.len() - 4..nine.len());
+    assert_eq!(template(&nine).unwrap_err().at(), nine.len() - 4..nine.len());
 }
 
 #[test]
@@ -184,18 +188,18 @@ fn a_limit_that_a_lane_cannot_have_is_refused() {
 /// However few phases and lanes there are, an instant ends.
 #[test]
 fn too_many_limits_for_too_many_users_are_refused() {
-    let rule = ["exim per user"; 8].join("&");
-    let lanes = [rule.as_str(); 11].join(";");
+    let template = ["exim per user"; 8].join("&");
+    let lanes = [template.as_str(); 11].join(";");
     let users = |n| (1..n).map(|i| format!("1/1s user u{i}")).collect::<Vec<_>>().join(",");
     let mut replay = replay(&[("lanes", &lanes), ("script", &users(2))]);
     let error = replay.set("script", &users(3)).unwrap_err().to_string();
     let problem = "264 limits in all, one per user counted for each; 256 are the most";
     assert!(error.ends_with(problem), "{error}");
     replay.set("script", "").unwrap();
-    replay.set_lane(11, &rule).unwrap();
-    replay.set("lanes", &[rule.as_str(); 10].join(";")).unwrap();
+    replay.set_lane(11, &template).unwrap();
+    replay.set("lanes", &[template.as_str(); 10].join(";")).unwrap();
     replay.set("script", &users(3)).unwrap();
-    let error = replay.set_lane(10, &rule).unwrap_err();
+    let error = replay.set_lane(10, &template).unwrap_err();
     assert!(error.to_string().ends_with(problem), "{error}");
     assert_eq!(replay.lanes().len(), 10);
 }
@@ -271,8 +275,8 @@ proptest! {
 
     #[test]
     fn no_text_panics(text in nearly()) {
-        if let Some(rule) = checked(&text, text.parse::<Rule>()) {
-            prop_assert_eq!(rule.to_string().parse::<Rule>().unwrap(), rule);
+        if let Some(template) = checked(&text, text.parse::<Template>()) {
+            prop_assert_eq!(template.to_string().parse::<Template>().unwrap(), template);
         }
         if let Some(script) = checked(&text, text.parse::<Script>()) {
             prop_assert_eq!(script.to_string().parse::<Script>().unwrap(), script);

@@ -1,7 +1,7 @@
 //! The settings of a comparison, by the names that its controls and links use.
 
 use super::script::Script;
-use crate::lab::lane::Rule;
+use crate::lab::lane::Template;
 use crate::lab::run::{Named, RunSettings, Source, decimal, lenient};
 use crate::limit::sliding_log::MAX_ENTRIES;
 use crate::policy::{Limit, Policy};
@@ -15,9 +15,9 @@ pub struct Settings {
     /// The common rate, for limits without their own: from 0.001 to 100,000 events in 100 ms to
     /// 1 week.
     pub limit: Rate,
-    /// From 1 to [`LANES`] rules; the text has `;` between them. A common rate with which one of them
-    /// could not be read is refused.
-    pub lanes: Vec<Rule>,
+    /// From 1 to [`LANES`] templates; the text has `;` between them. A common rate is refused if one of them
+    /// can't be read with it.
+    pub lanes: Vec<Template>,
     /// The cost of a click and of a generated event, from 0 to 10^6.
     pub cost: f64,
     /// Scripted events.
@@ -126,7 +126,7 @@ impl Named for Settings {
 impl Settings {
     /// The policy of every lane, if the common rate is `rate`.
     pub(super) fn resolve(&self, rate: Rate) -> Result<Vec<Policy>, ParseError> {
-        self.lanes.iter().map(|rule| rule.resolve(rate)).collect()
+        self.lanes.iter().map(|template| template.resolve(rate)).collect()
     }
 
     /// How many states the lanes hold when all users have sent something.
@@ -136,34 +136,38 @@ impl Settings {
 }
 
 /// Rules as one text.
-pub(super) fn joined(rules: &[Rule]) -> String {
+pub(super) fn joined(templates: &[Template]) -> String {
     let mut text = String::new();
-    for (i, rule) in rules.iter().enumerate() {
+    for (i, template) in templates.iter().enumerate() {
         text.push_str(if i == 0 { "" } else { ";" });
-        text.push_str(rule.as_str());
+        text.push_str(template.as_str());
     }
     text
 }
 
-fn lanes(text: &str, rate: Rate) -> Result<Vec<Rule>, ParseError> {
-    let mut rules = Vec::new();
+fn lanes(text: &str, rate: Rate) -> Result<Vec<Template>, ParseError> {
+    let mut templates = Vec::new();
     for (from, lane) in parts(text, ';') {
-        if rules.len() == LANES {
+        if templates.len() == LANES {
             return Err(ParseError::new(
                 text,
                 from..text.len(),
                 format!("more than {LANES} lanes"),
             ));
         }
-        let (rule, _) = Rule::read(lane, rate).map_err(|e| e.inside(text, from))?;
-        rules.push(rule);
+        let (template, _) = Template::read(lane, rate).map_err(|e| e.inside(text, from))?;
+        templates.push(template);
     }
-    Ok(rules)
+    Ok(templates)
 }
 
-/// How many states the lanes of `rules` hold.
-fn states(rules: &[Rule], rate: Rate, users: usize) -> usize {
-    rules.iter().flat_map(|rule| rule.resolve(rate)).map(|policy| states_of(&policy, users)).sum()
+/// How many states the lanes of `templates` hold.
+fn states(templates: &[Template], rate: Rate, users: usize) -> usize {
+    templates
+        .iter()
+        .flat_map(|template| template.resolve(rate))
+        .map(|policy| states_of(&policy, users))
+        .sum()
 }
 
 /// How many states a policy holds: a limit per user has one for each user.
@@ -173,9 +177,9 @@ pub(in crate::lab) fn states_of(policy: &Policy, users: usize) -> usize {
     policy.limits().len() + several * (users - 1)
 }
 
-/// Refuses rules with more than [`STATES`] states: a single instant would take seconds.
-fn few(rules: &[Rule], rate: Rate, users: usize) -> Result<(), String> {
-    match states(rules, rate, users) {
+/// Refuses templates with more than [`STATES`] states: a single instant would take seconds.
+fn few(templates: &[Template], rate: Rate, users: usize) -> Result<(), String> {
+    match states(templates, rate, users) {
         ..=STATES => Ok(()),
         n => {
             Err(format!("{n} limits in all, one per user counted for each; {STATES} are the most"))
@@ -183,7 +187,7 @@ fn few(rules: &[Rule], rate: Rate, users: usize) -> Result<(), String> {
     }
 }
 
-/// A rate with which every kind of limiter can be made; of a number alone, with the period `per`.
+/// Reads a rate in the range that every kind of limiter accepts. A number alone is a count in `per`.
 fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
     let rate = lenient::rate(text, per)?;
     let counts = (0.001..=MAX_ENTRIES as f64).contains(&rate.count());

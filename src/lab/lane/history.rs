@@ -11,6 +11,7 @@
 //! choice of a level, which is less than the type that would be generic in all else.
 
 use crate::order::{larger, smaller};
+use crate::outcome::Outcome;
 use crate::time::{Span, Time};
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
@@ -35,10 +36,10 @@ impl Default for Grain {
 }
 
 impl Grain {
-    /// A quarter of a second, as a service tells how many events there were: see [`live`](crate::lab::live).
+    /// A quarter of a second: so often a service reports its sums, see [`live`](crate::lab::live).
     pub(crate) const QUARTER: Grain = Grain(18);
 
-    /// One that no picture ends: nothing of the time between events is remembered.
+    /// So coarse that no column ever ends. The time between events is then not remembered.
     pub(crate) const COARSEST: Grain = Grain(50);
 
     /// The finest that remembers all of `span`, but not finer than the default.
@@ -63,19 +64,6 @@ impl Grain {
     }
 }
 
-/// The verdict about the last event of a column.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
-    /// When.
-    pub at: Time,
-    /// How long it stands in the queue, zero without a queue; `None` when it was refused.
-    pub wait: Option<Span>,
-    /// The level with the event, which was compared with the limit.
-    pub level: f64,
-    /// The limit at that time.
-    pub limit: f64,
-}
-
 /// Everything that happened in a short interval.
 ///
 /// The level is known at the end of the column before, after each event, and at the last microsecond
@@ -94,8 +82,8 @@ pub struct Column {
     pub allowed: u32,
     /// Events refused.
     pub refused: u32,
-    /// The last event, if there was one.
-    pub judged: Option<Judged>,
+    /// The time of the last event, and the answer about it; `None` without an event.
+    pub judged: Option<(Time, Outcome)>,
     /// Events allowed since the lane began, including this column.
     pub passed: u64,
     /// Events sent since the start of the run, including this column.
@@ -103,13 +91,6 @@ pub struct Column {
     /// When another event would be allowed, as of the end of the column: [`Time::ZERO`] if at once,
     /// [`Time::LAST`] if never. While the column is filling, it is that of the column before.
     pub again: Time,
-}
-
-/// A level, and the limit that it is compared with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Level {
-    pub(crate) level: f64,
-    pub(crate) limit: f64,
 }
 
 /// A column that can be a part of a longer one.
@@ -169,27 +150,28 @@ impl History {
     /// The most memory the columns of a history take, in bytes.
     pub const BYTES: usize = LEVELS * COLUMNS * size_of::<Column>();
 
-    /// A history that begins at `now` with `level`, when `passed` of the `sent` events were allowed.
-    pub(crate) fn new(grain: Grain, now: Time, level: Level, passed: u64, sent: u64) -> Self {
-        Self::beginning(grain, now, Column::quiet(level, passed, sent, now))
+    /// A history that begins at `now`, when `passed` of the `sent` events were allowed. The level and its
+    /// limit are those of `at_rest`.
+    pub(crate) fn new(grain: Grain, now: Time, at_rest: Outcome, passed: u64, sent: u64) -> Self {
+        Self::beginning(grain, now, Column::quiet(at_rest, passed, sent, now))
     }
 
-    /// Adds the verdict about an event, and the level after it.
+    /// Adds an event with the answer about it, `outcome`. The level after it is that of `after`.
     #[inline(always)]
-    pub(crate) fn event(&mut self, judged: Judged, after: Level, sent: u64) {
-        let allowed = judged.wait.is_some();
+    pub(crate) fn event(&mut self, at: Time, outcome: Outcome, after: Outcome, sent: u64) {
+        let allowed = outcome.is_allowed();
         let column = &mut self.current;
         column.include(after);
         column.allowed = column.allowed.saturating_add(u32::from(allowed));
         column.refused = column.refused.saturating_add(u32::from(!allowed));
-        column.judged = Some(judged);
+        column.judged = Some((at, outcome));
         column.passed += u64::from(allowed);
         column.sent = sent;
     }
 
-    /// Completes the column that is filling. At its end the level is `end`, and another event would be
-    /// allowed from `again` on.
-    pub(crate) fn close(&mut self, end: Level, again: Time) {
+    /// Completes the column that is filling. At its end the level is that of `end`, and another event would
+    /// be allowed from `again` on.
+    pub(crate) fn close(&mut self, end: Outcome, again: Time) {
         self.current.include(end);
         self.current.again = again;
         self.turn(Column::quiet(end, self.current.passed, self.current.sent, again));
@@ -321,8 +303,8 @@ impl<C: Folded> History<C> {
 }
 
 impl Column {
-    fn quiet(level: Level, passed: u64, sent: u64, again: Time) -> Self {
-        let Level { level, limit } = level;
+    fn quiet(at_rest: Outcome, passed: u64, sent: u64, again: Time) -> Self {
+        let Outcome { level, limit, .. } = at_rest;
         Column {
             low: level,
             high: level,
@@ -338,10 +320,10 @@ impl Column {
     }
 
     #[inline(always)]
-    fn include(&mut self, level: Level) {
-        self.low = smaller(self.low, level.level);
-        self.high = larger(self.high, level.level);
-        (self.end, self.limit) = (level.level, level.limit);
+    fn include(&mut self, Outcome { level, limit, .. }: Outcome) {
+        self.low = smaller(self.low, level);
+        self.high = larger(self.high, level);
+        (self.end, self.limit) = (level, limit);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The text of a lane: a policy in which limits without a rate have the common rate of all lanes.
+//! The template of a lane: a policy in which limits without a rate have the common rate of all lanes.
 //!
 //! ```text
 //! exim strict
@@ -15,17 +15,17 @@ use crate::text::{ParseError, parts};
 use core::fmt;
 use core::str::FromStr;
 
-/// The text of a lane, with one space between words. It is kept as text because whether it can be
-/// read may depend on the common rate.
+/// The text of a lane, with one space between words. It is kept as text, since it depends on the common
+/// rate whether it can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule(String);
+pub struct Template(String);
 
-impl Rule {
-    /// Reads a rule, and the policy that it means when limits without a rate have `rate`.
+impl Template {
+    /// Reads a template, and the policy that it means when limits without a rate have `rate`.
     ///
     /// # Errors
     /// As for [`Policy::read`]. The error points at the word.
-    pub fn read(text: &str, rate: Rate) -> Result<(Rule, Policy), ParseError> {
+    pub fn read(text: &str, rate: Rate) -> Result<(Template, Policy), ParseError> {
         let is_old = words(text).any(|word| word.starts_with("address"));
         let names = ["user", "ip"].into_iter().chain(is_old.then_some("address"));
         let fields = Some(names.map(str::to_owned).collect());
@@ -43,7 +43,7 @@ impl Rule {
         let tidy = parts(&joined, '&').map(tidied).collect::<Vec<_>>().join(" & ");
         match is_old {
             true => Self::read(&words(&tidy).map(renamed).collect::<String>(), rate),
-            false => Ok((Rule(tidy), policy)),
+            false => Ok((Template(tidy), policy)),
         }
     }
 
@@ -61,12 +61,12 @@ impl Rule {
     }
 }
 
-/// The words of a rule, each with what ends it.
+/// The words of a template, each with what ends it.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(|c: char| c == '+' || c == '&' || c.is_whitespace())
 }
 
-/// A word of a rule, with today's name of the address.
+/// A word of a template, with today's name of the address.
 fn renamed(word: &str) -> String {
     word.strip_prefix("address").map_or(word.to_owned(), |rest| format!("ip{rest}"))
 }
@@ -87,18 +87,18 @@ fn old_joints(text: &str) -> String {
     joined
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// Reads a rule with the common rate of [`Settings::default`](crate::lab::compare::Settings).
-impl FromStr for Rule {
+/// Reads a template with the common rate of [`Settings::default`](crate::lab::compare::Settings).
+impl FromStr for Template {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        Self::read(text, Rate::TEN_IN_TEN_SECONDS).map(|(rule, _)| rule)
+        Self::read(text, Rate::TEN_IN_TEN_SECONDS).map(|(template, _)| template)
     }
 }
 

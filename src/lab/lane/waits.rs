@@ -24,7 +24,7 @@ impl Default for Waits {
 }
 
 impl Waits {
-    /// An event of the sender of that number was decided. There are a few senders at most.
+    /// Takes the decision about an event of the sender with the number `sender`. There are few senders.
     pub(super) fn event(&mut self, sender: usize, at: Time, allowed: bool) {
         if self.since.len() <= sender {
             self.since.resize(sender + 1, None);

@@ -48,15 +48,15 @@ pub(crate) struct Recording {
     coming: VecDeque<(Time, Command)>,
     /// `None` once there were too many.
     done: Option<Vec<(Time, Command)>>,
-    /// The last command, if it was a step.
-    step: Option<Step>,
+    /// The last command, if a later one may replace it.
+    last: Option<Replaceable>,
 }
 
-/// A change of a setting that a later change of the same setting fully undoes: one of
-/// [`Named::TRAFFIC`]. The later change replaces it if no event came in between, and none would have
-/// come without it. So a drag makes no more commands than events came during it.
+/// A change of a setting of [`Named::TRAFFIC`]. A later change of the same setting undoes it fully, and
+/// replaces it if no event came in between, and none would have come without it. So a drag makes no more
+/// commands than events came during it.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct Replaceable {
     name: String,
     /// The value before it, and when the next event would have come.
     from: (String, Time),
@@ -64,31 +64,31 @@ pub(super) struct Step {
     to: (String, Time),
 }
 
-impl Step {
-    /// A change of `name`, if changes of that setting are steps.
+impl Replaceable {
+    /// A change of `name`; `None` if changes of that setting are never replaced.
     pub(super) fn new<S: Named>(
         name: &str,
         from: (String, Time),
         to: (String, Time),
     ) -> Option<Self> {
-        S::TRAFFIC.contains(&name).then(|| Step { name: name.to_owned(), from, to })
+        S::TRAFFIC.contains(&name).then(|| Replaceable { name: name.to_owned(), from, to })
     }
 
-    /// Both steps in one, if `second` comes next, at `now`. A change back to the first value is not
-    /// merged: the merged step would change nothing, so it would not restart what the first step
+    /// Both changes as one, if `second` comes next, at `now`. A change back to the first value is not
+    /// merged: the merged change would change nothing, so it would not restart what the first one
     /// restarted.
-    fn then(&self, second: &Step, now: Time) -> Option<Step> {
-        let one = Step { to: second.to.clone(), ..self.clone() };
+    fn then(&self, second: &Replaceable, now: Time) -> Option<Replaceable> {
+        let one = Replaceable { to: second.to.clone(), ..self.clone() };
         let unseen = now <= self.from.1.min(self.to.1);
         (self.name == second.name && unseen && one.from.0 != one.to.0).then_some(one)
     }
 }
 
 impl Recording {
-    /// A recording with `coming` commands, of which none is done.
+    /// A recording of which all commands, `coming`, are still to come.
     pub(crate) fn new(coming: &[(Time, Command)]) -> Self {
         let coming = coming.iter().cloned().collect();
-        Recording { coming, done: Some(Vec::new()), step: None }
+        Recording { coming, done: Some(Vec::new()), last: None }
     }
 
     /// The recording with all commands still to come, except changes of that setting; `None` if there
@@ -96,7 +96,7 @@ impl Recording {
     pub(super) fn without(&self, setting: &str) -> Option<Self> {
         let is_other = |(_, command): &(Time, Command)| !matches!(command, Command::Set { name, .. } if name == setting);
         let coming = self.all()?.into_iter().filter(is_other).collect();
-        Some(Recording { coming, done: Some(Vec::new()), step: None })
+        Some(Recording { coming, done: Some(Vec::new()), last: None })
     }
 
     /// One more command is to come, after the others of its time.
@@ -126,14 +126,15 @@ impl Recording {
         Some(done.iter().chain(&self.coming).cloned().collect())
     }
 
-    /// Remembers a command for the link, with `step` if it is one. Events of one instant are added up.
-    pub(super) fn remember(&mut self, now: Time, command: Command, step: Option<Step>) {
-        let one = match (&self.step, &step) {
+    /// Remembers a command for the link; `change` is about it, if a later one may replace it. Events of one
+    /// instant are added up.
+    pub(super) fn remember(&mut self, now: Time, command: Command, change: Option<Replaceable>) {
+        let one = match (&self.last, &change) {
             (Some(first), Some(second)) => first.then(second, now),
             _ => None,
         };
         let replaces = one.is_some();
-        self.step = one.or(step);
+        self.last = one.or(change);
         let Some(done) = &mut self.done else { return };
         let full = done.len() + self.coming.len() >= MEMORY;
         match (done.last_mut(), &command) {

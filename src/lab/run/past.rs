@@ -1,32 +1,33 @@
-//! Events that were, those of a log's client, and the run of the part that is looked at.
+//! Recorded events, such as those of a log's client, and the run of the part that is shown.
 //!
-//! All of them are decided once. States are kept at some of them, so that another part is decided
-//! from the last of these on, with a history as fine as that part needs, and the log never again.
+//! All events are decided once, and the states before some of them are kept. To show a part, its events
+//! are decided again from the last states kept before it, with a history as fine as the part needs. So the
+//! work depends on the part, and not on the length of the log.
 
 use super::{Arrival, Experiment, Run, Source};
 use crate::lab::lane::history::Grain;
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 
-/// At how many events states are kept.
+/// The most events before which states are kept.
 const MARKS: usize = 64;
 
-/// Events that were.
+/// Recorded events.
 #[derive(Clone, Debug)]
 pub struct Past<E: Experiment> {
     events: Vec<(Time, f64)>,
-    /// Before the event of that place.
+    /// The states that are kept, each with the place of the event that they are before.
     marks: Vec<(usize, E)>,
-    /// After all events.
+    /// The states after all events.
     end: E,
-    /// From the first to the second of these instants.
+    /// The run of the part between the two instants of `known`.
     run: Run<E>,
     known: [Time; 2],
     grain: Grain,
 }
 
 impl<E: Experiment + Clone> Past<E> {
-    /// All of the events, with their times, in order, and their costs.
+    /// Decides the events, which are in the order of time, each with its cost.
     ///
     /// # Errors
     /// When a setting has a value that [`Named::set`](super::Named::set) would have refused.
@@ -47,9 +48,9 @@ impl<E: Experiment + Clone> Past<E> {
         Ok(Past { events, marks, end, run, known, grain: Grain::COARSEST })
     }
 
-    /// Looks at the time between two instants.
+    /// Makes [`run`](Self::run) the run of the time between two instants.
     pub fn look(&mut self, from: Time, to: Time) {
-        // Twice the stretch is decided, with half of it more on either side, since a user looks there next.
+        // Half of the stretch is decided in addition on either side, since a user looks there next.
         let [half, twice] =
             [0.5, 2.0].map(|part| Span::from_secs(part * to.since(from)).unwrap_or_default());
         let grain = Grain::of(twice);
@@ -75,7 +76,7 @@ impl<E: Experiment + Clone> Past<E> {
         (self.known, self.grain) = ([from, to], grain);
     }
 
-    /// The run of the part that is looked at.
+    /// The run of the part that is shown.
     pub fn run(&self) -> &Run<E> {
         &self.run
     }
@@ -85,7 +86,7 @@ impl<E: Experiment + Clone> Past<E> {
         &self.end
     }
 
-    /// All of the events.
+    /// All events, each with its time and cost.
     pub fn events(&self) -> &[(Time, f64)] {
         &self.events
     }

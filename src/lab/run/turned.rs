@@ -18,7 +18,7 @@ const DRAG: f64 = 0.5;
 #[derive(Clone, Debug)]
 pub(super) struct Again<E: Experiment> {
     pub(super) run: Run<E>,
-    /// The settings that were turned since the other run stood alone, with their values before.
+    /// The settings that were turned while this run was on its way, each with its value before.
     turns: Vec<[String; 2]>,
 }
 

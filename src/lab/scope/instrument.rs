@@ -14,12 +14,12 @@ use crate::outcome::{Outcome, Retry};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 
-/// Exim's rate with a smoothed line beside it, what decides, and the history of all.
+/// Exim's rate, the smoothed line, the limiter that decides, and the history of all three.
 ///
 /// Exim's own limiter decides, or the [lane](crate::lab::lane) of any other.
 #[derive(Clone, Debug)]
 pub struct Instrument {
-    /// It only measures if there is a lane.
+    /// Exim's limiter, which only measures where a lane decides.
     limiter: Exim,
     lane: Option<Box<Lane>>,
     grain: Grain,
@@ -205,15 +205,15 @@ impl Instrument {
         self.lane.as_deref()
     }
 
-    /// Takes the lane of the settings, or keeps it.
+    /// Makes the lane of the settings, unless it is there already.
     fn decide_by(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
-        let Some((rule, policy)) = settings.policy()? else {
+        let Some((template, policy)) = settings.policy()? else {
             self.lane = None;
             return Ok(());
         };
-        if !self.lane.as_ref().is_some_and(|lane| lane.is(&rule, &policy)) {
+        if !self.lane.as_ref().is_some_and(|lane| lane.is(&template, &policy)) {
             self.column = self.grain.last_of_column(now);
-            self.lane = Some(Box::new(Lane::new(rule, policy, now, self.trace.total())));
+            self.lane = Some(Box::new(Lane::new(template, policy, now, self.trace.total())));
         }
         self.lane.iter_mut().for_each(|lane| lane.ask_about(1.0, settings.decay));
         Ok(())

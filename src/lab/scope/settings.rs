@@ -2,7 +2,7 @@
 
 use super::Outlook;
 use crate::lab::compare::settings::{STATES, states_of};
-use crate::lab::lane::Rule;
+use crate::lab::lane::Template;
 use crate::lab::run::lenient::{is_rate, rate};
 use crate::lab::run::{Named, RunSettings, decimal, on_off, span, switch, whole, within};
 use crate::limit::any::AnyLimiter;
@@ -33,7 +33,7 @@ pub struct Settings {
     pub mode: Mode,
     /// The policy that decides in place of Exim's limiter, as in a lane. Limits without a rate have
     /// the limit and the decay interval.
-    pub rule: Option<Rule>,
+    pub template: Option<Template>,
     /// Whether the exact count of the last decay interval is drawn as well.
     pub exact: bool,
     /// Whether a burst that the limit lets through is drawn as well.
@@ -57,7 +57,7 @@ impl Default for Settings {
             increase: Span::minutes(1),
             limit: 10.0,
             mode: Mode::Strict,
-            rule: None,
+            template: None,
             exact: false,
             ghost: false,
             bucket: false,
@@ -131,7 +131,7 @@ impl Named for Settings {
             "increase" => self.increase.to_string(),
             "limit" => self.limit.to_string(),
             "mode" => self.mode.to_string(),
-            "limiter" => self.rule.as_ref().map_or("exim".to_owned(), Rule::to_string),
+            "limiter" => self.template.as_ref().map_or("exim".to_owned(), Template::to_string),
             "exact" => on_off(self.exact),
             "ghost" => on_off(self.ghost),
             "bucket" => on_off(self.bucket),
@@ -169,20 +169,20 @@ impl Settings {
     /// rate and its mode, if it has them.
     fn decided(&self, text: &str) -> Result<Self, ParseError> {
         if matches!(text, "" | "exim") {
-            return Ok(Settings { rule: None, ..self.clone() });
+            return Ok(Settings { template: None, ..self.clone() });
         }
         let rate = Rate::new(self.limit, self.decay)?;
-        let (rule, policy) = Rule::read(text, rate)?;
+        let (template, policy) = Template::read(text, rate)?;
         if let [Limit { limiter: AnyLimiter::Exim(Exim { limit, mode }), .. }] = policy.limits()
             && *mode != Mode::Readonly
         {
-            let (own, mode) = (Settings { rule: None, ..self.clone() }, *mode);
+            let (own, mode) = (Settings { template: None, ..self.clone() }, *mode);
             let mut own = own.limited(text, limit.count(), limit.per())?;
             own.mode = mode;
             return Ok(own);
         }
         match states_of(&policy, 1) {
-            ..=STATES => Ok(Settings { rule: Some(rule), ..self.clone() }),
+            ..=STATES => Ok(Settings { template: Some(template), ..self.clone() }),
             n => Err(ParseError::whole(text, format!("{n} limits; {STATES} are the most"))),
         }
     }
@@ -191,21 +191,21 @@ impl Settings {
     ///
     /// # Errors
     /// When it can't have the limit.
-    pub(super) fn policy(&self) -> Result<Option<(Rule, Policy)>, ParseError> {
-        let Some(rule) = &self.rule else { return Ok(None) };
-        let policy = rule.resolve(Rate::new(self.limit, self.decay)?)?;
-        Ok(Some((rule.clone(), policy)))
+    pub(super) fn policy(&self) -> Result<Option<(Template, Policy)>, ParseError> {
+        let Some(template) = &self.template else { return Ok(None) };
+        let policy = template.resolve(Rate::new(self.limit, self.decay)?)?;
+        Ok(Some((template.clone(), policy)))
     }
 
-    /// Whether the limit decides anything: not if the rule has rates of its own.
+    /// Whether the limit decides anything: not if the template has rates of its own.
     pub fn is_limited(&self) -> bool {
         let with = |limit| Settings { limit, ..self.clone() }.policy().ok().flatten();
-        self.rule.is_none() || with(self.limit) != with(self.limit / 2.0)
+        self.template.is_none() || with(self.limit) != with(self.limit / 2.0)
     }
 
     /// Exim's limiter as it measures: without a limit where another one decides.
     pub(super) fn measure(&self) -> Result<Exim, ParseError> {
-        match self.rule {
+        match self.template {
             None => self.limiter(),
             Some(_) => Ok(Exim { limit: Rate::new(0.0, self.decay)?, mode: Mode::Strict }),
         }

@@ -9,7 +9,7 @@ use crate::limit::kept::{Bytes, Content, KeptError, Kind, Shape};
 use crate::limit::text::{Form, Given, Unread};
 use crate::rate::Rate;
 use crate::text::BadNumber;
-use crate::time::{Span, Time};
+use crate::time::Time;
 use core::fmt;
 
 impl Algorithm for ByHour {
@@ -31,10 +31,6 @@ impl Algorithm for ByHour {
 
     fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
         self.hourly.stretched(by).map(|hourly| ByHour { hourly, ..*self })
-    }
-
-    fn doubling_time(&self) -> Option<Span> {
-        Some(self.doubling_time())
     }
 
     /// The offset is not in the shape: when it changes, the habit of nine o'clock stays that of nine.

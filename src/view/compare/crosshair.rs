@@ -8,9 +8,9 @@ use super::totals::{Count, chip, elder};
 use super::{columns, top};
 use crate::lab::compare::{Lane, Replay};
 use crate::lab::lane::history::{Column, Columns};
-use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::plot::{Anchor, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
-use crate::view::label::{SMALL, TAG, beside, panel, small, tag, width};
+use crate::view::label::{SMALL, TAG, beside, disc, panel, small, tag, width};
 use crate::view::timebase::make_room;
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
@@ -26,19 +26,19 @@ const PAD: f64 = 7.0;
 const BESIDE: f64 = 9.0;
 
 /// The sentences about the instant `at`, or about the event that is shown next to it, for a screen
-/// reader: one line a lane, with its number and rule, its level, its verdict and the reason.
+/// reader: one line a lane, with its number and template, its level, its verdict and the reason.
 pub fn words(replay: &Replay, view: &Viewport, at: Time) -> Vec<String> {
     let layout = Layout::new(replay.lanes(), view);
     let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
     let at = snap(&layout, replay, &all, at);
     let line = |(i, lane): (usize, &Lane)| {
         let Some(column) = numbers::column(replay.now(), lane, at) else {
-            return format!("{}, {}: nothing known", i + 1, lane.rule());
+            return format!("{}, {}: nothing known", i + 1, lane.template());
         };
         let level = numbers::level(column.end, column.limit);
         let verdict = numbers::verdict(column, false).map_or(String::new(), |v| format!("; {v}"));
         let next = numbers::next(lane.retry_at(column, at, replay.now()));
-        format!("{}, {}: {} {level}{verdict}; {next}", i + 1, lane.rule(), lane.unit())
+        format!("{}, {}: {} {level}{verdict}; {next}", i + 1, lane.template(), lane.unit())
     };
     replay.lanes().iter().enumerate().map(line).collect()
 }
@@ -83,8 +83,7 @@ pub(super) fn draw(
     let Some(x) = view.crosshair().filter(|x| (layout.left..=layout.right).contains(x)) else {
         return;
     };
-    let line = |plot: Rect| (Point::new(x, plot.y), Point::new(x, plot.bottom()));
-    let pairs = layout.plots().map(line).collect();
+    let pairs = layout.plots().map(|plot| plot.upright(x)).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
     let at = snap(layout, replay, columns, layout.time.time_at(x));
     let remembered: Vec<_> =
@@ -94,7 +93,8 @@ pub(super) fn draw(
             let plot = layout.lane(i).level;
             let top =
                 view.tops.get(i).copied().unwrap_or_else(|| top(lane, view.right, view.window));
-            dot(marks, x, Scale { plot, top }.y(column.end).max(plot.y), layout.ink(i));
+            let at = Point::new(x, Scale { plot, top }.y(column.end).max(plot.y));
+            marks.extend([disc(at, 5.0, Ink::Panel), disc(at, 3.5, layout.ink(i))]);
         }
     }
     counts(marks, layout, x, replay, &remembered);
@@ -103,7 +103,7 @@ pub(super) fn draw(
     let left = (x - wide / 2.0).min(layout.width - wide - 2.0).max(2.0);
     let rect = Rect { x: left, y: layout.axis, width: wide, height: TAG };
     make_room(marks, rect);
-    tag(marks, rect, text, Ink::Crosshair, SMALL);
+    tag(marks, rect, &text, Ink::Crosshair, SMALL);
 }
 
 /// The instant of the event next to `at`, where one is near enough to be meant.
@@ -112,21 +112,13 @@ fn snap(layout: &Layout, replay: &Replay, columns: &[Columns<'_>], at: Time) -> 
     let Some(columns) = elder(replay).and_then(|(i, _)| columns.get(i)) else { return at };
     let near = NEAR / layout.time.pace;
     let (mut nearest, mut distance) = (at, near);
-    for judged in columns.iter().filter_map(|column| column.judged.as_ref()) {
-        let away = judged.at.since(at).abs();
+    for (event, _) in columns.iter().filter_map(|column| column.judged) {
+        let away = event.since(at).abs();
         if away <= distance {
-            (nearest, distance) = (judged.at, away);
+            (nearest, distance) = (event, away);
         }
     }
     nearest
-}
-
-fn dot(marks: &mut Vec<Mark>, x: f64, y: f64, ink: Ink) {
-    for (radius, ink) in [(5.0, Ink::Panel), (3.5, ink)] {
-        let (side, x, y) = (2.0 * radius, x - radius, y - radius);
-        let rect = Rect { x, y, width: side, height: side };
-        marks.push(Mark::Rounded { rect, radius, fill: Fill::new(ink, 1.0) });
-    }
 }
 
 /// The counts of the cumulative picture: the requests sent, and below them every lane in columns of

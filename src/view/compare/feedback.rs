@@ -1,18 +1,18 @@
-//! The answer to a click on the lanes.
+//! The feedback to a click on the lanes.
 
 use super::Viewport;
 use super::layout::Layout;
 use crate::lab::compare::Replay;
-use crate::view::Answer;
+use crate::view::Feedback;
 
 /// How many lanes allowed the last event; `None` before any.
-pub fn answer(replay: &Replay, view: &Viewport) -> Option<Answer> {
+pub fn feedback(replay: &Replay, view: &Viewport) -> Option<Feedback> {
     let lanes = replay.lanes();
     let layout = Layout::new(lanes, view);
     let last = |lane: &crate::lab::compare::Lane| lane.history().column_at(replay.now())?.judged;
     let verdicts: Vec<bool> = lanes
         .iter()
-        .map(|lane| last(lane).map(|judged| judged.wait.is_some()))
+        .map(|lane| last(lane).map(|(_, outcome)| outcome.is_allowed()))
         .collect::<Option<_>>()?;
     let allowed = verdicts.iter().filter(|allowed| **allowed).count();
     let words = match lanes.len() {
@@ -26,5 +26,5 @@ pub fn answer(replay: &Replay, view: &Viewport) -> Option<Answer> {
         strip.top + strip.height / 2.0
     };
     let marks = verdicts.iter().enumerate().map(middle).collect();
-    Some(Answer { words, refused: allowed == 0, marks })
+    Some(Feedback { words, refused: allowed == 0, marks })
 }

@@ -22,8 +22,7 @@ pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     let lines = layout.time.scale(marks, layout.axis, view.live);
     let mut pairs = Vec::with_capacity(lines.len() * 9);
     for plot in layout.plots() {
-        let line = |x: &f64| (Point::new(*x, plot.y), Point::new(*x, plot.bottom()));
-        pairs.extend(lines.iter().map(line));
+        pairs.extend(lines.iter().map(|x| plot.upright(*x)));
     }
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let plots: Vec<_> = layout.plots().collect();
@@ -105,12 +104,12 @@ fn place(
     events: u32,
     passed: bool,
 ) -> [f64; 2] {
-    match &column.judged {
-        Some(judged) if events == 1 && judged.wait.is_some() == passed => {
-            [layout.time.x(judged.at); 2]
+    match column.judged {
+        Some((at, outcome)) if events == 1 && outcome.is_allowed() == passed => {
+            [layout.time.x(at); 2]
         }
         // Never later than the last event, so that nothing is drawn in the future.
-        Some(judged) => [start, layout.time.x(judged.at).max(start).min(end)],
+        Some((at, _)) => [start, layout.time.x(at).max(start).min(end)],
         None => [start, end],
     }
 }
@@ -126,5 +125,5 @@ fn stand(marks: &mut Vec<Mark>, layout: &Layout, scale: Scale, ink: Ink, level: 
     // Clear of the names of the strips.
     let y = scale.y(level).max(plot.y + TAG / 2.0 + 1.0).min(plot.bottom() - TAG / 2.0 - 1.0);
     let rect = Rect { x: layout.right + 2.0, y, width: room, height: TAG };
-    tag(marks, rect, text, ink, SMALL);
+    tag(marks, rect, &text, ink, SMALL);
 }

@@ -90,10 +90,10 @@ fn lines(
 
 /// The events of a column: up or down at the last of them, over all of the column's range.
 fn jump(level: &mut Trail, time: &Timebase, scale: Scale, column: &Column, [start, end]: [f64; 2]) {
-    let Some(judged) = &column.judged else { return };
+    let Some((at, _)) = column.judged else { return };
     let (low, high) = (scale.y(column.low), scale.y(column.high));
     if low - high > VISIBLE {
-        let x = time.x(judged.at).max(start).min(end);
+        let x = time.x(at).max(start).min(end);
         let at_end = scale.y(column.end);
         let ends_high = at_end - high < low - at_end;
         let [first, last] = if ends_high { [low, high] } else { [high, low] };

@@ -33,7 +33,7 @@ pub(in crate::view) fn column(now: Time, lane: &Lane, at: Time) -> Option<&Colum
 
 /// The decisions in a column, with the reason unless in `brief`; `None` without an event.
 pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
-    let judged = column.judged.as_ref()?;
+    let (_, judged) = column.judged?;
     if u64::from(column.allowed) + u64::from(column.refused) > 1 {
         let [allowed, refused] =
             [column.allowed, column.refused].map(|n| axis::readout_count(n.into()));
@@ -43,7 +43,7 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
             _ => format!("{allowed} allowed, {refused} refused"),
         });
     }
-    let verdict = match judged.wait {
+    let verdict = match judged.wait() {
         None => "refused".to_owned(),
         Some(wait) if wait == Span::ZERO => "allowed".to_owned(),
         Some(wait) => format!("allowed in {}", axis::seconds(wait.secs())),

@@ -8,9 +8,9 @@ use super::trail::Trail;
 use crate::lab::compare::{Lane, Replay};
 use crate::lab::lane::history::{Column, Columns};
 use crate::plot::axis;
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
-use crate::view::label::{SMALL, label, small};
+use crate::view::label::{SMALL, bold, label, small};
 
 /// A count of events from an instant on.
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +93,7 @@ fn scale(marks: &mut Vec<Mark>, layout: &Layout, top: f64) {
     let plot = layout.totals;
     let ticks = axis::ticks(0.0, top, (plot.height / 36.0).max(2.0) as usize);
     let y = |value: f64| plot.bottom() - value / top * plot.height;
-    let line = |value: f64| (Point::new(plot.x, y(value)), Point::new(plot.right(), y(value)));
-    let pairs = ticks.iter().map(|tick| line(tick.value)).collect();
+    let pairs = ticks.iter().map(|tick| plot.across(y(tick.value))).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let room = if layout.narrow { 1e4 } else { 1e6 };
     for tick in &ticks {
@@ -103,7 +102,7 @@ fn scale(marks: &mut Vec<Mark>, layout: &Layout, top: f64) {
         marks.push(small(plot.x - 8.0, y(tick.value), text, Ink::Muted, Anchor::End));
     }
     let title = "In this window: sent, and allowed per lane";
-    marks.push(label(8.0, layout.title, title, Anchor::Start, Baseline::Middle));
+    marks.push(label(8.0, layout.title, title, Anchor::Start));
 }
 
 /// The line of a count: up at an event, and sloping where a column has several.
@@ -121,7 +120,7 @@ fn steps(
             line.to(start.max(layout.left), last);
         }
         if next != last {
-            let x = column.judged.as_ref().map_or(start, |judged| layout.time.x(judged.at));
+            let x = column.judged.map_or(start, |(at, _)| layout.time.x(at));
             let one = u64::from(column.allowed) + u64::from(column.refused) == 1;
             line.to(if one { x } else { start }, last);
             line.to(if one { x } else { x.max(start).min(end) }, next);
@@ -191,13 +190,6 @@ const CHIP: f64 = 18.0;
 pub(super) fn chip(marks: &mut Vec<Mark>, x: f64, y: f64, height: f64, i: usize, ink: Ink) {
     let rect = Rect { x, y: y - height / 2.0, width: CHIP, height };
     marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink, 1.0) });
-    marks.push(Mark::Text(Text {
-        at: Point::new(x + CHIP / 2.0, y),
-        text: (i + 1).to_string(),
-        ink: Ink::Panel,
-        size: SMALL.min(height),
-        bold: true,
-        anchor: Anchor::Middle,
-        baseline: Baseline::Middle,
-    }));
+    let (text, size) = ((i + 1).to_string(), SMALL.min(height));
+    marks.push(bold(x + CHIP / 2.0, y, &text, Ink::Panel, size, Anchor::Middle));
 }

@@ -4,7 +4,7 @@ use super::Viewport;
 use super::layout::{LANE, Layout};
 use super::tags::Tag;
 use crate::plot::axis::{self, Tick};
-use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Stroke};
+use crate::plot::{Anchor, Ink, Mark, Stroke};
 use crate::time::Span;
 use crate::view::label::{SIZE, TAG, label, spaced};
 
@@ -24,10 +24,7 @@ fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     let rows = (plot.height / ROW).max(2.0) as usize;
     let (per_decay, per_second) = (layout.per_decay(layout.top()), layout.top());
     let ticks = axis::ticks(0.0, per_decay, rows);
-    let line = |tick: &Tick| {
-        let y = height(layout, tick, per_decay);
-        (Point::new(plot.x, y), Point::new(plot.right(), y))
-    };
+    let line = |tick: &Tick| plot.across(height(layout, tick, per_decay));
     let pairs = ticks.iter().map(line).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let limit = if layout.has_limit() { layout.limit_y() } else { f64::NEG_INFINITY };
@@ -39,9 +36,9 @@ fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     numbers(marks, layout, ticks, per_second, (plot.right() + 8.0, Anchor::Start), &covered);
     let interval = spaced(Span::from_secs(layout.per_decay(1.0)).unwrap_or_default());
     let left = format!("events per {interval}");
-    marks.push(label(8.0, 15.0, &left, Anchor::Start, Baseline::Middle));
+    marks.push(label(8.0, 15.0, &left, Anchor::Start));
     let end = plot.right() + if layout.narrow { 74.0 } else { 100.0 };
-    marks.push(label(end, 15.0, "per second", Anchor::End, Baseline::Middle));
+    marks.push(label(end, 15.0, "per second", Anchor::End));
 }
 
 /// The y of a tick on a scale up to `top`.
@@ -64,7 +61,7 @@ fn numbers(
         let y = height(layout, tick, top);
         if tags.iter().all(|tag| (y - tag).abs() >= (TAG + SIZE) / 2.0) {
             let text = if top < room { tick.label.clone() } else { axis::compact(tick.value) };
-            marks.push(label(x, y, &text, anchor, Baseline::Middle));
+            marks.push(label(x, y, &text, anchor));
         }
     }
 }
@@ -74,8 +71,7 @@ fn times(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     let plot = layout.plot;
     let y = plot.bottom() + 2.0 * LANE + 14.0;
     let lines = layout.time.scale(marks, y, view.live);
-    let line = |x: f64| (Point::new(x, plot.y), Point::new(x, plot.bottom()));
-    let pairs = lines.into_iter().map(line).collect();
+    let pairs = lines.into_iter().map(|x| plot.upright(x)).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     layout.time.end(marks, y, view.live);
     layout.time.flags(marks, view.flags, &[plot], y);
@@ -84,10 +80,9 @@ fn times(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
 fn lanes(marks: &mut Vec<Mark>, layout: &Layout) {
     let plot = layout.plot;
     let top = plot.bottom() + 4.0;
-    let base = |y: f64| (Point::new(plot.x, y), Point::new(plot.right(), y));
-    let pairs = vec![base(top + LANE - 1.5), base(top + 2.0 * LANE - 1.5)];
+    let pairs = [1.0, 2.0].map(|lanes| plot.across(top + lanes * LANE - 1.5)).to_vec();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let x = plot.right() + 8.0;
-    marks.push(label(x, top + 0.5 * LANE, "allowed", Anchor::Start, Baseline::Middle));
-    marks.push(label(x, top + 1.5 * LANE, "× refused", Anchor::Start, Baseline::Middle));
+    marks.push(label(x, top + 0.5 * LANE, "allowed", Anchor::Start));
+    marks.push(label(x, top + 1.5 * LANE, "× refused", Anchor::Start));
 }

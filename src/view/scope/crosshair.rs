@@ -9,11 +9,11 @@ use crate::limit::Limiter;
 use crate::limit::exim::{Exim, Mode};
 use crate::outcome::Retry;
 use crate::plot::axis;
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::rate::Rate;
 use crate::time::Span;
 use crate::view::compare::numbers;
-use crate::view::label::{LINE, PAD, SIZE, SMALL, beside, panel, spaced, width};
+use crate::view::label::{LINE, PAD, SIZE, SMALL, beside, bold, panel, plain, spaced, width};
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
@@ -30,11 +30,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     // On a narrow screen the box is to leave room beside it.
     let (size, pad) = if layout.narrow { (SMALL, 6.0) } else { (SIZE, PAD) };
     let (values, words) = describe(scope, layout, x, layout.narrow);
-    marks.push(Mark::Line {
-        from: Point::new(x, plot.y),
-        to: Point::new(x, plot.bottom()),
-        stroke: Stroke::solid(Ink::Crosshair, 1.0),
-    });
+    let (from, to) = plot.upright(x);
+    marks.push(Mark::Line { from, to, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
     // A value above the picture has no mark.
     let points = values.iter().map(|&(value, ink)| (Point::new(x, layout.y(value)), ink));
     points.filter(|(at, _)| at.y >= plot.y).for_each(|(at, ink)| mark(marks, at, ink));
@@ -44,11 +41,10 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     let left = beside(x, pad + 4.0, width, plot.right(), view.size[0]);
     let rect = Rect { x: left, y: plot.y + 8.0, width, height };
     panel(marks, rect, 6.0);
-    for (i, text) in words.into_iter().enumerate() {
-        let at = Point::new(rect.x + pad, rect.y + pad + LINE * (i as f64 + 0.4));
-        let (ink, bold) = (Ink::Text, i == 0);
-        let (anchor, baseline) = (Anchor::Start, Baseline::Middle);
-        marks.push(Mark::Text(Text { at, text, ink, size, bold, anchor, baseline }));
+    for (i, text) in words.iter().enumerate() {
+        let y = rect.y + pad + LINE * (i as f64 + 0.4);
+        let line = if i == 0 { bold } else { plain };
+        marks.push(line(rect.x + pad, y, text, Ink::Text, size, Anchor::Start));
     }
 }
 

@@ -1,12 +1,12 @@
-//! The answer to a click on the graph.
+//! The feedback to a click on the graph.
 
 use super::layout::{LANE, plot};
 use crate::lab::scope::Scope;
 use crate::plot::axis;
-use crate::view::Answer;
+use crate::view::Feedback;
 
 /// The verdict on the last event, on a canvas of the given size; `None` before any.
-pub fn answer(scope: &Scope, size: [f64; 2]) -> Option<Answer> {
+pub fn feedback(scope: &Scope, size: [f64; 2]) -> Option<Feedback> {
     let instrument = scope.instrument();
     let event = instrument.last()?;
     let (outcome, refused) = (event.outcome, !event.outcome.is_allowed());
@@ -18,5 +18,5 @@ pub fn answer(scope: &Scope, size: [f64; 2]) -> Option<Answer> {
         false => "allowed".to_owned(),
     };
     let row = if refused { 1.5 } else { 0.5 };
-    Some(Answer { words, refused, marks: vec![plot(size).bottom() + 4.0 + row * LANE] })
+    Some(Feedback { words, refused, marks: vec![plot(size).bottom() + 4.0 + row * LANE] })
 }

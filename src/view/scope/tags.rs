@@ -47,14 +47,14 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
             if layout.narrow && number.len() > 4 { number } else { format!("{name} {number}") };
         // A wide font would reach over the edges.
         let size = size.min((width - 6.0) / (BOLD * text.chars().count() as f64));
-        tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, text, ink, size);
+        tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, &text, ink, size);
     }
     if layout.has_limit() {
         let y = layout.limit_y();
         let width = plot.x - 4.0;
         let text = limit_text(layout.limit);
         let size = if layout.narrow { SMALL } else { SIZE };
-        tag(marks, Rect { x: 2.0, y, width, height: TAG }, text, Ink::Limit, size);
+        tag(marks, Rect { x: 2.0, y, width, height: TAG }, &text, Ink::Limit, size);
         marks.push(small(plot.x + 6.0, y - 9.0, "limit", Ink::Limit, Anchor::Start));
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn flags(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
     let (mut poles, mut free) = (Vec::new(), plot.right());
     let mut flags = seen(layout, scope).filter(|(x, _)| *x <= plot.right()).peekable();
     while let Some((x, turned)) = flags.next() {
-        poles.push((Point::new(x, plot.y), Point::new(x, plot.bottom())));
+        poles.push(plot.upright(x));
         marks.push(flag(x, plot.y));
         let text = format!("{} {} → {}", turned.name, turned.from, turned.to);
         let wide = width(&text, SMALL) + AWAY + 4.0;

@@ -6,8 +6,8 @@ use super::{Picture, Viewport};
 use crate::lab::tune::Stair;
 use crate::plot::axis;
 use crate::plot::scale::Log;
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke};
-use crate::view::label::{LINE, PAD, SIZE, TAG, label, panel, small, tag, width};
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::view::label::{LINE, PAD, SIZE, TAG, bold, disc, label, panel, small, tag, width};
 
 /// A line of the plot.
 struct Line {
@@ -134,42 +134,37 @@ fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
             Point::new(layout.x(*limit), layout.y(*refused as u64, picture.found.requests))
         })
         .collect();
-    let disc = |at: &Point| Rect { x: at.x - 2.5, y: at.y - 2.5, width: 5.0, height: 5.0 };
-    let discs: Vec<Rect> = points.iter().map(disc).collect();
+    let discs: Vec<Mark> = points.iter().map(|at| disc(*at, 2.5, Ink::Rate)).collect();
     marks.push(Mark::Polyline { points, stroke: REQUESTS });
-    for rect in discs {
-        marks.push(Mark::Rounded { rect, radius: 2.5, fill: Fill::new(Ink::Rate, 1.0) });
-    }
+    marks.extend(discs);
 }
 
 fn axes(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let plot = layout.curve;
-    let across = |y: f64| (Point::new(plot.x, y), Point::new(plot.right(), y));
-    let upright = |x: f64| (Point::new(x, plot.y), Point::new(x, plot.bottom()));
-    let mut pairs = vec![across(plot.bottom())];
+    let mut pairs = vec![plot.across(plot.bottom())];
     let mut share = 1.0;
     while share > layout.shares.domain[0] / 1.01 {
         let y = layout.shares.at(share);
-        pairs.push(across(y));
+        pairs.push(plot.across(y));
         let text = format!("{} %", (libm::round(share * 1e9) / 1e7));
         if plot.bottom() - y > 15.0 {
-            marks.push(label(plot.x - 8.0, y, &text, Anchor::End, Baseline::Middle));
+            marks.push(label(plot.x - 8.0, y, &text, Anchor::End));
         }
         share /= 10.0;
     }
-    marks.push(label(plot.x - 8.0, plot.bottom(), "none", Anchor::End, Baseline::Middle));
+    marks.push(label(plot.x - 8.0, plot.bottom(), "none", Anchor::End));
     let ticks = ticks(layout.limits, 54.0);
-    pairs.extend(ticks.iter().map(|(x, _)| upright(*x)));
+    pairs.extend(ticks.iter().map(|(x, _)| plot.upright(*x)));
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let taken = picture.limit.map_or(f64::NEG_INFINITY, |limit| layout.x(limit));
     let room = width(&limit_tag(picture.limit), SIZE) / 2.0 + 26.0;
     for (x, text) in ticks.iter().filter(|(x, _)| (x - taken).abs() > room) {
         let y = plot.bottom() + TAGS / 2.0 + 2.0;
-        marks.push(label(*x, y, text, Anchor::Middle, Baseline::Middle));
+        marks.push(label(*x, y, text, Anchor::Middle));
     }
     let name = super::axis(picture);
     let y = plot.bottom() + TAGS + 12.0;
-    marks.push(label(plot.right(), y, &name, Anchor::End, Baseline::Middle));
+    marks.push(label(plot.right(), y, &name, Anchor::End));
 }
 
 /// The round numbers of a logarithmic scale, at least `apart` CSS pixels from each other.
@@ -193,7 +188,7 @@ pub(super) fn ticks(scale: Log, apart: f64) -> Vec<(f64, String)> {
 fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let plot = layout.curve;
     let title = "What every limit would do: the share of";
-    marks.push(label(8.0, 12.0, title, Anchor::Start, Baseline::Middle));
+    marks.push(label(8.0, 12.0, title, Anchor::Start));
     let size = if layout.narrow { 11.0 } else { SIZE };
     let (mut x, mut y) = (8.0, 30.0);
     let replayed = (!picture.found.counted.is_empty()).then_some(&LINES[0]);
@@ -257,7 +252,7 @@ fn limit(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     let text = limit_tag(Some(limit));
     let room = (width(&text, SIZE) + 14.0).max(30.0);
     let y = plot.bottom() + TAGS / 2.0 + 2.0;
-    tag(marks, Rect { x: x - room / 2.0, y, width: room, height: TAG }, text, Ink::Limit, SIZE);
+    tag(marks, Rect { x: x - room / 2.0, y, width: room, height: TAG }, &text, Ink::Limit, SIZE);
 }
 
 /// Says what the limit under the pointer does, or else the one in force.
@@ -279,11 +274,10 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     };
     let highest = lines(picture).map(height_of).fold(plot.bottom(), f64::min);
     if pointed.is_some() {
-        let (from, to) = (Point::new(x, plot.y), Point::new(x, plot.bottom()));
+        let (from, to) = plot.upright(x);
         marks.push(Mark::Line { from, to, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
         for line in lines(picture) {
-            let rect = Rect { x: x - 3.5, y: height_of(line) - 3.5, width: 7.0, height: 7.0 };
-            marks.push(Mark::Rounded { rect, radius: 3.5, fill: Fill::new(line.stroke.ink, 1.0) });
+            marks.push(disc(Point::new(x, height_of(line)), 3.5, line.stroke.ink));
         }
     }
     let mut lines = vec![limit_in_words(picture, limit)];
@@ -305,12 +299,9 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     panel(marks, Rect { x: left, y: top, width: room, height }, 6.0);
     for (line, i) in lines.iter().zip(0..) {
         let y = top + PAD / 2.0 + (f64::from(i) + 0.5) * LINE;
-        let ink = if i == 0 { Ink::Text } else { Ink::Muted };
-        let Mark::Text(mut text) = label(left + PAD, y, line, Anchor::Start, Baseline::Middle)
-        else {
-            continue;
-        };
-        (text.ink, text.bold) = (ink, i == 0);
-        marks.push(Mark::Text(text));
+        marks.push(match i {
+            0 => bold(left + PAD, y, line, Ink::Text, SIZE, Anchor::Start),
+            _ => label(left + PAD, y, line, Anchor::Start),
+        });
     }
 }

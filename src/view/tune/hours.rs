@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::{Picture, Viewport};
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Rect};
+use crate::plot::{Anchor, Fill, Ink, Mark, Rect};
 use crate::text::grouped;
 use crate::view::label::label;
 
@@ -14,16 +14,16 @@ const SHADES: [f64; 5] = [0.18, 0.36, 0.55, 0.76, 1.0];
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
     let plot = layout.hours;
     let title = format!("When the limit refuses, {}", picture.found.zone);
-    marks.push(label(plot.x - 52.0, plot.y - 30.0, &title, Anchor::Start, Baseline::Middle));
+    marks.push(label(plot.x - 52.0, plot.y - 30.0, &title, Anchor::Start));
     let (across, down) = (plot.width / 24.0, plot.height / 7.0);
     for (day, i) in DAYS.iter().zip(0..) {
         let y = plot.y + (f64::from(i) + 0.5) * down;
-        marks.push(label(plot.x - 8.0, y, day, Anchor::End, Baseline::Middle));
+        marks.push(label(plot.x - 8.0, y, day, Anchor::End));
     }
     for hour in (0..=24).step_by(if layout.narrow { 6 } else { 3 }) {
         let x = plot.x + f64::from(hour) * across;
         let text = format!("{hour}h");
-        marks.push(label(x, plot.bottom() + 14.0, &text, Anchor::Middle, Baseline::Middle));
+        marks.push(label(x, plot.bottom() + 14.0, &text, Anchor::Middle));
     }
     let cell = |day: usize, hour: usize| Rect {
         x: plot.x + hour as f64 * across + 0.75,
@@ -64,7 +64,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
         None if most == 0 => "nothing is refused".to_owned(),
         None => format!("darkest: {} in an hour", grouped(most)),
     };
-    marks.push(label(plot.right(), plot.y - 12.0, &said, Anchor::End, Baseline::Middle));
+    marks.push(label(plot.right(), plot.y - 12.0, &said, Anchor::End));
 }
 
 /// The shade of a count; `None` for 0.

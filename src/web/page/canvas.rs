@@ -1,7 +1,7 @@
 //! Marks onto a canvas. The only place that knows how a canvas draws.
 
 use crate::plot::palette::Theme;
-use crate::plot::{Anchor, Baseline, Fill, Ink, Mark, Point, Rect, Stroke, Text};
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke, Text};
 use js_sys::Array;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
@@ -162,11 +162,7 @@ impl Canvas {
             Anchor::Middle => "center",
             Anchor::End => "right",
         });
-        self.context.set_text_baseline(match text.baseline {
-            Baseline::Top => "top",
-            Baseline::Middle => "middle",
-            Baseline::Bottom => "bottom",
-        });
+        self.context.set_text_baseline("middle");
         self.context.fill_text(&text.text, text.at.x, text.at.y)
     }
 

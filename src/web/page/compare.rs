@@ -5,10 +5,10 @@ use super::ease::Eased;
 use super::run::{AnyRun, Shown};
 use super::view;
 use crate::lab::compare::{Lane, Lanes, Replay};
-use crate::plot::{Anchor, Baseline, Ink, Mark, Point, Text, axis};
+use crate::plot::{Anchor, Ink, Mark, Point, Text, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
-use crate::view::{Answer, Viewport, compare, edges, seconds_per_pixel};
+use crate::view::{Feedback, Viewport, compare, edges, seconds_per_pixel};
 use crate::web::texts::Texts;
 
 /// A comparison, and the upper edges of its lanes and of the cumulative picture.
@@ -62,8 +62,8 @@ impl View {
         let mut marks = Vec::new();
         let mut text = |i: i32, (x, anchor): (f64, Anchor), text: String, ink: Ink| {
             let at = Point::new(x, f64::from(i) * pitch + 16.0);
-            let (size, bold, baseline) = (12.0, ink == Ink::Text, Baseline::Middle);
-            marks.push(Mark::Text(Text { at, text, ink, size, bold, anchor, baseline }));
+            let bold = ink == Ink::Text;
+            marks.push(Mark::Text(Text { at, text, ink, size: 12.0, bold, anchor }));
         };
         for (lane, i) in self.replay().lanes().iter().zip(0..) {
             text(i, (left, Anchor::Start), format!("{}  {}", i + 1, lane.limiters()), Ink::Text);
@@ -121,7 +121,7 @@ impl view::View for View {
 
     fn get(&self, name: &str) -> String {
         match self.lane(name) {
-            Some(lane) => lane.rule().to_string(),
+            Some(lane) => lane.template().to_string(),
             None => self.run().get(name),
         }
     }
@@ -180,8 +180,8 @@ impl view::View for View {
         marks
     }
 
-    fn answer(&self, seen: &Viewport) -> Option<Answer> {
-        compare::answer(self.replay(), &self.viewport(seen))
+    fn feedback(&self, seen: &Viewport) -> Option<Feedback> {
+        compare::feedback(self.replay(), &self.viewport(seen))
     }
 
     fn say(&self, seen: &Viewport, texts: &mut Texts) {
@@ -219,7 +219,10 @@ impl view::View for View {
         let mut text = format!("{} events.", self.replay().sent());
         for (lane, n) in self.replay().lanes().iter().zip(1..) {
             let (allowed, refused) = (lane.allowed(), lane.refused());
-            text.push_str(&format!(" {n}, {}: {allowed} allowed, {refused} refused.", lane.rule()));
+            text.push_str(&format!(
+                " {n}, {}: {allowed} allowed, {refused} refused.",
+                lane.template()
+            ));
         }
         text
     }

@@ -3,7 +3,7 @@
 use super::Page;
 use crate::view::{Hit, edges, seconds_per_pixel};
 use crate::web::page::pointer::Press;
-use crate::web::page::viewer::Answered;
+use crate::web::page::viewer::Clicked;
 use wasm_bindgen::prelude::*;
 
 /// Two clicks on the axis in less time than this, in milliseconds, are a double one.
@@ -150,11 +150,11 @@ impl Page {
     /// marks of the columns, which `Canvas::paint` draws.
     fn click(&mut self, wall: f64) {
         self.pass(wall);
-        // The answer is seen at the present.
+        // The feedback is seen at the present.
         self.viewer.past = None;
         self.view.run_mut().click();
         let (at, cursor) = (self.view.run().now(), self.viewer.pointer.at);
-        let answer = self.view.answer(&self.viewer.sees(self.view.run()));
-        self.viewer.answered = answer.map(|answer| Answered { answer, wall, at, cursor });
+        let feedback = self.view.feedback(&self.viewer.sees(self.view.run()));
+        self.viewer.clicked = feedback.map(|feedback| Clicked { feedback, wall, at, cursor });
     }
 }

@@ -91,7 +91,7 @@ pub(super) struct Entry {
 pub(super) struct Shown<E: Experiment> {
     run: Run<E>,
     past: Option<(Past<E>, Span)>,
-    /// The end of the time in which the recorded events were, if it is known.
+    /// The instant up to which all events were recorded, if it is known.
     until: Option<Time>,
 }
 
@@ -129,8 +129,9 @@ impl<E: Experiment + Clone> Shown<E> {
         self.past.as_ref().map(|(past, _)| past.end())
     }
 
-    /// Replaces the recorded `events`: two numbers each, microseconds since 1970 and the cost. Or says
-    /// `until` when there were no others.
+    /// Takes numbers by their name. `until` is the instant up to which all events were recorded, in
+    /// microseconds since 1970. Any other name replaces the recorded events: two numbers each, microseconds
+    /// since 1970 and the cost.
     pub(super) fn put(&mut self, name: &str, numbers: &[f64]) {
         if name == "until" {
             self.until = numbers.first().map(|micros| Time::from_micros(*micros as i64));
@@ -167,7 +168,7 @@ impl<E: Experiment + Clone> Shown<E> {
 }
 
 impl<E: Experiment + Clone> AnyRun for Shown<E> {
-    /// For recorded events: a little after the last, unless it is known until when there were no others.
+    /// Of recorded events: the instant up to which they were recorded, or else a little after the last.
     fn now(&self) -> Time {
         let Some((past, window)) = &self.past else { return self.run.now() };
         if let Some(until) = self.until {

@@ -13,7 +13,7 @@ use crate::plot::{Mark, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::compare::promise;
-use crate::view::{Answer, Hit, Viewport, scope, spaced};
+use crate::view::{Feedback, Hit, Viewport, scope, spaced};
 use crate::web::texts::Texts;
 
 /// A scope, and the events per second at the upper edge of its picture.
@@ -119,8 +119,8 @@ impl view::View for View {
         let _ = self.shown.set("limit", &limit.to_string());
     }
 
-    fn answer(&self, seen: &Viewport) -> Option<Answer> {
-        scope::answer(self.scope(), seen.size)
+    fn feedback(&self, seen: &Viewport) -> Option<Feedback> {
+        scope::feedback(self.scope(), seen.size)
     }
 
     fn say(&self, _seen: &Viewport, texts: &mut Texts) {

@@ -101,14 +101,13 @@ impl view::View for View {
     }
 
     /// A click on a bucket chooses it, one on the curve the limit there.
-    fn click(&mut self, seen: &Viewport, at: [f64; 2]) -> bool {
-        let Some(picture) = self.picture() else { return false };
+    fn click(&mut self, seen: &Viewport, at: [f64; 2]) {
+        let Some(picture) = self.picture() else { return };
         if let Some(Burst { rate, .. }) = tune::burst_at(&picture, seen, at) {
             (self.choices.by, self.choices.rate, self.choices.limit) = (None, Some(rate), None);
         } else if tune::is_on_curve(&picture, seen, at) {
             self.drag(seen, at);
         }
-        true
     }
 
     fn put(&mut self, name: &str, numbers: &[f64]) {

@@ -7,7 +7,7 @@ use super::{live, tune};
 use crate::plot::Mark;
 use crate::text::ParseError;
 use crate::time::Time;
-use crate::view::{Answer, Hit, Viewport, edges};
+use crate::view::{Feedback, Hit, Viewport, edges};
 use crate::web::texts::Texts;
 
 /// The view that an HTML file names.
@@ -107,13 +107,11 @@ pub(super) trait View {
     /// Moves the limit to a point of the picture.
     fn drag(&mut self, _seen: &Viewport, _at: [f64; 2]) {}
 
-    /// A click on a point of the picture, where that is no event; whether it meant something.
-    fn click(&mut self, _seen: &Viewport, _at: [f64; 2]) -> bool {
-        false
-    }
+    /// Takes a click on a point of a picture in which clicks are no events.
+    fn click(&mut self, _seen: &Viewport, _at: [f64; 2]) {}
 
-    /// The answer to an event that was just made.
-    fn answer(&self, _seen: &Viewport) -> Option<Answer> {
+    /// The feedback to an event that was just made.
+    fn feedback(&self, _seen: &Viewport) -> Option<Feedback> {
         None
     }
 

@@ -5,7 +5,7 @@ use super::run::AnyRun;
 use crate::lab::run::pace::Pace;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
-use crate::view::{Answer, SEEN, Viewport, edges, seconds_per_pixel};
+use crate::view::{Feedback, SEEN, Viewport, edges, seconds_per_pixel};
 
 /// The viewer of a run.
 #[derive(Default)]
@@ -29,13 +29,13 @@ pub(super) struct Viewer {
     pub(super) flags: Vec<Time>,
     /// When the axis was clicked, in milliseconds.
     pub(super) axis: Option<f64>,
-    /// The answer to the last click, while it is seen.
-    pub(super) answered: Option<Answered>,
+    /// The last click, while its feedback is seen.
+    pub(super) clicked: Option<Clicked>,
 }
 
-/// The answer to a click.
-pub(super) struct Answered {
-    pub(super) answer: Answer,
+/// A click, and its feedback.
+pub(super) struct Clicked {
+    pub(super) feedback: Feedback,
     /// When the viewer clicked, in milliseconds.
     pub(super) wall: f64,
     /// When that was in the run.
@@ -44,7 +44,7 @@ pub(super) struct Answered {
     pub(super) cursor: Option<[f64; 2]>,
 }
 
-impl Answered {
+impl Clicked {
     /// Whether it is still seen at the viewer's `wall`.
     pub(super) fn is_seen(&self, wall: f64) -> bool {
         wall - self.wall < SEEN
@@ -55,7 +55,7 @@ impl Answered {
         let pixel = seconds_per_pixel(seen.size[0], seen.window);
         let x = edges(seen.size[0])[1] - seen.right.since(self.at) / pixel;
         let share = if still { 0.0 } else { ((wall - self.wall) / SEEN).clamp(0.0, 1.0) };
-        self.answer.draw(marks, x, self.cursor, share, seen.size[0]);
+        self.feedback.draw(marks, x, self.cursor, share, seen.size[0]);
     }
 }
 
@@ -95,7 +95,7 @@ impl Viewer {
     pub(super) fn begin(&mut self) {
         (self.pace, self.past, self.zoom, self.play) = (Pace::default(), None, None, None);
         self.flags.clear();
-        self.answered = None;
+        self.clicked = None;
     }
 
     /// Returns to the present and to the window of the run.

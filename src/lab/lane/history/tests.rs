@@ -12,7 +12,7 @@ fn at(seconds: f64) -> Time {
 #[test]
 fn the_past_is_dropped_and_still_counted() {
     const { assert!(History::BYTES == 13 * 2048 * 104) };
-    let level = Level { level: 1.0, limit: 10.0 };
+    let level = Outcome::new(true, 1.0, 10.0);
     let mut history = History::new(Grain::default(), Time::ZERO, level, 0, 0);
     let [mut sent, mut allowed] = [0; 2];
     // An event each ten seconds, of which each third is refused.
@@ -21,10 +21,9 @@ fn the_past_is_dropped_and_still_counted() {
             while !history.is_filling(at(seconds)) {
                 if history.slot % 610 == 0 {
                     sent += 1;
-                    let wait = (sent % 3 > 0).then_some(Span::ZERO);
-                    allowed += u64::from(wait.is_some());
-                    let judged = Judged { at: Time::ZERO, wait, level: 1.0, limit: 10.0 };
-                    history.event(judged, level, sent);
+                    let outcome = Outcome::new(sent % 3 > 0, 1.0, 10.0);
+                    allowed += u64::from(outcome.is_allowed());
+                    history.event(Time::ZERO, outcome, level, sent);
                 }
                 history.close(level, Time::ZERO);
             }

@@ -23,7 +23,7 @@ use std::borrow::Cow;
 /// The most that may be kept. Beyond it, clients are sampled: see [`Clients::share_kept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Clients; at least 64, and at most 4 billion.
+    /// The number of clients; at least 64, and at most 4 billion.
     pub clients: usize,
     /// Bytes of everything: 64 for a client, its key, the table to find it, and its events.
     pub bytes: usize,
@@ -112,11 +112,6 @@ impl Clients {
             highest_cost: 0.0,
             told: None,
         }
-    }
-
-    /// Adds an event of the client that `per` makes of its fields: see [`key`].
-    pub fn observe(&mut self, event: &Event<'_>, per: &Per) {
-        self.add(&key(event.fields, per), event.time, event.cost);
     }
 
     /// Adds an event of the client called `key`: takes a [`ticket`](Self::ticket) and

@@ -24,11 +24,6 @@ impl Hours {
     pub fn days(&self) -> &[[u64; 24]; 7] {
         &self.0
     }
-
-    /// The sum of all days, by hour.
-    pub fn of_day(&self) -> [u64; 24] {
-        core::array::from_fn(|hour| self.0.iter().filter_map(|day| day.get(hour)).sum())
-    }
 }
 
 /// Counts in the order of days and their hours, from Monday, midnight.
@@ -54,6 +49,5 @@ mod tests {
         hours.add(time.after(Span::hours(14)), 3);
         hours.add(Time::from_micros(-1), 1);
         assert_eq!((hours.days()[6][10], hours.days()[0][0], hours.days()[2][23]), (2, 3, 1));
-        assert_eq!(hours.of_day()[10], 2);
     }
 }

@@ -18,7 +18,7 @@ pub struct Batch {
     zones: Zones,
     /// Their paths and agents. They stay for the next piece, which has mostly the same.
     told: [Dictionary; 2],
-    /// The numbers of these where the events are kept, as far as they are known.
+    /// The numbers that these texts have where the events are kept, as far as they are known.
     known: [Vec<u16>; 2],
 }
 
@@ -35,7 +35,7 @@ struct Found {
 const TOLD: usize = 1 << 19;
 
 impl Batch {
-    /// Adds the events of a line, of the client that `per` makes of it, with these of its fields.
+    /// Adds the events of a line. `per` makes the key of the client, and `fields` are kept, too.
     #[inline]
     pub fn add(&mut self, record: &Record<'_>, per: &Per, fields: Option<&Arc<[String]>>) {
         self.keys.push_str(&key(record, per));
