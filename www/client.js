@@ -5,10 +5,10 @@ import { $, join, on } from "./page.js";
 let scope;
 let lanes;
 
-/** As much of its time as is chosen; of the lanes at most half an hour. */
+/** Shows as much time as is chosen. */
 const look = () => { for (const it of [scope, lanes]) it.set("window", $("client-window").value); };
 
-/** Opens it. Until it is known what decides, it is only measured, over a period. */
+/** Opens the section for the client `name`. Until its limiter is known, its events are only measured, over `period`. */
 export function openClient(name, period) {
   $("client").hidden = false;
   $("client-title").textContent = name || "(none)";
@@ -18,7 +18,7 @@ export function openClient(name, period) {
   $("client").scrollIntoView({ block: "nearest" });
 }
 
-/** Says what decides: the limit of lanes that have none of their own, and the lanes. */
+/** Takes what decides: the limit of lanes that have none of their own, the lanes, and the limiter of the Scope. */
 export function decideClient(limit, list, limiter = list.split(";")[0]) {
   lanes.set("limit", limit);
   lanes.set("lanes", list);

@@ -26,7 +26,7 @@ export async function hand(logs) {
   location.href = "tune.html#handed";
 }
 
-/** The logs that another view handed over, which has them no more. */
+/** Takes the logs that another view handed over out of the store. */
 export async function handed() {
   const logs = await within((store) => store.get("logs"));
   await within((store) => store.clear());

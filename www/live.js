@@ -4,7 +4,7 @@ import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { hand } from "./hand.js";
 import { $, on, page, start } from "./page.js";
 
-/** Where it was heard last, and the name of the process that spoke. */
+/** The id of the last message, and the name of the process that sent it. */
 let last = "";
 let probe;
 

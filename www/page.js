@@ -25,10 +25,7 @@ const others = [];
 /** All pictures. */
 const pages = () => [page, ...others.map(([other]) => other)];
 
-/**
- * What a view has of its own: what it wires once it is loaded, shows when a setting changed, and
- * whether time passes in it.
- */
+/** The view's own part: it runs `wire` once it is loaded, `shown` when a setting has changed; time passes if `runs`. */
 let own;
 
 /** Starts the page. */
@@ -97,7 +94,7 @@ export const on = (target, type, step, options) =>
 const settings = ":is(input, select)[name]";
 const isBox = (it) => it.matches("input[name]") && !["checkbox", "range"].includes(it.type);
 
-/** The value in force when a box last had to do with it. */
+/** For each box, the value that was in force when the box was last written or checked. */
 let known = new WeakMap();
 
 /** The settings that the controls show, and whether they show that time stands still. */
@@ -138,7 +135,7 @@ const values = () => Object.fromEntries(names.map((name) => [name, page.get(name
 const shared = ["limit", "decay", "auto", "pattern", "auto-rate", "seed", "speed", "window"];
 let defaults;
 
-/** Those that were changed go along to the other view. */
+/** Adds the settings that were changed to the links to the other view. */
 function takeAlong() {
   const is = Object.fromEntries(shared.map((name) => [name, page.get(name)]));
   const changed = shared.filter((name) => is[name] !== defaults[name]);
@@ -340,7 +337,7 @@ function wireLinks() {
     else graph.scrollIntoView({ block: "nearest" });
   };
   on(window, "hashchange", follow);
-  // What is in the address already begins again too.
+  // A scenario that is in the address already begins again, too.
   for (const link of document.querySelectorAll(".try a")) {
     on(link, "click", () => { if (link.hash === location.hash) follow({}); });
   }

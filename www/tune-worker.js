@@ -19,7 +19,7 @@ guard(load().then(() => {
   waiting.forEach(take);
 }));
 
-/** A number a reading: one that is no longer the last is given up. */
+/** The number of the latest reading; those before it are given up. */
 let reading = 0;
 
 /** What the table shows: clients whose key has a text in it, and how many at most. */
@@ -103,7 +103,7 @@ async function read(logs, number) {
   count();
 }
 
-/** What a browser says of a file that it can't read or unpack. */
+/** The message about a file that the browser can't read or unpack. */
 function wrong(error) {
   if (error.name === "NotReadableError") return "the file can't be read; it may have changed, or be gone";
   if (error instanceof TypeError) return `what is packed is damaged or ends early (${error.message})`;

@@ -10,7 +10,7 @@ let worker;
 /** The logs that are shown: each its name, and its Blob or nothing. */
 let logs = [];
 
-/** Those that were handed in last, to be read again in another way: it may be what they need. */
+/** The logs that were given last. They are read again when the options of reading change. */
 let given = logs;
 
 /** The logs that are being read, if any are. */
