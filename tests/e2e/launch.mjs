@@ -1,7 +1,8 @@
 // The site and a browser, for tests and benchmarks.
 //
 // The site is served by the program $RATESCOPE, or by the one last built under target/. The browser
-// is $CHROME, or /usr/bin/chromium. The scripts build everything and set both.
+// is $CHROME, which may be Chromium's headless shell, or /usr/bin/chromium. The scripts build everything and
+// set both.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -49,6 +49,7 @@ impl Site {
     }
 
     /// The page in this program, at any port.
+    #[cfg(feature = "run")]
     pub(crate) fn embedded() -> Self {
         Site { port: None, folder: None }
     }
@@ -66,6 +67,7 @@ impl Site {
     }
 
     /// Answers a request by whatever name it was sent here.
+    #[cfg(feature = "run")]
     pub(crate) async fn show<B: Send + 'static>(mut self, request: Request<B>) -> Response<Body> {
         guarded(self.found(request).await)
     }
