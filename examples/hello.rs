@@ -2,11 +2,12 @@
 //!
 //! `cargo run --example hello --features wait`
 
-use ratescope::Rate;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::limit::gcra::Gcra;
 use ratescope::store::Keyed;
-use std::error::Error;
+use std::num::NonZeroU32;
+
+const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 /// Says hello to each name, twice a minute at most.
 struct Greeter<C> {
@@ -15,10 +16,9 @@ struct Greeter<C> {
 }
 
 impl<C: Clock> Greeter<C> {
-    fn new(clock: C) -> Result<Self, Box<dyn Error>> {
-        let twice_a_minute = Gcra::new(Rate::each_minute(2), 2.0)?;
+    fn new(clock: C) -> Self {
         // At most 10,000 names are remembered.
-        Ok(Greeter { greetings: Keyed::new(twice_a_minute, 10_000), clock })
+        Greeter { greetings: Keyed::new(Gcra::each_minute(TWO), 10_000), clock }
     }
 
     fn greet(&self, name: &str) -> String {
@@ -30,24 +30,23 @@ impl<C: Clock> Greeter<C> {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let greeter = Greeter::new(SystemClock)?;
+fn main() {
+    let greeter = Greeter::new(SystemClock);
     for name in ["ann", "ann", "ann", "bob"] {
         println!("{}", greeter.greet(name));
     }
-    Ok(())
 }
 
 #[test]
-fn each_name_is_greeted_twice_a_minute() -> Result<(), Box<dyn Error>> {
+fn each_name_is_greeted_twice_a_minute() {
     use ratescope::{Span, clock::FakeClock};
     let clock = FakeClock::default();
-    let greeter = Greeter::new(clock.clone())?;
+    let greeter = Greeter::new(clock.clone());
     let greet = |name| greeter.greet(name);
     assert_eq!(["ann", "ann"].map(greet), ["hello, ann", "hello, ann"]);
     assert_eq!(greet("ann"), "ann again? come back in 30s");
     assert_eq!(greet("bob"), "hello, bob");
     clock.advance(Span::seconds(30));
     assert_eq!(greet("ann"), "hello, ann");
-    main()
+    main();
 }

@@ -79,28 +79,30 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// A limiter for each combination of the values of some fields; without fields, for all events together.
+    /// Counts by this field, too: each combination of the values of its fields has a state of its own.
     ///
     /// ```
+    /// use core::num::NonZeroU32;
     /// use ratescope::limit::gcra::Gcra;
-    /// use ratescope::policy::Limit;
-    /// use ratescope::{Policy, Rate, Store};
+    /// use ratescope::policy::{Limit, Policy};
+    /// use ratescope::{Rate, Store};
     ///
-    /// let often = Limit::new(Gcra::new(Rate::each_second(10), 20.0)?, ["user"])?;
-    /// let much = Limit::new(Gcra::new(Rate::each_day(5000), 500.0)?, ["user", "path"])?;
+    /// const TEN: NonZeroU32 = NonZeroU32::new(10).unwrap();
+    /// let often = Limit::from(Gcra::each_second(TEN)).by("user")?;
+    /// let much = Limit::from(Gcra::new(Rate::each_day(5000), 500.0)?).by("user")?.by("path")?;
     /// let policy = Policy::new(vec![often, much])?;
-    /// assert_eq!(policy, "gcra 10/1s burst 20 per user & gcra 5000/1d burst 500 per user+path".parse()?);
+    /// assert_eq!(policy, "gcra 10/1s burst 10 per user & gcra 5000/1d burst 500 per user+path".parse()?);
     /// let store = Store::new(policy, 100_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As for [`Per::new`].
-    pub fn new<F: AsRef<str>>(
-        limiter: impl Into<AnyLimiter>,
-        fields: impl IntoIterator<Item = F>,
-    ) -> Result<Self, ParseError> {
-        Ok(Limit { limiter: limiter.into(), per: Per::new(fields)? })
+    /// When the name is empty, `all`, there already, or has other characters than letters, digits and `-_.`;
+    /// or when there are [`FIELDS`] already.
+    #[doc(alias = "per")]
+    pub fn by(mut self, field: &str) -> Result<Self, ParseError> {
+        self.per.add(field)?;
+        Ok(self)
     }
 
     /// The shape of its states: that of its limiter.
@@ -182,6 +184,13 @@ pub(crate) fn state_names(limits: &[Limit]) -> Vec<String> {
         before => format!("{}#{}", limit.shape(), before + 1),
     };
     limits.iter().enumerate().map(name).collect()
+}
+
+/// A limiter of all events together.
+impl<L: Into<AnyLimiter>> From<L> for Limit {
+    fn from(limiter: L) -> Self {
+        Limit { limiter: limiter.into(), per: Per::ALL }
+    }
 }
 
 impl From<Limit> for Policy {

@@ -6,9 +6,11 @@ use proptest::prelude::*;
 use ratescope::event::Fields;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::exim::Mode;
-use ratescope::policy::{FIELDS, Per};
+use ratescope::limit::gcra::Gcra;
+use ratescope::policy::{FIELDS, Limit, Per};
 use ratescope::{Event, Policy, Rate, Span, Store, Time};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
 /// Whatever a caller has its fields in.
@@ -69,6 +71,26 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Limits of whole numbers are constants, and the same as others.
+    #[test]
+    fn limits_of_whole_numbers(count in 1..=u32::MAX, small in 1..100_000u32, burst in 1..=u32::MAX) {
+        let whole = |n: u32| NonZeroU32::new(n).unwrap();
+        for count in [count, small] {
+            let same = |gcra: Gcra, rate| {
+                prop_assert_eq!(gcra, Gcra::new(rate, f64::from(count)).unwrap());
+                let other = Gcra::new(rate, f64::from(burst)).unwrap();
+                prop_assert_eq!(gcra.with_burst(whole(burst)), other);
+                Ok(())
+            };
+            same(Gcra::each_second(whole(count)), Rate::each_second(count))?;
+            same(Gcra::each_minute(whole(count)), Rate::each_minute(count))?;
+            same(Gcra::each_hour(whole(count)), Rate::each_hour(count))?;
+            same(Gcra::each_day(whole(count)), Rate::each_day(count))?;
+        }
+    }
+}
+
 /// Limits made in code are those of the text.
 #[test]
 fn limits_in_code() {
@@ -95,6 +117,12 @@ fn limits_in_code() {
         Per::new(&many).unwrap_err().problem(),
         format!("more than {FIELDS} fields; {help}")
     );
+
+    let all = Limit::from(Gcra::each_second(NonZeroU32::MIN));
+    assert_eq!(all, "gcra 1/1s per all".parse().unwrap());
+    let by = all.by("ip").unwrap().by("path").unwrap();
+    assert_eq!(by, "gcra 1/1s per ip+path".parse().unwrap());
+    assert_eq!(by.by("ip").unwrap_err().problem(), problem(&["ip", "ip"]));
 }
 
 #[test]

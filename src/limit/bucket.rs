@@ -35,6 +35,7 @@ use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
+use core::num::NonZeroU32;
 
 /// The most that a bucket owes, in millionths of an event: below 2^126 parts, with room for sums.
 const MOST: u64 = i64::MAX as u64;
@@ -136,6 +137,22 @@ impl Bucket {
         let full = i128::from(limit(what, size, false)?) * i128::from(per_millionth);
         let per_event = per_millionth as f64 * 1e6;
         Ok(Bucket { rate, size, per_micro, per_millionth, per_event, full })
+    }
+
+    /// A bucket that drains at a `rate` of whole events in whole `seconds`, and holds `size` of them.
+    pub(super) const fn of_whole(rate: Rate, seconds: u64, size: NonZeroU32) -> Self {
+        // In millionths and microseconds, so both get shorter by a million.
+        let count = rate.count() as u64;
+        let divisor = gcd(count, seconds);
+        let (per_micro, per_millionth) = (count / divisor, seconds / divisor);
+        let per_event = per_millionth as f64 * 1e6;
+        Bucket { rate, size: 0.0, per_micro, per_millionth, per_event, full: 0 }.of_size(size)
+    }
+
+    /// The same bucket, holding `size` events.
+    pub(super) const fn of_size(self, size: NonZeroU32) -> Self {
+        let millionths = size.get() as i128 * 1_000_000;
+        Bucket { size: size.get() as f64, full: millionths * self.per_millionth as i128, ..self }
     }
 
     /// The parts that drain from `from` to `to`; negative when `to` is earlier.
@@ -298,7 +315,7 @@ fn to_f64(parts: i128) -> f64 {
     parts as f64
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+const fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

@@ -60,7 +60,7 @@ impl Per {
         Ok(per)
     }
 
-    fn add(&mut self, name: &str) -> Result<(), ParseError> {
+    pub(super) fn add(&mut self, name: &str) -> Result<(), ParseError> {
         const HELP: &str = "write the name of a field, several as in ip+path, or all";
         let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
         let problem = match name {
