@@ -23,6 +23,12 @@
 //!   inside is the sender's (RFC 3964), so anybody could send in the name of any IPv4 address, also of
 //!   a trusted proxy.
 
+#[cfg(feature = "rules")]
+mod networks;
+
+#[cfg(feature = "rules")]
+pub use networks::Networks;
+
 use core::fmt::{self, Write};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

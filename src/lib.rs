@@ -145,7 +145,7 @@
 #[cfg_attr(not(feature = "std"), macro_use)]
 extern crate alloc;
 
-#[cfg(any(feature = "log", feature = "tower"))]
+#[cfg(any(feature = "log", feature = "rules"))]
 mod address;
 #[cfg(any(feature = "lab", feature = "log"))]
 pub mod civil;

@@ -41,6 +41,7 @@
 //! | `descriptors` | the top, a descriptor | a list of descriptors |
 //! | `key` | a descriptor | the name of a field |
 //! | `value` | a descriptor | the value that the field must have, in which `*` stands for any characters; without `value`, any value that is not empty |
+//! | `network` | a descriptor | instead of `value`: networks that have the address in the field, as in `10.0.0.0/8, 2001:db8::/32` |
 //! | `rate_limit` | both | `unit` (second, minute, hour, day, week, month of 30 days, year of 365) and `requests_per_unit`, or `unlimited: true`; a [fixed window](crate::limit::fixed_window) |
 //! | `limit` | both | instead of `rate_limit`: a limit in the text form of a [policy](crate::policy), several limits as a list or joined by `&`, or `unlimited` |
 //! | `name`, `replaces` | both, or in `rate_limit` | a name, and a list of the names of rules that do not apply when this one does |
@@ -48,7 +49,7 @@
 //! | `shadow`, `shadow_mode` | both | `true`: the rule decides and counts, but never refuses |
 //! | `cost` | both | the cost of each event in these limits, instead of the event's own cost |
 //! | `on_store_failure` | both | `allow`, `refuse` or `local` (the default): see [`OnStoreFailure`] |
-//! | `share_threshold` | a descriptor | `true`: all values that match its `*` share one count |
+//! | `share_threshold` | a descriptor | `true`: all values that match its `*` or `network` share one count |
 //! | `quota_mode` | a descriptor | `true`: of several such rules, all must refuse; accepted where no event has several, and then of no effect |
 //! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | accepted and ignored |
 //!
@@ -60,8 +61,9 @@
 //! separately. Here an event has fields, and all lists that they can form are looked up at once:
 //!
 //! 1. Among descriptors of one list with the same `key`, at most one is chosen: the one with exactly
-//!    the value of the field, or else the first in the file whose wildcard matches, or else the one
-//!    without a value. If the event has no such field, or an empty one, none is chosen.
+//!    the value of the field, or else the first in the file with a network that has it, or else the first
+//!    whose wildcard matches, or else the one without a value. If the event has no such field, or an
+//!    empty one, none is chosen.
 //! 2. Within a chosen descriptor the same is done with its own list. The limit of a descriptor applies
 //!    unless a rule within it does: the deepest one counts. A descriptor with neither a limit nor a
 //!    list is a rule, too: its events are not limited.
@@ -74,8 +76,8 @@
 //! does not.
 //!
 //! # Exemptions
-//! A descriptor with a value and no limit exempts those events from the descriptors of its own list, and
-//! with `replaces` from others, too:
+//! A descriptor with a value or a network and no limit exempts those events from the descriptors of its own
+//! list, and with `replaces` from others, too:
 //!
 //! ```
 //! use ratescope::rules::{Ruled, Rules};
@@ -85,7 +87,7 @@
 //! domain: web
 //! descriptors:
 //!   - {key: ip, limit: gcra 1/1m, name: addresses}
-//!   - {key: ip, value: 10.0.*}
+//!   - {key: ip, network: 10.0.0.0/8}
 //!   - {key: user, value: monitor, rate_limit: {unlimited: true, replaces: [{name: addresses}]}}
 //! ";
 //! let rules = Ruled::new(Rules::read("rules.yaml", text)?, 100_000);
@@ -99,9 +101,12 @@
 //! # Ok::<(), ratescope::rules::RulesError>(())
 //! ```
 //!
+//! A client of IPv6 is known by its group, as in `2001:db8:0:1::/64`, so a network that is smaller than the
+//! groups has no client.
+//!
 //! # What is refused at load
 //! A file is refused if it cannot be read, or cannot be meant so: two descriptors of one list for the
-//! same values, or a wildcard after one that matches all of its values; a key that an outer descriptor
+//! same values, or a wildcard or network after one that has all of its values; a key that an outer descriptor
 //! has already; a limit that is unlimited and has a number; a limit that never admits the cost of an
 //! event, which is 1 unless the rule has another; rules that replace each other, or an unknown rule;
 //! settings for a limit that does not exist; a file without any rule. It is also refused if it is too large: a text of more than [`LONGEST`] bytes,
@@ -154,6 +159,7 @@ mod witnessed;
 mod words;
 mod yaml;
 
+pub use crate::address::Networks;
 pub use async_store::{Answered, AsyncStore, Cause, Details, Fault, Memory};
 pub use error::{Mistake, RulesError};
 pub use explain::Why;

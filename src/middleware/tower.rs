@@ -8,7 +8,6 @@ pub mod headers;
 pub mod keys;
 mod layer;
 pub mod meters;
-mod networks;
 mod prepared;
 pub mod proxies;
 mod queue;
@@ -18,13 +17,12 @@ mod service;
 #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
 mod teller;
 
-pub use crate::address::IPV6_PREFIX;
+pub use crate::address::{IPV6_PREFIX, Networks};
 pub use crate::clock::{Clock, FakeClock, SystemClock};
 pub use bodies::{BodyLimitLayer, BodyLimited, Charged, Counted, Uncharged};
 pub use headers::Headers;
 pub use keys::{Head, MissingSources};
 pub use layer::{LOGGED, QUEUE, RateLimit, RateLimitLayer, ResponseHead};
-pub use networks::Networks;
 pub use proxies::Proxies;
 pub use refusal::{Answer, Grpc, Problem, Refused};
 pub use report::seen;

@@ -82,11 +82,13 @@ fn leads_astray<'a>(
     })
 }
 
-/// The rank of a step: the most specific first. Of two wildcards, the first in the file counts.
+/// The rank of a step: the most specific first. Of two with networks or two wildcards, the first in the
+/// file counts.
 fn rank(step: &Step) -> u8 {
     match step.value {
         Value::Is(_) => 0,
-        Value::Like(_) => 1,
-        Value::Any => 2,
+        Value::Within(_) => 1,
+        Value::Like(_) => 2,
+        Value::Any => 3,
     }
 }

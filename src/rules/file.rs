@@ -30,7 +30,12 @@ const TOP: Form = Form { what: "a rule file", keys: &[&["domain", "descriptors"]
 
 const DESCRIPTOR: Form = Form {
     what: "a descriptor",
-    keys: &[&["key", "value", "descriptors"], RULE, &["share_threshold", "quota_mode"], REPORTS],
+    keys: &[
+        &["key", "value", "network", "descriptors"],
+        RULE,
+        &["share_threshold", "quota_mode"],
+        REPORTS,
+    ],
 };
 
 /// The most bytes of the keys and values on the path to a rule, which make its name.
@@ -122,10 +127,7 @@ impl<'a> File<'a> {
             let problem = "an outer descriptor has this key already, and a field has one value";
             self.reader.wrong(key, problem);
         }
-        let value = match map.get("value") {
-            None => Value::Any,
-            Some(node) => Value::new(self.reader.text(node, "the value, which can be left out,")?),
-        };
+        let value = self.value(&map)?;
         let shared = self.shared(&map, &value);
         let mut path = path.to_vec();
         path.push(Passed { step: Step { key: name.clone(), value: value.clone() }, shared });
@@ -144,9 +146,28 @@ impl<'a> File<'a> {
                 "the descriptor in line {line} is for the same values; one of the two could never \
                  apply"
             );
-            self.reader.wrong(map.get("value").unwrap_or(key), problem);
+            let at = map.get("value").or(map.get("network")).unwrap_or(key);
+            self.reader.wrong(at, problem);
         }
         Some(())
+    }
+
+    /// The values of the field that a descriptor is about.
+    fn value(&mut self, map: &Map<'a>) -> Option<Value> {
+        let network = map.get("network");
+        match map.pair("value") {
+            Some((key, _)) if network.is_some() => {
+                self.reader.wrong(key, "there is a network beside it; leave one of the two out");
+                None
+            }
+            Some((_, node)) => {
+                Some(Value::new(self.reader.text(node, "the value, which can be left out,")?))
+            }
+            None => match network {
+                Some(node) => self.reader.parse(node, "the network").map(Value::Within),
+                None => Some(Value::Any),
+            },
+        }
     }
 
     /// Checks the other keys that envoyproxy/ratelimit has, and returns whether the values share a
@@ -157,8 +178,10 @@ impl<'a> File<'a> {
         }
         let Some((key, node)) = map.pair("share_threshold") else { return false };
         let shared = self.reader.flag(node) == Some(true);
-        if shared && !matches!(value, Value::Like(_)) {
-            self.reader.wrong(key, "only a value with a * admits several that could share a limit");
+        if shared && !matches!(value, Value::Like(_) | Value::Within(_)) {
+            let problem =
+                "only a value with a * and a network admit several that could share a limit";
+            self.reader.wrong(key, problem);
         }
         shared
     }

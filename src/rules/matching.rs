@@ -2,6 +2,7 @@
 
 use super::value::{Value, Wildcard};
 use super::{Rule, Rules};
+use crate::address::Networks;
 use crate::event::{Descriptor, Fields};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -18,6 +19,8 @@ pub(super) struct Level(Vec<Group>);
 struct Group {
     key: String,
     is: HashMap<String, Branch>,
+    /// In their order.
+    within: Vec<(Networks, Branch)>,
     like: Like,
     any: Option<Branch>,
 }
@@ -48,14 +51,18 @@ impl Level {
     /// When it, or another one, could never be chosen: the line of the other one.
     pub(super) fn add(&mut self, key: &str, value: &Value, branch: Branch) -> Result<(), usize> {
         let place = self.0.iter().position(|group| group.key == key).unwrap_or_else(|| {
-            let (is, like) = (HashMap::new(), Like::default());
-            self.0.push(Group { key: key.to_owned(), is, like, any: None });
+            let (is, within, like) = (HashMap::new(), Vec::new(), Like::default());
+            self.0.push(Group { key: key.to_owned(), is, within, like, any: None });
             self.0.len() - 1
         });
         let Some(group) = self.0.get_mut(place) else { return Ok(()) };
         let other = match value {
             Value::Any => group.any.as_ref().or_else(|| group.like.all()),
             Value::Is(text) => group.is.get(text),
+            Value::Within(new) => {
+                let covers = |known: &&(Networks, Branch)| known.0.covers(new);
+                group.within.iter().find(covers).map(|(_, branch)| branch)
+            }
             Value::Like(new) => {
                 let known = group.like.find(new.as_str());
                 known.or(group.any.as_ref().filter(|_| new.is_all()))
@@ -67,6 +74,7 @@ impl Level {
         match value {
             Value::Any => group.any = Some(branch),
             Value::Is(text) => drop(group.is.insert(text.clone(), branch)),
+            Value::Within(networks) => group.within.push((networks.clone(), branch)),
             Value::Like(wildcard) => group.like.push(wildcard.clone(), branch),
         }
         Ok(())
@@ -99,7 +107,14 @@ impl Level {
 impl Group {
     /// The most specific descriptor for the value.
     fn choose(&self, value: &str) -> Option<&Branch> {
-        self.is.get(value).or_else(|| self.like.find(value)).or(self.any.as_ref())
+        let is = self.is.get(value).or_else(|| self.within(value));
+        is.or_else(|| self.like.find(value)).or(self.any.as_ref())
+    }
+
+    /// The first descriptor with networks that have this address.
+    fn within(&self, value: &str) -> Option<&Branch> {
+        let has = |within: &&(Networks, Branch)| within.0.has(value);
+        self.within.iter().find(has).map(|(_, branch)| branch)
     }
 }
 

@@ -1,10 +1,12 @@
 //! The values of a field that a descriptor matches.
 
+use crate::address::Networks;
 use crate::policy::escaped;
 use core::fmt;
 
 /// The values of a field that a descriptor matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Value {
     /// Any value that is not empty: the descriptor has no `value`.
     Any,
@@ -12,6 +14,8 @@ pub enum Value {
     Is(String),
     /// All values that match this wildcard, as in `/api/*/edit`.
     Like(Wildcard),
+    /// All addresses in these networks, and all groups of addresses that lie in one of them.
+    Within(Networks),
 }
 
 /// A text with stars, each of which stands for any characters, or none.
@@ -43,6 +47,7 @@ impl Value {
             Value::Any => !value.is_empty(),
             Value::Is(text) => text == value,
             Value::Like(wildcard) => wildcard.matches(value),
+            Value::Within(networks) => networks.has(value),
         }
     }
 }
@@ -104,15 +109,16 @@ impl Step {
     /// The bytes of its texts.
     pub(super) fn len(&self) -> usize {
         let value = match &self.value {
-            Value::Any => "",
-            Value::Is(text) => text,
-            Value::Like(wildcard) => wildcard.as_str(),
+            Value::Any => 0,
+            Value::Is(text) => text.len(),
+            Value::Like(wildcard) => wildcard.as_str().len(),
+            Value::Within(networks) => networks.to_string().len(),
         };
-        self.key.len() + value.len()
+        self.key.len() + value
     }
 }
 
-/// As in `to_number`, `message_type=marketing` or `path=/api/*`. Values are escaped as in a
+/// As in `to_number`, `message_type=marketing`, `path=/api/*` or `ip in 10.0.0.0/8+fd00::/8`. Values are escaped as in a
 /// [key](crate::policy::Per), except for the stars, so a star in a name is always a wildcard.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -125,6 +131,10 @@ impl fmt::Display for Step {
                     write!(f, "{}{}", if i == 0 { "=" } else { "*" }, escaped(part))?;
                 }
                 Ok(())
+            }
+            // A comma separates steps.
+            Value::Within(networks) => {
+                write!(f, " in {}", networks.to_string().replace(", ", "+"))
             }
         }
     }

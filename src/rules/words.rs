@@ -55,6 +55,7 @@ impl<'a> Around<'a> {
             match &step.value {
                 Value::Is(text) => write!(f, "{} {text:?}", step.key)?,
                 Value::Like(wildcard) => write!(f, "{} like {:?}", step.key, wildcard.as_str())?,
+                Value::Within(networks) => write!(f, "{} in {networks}", step.key)?,
                 Value::Any => write!(f, "any {}", step.key)?,
             }
             f.write_str(self.nearer(rule, i, step))?;
@@ -93,12 +94,14 @@ impl<'a> Around<'a> {
 }
 
 /// Whether `a` is chosen before `b` for values that both match; `is_behind` says that `a` comes after
-/// `b` in the file. Two wildcards are only compared if one matches everything that the other does.
+/// `b` in the file. Two with networks, or two wildcards, are only compared if one matches everything that
+/// the other does.
 fn is_nearer(a: &Value, b: &Value, is_behind: bool) -> bool {
     match (a, b) {
-        (Value::Is(text), Value::Like(like)) => like.matches(text),
+        (Value::Is(text), Value::Like(_) | Value::Within(_)) => b.matches(text),
+        (Value::Within(a), Value::Within(b)) => !is_behind && b.covers(a),
         (Value::Like(a), Value::Like(b)) => !is_behind && b.covers(a),
-        (Value::Is(_) | Value::Like(_), Value::Any) => true,
+        (Value::Is(_) | Value::Within(_) | Value::Like(_), Value::Any) => true,
         _ => false,
     }
 }

@@ -96,6 +96,7 @@ impl Meters {
 fn label(step: &Step) -> String {
     match &step.value {
         Value::Any => step.key.clone(),
+        Value::Within(_) => step.to_string(),
         Value::Is(text) => format!("{}_{text}", step.key),
         Value::Like(wildcard) => format!("{}_{}", step.key, wildcard.as_str()),
     }

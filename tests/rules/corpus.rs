@@ -46,6 +46,7 @@ const PARTS: &[&str] = &[
     "descriptors:\n",
     "  - key: user\n",
     "    value: ",
+    "    network: 10.0.0.0/8, 192.0.2.0/24\n",
     "    limit: ",
     "ann\n",
     "a*b\n",

@@ -71,6 +71,7 @@ fn rules_in_words() {
     words("settings");
     words("throttle");
     words("wildcards");
+    words("networks");
     words("replaces");
     words("shadow");
     words("blocked");

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use ratescope::rules::{Rules, Value, Why};
 
 const KEYS: [&str; 3] = ["user", "ip", "path"];
-const VALUES: [&str; 8] = ["", "a", "b", "ab", "a*", "*b", "a*b", "*"];
+const VALUES: [&str; 10] =
+    ["", "a", "b", "ab", "a*", "*b", "a*b", "*", "10.0.0.0/8", "10.1.0.0/16"];
 
 /// A descriptor as it is drawn.
 #[derive(Clone, Debug)]
@@ -45,12 +46,13 @@ fn write(drawn: &[Drawn], indent: usize, used: &[usize], text: &mut String) {
     for one in drawn {
         let value = VALUES[one.value];
         let at = (one.key, value);
-        // A star alone and none mean the same, and a wider wildcard hides what comes after it.
+        // A star alone and none mean the same, and what is wider hides what comes after it.
         let hides = |&(key, before): &(usize, &str)| {
             let all = |v: &str| v.is_empty() || v == "*";
             key == one.key && (before == value || (all(before) && all(value)))
                 || key == one.key && before == "*" && value.contains('*')
                 || key == one.key && matches!((before, value), ("a*" | "*b", "a*b"))
+                || key == one.key && matches!((before, value), ("10.0.0.0/8", "10.1.0.0/16"))
         };
         if used.contains(&one.key) || seen.iter().any(hides) {
             continue;
@@ -58,7 +60,8 @@ fn write(drawn: &[Drawn], indent: usize, used: &[usize], text: &mut String) {
         seen.push(at);
         *text += &format!("{pad}- key: {}\n", KEYS[one.key]);
         if !value.is_empty() {
-            *text += &format!("{pad}  value: '{value}'\n");
+            let name = if value.contains('/') { "network" } else { "value" };
+            *text += &format!("{pad}  {name}: '{value}'\n");
         }
         if one.limit {
             *text += &format!("{pad}  limit: 1/1s\n");
@@ -94,7 +97,7 @@ proptest! {
     #[test]
     fn the_tables_find_what_a_look_at_every_rule_finds(
         drawn in proptest::collection::vec(descriptor(), 1..6),
-        fields in proptest::collection::vec((0..KEYS.len(), "[ab]{0,3}"), 0..4),
+        fields in proptest::collection::vec((0..KEYS.len(), "[ab]{0,3}|10\\.[01]\\.2\\.3"), 0..4),
     ) {
         let rules = read(&file(&drawn));
         let fields: Vec<(&str, &str)> =

@@ -18,8 +18,7 @@
 //! Sources: RFC 7239 (Forwarded), section 7.4 of it for X-Forwarded-For; A. Pritchard, "The perils of
 //! the real client IP" (2022).
 
-use super::networks::{Networks, address};
-use crate::address::canonical;
+use crate::address::{Networks, canonical, parse};
 use core::net::IpAddr;
 use http::HeaderMap;
 use http::header::{FORWARDED, HeaderName};
@@ -101,6 +100,11 @@ fn cut_last<'a>(rest: &mut &'a [u8], separator: u8, quotes: bool) -> &'a [u8] {
     }
     *rest = &[];
     all
+}
+
+/// Reads the address in an entry of a header; `None` if it is no address.
+fn address(entry: &[u8]) -> Option<IpAddr> {
+    parse(str::from_utf8(entry).ok()?)
 }
 
 /// The text between two quotes, or all of it if it has none.

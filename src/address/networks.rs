@@ -1,6 +1,6 @@
 //! Lists of networks, such as those of the proxies in front of a service.
 
-use crate::address;
+use super::{canonical, parse};
 use crate::text::ParseError;
 use core::fmt;
 use core::net::IpAddr;
@@ -11,14 +11,29 @@ use ipnet::{IpNet, Ipv4Net};
 ///
 /// An IPv6 address that stands for an IPv4 address (`::ffff:192.0.2.7`, `64:ff9b::192.0.2.7`) counts as
 /// that.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Networks(Vec<IpNet>);
 
 impl Networks {
     /// Whether an address is in one of them.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let address = address::canonical(address);
+        let address = canonical(address);
         self.0.iter().any(|network| network.contains(&address))
+    }
+
+    /// Whether the text of an address is in one of them, or that of a group of addresses, such as
+    /// `2001:db8:0:1::/64`, with all of the group. Any other text is not.
+    pub(crate) fn has(&self, text: &str) -> bool {
+        let network = match text.split_once('/') {
+            None => parse(text).map(IpNet::from),
+            Some(_) => text.parse().ok(),
+        };
+        network.is_some_and(|network| self.0.iter().any(|known| known.contains(&network)))
+    }
+
+    /// Whether each network of `others` lies in one of these.
+    pub(crate) fn covers(&self, others: &Networks) -> bool {
+        others.0.iter().all(|other| self.0.iter().any(|network| network.contains(other)))
     }
 
     /// Whether there are none.
@@ -65,7 +80,7 @@ impl FromStr for Networks {
 fn network(word: &str) -> Result<IpNet, String> {
     let Some((address, _)) = word.split_once('/') else {
         let address: IpAddr = word.parse().map_err(|_| "not an address".to_owned())?;
-        return Ok(address::canonical(address).into());
+        return Ok(canonical(address).into());
     };
     let network: IpNet = word.parse().map_err(|_| "not a network".to_owned())?;
     let begin = network.trunc();
@@ -79,9 +94,4 @@ fn network(word: &str) -> Result<IpNet, String> {
     };
     let mapped = mapped.and_then(|(v4, length)| Ipv4Net::new(v4, length).ok());
     Ok(mapped.map_or(network, IpNet::V4))
-}
-
-/// Reads the address in an entry of a header; `None` if it is no address.
-pub(super) fn address(entry: &[u8]) -> Option<IpAddr> {
-    address::parse(str::from_utf8(entry).ok()?)
 }
