@@ -114,6 +114,8 @@
 //! than 10,000 rules, or with more than 4 KiB of keys and values on the path to a rule. A store that
 //! has only f64 also checks [`Rules::exact_in_f64`].
 //!
+//! Rules are also made in code, by [`Rules::new`], and then checked in the same way.
+//!
 //! # Before it is put in force
 //! `ratescope check rules.yaml` says what each rule means, and what is wrong with a file; `explain` says
 //! which rules apply to a request, and why the others do not. `ratescope test rules.yaml cases.yaml` runs
@@ -142,6 +144,7 @@ pub mod cases;
 mod error;
 mod explain;
 mod file;
+mod in_code;
 mod matching;
 mod paths;
 mod reader;
@@ -163,6 +166,7 @@ pub use crate::address::Networks;
 pub use async_store::{Answered, AsyncStore, Cause, Details, Fault, Memory};
 pub use error::{Mistake, RulesError};
 pub use explain::Why;
+pub use in_code::NewRule;
 pub use reload::{Changes, Reloaded};
 pub use ruled::Ruled;
 #[cfg(feature = "tower")]
@@ -178,13 +182,13 @@ pub use value::{Step, Value, Wildcard};
 pub use witnessed::{Witness, Witnessed};
 pub use yaml::LONGEST;
 
-use crate::policy::{Limit, Per, Policy};
+use crate::policy::{Limit, Per};
 use error::At;
 use matching::Level;
 use settings::Settings;
 use std::collections::HashSet;
 
-/// The rules of a file.
+/// The rules of a file, or of [code](Rules::new).
 #[derive(Clone, Debug)]
 pub struct Rules {
     file: String,
@@ -290,19 +294,6 @@ pub(crate) fn not_in_f64(limit: &Limit) -> Option<String> {
     }
     let is_there = limit.limiter.in_f64().is_some();
     (!is_there).then(|| "not among the limiters that Redis has; leave out by hour".to_owned())
-}
-
-/// A single policy as rules: one rule for all events, named `policy`.
-impl From<Policy> for Rules {
-    fn from(policy: Policy) -> Self {
-        let (domain, limits) = ("policy".to_owned(), policy.limits().to_vec());
-        let settings = Settings { limits, ..Settings::default() };
-        let limits_at = At { line: 1, column: 1 };
-        let (name, path) = (domain.clone(), Vec::new());
-        let rule = Rule { name, path, line: 1, limits_at, settings };
-        let (file, top) = (domain.clone(), Level::default());
-        Rules { file, domain, rules: vec![rule], always: Some(0), top, replaces: false }
-    }
 }
 
 impl Rules {

@@ -13,6 +13,8 @@ mod deciding;
 mod doubling;
 #[path = "rules/files.rs"]
 mod files;
+#[path = "rules/in_code.rs"]
+mod in_code;
 #[path = "rules/invariants.rs"]
 mod invariants;
 #[path = "rules/large.rs"]

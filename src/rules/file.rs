@@ -50,8 +50,13 @@ const MOST_RULES: usize = 10_000;
 /// Reads a file, and collects all its mistakes.
 pub(super) fn read(name: &str, text: &str) -> Result<Rules, RulesError> {
     let root = yaml::read(text).map_err(|mistake| RulesError::new(name, vec![mistake]))?;
+    of(name, &root)
+}
+
+/// Reads the tree of a file.
+pub(super) fn of(name: &str, root: &Node) -> Result<Rules, RulesError> {
     let mut file = File::default();
-    let rules = file.root(name, &root);
+    let rules = file.root(name, root);
     file.reader.finish(name, rules)
 }
 

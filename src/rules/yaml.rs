@@ -235,7 +235,14 @@ fn too_large(at: At) -> Mistake {
 }
 
 impl Node {
-    fn new(at: At, kind: Kind) -> Self {
+    /// A text that was not written in a file.
+    pub(super) fn of(at: At, text: &str) -> Self {
+        // It may mean yes, but never nothing.
+        let kind = Kind::Text { text: text.to_owned(), plain: text == "true", quote: None };
+        Node::new(at, kind)
+    }
+
+    pub(super) fn new(at: At, kind: Kind) -> Self {
         let (mut size, mut depth) = (1, 0);
         let mut count = |node: &Node| {
             size += node.size;

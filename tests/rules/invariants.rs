@@ -1,7 +1,7 @@
 //! What holds whatever stands in a file. The fuzz target checks it, too.
 
 use ratescope::rules::cases::Cases;
-use ratescope::rules::{Reloaded, Ruled, Rules, RulesError, Why};
+use ratescope::rules::{NewRule, Reloaded, Rule, Ruled, Rules, RulesError, Value, Why};
 use ratescope::{Event, Time};
 
 /// Events with the fields that the seeds are about, and with odd ones.
@@ -36,6 +36,33 @@ pub(crate) fn hold(text: &str) {
         }
     }
     assert_eq!(ruled.reload("f", text, Time::ZERO), Reloaded::Unchanged);
+    let in_code = Rules::new(rules.domain(), rules.rules().iter().map(in_code));
+    let in_code = in_code.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    for fields in FIELDS {
+        let names = |rules: &Rules| -> Vec<String> {
+            rules.matching(&fields.to_vec()).iter().map(|rule| rule.name().to_owned()).collect()
+        };
+        assert_eq!(names(&in_code), names(&rules), "{text}");
+    }
+    assert_eq!(ruled.replace(in_code, Time::ZERO), Reloaded::Unchanged, "{text}");
+}
+
+/// The same rule, made in code.
+fn in_code(rule: &Rule) -> NewRule {
+    let new = NewRule::new().throttle(rule.throttle()).on_store_failure(rule.on_store_failure());
+    // What is not limited has nothing that is about limits.
+    let new = if rule.limits().is_empty() { NewRule::new() } else { new };
+    let new = rule.path().iter().fold(new, |new, step| match &step.value {
+        Value::Is(value) => new.of(&step.key, value),
+        Value::Like(wildcard) => new.of(&step.key, wildcard.as_str()),
+        Value::Within(networks) => new.within(&step.key, networks.clone()),
+        _ => new.each(&step.key),
+    });
+    let new = rule.limits().iter().fold(new, |new, limit| new.limit_by(limit));
+    let new = rule.replaces().iter().fold(new, |new, name| new.replaces(name));
+    let new = rule.label().into_iter().fold(new, NewRule::name);
+    let new = rule.cost().into_iter().fold(new, NewRule::cost);
+    if rule.is_shadow() { new.shadow() } else { new }
 }
 
 /// Every mistake has a place that is in the text, or right behind it, and says something.
