@@ -125,8 +125,9 @@
 //! # While a service runs
 //! [`Ruled`] decides; threads can share it. [`Ruled::reload`] replaces the rules, at once and only if
 //! the new ones have no mistakes. [`Reloaded`] says which limits keep the states that they had.
-//! `middleware::watch` follows a file. A service asks an [`AsyncStore`]: a [`Ruled`], or the same rules
-//! with their states on Redis. [`Ruled::save`] and [`Ruled::restore`] take the states over a restart.
+//! `middleware::watch` follows a file. A service asks an [`AsyncStore`]: a [`Ruled`], the same rules with their
+//! states on Redis, or an [`AnyStore`], if that is chosen at run time. [`Ruled::save`] and [`Ruled::restore`]
+//! take the states over a restart.
 //!
 //! # Shadows
 //! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or
@@ -136,6 +137,7 @@
 //!
 //! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 
+mod any_store;
 pub(crate) mod asked;
 mod async_store;
 #[cfg(any(feature = "tower", feature = "live"))]
@@ -163,6 +165,7 @@ mod words;
 mod yaml;
 
 pub use crate::address::Networks;
+pub use any_store::AnyStore;
 pub use async_store::{Answered, AsyncStore, Cause, Details, Fault, Memory};
 pub use error::{Mistake, RulesError};
 pub use explain::Why;

@@ -159,10 +159,21 @@ impl From<BadNumber> for Fault {
     }
 }
 
-/// Why a store can't be reached, such as a host that does not resolve. Two causes are equal if they
+/// Why a store can't be reached or opened, such as a host that does not resolve. Two causes are equal if they
 /// read the same.
 #[derive(Clone, Debug)]
 pub struct Cause(Arc<dyn Error + Send + Sync>);
+
+impl Cause {
+    pub(crate) fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Cause(cause.into().into())
+    }
+
+    /// The error itself.
+    pub fn get(&self) -> &(dyn Error + 'static) {
+        &*self.0
+    }
+}
 
 impl PartialEq for Cause {
     fn eq(&self, other: &Self) -> bool {
@@ -181,7 +192,7 @@ impl fmt::Display for Cause {
 impl Fault {
     /// The fault of a store that can't be reached.
     pub fn unreachable(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Fault::Unreachable(Cause(cause.into().into()))
+        Fault::Unreachable(Cause::new(cause))
     }
 
     /// A word for a counter: `late`, `lost`, `unreachable`, `resting`, `failed` or `cost`.
@@ -213,7 +224,7 @@ impl fmt::Display for Fault {
 impl Error for Fault {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Fault::Unreachable(Cause(cause)) => Some(&**cause),
+            Fault::Unreachable(cause) => Some(cause.get()),
             _ => None,
         }
     }
@@ -257,41 +268,57 @@ impl AsyncStore for Ruled {
     }
 }
 
+/// The methods of a store that hands them to another one, all of them or all but those that check.
+macro_rules! forward {
+    ($self:ident to $store:expr) => {
+        forward!($self to $store, but for checks);
+
+        fn check_now(&$self, event: &Event<'_>, details: Details) -> Option<Answered> {
+            $store.check_now(event, details)
+        }
+
+        async fn check(&$self, event: &Event<'_>, details: Details) -> Answered {
+            $store.check(event, details).await
+        }
+    };
+    ($self:ident to $store:expr, but for checks) => {
+        fn rules(&$self) -> Arc<Rules> {
+            $store.rules()
+        }
+
+        fn memory(&$self) -> Option<Memory> {
+            $store.memory()
+        }
+
+        async fn peek(&$self, event: &Event<'_>, details: Details) -> Answered {
+            $store.peek(event, details).await
+        }
+
+        async fn charge(
+            &$self,
+            event: &Event<'_>,
+            passed: Option<&Ruling>,
+        ) -> Result<(), Fault> {
+            $store.charge(event, passed).await
+        }
+
+        fn charge_now(&$self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
+            $store.charge_now(event, passed)
+        }
+
+        fn can_give_back(&$self, event: &Event<'_>) -> bool {
+            $store.can_give_back(event)
+        }
+
+        fn give_back(&$self, event: &Event<'_>) -> bool {
+            $store.give_back(event)
+        }
+    };
+}
+
+pub(super) use forward;
+
 /// A shared store is a store, too.
 impl<S: AsyncStore> AsyncStore for Arc<S> {
-    fn rules(&self) -> Arc<Rules> {
-        S::rules(self)
-    }
-
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
-        S::check_now(self, event, details)
-    }
-
-    fn memory(&self) -> Option<Memory> {
-        S::memory(self)
-    }
-
-    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
-        S::check(self, event, details).await
-    }
-
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
-        S::peek(self, event, details).await
-    }
-
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
-        S::charge(self, event, passed).await
-    }
-
-    fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
-        S::charge_now(self, event, passed)
-    }
-
-    fn can_give_back(&self, event: &Event<'_>) -> bool {
-        S::can_give_back(self, event)
-    }
-
-    fn give_back(&self, event: &Event<'_>) -> bool {
-        S::give_back(self, event)
-    }
+    forward!(self to (**self));
 }

@@ -1,5 +1,6 @@
 //! A store whose decisions are seen by another.
 
+use super::async_store::forward;
 use super::{Answered, AsyncStore, Details, Fault, Memory, Rules, Ruling};
 use crate::event::Event;
 use std::sync::Arc;
@@ -17,9 +18,7 @@ pub struct Witnessed<S, W> {
 }
 
 impl<S: AsyncStore, W: Witness> AsyncStore for Witnessed<S, W> {
-    fn rules(&self) -> Arc<Rules> {
-        self.store.rules()
-    }
+    forward!(self to self.store, but for checks);
 
     fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
         let answered = self.store.check_now(event, details)?;
@@ -27,33 +26,9 @@ impl<S: AsyncStore, W: Witness> AsyncStore for Witnessed<S, W> {
         Some(answered)
     }
 
-    fn memory(&self) -> Option<Memory> {
-        self.store.memory()
-    }
-
     async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
         let answered = self.store.check(event, details).await;
         self.witness.saw(event, &answered);
         answered
-    }
-
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
-        self.store.peek(event, details).await
-    }
-
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
-        self.store.charge(event, passed).await
-    }
-
-    fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
-        self.store.charge_now(event, passed)
-    }
-
-    fn can_give_back(&self, event: &Event<'_>) -> bool {
-        self.store.can_give_back(event)
-    }
-
-    fn give_back(&self, event: &Event<'_>) -> bool {
-        self.store.give_back(event)
     }
 }

@@ -4,7 +4,7 @@ use super::{check, ruled};
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
-use ratescope::rules::{Answered, AsyncStore, Details, Ruled, Rules};
+use ratescope::rules::{Answered, AnyStore, AsyncStore, Details, Memory, Ruled, Rules};
 use ratescope::{Event, Policy, Retry, Span, Time};
 use std::sync::Arc;
 
@@ -24,24 +24,40 @@ fn ask(store: &impl AsyncStore, seconds: f64, user: &str, details: Details) -> A
 
 #[test]
 fn memory_answers_at_once_and_tells_what_is_asked() {
-    let store = Arc::new(ruled("domain: d\nlimit: gcra 2/1m per user\n"));
-    let bare = ask(&store, 0.0, "ann", Details::default());
+    let store = || ruled("domain: d\nlimit: gcra 2/1m per user\n");
+    answers_at_once(&store());
+    answers_at_once(&Arc::new(store()));
+    let any = AnyStore::new(store());
+    answers_at_once(&any);
+    // A clone is the same store.
+    assert_eq!(any.clone().memory(), Some(Memory { keys: 1, forgotten: 0 }));
+}
+
+fn answers_at_once(store: &impl AsyncStore) {
+    let bare = ask(store, 0.0, "ann", Details::default());
     assert!(bare.ruling.is_allowed() && bare.fault.is_none());
     assert!(bare.ruling.least().is_none() && bare.retry.is_none());
-    let second = ask(&store, 0.0, "ann", Details::ALL);
+    let second = ask(store, 0.0, "ann", Details::ALL);
     assert!(second.ruling.is_allowed());
     assert_eq!(second.retry, None, "what passes need not wait");
     let least = second.ruling.least().unwrap();
     assert_eq!((least.remaining, least.reset_after), (0.0, Span::minutes(1)));
-    let third = ask(&store, 0.0, "ann", Details::ALL);
+    let third = ask(store, 0.0, "ann", Details::ALL);
     assert!(!third.ruling.is_allowed());
     assert_eq!(third.retry, Some(Retry::After(Span::seconds(30))));
     // Looked at, it is as it was; charged, it is more.
     let event = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
     let later = Time::from_secs(30.0).unwrap();
     assert!(now(store.peek(&event(later), Details::default())).ruling.is_allowed());
-    assert_eq!(now(AsyncStore::charge(&store, &event(later), None)), Ok(()));
+    assert_eq!(now(store.charge(&event(later), None)), Ok(()));
     assert!(!now(store.peek(&event(later), Details::default())).ruling.is_allowed());
+    // What is counted can be given back, and counted again.
+    assert!(store.can_give_back(&event(later)) && store.give_back(&event(later)));
+    assert!(store.check_now(&event(later), Details::default()).unwrap().ruling.is_allowed());
+    assert!(store.give_back(&event(later)) && store.charge_now(&event(later), None));
+    assert!(!now(store.peek(&event(later), Details::default())).ruling.is_allowed());
+    assert_eq!(store.rules().domain(), "d");
+    assert_eq!(store.memory(), Some(Memory { keys: 1, forgotten: 0 }));
 }
 
 #[test]
