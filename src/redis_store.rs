@@ -44,14 +44,16 @@ mod slots;
 pub use clear::clear;
 pub use error::OpenError;
 pub use options::{Clock, Options};
+/// The client that [`RedisStore::of`] takes.
+pub use redis;
 
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::policy::{self, Per};
 use crate::rules::asked::{Ask, Judged};
 use crate::rules::{
-    Answered, AsyncStore, Details, Fault, Left, Load, Reloaded, Rule, Ruled, Rules, RulesError,
-    Ruling, Source, not_in_f64,
+    Answered, AsyncStore, Cause, Details, Fault, Left, Load, Reloaded, Rule, Ruled, Rules,
+    RulesError, Ruling, Source, not_in_f64,
 };
 use crate::store::Few;
 use crate::time::Time;
@@ -88,26 +90,36 @@ impl RedisStore {
     /// # Errors
     /// If the address can't be read, if a rule can't be computed there, or outside of a Tokio runtime.
     pub fn open(url: &str, rules: Rules, options: Options) -> Result<Self, OpenError> {
-        RedisStore::at(&Address::new(url), rules, options)
+        RedisStore::at(Address::read(url).map_err(not_an_address)?, rules, options)
     }
 
-    /// Opens a store for `rules` on a Redis Cluster. `urls` names some of its nodes, as in
-    /// `redis://127.0.0.1:7000`; the others are found through them. See [`open`](Self::open).
+    /// Opens a store for `rules` on the Redis of a client that a service has already, with its user, its
+    /// password, its database, and its certificates of [TLS](self#tls). The store makes connections of its
+    /// own there, since it has to replace those that fell silent.
     ///
     /// # Errors
-    /// If an address can't be read, if a rule can't be computed on a cluster, or outside of a Tokio
-    /// runtime.
-    pub fn open_cluster(urls: &[&str], rules: Rules, options: Options) -> Result<Self, OpenError> {
-        let urls = urls.iter().map(|&url| url.to_owned()).collect();
-        RedisStore::at(&Address::Cluster(urls), rules, options)
+    /// As for [`open`](Self::open).
+    pub fn of(client: &redis::Client, rules: Rules, options: Options) -> Result<Self, OpenError> {
+        RedisStore::at(Address::One(Box::new(address::of(client))), rules, options)
     }
 
-    fn at(address: &Address, rules: Rules, options: Options) -> Result<Self, OpenError> {
+    /// The same on a Redis Cluster, by clients of some of its nodes; the others are found through them.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn of_cluster(
+        nodes: &[redis::Client],
+        rules: Rules,
+        options: Options,
+    ) -> Result<Self, OpenError> {
+        RedisStore::at(Address::Cluster(nodes.iter().map(address::of).collect()), rules, options)
+    }
+
+    fn at(address: Address, rules: Rules, options: Options) -> Result<Self, OpenError> {
         let apart = matches!(address, Address::Cluster(_)) && !options.one_node;
         computable(&rules, apart).map_err(OpenError::Rules)?;
         tokio::runtime::Handle::try_current().map_err(|_| OpenError::Runtime)?;
-        let link = Link::new(address, &options);
-        let link = link.map_err(|error| OpenError::Address(error.to_string()))?;
+        let link = Link::new(address, &options).map_err(not_an_address)?;
         Ok(RedisStore::new(Arc::new(link), rules, options, apart))
     }
 
@@ -248,6 +260,10 @@ impl Inner {
         let answered = self.local.answer_instead(event, details, deed == Deed::Check);
         Answered { fault: Some(fault), ..answered }
     }
+}
+
+fn not_an_address(error: redis::RedisError) -> OpenError {
+    OpenError::Address(Cause::new(error))
 }
 
 /// Refuses rules that Redis can't compute. If subjects are `apart` on several nodes, all limits must be

@@ -27,6 +27,9 @@ mod random;
 mod refusals;
 #[path = "redis/server.rs"]
 mod server;
+#[cfg(feature = "tls")]
+#[path = "redis/tls.rs"]
+mod tls;
 #[path = "redis/together.rs"]
 mod together;
 #[path = "redis/vectors.rs"]

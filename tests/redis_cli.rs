@@ -113,8 +113,7 @@ fn a_cluster_decides_as_the_program_does_and_nothing_is_left() {
     let own = ["a", "b", "c", "d", "e", "f"];
     let at = |key| cluster.master(&cluster.slot(key));
     own.iter().for_each(|key| _ = cluster.nodes[at(key)].command(&["SET", key, "kept"]));
-    let nodes = cluster.urls().join(",").replace("redis://", "");
-    assert_decides_alike(&format!("redis-cluster://{nodes}"));
+    assert_decides_alike(&cluster.url());
     let masters = (0..cluster.nodes.len()).filter(|node| own.iter().any(|key| at(key) == *node));
     assert_eq!(masters.count(), 3);
     let left = || cluster.nodes.iter().map(Server::keys).sum::<usize>();

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 /// When the address can't be read; when Redis can't be reached, refuses, or does not answer within ten
 /// seconds; and outside of a Tokio runtime.
 pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
-    let link = Link::new(&Address::new(url), &Options::default());
+    let link = Address::read(url).and_then(|address| Link::new(address, &Options::default()));
     let link = link.map_err(|error| Fault::Failed(error.to_string()))?;
     // The prefix stands in braces where all keys are on one node.
     Ok(all(&link, prefix).await? + all(&link, &format!("{{{prefix}")).await?)

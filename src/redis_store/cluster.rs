@@ -11,7 +11,7 @@ use super::slots::{self, Node, SLOTS, slot};
 use crate::rules::Fault;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisResult};
+use redis::{ConnectionAddr, ConnectionInfo, RedisResult};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
@@ -61,9 +61,7 @@ impl Known {
 }
 
 impl Cluster {
-    pub(super) fn new(urls: &[String], options: &Options) -> RedisResult<Self> {
-        let infos = urls.iter().map(|url| url.as_str().into_connection_info());
-        let infos = infos.collect::<RedisResult<Vec<_>>>()?;
+    pub(super) fn new(infos: Vec<ConnectionInfo>, options: &Options) -> RedisResult<Self> {
         let none = || (redis::ErrorKind::InvalidClientConfig, "no node is named");
         let info = infos.first().cloned().ok_or_else(none)?;
         let seed = |info| Server::new(info, options).map(Arc::new);

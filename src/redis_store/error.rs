@@ -1,13 +1,14 @@
 //! The errors of opening a store.
 
-use crate::rules::RulesError;
+use crate::rules::{Cause, RulesError};
+use core::error::Error;
 use core::fmt;
 
 /// The reason that a store could not be opened. A `main` that returns it prints it as it is displayed.
 #[non_exhaustive]
 pub enum OpenError {
-    /// The address can't be read; the text says why.
-    Address(String),
+    /// The address can't be read, for this reason.
+    Address(Cause),
     /// The rules can't be computed on Redis.
     Rules(RulesError),
     /// There is no Tokio runtime for the connections.
@@ -39,4 +40,12 @@ impl fmt::Debug for OpenError {
     }
 }
 
-impl core::error::Error for OpenError {}
+impl Error for OpenError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            OpenError::Address(cause) => Some(cause.get()),
+            OpenError::Rules(error) => Some(error),
+            OpenError::Runtime => None,
+        }
+    }
+}

@@ -14,7 +14,7 @@ use super::plan::Call;
 use super::server::{Connection, Failure, Server};
 use crate::rules::Fault;
 use core::time::Duration;
-use redis::{Cmd, ErrorKind, IntoConnectionInfo, Pipeline, RedisError, RedisResult};
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult};
 use redis::{ServerErrorKind, Value};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -58,13 +58,10 @@ enum Meaning {
 
 impl Link {
     /// A way to the server or the cluster at this address. Nothing is sent yet.
-    pub(super) fn new(address: &Address, options: &Options) -> RedisResult<Self> {
+    pub(super) fn new(address: Address, options: &Options) -> RedisResult<Self> {
         let way = match address {
-            Address::One(url) => {
-                let server = Server::new(url.as_str().into_connection_info()?, options)?;
-                Way::One(Arc::new(server))
-            }
-            Address::Cluster(urls) => Way::Cluster(Cluster::new(urls, options)?),
+            Address::One(info) => Way::One(Arc::new(Server::new(*info, options)?)),
+            Address::Cluster(infos) => Way::Cluster(Cluster::new(infos, options)?),
         };
         Ok(Link { way, deadline: options.deadline })
     }

@@ -63,6 +63,8 @@ impl From<Failure> for Fault {
 
 impl Server {
     pub(super) fn new(info: ConnectionInfo, options: &Options) -> RedisResult<Self> {
+        #[cfg(feature = "tls")]
+        provide(info.addr());
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(patience(options)))
             .set_response_timeout(None);
@@ -203,6 +205,17 @@ impl Connection {
 /// The time that a server may take where no call waits for it.
 pub(super) fn patience(options: &Options) -> Duration {
     CONNECTING.max(options.deadline)
+}
+
+/// Has rustls compute with ring, where the service has chosen nothing else. Without a choice it panics.
+#[cfg(feature = "tls")]
+fn provide(address: &redis::ConnectionAddr) {
+    use rustls::crypto::{CryptoProvider, ring};
+    let is_tls = matches!(address, redis::ConnectionAddr::TcpTls { .. });
+    if is_tls && CryptoProvider::get_default().is_none() {
+        // It fails where another thread has just done the same.
+        let _ = ring::default_provider().install_default();
+    }
 }
 
 fn settings() -> TcpSettings {

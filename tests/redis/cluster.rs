@@ -3,16 +3,14 @@
 use super::nodes::Cluster;
 use super::server::PATIENCE;
 use super::{check, open, patient, rules, run};
+use ratescope::redis_store::redis::Client;
 use ratescope::redis_store::{Options, RedisStore};
 use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled};
 use ratescope::{Event, Time};
 use std::time::{Duration, Instant};
 
 fn open_at(cluster: &Cluster, text: &str, options: Options) -> RedisStore {
-    let urls = cluster.urls();
-    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
-    let opened = RedisStore::open_cluster(&urls, rules(text), options);
-    opened.unwrap_or_else(|error| panic!("{error}"))
+    open(&cluster.url(), rules(text), options)
 }
 
 async fn ask(store: &RedisStore, user: &str) -> Answered {
@@ -69,8 +67,8 @@ fn a_cluster_decides_as_memory_does() {
 
         // A user and an address would be on two nodes.
         let two = "10/1m per user & 20/1m per ip";
-        let urls = [cluster.nodes[0].url()];
-        let refused = RedisStore::open_cluster(&[&urls[0]], rules(two), patient("two:"));
+        let node = Client::open(cluster.nodes[0].url()).unwrap();
+        let refused = RedisStore::of_cluster(&[node], rules(two), patient("two:"));
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("not for the same fields as others, which are per user"), "{said}");
         let options = Options { one_node: true, ..patient("one:") };
@@ -87,9 +85,7 @@ fn a_cluster_decides_as_memory_does() {
         }
         // What is removed is removed on all nodes, and nothing else is.
         assert_eq!(store.clear().await, Ok(10), "seven users and three addresses");
-        let address = urls[0].replace("redis://", "redis-cluster://");
-        let removed = ratescope::redis_store::clear(&address, "rs:");
-        assert_eq!(removed.await, Ok(40));
+        assert_eq!(ratescope::redis_store::clear(&cluster.url(), "rs:").await, Ok(40));
         // On a single Redis nothing is apart.
         let _ = open(&cluster.nodes[0].url(), rules(two), patient("single:"));
     });

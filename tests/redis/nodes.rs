@@ -72,12 +72,14 @@ impl Cluster {
         }
     }
 
-    /// Where its nodes are.
-    pub(crate) fn urls(&self) -> Vec<String> {
-        match self.proxies.as_slice() {
+    /// Its address, with all nodes.
+    pub(crate) fn url(&self) -> String {
+        let nodes: Vec<String> = match self.proxies.as_slice() {
             [] => self.nodes.iter().map(Server::url).collect(),
             proxies => proxies.iter().map(Proxy::url).collect(),
-        }
+        };
+        let nodes: Vec<&str> = nodes.iter().map(|url| url.trim_start_matches("redis://")).collect();
+        format!("redis-cluster://{}", nodes.join(","))
     }
 
     pub(crate) fn slot(&self, key: &str) -> String {

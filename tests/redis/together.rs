@@ -328,3 +328,25 @@ fn states_go_on_after_a_reload() {
         assert_eq!(ask().await, "allowed by d: level 3, limit 5");
     });
 }
+
+/// A service's own client says where, and as whom, and in which database.
+#[test]
+fn a_client_of_the_service_is_handed_over() {
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        server.command(&["ACL", "SETUSER", "service", "on", ">secret", "~*", "+@all"]);
+        let url = server.url().replace("redis://", "redis://service:secret@") + "/3";
+        let client = ratescope::redis_store::redis::Client::open(url).unwrap();
+        let store = RedisStore::of(&client, rules("1/1h per user"), patient("of:")).unwrap();
+        let ask = async || check(&store, Time::ZERO, 1.0, &[], Details::default()).await;
+        assert_eq!(ask().await.fault, None);
+        let clients = server.command(&["CLIENT", "LIST"]);
+        assert!(
+            clients.lines().any(|line| line.contains(" db=3 ") && line.contains(" user=service "))
+        );
+        // The store has a connection of its own, and makes another where that ends.
+        server.command(&["CLIENT", "KILL", "USER", "service"]);
+        let _ = ask().await;
+        assert_eq!(ask().await.fault, None);
+    });
+}
