@@ -19,7 +19,7 @@ mod teller;
 
 pub use crate::address::{IPV6_PREFIX, Networks};
 pub use crate::clock::{Clock, FakeClock, SystemClock};
-pub use bodies::{BodyLimitLayer, BodyLimited, Charged, Counted, Uncharged};
+pub use bodies::{Bodies, BodyLimitLayer, BodyLimited, Charged, Counted, Uncharged};
 pub use headers::Headers;
 pub use keys::{Head, MissingSources};
 pub use layer::{LOGGED, QUEUE, RateLimit, RateLimitLayer, ResponseHead};

@@ -30,6 +30,7 @@
 
 use crate::rules::{LONGEST, Reloaded, Ruled, Rules, RulesError, decode};
 use crate::time::Time;
+use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 use std::fs::File;
@@ -122,7 +123,14 @@ impl fmt::Debug for OpenError {
     }
 }
 
-impl core::error::Error for OpenError {}
+impl Error for OpenError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            OpenError::Unreadable(_) => None,
+            OpenError::Wrong(error) => Some(error),
+        }
+    }
+}
 
 /// Reads the rules in a file, for at most `capacity` keys of each limit. Returns also the [`Watch`] with
 /// which they follow the file.

@@ -140,7 +140,8 @@ fn patterns_of_paths() {
     assert_eq!(passing("route", routes, each), expected);
     let limit = limit(ruled("domain: d\nlimit: 1/1s\n"), &Hand::default());
     let Err(error) = limit.routes(["/users/{id}", "/users/{name}"]) else { panic!("taken") };
-    assert!(error.to_string().contains("conflict"), "{error}");
+    assert!(error.to_string().starts_with("\"/users/{name}\": "), "{error}");
+    assert!(error.problem().contains("conflict with previously registered route"), "{error}");
 }
 
 #[test]

@@ -166,7 +166,9 @@ fn there_must_be_rules_to_begin_with() {
     let Err(OpenError::Wrong(error)) = open(&path, 100) else { panic!() };
     assert_eq!(error.file(), path.display().to_string());
     // What a `main` that returns it prints.
-    assert_eq!(format!("{:?}", OpenError::Wrong(error.clone())), error.to_string());
+    let open = OpenError::Wrong(error.clone());
+    assert_eq!(format!("{open:?}"), error.to_string());
+    assert_eq!(std::error::Error::source(&open).unwrap().to_string(), error.to_string());
 }
 
 /// The thread: it looks, it reports, and it ends with what holds it.

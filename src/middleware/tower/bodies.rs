@@ -23,12 +23,13 @@ pub type BodyLimitLayer<S, A, C> = RateLimitLayer<S, A, C, Charged>;
 pub type BodyLimited<I, S, A, C> = RateLimited<I, S, A, C, Charged>;
 
 /// Whether the bodies of responses are charged for, and so which type they have: [`Uncharged`] or
-/// [`Charged`].
+/// [`Charged`], and nothing else.
 pub trait Bodies {
     /// The body of a response where the inner service answers with a `B`.
     type Of<B>;
 
     /// Makes the response to the client. Without a `debt`, its body costs nothing.
+    #[doc(hidden)]
     fn pass<B>(response: Response<B>, debt: Option<Debt>) -> Response<Self::Of<B>>;
 }
 

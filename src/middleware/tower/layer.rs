@@ -9,6 +9,7 @@ use super::refusal::Problem;
 use super::service::RateLimited;
 use crate::clock::{Clock, SystemClock};
 use crate::rules::AsyncStore;
+use crate::text::ParseError;
 use core::marker::PhantomData;
 use core::net::IpAddr;
 use http::header::HeaderName;
@@ -203,14 +204,15 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// axum.
     ///
     /// # Errors
-    /// If a pattern is wrong or conflicts with another.
+    /// If a pattern is wrong or conflicts with another: the pattern, and what is wrong with it.
     pub fn routes<'p>(
         self,
         patterns: impl IntoIterator<Item = &'p str>,
-    ) -> Result<Self, matchit::InsertError> {
+    ) -> Result<Self, ParseError> {
         let mut routes = matchit::Router::new();
         for pattern in patterns {
-            routes.insert(pattern, pattern.to_owned())?;
+            let inserted = routes.insert(pattern, pattern.to_owned());
+            inserted.map_err(|error| ParseError::whole(pattern, error.to_string()))?;
         }
         Ok(self.source("route", Source::Routes(routes)))
     }
