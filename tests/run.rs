@@ -10,6 +10,8 @@ mod files;
 mod grpc;
 #[path = "run/hostile.rs"]
 mod hostile;
+#[path = "run/hours.rs"]
+mod hours;
 #[path = "run/http.rs"]
 mod http;
 #[path = "run/life.rs"]

@@ -88,12 +88,13 @@ const heard = {
     // As many lanes as there are rules.
     $("graph").style.height = `${page.height(0)}px`;
   },
+  hours(hours) {
+    page.put("hours", whole(hours));
+  },
   columns(columns) {
-    const width = 1 + 3 * rules.length;
-    // A column from before a rule was there has none of it.
-    const whole = columns.flatMap((column) => [...column, ...Array(Math.max(0, width - column.length)).fill(0)]);
-    page.put("columns", [width, ...whole]);
-    [now, ...sums] = whole.slice(-width);
+    const numbers = whole(columns);
+    page.put("columns", numbers);
+    [now, ...sums] = numbers.slice(-numbers[0]);
     $("clock").textContent = clock(now);
     rows($("t-rules"), rules.map(([name, limits], i) => [name, limits, ...sums.slice(3 * i, 3 * i + 3)]), 5, (row, it) => {
       it.forEach((it, i) => say(row.cells[i], i < 2 ? it : number(it)));
@@ -135,6 +136,13 @@ const heard = {
     $("lost").textContent = `Lost on the way, as this page was slow: ${number(lost.columns)} columns, ${number(lost.events)} events of the key. The sums are right, and drawn as if they were even.`;
   },
 };
+
+/** The sums of columns in one list, after how many numbers each has. */
+function whole(columns) {
+  const width = 1 + 3 * rules.length;
+  // A column from before a rule was there has none of it.
+  return [width, ...columns.flatMap((column) => [...column, ...Array(Math.max(0, width - column.length)).fill(0)])];
+}
 
 /** As many rows of so many cells as there are items, each filled by `fill`; rows that are there stay, and
  * with them a focus and a press that has not ended. */

@@ -1,14 +1,20 @@
 //! The events that a running service allowed and refused, by rule, as the service reports them.
 //!
-//! The service reports the sums since its start, a few times a second. After a pause in the reports the
-//! sums still count the events of the pause. Only their times are unknown, so they are spread evenly over
-//! the pause. The [history](crate::lab::lane::history) is that of a lane.
+//! The service reports the sums since its start, a few times a second, and those of the hours before. After
+//! a pause in the reports the sums still count the events of the pause. Only their times are unknown, so they
+//! are spread evenly over the pause. The [history](crate::lab::lane::history) is that of a lane.
 
 use crate::lab::lane::history::{Columns, Folded, Grain, History};
 use crate::time::{Span, Time};
 
-/// After a silence of this many columns, four and a half hours, a history begins anew.
-const SILENCE: i64 = 1 << 16;
+/// After a silence of this many columns, a day and a half, a history begins anew.
+const SILENCE: i64 = 1 << 19;
+
+/// An hour in seconds.
+const HOUR: f64 = 3600.0;
+
+/// The most rules that are drawn, and so have a history.
+pub const DRAWN: usize = 24;
 
 /// Numbers of events: allowed, refused, and allowed although a shadow rule would have refused them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,11 +38,16 @@ pub struct Rule {
     /// The numbers of events since the service started.
     pub sums: Counts,
     history: Option<History<Counts>>,
+    /// The instant before which only the sums at the beginnings of hours are known.
+    seen: Option<Time>,
 }
 
 impl Rule {
-    /// Columns that show `from..to` at about `seconds` each; `None` before the first report.
+    /// Columns that show `from..to` at about `seconds` each; `None` before the first report. What was before
+    /// it is known by the hour only, so less than an hour shows nothing of it.
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Option<Columns<'_, Counts>> {
+        let seen = self.seen.filter(|_| to.since(from) < HOUR);
+        let from = seen.map_or(from, |seen| from.max(seen));
         self.history.as_ref().map(|history| history.columns(from, to, seconds))
     }
 
@@ -94,7 +105,7 @@ impl Live {
                 Some(known) => (known.name, known.limits) = (name, limits),
                 None => {
                     let sums = Counts::default();
-                    self.rules.push(Rule { name, limits, sums, history: None });
+                    self.rules.push(Rule { name, limits, sums, history: None, seen: None });
                 }
             }
         }
@@ -102,9 +113,20 @@ impl Live {
 
     /// Takes the sums of the rules at `at`: three numbers for each rule.
     pub fn take(&mut self, at: Time, sums: &[f64]) {
+        for rule in &mut self.rules {
+            rule.seen.get_or_insert(at);
+        }
+        self.take_hour(at, sums);
+    }
+
+    /// Takes the sums as of the beginning of an hour before all that was [taken](Self::take).
+    pub fn take_hour(&mut self, at: Time, sums: &[f64]) {
         let (sums, _) = sums.as_chunks();
-        for (rule, sums) in self.rules.iter_mut().zip(sums) {
-            rule.take(at, Counts(*sums));
+        for ((rule, sums), place) in self.rules.iter_mut().zip(sums).zip(0..) {
+            match place < DRAWN {
+                true => rule.take(at, Counts(*sums)),
+                false => rule.sums = Counts(*sums),
+            }
         }
         let first = self.heard.map_or(at, |[first, _]| first.min(at));
         self.heard = Some([first, at]);

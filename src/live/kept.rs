@@ -3,6 +3,7 @@
 use super::probe::{Key, Series};
 use super::sketch::Sketch;
 use crate::time::Time;
+use core::mem::take;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -14,6 +15,12 @@ pub const COLUMNS: usize = 256;
 
 /// The length of a column: 2^18 microseconds, about a quarter of a second.
 const COLUMN_BITS: u32 = 18;
+
+/// The number of hours at whose beginning the sums are remembered, also while nobody looks.
+pub const HOURS: usize = 24;
+
+/// An hour in microseconds.
+const HOUR: i64 = 3_600_000_000;
 
 /// The number of keys in each sketch.
 pub const KEYS: usize = 256;
@@ -45,10 +52,11 @@ pub(super) struct Kept {
     pub(super) busiest: Sketch<Arc<Key>>,
     pub(super) refused: Sketch<Arc<Key>>,
     pub(super) columns: VecDeque<Arc<Column>>,
+    pub(super) hours: VecDeque<Arc<Column>>,
     pub(super) watched: HashMap<u64, Watch>,
 }
 
-/// The sums of the rules in one of the first moments of a column.
+/// The sums of the rules at an instant: one of the first moments of a column, or the beginning of an hour.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) slot: i64,
@@ -81,6 +89,11 @@ pub(super) fn slot(at: Time) -> i64 {
     at.as_micros() >> COLUMN_BITS
 }
 
+/// The number of the hour that contains an instant.
+pub(super) fn hour(at: Time) -> i64 {
+    at.as_micros().div_euclid(HOUR)
+}
+
 impl Default for Kept {
     fn default() -> Self {
         Kept {
@@ -91,6 +104,7 @@ impl Default for Kept {
             busiest: Sketch::new(KEYS),
             refused: Sketch::new(KEYS),
             columns: VecDeque::new(),
+            hours: VecDeque::new(),
             watched: HashMap::new(),
         }
     }
@@ -122,6 +136,31 @@ impl Kept {
         }
     }
 
+    /// Another hour than `last` has begun, and nothing of it is counted yet. So between two hours that are
+    /// remembered all was counted in the first, and none where an hour in between is missing.
+    pub(super) fn begin_hour(&mut self, now: Time, last: i64) {
+        let this = hour(now);
+        if this < last {
+            // The clock was set back.
+            self.hours.clear();
+        }
+        let begin = |hour: i64| Time::from_micros(hour.saturating_mul(HOUR));
+        let ends = (this > last.saturating_add(1)).then(|| begin(last + 1));
+        let begins = match self.hours.is_empty() {
+            true => [None, Some(now)],
+            // The end of the hour that was last, if it is not the beginning of this one.
+            false => [ends, Some(begin(this))],
+        };
+        let sums: Vec<_> = self.rules.iter().map(|series| series.sums()).collect();
+        let column = |at: Time| Arc::new(Column { slot: slot(at), at, sums: sums.clone() });
+        self.hours.extend(begins.into_iter().flatten().map(column));
+        let is_old = |hour: &Arc<Column>| self::hour(hour.at) <= this - HOURS as i64;
+        // The one before the oldest in sight is not needed: sums are from its beginning on.
+        while self.hours.front().is_some_and(is_old) {
+            self.hours.pop_front();
+        }
+    }
+
     /// Remembers the sums, at most once in each column. If the clock was set back, it begins anew.
     pub(super) fn sample(&mut self, now: Time) {
         let slot = slot(now);
@@ -144,7 +183,8 @@ impl Kept {
         // Also if the clock was set back.
         let is_over = !(0.0..KEEPS).contains(&now.since(left));
         if is_over {
-            *self = Kept { rules: core::mem::take(&mut self.rules), ..Kept::default() };
+            let (rules, hours) = (take(&mut self.rules), take(&mut self.hours));
+            *self = Kept { rules, hours, ..Kept::default() };
         }
         is_over
     }

@@ -1,6 +1,6 @@
 //! The probe counts decisions and lets viewers in.
 
-use super::kept::{Kept, LONGEST_KEY, MOST_RULES, Seen, VIEWERS};
+use super::kept::{Kept, LONGEST_KEY, MOST_RULES, Seen, VIEWERS, hour};
 use super::viewer::{Asked, Viewer};
 use crate::event::Event;
 use crate::policy::{Limit, Per};
@@ -9,18 +9,32 @@ use crate::store::Secret;
 use crate::time::Time;
 use core::hash::{BuildHasher, Hash, Hasher};
 use smallvec::SmallVec;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts the decisions of a service's rules for viewers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Probe {
     /// Keys are hashed with it, so that nobody can aim at a place of the sketch.
     secret: Secret,
     hides_keys: bool,
     /// Whether there are viewers.
     is_seen: AtomicBool,
+    /// The latest hour of which something was counted.
+    hour: AtomicI64,
     kept: Mutex<Kept>,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Probe {
+            secret: Secret::default(),
+            hides_keys: false,
+            is_seen: AtomicBool::default(),
+            hour: AtomicI64::new(i64::MIN),
+            kept: Mutex::default(),
+        }
+    }
 }
 
 /// The sums of a rule since the start: hits that were allowed, that were refused, and that were allowed
@@ -131,6 +145,7 @@ impl Probe {
 
     /// Adds a viewer; `None` if there are too many already.
     pub fn look(self: &Arc<Self>, asked: &Asked, now: Time) -> Option<Viewer> {
+        self.keep_hours(now);
         let mut kept = self.kept();
         if kept.viewers == VIEWERS {
             return None;
@@ -151,6 +166,22 @@ impl Probe {
         // Before the lock is given back, so that a viewer who comes now is not overlooked.
         if kept.forget(now) {
             self.is_seen.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Remembers the sums if `now` is in another hour, before anything of it is counted.
+    pub(super) fn keep_hours(&self, now: Time) {
+        // What comes a little late, or after a clock was set back a little, is of the last hour.
+        let is_last = |last: i64| (0..=1).contains(&last.saturating_sub(hour(now)));
+        if is_last(self.hour.load(Ordering::Relaxed)) {
+            return;
+        }
+        let mut kept = self.kept();
+        // Another thread may have been first.
+        let last = self.hour.load(Ordering::Relaxed);
+        if !is_last(last) {
+            kept.begin_hour(now, last);
+            self.hour.store(hour(now), Ordering::Relaxed);
         }
     }
 
@@ -187,6 +218,7 @@ impl Probe {
 impl Taps {
     /// Counts a ruling about an event.
     pub fn count(&self, ruling: &Ruling, event: &Event<'_>) {
+        self.probe.keep_hours(event.time);
         for answers in ruling.by_rule() {
             let Some((rule, series)) = answers.first().and_then(|answer| {
                 let tap = self.rules.get(answer.rule)?.as_ref()?;

@@ -3,6 +3,8 @@
 //! Source: WHATWG, "HTML Living Standard", section 9.2. The messages, each with JSON:
 //!
 //! * `rules`: the name of the probe, and of each rule the name and the limits, in the order of the sums.
+//! * `hours`: of the time before the first of the columns, as far as it is not told yet, the sums at the
+//!   beginnings of hours, as lists like those of the columns, but of at most `HOURLY` rules.
 //! * `columns`: a list for each: microseconds since 1970, then for each rule the sums of the events that
 //!   were allowed, that were refused, and that would have been. Its id is where to go on.
 //! * `keys`: since when keys are counted, and the busiest and the most refused.
@@ -10,7 +12,7 @@
 //!   refused; how many events were `elsewhere`, refused by another limit and so not counted by this.
 //! * `lost`: how many columns and events were forgotten before this viewer took them.
 
-use super::kept::{Column, Kept, Seen, Watch};
+use super::kept::{Column, HOURS, Kept, Seen, Watch};
 use super::probe::{Key, Kind, Probe, Series};
 use super::sketch::{Sketch, Weighed};
 use crate::time::Time;
@@ -21,6 +23,9 @@ use std::sync::Arc;
 /// The most sums of columns, and the most events, in one turn: at most some 100 KiB of text.
 const BITE: usize = 4096;
 const EVENTS_AT_ONCE: usize = 1024;
+
+/// The most rules whose hours are told.
+const HOURLY: usize = BITE / HOURS;
 
 /// How many keys are told of each kind.
 const TOLD: usize = 12;
@@ -84,13 +89,20 @@ impl Viewer {
     /// Takes what is new.
     fn take(&mut self, now: Time) -> News {
         let probe = Arc::clone(&self.probe);
+        probe.keep_hours(now);
         let mut kept = probe.kept();
         kept.sample(now);
         let (events, lost_events) = self.events(&kept).unzip();
+        let before = self.slot;
         let (columns, lost_columns) = self.columns(&kept);
+        let is_new = |hour: &&Arc<Column>| {
+            let is_before = columns.first().is_some_and(|first| hour.slot < first.slot);
+            is_before && before.is_none_or(|before| hour.slot > before)
+        };
         News {
             rules: self.rules(&kept),
             events,
+            hours: kept.hours.iter().filter(is_new).map(Arc::clone).collect(),
             columns,
             lost: [lost_columns, lost_events.unwrap_or(0)],
             keys: self.keys(&kept, now),
@@ -170,6 +182,7 @@ impl Drop for Viewer {
 struct News {
     rules: Option<Vec<Arc<Series>>>,
     events: Option<Events>,
+    hours: Vec<Arc<Column>>,
     columns: Vec<Arc<Column>>,
     /// How many columns and events are lost.
     lost: [u64; 2],
@@ -209,19 +222,15 @@ impl News {
             let told = json!({"key": key, "events": list, "elsewhere": elsewhere});
             say(&mut text, "events", &told);
         }
+        if !self.hours.is_empty() {
+            columns(&mut text, "hours", &self.hours, HOURLY);
+            text.push_str("\n\n");
+        }
         if let Some(last) = self.columns.last() {
-            text.push_str("event: columns\ndata: [");
-            for column in &self.columns {
-                let comma = if text.ends_with('[') { "" } else { "," };
-                // Writing to a String does not fail.
-                _ = write!(text, "{comma}[{}", column.at.as_micros());
-                for [allowed, refused, would] in &column.sums {
-                    _ = write!(text, ",{allowed},{refused},{would}");
-                }
-                text.push(']');
-            }
+            columns(&mut text, "columns", &self.columns, usize::MAX);
             let event = viewer.event.unwrap_or(0);
-            _ = write!(text, "]\nid: {name:016x}.{}.{event}\n\n", last.slot);
+            // Writing to a String does not fail.
+            _ = write!(text, "\nid: {name:016x}.{}.{event}\n\n", last.slot);
         }
         if self.lost != [0, 0] {
             let [columns, events] = self.lost;
@@ -235,6 +244,21 @@ impl News {
         }
         text
     }
+}
+
+/// Lists of sums, of `most` rules, as far as their data go.
+fn columns(text: &mut String, event: &str, columns: &[Arc<Column>], most: usize) {
+    // Writing to a String does not fail.
+    _ = write!(text, "event: {event}\ndata: [");
+    for column in columns {
+        let comma = if text.ends_with('[') { "" } else { "," };
+        _ = write!(text, "{comma}[{}", column.at.as_micros());
+        for [allowed, refused, would] in column.sums.iter().take(most) {
+            _ = write!(text, ",{allowed},{refused},{would}");
+        }
+        text.push(']');
+    }
+    text.push(']');
 }
 
 fn say(text: &mut String, event: &str, data: &Value) {

@@ -3,7 +3,7 @@
 use super::label::{LINE, PAD, SIZE, SMALL, beside, bold, label, panel, small, width};
 use super::timebase::{Timebase, edges};
 use crate::lab::lane::history::Columns;
-use crate::lab::live::{Counts, Live, Rule};
+use crate::lab::live::{Counts, DRAWN, Live, Rule};
 use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
@@ -17,9 +17,6 @@ const PLOT: f64 = 84.0;
 
 /// The height of the time axis.
 const AXIS: f64 = 28.0;
-
-/// The most lanes; more rules are in the table only.
-pub const LANES: usize = 24;
 
 /// The lines of a lane, back to front, with the words of their labels.
 const LINES: [(usize, &str, Stroke); 3] = [
@@ -44,14 +41,14 @@ fn plot(lane: usize, view: &Viewport<'_>) -> Rect {
     Rect { x: left, y, width: right - left, height: PLOT }
 }
 
-/// The rules that have a lane.
+/// The rules that have a lane; others are in the table only.
 fn lanes(live: &Live) -> impl Iterator<Item = (usize, &Rule)> {
-    live.rules().iter().take(LANES).enumerate()
+    live.rules().iter().take(DRAWN).enumerate()
 }
 
 /// The height in CSS pixels that a canvas should have.
 pub fn height(live: &Live) -> f64 {
-    live.rules().len().clamp(1, LANES) as f64 * (HEAD + PLOT) + AXIS
+    live.rules().len().clamp(1, DRAWN) as f64 * (HEAD + PLOT) + AXIS
 }
 
 /// The events a second that the upper edge of a rule's lane should have.
@@ -70,7 +67,7 @@ pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
     if time.pace.is_nan() || time.pace <= 0.0 || live.rules().is_empty() {
         return marks;
     }
-    let last = plot(live.rules().len().min(LANES) - 1, view);
+    let last = plot(live.rules().len().min(DRAWN) - 1, view);
     let y = last.bottom() + AXIS / 2.0 + 2.0;
     let uprights = time.scale(&mut marks, y, view.live);
     time.end(&mut marks, y, view.live);

@@ -23,7 +23,7 @@ descriptors:
 /// Rules with a probe that counts what they decide.
 pub(crate) struct Scene {
     pub(crate) store: Ruled,
-    probe: Arc<Probe>,
+    pub(crate) probe: Arc<Probe>,
     pub(crate) taps: Taps,
 }
 

@@ -4,7 +4,7 @@ use super::ease::Eased;
 use super::run::{AnyRun, Entry};
 use super::view;
 use crate::lab::compare::beside;
-use crate::lab::live::Live;
+use crate::lab::live::{DRAWN, Live};
 use crate::lab::run::pace::Pace;
 use crate::limit::any::AnyLimiter;
 use crate::plot::Mark;
@@ -86,7 +86,7 @@ impl view::View for View {
 
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
         let rules = self.service.live.rules();
-        self.tops.resize_with(rules.len().min(live::LANES), || Eased::new(1.0));
+        self.tops.resize_with(rules.len().min(DRAWN), || Eased::new(1.0));
         let wanted: Vec<f64> = rules.iter().map(|rule| live::top(rule, seen)).collect();
         let mut moved = false;
         for (top, wanted) in self.tops.iter_mut().zip(wanted) {
@@ -105,15 +105,16 @@ impl view::View for View {
         live::draw(&self.service.live, &self.viewport(seen))
     }
 
-    /// The sums of the `columns`: how many numbers each has, then for each the microseconds since 1970 and
+    /// The sums of the `columns`, or of `hours` before them: how many numbers each has, then for each the microseconds since 1970 and
     /// three for each rule. Before another process, `begin`.
     fn put(&mut self, name: &str, numbers: &[f64]) {
         let service = &mut self.service;
         match (name, numbers) {
-            ("columns", [each, columns @ ..]) => {
+            ("columns" | "hours", [each, columns @ ..]) => {
+                let take = if name == "hours" { Live::take_hour } else { Live::take };
                 for column in columns.chunks_exact((*each as usize).max(1)) {
                     let [micros, sums @ ..] = column else { continue };
-                    service.live.take(Time::from_micros(*micros as i64), sums);
+                    take(&mut service.live, Time::from_micros(*micros as i64), sums);
                 }
                 let heard = service.live.heard();
                 service.heard = heard.map(|[_, last]| (service.wall, last));
