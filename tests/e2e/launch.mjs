@@ -5,7 +5,7 @@
 // set both.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -28,6 +28,11 @@ export async function startService(rules, admin = '127.0.0.1:0', ...args) {
   const [, http, port] = line.match(/HTTP at (\S+), admin at http:\/\/(\S+),/);
   return { http, admin: port, close };
 }
+
+// What `ratescope simulate` prints of a log, an object for each event.
+export const simulate = (limiter, log) =>
+  execFileSync(program(), ['simulate', '--format', 'jsonl', limiter], { input: log, stdio: ['pipe', 'pipe', 'ignore'] })
+    .toString().trim().split('\n').map((line) => JSON.parse(line));
 
 // The first line that a command of the program prints, and close().
 async function start(args, cwd) {

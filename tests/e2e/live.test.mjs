@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
-import { startService } from './launch.mjs';
+import { simulate, startService } from './launch.mjs';
 import { until } from './scope.mjs';
 import { counted } from './tune.mjs';
 
@@ -20,10 +20,10 @@ descriptors:
 // The service is another origin than that of the other tests; a process that is gone does not answer.
 const allow = [/^request to another origin: http:\/\/127/, /ERR_|Failed to load resource/];
 
-async function withService(body) {
+async function withService(body, text = RULES) {
   const folder = mkdtempSync(join(tmpdir(), 'ratescope-live-'));
   const rules = join(folder, 'rules.yaml');
-  writeFileSync(rules, RULES);
+  writeFileSync(rules, text);
   let service = await startService(rules);
   const again = async () => { service = await startService(rules, service.admin); return service; };
   try {
@@ -90,6 +90,56 @@ pageTest('figures are those of the counters, and a key is replayed', { allow }, 
     assert.match(await page.locator('#t-clients').textContent(), /user=ann/);
     assert.equal(await page.locator('#t-read').getAttribute('data-value'), '8');
   });
+});
+
+// The events of a key as the service tells them: microseconds, cost, and 1 if it was refused.
+async function events({ admin }, hash, count) {
+  const stop = new AbortController();
+  const { body } = await fetch(`http://${admin}/live/events?watch=${hash}`, { signal: stop.signal });
+  let told = '';
+  const list = () => [...told.matchAll(/^event: events\ndata: (.*)\n\n/gm)].flatMap(([, data]) => JSON.parse(data).events);
+  for await (const part of body.pipeThrough(new TextDecoderStream())) {
+    told += part;
+    if (list().length >= count) break;
+  }
+  stop.abort();
+  return list();
+}
+
+// Limiters of which every level depends on all events before, and on the time between them.
+const MEASURING = ['exim 3/10s strict', 'exim 3/10s leaky', 'earrrl 3/10s half-life 10s', 'adaptive x3 decay 10s increase 1h floor 3', 'gcra 3/10s burst 2'];
+
+pageTest('a key under the Scope is a replay of its events, bit for bit', { allow }, async ({ page }) => {
+  const rules = MEASURING.map((limiter, i) => `- {key: k${i}, limit: ${limiter}}\n`);
+  await withService(async (service) => {
+    await page.goto(`http://${service.admin}/live.html`);
+    await until(page, () => document.querySelector('#state').textContent === 'Live');
+    for (const [i, limiter] of MEASURING.entries()) {
+      await page.mouse.move(0, 0); // below a pointer no key takes the place of another
+      await ask(service, `k${i}=ann`, 1);
+      const key = page.locator('#t-busiest button', { hasText: `k${i}=ann` });
+      await key.click();
+      await until(page, () => document.querySelector('#client').dataset.watched === 'true');
+      const hash = await key.evaluate((it) => it.closest('tr').known.hash);
+      const seen = [];
+      for (let n = 1; n <= 8; n++) {
+        await ask(service, `k${i}=ann&hits=${(0.3 + n / 7).toFixed(3)}`, 1);
+        const said = await page.waitForFunction((n) => {
+          const counts = document.querySelector('#scope-counts').textContent.match(/^(\d+) allowed, (\d+) refused by/);
+          const { value } = document.querySelector('#scope-verdict').dataset;
+          return counts && Number(counts[1]) + Number(counts[2]) === n && { level: Number(value), allowed: Number(counts[1]) };
+        }, n);
+        seen.push(await said.jsonValue());
+      }
+      const told = await events(service, hash, seen.length);
+      const log = told.map(([micros, cost]) => `${(micros / 1e6).toFixed(6)},${cost}\n`);
+      const replayed = simulate(limiter, `time,cost\n${log.join('')}`);
+      assert.deepEqual(seen.map(({ level }) => level), replayed.map(({ level }) => level), limiter);
+      const allowed = replayed.map(((sum) => ({ allowed }) => sum += allowed)(0));
+      assert.deepEqual(seen.map(({ allowed }) => allowed), allowed, limiter);
+      assert(allowed.at(-1) > 0 && allowed.at(-1) < seen.length, `${limiter} lets ${allowed.at(-1)} pass`);
+    }
+  }, `domain: web\ndescriptors:\n${rules.join('')}`);
 });
 
 pageTest('a long key is cut in its row, and whole in its heading', { allow, viewport: { width: 390, height: 844 }, colorScheme: 'dark' }, async ({ page }) => {

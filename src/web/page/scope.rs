@@ -130,6 +130,7 @@ impl view::View for View {
                 true => format!("{allowed} events"),
                 false => format!("{allowed} allowed, {refused} refused by {}", limiters(end)),
             };
+            verdict(end, texts);
             return texts.show("counts", text, end.refused() as f64);
         }
         self.readouts(texts);
@@ -207,21 +208,8 @@ impl View {
 
     /// The verdict on the last event, and the formula behind it.
     fn last_event(&self, texts: &mut Texts) {
-        let Some(event) = self.scope().instrument().last() else {
-            return texts.say("verdict", "no event yet");
-        };
-        let limit = event.outcome.limit;
-        let lane = self.scope().instrument().lane();
-        let level = axis::readout(event.outcome.level);
-        let level = format!("{} {level}", lane.map_or("rate", Lane::unit));
-        let verdict = match event.outcome.is_allowed() {
-            false => format!("✕ refused: {level}, limit {limit}"),
-            true if lane.is_none() && event.limiter.measures_only() => {
-                format!("measured: {level}, no limit")
-            }
-            true => format!("allowed: {level}, limit {limit}"),
-        };
-        texts.show("verdict", verdict, event.outcome.level);
+        verdict(self.scope().instrument(), texts);
+        let Some(event) = self.scope().instrument().last() else { return };
         let period = event.limiter.limit.per().secs();
         let gap = event.gap.unwrap_or(f64::INFINITY);
         let weights = decay(gap.max(1e-9) / period);
@@ -338,6 +326,22 @@ impl View {
             texts.say(id, axis::readout(value));
         }
     }
+}
+
+/// The verdict on the last event, whose number is the level that was compared with the limit.
+fn verdict(instrument: &Instrument, texts: &mut Texts) {
+    let Some(event) = instrument.last() else { return texts.say("verdict", "no event yet") };
+    let (lane, limit) = (instrument.lane(), event.outcome.limit);
+    let level = axis::readout(event.outcome.level);
+    let level = format!("{} {level}", lane.map_or("rate", Lane::unit));
+    let verdict = match event.outcome.is_allowed() {
+        false => format!("✕ refused: {level}, limit {limit}"),
+        true if lane.is_none() && event.limiter.measures_only() => {
+            format!("measured: {level}, no limit")
+        }
+        true => format!("allowed: {level}, limit {limit}"),
+    };
+    texts.show("verdict", verdict, event.outcome.level);
 }
 
 /// The limiters that decide, without their keys: all events have one sender.
