@@ -11,6 +11,7 @@
 //! | have limits in a file that is read again | [`rules`] | `rules` |
 //! | limit requests in axum, tonic or hyper | [`middleware`] | `tower` |
 //! | share limits between processes | [`redis_store`] | `redis` |
+//! | see a service's limits at work | [`live`] | `live`, `routes` |
 //! | test all of that without waiting | [`clock::FakeClock`] | `wait` |
 //! | choose a limit from a log | [`lab::tune`] | `lab`, `log` |
 //!
@@ -130,7 +131,7 @@
 //! |---|---|---|
 //! | 6 | the programs | all |
 //! | 5 | [`service`] | all but the programs |
-//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`waiting`]; [`redis_store`]; `files` | 0, 1, 2, 3, p, c |
+//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`waiting`]; [`redis_store`]; `files`; [`live`] | 0, 1, 2, 3, p, c |
 //! | 3 | [`view`] | 0, 1, 2, p |
 //! | 2 | [`lab`], [`rules`] | 0, 1 |
 //! | 1 | [`event`], [`policy`], [`store`], [`log`], [`traffic`] | 0, and those before it |

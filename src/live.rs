@@ -1,5 +1,6 @@
 //! A probe in a running service: it counts the events that each rule allows and refuses, finds the busiest
-//! keys, and keeps the events of a key that a viewer watches. `ratescope run` shows it as Live.
+//! keys, and keeps the events of a key that a viewer watches. `ratescope run` shows it as Live, and with the
+//! feature `routes` so does any service with the crate inside: see `Routes`.
 //!
 //! ```
 //! use ratescope::live::{Asked, Probe, Seen};
@@ -39,14 +40,24 @@
 //! The page of the viewer makes a history of [columns at many resolutions](crate::lab::lane::history) of
 //! this, since only that page draws it.
 
+#[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
+mod body;
 mod kept;
+#[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
+pub mod page;
 mod probe;
+#[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
+mod routes;
 mod seen;
 mod sketch;
 mod viewer;
 
+#[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
+pub use body::Body;
 pub use kept::{COLUMNS, EVENTS, HOURS, KEYS, LONGEST_KEY, MOST_RULES, VIEWERS, WATCHED};
 pub use probe::{Probe, Taps};
+#[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
+pub use routes::{Routes, ShortToken};
 pub use seen::{Counting, Seen};
 pub use sketch::{Sketch, Weighed};
 pub use viewer::{Asked, Viewer};

@@ -28,6 +28,8 @@ mod proxy;
 mod real;
 #[path = "run/replay.rs"]
 mod replay;
+#[path = "run/routes.rs"]
+mod routes;
 #[path = "redis/server.rs"]
 mod server;
 #[path = "common/servers.rs"]

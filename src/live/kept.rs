@@ -180,8 +180,8 @@ impl Kept {
             return false;
         }
         let left = *self.left.get_or_insert(now);
-        // Also if the clock was set back.
-        let is_over = !(0.0..KEEPS).contains(&now.since(left));
+        // Also if the clock was set back, but not because something came a little late.
+        let is_over = !(-KEEPS..KEEPS).contains(&now.since(left));
         if is_over {
             let (rules, hours) = (take(&mut self.rules), take(&mut self.hours));
             *self = Kept { rules, hours, ..Kept::default() };

@@ -157,7 +157,8 @@ impl Probe {
         Some(Viewer::new(Arc::clone(self), asked))
     }
 
-    /// Forgets what only viewers need if none has been there for a minute. Call it now and then.
+    /// Forgets what only viewers need if none has been there for a minute. Decisions see to that, too; call
+    /// it now and then where there may be none for long.
     pub fn forget(&self, now: Time) {
         if !self.is_seen.load(Ordering::Relaxed) {
             return;
@@ -256,6 +257,10 @@ impl Taps {
         }
         let mut kept = self.probe.kept();
         let kept = &mut *kept;
+        if kept.forget(event.time) {
+            self.probe.is_seen.store(false, Ordering::Relaxed);
+            return;
+        }
         for &Counted { kind, hash, hits, cost, refused } in &keys {
             let key = || {
                 let text = self.probe.text(hash, &kind.per, event);

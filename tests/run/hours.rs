@@ -137,3 +137,22 @@ fn the_page_draws_hours_where_they_can_be_told_apart() {
     assert!(minute.first.since(hour(24.5)).abs() < 1.1, "{:?}", minute.first);
     assert!(minute.len() <= 5);
 }
+
+/// Without anybody who sees to it, decisions forget what only viewers need.
+#[test]
+fn decisions_forget_for_viewers_who_are_gone() {
+    let scene = Scene::new(RULES, Probe::default());
+    let since = |secs: f64| {
+        let (said, _) = told(&scene.look(&Asked::default(), secs).next(at(secs)));
+        said["keys"]["since"].as_i64().unwrap() / 1_000_000
+    };
+    assert_eq!(since(100.0), 100);
+    send(&scene, 110.0, 1);
+    // A decision of another thread, a little late.
+    send(&scene, 109.9, 1);
+    send(&scene, 169.0, 1);
+    assert_eq!(since(169.5), 100);
+    send(&scene, 170.0, 1);
+    send(&scene, 230.0, 1);
+    assert_eq!(since(231.0), 231);
+}

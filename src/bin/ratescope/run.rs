@@ -1,10 +1,6 @@
 //! `ratescope run`: the rate limit service.
 
-#[path = "run/admin.rs"]
 mod admin;
-#[path = "run/live.rs"]
-mod live;
-#[path = "run/ports.rs"]
 mod ports;
 
 use crate::server;
@@ -16,7 +12,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use ports::{Calls, Port, Ports};
 use ratescope::Span;
 use ratescope::clock::{Clock, SystemClock};
-use ratescope::live::Probe;
+use ratescope::live::{Probe, Routes};
 use ratescope::middleware::Networks;
 use ratescope::redis_store::Options;
 use ratescope::service::{Http, HttpSettings, InMemory, NAME, OnRedis, Service, States};
@@ -137,9 +133,15 @@ fn field(text: &str) -> Result<(String, HeaderName), String> {
 
 /// Runs until it is asked to end.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
-    let token = args.admin_token_file.as_deref().map(token).transpose()?;
+    let probe = Probe::default();
+    let probe = Arc::new(if args.hide_keys { probe.hiding_keys() } else { probe });
+    let live = Routes::new(Arc::clone(&probe));
+    let live = match &args.admin_token_file {
+        Some(path) => asking(live, path)?,
+        None => live,
+    };
     if let Some(address) = args.admin.0.filter(|at| !at.ip().is_loopback())
-        && token.is_none()
+        && args.admin_token_file.is_none()
     {
         return Err(format!(
             "the admin port at {address} would show rules, counters and keys to everybody who reaches it; \
@@ -149,36 +151,31 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
         match &args.store {
-            None => serve(args, token, InMemory { keys: args.keys }).await,
+            None => serve(args, (probe, live), InMemory { keys: args.keys }).await,
             Some(url) => {
                 let (one_node, capacity) = (args.one_node, args.keys);
                 let options = Options { one_node, capacity, ..Options::default() };
-                serve(args, token, OnRedis::new(url, options)?).await
+                serve(args, (probe, live), OnRedis::new(url, options)?).await
             }
         }
     })
 }
 
-/// Reads the token: the first line of a file.
-fn token(path: &Path) -> Result<String, String> {
+/// Asks for the token in a file: its first line.
+fn asking(live: Routes, path: &Path) -> Result<Routes, String> {
     let text = fs::read_to_string(path);
     let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
     let token = text.lines().next().unwrap_or_default().trim();
-    if token.len() < 16 {
-        return Err(format!("{}: the token has less than 16 characters", path.display()));
-    }
-    Ok(token.to_owned())
+    live.token(token).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 async fn serve<B: States>(
     args: &Args,
-    token: Option<String>,
+    (probe, live): (Arc<Probe>, Routes),
     states: B,
 ) -> Result<(), Box<dyn Error>> {
     let metrics = record()?;
-    let probe = Probe::default();
-    let probe = if args.hide_keys { probe.hiding_keys() } else { probe };
-    let service = Arc::new(Service::with_probe(states, SystemClock, Arc::new(probe)));
+    let service = Arc::new(Service::with_probe(states, SystemClock, probe));
     service.follow(&args.rules)?;
     if args.check {
         return check(&service);
@@ -191,7 +188,7 @@ async fn serve<B: States>(
         admin: listen(args.admin, "--admin").await?,
     };
     let (health, (end, ends)) = (HealthReporter::new(), watch::channel(false));
-    let calls = Calls::new(Arc::clone(&service), health.clone(), ends.clone())?;
+    let calls = Calls::new(Arc::clone(&service), health.clone(), ends)?;
     let settings = HttpSettings {
         trusted: args.trusted_proxies.clone(),
         client: args.client_header.clone(),
@@ -199,13 +196,8 @@ async fn serve<B: States>(
     };
     let http = Http::new(Arc::clone(&service), settings);
     let is_ready = AtomicBool::new(true);
-    let admin = Arc::new(Admin {
-        service: Arc::clone(&service),
-        metrics: metrics.clone(),
-        token,
-        is_ready,
-        ends,
-    });
+    let admin =
+        Arc::new(Admin { service: Arc::clone(&service), metrics: metrics.clone(), live, is_ready });
     health.set_service_status(NAME, ServingStatus::Serving).await;
     writeln!(Visible(io::stdout()), "Ratescope limits: {}", ports.say()?)?;
 
@@ -233,6 +225,7 @@ async fn serve<B: States>(
     }
     drop(ports);
     end.send_replace(true);
+    admin.live.end();
     server::end(open, Duration::try_from(args.drain).unwrap_or(Duration::MAX), signal).await;
     Ok(())
 }

@@ -2,10 +2,7 @@
 
 mod folder;
 mod lanes;
-mod page;
 mod site;
-
-pub(crate) use site::Site;
 
 use crate::rules;
 use crate::server;
@@ -13,7 +10,9 @@ use crate::words::Visible;
 use hyper_util::server::graceful::GracefulShutdown;
 use lanes::Lanes;
 use ratescope::Span;
+use ratescope::live::page;
 use ratescope::rules::Rules;
+use site::Site;
 use std::error::Error;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -56,9 +55,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 
 /// Without its modules the page cannot work. This says so before a browser shows an empty one.
 fn check_built(dir: Option<&Path>) -> Result<(), String> {
-    let modules = ["pkg/ratescope_bg.wasm", "pkg/tune_bg.wasm", "pkg/tuner_bg.wasm"];
     let Some(dir) = dir else {
-        return match modules.iter().all(|module| page::has(module)) {
+        return match page::is_built() {
             true => Ok(()),
             false => {
                 Err("this program was built without the page: run ./scripts/build and build it \
@@ -67,7 +65,7 @@ fn check_built(dir: Option<&Path>) -> Result<(), String> {
             }
         };
     };
-    match modules.map(|module| dir.join(module)).iter().find(|module| !module.is_file()) {
+    match page::MODULES.map(|module| dir.join(module)).iter().find(|module| !module.is_file()) {
         None => Ok(()),
         Some(module) => {
             Err(format!("{} is missing: build the page with ./scripts/build", module.display()))

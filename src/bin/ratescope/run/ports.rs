@@ -1,6 +1,6 @@
 //! The ports of the service: gRPC, HTTP, and the one for those who run it.
 
-use super::admin::Admin;
+use super::admin::{Admin, plain};
 use crate::server;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hyper::body::Incoming;
@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use ratescope::service::{Grpc, Http, NAME, Service, States};
 use std::convert::Infallible;
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::io::{self, Cursor};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -109,15 +109,18 @@ impl Ports {
             let (http, admin) = (Arc::clone(&http), Arc::clone(&admins));
             async move {
                 match request.uri().path() {
-                    "/healthcheck" => admin.readiness(),
+                    "/healthcheck" => {
+                        let (status, text) = admin.readiness();
+                        plain(status, text)
+                    }
                     _ => http.answer(request, Some(peer.ip())).await,
                 }
             }
         };
         let admin = Arc::clone(admin);
-        let answer_admin = move |request: Request<Incoming>, _| {
-            let admin = Arc::clone(&admin);
-            async move { admin.answer(request).await }
+        let answer_admin = move |mut request: Request<Incoming>, peer: SocketAddr| {
+            request.extensions_mut().insert(peer);
+            ready(admin.answer(&request))
         };
         let grpc = async {
             if let Some(listener) = &self.grpc {

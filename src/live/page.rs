@@ -1,0 +1,99 @@
+//! The page within the program, as `./scripts/build` left it before the program was built, and the rules by
+//! which any server shows it.
+
+use super::body::Body;
+use bytes::Bytes;
+use http::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderValue, IF_NONE_MATCH,
+};
+use http::{Method, Response, StatusCode};
+use rust_embed::{EmbeddedFile, RustEmbed};
+use std::borrow::Cow;
+
+#[derive(RustEmbed)]
+#[folder = "www"]
+struct Page;
+
+/// The modules without which the page can't work.
+pub const MODULES: [&str; 3] = ["pkg/ratescope_bg.wasm", "pkg/tune_bg.wasm", "pkg/tuner_bg.wasm"];
+
+/// Sent with every response, errors too.
+const HEADERS: [(&str, &str); 6] = [
+    // The page loads nothing but its own files, runs no script but those, and is in no frame.
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+         img-src 'self' data:; connect-src 'self'; worker-src 'self'; \
+         manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    // Cross-origin isolation: without it browsers make performance.now() 0.1 ms coarse.
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-embedder-policy", "require-corp"),
+    ("x-content-type-options", "nosniff"),
+    // Browsers ask each time whether a file changed, so that a rebuilt page is seen on reload.
+    ("cache-control", "no-cache"),
+    ("referrer-policy", "no-referrer"),
+];
+
+/// The names of this machine in the address of the site.
+const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Whether the page is in this program, with its modules.
+pub fn is_built() -> bool {
+    MODULES.iter().all(|module| Page::get(module).is_some())
+}
+
+/// Answers with the file at a path; `None` if there is none, or if it is asked to change.
+pub fn file(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response<Body>> {
+    if method != Method::GET && method != Method::HEAD {
+        return None;
+    }
+    let path = path.strip_prefix('/')?;
+    let file = Page::get(if path.is_empty() { "index.html" } else { path })?;
+    let tag = tag(&file);
+    let mut response = Response::new(Body::from(Bytes::new()));
+    if headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        let kind = file.metadata.mimetype();
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_str(kind).ok()?);
+        response.headers_mut().insert(CONTENT_LENGTH, file.data.len().into());
+        if method == Method::GET {
+            let data = match file.data {
+                Cow::Borrowed(data) => Bytes::from_static(data),
+                Cow::Owned(data) => data.into(),
+            };
+            *response.body_mut() = data.into();
+        }
+    }
+    response.headers_mut().insert(ETAG, HeaderValue::from_str(&tag).ok()?);
+    Some(response)
+}
+
+/// The name of a file's content, by which browsers ask whether it changed.
+fn tag(file: &EmbeddedFile) -> String {
+    let hash: String =
+        file.metadata.sha256_hash()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{hash}\"")
+}
+
+/// Adds the headers that every response of a site with the page has.
+pub fn guard(headers: &mut HeaderMap) {
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+/// Whether a browser was sent here by a name of this machine, at this port or, with none, at any: a tunnel
+/// may lead here. A foreign name that leads here (DNS rebinding) would let another site read what is told.
+pub fn is_local(headers: &HeaderMap, own: Option<u16>) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let Ok(host) = host.to_str() else { return false };
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+        _ => (host, Some(80)),
+    };
+    let is_port = port.is_some() && own.is_none_or(|own| port == Some(own));
+    is_port && NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}

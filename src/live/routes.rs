@@ -1,0 +1,229 @@
+//! Live as a route of a service.
+
+use super::body::{Body, Now};
+use super::page;
+use super::probe::Probe;
+use super::viewer::Asked;
+use crate::clock::{Clock, SystemClock};
+use bytes::Bytes;
+use core::convert::Infallible;
+use core::fmt;
+use core::future::{Ready, ready};
+use core::hint::black_box;
+use core::net::{IpAddr, SocketAddr};
+use core::task::{Context, Poll};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::{Extensions, Method, Request, Response, StatusCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The path of the stream.
+const EVENTS: &str = "/live/events";
+
+/// The fewest characters of a token.
+const SHORTEST: usize = 16;
+
+/// What a server may say of who is connected.
+type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
+
+/// The page, and what a probe sees: a service of tower, to be mounted under a path of its own.
+///
+/// Open `live.html` under that path. The files of the page say nothing of the service, so anybody gets them.
+/// What the probe sees, keys of clients among it, is told to who has the [token](Self::token). Without a
+/// token it is told to this machine only: the server has to say that the [peer](Self::peer) is on loopback,
+/// and the browser must have been sent here by a name of this machine. A proxy on this machine would pass
+/// for a peer on it, so give a token where there is one. [`Probe::hiding_keys`] shows no keys but hashes.
+///
+/// The page is in the program if `./scripts/build` made it before, as in the released crate; otherwise
+/// the answer to `live.html` says so. Mount it beside the limits rather than below them, or a viewer is
+/// limited, too.
+///
+/// ```
+/// use axum::extract::ConnectInfo;
+/// use axum::{Router, routing::get};
+/// use ratescope::live::{Probe, Routes, Seen};
+/// use ratescope::middleware::RateLimit;
+/// use ratescope::rules::{Ruled, Rules};
+/// use std::net::SocketAddr;
+/// use std::sync::Arc;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 10/1m per ip\n")?;
+/// let probe = Arc::new(Probe::default());
+/// let store = Seen::new(Ruled::new(rules, 100_000), Arc::clone(&probe));
+/// let peer = |peer: &ConnectInfo<SocketAddr>| peer.0.ip();
+/// let live = Routes::new(probe).peer(peer);
+/// // Or, for whoever has it, from anywhere:
+/// let live = live.token("correct horse battery staple")?;
+/// let app: Router = Router::new()
+///     .route("/", get(|| async { "hello\n" }))
+///     .layer(RateLimit::new(store).peer(peer).layer())
+///     .nest_service("/scope", live);
+/// // axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Routes {
+    probe: Arc<Probe>,
+    token: Option<Arc<str>>,
+    peer: Peer,
+    now: Now,
+    ends: Arc<AtomicBool>,
+}
+
+/// A token that could be guessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortToken;
+
+impl fmt::Display for ShortToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the token has less than {SHORTEST} characters")
+    }
+}
+
+impl core::error::Error for ShortToken {}
+
+impl Routes {
+    /// What this probe sees, by the clock of the system.
+    pub fn new(probe: Arc<Probe>) -> Self {
+        let peer = |extensions: &Extensions| {
+            let socket = extensions.get::<SocketAddr>().map(SocketAddr::ip);
+            socket.or_else(|| extensions.get::<IpAddr>().copied())
+        };
+        let now = Arc::new(|| SystemClock.now());
+        Routes { probe, token: None, peer: Arc::new(peer), now, ends: Arc::default() }
+    }
+
+    /// Tells what is seen to those who send this token, as in `Authorization: Bearer TOKEN`, and to nobody
+    /// else. The page asks for it.
+    ///
+    /// # Errors
+    /// If it has less than 16 characters.
+    pub fn token(self, token: &str) -> Result<Self, ShortToken> {
+        match token.chars().count() < SHORTEST {
+            true => Err(ShortToken),
+            false => Ok(Routes { token: Some(token.into()), ..self }),
+        }
+    }
+
+    /// Says how the server tells who is connected: with axum, that is
+    /// `|peer: &ConnectInfo<SocketAddr>| peer.0.ip()`. Otherwise it is a `SocketAddr` or an `IpAddr` in the
+    /// extensions of a request.
+    pub fn peer<T: Send + Sync + 'static>(
+        self,
+        address: impl Fn(&T) -> IpAddr + Send + Sync + 'static,
+    ) -> Self {
+        let peer = move |extensions: &Extensions| extensions.get::<T>().map(&address);
+        Routes { peer: Arc::new(peer), ..self }
+    }
+
+    /// Takes the clock by which the events are that the probe sees.
+    pub fn clock(self, clock: impl Clock) -> Self {
+        Routes { now: Arc::new(move || clock.now()), ..self }
+    }
+
+    /// Ends the streams of all viewers, now and later, within a quarter of a second: a server that ends
+    /// gracefully waits for them.
+    pub fn end(&self) {
+        self.ends.store(true, Ordering::Relaxed);
+    }
+
+    /// Answers a request: a file of the page, the stream for a viewer, or why not.
+    pub fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
+        let path = request.uri().path();
+        if path == EVENTS {
+            return self.refusal(request).unwrap_or_else(|| self.events(request));
+        }
+        let file = page::file(request.method(), path, request.headers());
+        let mut response = file.unwrap_or_else(|| match page::is_built() {
+            true => said(StatusCode::NOT_FOUND, "there is live.html\n"),
+            false => said(StatusCode::NOT_FOUND, "this program was built without the page\n"),
+        });
+        page::guard(response.headers_mut());
+        response
+    }
+
+    /// The refusal of a request that is not for all eyes: it lacks the token if there is one, or would
+    /// change something. For other routes with the same readers.
+    pub fn refusal<Q>(&self, request: &Request<Q>) -> Option<Response<Body>> {
+        if !self.is_known(request) {
+            let mut response = said(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+            return Some(response);
+        }
+        let is_reading = request.method() == Method::GET || request.method() == Method::HEAD;
+        (!is_reading).then(|| said(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"))
+    }
+
+    /// The stream.
+    fn events<Q>(&self, request: &Request<Q>) -> Response<Body> {
+        if self.token.is_none() {
+            let peer = (self.peer)(request.extensions());
+            if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
+                let why = "without a token it is told to this machine only\n";
+                return said(StatusCode::FORBIDDEN, why);
+            }
+            if !page::is_local(request.headers(), None) {
+                let why = "without a token it is told at localhost only\n";
+                return said(StatusCode::MISDIRECTED_REQUEST, why);
+            }
+        }
+        let last = request.headers().get("last-event-id").and_then(|id| id.to_str().ok());
+        let asked = Asked::read(request.uri().query().unwrap_or_default(), last);
+        let Some(viewer) = self.probe.look(&asked, (self.now)()) else {
+            let why = "no more can look at once; close one, and try again\n";
+            return said(StatusCode::SERVICE_UNAVAILABLE, why);
+        };
+        let news = Body::news(viewer, Arc::clone(&self.now), Arc::clone(&self.ends));
+        let mut response = Response::new(news);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+
+    fn is_known<Q>(&self, request: &Request<Q>) -> bool {
+        let Some(token) = &self.token else { return true };
+        let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        given
+            .and_then(|given| given.strip_prefix(b"Bearer "))
+            .is_some_and(|given| is_same(given, token.as_bytes()))
+    }
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The token stays where it is.
+        f.debug_struct("Routes").field("probe", &self.probe).finish_non_exhaustive()
+    }
+}
+
+impl<Q> tower_service::Service<Request<Q>> for Routes {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        ready(Ok(self.answer(&request)))
+    }
+}
+
+/// Whether two texts are the same, in a time that says nothing about where they differ.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && black_box(a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b))) == 0
+}
+
+/// An answer in words.
+fn said(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Bytes::from_static(text.as_bytes()).into());
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}
