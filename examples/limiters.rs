@@ -9,7 +9,7 @@ mod worst;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::{Limiter, ParseError, Span, Time};
 
-const LIMITERS: [(&str, &str); 16] = [
+const LIMITERS: [(&str, &str); 17] = [
     ("exim 10/1m strict", "abuse: a sender that stays over the limit gets nothing until it stops"),
     ("exim 10/1m leaky", "a burst, then a steady rate, and a measured rate to look at"),
     ("earrrl 10/1m", "abuse that goes on and on; the half-life is how long it is remembered"),
@@ -29,6 +29,7 @@ const LIMITERS: [(&str, &str); 16] = [
     ("haproxy 10/1m", "what HAProxy would have done, counting every request"),
     ("haproxy 10/1m allowed", "what HAProxy would have done, counting those it let through"),
     ("envoy 10/1m", "what Envoy would have done"),
+    ("fail2ban 10/1m", "what fail2ban would have done: ten failures, and banned for ten minutes"),
 ];
 
 fn main() -> Result<(), ParseError> {
@@ -79,6 +80,7 @@ fn bytes(limiter: &AnyLimiter, millis: i64) -> usize {
         AnyState::Nginx(state) => size_of_val(state),
         AnyState::Haproxy(state) => size_of_val(state),
         AnyState::Envoy(state) => size_of_val(state),
+        AnyState::Fail2ban(state) => size_of_val(state),
         AnyState::SlidingWindow(state) | AnyState::SlidingLog(state) => state.bytes(),
         // One that was added after this was written.
         other => size_of_val(other),

@@ -50,6 +50,7 @@
 //! | [`nginx`] | how far ahead of the rate a sender is | the allowed | 16 bytes |
 //! | [`haproxy`] | a count that fades out, in windows of the sender's own | all, or the allowed | 16 bytes |
 //! | [`envoy`] | the tokens missing, in doubles | the allowed | 16 bytes |
+//! | [`fail2ban`] | a count that fades as if events came evenly | all but those during a ban | 24 bytes |
 //!
 //! Exim is such a server, too; it is the first row of the table above.
 //!
@@ -108,6 +109,7 @@ macro_rules! limiters {
             nginx::Nginx,
             haproxy::Haproxy,
             envoy::Envoy,
+            fail2ban::Fail2ban,
             // Comes last, since the form of the adaptive limiter is its form, too.
             by_hour::ByHour boxed,
         }
@@ -119,6 +121,7 @@ pub mod by_hour;
 pub mod earrrl;
 pub mod envoy;
 pub mod exim;
+pub mod fail2ban;
 pub mod fixed_window;
 pub mod gcra;
 pub mod haproxy;

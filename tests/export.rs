@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 /// Policies that have a text: the file's name, the target and the policy.
-const WRITTEN: [(&str, Target, &str); 21] = [
+const WRITTEN: [(&str, Target, &str); 22] = [
     ("exim.acl", Target::Exim, "exim 10/1m strict per ip"),
     (
         "exim-two.acl",
@@ -76,6 +76,7 @@ const WRITTEN: [(&str, Target, &str); 21] = [
         Target::Nftables,
         "token-bucket 6/1h burst 5 per ip & gcra 100/10s burst 200 per all",
     ),
+    ("jail.local", Target::Fail2ban, "fail2ban 5/10m ban 1h per ip"),
     (
         "rust.txt",
         Target::Rust,
@@ -150,6 +151,8 @@ fn what_cannot_be_said_is_an_error() {
         (Target::Nftables, "gcra 1/1s burst 1.5 per ip", "its burst is a whole number"),
         (Target::Nftables, "gcra 1/1s burst 9 per path", "it knows addresses only"),
         (Target::Nftables, "gcra 1/1s burst 9 per forwarded", "it sees the address that connects"),
+        (Target::Fail2ban, "10/1m per ip", "it bans by failures; write a limit such as fail2ban"),
+        (Target::Fail2ban, "fail2ban 5/10m per all", "it bans addresses only"),
         (Target::Caddy, "10/1m per ip", "its plugin keeps a log only"),
         (Target::Caddy, "sliding-log 0.5/1m per ip", "a whole number from 1"),
         // The whole burst would come back after 7 s, where it takes a minute.
@@ -169,6 +172,13 @@ fn what_cannot_be_said_is_an_error() {
     let four = ["haproxy 9/1s per ip"; 4].join(" & ");
     let error = Target::Haproxy.configure(&four.parse().unwrap()).unwrap_err();
     assert!(error.to_string().starts_with("HAProxy cannot say these limits together: it follows"));
+    let two = "fail2ban 5/10m per ip & fail2ban 20/1d per ip".parse().unwrap();
+    let error = Target::Fail2ban.configure(&two).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with(" these limits together: a jail has one limit; write one jail for each")
+    );
 }
 
 /// The words for the targets.

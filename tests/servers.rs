@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 /// The files, and their configuration as a limiter.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 13] = [
     ("nginx_burst", "nginx 4/1s burst 6 nodelay"),
     ("nginx_delay", "nginx 4/1s burst 6 delay 3"),
     ("nginx_minute", "nginx 7/1m burst 3 delay 1"),
@@ -22,6 +22,9 @@ const FILES: [(&str, &str); 10] = [
     ("envoy_bucket", "envoy 3/1s burst 6"),
     ("envoy_bucket_costs", "envoy 2/500ms burst 8"),
     ("envoy_odd", "envoy 7/777ms burst 11"),
+    ("fail2ban_sshd", "fail2ban 5/10m ban 10m"),
+    ("fail2ban_steady", "fail2ban 5/10m ban 5m"),
+    ("fail2ban_costs", "fail2ban 7/1m ban 45s"),
 ];
 
 /// Where the origin of time may lie, in seconds: with the first event, on the clock that the
@@ -57,6 +60,9 @@ fn replay(file: &str, limiter: &AnyLimiter, origin: i64) {
         }
         if let Some(rate) = event.get("rate_as_printed").and_then(Value::as_f64) {
             assert_eq!(outcome.level, rate, "{what}");
+        }
+        if let Some(failures) = event.get("failures_as_counted").and_then(Value::as_f64) {
+            assert_eq!(outcome.level, failures, "{what}");
         }
         if let Some(tokens) = event.get("remaining_as_printed").and_then(Value::as_f64) {
             assert_eq!(limiter.remaining(state, now), tokens, "{what}");

@@ -98,7 +98,7 @@ function closeAll() {
 /** Shows the lines of the glossary about a limiter, beside its lane. */
 function explain(about, what, text) {
   const [name] = text.trim().split(/[\s/]/);
-  const term = text.includes("&") ? "policy" : { haproxy: "nginx", envoy: "nginx" }[name] ?? name;
+  const term = text.includes("&") ? "policy" : { haproxy: "nginx", envoy: "nginx", fail2ban: "nginx" }[name] ?? name;
   const entry = document.getElementById(`what-${term}`) ?? $("what-policy");
   about.replaceChildren(...entry.cloneNode(true).children);
   about.hidden = false;

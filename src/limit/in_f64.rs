@@ -145,7 +145,7 @@ pub(super) fn window(most: u64, micros: i64) -> Result<(), BadNumber> {
     period(micros)
 }
 
-fn period(micros: i64) -> Result<(), BadNumber> {
+pub(super) fn period(micros: i64) -> Result<(), BadNumber> {
     if micros.unsigned_abs() < NUMBERS {
         return Ok(());
     }

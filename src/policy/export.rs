@@ -40,6 +40,7 @@ mod cloudflare;
 mod descriptors;
 mod envoy;
 mod exim;
+mod fail2ban;
 mod field;
 mod haproxy;
 mod nftables;
@@ -78,6 +79,8 @@ pub enum Target {
     Rust,
     /// nftables: meters of new connections.
     Nftables,
+    /// fail2ban: a jail.
+    Fail2ban,
 }
 
 /// A configuration, with warnings.
@@ -129,7 +132,7 @@ pub struct CannotSay {
 
 impl Target {
     /// Every target.
-    pub const ALL: [Target; 10] = [
+    pub const ALL: [Target; 11] = [
         Target::Exim,
         Target::Nginx,
         Target::Haproxy,
@@ -140,6 +143,7 @@ impl Target {
         Target::Cloudflare,
         Target::Rust,
         Target::Nftables,
+        Target::Fail2ban,
     ];
 
     /// Writes `policy` in the syntax of the target, where each address is a client.
@@ -173,6 +177,7 @@ impl Target {
             Target::Cloudflare => cloudflare::write(limits, &mut notes),
             Target::Rust => Ok(rust::write(policy)),
             Target::Nftables => nftables::write(limits, addresses, &mut notes),
+            Target::Fail2ban => fail2ban::write(limits, addresses, &mut notes),
         };
         let cannot = |(limit, problem)| CannotSay { target: self, limit, problem };
         text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
@@ -214,6 +219,7 @@ impl Target {
             Target::Cloudflare => ("cloudflare", "Cloudflare", "rules of the phase http_ratelimit"),
             Target::Rust => ("rust", "Rust", "limits.rs"),
             Target::Nftables => ("nftables", "nftables", "nftables.conf"),
+            Target::Fail2ban => ("fail2ban", "fail2ban", "jail.local"),
         }
     }
 }

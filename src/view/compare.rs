@@ -146,7 +146,7 @@ fn own_colour(lane: &Lane) -> u8 {
         TokenBucket(_) | Gcra(_) => 3,
         LeakyBucket(_) | Nginx(_) => 4,
         FixedWindow(_) | Envoy(_) => 5,
-        SlidingWindow(_) => 6,
+        SlidingWindow(_) | Fail2ban(_) => 6,
         SlidingCounter(_) | Haproxy(_) => 7,
         SlidingLog(_) => 8,
     }

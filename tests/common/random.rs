@@ -10,7 +10,7 @@ use ratescope::{Limiter, Outcome, Rate, Retry, Span, Time};
 
 /// Every kind of limiter, with a limit of `{rate}`, a number `{n}` and spans in terms of its period. This is
 /// the only list of them in the tests; `vectors/limiters.txt` has the decisions of each.
-pub const KINDS: [&str; 21] = [
+pub const KINDS: [&str; 22] = [
     "token-bucket {rate} burst {n}",
     "gcra {rate} burst {n}",
     "leaky-bucket {rate} queue {n}",
@@ -32,6 +32,7 @@ pub const KINDS: [&str; 21] = [
     "haproxy {rate}",
     "envoy {rate} burst {n}",
     "nginx {rate}",
+    "fail2ban {rate} ban {per}",
 ];
 
 /// Those that count in whole numbers.
@@ -73,7 +74,7 @@ pub fn case(kind: &str, count: f64, period: Span, n: f64) -> Case {
 
 /// Whether a kind is the limiter of a server.
 pub fn is_server(kind: &str) -> bool {
-    ["nginx", "haproxy", "envoy"].iter().any(|server| kind.starts_with(server))
+    ["nginx", "haproxy", "envoy", "fail2ban"].iter().any(|server| kind.starts_with(server))
 }
 
 /// The nearest numbers that a kind takes: a log has a cap, and servers count whole events in whole
@@ -87,6 +88,10 @@ fn within(kind: &str, count: f64, period: Span, n: f64) -> (f64, Span, f64) {
         "nginx" if period.secs() < 8.0 => (count.ceil(), Span::seconds(1), n.ceil()),
         "nginx" => (count.ceil(), Span::minutes(1), n.ceil()),
         "haproxy" => (count.ceil(), millis(2.0, 2_147_483_647.0), n),
+        "fail2ban" => {
+            let seconds = Span::from_secs(period.secs().round().clamp(1.0, 3e9)).unwrap();
+            (count.ceil().max(2.0), seconds, n)
+        }
         // A bucket of one token may hold a little less.
         "envoy" => (count.ceil(), millis(50.0, f64::INFINITY), n.ceil().max(2.0)),
         _ => (count, period, n),

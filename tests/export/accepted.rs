@@ -165,6 +165,41 @@ fn caddy_accepts_it() {
     check(Target::Caddy, &caddy, wrap, arguments);
 }
 
+/// Beside all that the package brings: its filters and actions.
+#[test]
+fn fail2ban_accepts_it() {
+    let Some(client) = program("FAIL2BAN_CLIENT", "fail2ban-client") else { return };
+    let brought = Path::new("/etc/fail2ban");
+    if !brought.join("jail.conf").exists() {
+        eprintln!("skipped: {} has no jail.conf", brought.display());
+        return;
+    }
+    let wrap = |text: &str, folder: &Path| {
+        fs::write(folder.join("auth.log"), "").unwrap();
+        // What Debian's own configuration leaves out, and is warned of.
+        fs::write(folder.join("fail2ban.local"), "[Definition]\nallowipv6 = auto\n").unwrap();
+        format!("{text}backend = auto\nlogpath = {}\n", folder.join("auth.log").display())
+    };
+    let arguments = |file: &Path| {
+        let folder = file.parent().unwrap();
+        fs::rename(file, folder.join("jail.local")).unwrap();
+        for name in [
+            "fail2ban.conf",
+            "jail.conf",
+            "paths-debian.conf",
+            "paths-common.conf",
+            "filter.d",
+            "action.d",
+        ] {
+            let _ = std::os::unix::fs::symlink(brought.join(name), folder.join(name));
+        }
+        ["-c", &folder.to_string_lossy(), "--test"].map(str::to_owned).to_vec()
+    };
+    check(Target::Fail2ban, &client, wrap, arguments);
+    let trying = ("[sshd]\n", "[sshd]\nbanaction = dummy\n");
+    check(Target::Fail2ban, &client, |text, folder| wrap(&tried(text, trying), folder), arguments);
+}
+
 /// It needs the right to ask the kernel, which a test may not have.
 #[test]
 fn nftables_accepts_it() {

@@ -4,7 +4,7 @@ use ratescope::Policy;
 use ratescope::policy::export::{Addresses, Target};
 
 /// A limiter of each server, and the keys that it can count by, of [`KEYS`].
-pub(crate) const SERVERS: [(Target, &str, &str); 10] = [
+pub(crate) const SERVERS: [(Target, &str, &str); 11] = [
     (
         Target::Nginx,
         "nginx 10/1s burst 20 nodelay",
@@ -43,6 +43,7 @@ pub(crate) const SERVERS: [(Target, &str, &str); 10] = [
         "all ip forwarded host path method user agent referer api-key ip+path forwarded+host+agent status bytes peer request time key sender helo message",
     ),
     (Target::Nftables, "token-bucket 6/1h burst 5", "all ip"),
+    (Target::Fail2ban, "fail2ban 5/10m", "ip"),
 ];
 
 /// All keys that are tried.
@@ -66,7 +67,9 @@ fn a_server_is_asked_only_for_keys_that_it_has() {
             for addresses in ADDRESSES {
                 let written = target.configure_for(&policy, addresses);
                 // It reads no headers, and so knows nobody behind a proxy.
-                let hidden = target == Target::Nftables && key == "ip" && addresses.forwarded;
+                let hidden = [Target::Nftables, Target::Fail2ban].contains(&target)
+                    && key == "ip"
+                    && addresses.forwarded;
                 assert_eq!(
                     written.is_ok(),
                     known.contains(&key) && !hidden,

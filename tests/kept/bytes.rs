@@ -108,7 +108,7 @@ fn what_is_wrong_is_named() {
         &with(2, b'p'),
         "the shape is none: \"pucket\": not an algorithm; one of fixed-window, sliding-window, \
          sliding-counter, sliding-log, bucket, exim, earrrl, adaptive, nginx, haproxy, envoy, \
-         adaptive-by-hour",
+         fail2ban, adaptive-by-hour",
     );
     says(&with(1, 0x7f), "the bytes end within the shape");
     says(&[1, 0x80, 0], "the length of the shape is out of range");

@@ -28,8 +28,7 @@ fn stretched(limiter: &AnyLimiter) -> AnyLimiter {
 /// Whether it can be stretched.
 fn is_fixed(case: &random::Case) -> bool {
     let text = case.limiter.to_string();
-    let others = ["adaptive", "nginx", "haproxy", "envoy"];
-    !others.iter().any(|name| text.starts_with(name)) && case.count < 60_000.0
+    !text.starts_with("adaptive") && !random::is_server(&text) && case.count < 60_000.0
 }
 
 fn load(percent: f64) -> Option<Load> {

@@ -39,6 +39,7 @@ fn for_a_server() {
         ("haproxy", "haproxy ", "http-request track-sc0 src table limit1"),
         ("envoy", "envoy ", "max_tokens: "),
         ("exim", "exim ", "ratelimit = "),
+        ("fail2ban", "fail2ban ", "maxretry = "),
     ] {
         let answer = tune(&["--for", server, "--period", "1m"], log.as_bytes());
         let [own] = answer["for"].as_array().unwrap().as_slice() else { panic!("{answer}") };
@@ -83,6 +84,7 @@ fn no_limit_is_none() {
         ("exim", "exim 2/1m strict"),
         ("envoy", "envoy 6/1h burst 1"),
         ("caddy", "sliding-log 1/1m"),
+        ("fail2ban", "fail2ban 2/1m ban 10m"),
     ] {
         let args = ["--untouched", "0", "--period", "1m", "--for", server];
         let answer = tune(&args, log().as_bytes());

@@ -121,6 +121,7 @@ fn what_was_read_and_the_server_does_not_count_is_noted() {
         ("haproxy", "haproxy 6/1m", "write set-header x-over-limit 1 in place of deny"),
         ("exim", "exim 6/1m strict", "write warn in place of deny, and log_message in"),
         ("nftables", "gcra 6/1h burst 5", "write counter in place of drop:"),
+        ("fail2ban", "fail2ban 5/10m", "add banaction = dummy:"),
     ] {
         let said = others(&format!("for={server}"), limiter);
         let way = format!("to try it first without refusing anything, {way}");

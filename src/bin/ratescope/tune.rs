@@ -57,13 +57,13 @@ pub(crate) struct Args {
     only: bool,
 
     /// The limiter of the curve and the recommendation: exim, earrrl, fixed-window,
-    /// sliding-window, sliding-counter, sliding-log or haproxy, where N is the limit of the period; or
+    /// sliding-window, sliding-counter, sliding-log, haproxy or fail2ban, where N is the limit of the period; or
     /// bucket or nginx, where it is the burst at the rate that is tightest for the period
     #[arg(long, value_name = "BY", default_value = "exim", value_parser = limited_by)]
     by: Choices,
 
     /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
-    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust or nftables
+    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban
     #[arg(long = "for", value_name = "SERVER")]
     targets: Vec<Target>,
 
@@ -125,14 +125,14 @@ fn period(text: &str) -> Result<Span, ParseError> {
 }
 
 /// The names that `--by` reads besides those of [`Metric`].
-const OTHERS: [&str; 3] = ["bucket", "nginx", "haproxy"];
+const OTHERS: [&str; 4] = ["bucket", "nginx", "haproxy", "fail2ban"];
 
 /// Reads `--by`: a limit of a period, a bucket, or a server whose arithmetic is known.
 fn limited_by(text: &str) -> Result<Choices, ParseError> {
     let mut choices = Choices { target: Target::Rust, by: None, ..Choices::default() };
     match text {
         _ if is_bucket(text) => {}
-        "nginx" | "haproxy" => choices.set("for", text)?,
+        "nginx" | "haproxy" | "fail2ban" => choices.set("for", text)?,
         _ => {
             let others = OTHERS.join(", ");
             let help =

@@ -16,7 +16,8 @@ pub fn axis(picture: &Picture<'_>) -> String {
         Measure::SlidingWindow(per, _)
         | Measure::SlidingCounter(per)
         | Measure::SlidingLog(per)
-        | Measure::Haproxy(per, _) => format!("Limit per {}", spaced(per)),
+        | Measure::Haproxy(per, _)
+        | Measure::Fail2ban(per, _) => format!("Limit per {}", spaced(per)),
     }
 }
 

@@ -153,7 +153,8 @@ fn period(measure: Measure) -> Span {
         | Measure::SlidingWindow(per, _)
         | Measure::SlidingCounter(per)
         | Measure::SlidingLog(per)
-        | Measure::Haproxy(per, _) => per,
+        | Measure::Haproxy(per, _)
+        | Measure::Fail2ban(per, _) => per,
         Measure::Bucket(rate) | Measure::Nginx(rate) => rate.per(),
     }
 }

@@ -7,6 +7,7 @@ use crate::lab::tune::read::{OPEN, changed, open, or_open};
 use crate::lab::tune::{Measure, ReadOptions};
 use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
+use crate::limit::fail2ban::BAN;
 use crate::limit::haproxy::Counts;
 use crate::limit::nginx::{Delay, Nginx};
 use crate::policy::export::{Addresses, Target};
@@ -99,7 +100,7 @@ impl Choices {
                     Target::Exim => Some(Metric::Exim),
                     Target::Haproxy | Target::Cloudflare => Some(Metric::SlidingCounter),
                     Target::Descriptors => Some(Metric::FixedWindow),
-                    Target::Caddy => Some(Metric::SlidingLog),
+                    Target::Caddy | Target::Fail2ban => Some(Metric::SlidingLog),
                     Target::Rust => self.by,
                     _ => None,
                 };
@@ -183,6 +184,7 @@ impl Choices {
     pub fn over(&self, by: Metric, period: Span) -> Measure {
         match (self.target, by) {
             (Target::Haproxy, Metric::SlidingCounter) => Measure::Haproxy(period, Counts::All),
+            (Target::Fail2ban, Metric::SlidingLog) => Measure::Fail2ban(period, BAN),
             _ => by.measure(period),
         }
     }
@@ -203,6 +205,7 @@ impl Choices {
                 Envoy::new(rate, whole as u64).ok().map(AnyLimiter::Envoy)
             }
             (_, Measure::Nginx(_) | Measure::Haproxy(..)) => measure.limiter(whole).ok(),
+            (_, Measure::Fail2ban(..)) => measure.limiter(libm::ceil(limit)).ok(),
             _ => None,
         };
         own.or_else(|| measure.limiter(limit).ok())

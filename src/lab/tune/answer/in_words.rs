@@ -23,6 +23,7 @@ pub(super) fn in_words(limiter: &AnyLimiter, noun: &str) -> String {
     match measure {
         Measure::Bucket(of) | Measure::Nginx(of) => bucket(of, limit),
         Measure::Haproxy(per, _) => format!("{}, as it counts them", rate(limit, per)),
+        Measure::Fail2ban(find, _) => format!("a ban at {}, as it counts them", rate(limit, find)),
         Measure::SlidingCounter(per) => format!("about {}, at any time", rate(limit, per)),
         Measure::FixedWindow(per) => format!("{} of the clock", rate(limit, per)),
         Measure::Exim(per) => format!("less than {}, as it measures", rate(limit, per)),

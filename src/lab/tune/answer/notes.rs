@@ -32,7 +32,9 @@ impl Choices {
                  no others"
             ),
         });
-        let answered = (!after.is_empty()).then(|| {
+        // fail2ban reads what was answered, as this log was read.
+        let reads_log = server == Target::Fail2ban;
+        let answered = (!after.is_empty() && !reads_log).then(|| {
             format!(
                 "this limit was chosen for requests with {after} only, but {server} counts a request \
                  before that is known: it counts all of them, and refuses more than is said here"
@@ -70,6 +72,9 @@ impl Choices {
             ),
             Target::Nftables => {
                 Some("write counter in place of drop: nftables then counts what it would refuse")
+            }
+            Target::Fail2ban => {
+                Some("add banaction = dummy: fail2ban then writes to its log whom it would ban")
             }
             _ => None,
         };

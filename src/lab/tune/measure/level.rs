@@ -7,6 +7,7 @@ use crate::limit::MAX_COST;
 use crate::limit::any::AnyLimiter;
 use crate::limit::earrrl::Earrrl;
 use crate::limit::exim::{Exim, Mode};
+use crate::limit::fail2ban::Fail2ban;
 use crate::limit::fixed_window::FixedWindow;
 use crate::limit::gcra::Gcra;
 use crate::limit::haproxy::{Counts, Haproxy};
@@ -32,6 +33,7 @@ use core::fmt;
 /// | `Bucket` | the backlog at the rate, with the event: the limit is the burst | above it |
 /// | `Nginx` | nginx's excess and one, with the event: the limit is its burst and one | above it |
 /// | `Haproxy` | HAProxy's rate, with the event where all count | above it, or where only the allowed count, at it or above |
+/// | `Fail2ban` | fail2ban's count of failures, with the event | at it or above |
 ///
 /// `Bucket` is token bucket, GCRA and leaky bucket, which decide alike. Envoy has no measure: what
 /// its doubles round depends on the size of its bucket. To the last bit but these, it is a `Bucket`.
@@ -59,6 +61,8 @@ pub enum Measure {
     Nginx(Rate),
     /// A rate counter of HAProxy over a period.
     Haproxy(Span, Counts),
+    /// A jail of fail2ban: its `findtime` and its `bantime`.
+    Fail2ban(Span, Span),
 }
 
 /// A highest level, and the first time at which it was reached.
@@ -153,8 +157,8 @@ impl Meter {
     /// that the page has the limiters once.
     pub(super) fn levels(&self, events: &Events, each: &mut dyn FnMut(usize, f64)) {
         let Some(limiter) = &self.limiter else { return };
-        // HAProxy lets an event without cost only read the rate, and never refuses it.
-        let reads = matches!(self.measure, Measure::Haproxy(..));
+        // HAProxy and fail2ban let an event without cost only read the count, and never refuse it.
+        let reads = matches!(self.measure, Measure::Haproxy(..) | Measure::Fail2ban(..));
         let mut places = 0..;
         let moments = events.moments.iter().map(|moment| (moment.time, moment.cost));
         limiter.outcomes(moments, |_, outcome| {
@@ -211,6 +215,7 @@ impl Measure {
                 AnyLimiter::Nginx(Nginx::new(rate, whole.ok_or(bad)?, Delay::Never)?)
             }
             Measure::Haproxy(per, counts) => AnyLimiter::Haproxy(Haproxy::new(rate(per)?, counts)?),
+            Measure::Fail2ban(find, ban) => AnyLimiter::Fail2ban(Fail2ban::new(rate(find)?, ban)?),
         })
     }
 
@@ -239,6 +244,9 @@ impl Measure {
             AnyLimiter::Haproxy(l) => {
                 Some((Measure::Haproxy(l.limit().per(), l.counts()), l.limit().count()))
             }
+            AnyLimiter::Fail2ban(l) => {
+                Some((Measure::Fail2ban(l.limit().per(), l.ban()), l.limit().count()))
+            }
             _ => None,
         }
     }
@@ -246,7 +254,9 @@ impl Measure {
     /// The comparison of a level with the limit.
     pub fn over(self) -> Over {
         match self {
-            Measure::Exim(_) | Measure::Haproxy(_, Counts::Allowed) => Over::AtLimit,
+            Measure::Exim(_) | Measure::Haproxy(_, Counts::Allowed) | Measure::Fail2ban(..) => {
+                Over::AtLimit
+            }
             _ => Over::AboveLimit,
         }
     }
@@ -282,6 +292,7 @@ impl fmt::Display for Measure {
             Measure::Nginx(rate) => write!(f, "nginx {rate} burst N-1 nodelay"),
             Measure::Haproxy(per, Counts::All) => write!(f, "haproxy N/{per}"),
             Measure::Haproxy(per, Counts::Allowed) => write!(f, "haproxy N/{per} allowed"),
+            Measure::Fail2ban(find, ban) => write!(f, "fail2ban N/{find} ban {ban}"),
         }
     }
 }

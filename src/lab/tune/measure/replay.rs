@@ -211,7 +211,7 @@ fn is_within(limiter: &AnyLimiter, requests: u64, most: f64) -> bool {
         Measure::Earrrl(per, half_life) => {
             most * core::f64::consts::LN_2 * per.secs() / half_life.secs()
         }
-        Measure::Nginx(_) | Measure::Haproxy(..) => libm::ceil(most),
+        Measure::Nginx(_) | Measure::Haproxy(..) | Measure::Fail2ban(..) => libm::ceil(most),
         _ => most,
     };
     requests as f64 * each * 1.000_001 < limit

@@ -1,0 +1,268 @@
+//! fail2ban: so many failures within its `findtime`, and the address is banned for a while.
+//!
+//! Source: fail2ban 0.10 to 1.1, `server/failmanager.py` and `FailTicket.adjustTime` in
+//! `server/ticket.py`, and the decisions of a real fail2ban (`tests/vectors/fail2ban_*.json`).
+//! `fail2ban 5/10m ban 1h` is a jail with
+//!
+//! ```text
+//! maxretry = 5
+//! findtime = 10m
+//! bantime = 1h
+//! ```
+//!
+//! An event is a failure, such as a wrong password. fail2ban keeps no list of them, only their
+//! estimated number c, the time of the last, and an instant b at which the count begins. An event at t
+//! later than F, the `findtime`, after b moves b, and takes the share of the count with it that an even
+//! rate would leave in the last F:
+//!
+//! ```text
+//! if t - b > F:    c = round(c / (t - b) * F),  b = t - F        a half is rounded to the even number
+//! c = c + 1                                                      banned if c reaches maxretry
+//! ```
+//!
+//! F after the last event, all is forgotten. The event that reaches `maxretry` bans; here it counts as
+//! refused, although its sender has got an answer. During a ban nothing is counted, and after it the
+//! count begins anew.
+//!
+//! It surprises a user who takes `maxretry` for the most in any `findtime`. By the rounding, a count of
+//! m - 1 loses one as soon as (m - 1) F/(F + g) is at most m - 3/2, which is after g = F/(2 m - 3). So a
+//! sender who waits that long each time is never banned: with `5/10m` that is seven failures in ten
+//! minutes, and nearly 2 m for a large m. On the other hand, nothing is rounded away within the first
+//! F, so m in a row always ban.
+//!
+//! The level is the count with the event; during a ban it is `maxretry`.
+//!
+//! # The edges
+//! * **Equality:** the count that reaches the limit bans. F after the last event is late enough to be
+//!   forgotten; F after b nothing is rounded yet. A ban still holds when it has lasted its whole time.
+//! * **Costs:** fail2ban counts whole failures; fractions are rounded up. Cost 0 only reads.
+//! * **Time runs backwards:** an event from before the last one counts at the time of the last one. When
+//!   it is from more than F before, the clock was set back, and the count moves to it. A ban never
+//!   ends later than its length from now.
+//! * **Not imitated:** fail2ban looks every five seconds for what is to be forgotten, so that a count may
+//!   last so much longer. It reads a log some time after the event, and its bans take effect then.
+//!   `bantime.increment` is not known here.
+
+use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
+use super::amount::amount;
+use super::any::AnyLimiter;
+use super::in_f64::{self, InF64, lua};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::retry::wait_until;
+use super::server::{FIXED, whole};
+use super::text::{Form, Given, Unread};
+use super::{LONG_AGO, Limiter};
+use crate::outcome::{Outcome, Retry};
+use crate::rate::Rate;
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+
+/// The highest `maxretry`.
+const HIGHEST: u64 = 1_000_000_000;
+
+/// The longest `findtime` and `bantime` in seconds: a hundred years of 365 days.
+const LONGEST: u64 = 100 * 365 * 86_400;
+
+/// How long fail2ban bans if nothing is said: ten minutes.
+pub const BAN: Span = Span::minutes(10);
+
+/// A jail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fail2ban {
+    limit: Rate,
+    ban: Span,
+    most: u32,
+}
+
+/// The count of a sender, or the end of its ban: 24 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// When the count begins.
+    began: Time,
+    /// The time of the last event, or the first instant after the ban.
+    last: Time,
+    /// The estimated number of events; 0 stands for a ban, which may be over.
+    count: u32,
+}
+
+impl Fail2ban {
+    /// A jail that bans for `ban` at the `maxretry` and in the `findtime` of `limit`.
+    ///
+    /// # Errors
+    /// When `maxretry` is not a whole number up to 10^9, or one of the times is not in whole seconds
+    /// from 1 s to 100 years.
+    pub fn new(limit: Rate, ban: Span) -> Result<Self, BadNumber> {
+        let want = "a whole number up to 1e9";
+        let most = whole("the count of a rate", limit.count(), 0..=HIGHEST, want)?;
+        let want = "whole seconds up to 100 years";
+        whole("the period of a rate", limit.per().secs(), 1..=LONGEST, want)?;
+        whole("the time of a ban", ban.secs(), 1..=LONGEST, want)?;
+        Ok(Fail2ban { limit, ban, most: most as u32 })
+    }
+
+    /// `maxretry` per `findtime`.
+    pub fn limit(&self) -> Rate {
+        self.limit
+    }
+
+    /// The time of a ban.
+    pub fn ban(&self) -> Span {
+        self.ban
+    }
+
+    /// The first instant after a ban that begins at `at`: its last instant is the whole time later.
+    fn freed(&self, at: Time) -> Time {
+        at.after(self.ban).after(Span::micros(1))
+    }
+
+    /// The state at an event at `now`, moved if the clock was set back, and the instant at which the
+    /// event counts; `None` during a ban.
+    fn at(&self, state: &State, now: Time) -> (State, Option<Time>) {
+        let State { began, last, count } = *state;
+        let find = self.limit.per();
+        match count {
+            0 if now >= last => (State { began: now, ..*state }, Some(now)),
+            0 => (State { last: last.min(self.freed(now)), ..*state }, None),
+            _ if now >= last.after(find) => (State { began: now, last, count: 0 }, Some(now)),
+            _ if last > now.after(find) => (State { began: now, last: now, count }, Some(now)),
+            _ => {
+                let at = now.max(last);
+                let passed = at.since(began);
+                if passed <= find.secs() {
+                    return (*state, Some(at));
+                }
+                let share = f64::from(count) / passed * find.secs();
+                let count = libm::rint(share) as u32;
+                (State { began: at.before(find), last, count }, Some(at))
+            }
+        }
+    }
+}
+
+/// A cost in failures, rounded up.
+fn failures(cost: f64) -> Option<u32> {
+    amount(cost).map(|millionths| u32::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u32::MAX))
+}
+
+impl Limiter for Fail2ban {
+    type State = State;
+
+    fn initial(&self) -> State {
+        State { began: LONG_AGO, last: LONG_AGO, count: 0 }
+    }
+
+    fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
+        let limit = self.limit.count();
+        let Some(n) = failures(cost) else { return Outcome::new(false, cost, limit) };
+        match self.at(state, now) {
+            (_, None) => Outcome::new(false, limit, limit),
+            (state, Some(_)) => {
+                let count = state.count.saturating_add(n);
+                Outcome::new(n == 0 || count < self.most, count.into(), limit)
+            }
+        }
+    }
+
+    /// Every event counts but those during a ban.
+    fn record(&self, state: &mut State, now: Time, cost: f64, _allowed: bool) {
+        let Some(n) = failures(cost) else { return };
+        *state = match self.at(state, now) {
+            (moved, None) => moved,
+            _ if n == 0 => return,
+            (State { began, count, .. }, Some(at)) => match count.saturating_add(n) {
+                count if count < self.most => State { began, last: at, count },
+                _ => {
+                    let freed = self.freed(at);
+                    State { began: freed, last: freed, count: 0 }
+                }
+            },
+        };
+    }
+
+    fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
+        let Some(n) = failures(cost) else { return Retry::Never };
+        if n > 0 && n >= self.most {
+            return Retry::Never;
+        }
+        let forgotten = now.after(self.reset_after(state, now));
+        Retry::After(wait_until(forgotten, now, &|at| self.peek(state, at, cost).is_allowed()))
+    }
+
+    /// The events that may still come before the one that bans.
+    fn remaining(&self, state: &State, now: Time) -> f64 {
+        match self.at(state, now) {
+            (_, None) => 0.0,
+            (state, Some(_)) => self.most.saturating_sub(1).saturating_sub(state.count).into(),
+        }
+    }
+
+    /// Until the end of the ban, or `findtime` after the last event.
+    fn reset_after(&self, state: &State, now: Time) -> Span {
+        match self.at(state, now) {
+            (state, None) => now.until(state.last),
+            (State { count: 0, .. }, _) => Span::ZERO,
+            (state, _) => now.until(state.last.after(self.limit.per())),
+        }
+    }
+
+    /// One less than `maxretry` at once. Each further event needs that the count lost one: by
+    /// rounding, which takes F/(2 m - 3) at least, or by a ban, after which m - 1 more pass.
+    fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
+        let once = f64::from(self.most) - 1.0;
+        if once <= 0.0 {
+            return 0.0;
+        }
+        let rounded = (2.0 * once - 1.0) / self.limit.per().secs();
+        let banned = once / self.ban.secs();
+        // A rounding error of the quotient must not lose an event.
+        once + libm::floor(window.secs() * rounded.max(banned) * (1.0 + 1e-12))
+    }
+}
+
+impl Algorithm for Fail2ban {
+    const FORM: Form = Form {
+        name: "fail2ban",
+        words: "RATE [ban SPAN]",
+        example: "fail2ban 5/10m",
+        about: "as a jail of fail2ban: with it there are fewer than the count, which fades as if events came evenly; the one that reaches it bans its sender, for 10 minutes by default",
+    };
+    const UNIT: &'static str = "failures";
+
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        let rate = given.rate()?;
+        Ok(Fail2ban::new(rate, given.span("ban")?.unwrap_or(BAN))?.into())
+    }
+
+    fn quota(&self) -> Option<Rate> {
+        Some(self.limit)
+    }
+
+    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+        Err(FIXED)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::new(Self::KIND, [self.limit.per()])
+    }
+
+    kept! {
+        "fail2ban" ["findtime"]
+        State { began: time "the beginning", last: time "the time", count: count "the count", }
+    }
+
+    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        for span in [self.limit.per(), self.ban] {
+            in_f64::period(span.micros_up())?;
+        }
+        let numbers = [self.most.into(), self.limit.per().secs() * 1e6, self.ban.secs() * 1e6];
+        InF64::new(lua!("fail2ban", counts: true), numbers)
+    }
+}
+
+/// As in `fail2ban 5/10m ban 10m`.
+impl fmt::Display for Fail2ban {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fail2ban {} ban {}", self.limit, self.ban)
+    }
+}
