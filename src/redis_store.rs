@@ -337,4 +337,27 @@ impl AsyncStore for RedisStore {
         }
         done
     }
+
+    fn can_give_back(&self, event: &Event<'_>) -> bool {
+        self.0.local.can_give_back(event)
+    }
+
+    async fn give_back(&self, event: &Event<'_>) -> Result<bool, Fault> {
+        let inner = &*self.0;
+        if !inner.local.can_give_back(event) {
+            return Ok(false);
+        }
+        let plan = inner.plan.load_full();
+        let asked = plan.rules.ask(event, inner.local.load());
+        let done = match inner.call(&plan, event, &asked, Deed::GiveBack, false) {
+            None => return Ok(true),
+            Some(Ok(call)) => inner.link.run(&call, |bytes| bytes.is_empty().then_some(true)).await,
+            Some(Err(fault)) => Err(fault),
+        };
+        if done.is_err() {
+            // What this process decides by meanwhile.
+            inner.local.give_back(event);
+        }
+        done
+    }
 }

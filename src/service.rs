@@ -37,10 +37,10 @@
 //! * A descriptor's own **`limit`** counts in place of the rules, in a fixed window. States of the 64
 //!   limits that were used last are kept.
 //! * **`is_negative_hits`** gives hits back, if all descriptors pass that take some. A key never has more left
-//!   than a new one. Buckets and windows in memory can give back: `gcra`, `token-bucket`, `leaky-bucket`,
-//!   `fixed-window` (that of all files of envoyproxy/ratelimit) and the `sliding-` ones. Others, which measure
-//!   a rate or do as a server does, and all states on Redis can't: the call then fails with
-//!   `UNIMPLEMENTED`, and nothing is counted. What is given back is in no counter.
+//!   than a new one. Buckets and windows can give back, in memory and on Redis: `gcra`, `token-bucket`,
+//!   `leaky-bucket`, `fixed-window` (that of all files of envoyproxy/ratelimit) and the `sliding-` ones. Others,
+//!   which measure a rate or do as a server does, can't: the call then fails with `UNIMPLEMENTED`, and nothing is
+//!   counted. What is given back is in no counter.
 //! * A **domain** without rules is not limited, and counted as such.
 //! * If the **store** can't be asked and the rule that decides says `on_store_failure: refuse`, the call
 //!   fails with `UNAVAILABLE`. Envoy's `failure_mode_deny` says what becomes of the request then.

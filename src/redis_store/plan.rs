@@ -30,6 +30,7 @@ pub(super) struct Plan {
     /// needed.
     several: Mutex<HashMap<Few<u8>, Arc<Script>>>,
     all: Arc<Script>,
+    undo: Arc<Script>,
     is_given: bool,
 }
 
@@ -74,6 +75,7 @@ pub(super) enum Deed {
     Check,
     Peek,
     Charge,
+    GiveBack,
 }
 
 /// One call of a script.
@@ -100,12 +102,13 @@ impl Plan {
         let is_given = clock != Clock::Redis;
         let several = Mutex::default();
         let all = Arc::new(Script::all(&luas, is_given));
+        let undo = Arc::new(Script::undo(&luas, is_given));
         let algorithm = |lua| {
             let one = Arc::new(Script::one(lua, is_given));
             Algorithm { lua, numbers: numbers(lua), one }
         };
         let algorithms = luas.into_iter().map(algorithm).collect();
-        Plan { rules, groups, algorithms, several, all, is_given }
+        Plan { rules, groups, algorithms, several, all, undo, is_given }
     }
 
     pub(super) fn item(&self, [rule, group, item]: [usize; 3]) -> Option<&Item> {
@@ -151,11 +154,13 @@ impl Plan {
             (Deed::Peek, false) => "peek",
             (Deed::Peek, true) => "peek+",
             (Deed::Charge, _) => "charge",
+            (Deed::GiveBack, _) => "undo",
         };
         let plain = at_key.len() == 1 && asked.iter().all(Ask::is_plain);
         let few = plain.then(|| self.several(&order)).flatten();
         let script = match (order.as_slice(), few) {
             ([], _) => return None,
+            _ if deed == Deed::GiveBack => Arc::clone(&self.undo),
             ([(_, place)], _) => {
                 numbers = self.bare(&numbers)?;
                 Arc::clone(&self.algorithm(self.number(self.item(*place)?)?)?.one)

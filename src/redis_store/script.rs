@@ -1,7 +1,8 @@
 //! Builds scripts out of a frame and the algorithms in it.
 //!
 //! The file of an algorithm has three parts: the functions it needs; from `--- numbers:` on, how it
-//! looks at a state; and from `--- keep` on, how it changes the state. For one limit, or a few at one
+//! looks at a state; and from `--- keep` on, how it changes the state. If it can give back, there is a fourth
+//! from `--- undo` on, which follows what comes before `--- look`: reading the state. For one limit, or a few at one
 //! key, the parts are put into the frame one after the other. For any limits at several keys, the look
 //! is a function that returns the change as another function.
 
@@ -31,6 +32,10 @@ const STORE: &str = include_str!("lua/store.lua");
 const ONE: &str = include_str!("lua/one.lua");
 const SEVERAL: &str = include_str!("lua/several.lua");
 const ALL: &str = include_str!("lua/all.lua");
+const UNDO: &str = include_str!("lua/undo.lua");
+
+/// Of a cost that can't be counted there is nothing to give back.
+const NOTHING: &str = "if w ~= w then w = 0 end\n";
 
 /// The parts of an algorithm's file.
 struct Algorithm {
@@ -39,17 +44,23 @@ struct Algorithm {
     before: &'static str,
     /// The names of its numbers.
     numbers: Vec<&'static str>,
-    look: &'static str,
+    look: String,
     keep: &'static str,
+    /// How it gives back.
+    undo: Option<String>,
 }
 
 impl Algorithm {
     fn new(lua: Lua) -> Self {
         let (before, rest) = lua.text.split_once("--- numbers: ").unwrap_or((lua.text, ""));
         let (names, rest) = rest.split_once('\n').unwrap_or((rest, ""));
-        let (look, keep) = rest.split_once("--- keep\n").unwrap_or((rest, ""));
+        let (look, rest) = rest.split_once("--- keep\n").unwrap_or((rest, ""));
+        let (keep, undo) = rest.split_once("--- undo\n").unzip();
+        let (read, look) = look.split_once("--- look\n").unwrap_or(("", look));
+        let undo = undo.map(|undo| [read, undo].concat());
+        let (look, keep) = ([read, look].concat(), keep.unwrap_or(rest));
         let numbers = names.split(' ').collect();
-        Algorithm { initial: lua.name.to_uppercase(), before, numbers, look, keep }
+        Algorithm { initial: lua.name.to_uppercase(), before, numbers, look, keep, undo }
     }
 
     /// The line that reads the cost and the numbers out of `from`, and assigns them with `more`.
@@ -65,13 +76,13 @@ impl Algorithm {
     fn numbered(&self, n: usize) -> [String; 2] {
         const OWN: [&str; 7] = ["w", "passes", "level", "extra", "counted", "bytes", "life"];
         let declared =
-            [self.look, self.keep].into_iter().flat_map(|text| text.split("local ").skip(1));
+            [&*self.look, self.keep].into_iter().flat_map(|text| text.split("local ").skip(1));
         let declared = declared.flat_map(|text| {
             let end = text.find(['=', '\n']).unwrap_or(text.len());
             text.get(..end).unwrap_or("").split(',').map(str::trim)
         });
         let own: HashSet<&str> = declared.chain(OWN).chain(self.numbers.iter().copied()).collect();
-        [self.look, self.keep].map(|text| {
+        [&*self.look, self.keep].map(|text| {
             let mut out = String::new();
             let mut rest = text;
             while !rest.is_empty() {
@@ -131,7 +142,7 @@ impl Script {
         let algorithm = Algorithm::new(lua);
         let frame = ONE
             .replace("INITIAL", &algorithm.initial)
-            .replace("--- look\n", algorithm.look)
+            .replace("--- look\n", &algorithm.look)
             .replace("  --- keep\n", algorithm.keep)
             .replace("    --- store\n", STORE);
         let read = algorithm.read("ARGV[1]", "");
@@ -172,6 +183,21 @@ impl Script {
         Script::new(&(parts(&algorithms, is_given) + &read + &frame))
     }
 
+    /// Gives back to any limits by these algorithms, as far as they can.
+    pub(super) fn undo(luas: &[Lua], is_given: bool) -> Self {
+        let algorithms: Vec<Algorithm> = luas.iter().map(|lua| Algorithm::new(*lua)).collect();
+        let mut text = parts(&algorithms, is_given) + "local undo, initial = {}, {}\n";
+        for (n, algorithm) in (1..).zip(&algorithms) {
+            let (initial, read) = (&algorithm.initial, algorithm.read("args_, at_", ", next_"));
+            let Some(undo) = &algorithm.undo else { continue };
+            text += &format!(
+                "initial[{n}] = {initial}\nundo[{n}] = function(args_, at_, s, i)\n{read}{NOTHING}local bytes\n\
+                     {undo}return next_, i, bytes\nend\n"
+            );
+        }
+        Script::new(&(text + UNDO))
+    }
+
     /// For any limits by these algorithms, whose numbers count from 1 in this order.
     pub(super) fn all(luas: &[Lua], is_given: bool) -> Self {
         Script::new(&(looks(luas, is_given) + ALL))
@@ -200,8 +226,11 @@ fn parts(algorithms: &[Algorithm], is_given: bool) -> String {
     let mut own: Vec<&str> = algorithms.iter().map(|algorithm| algorithm.before).collect();
     own.sort_unstable();
     own.dedup();
-    let texts = algorithms.iter().flat_map(|algorithm| [algorithm.look, algorithm.keep]);
-    let mut used: String = own.iter().copied().chain(texts).collect();
+    let texts = |algorithm: &'_ Algorithm| {
+        let undo = algorithm.undo.as_deref().unwrap_or_default();
+        [&*algorithm.look, algorithm.keep, undo].concat()
+    };
+    let mut used: String = own.concat() + &algorithms.iter().map(texts).collect::<String>();
     let mut parts = vec![if is_given { GIVEN } else { CLOCK }];
     parts.extend(own);
     for part in PARTS.into_iter().rev() {
@@ -219,8 +248,9 @@ fn parts(algorithms: &[Algorithm], is_given: bool) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::limit::FORMS;
     use crate::limit::any::AnyLimiter;
+    use crate::limit::{FORMS, Limiter};
+    use crate::time::Time;
 
     fn luas() -> impl Iterator<Item = Lua> {
         FORMS.iter().map(|form| lua(form.example))
@@ -247,11 +277,21 @@ mod tests {
                     Script::one(form, is_given),
                     Script::several(&[form, lua("1/1s"), form], is_given),
                     Script::all(&[form], is_given),
+                    Script::undo(&[form], is_given),
                 ] {
                     assert!(!script.text.contains("---"), "{}", script.text);
                     assert_eq!(script.sha.len(), 40);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn those_give_back_that_do_in_memory() {
+        for form in FORMS {
+            let limiter: AnyLimiter = form.example.parse().unwrap();
+            let can = limiter.undo(&mut limiter.initial(), Time::ZERO, Time::ZERO, 0.0);
+            assert_eq!(Algorithm::new(lua(form.example)).undo.is_some(), can, "{}", form.example);
         }
     }
 

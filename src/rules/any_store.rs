@@ -67,7 +67,7 @@ trait Store: Send + Sync + 'static {
     ) -> Boxed<'a, Result<(), Fault>>;
     fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool;
     fn can_give_back(&self, event: &Event<'_>) -> bool;
-    fn give_back(&self, event: &Event<'_>) -> bool;
+    fn give_back<'a>(&'a self, event: &'a Event<'_>) -> Boxed<'a, Result<bool, Fault>>;
 }
 
 impl<S: AsyncStore> Store for S {
@@ -107,7 +107,7 @@ impl<S: AsyncStore> Store for S {
         S::can_give_back(self, event)
     }
 
-    fn give_back(&self, event: &Event<'_>) -> bool {
-        S::give_back(self, event)
+    fn give_back<'a>(&'a self, event: &'a Event<'_>) -> Boxed<'a, Result<bool, Fault>> {
+        Box::pin(S::give_back(self, event))
     }
 }

@@ -89,8 +89,11 @@ pub trait AsyncStore: Send + Sync + 'static {
     }
 
     /// Gives back the cost of an event, if that can be, and returns whether it can: see [`Ruled::give_back`].
-    fn give_back(&self, _event: &Event<'_>) -> bool {
-        false
+    ///
+    /// # Errors
+    /// If the store could not be told; the cost may have been given back all the same.
+    fn give_back(&self, _event: &Event<'_>) -> impl Future<Output = Result<bool, Fault>> + Send {
+        core::future::ready(Ok(false))
     }
 }
 
@@ -263,8 +266,8 @@ impl AsyncStore for Ruled {
         Ruled::can_give_back(self, event)
     }
 
-    fn give_back(&self, event: &Event<'_>) -> bool {
-        Ruled::give_back(self, event)
+    async fn give_back(&self, event: &Event<'_>) -> Result<bool, Fault> {
+        Ok(Ruled::give_back(self, event))
     }
 }
 
@@ -310,8 +313,8 @@ macro_rules! forward {
             $store.can_give_back(event)
         }
 
-        fn give_back(&$self, event: &Event<'_>) -> bool {
-            $store.give_back(event)
+        async fn give_back(&$self, event: &Event<'_>) -> Result<bool, Fault> {
+            $store.give_back(event).await
         }
     };
 }

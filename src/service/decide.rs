@@ -237,10 +237,9 @@ impl<B: States, C: Clock> Service<B, C> {
         let (domain, event) = self.event(domain, question);
         let store = &domain.store;
         if question.is_refund {
-            if count {
-                store.give_back(&event);
-            }
-            let answered = store.peek(&Event { cost: 0.0, ..event }, DETAILS).await;
+            let told = if count { store.give_back(&event).await.err() } else { None };
+            let mut answered = store.peek(&Event { cost: 0.0, ..event }, DETAILS).await;
+            answered.fault = told.or(answered.fault);
             return Some((Arc::clone(domain), answered));
         }
         let answered = match count {

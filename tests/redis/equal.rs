@@ -47,7 +47,7 @@ fn rounded(retry: Retry) -> Option<String> {
     Some(if seconds > 9e9 { format!("{seconds:.14e}") } else { seconds.to_string() })
 }
 
-/// Puts events to both, with everything asked, and now and then a look or a charge between.
+/// Puts events to both, with everything asked, and now and then a look, a charge or a refund between.
 pub(crate) async fn both(text: &str, store: &RedisStore, events: &[(Time, f64)]) {
     both_of(text, store, &Ruled::new(rules(text), 1000), "ann", events).await;
 }
@@ -75,6 +75,11 @@ async fn both_of(
             let theirs = store.peek(&event, Details::ALL).await;
             let ours = AsyncStore::peek(memory, &event, Details::ALL).await;
             assert_same(what, &theirs, &ours);
+        }
+        if i % 5 == 4 {
+            // More than was counted, too; a limiter that can't says so.
+            let theirs = store.give_back(&event).await;
+            assert_eq!(theirs, Ok(memory.give_back(&event)), "{}", what());
         }
         // What is asked for changes nothing.
         let details = if i % 2 == 0 { Details::ALL } else { Details::default() };

@@ -5,7 +5,7 @@ use super::files::Folder;
 use super::nodes::Cluster;
 use super::program::{Channel, Program, get};
 use super::server::Server;
-use ratescope::service::{Code, RateLimitRequest};
+use ratescope::service::{Code, RateLimitDescriptor, RateLimitRequest};
 use std::net::SocketAddr;
 use tokio::sync::mpsc;
 
@@ -72,6 +72,16 @@ async fn share(store: &str, users: &[&str]) {
         // Two connections of the killed process; and a store that was late now and then, on a slow machine.
         let last = channel.should_rate_limit(&of(user)).await.unwrap();
         assert_eq!((last.overall_code(), last.statuses[0].limit_remaining), (Code::OverLimit, 0));
+        // What one process gives back, all have.
+        let back = RateLimitDescriptor {
+            hits_addend: Some(3),
+            is_negative_hits: true,
+            ..descriptor(&[("user", user)])
+        };
+        let given = channel.should_rate_limit(&request(vec![back])).await.unwrap();
+        assert_eq!((given.overall_code(), given.statuses[0].limit_remaining), (Code::Ok, 3));
+        let next = channel.should_rate_limit(&of(user)).await.unwrap();
+        assert_eq!((next.overall_code(), next.statuses[0].limit_remaining), (Code::Ok, 2));
     }
 }
 
@@ -105,9 +115,11 @@ async fn without_its_redis_each_rule_says_what_happens() {
     // A rule that refuses then makes the call fail: UNAVAILABLE.
     drop(redis);
     assert_eq!(channel.should_rate_limit(&of("ann")).await.unwrap_err(), 14);
+    let back = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };
+    assert_eq!(channel.should_rate_limit(&request(vec![back])).await.unwrap_err(), 14);
     let metrics = get(program.admin, "/metrics", "").1;
     assert!(metrics.contains("\nratescope_store_errors_total{fault=\""), "{metrics}");
-    let error = "\nratelimit_service_call_should_rate_limit_error{error=\"unavailable\"} 1\n";
+    let error = "\nratelimit_service_call_should_rate_limit_error{error=\"unavailable\"} 2\n";
     assert!(metrics.contains(error), "{metrics}");
     let alone = channel.should_rate_limit(&other).await.unwrap();
     assert_eq!(alone.overall_code(), Code::Ok, "the process decides by what it has seen itself");

@@ -57,3 +57,23 @@ if counts or held < count or back ~= 0 then
   end
   bytes = bytes .. more
 end
+
+--- undo
+local start, here, count, latest = i, floor(now / width)
+count, i = whole(s, i)
+for n = 1, count do
+  local gap, counted
+  if n == 1 then
+    latest, i = signed(s, i)
+  else
+    gap, i = whole(s, i)
+    latest = latest + gap
+  end
+  local from = i
+  counted, i = amount(s, i)
+  if latest == here then
+    bytes = sub(s, start, from - 1) .. put_amount(counted > w and counted - w or 0)
+    start = i
+  end
+end
+if bytes then bytes = bytes .. sub(s, start, i - 1) end

@@ -7,6 +7,15 @@
 -- -1 - content; or in four bytes each, and that is 2^52 less; or in eight, and the time is -1 - time.
 local BUCKET = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
+-- Writes that state. From 2^52 on, what is owed is rounded up to whole millionths.
+local function put_bucket(at, content, part, b)
+  if content >= 4503599627370496 and part > 0 then content, part = content + 1, 0 end
+  if part == 0 then return pack('<dd', at, content) end
+  if b < 65536 then return pack('<ddI2I2', at, -1 - content, part, b) end
+  if b < 4294967296 then return pack('<ddI4I4', at, -4503599627370497 - content, part, b) end
+  return pack('<dddd', -1 - at, -1 - content, part, b)
+end
+
 --- numbers: a b size queue
 local at, content, part
 at, content, i = unpack('<dd', s, i)
@@ -26,6 +35,7 @@ if content < 0 then
   -- Another rule may have left it in other units.
   if of ~= b then part = 0 end
 end
+--- look
 local since = now - at
 local times = floor(since / b)
 local rest = (since - times * b) * a
@@ -55,16 +65,20 @@ end
 --- keep
 if counted and w > 0 or back then
   if counted and w > 0 then content = content + w end
-  -- From 2^52 on, what is owed is rounded up to whole millionths.
-  if content >= 4503599627370496 and part > 0 then content, part = content + 1, 0 end
-  if part == 0 then
-    bytes = pack('<dd', at, content)
-  elseif b < 65536 then
-    bytes = pack('<ddI2I2', at, -1 - content, part, b)
-  elseif b < 4294967296 then
-    bytes = pack('<ddI4I4', at, -4503599627370497 - content, part, b)
-  else
-    bytes = pack('<dddd', -1 - at, -1 - content, part, b)
-  end
+  bytes = put_bucket(at, content, part, b)
 end
 life = (content + 1) / a * b + at - now
+
+--- undo
+-- If the clock is behind the latest event, as much has drained since.
+local ahead = at > now and at - now or 0
+local times = floor(ahead / b)
+local rest = (ahead - times * b) * a
+local more = floor(rest / b)
+local drained = times * a + more
+if drained < w then
+  content, part = content - w + drained, part + rest - more * b
+  if part >= b then content, part = content + 1, part - b end
+  if content < 0 then content, part = 0, 0 end
+  bytes = put_bucket(at, content, part, b)
+end

@@ -7,6 +7,7 @@ local at = unpack('<i8', s, i)
 local previous, current
 previous, i = amount(s, i + 8)
 current, i = amount(s, i)
+--- look
 local before, any = at, previous > 0 or current > 0
 if at - now > period then
   -- The clock was set back, and the level moves with it.
@@ -40,3 +41,14 @@ elseif moved then
   bytes = COUNTER
 end
 life = (floor(at / period) + 2) * period - now
+
+--- undo
+local windows = floor(at / period) - floor(now / period)
+if windows == 0 then
+  current = current > w and current - w or 0
+elseif windows == 1 then
+  previous = previous > w and previous - w or 0
+end
+if windows == 0 or windows == 1 then
+  bytes = pack('<i8', at) .. put_amount(previous) .. put_amount(current)
+end

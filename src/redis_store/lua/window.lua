@@ -6,6 +6,7 @@ local WINDOW = '\0\0'
 local before, content
 before, i = signed(s, i)
 content, i = amount(s, i)
+--- look
 local number = floor(now / period)
 -- A state of the next window counts in that window. One of a later window means that the clock was set
 -- back; it moves to this window and is remembered here, as time may run backwards.
@@ -21,3 +22,8 @@ if counts or moved then
   bytes = content > 0 and put_signed(number) .. put_amount(content) or WINDOW
 end
 life = (number + 1) * period - now
+
+--- undo
+if before == floor(now / period) and content > 0 then
+  bytes = put_signed(before) .. put_amount(content > w and content - w or 0)
+end
