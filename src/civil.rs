@@ -1,4 +1,5 @@
-//! Dates: calendar days as day numbers, and instants as people write them.
+//! Dates, of the application and [outside of semver](crate#what-semver-promises): calendar days as day numbers,
+//! and instants as people write them.
 //!
 //! An instant here is a [`Time`] since the Unix epoch, in UTC without leap seconds, as in POSIX.
 //!

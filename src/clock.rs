@@ -1,4 +1,4 @@
-//! Clocks that can be waited for, for the [layer](crate::middleware) and for [waiting](crate::waiting).
+//! Clocks that can be waited for, for the layer (`middleware`) and for [waiting](crate::waiting).
 //!
 //! A clock of your own needs two methods. This one runs on tokio's time, which a test can pause:
 //!

@@ -1,5 +1,5 @@
-//! The oscilloscope without its screen: runs that a link can repeat, their measurements and
-//! decisions, and the history to draw.
+//! The oscilloscope without its screen, of the application and [outside of semver](crate#what-semver-promises):
+//! runs that a link can repeat, their measurements and decisions, and the history to draw.
 //!
 //! | module | content |
 //! |---|---|

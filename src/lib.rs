@@ -83,7 +83,7 @@
 //! nothing behind. [`waiting`] says what that means for limiters with a queue, and who is first.
 //!
 //! # What survives a restart
-//! States on Redis stay there. States in a process end with it, unless it [saves](store::saved) them:
+//! States on Redis stay there. States in a process end with it, unless it [saves][`store::saved`] them:
 //! [`Store::save`] gives bytes, `files::write` writes them so that a file is never half there, and
 //! [`Store::restore`] goes on as if nothing had happened. The same is there for [`store::Keyed`] and
 //! [`rules::Ruled`]. The clock has to go on, too: take the Unix time.
@@ -123,23 +123,92 @@
 //! **Bounded.** A state is a few words of fixed size, except for logs and windows. Everything
 //! that can grow has a cap that the caller can see.
 //!
-//! # The map
-//! Imports run downwards only, and only floors 4, 5 and c use clocks, files, the browser and other
-//! machines. `tests/tidy.rs` checks both.
+//! # What semver promises
+//! A change by which a program no longer compiles, or decides otherwise, comes with a new major version, or a
+//! minor one before 1.0. The modules of the application are no part of that: [`lab`], [`view`], [`plot`],
+//! [`log`], [`traffic`], `civil`, and the functions of [`text`]. They are public so that the page, the program
+//! and its tests can use them.
 //!
-//! | floor | modules | imports from |
-//! |---|---|---|
-//! | 6 | the programs | all |
-//! | 5 | [`service`] | all but the programs |
-//! | 4 | `web`, the page, in WebAssembly only; [`middleware`]; [`waiting`]; [`redis_store`]; `files`; [`live`] | 0, 1, 2, 3, p, c |
-//! | 3 | [`view`] | 0, 1, 2, p |
-//! | 2 | [`lab`], [`rules`] | 0, 1 |
-//! | 1 | [`event`], [`policy`], [`store`], [`log`], [`traffic`] | 0, and those before it |
-//! | 0 | [`text`], [`time`], [`civil`], [`rate`], [`outcome`], [`estimate`], [`limit`] | those before it |
-//! | c | [`clock`] | 0 |
-//! | p | [`plot`] | nothing of ours |
-
+// What is not there with some features is linked where it is.
+#![cfg_attr(
+    not(feature = "std"),
+    doc = "
+[`store`]: https://docs.rs/ratescope/latest/ratescope/store/index.html
+[`store::Keyed`]: https://docs.rs/ratescope/latest/ratescope/store/struct.Keyed.html
+[`store::saved`]: https://docs.rs/ratescope/latest/ratescope/store/saved/index.html
+[`Store`]: https://docs.rs/ratescope/latest/ratescope/struct.Store.html
+[`Store::save`]: https://docs.rs/ratescope/latest/ratescope/struct.Store.html#method.save
+[`Store::restore`]: https://docs.rs/ratescope/latest/ratescope/struct.Store.html#method.restore
+"
+)]
+#![cfg_attr(
+    not(feature = "wait"),
+    doc = "
+[`waiting`]: https://docs.rs/ratescope/latest/ratescope/waiting/index.html
+[`clock::FakeClock`]: https://docs.rs/ratescope/latest/ratescope/clock/struct.FakeClock.html
+"
+)]
+#![cfg_attr(
+    not(all(feature = "wait", feature = "rules")),
+    doc = "
+[`waiting::until_allowed`]: https://docs.rs/ratescope/latest/ratescope/waiting/fn.until_allowed.html
+"
+)]
+#![cfg_attr(
+    not(feature = "rules"),
+    doc = "
+[`rules`]: https://docs.rs/ratescope/latest/ratescope/rules/index.html
+[`rules::Ruled`]: https://docs.rs/ratescope/latest/ratescope/rules/struct.Ruled.html
+"
+)]
+#![cfg_attr(
+    not(feature = "watch"),
+    doc = "
+[`middleware`]: https://docs.rs/ratescope/latest/ratescope/middleware/index.html
+[`middleware::watch`]: https://docs.rs/ratescope/latest/ratescope/middleware/watch/index.html
+"
+)]
+#![cfg_attr(
+    not(feature = "tower"),
+    doc = "
+[`waiting::outgoing`]: https://docs.rs/ratescope/latest/ratescope/waiting/outgoing/index.html
+"
+)]
+#![cfg_attr(
+    not(feature = "redis"),
+    doc = "
+[`redis_store`]: https://docs.rs/ratescope/latest/ratescope/redis_store/index.html
+"
+)]
+#![cfg_attr(
+    not(feature = "run"),
+    doc = "
+[`service`]: https://docs.rs/ratescope/latest/ratescope/service/index.html
+"
+)]
+#![cfg_attr(
+    not(feature = "log"),
+    doc = "
+[`log`]: https://docs.rs/ratescope/latest/ratescope/log/index.html
+"
+)]
+#![cfg_attr(
+    not(feature = "lab"),
+    doc = "
+[`lab`]: https://docs.rs/ratescope/latest/ratescope/lab/index.html
+[`lab::scope`]: https://docs.rs/ratescope/latest/ratescope/lab/scope/index.html
+[`lab::compare`]: https://docs.rs/ratescope/latest/ratescope/lab/compare/index.html
+[`lab::run`]: https://docs.rs/ratescope/latest/ratescope/lab/run/index.html
+[`lab::tune`]: https://docs.rs/ratescope/latest/ratescope/lab/tune/index.html
+[`plot`]: https://docs.rs/ratescope/latest/ratescope/plot/index.html
+[`traffic`]: https://docs.rs/ratescope/latest/ratescope/traffic/index.html
+[`view`]: https://docs.rs/ratescope/latest/ratescope/view/index.html
+[`Pattern`]: https://docs.rs/ratescope/latest/ratescope/struct.Pattern.html
+"
+)]
 #![cfg_attr(not(feature = "std"), no_std)]
+// On docs.rs each item says which features it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 // Where the standard library is missing, its own macros come from here.

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Limiters that measure a rate use an [estimator](crate::estimate). [`any`] reads any limiter from
-//! a text, and a [store](crate::store) keeps the states of many keys.
+//! a text, and a store (`ratescope::store`) keeps the states of many keys.
 //!
 //! # The limiters
 //! | limiter | what it compares with its limit | counts | state |

@@ -37,8 +37,8 @@
 //! of its key, and is told how many. As the sums are from the beginning on, no count is ever lost, only its
 //! time.
 //!
-//! The page of the viewer makes a history of [columns at many resolutions](crate::lab::lane::history) of
-//! this, since only that page draws it.
+//! The page of the viewer makes a history of columns at many resolutions of this (`lab::lane::history`),
+//! since only that page draws it.
 
 #[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
 mod body;

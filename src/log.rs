@@ -1,4 +1,4 @@
-//! Logs: lines in, events out.
+//! Logs, of the application and [outside of semver](crate#what-semver-promises): lines in, events out.
 //!
 //! | format | read as events |
 //! |---|---|

@@ -16,7 +16,7 @@
 //! # }
 //! ```
 //!
-//! A service asks any [`AsyncStore`], so a [layer](crate::middleware) takes a [`RedisStore`] as it takes a
+//! A service asks any [`AsyncStore`], so a layer (`middleware`) takes a [`RedisStore`] as it takes a
 //! [`Ruled`](crate::rules::Ruled), whose states are in memory. The command
 //! `ratescope simulate --store redis://127.0.0.1:6379` puts a log through Redis in the time of its events,
 //! and prints the same as without Redis. Each run has keys of its own and removes them at its end.

@@ -1,10 +1,9 @@
 //! The parts that all text forms share: an error that points at the wrong word, and the reading of
 //! numbers.
 //!
-//! [Rates](crate::rate), [spans](crate::time), [limiters](crate::limit::FORMS),
-//! [patterns](crate::traffic::Pattern) and [links](crate::lab::run::link) each have one text form,
-//! read by `FromStr` and written by `Display`. The form is the same in the page, in links and on
-//! the command line.
+//! [Rates](crate::rate), [spans](crate::time), [limiters](crate::limit::FORMS), patterns of traffic and links of
+//! the page each have one text form, read by `FromStr` and written by `Display`. The form is the same in the
+//! page, in links and on the command line.
 
 #[cfg(any(feature = "lab", feature = "log"))]
 mod names;
@@ -79,8 +78,9 @@ pub(crate) const SHORT: usize = 100;
 /// by hand has.
 const ECHO: usize = 60;
 
-/// A character of a text from elsewhere, for people: a dot in place of one that a terminal would obey,
-/// that ends a line, or that changes the direction in which its neighbours are read.
+/// For the program, and outside of semver: a character of a text from elsewhere, for people. It is a dot in
+/// place of one that a terminal would obey, that ends a line, or that changes the direction in which its
+/// neighbours are read.
 pub fn visible(c: char) -> char {
     let is_hidden = match c {
         '\u{61c}' | '\u{200e}' | '\u{200f}' => true,
@@ -90,12 +90,14 @@ pub fn visible(c: char) -> char {
     if is_hidden { '\u{b7}' } else { c }
 }
 
-/// The plural ending of a noun after this number: `s`, or nothing after 1.
+/// For the program, and outside of semver: the plural ending of a noun after this number, `s`, or nothing
+/// after 1.
 pub fn plural(n: u64) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// A number of things with a comma at each thousand, as in `9,812`.
+/// For the program, and outside of semver: a number of things with a comma at each thousand, as in
+/// `9,812`.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();

@@ -103,7 +103,7 @@ impl Time {
 
 /// The instant `elapsed` after the origin, cut to whole microseconds, and [`Time::LAST`] beyond
 /// 292,000 years. With `Time::from(start.elapsed())` the origin is `start`, a
-/// [`std::time::Instant`] that the program keeps.
+/// `std::time::Instant` that the program keeps.
 impl From<Duration> for Time {
     fn from(elapsed: Duration) -> Self {
         let whole = i64::try_from(elapsed.as_secs()).ok().and_then(|s| s.checked_mul(1_000_000));

@@ -1,4 +1,5 @@
-//! Generated events: seeded patterns at a chosen mean rate.
+//! Generated events, of the application and [outside of semver](crate#what-semver-promises): seeded patterns at
+//! a chosen mean rate.
 //!
 //! A seed gives the same events, bit for bit, natively and in WebAssembly: the random numbers
 //! are PCG32 (O'Neill 2014) and every logarithm and sine is the `libm` crate's.

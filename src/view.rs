@@ -1,8 +1,9 @@
-//! Pictures of runs: a state and a size in, marks out. No browser, and no formula of its own.
+//! Pictures of runs, of the application and [outside of semver](crate#what-semver-promises): a state and a size
+//! in, marks out. No browser, and no formula of its own.
 //!
 //! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many of them in lanes,
-//! [`tune`](mod@tune) what every limit would do to the clients of a log, [`live`](mod@live) the rules of a
-//! running service.
+//! `tune`, with the feature `log`, what every limit would do to the clients of a log, [`live`](mod@live) the
+//! rules of a running service.
 //! A [`Viewport`] is all that a picture depends on besides the run: its size, the time at the right
 //! edge, where the crosshair is. The page puts the marks on a canvas; here they become a file.
 //!

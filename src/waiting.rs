@@ -1,9 +1,9 @@
 //! Waiting instead of refusing: for calls to limited services, jobs, and all else that may be late but must
 //! not be too fast.
 //!
-//! A [`Keyed`], a [`Store`] and, by [`until_allowed`], any [`AsyncStore`] wait until an event is allowed,
-//! and count it then. For calls by HTTP there is a [layer](outgoing), which heeds `Retry-After`,
-//! too. The time comes from a [`Clock`]: the [`SystemClock`], or a [`FakeClock`] in tests.
+//! A [`Keyed`], a [`Store`] and, with the feature `rules`, any `AsyncStore` (by `until_allowed`) wait until an
+//! event is allowed, and count it then. For calls by HTTP there is a layer (`outgoing`, with the feature
+//! `tower`), which heeds `Retry-After`, too. The time comes from a [`Clock`]: the [`SystemClock`], or a [`FakeClock`] in tests.
 //!
 //! ```
 //! use ratescope::limit::gcra::Gcra;
@@ -45,7 +45,7 @@
 //! * A limiter with a queue, such as the [leaky bucket](crate::limit::leaky_bucket), counts an event when it
 //!   enters the queue, and the future returns when its turn has come. If the future is dropped meanwhile,
 //!   its place in the queue stays empty: the others pass neither sooner nor later.
-//! * An [`AsyncStore`] is asked in two steps, one to look and one to count. If it counts somebody else's
+//! * An `AsyncStore` is asked in two steps, one to look and one to count. If it counts somebody else's
 //!   event between the two, this one is refused, which limiters that count refused events count. If the
 //!   future is dropped during the second step, the event may have been counted.
 //!
