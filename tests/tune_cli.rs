@@ -5,12 +5,12 @@
 mod given;
 #[path = "common/servers.rs"]
 mod installed;
+#[path = "tune_cli/labels.rs"]
+mod labels;
 #[path = "tune_cli/real.rs"]
 mod real;
 #[path = "tune_cli/servers.rs"]
 mod servers;
-#[path = "tune_cli/told.rs"]
-mod told;
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

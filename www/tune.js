@@ -115,14 +115,14 @@ const heard = {
     $("progress").hidden = true;
     problem(logs.length > 0 ? "Cancelled. What is shown is what was read before." : "Cancelled.");
   },
-  answer({ said, found, periods, table, told, configuration }) {
+  answer({ said, found, periods, table, labels, configuration }) {
     tell(said);
     page.put("found", found);
     rows($("t-periods"), periods, 4, (row, cells) => cells.forEach((text) => row.append(cell(text))));
     $("periods").hidden = periods.length === 0;
     clients(table);
     for (const [i, field] of ["paths", "agents"].entries()) {
-      const [count = "", ...texts] = told[i];
+      const [count = "", ...texts] = labels[i];
       $(field).hidden = count === "";
       $(`shown-${field}`).textContent = `${texts.length / 3} of ${count} shown.`;
       rows($(`t-${field}`), texts, 3, (row, cells) => row.append(...cells.map(cell)));
@@ -280,18 +280,6 @@ function wire() {
     if (button) { page.set("order", button.dataset.order); changed(); }
   });
   on($("recommend"), "click", () => { page.set("limit", "auto"); changed(); });
-  on($("copy-configuration"), "click", async () => {
-    let said = "Copied";
-    try {
-      await navigator.clipboard.writeText($("configuration").textContent);
-    } catch {
-      getSelection().selectAllChildren($("configuration"));
-      said = "Selected: copy it";
-    }
-    $("copy-configuration").textContent = said;
-    setTimeout(() => { $("copy-configuration").textContent = "Copy"; }, 2000);
-  });
-
   on($("t-clients"), "click", ({ target }) => { if (target.matches("button")) open(target.dataset.key); });
   on($("t-clients"), "change", ({ target }) => {
     if (target.checked) marks.add(target.dataset.key);

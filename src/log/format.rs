@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::layout::Layout;
 use super::reader::Counts;
 use super::wrap::Wrapper;
-use crate::text::{ParseError, visible};
+use crate::text::{ParseError, listed, name_of, named, visible};
 use core::fmt;
 use core::str::FromStr;
 use std::borrow::Cow;
@@ -31,33 +31,33 @@ pub enum Format {
 }
 
 /// The names of formats, and of the servers that write them by default.
-const NAMES: [(&str, Format); 26] = [
-    ("json", Format::Json),
-    ("combined", Format::Combined),
-    ("exim", Format::Exim),
-    ("syslog", Format::Syslog),
-    ("csv", Format::Csv),
-    ("columns", Format::Columns),
-    ("nginx", Format::Combined),
-    ("apache", Format::Combined),
-    ("lighttpd", Format::Combined),
-    ("varnish", Format::Combined),
-    ("traefik", Format::Combined),
-    ("caddy", Format::Json),
-    ("docker", Format::Json),
-    ("haproxy", Format::Columns),
-    ("envoy", Format::Columns),
-    ("istio", Format::Columns),
-    ("squid", Format::Columns),
-    ("w3c", Format::Columns),
-    ("iis", Format::Columns),
-    ("alb", Format::Columns),
-    ("cloudfront", Format::Columns),
-    ("sshd", Format::Syslog),
-    ("postfix", Format::Syslog),
-    ("dovecot", Format::Syslog),
-    ("journal", Format::Syslog),
-    ("rsyslog", Format::Syslog),
+const NAMES: [(Format, &str); 26] = [
+    (Format::Json, "json"),
+    (Format::Combined, "combined"),
+    (Format::Exim, "exim"),
+    (Format::Syslog, "syslog"),
+    (Format::Csv, "csv"),
+    (Format::Columns, "columns"),
+    (Format::Combined, "nginx"),
+    (Format::Combined, "apache"),
+    (Format::Combined, "lighttpd"),
+    (Format::Combined, "varnish"),
+    (Format::Combined, "traefik"),
+    (Format::Json, "caddy"),
+    (Format::Json, "docker"),
+    (Format::Columns, "haproxy"),
+    (Format::Columns, "envoy"),
+    (Format::Columns, "istio"),
+    (Format::Columns, "squid"),
+    (Format::Columns, "w3c"),
+    (Format::Columns, "iis"),
+    (Format::Columns, "alb"),
+    (Format::Columns, "cloudfront"),
+    (Format::Syslog, "sshd"),
+    (Format::Syslog, "postfix"),
+    (Format::Syslog, "dovecot"),
+    (Format::Syslog, "journal"),
+    (Format::Syslog, "rsyslog"),
 ];
 
 impl Format {
@@ -70,15 +70,11 @@ impl Format {
         Format::Csv,
         Format::Columns,
     ];
-
-    fn name(self) -> &'static str {
-        NAMES.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
-    }
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(name_of(&NAMES, self))
     }
 }
 
@@ -86,9 +82,8 @@ impl FromStr for Format {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let known = NAMES.iter().find(|(name, _)| *name == text);
-        known.map(|(_, format)| *format).ok_or_else(|| {
-            let names = NAMES.map(|(name, _)| name).join(", ");
+        named(&NAMES, text).ok_or_else(|| {
+            let names = listed(&NAMES);
             ParseError::whole(text, format!("not a format of logs; they are {names}"))
         })
     }

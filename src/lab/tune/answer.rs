@@ -10,20 +10,20 @@ mod found;
 mod frontier;
 #[cfg(feature = "log")]
 mod in_words;
+#[cfg(feature = "log")]
+mod labels;
 mod marked;
 mod metric;
 #[cfg(feature = "log")]
 mod notes;
 #[cfg(feature = "log")]
-mod order;
-#[cfg(feature = "log")]
 mod report;
 #[cfg(feature = "log")]
 mod rows;
 #[cfg(feature = "log")]
-mod today;
+mod table_order;
 #[cfg(feature = "log")]
-mod told;
+mod today;
 
 pub use advice::{Advice, Aim, Doubt, advise};
 #[cfg(feature = "log")]
@@ -33,15 +33,15 @@ pub use choices::{Choices, is_bucket, percentage};
 #[cfg(feature = "log")]
 pub use found::{Found, Refusals};
 pub use frontier::{Burst, Frontier};
+#[cfg(feature = "log")]
+pub use labels::LabelRow;
 pub use marked::MarkedKeys;
 pub use metric::{Metric, PERIODS};
 #[cfg(feature = "log")]
-pub use order::Order;
-#[cfg(feature = "log")]
 pub use report::{Effect, Report};
 #[cfg(feature = "log")]
-pub use rows::{ClientRow, Row};
+pub use rows::{ClientRow, LimitRow};
+#[cfg(feature = "log")]
+pub use table_order::TableOrder;
 #[cfg(feature = "log")]
 pub use today::Today;
-#[cfg(feature = "log")]
-pub use told::ToldRow;

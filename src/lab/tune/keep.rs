@@ -4,11 +4,11 @@ mod client;
 mod clients;
 mod clock;
 mod dictionary;
+mod labels;
 mod merge;
 mod sample;
 mod stream;
 mod summary;
-mod told;
 
 pub use clients::{Clients, Room, Ticket, key};
 pub use clock::{LogClock, Zone, Zones};

@@ -1,7 +1,7 @@
 //! The answer, as texts and numbers for the page.
 
 use super::Tuner;
-use crate::lab::tune::{Analysis, ClientRow, Report, ToldRow};
+use crate::lab::tune::{Analysis, ClientRow, LabelRow, Report};
 use crate::text::grouped;
 use crate::web::texts::Texts;
 use wasm_bindgen::prelude::*;
@@ -60,12 +60,12 @@ impl Tuner {
     }
 
     /// The paths whose requests are refused most, or the agents (`field` 1), three texts each: see
-    /// [`ToldRow::cells`]. Before them is how many there are, or nothing where none is known.
-    pub fn told(&self, field: usize, most: usize) -> Vec<String> {
-        let tables = self.analysis.as_ref().map(|analysis| analysis.told(most));
+    /// [`LabelRow::cells`]. Before them is how many there are, or nothing where none is known.
+    pub fn labels(&self, field: usize, most: usize) -> Vec<String> {
+        let tables = self.analysis.as_ref().map(|analysis| analysis.labels(most));
         let table = tables.and_then(|tables| tables.into_iter().nth(field));
         let Some((rows, all)) = table.filter(|(_, all)| *all > 0) else { return Vec::new() };
-        let cells = rows.into_iter().flat_map(ToldRow::cells);
+        let cells = rows.into_iter().flat_map(LabelRow::cells);
         [grouped(all as u64)].into_iter().chain(cells).collect()
     }
 

@@ -1,7 +1,7 @@
 //! The answer as one JSON object.
 
 use super::{Answer, BUSIEST, Server};
-use ratescope::lab::tune::{Advice, Burst, ClientRow, Effect, Row, Share, ToldRow};
+use ratescope::lab::tune::{Advice, Burst, ClientRow, Effect, LabelRow, LimitRow, Share};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ pub(crate) fn write(answer: &Answer<'_>, is_line: bool, out: &mut impl Write) ->
     });
     let recommended = [effect, bucket].into_iter().flatten().map(self::effect);
     let bursts = analysis.frontier().map_or(&[][..], |frontier| &frontier.bursts);
-    let [(paths, _), (agents, _)] = analysis.told(BUSIEST);
+    let [(paths, _), (agents, _)] = analysis.labels(BUSIEST);
     let all = json!({
         "lines": summary.lines,
         "unread": summary.unread,
@@ -57,8 +57,8 @@ pub(crate) fn write(answer: &Answer<'_>, is_line: bool, out: &mut impl Write) ->
         "recommended": list(recommended),
         "for": list(servers.iter().map(server)),
         "busiest": list(busiest.iter().map(client)),
-        "paths": list(paths.iter().map(told)),
-        "agents": list(agents.iter().map(told)),
+        "paths": list(paths.iter().map(labels)),
+        "agents": list(agents.iter().map(labels)),
         "refusals": analysis.replayed().map(|replay| replay.hours().days().map(|day| day.to_vec()).to_vec()),
     });
     if is_line { writeln!(out, "{all}") } else { writeln!(out, "{all:#}") }
@@ -82,7 +82,7 @@ fn advice(advice: &Advice) -> Value {
     })
 }
 
-fn row(row: &Row) -> Value {
+fn row(row: &LimitRow) -> Value {
     json!({
         "limit": row.limit,
         "clients_touched": row.touched,
@@ -130,6 +130,6 @@ fn client(client: &ClientRow) -> Value {
     })
 }
 
-fn told(row: &ToldRow) -> Value {
+fn labels(row: &LabelRow) -> Value {
     json!({ "text": row.text, "refused": row.refused, "requests": row.requests })
 }

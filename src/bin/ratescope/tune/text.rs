@@ -3,7 +3,7 @@
 use super::files::Tried;
 use super::{Answer, BUSIEST, Server};
 use crate::words::visible;
-use ratescope::lab::tune::{Report, Row, Share, ToldRow, percent};
+use ratescope::lab::tune::{LabelRow, LimitRow, Report, Share, percent};
 use ratescope::text::{grouped, plural};
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()>
     curve(answer, out)?;
     buckets(answer, out)?;
     busiest(answer, out)?;
-    told(answer, out)?;
+    labels(answer, out)?;
     hours(answer, out)?;
     says(answer, &report, out)?;
     answer.servers.iter().try_for_each(|server| for_server(server, out))
@@ -86,7 +86,7 @@ fn curve(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     let is_marked = analysis.rows().iter().any(|row| row.marked > 0);
     write!(out, "{:>9}  {:>12} {:>9}  {:>12} {:>9}", "N", "clients", "", "requests", "")?;
     writeln!(out, "{}", if is_marked { "    marked" } else { "" })?;
-    for &Row { limit, touched, marked, refused } in analysis.rows() {
+    for &LimitRow { limit, touched, marked, refused } in analysis.rows() {
         let (share, refused) = (of(touched, clients), refused.unwrap_or(0));
         write!(out, "{limit:>9}  {:>12} {:>9}", grouped(touched), percent(share))?;
         write!(out, "  {:>12} {:>9}", grouped(refused), percent(of(refused, requests)))?;
@@ -133,9 +133,9 @@ fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn told(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
-    for (name, (rows, all)) in ["path", "agent"].into_iter().zip(answer.analysis.told(BUSIEST)) {
-        let rows: Vec<[String; 3]> = rows.into_iter().map(ToldRow::cells).collect();
+fn labels(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+    for (name, (rows, all)) in ["path", "agent"].into_iter().zip(answer.analysis.labels(BUSIEST)) {
+        let rows: Vec<[String; 3]> = rows.into_iter().map(LabelRow::cells).collect();
         let Some(width) = rows.iter().map(|[text, ..]| text.chars().count()).max() else {
             continue;
         };

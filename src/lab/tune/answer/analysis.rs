@@ -1,7 +1,7 @@
 //! The answer about a log: the counts so far, and the next ones to make.
 
-use super::rows::{Row, rows};
-use super::{Advice, Choices, Frontier, MarkedKeys, Order, PERIODS, advise};
+use super::rows::{LimitRow, rows};
+use super::{Advice, Choices, Frontier, MarkedKeys, PERIODS, TableOrder, advise};
 use crate::lab::tune::{Clients, Curve, Cut, Imported, LogClock, Measure, Part, Peak, Replay};
 use crate::limit::any::AnyLimiter;
 use crate::policy::export::Addresses;
@@ -43,7 +43,7 @@ pub struct Analysis {
     frontier: Option<Frontier>,
     shown: Option<(Curve, Advice)>,
     periods: Vec<(Span, Advice)>,
-    rows: Vec<Row>,
+    rows: Vec<LimitRow>,
 }
 
 /// The number of curves kept for later questions. All curves of one question are kept anyway.
@@ -162,7 +162,7 @@ impl Analysis {
         let limiter = self.limiter();
         if self.replay.as_ref().map(Replay::limiter) != limiter.as_ref() {
             let clients = &self.log.summary.clients;
-            let replay = |limiter| Replay::new(clients, limiter, &self.clock).telling();
+            let replay = |limiter| Replay::new(clients, limiter, &self.clock).counting_labels();
             self.replay = limiter.map(replay);
             return true;
         }
@@ -172,7 +172,9 @@ impl Analysis {
             self.today = today.map(|limiter| Replay::new(clients, limiter, &self.clock));
             return true;
         }
-        if matches!(self.choices.order, Order::Peak | Order::PeakAt) && self.peaks.is_empty() {
+        if matches!(self.choices.order, TableOrder::Peak | TableOrder::PeakAt)
+            && self.peaks.is_empty()
+        {
             let clients = &self.log.summary.clients;
             let peak = |place| measure.peak(clients.moments(place));
             self.peaks = (0..clients.len()).map(peak).collect();
@@ -286,7 +288,7 @@ impl Analysis {
     /// Counts what the limit of a row refuses, the highest limit first; returns whether there was one.
     fn count_row(&mut self, budget: u64) -> bool {
         let Some((curve, _)) = &self.shown else { return false };
-        let missing = |row: &&mut Row| row.refused.is_none();
+        let missing = |row: &&mut LimitRow| row.refused.is_none();
         let Some(row) = self.rows.iter_mut().rev().find(missing) else { return false };
         let clients = &self.log.summary.clients;
         let limiter = self.choices.limiter(curve.measure, row.limit);
@@ -365,7 +367,7 @@ impl Analysis {
     }
 
     /// Some limits of the curve and their effects, the lowest limit first.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[LimitRow] {
         &self.rows
     }
 

@@ -1,6 +1,6 @@
 //! The choices of the Tune page by name. A link holds them, and nothing of the log.
 
-use super::{Aim, Burst, Frontier, Metric, Order, Today};
+use super::{Aim, Burst, Frontier, Metric, TableOrder, Today};
 use crate::lab::compare::beside;
 use crate::lab::run::{decimal, decoded, span};
 use crate::lab::tune::read::{OPEN, changed, open, or_open};
@@ -38,7 +38,7 @@ pub struct Choices {
     /// The limit that is in force today, to compare with.
     pub today: Option<Today>,
     /// The order of the table of clients.
-    pub order: Order,
+    pub order: TableOrder,
 }
 
 impl Default for Choices {
@@ -52,7 +52,7 @@ impl Default for Choices {
             aim: Aim::default(),
             limit: None,
             today: None,
-            order: Order::Requests,
+            order: TableOrder::Requests,
         }
     }
 }

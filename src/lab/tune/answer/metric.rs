@@ -1,7 +1,7 @@
 //! The metrics that can be limited in a period, by name.
 
 use crate::lab::tune::Measure;
-use crate::text::ParseError;
+use crate::text::{ParseError, listed, name_of, named};
 use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
@@ -29,16 +29,6 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Every one.
-    pub const ALL: [Metric; 6] = [
-        Metric::Exim,
-        Metric::Earrrl,
-        Metric::FixedWindow,
-        Metric::SlidingWindow,
-        Metric::SlidingCounter,
-        Metric::SlidingLog,
-    ];
-
     /// The measure over a period.
     pub fn measure(self, per: Span) -> Measure {
         let block = Span::from_secs(per.secs() / 60.0).unwrap_or(per);
@@ -51,23 +41,20 @@ impl Metric {
             Metric::SlidingLog => Measure::SlidingLog(per),
         }
     }
-
-    /// The name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Metric::Exim => "exim",
-            Metric::Earrrl => "earrrl",
-            Metric::FixedWindow => "fixed-window",
-            Metric::SlidingWindow => "sliding-window",
-            Metric::SlidingCounter => "sliding-counter",
-            Metric::SlidingLog => "sliding-log",
-        }
-    }
 }
+
+const NAMES: [(Metric, &str); 6] = [
+    (Metric::Exim, "exim"),
+    (Metric::Earrrl, "earrrl"),
+    (Metric::FixedWindow, "fixed-window"),
+    (Metric::SlidingWindow, "sliding-window"),
+    (Metric::SlidingCounter, "sliding-counter"),
+    (Metric::SlidingLog, "sliding-log"),
+];
 
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(name_of(&NAMES, self))
     }
 }
 
@@ -75,9 +62,8 @@ impl FromStr for Metric {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let known = Metric::ALL.into_iter().find(|metric| metric.name() == text);
-        known.ok_or_else(|| {
-            let names = Metric::ALL.map(Metric::name).join(", ");
+        named(&NAMES, text).ok_or_else(|| {
+            let names = listed(&NAMES);
             ParseError::whole(text, format!("not a measure; write one of {names}"))
         })
     }

@@ -1,6 +1,6 @@
 //! The rows of the tables: limits of the curve, and clients.
 
-use super::{Advice, Analysis, Choices, Order};
+use super::{Advice, Analysis, Choices, TableOrder};
 use crate::lab::tune::{Curve, Part, Peak, RefusedClient, Replay, scale};
 use crate::text::grouped;
 use crate::time::Time;
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// A limit of the curve and its effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct LimitRow {
     /// The limit.
     pub limit: f64,
     /// The number of clients that it touches.
@@ -44,13 +44,13 @@ pub struct ClientRow {
 
 /// Limits of 1, 2 or 5 times a power of ten and the recommended one, from the last that touches all
 /// clients to the first that touches none.
-pub(super) fn rows(curve: &Curve, advice: &Advice, choices: &Choices) -> Vec<Row> {
+pub(super) fn rows(curve: &Curve, advice: &Advice, choices: &Choices) -> Vec<LimitRow> {
     let all = curve.all.clients(Part::Whole);
     let wanted = |limit: &f64| Some(*limit) == advice.limit || scale::is_round(*limit);
     let from = scale::nice().take_while(|limit| curve.touched(*limit) == all).last();
     let to = scale::nice().filter(wanted).find(|limit| curve.touched(*limit) == 0);
     let within = |limit: &f64| Some(*limit) >= from && to.is_none_or(|to| *limit <= to);
-    let row = |limit: f64| Row {
+    let row = |limit: f64| LimitRow {
         limit,
         touched: curve.touched(limit),
         marked: curve.marked.touched(Part::Whole, limit),
@@ -83,14 +83,16 @@ impl Analysis {
         let order = self.choices().order;
         // One sort for all orders; it is stable, so that the busiest come first among equals.
         let compare = |a: &usize, b: &usize| match order {
-            Order::Requests => Ordering::Equal,
-            Order::Client => clients.key(*a).cmp(clients.key(*b)),
-            Order::Refused => count(b).cmp(&count(a)),
-            Order::Peak => level(b).total_cmp(&level(a)),
-            Order::PeakAt => peak(a).map(|peak| peak.at).cmp(&peak(b).map(|peak| peak.at)),
-            Order::First => (first(a).is_none(), first(a)).cmp(&(first(b).is_none(), first(b))),
+            TableOrder::Requests => Ordering::Equal,
+            TableOrder::Client => clients.key(*a).cmp(clients.key(*b)),
+            TableOrder::Refused => count(b).cmp(&count(a)),
+            TableOrder::Peak => level(b).total_cmp(&level(a)),
+            TableOrder::PeakAt => peak(a).map(|peak| peak.at).cmp(&peak(b).map(|peak| peak.at)),
+            TableOrder::First => {
+                (first(a).is_none(), first(a)).cmp(&(first(b).is_none(), first(b)))
+            }
         };
-        if order != Order::Requests {
+        if order != TableOrder::Requests {
             places.sort_by(compare);
         }
         let measure = self.shown().map(|(curve, _)| curve.measure);

@@ -43,10 +43,10 @@ impl Client {
         (self.requests, self.waits, self.last) = (0, 0, i64::MIN);
     }
 
-    /// Its events, in order, with codes where these are told.
-    pub(super) fn moments(&self, told: bool) -> Moments<'_> {
+    /// Its events, in order, with the numbers of their labels where these are kept.
+    pub(super) fn moments(&self, labelled: bool) -> Moments<'_> {
         let waiting = self.waiting.get(..self.waits as usize).unwrap_or(&[]);
-        Moments::new([&self.events, waiting], told)
+        Moments::new([&self.events, waiting], labelled)
     }
 
     /// Bytes that the client takes beyond its entry and key.

@@ -8,8 +8,8 @@
 
 use super::client::Client;
 use super::dictionary::Codes;
+use super::labels::Labels;
 use super::stream::{Moment, Moments, Written, first, is_near};
-use super::told::Told;
 use crate::event::{Event, Fields};
 use crate::limit::is_cost;
 use crate::policy::Per;
@@ -59,8 +59,8 @@ pub struct Clients {
     first: Time,
     last: Time,
     highest_cost: f64,
-    /// The paths and the agents of the events, and the number of events with each, if these are kept.
-    pub(in crate::lab::tune) told: Option<[Told; 2]>,
+    /// The labels of the events, paths and agents, if these are kept.
+    pub(in crate::lab::tune) labels: Option<[Labels; 2]>,
 }
 
 /// A client to which an event may be added.
@@ -110,7 +110,7 @@ impl Clients {
             first: Time::LAST,
             last: Time::from_micros(i64::MIN),
             highest_cost: 0.0,
-            told: None,
+            labels: None,
         }
     }
 
@@ -134,7 +134,7 @@ impl Clients {
         ticket
     }
 
-    /// Adds an event, with the numbers of its path and its agent if these are kept.
+    /// Adds an event, with the numbers of its labels if these are kept.
     ///
     /// The events of one client should come in the order of time. One that is before the last one gets
     /// its time, and is counted as [`late`](Self::late). One whose cost is not from 0 to
@@ -143,8 +143,8 @@ impl Clients {
     #[inline]
     pub fn put(&mut self, ticket: Ticket, time: Time, cost: f64, codes: Codes) {
         self.counts.requests += 1;
-        for (told, code) in self.told.iter_mut().flatten().zip(codes) {
-            told.count(code, 1);
+        for (labels, code) in self.labels.iter_mut().flatten().zip(codes) {
+            labels.count(code, 1);
         }
         if !is_cost(cost) || !is_near(time) {
             self.counts.unusable += 1;
@@ -201,7 +201,7 @@ impl Clients {
         self.first = self.first.min(moment.time);
         self.last = self.last.max(moment.time);
         self.highest_cost = crate::order::larger(self.highest_cost, moment.cost);
-        let written = Written::new(step, moment.cost, self.told.is_some().then_some(codes));
+        let written = Written::new(step, moment.cost, self.labels.is_some().then_some(codes));
         client.write(written.bytes(), &mut self.outside) || begins
     }
 
@@ -211,7 +211,7 @@ impl Clients {
 
     /// The bytes in use, as [`Room`] counts them.
     pub fn bytes(&self) -> usize {
-        self.list.len() * ENTRY + self.keys.len() + self.outside + self.told_bytes()
+        self.list.len() * ENTRY + self.keys.len() + self.outside + self.label_bytes()
     }
 
     /// The most that may be kept.
@@ -294,9 +294,9 @@ impl Clients {
     }
 
     pub(super) fn read(&self, place: usize) -> Moments<'_> {
-        let told = self.told.is_some();
-        let none = Moments::new([&[], &[]], told);
-        self.list.get(place).map_or(none, |client| client.moments(told))
+        let labels = self.labels.is_some();
+        let none = Moments::new([&[], &[]], labels);
+        self.list.get(place).map_or(none, |client| client.moments(labels))
     }
 
     /// The places of all clients, the busiest first; of two that are as busy, the one that came

@@ -1,11 +1,11 @@
-//! Texts by number: an event keeps the numbers of its path and its agent in place of the texts.
+//! Texts by number: an event keeps the numbers of its labels, its path and its agent, in place of the texts.
 
 use crate::text::beginning;
 use core::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// The numbers of the path and the agent of an event.
+/// The numbers of the labels of an event: of its path and of its agent.
 pub type Codes = [u16; 2];
 
 /// The number where there is no text.

@@ -15,7 +15,7 @@ impl Clients {
             self.halve();
         }
         let mut merged = Vec::new();
-        let translated = self.absorb_told(other);
+        let translated = self.absorb_labels(other);
         let own = |codes: Codes| {
             let mut own = Codes::default();
             for (own, (code, all)) in own.iter_mut().zip(codes.into_iter().zip(&translated)) {
@@ -32,8 +32,8 @@ impl Clients {
             let late = self.counts.late;
             if other.moments(at).next().is_some_and(|m| self.is_past(place, m.time)) {
                 merged.clear();
-                let others = other.told_moments(at).map(|(moment, codes)| (moment, own(codes)));
-                merged.extend(self.told_moments(place).chain(others));
+                let others = other.labelled_moments(at).map(|(moment, codes)| (moment, own(codes)));
+                merged.extend(self.labelled_moments(place).chain(others));
                 merged.sort_by_key(|(moment, _)| moment.time);
                 if let Some(client) = self.list.get_mut(place) {
                     client.clear();
@@ -42,7 +42,7 @@ impl Clients {
                     self.push(place, moment, codes);
                 }
             } else {
-                for (moment, codes) in other.told_moments(at) {
+                for (moment, codes) in other.labelled_moments(at) {
                     self.push(place, moment, own(codes));
                 }
             }

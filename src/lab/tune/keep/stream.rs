@@ -4,7 +4,7 @@
 //! a whole number of seconds, milliseconds or microseconds, the coarsest unit that is exact. Number,
 //! unit and whether a cost follows share one number of seven bits a byte: an event up to 15 whole
 //! seconds after the last takes one byte, one up to half an hour two, one at any microsecond of the
-//! next half minute four. Where paths and agents are told, the numbers of these follow, two bytes each.
+//! next half minute four. Where labels are kept, their numbers follow, two bytes each.
 
 use super::dictionary::Codes;
 use crate::time::Time;
@@ -109,18 +109,18 @@ pub(super) struct Moments<'a> {
     parts: [&'a [u8]; 2],
     last: Option<i64>,
     /// Whether codes follow each event.
-    told: bool,
+    labelled: bool,
 }
 
 impl<'a> Moments<'a> {
     /// The events of a stream in two parts; no event lies in both.
-    pub(super) fn new(parts: [&'a [u8]; 2], told: bool) -> Self {
-        Moments { parts, last: None, told }
+    pub(super) fn new(parts: [&'a [u8]; 2], labelled: bool) -> Self {
+        Moments { parts, last: None, labelled }
     }
 
-    /// The next event with its codes; those of no text where none are told.
+    /// The next event with the numbers of its labels; those of no text where labels are not kept.
     #[inline]
-    pub(super) fn next_told(&mut self) -> Option<(Moment, Codes)> {
+    pub(super) fn next_labelled(&mut self) -> Option<(Moment, Codes)> {
         if self.parts[0].is_empty() {
             self.parts.swap(0, 1);
         }
@@ -135,7 +135,7 @@ impl<'a> Moments<'a> {
         if head & 1 == 1 {
             (cost, rest) = self::cost(rest)?;
         }
-        if self.told {
+        if self.labelled {
             let (&[a, b, c, d], after) = rest.split_first_chunk()?;
             (codes, rest) = ([u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])], after);
         }
@@ -183,7 +183,7 @@ impl Iterator for Moments<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Moment> {
-        self.next_told().map(|(moment, _)| moment)
+        self.next_labelled().map(|(moment, _)| moment)
     }
 }
 

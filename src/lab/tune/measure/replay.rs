@@ -59,8 +59,8 @@ impl Replay {
         }
     }
 
-    /// Counts the refusals by path and agent, too.
-    pub fn telling(self) -> Self {
+    /// Counts the refusals by label, too: by path and by agent.
+    pub fn counting_labels(self) -> Self {
         Replay { refused_by: Some(Default::default()), ..self }
     }
 
@@ -86,14 +86,14 @@ impl Replay {
         let (weight, requests) = (clients.weight(place), clients.requests_of(place));
         let mut client: Option<RefusedClient> = None;
         let (mut nth, mut refused) = (0, Vec::new());
-        let is_telling = self.refused_by.is_some();
+        let counts_labels = self.refused_by.is_some();
         let moments = clients.moments(place).map(|moment| (moment.time, moment.cost));
         self.limiter.outcomes(moments, |time, outcome| {
             nth += 1;
             if outcome.is_allowed() {
                 return;
             }
-            if is_telling {
+            if counts_labels {
                 refused.push(nth - 1);
             }
             self.hours.add(self.clock.shows(time), weight);
@@ -110,10 +110,10 @@ impl Replay {
         self.count_by(clients, place, &refused);
     }
 
-    /// Counts the paths and agents of a client's refused events, given their places among all of it.
+    /// Counts the labels of a client's refused events, which have these places among all its events.
     fn count_by(&mut self, clients: &Clients, place: usize, refused: &[usize]) {
         let Some(by) = &mut self.refused_by else { return };
-        let (mut from, mut moments) = (0, clients.told_moments(place));
+        let (mut from, mut moments) = (0, clients.labelled_moments(place));
         for at in refused {
             let Some((_, codes)) = moments.nth(at - from) else { return };
             from = at + 1;

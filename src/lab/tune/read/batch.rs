@@ -16,8 +16,8 @@ pub struct Batch {
     /// Their fields, if limits are tried on them.
     rows: Vec<Row>,
     zones: Zones,
-    /// Their paths and agents. They stay for the next piece, which has mostly the same.
-    told: [Dictionary; 2],
+    /// Their labels, paths and agents. They stay for the next piece, which has mostly the same.
+    labels: [Dictionary; 2],
     /// The numbers that these texts have where the events are kept, as far as they are known.
     known: [Vec<u16>; 2],
 }
@@ -31,8 +31,8 @@ struct Found {
     codes: Codes,
 }
 
-/// The most bytes of paths or agents that a batch keeps for the next piece.
-const TOLD: usize = 1 << 19;
+/// The most bytes of labels of a kind that a batch keeps for the next piece.
+const LABELS: usize = 1 << 19;
 
 impl Batch {
     /// Adds the events of a line. `per` makes the key of the client, and `fields` are kept, too.
@@ -46,7 +46,7 @@ impl Batch {
             when: record.when(),
             cost: record.cost(),
             key_to: self.keys.len() as u32,
-            codes: [self.told[0].code(record.path()), self.told[1].code(record.agent())],
+            codes: [self.labels[0].code(record.path()), self.labels[1].code(record.agent())],
         });
         if let Some(fields) = fields {
             self.rows.push(Row::new(record, fields));
@@ -58,8 +58,8 @@ impl Batch {
         self.events.clear();
         self.rows.clear();
         self.zones = Zones::default();
-        if self.told.iter().any(|told| told.bytes() > TOLD) {
-            (self.told, self.known) = Default::default();
+        if self.labels.iter().any(|labels| labels.bytes() > LABELS) {
+            (self.labels, self.known) = Default::default();
         }
     }
 }
@@ -152,7 +152,7 @@ impl Queue {
             }
             from += self.tickets.len();
             for (&Found { when, cost, codes, .. }, &ticket) in next.iter().zip(&self.tickets) {
-                let codes = clients.translate(&batch.told, codes, &mut batch.known);
+                let codes = clients.translate(&batch.labels, codes, &mut batch.known);
                 let held = Held { ticket, cost, codes, row: rows.next().map(Box::new) };
                 let mut put = |time, held: &Held| held.put(time, clients, see, per);
                 match &mut self.order {

@@ -133,7 +133,7 @@ impl Import {
         let mut summary = Summary::new(per.clone(), room);
         if shape.fields().is_none_or(|all| all.iter().any(|one| matches!(&**one, "path" | "agent")))
         {
-            summary.clients.tell();
+            summary.clients.keep_labels();
         }
         self.open = Some((queue, summary));
         self.shape = Some(shape.clone());

@@ -1,13 +1,13 @@
-//! The paths and agents of the requests that the limit in force refuses.
+//! The labels, paths and agents, of the requests that the limit in force refuses.
 
 use super::Analysis;
 use crate::lab::tune::Codes;
 use crate::text::grouped;
 use core::cmp::Reverse;
 
-/// A path or an agent, and its requests.
+/// A label, which is a path or an agent, and its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldRow {
+pub struct LabelRow {
     /// The text.
     pub text: String,
     /// The number of its requests that are refused.
@@ -16,7 +16,7 @@ pub struct ToldRow {
     pub requests: u64,
 }
 
-impl ToldRow {
+impl LabelRow {
     /// The cells of its row in a table.
     pub fn cells(self) -> [String; 3] {
         [self.text, grouped(self.refused), grouped(self.requests)]
@@ -26,22 +26,22 @@ impl ToldRow {
 impl Analysis {
     /// The paths, then the agents, whose requests are refused most: at most `most` of each, and how
     /// many there are. None where the log has no such field.
-    pub fn told(&self, most: usize) -> [(Vec<ToldRow>, usize); 2] {
-        let mut tables = <[(Vec<ToldRow>, usize); 2]>::default();
-        let (Some(told), Some(replay)) = (&self.clients().told, self.replayed()) else {
+    pub fn labels(&self, most: usize) -> [(Vec<LabelRow>, usize); 2] {
+        let mut tables = <[(Vec<LabelRow>, usize); 2]>::default();
+        let (Some(labels), Some(replay)) = (&self.clients().labels, self.replayed()) else {
             return tables;
         };
-        for ((table, told), refused) in tables.iter_mut().zip(told).zip(replay.refused_by()) {
+        for ((table, labels), refused) in tables.iter_mut().zip(labels).zip(replay.refused_by()) {
             let mut codes: Vec<(Reverse<u64>, u16)> = (0..)
                 .zip(refused)
                 .filter(|(_, n)| **n > 0)
                 .map(|(code, n)| (Reverse(*n), code))
                 .collect();
             codes.sort_unstable();
-            let row = |(Reverse(refused), code): &(Reverse<u64>, u16)| ToldRow {
-                text: told.texts.shown(*code).to_owned(),
+            let row = |(Reverse(refused), code): &(Reverse<u64>, u16)| LabelRow {
+                text: labels.texts.shown(*code).to_owned(),
                 refused: *refused,
-                requests: told.requests.get(usize::from(*code)).copied().unwrap_or(0),
+                requests: labels.requests.get(usize::from(*code)).copied().unwrap_or(0),
             };
             if codes.iter().any(|(_, code)| *code != Codes::default()[0]) {
                 *table = (codes.iter().take(most).map(row).collect(), codes.len());

@@ -1,16 +1,16 @@
-//! The paths and agents of events, kept so that it can be told whose requests a limit refuses.
+//! The labels of events, their paths and agents, kept to say which requests a limit refuses.
 
 use super::dictionary::{Codes, Dictionary};
 use super::{Clients, Moment};
 
-/// The texts of a field, and the number of events with each.
+/// All paths, or all agents, and the number of events with each.
 #[derive(Clone, Debug, Default)]
-pub(in crate::lab::tune) struct Told {
+pub(in crate::lab::tune) struct Labels {
     pub(in crate::lab::tune) texts: Dictionary,
     pub(in crate::lab::tune) requests: Vec<u64>,
 }
 
-impl Told {
+impl Labels {
     pub(super) fn count(&mut self, code: u16, n: u64) {
         let place = usize::from(code);
         if place >= self.requests.len() {
@@ -23,13 +23,14 @@ impl Told {
 }
 
 impl Clients {
-    /// Keeps the path and the agent of each event, too; for clients without events. These take four
-    /// bytes an event.
-    pub fn tell(&mut self) {
-        self.told = Some(Default::default());
+    /// Keeps the labels of each event, too: its path and its agent. For clients without events. Labels take
+    /// four bytes an event.
+    pub fn keep_labels(&mut self) {
+        self.labels = Some(Default::default());
     }
 
-    /// The numbers that texts of other dictionaries have here. `known` keeps them for the next time.
+    /// The numbers here of labels that have the numbers `codes` in other dictionaries. `known` keeps them for
+    /// the next call.
     #[cfg(feature = "log")]
     #[inline]
     pub(in crate::lab::tune) fn translate(
@@ -38,12 +39,12 @@ impl Clients {
         codes: Codes,
         known: &mut [Vec<u16>; 2],
     ) -> Codes {
-        let Some(told) = &mut self.told else { return Codes::default() };
+        let Some(labels) = &mut self.labels else { return Codes::default() };
         let mut own = Codes::default();
-        let fields = told.iter_mut().zip(of).zip(known).zip(codes);
-        for (own, (((told, of), known), code)) in own.iter_mut().zip(fields) {
+        let fields = labels.iter_mut().zip(of).zip(known).zip(codes);
+        for (own, (((labels, of), known), code)) in own.iter_mut().zip(fields) {
             for next in known.len()..=code.into() {
-                known.push(told.texts.translated(of, next as u16));
+                known.push(labels.texts.translated(of, next as u16));
             }
             *own = known.get(usize::from(code)).copied().unwrap_or_default();
         }
@@ -52,23 +53,23 @@ impl Clients {
 
     /// The bytes of all texts.
     #[inline]
-    pub(super) fn told_bytes(&self) -> usize {
-        self.told.iter().flatten().map(|told| told.texts.bytes()).sum()
+    pub(super) fn label_bytes(&self) -> usize {
+        self.labels.iter().flatten().map(|labels| labels.texts.bytes()).sum()
     }
 
-    /// The events of the client at `place`, with the numbers of their paths and agents.
-    pub(in crate::lab::tune) fn told_moments(
+    /// The events of the client at `place`, with the numbers of their labels.
+    pub(in crate::lab::tune) fn labelled_moments(
         &self,
         place: usize,
     ) -> impl Iterator<Item = (Moment, Codes)> + '_ {
         let mut moments = self.read(place);
-        core::iter::from_fn(move || moments.next_told())
+        core::iter::from_fn(move || moments.next_labelled())
     }
 
-    /// Adds the paths and the agents of another reading; returns the number that each has here.
-    pub(super) fn absorb_told(&mut self, other: &Clients) -> [Vec<u16>; 2] {
+    /// Adds the labels of another reading; returns the number that each has here.
+    pub(super) fn absorb_labels(&mut self, other: &Clients) -> [Vec<u16>; 2] {
         let mut translated = <[Vec<u16>; 2]>::default();
-        let (Some(mine), Some(its)) = (&mut self.told, &other.told) else { return translated };
+        let (Some(mine), Some(its)) = (&mut self.labels, &other.labels) else { return translated };
         for ((mine, its), all) in mine.iter_mut().zip(its).zip(&mut translated) {
             let code = |code: usize| mine.texts.translated(&its.texts, code as u16);
             *all = (0..its.texts.codes()).map(code).collect();

@@ -1,0 +1,49 @@
+//! The order of the clients in the table.
+
+use crate::text::{ParseError, listed, name_of, named};
+use core::fmt;
+use core::str::FromStr;
+
+/// The column by which the clients in the table are sorted. The text form is its name, as in `requests`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TableOrder {
+    /// The busiest first.
+    #[default]
+    Requests,
+    /// The most refused first.
+    Refused,
+    /// By key.
+    Client,
+    /// The highest level first.
+    Peak,
+    /// By the time of the highest level.
+    PeakAt,
+    /// By the time of the first refusal.
+    First,
+}
+
+const NAMES: [(TableOrder, &str); 6] = [
+    (TableOrder::Requests, "requests"),
+    (TableOrder::Refused, "refused"),
+    (TableOrder::Client, "client"),
+    (TableOrder::Peak, "peak"),
+    (TableOrder::PeakAt, "peak-at"),
+    (TableOrder::First, "first"),
+];
+
+impl fmt::Display for TableOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(name_of(&NAMES, self))
+    }
+}
+
+impl FromStr for TableOrder {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        named(&NAMES, text).ok_or_else(|| {
+            let names = listed(&NAMES);
+            ParseError::whole(text, format!("not a column; write one of {names}"))
+        })
+    }
+}
