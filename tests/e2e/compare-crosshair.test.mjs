@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { compare, HEAD, pitch, place, plots } from './compare.mjs';
-import { assertPolite, column, crisp, exim, inks, noteTexts, settle, written } from './scope.mjs';
+import { compare, HEAD, pitch, place } from './compare.mjs';
+import { column, crisp, exim, inks, noteTexts, plot, settle, written } from './scope.mjs';
 
 // Twelve at 2 s, and one at 5 s.
 const run = 'auto=off&lanes=exim strict;earrrl;token-bucket;leaky-bucket;sliding-log&window=10s&at=9&paused'
@@ -43,7 +43,7 @@ const judged = [
 pageTest('the mouse shows what each lane said', crisp, async ({ page, open }) => {
   await noteTexts(page);
   await compare(page, open, run);
-  const { left, right } = await plots(page);
+  const { left, right } = await plot(page);
   const point = async (ago) => {
     const x = Math.round(right - ago * (right - left) / 10);
     await page.mouse.move(...await place(page, x, HEAD + 20));
@@ -87,7 +87,7 @@ pageTest('keys move it, and the summary says it', async ({ page, open }) => {
   const summary = () => page.textContent('#summary');
   assert.equal(await summary(), '13 events. 1, exim strict: 11 allowed, 2 refused. 2, earrrl: 13 allowed, 0 refused. '
     + '3, token-bucket: 11 allowed, 2 refused. 4, leaky-bucket: 11 allowed, 2 refused. 5, sliding-log: 10 allowed, 3 refused.');
-  const { left, right } = await plots(page);
+  const { left, right } = await plot(page);
   const pixels = (seconds) => seconds * (right - left) / 10;
   await page.locator('#graph').focus();
   for (let i = 0; i < 15; i++) await page.keyboard.press('Shift+ArrowLeft');
@@ -110,9 +110,4 @@ pageTest('keys move it, and the summary says it', async ({ page, open }) => {
   await page.keyboard.press('Escape');
   await settle(page);
   assert.match(await summary(), /^13 events\. 1, exim/);
-});
-
-pageTest('the summary is polite: seldom, unless something is done', async ({ page, open }) => {
-  await compare(page, open, 'auto-rate=50');
-  await assertPolite(page);
 });

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { allowed, click, compare, counts, HEAD, more, PITCH, place, plots, quiet, sent, tall } from './compare.mjs';
-import { noteTexts, press, settle, step, written } from './scope.mjs';
+import { allowed, click, compare, counts, HEAD, more, PITCH, place, quiet, sent, tall } from './compare.mjs';
+import { noteTexts, plot, press, settle, step, written } from './scope.mjs';
 
 const each = (...counts) => Array(8).fill(counts);
 
@@ -51,7 +51,7 @@ pageTest('clicks and keys that are events for all, and those that are not', tall
 
   await test('what is beside the lanes makes no event', async () => {
     await compare(page, open, quiet);
-    const { left, right } = await plots(page);
+    const { left, right } = await plot(page);
     for (const x of [left - 10, right + 20]) await page.mouse.click(...await place(page, x, HEAD + 30));
     for (const part of ['h1', '.lane input >> nth=1', '.lane .number >> nth=2', '#add', '#limit']) {
       await page.locator(part).click();
@@ -98,13 +98,4 @@ pageTest('a tap is an event for all', { hasTouch: true, viewport: { width: 360, 
   assert.equal(await sent(page), 2);
   assert.deepEqual(await counts(page), each(2, 0));
   assert(!(await written(page)).some((text) => text.endsWith(' ago')), 'a finger leaves no crosshair');
-});
-
-pageTest('events come by themselves, in the time of the viewer', async ({ page, open }) => {
-  await compare(page, open, 'pattern=steady&auto-rate=5');
-  await page.clock.runFor(1000);
-  const before = await sent(page);
-  await page.clock.runFor(10_000);
-  // Counters are written ten times a second.
-  assert(Math.abs(await sent(page) - before - 50) <= 1);
 });

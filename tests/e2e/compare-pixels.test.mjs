@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import {
-  compare, HEAD, laneInks, more, parts, pitch, plots, property, quiet, sent,
+  compare, HEAD, laneInks, more, parts, pitch, property, quiet, sent,
 } from './compare.mjs';
-import { column, crisp, height, inks, press, settle } from './scope.mjs';
+import { column, crisp, height, inks, plot, press, settle } from './scope.mjs';
 
 // Twelve at 2 s, and one each at 5 and 6 s.
 const run = 'auto=off&lanes=token-bucket;fixed-window;sliding-log;earrrl;exim strict&window=10s&at=9&paused'
@@ -15,7 +15,7 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
   await compare(page, open, run);
   await page.mouse.move(5, 5);
   await settle(page);
-  const { left, right } = await plots(page);
+  const { left, right } = await plot(page);
   const distance = await pitch(page);
   const { level: LEVEL, allowed: ALLOWED, refused: REFUSED } = parts(distance);
   // Of the five lanes: token bucket, fixed window, sliding log, recent average, Exim.

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { root } from './launch.mjs';
-import { settle, visit } from './scope.mjs';
+import { plot, settle, visit } from './scope.mjs';
 
 // Nothing comes by itself, and time stands still.
 export const quiet = 'auto=off&at=5&paused';
@@ -35,14 +35,14 @@ export const place = (page, x, y) => page.$eval('#graph', (graph, [x, y]) => {
 
 // A click in lane `n`, in the middle of the plots.
 export async function click(page, n = 1, times = 1) {
-  const { left, right } = await plots(page);
+  const { left, right } = await plot(page);
   const second = await page.$eval('#graph', (graph) => graph.clientWidth).then(more);
   const [x, y] = await place(page, (left + right) / 2, await pitch(page) * (n - 1) + HEAD + second + 30);
   for (let i = 0; i < times; i++) await page.mouse.click(x, y);
   await settle(page);
 }
 
-// Numbers of src/view/compare.rs, and of its frame.rs where the strips and the level of a lane are.
+// Numbers of src/view/compare.rs, and of its layout.rs where the strips and the level of a lane are.
 const source = readFileSync(`${root}src/view/compare.rs`, 'utf8');
 const constant = (name) => Number(source.match(new RegExp(`const ${name}: f64 = ([\\d.]+);`))[1]);
 export const [HEAD, PITCH, TALL] = ['HEAD', 'PITCH', 'TALL'].map(constant);
@@ -60,13 +60,6 @@ export const parts = (pitch) => ({
   refused: HEAD + STRIP / 2,
   allowed: pitch - 1 - STRIP / 2,
 });
-
-// The left and right edges of all plots in CSS pixels of the canvas.
-export async function plots(page) {
-  const width = await page.$eval('#graph', (graph) => graph.clientWidth);
-  const [before, after] = width < 480 ? [44, 80] : [60, 108];
-  return { left: before, right: width - after };
-}
 
 // The colours of the lanes from the palette's source: [light, dark] of each.
 const palette = readFileSync(`${root}src/plot/palette.rs`, 'utf8').match(/const LANES[^=]*= \[([^;]*)\];/)[1];

@@ -1,21 +1,13 @@
-// The crosshair by mouse and by keys, looking back by keys, and what a screen reader hears of it.
+// The crosshair by mouse and by keys, and what a screen reader hears of it.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import {
-  assertPolite, column, crisp, exim, inks, noteTexts, plot, settle, show, smooth, value, written,
-} from './scope.mjs';
+import { column, crisp, inks, lines, noteTexts, plot, settle, show, written } from './scope.mjs';
 
 const run = 'auto=off&limit=3&window=10s&at=9&paused&do=2:events*3,5:events';
 
 // Both rates of that run at a time after its last event.
-function expected(now) {
-  const [p, q] = [10, 60];
-  const rate = exim(exim(exim(0, Infinity, p), 0, p), 0, p);
-  const smoothed = smooth(0, rate, 3, p, q);
-  const after = exim(rate, 3, p);
-  return [after * Math.exp(-(now - 5) / p), smooth(smoothed, after, now - 5, p, q)];
-}
+const expected = (now) => lines([2, 2, 2, 5], now, 10, 60);
 
 const three = (value) => Number(value).toPrecision(3);
 
@@ -52,51 +44,21 @@ pageTest('the mouse shows exact values where it is', crisp, async ({ page, open 
   assert(!(await written(page)).some((text) => text.startsWith('exactly ')), 'the crosshair has gone');
 });
 
-pageTest('the keys', async ({ page, open, test }) => {
-  await noteTexts(page);
-  await test('keys move it, and the summary says it', async () => {
-    await show(page, open, run);
-    assert.equal(await page.getAttribute('#summary', 'aria-live'), 'polite');
-    const summary = () => page.textContent('#summary');
-    assert.match(await summary(), /^Rate .* per 10\u202fs, limit 3\. 3 allowed, 1 refused\.$/);
-    await page.locator('#graph').focus();
-    for (let i = 0; i < 10; i++) await page.keyboard.press('Shift+ArrowLeft');
-    await page.keyboard.press('ArrowLeft');
-    await page.keyboard.press('ArrowRight');
-    await settle(page);
-    const { left, right } = await plot(page);
-    const [rate, smoothed] = expected(9 - 1000 / (right - left)).map(three);
-    const words = await summary();
-    assert.match(words, new RegExp(`^at [\\d.]+.s\\. rate ${rate} per 10\u202fs, .* smoothed ${smoothed} per 10\u202fs`));
-    await page.keyboard.press('Escape');
-    await settle(page);
-    assert.match(await summary(), /^Rate /);
-  });
-
-  await test('keys look back, and Escape returns', async () => {
-    await show(page, open, 'auto-rate=2&at=50&paused&window=10s');
-    const edge = async () => {
-      await settle(page);
-      return (await written(page)).find((text) => text === 'now' || text.startsWith('at '));
-    };
-    const rate = await value(page, 'rate');
-    await page.locator('#graph').focus();
-    for (const [key, where] of [
-      ['PageUp', 45], ['PageUp', 40], ['PageDown', 45], ['PageDown', 50],
-      ['PageUp', 45], ['Escape', 50], ['PageDown', 50],
-    ]) {
-      await page.keyboard.press(key);
-      assert.equal(await edge(), `at ${where}\u202fs`, key);
-      assert.equal(await page.locator('#live').isVisible(), where !== 50);
-    }
-    // Not beyond the first event.
-    for (let i = 0; i < 20; i++) await page.keyboard.press('PageUp');
-    assert.match(await edge(), /^at 2\.\d+\u202fs$/);
-    assert.equal(await value(page, 'rate'), rate);
-  });
-});
-
-pageTest('the summary is polite: seldom, unless something is done', async ({ page, open }) => {
-  await show(page, open, 'auto-rate=50&limit=10');
-  await assertPolite(page);
+pageTest('keys move it, and the summary says it', async ({ page, open }) => {
+  await show(page, open, run);
+  assert.equal(await page.getAttribute('#summary', 'aria-live'), 'polite');
+  const summary = () => page.textContent('#summary');
+  assert.match(await summary(), /^Rate .* per 10\u202fs, limit 3\. 3 allowed, 1 refused\.$/);
+  await page.locator('#graph').focus();
+  for (let i = 0; i < 10; i++) await page.keyboard.press('Shift+ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('ArrowRight');
+  await settle(page);
+  const { left, right } = await plot(page);
+  const [rate, smoothed] = expected(9 - 1000 / (right - left)).map(three);
+  const words = await summary();
+  assert.match(words, new RegExp(`^at [\\d.]+.s\\. rate ${rate} per 10\u202fs, .* smoothed ${smoothed} per 10\u202fs`));
+  await page.keyboard.press('Escape');
+  await settle(page);
+  assert.match(await summary(), /^Rate /);
 });

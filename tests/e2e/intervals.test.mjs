@@ -2,19 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { close, exim, press, show, smooth, step, type, value, values } from './scope.mjs';
+import { close, lines, press, show, smooth, step, type, value, values } from './scope.mjs';
 
 const busy = 'auto=off&limit=0&at=12&paused&do=1:events*8,5:events*3,9:events';
 
 // Both lines at 12 s, when all of it was measured with the intervals p and q.
-function told(p, q) {
-  let [rate, smoothed, last] = [0, 0, -Infinity];
-  for (const at of [...Array(8).fill(1), ...Array(3).fill(5), 9]) {
-    if (rate > 0) smoothed = smooth(smoothed, rate, at - last, p, q);
-    [rate, last] = [exim(rate, at - last, p), at];
-  }
-  return [rate * Math.exp(-(12 - last) / p), smooth(smoothed, rate, 12 - last, p, q)];
-}
+const told = (p, q) => lines([...Array(8).fill(1), ...Array(3).fill(5), 9], 12, p, q);
 
 pageTest('the two intervals', async ({ page, open, test }) => {
   await test('another decay interval measures all of it again', async () => {

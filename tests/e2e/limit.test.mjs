@@ -28,17 +28,6 @@ pageTest('the limit, and what it decides', async ({ page, open, test }) => {
     assert.equal(await events(page), 4);
   });
 
-  await test('a strict limit lets nothing pass, a leaky one its rate', async () => {
-    for (const [mode, most] of [['strict', 15], ['leaky', 105]]) {
-      await show(page, open, `pattern=steady&auto-rate=2&limit=10&mode=${mode}&at=90&paused`);
-      assert.equal(await page.inputValue('#mode'), mode);
-      const { counts, rate } = simulate(mode, 10, 2, 90, 10);
-      assert.deepEqual(await values(page, 'allowed', 'refused'), counts);
-      assert(Math.abs(await value(page, 'rate') - rate) < 1e-6);
-      assert(counts[0] > most - 15 && counts[0] < most, `${mode}: ${counts}`);
-    }
-  });
-
   await test('a limit of 0 refuses nothing', async () => {
     await show(page, open, 'auto=off&limit=0&at=5&paused&do=1:events*500');
     assert.deepEqual(await values(page, 'allowed', 'refused', 'again'), [500, 0, 0]);
@@ -213,17 +202,6 @@ pageTest('a finger drags the limit by its handle', { viewport: { width: 360, hei
   assert(limit > 4 && limit < 8, `${limit}`);
   assert.deepEqual([await events(page), await page.evaluate(() => scrollY)], [0, 0]);
 });
-
-// What a limit of `limit` decides about steady traffic, for `seconds`.
-function simulate(mode, limit, perSecond, seconds, p) {
-  let [rate, last, allowed, refused] = [0, -Infinity, 0, 0];
-  for (let i = 1; i / perSecond < seconds; i++) {
-    const [at, measured] = [i / perSecond, exim(rate, i / perSecond - last, p)];
-    if (measured < limit) allowed++; else refused++;
-    if (mode === 'strict' || measured < limit) [rate, last] = [measured, at];
-  }
-  return { counts: [allowed, refused], rate: rate * Math.exp(-(seconds - last) / p) };
-}
 
 pageTest('controls follow what a link does later', async ({ page, open }) => {
   await show(page, open, 'limit=10&mode=leaky&at=19&do=20:mode=strict,20:limit=7,20:auto=off');

@@ -2,19 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { click, close, exim, show, smooth, step, type, values } from './scope.mjs';
-
-// Both rates at `now` after events of cost 1 at the times given, in seconds.
-function expected(times, now, p, q) {
-  let [rate, smoothed, at] = [0, 0, -Infinity];
-  for (const time of times) {
-    const d = time - at;
-    smoothed = d === Infinity ? 0 : smooth(smoothed, rate, d, p, q);
-    rate = exim(rate, d, p);
-    at = time;
-  }
-  return [rate * Math.exp(-(now - at) / p), smooth(smoothed, rate, now - at, p, q)];
-}
+import { click, close, exim, lines, show, step, type, values } from './scope.mjs';
 
 async function assertLines(page, [rate, smoothed], when) {
   const [red, blue] = await values(page, 'rate', 'smoothed');
@@ -31,12 +19,12 @@ pageTest('both lines and their formulas', async ({ page, open, test }) => {
     for (const [decay, increase] of [['10s', '1m'], ['30s', '2s'], ['5s', '5s']]) {
       const [p, q] = [decay, increase].map(seconds);
       await show(page, open, `auto=off&limit=0&decay=${decay}&increase=${increase}&at=12&paused&${script}`);
-      await assertLines(page, expected(times, 12, p, q), `from the link, p = ${p}`);
+      await assertLines(page, lines(times, 12, p, q), `from the link, p = ${p}`);
       await step(page, 7);
-      await assertLines(page, expected(times, 12.7, p, q), `after steps, p = ${p}`);
+      await assertLines(page, lines(times, 12.7, p, q), `after steps, p = ${p}`);
       await click(page);
       await step(page, 10);
-      await assertLines(page, expected([...times, 12.7], 13.7, p, q), `after a click, p = ${p}`);
+      await assertLines(page, lines([...times, 12.7], 13.7, p, q), `after a click, p = ${p}`);
     }
   });
 

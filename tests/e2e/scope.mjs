@@ -153,7 +153,8 @@ export async function recording(page) {
   return new URL(await link.jsonValue()).hash.slice(1);
 }
 
-// The plot within the canvas in CSS pixels, as src/view/scope/frame.rs lays it out.
+// The plot within the canvas in CSS pixels, as src/view/scope/layout.rs lays it out. The edges to the left
+// and right are those of the lanes, too.
 export async function plot(page) {
   const [width, height] = await page.$eval('#graph', (graph) => [graph.clientWidth, graph.clientHeight]);
   const [before, after] = width < 480 ? [44, 80] : [60, 108];
@@ -292,6 +293,18 @@ export function smooth(B, R, d, p, q) {
   const x = d / q - d / p;
   const phi = x === 0 ? 1 : Math.expm1(x) / x;
   return B * Math.exp(-d / q) + R * (d / q) * Math.exp(-d / q) * phi;
+}
+
+// Both rates at `now` after events of cost 1 at the times given, in seconds.
+export function lines(times, now, p, q) {
+  let [rate, smoothed, at] = [0, 0, -Infinity];
+  for (const time of times) {
+    const d = time - at;
+    smoothed = d === Infinity ? 0 : smooth(smoothed, rate, d, p, q);
+    rate = exim(rate, d, p);
+    at = time;
+  }
+  return [rate * Math.exp(-(now - at) / p), smooth(smoothed, rate, now - at, p, q)];
 }
 
 export const close = (a, b, relative = 1e-9) => Math.abs(a - b) <= relative * Math.max(Math.abs(a), Math.abs(b));

@@ -1,10 +1,12 @@
-// The scope's time: pause, step, speed, reset and window.
+// Time, on both views: pause, steps, speed and looking back; and on the Scope reset and window.
 
 import assert from 'node:assert/strict';
+import { tall } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import {
-  click, close, column, crisp, events, inks, loaded, plot, press, show, step, until, value, values,
+  assertPolite, click, close, column, crisp, inks, loaded, noteTexts, plot, press, settle, show, step, value, values, written,
 } from './scope.mjs';
+import { views } from './views.mjs';
 
 // The one test whose clock is the real one. It compares the times of frames with what was written in
 // them, however far apart they are.
@@ -25,14 +27,120 @@ pageTest('in the time of the real clock', async ({ page, open }) => {
   assert(Math.abs((to - from) - (after - before)) <= 2, `${after - before} events in ${to - from} ms`);
 });
 
-pageTest('alive, step by step', async ({ page, open, test }) => {
-  await test('the page is alive on load', async () => {
-    await show(page, open);
-    const start = await value(page, 'rate');
-    await until(page, (start) => Number(document.querySelector('#rate').dataset.value) > start, start);
-    assert.equal(await page.locator('#pause').textContent(), 'Pause');
+// The label of the right edge.
+async function edge(page) {
+  await settle(page);
+  return (await written(page)).find((text) => text === 'now' || text.startsWith('at '));
+}
+
+for (const [view, { begin, light, count, told, grip }] of Object.entries(views)) {
+  pageTest(`${view}: time passes, and stands still`, tall, async ({ page, open, test }) => {
+    await test('the page is alive on load', async () => {
+      await begin(page, open);
+      const start = await count(page);
+      await page.clock.runFor(4000);
+      assert(await count(page) > start);
+      assert.equal(await page.textContent('#pause'), 'Pause');
+    });
+
+    await test('a step stops a run', async () => {
+      await begin(page, open, 'auto-rate=5');
+      await press(page, '#step');
+      assert.deepEqual([await page.textContent('#pause'), await page.textContent('#note')], ['Run', 'paused']);
+    });
+
+    await test('a pause stops time and nothing else', async () => {
+      await begin(page, open, 'auto-rate=5&at=10&window=10s');
+      await page.clock.runFor(1000);
+      const before = await count(page);
+      await page.locator('#pause').click();
+      await page.clock.runFor(50);
+      const still = await told(page);
+      await page.clock.fastForward(60_000);
+      await page.clock.runFor(50);
+      assert.deepEqual(await told(page), still);
+      assert.deepEqual([await page.textContent('#pause'), await page.textContent('#note')], ['Run', 'paused']);
+      // It goes on where it stopped; what the pause took is no gap.
+      await page.locator('#pause').click();
+      await page.clock.runFor(2000);
+      const more = await count(page) - before;
+      assert(more > 0 && more < 25, `${more} events in 2 s`);
+      assert.equal(await page.textContent('#note'), '');
+    });
+
+    await test('at every speed', async () => {
+      await begin(page, open, `pattern=steady&auto-rate=100${light}`);
+      for (const speed of await page.$$eval('#speed option', (all) => all.map(({ value }) => value))) {
+        await page.locator('#speed').selectOption(speed);
+        await page.clock.runFor(50);
+        const before = await count(page);
+        await page.clock.runFor(1500);
+        const [found, expected] = [await count(page) - before, 150 * speed];
+        // Readouts are written ten times a second.
+        assert(Math.abs(found - expected) <= 13 * speed + 1, `at ${speed}: ${found}, not ${expected}`);
+      }
+    });
+
+    await test('the summary is polite: seldom, unless something is done', async () => {
+      await begin(page, open, `auto-rate=50${light}`);
+      await assertPolite(page);
+    });
   });
 
+  pageTest(`${view}: looking back`, tall, async ({ page, open, test }) => {
+    await noteTexts(page);
+    await test('a drag looks back and is no event, and Live returns', async () => {
+      await begin(page, open, 'auto-rate=2&at=50&paused');
+      const before = await told(page);
+      assert.equal(await edge(page), 'at 50\u202fs');
+      assert(await page.locator('#live').isHidden());
+      const [x, y] = await grip(page);
+      await page.mouse.move(x, y);
+      await page.mouse.down();
+      await page.mouse.move(x + 200, y + 3, { steps: 5 });
+      await page.mouse.up();
+      // 200 of the plot's pixels, in a window of a minute.
+      const { left, right } = await plot(page);
+      const back = 50 - 60 * 200 / (right - left);
+      assert(Math.abs(parseFloat((await edge(page)).slice(3)) - back) <= 0.1, `${await edge(page)}, not at ${back}`);
+      assert.deepEqual(await told(page), before);
+      await press(page, '#live');
+      assert.equal(await edge(page), 'at 50\u202fs');
+      assert(await page.locator('#live').isHidden());
+      assert.deepEqual(await told(page), before);
+    });
+
+    await test('keys look back, and Escape returns', async () => {
+      await begin(page, open, 'auto-rate=2&at=50&paused&window=10s');
+      const before = await told(page);
+      await page.locator('#graph').focus();
+      for (const [key, where] of [
+        ['PageUp', 45], ['PageUp', 40], ['PageDown', 45], ['PageDown', 50],
+        ['PageUp', 45], ['Escape', 50], ['PageDown', 50],
+      ]) {
+        await page.keyboard.press(key);
+        assert.equal(await edge(page), `at ${where}\u202fs`, key);
+        assert.equal(await page.locator('#live').isVisible(), where !== 50);
+      }
+      // Not beyond the first event.
+      for (let i = 0; i < 20; i++) await page.keyboard.press('PageUp');
+      assert.match(await edge(page), /^at 2\.\d+\u202fs$/);
+      assert.deepEqual(await told(page), before);
+    });
+
+    await test('looking back does not stop the data', async () => {
+      await begin(page, open, 'pattern=steady&auto-rate=10&at=30');
+      await page.locator('#graph').focus();
+      await page.keyboard.press('PageUp');
+      const [seen, before] = [await edge(page), await count(page)];
+      await page.clock.runFor(5000);
+      assert.equal(await edge(page), seen);
+      assert(Math.abs(await count(page) - before - 50) <= 1);
+    });
+  });
+}
+
+pageTest('the Scope, step by step', async ({ page, open, test }) => {
   await test('a step is a tenth of a second', async () => {
     await show(page, open, 'auto=off&at=3&paused&do=1:events*5');
     const rate = await value(page, 'rate');
@@ -40,12 +148,6 @@ pageTest('alive, step by step', async ({ page, open, test }) => {
     assert(close(await value(page, 'rate'), rate * Math.exp(-0.01)));
     await step(page, 9);
     assert(close(await value(page, 'rate'), rate * Math.exp(-0.1)));
-  });
-
-  await test('a step stops a scope that runs', async () => {
-    await show(page, open, 'auto-rate=5');
-    await press(page, '#step');
-    assert.equal(await page.locator('#pause').textContent(), 'Run');
   });
 
   await test('a reset begins again with the settings of now', async () => {
@@ -61,41 +163,6 @@ pageTest('alive, step by step', async ({ page, open, test }) => {
     // The formula is that of a first event.
     assert.equal(await page.textContent('#m-gap'), '∞');
     assert.equal(await page.textContent('#m-after'), '1.00');
-  });
-});
-
-pageTest('with a clock that a test moves', async ({ page, open, test }) => {
-  await test('a pause stops time and nothing else', async () => {
-    await show(page, open, 'auto-rate=5&at=10&window=10s');
-    await page.clock.runFor(1000);
-    const before = await events(page);
-    await page.locator('#pause').click();
-    await page.clock.runFor(50);
-    const still = await values(page, 'rate', 'smoothed', 'allowed', 'refused');
-    await page.clock.fastForward(60_000);
-    await page.clock.runFor(50);
-    assert.deepEqual(await values(page, 'rate', 'smoothed', 'allowed', 'refused'), still);
-    assert.equal(await page.locator('#pause').textContent(), 'Run');
-    assert.equal(await page.locator('#note').textContent(), 'paused');
-    // It goes on where it stopped; what the pause took is no gap.
-    await page.locator('#pause').click();
-    await page.clock.runFor(2000);
-    const more = await events(page) - before;
-    assert(more > 0 && more < 25, `${more} events in 2 s`);
-    assert.equal(await page.locator('#note').textContent(), '');
-  });
-
-  await test('from a tenth to ten times the speed', async () => {
-    await show(page, open, 'pattern=steady&auto-rate=100&limit=0');
-    for (const speed of ['0.1', '0.5', '1', '10']) {
-      await page.locator('#speed').selectOption(speed);
-      await page.clock.runFor(50);
-      const before = await events(page);
-      await page.clock.runFor(1500);
-      const [found, expected] = [await events(page) - before, 150 * speed];
-      // Readouts are written ten times a second.
-      assert(Math.abs(found - expected) <= 13 * speed + 1, `at ${speed}: ${found}, not ${expected}`);
-    }
   });
 });
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { compare, HEAD, place, plots, quiet, sent } from './compare.mjs';
+import { compare, HEAD, place, quiet, sent } from './compare.mjs';
 import { events, noteTexts, plot, reload, settle, show, written } from './scope.mjs';
 
 // The times at which the axis has labels, in seconds.
@@ -81,7 +81,7 @@ pageTest('zooming in time', async ({ page, open, test }) => {
 pageTest('the same on Compare; Shift and a click is no event', async ({ page, open }) => {
   await noteTexts(page);
   await compare(page, open, `${quiet}&at=60`);
-  const { left, right } = await plots(page);
+  const { left, right } = await plot(page);
   await page.keyboard.down('Shift');
   await page.mouse.click(...await place(page, (left + right) / 2, HEAD + 30));
   assert.equal(await sent(page), 0);
