@@ -181,6 +181,12 @@
 "
 )]
 #![cfg_attr(
+    not(feature = "live"),
+    doc = "
+[`live`]: https://docs.rs/ratescope/latest/ratescope/live/index.html
+"
+)]
+#![cfg_attr(
     not(feature = "run"),
     doc = "
 [`service`]: https://docs.rs/ratescope/latest/ratescope/service/index.html
