@@ -5,6 +5,8 @@
 
 #[path = "tidy/code.rs"]
 mod code;
+#[path = "tidy/surface.rs"]
+mod surface;
 
 use code::{Code, read};
 use std::fs;
