@@ -21,6 +21,9 @@ mod fields;
 mod flooding;
 #[path = "middleware/forging.rs"]
 mod forging;
+#[allow(dead_code)]
+#[path = "../examples/grpc.rs"]
+mod grpc;
 #[path = "middleware/handlers.rs"]
 mod handlers;
 #[path = "middleware/invariants.rs"]

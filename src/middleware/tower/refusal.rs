@@ -148,7 +148,7 @@ impl<B: From<String>> Answer<B> for Problem {
 }
 
 /// Answers with the gRPC status `RESOURCE_EXHAUSTED`, or `UNAVAILABLE` if the store failed, in a
-/// response without a body: for tonic.
+/// response without a body: for tonic, as in `examples/grpc.rs`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Grpc;
 
