@@ -184,7 +184,7 @@ impl Store {
 
     /// Counts an event if it passes after `most` at the latest. Otherwise counts nothing, and says how long
     /// it would wait, or when to try again.
-    #[cfg(feature = "wait")]
+    #[cfg(any(feature = "wait", all(test, loom)))]
     pub(crate) fn pass(&self, event: &Event<'_>, most: Span) -> Result<Verdict, Retry> {
         together::pass(&mut self.hold(event), event.time, event.cost, most)
     }

@@ -5,7 +5,7 @@
 use super::Store;
 use crate::event::Event;
 use crate::outcome::Retry;
-use crate::time::Time;
+use crate::time::{Span, Time};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -120,4 +120,81 @@ fn a_charge_beside_looks() {
         assert!(charge.join().is_ok());
         assert!(!check(&store, ("ann", "y")) && !check(&store, ("bob", "x")));
     });
+}
+
+/// Runs `other` in a second thread beside `this`, in every interleaving, on a limit of one event for each
+/// user and for each address. `judge` gets what both returned.
+fn beside<A: 'static, B: 'static>(
+    before: &'static [From],
+    other: fn(&Store) -> A,
+    this: fn(&Store) -> B,
+    judge: fn(&Store, A, B),
+) {
+    loom::model(move || {
+        let Ok(policy) = ONE_EACH.parse() else { return assert!(false, "{ONE_EACH}") };
+        let store = Arc::new(Store::new(policy, 1));
+        assert!(before.iter().all(|from| check(&store, *from)));
+        let shared = store.clone();
+        let running = thread::spawn(move || other(&shared));
+        let ours = this(&store);
+        let Ok(theirs) = running.join() else { return assert!(false, "it panicked") };
+        judge(&store, theirs, ours);
+    });
+}
+
+fn is_free(store: &Store, from: From) -> bool {
+    ask(from, 1.0, |event| store.peek(event)).is_allowed()
+}
+
+/// Of two who wait for one place one passes, and the other has counted nothing.
+#[test]
+fn two_who_wait_for_one_place() {
+    fn pass(store: &Store, ip: &'static str) -> bool {
+        ask(("ann", ip), 1.0, |event| store.pass(event, Span::ZERO)).is_ok()
+    }
+    beside(
+        &[],
+        |store| pass(store, "x"),
+        |store| pass(store, "y"),
+        |store, x, y| {
+            assert!(x != y, "one of them");
+            assert_eq!([is_free(store, ("bob", "x")), is_free(store, ("bob", "y"))], [!x, !y]);
+        },
+    );
+}
+
+/// What is taken back makes room in all limits at once, for whoever comes after it.
+#[test]
+fn an_event_is_taken_back_beside_another() {
+    fn free(store: &Store) -> [bool; 2] {
+        [is_free(store, ("ann", "?")), is_free(store, ("?", "x"))]
+    }
+    beside(
+        &[("ann", "x")],
+        |store| ask(("ann", "x"), 1.0, |event| store.undo(event, Time::ZERO)),
+        |store| (free(store), check(store, ("ann", "x"))),
+        |store, undone, ([user, ip], passed)| {
+            assert!(undone);
+            assert!(!user || ip && passed, "the user first");
+            assert_eq!(free(store), [!passed; 2]);
+        },
+    );
+}
+
+/// What is saved has the event or does not, in each limit; it is whole, and has nothing twice.
+#[test]
+fn states_are_saved_beside_an_event() {
+    beside(
+        &[("bob", "y")],
+        |store| check(store, ("ann", "x")),
+        |store| store.save(Time::ZERO),
+        |store, passed, saved| {
+            assert!(passed);
+            let restored = Store::restore(store.policy().clone(), 1, &saved);
+            let Ok(restored) = restored else { return assert!(false, "it is not whole") };
+            assert!(!is_free(&restored, ("bob", "?")) && !is_free(&restored, ("?", "y")));
+            let level = |from: From| ask(from, 0.0, |event| restored.peek(event)).outcome.level;
+            assert!(level(("ann", "?")) <= 1.0 && level(("?", "x")) <= 1.0);
+        },
+    );
 }

@@ -9,7 +9,7 @@ use crate::event::{Event, Fields};
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::{self, Limit, Per, Verdict, strictest};
-#[cfg(feature = "wait")]
+#[cfg(any(feature = "wait", all(test, loom)))]
 use crate::time::Span;
 use crate::time::Time;
 use core::hash::{Hash, Hasher};
@@ -133,7 +133,7 @@ pub(super) fn check(held: &mut [Held<'_, AnyLimiter>], now: Time, cost: f64) -> 
 
 /// Counts an event whose keys are locked if it passes after `most` at the latest. Otherwise counts nothing,
 /// and returns how long after `now` it would pass or should be tried again.
-#[cfg(feature = "wait")]
+#[cfg(any(feature = "wait", all(test, loom)))]
 pub(super) fn pass(
     held: &mut [Held<'_, AnyLimiter>],
     now: Time,
