@@ -61,6 +61,10 @@ for (const [view, { begin, headings, disturb }] of Object.entries(views)) {
     assert.deepEqual(found, ['H1 Ratescope', ...headings]);
     assert.equal(await page.locator('main').count(), 1);
     assert.equal(await page.getAttribute('html', 'lang'), 'en');
+    // A screen reader would read out each number that moves. The summary is written for it instead.
+    const spoken = await page.$$eval('output', (all) =>
+      all.filter((output) => output.closest('[aria-live]')?.ariaLive !== 'off').map(({ id }) => id));
+    assert.deepEqual(spoken, []);
     await disturb(page);
     if (view !== 'tune') {
       await page.locator('#graph').focus();
