@@ -2,6 +2,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod common;
 #[path = "run/core.rs"]
 mod core;
 #[path = "run/files.rs"]
@@ -37,3 +38,5 @@ mod server;
 mod servers;
 #[path = "run/shared.rs"]
 mod shared;
+#[path = "run/vectors.rs"]
+mod vectors;

@@ -39,7 +39,7 @@ fn upstream() -> SocketAddr {
 }
 
 /// A server that is killed when it is dropped.
-struct Server(Child);
+pub(crate) struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
@@ -82,18 +82,17 @@ fn asked<const N: usize>(at: SocketAddr, path: &str, headers: &str) -> [u16; N] 
     [(); N].map(|()| get(at, path, headers).0)
 }
 
-/// Starts Envoy before these services, with `timeout` for a question.
-fn start_envoy(
+/// Starts Envoy before the services at these ports, with `timeout` for a question.
+pub(crate) fn start_envoy(
     envoy: &Path,
-    (services, timeout): (&[&Program], &str),
+    (services, timeout): (&[u16], &str),
     more: &[(&str, String)],
     folder: &Folder,
 ) -> (Server, SocketAddr) {
     static STARTED: AtomicU32 = AtomicU32::new(0);
     let id = std::process::id() % 30_000 * 8 + STARTED.fetch_add(1, Ordering::Relaxed);
     let args = ["--concurrency", "1", "--base-id", &id.to_string(), "-l", "off", "-c"];
-    let endpoint = |service: &&Program| {
-        let port = service.grpc.port();
+    let endpoint = |port: &u16| {
         format!(
             "- endpoint: {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: {port} }} }} }}"
         )
@@ -114,7 +113,7 @@ fn envoy() {
     let Some(server) = program("ENVOY", "envoy") else { return };
     let (folder, limits) = (Folder::new("envoy"), service(&[]));
     // However slow the machine is.
-    let (_server, at) = start_envoy(&server, (&[&limits], "60s"), &[], &folder);
+    let (_server, at) = start_envoy(&server, (&[limits.grpc.port()], "60s"), &[], &folder);
     assert_eq!(asked(at, "/", "x-user: ann\r\n"), [200, 200, 200, 200, 200, 429, 429]);
     let refused = get(at, "/", "x-user: ann\r\n").1;
     for header in [
@@ -150,7 +149,7 @@ fn envoy_before_a_service_that_stands_still() {
     let begin = |name: &str, denies: &str| {
         let folder = Folder::new(name);
         let deny = [("failure_mode_deny: true", format!("failure_mode_deny: {denies}"))];
-        let (server, at) = start_envoy(&server, (&[&limits], "0.25s"), &deny, &folder);
+        let (server, at) = start_envoy(&server, (&[limits.grpc.port()], "0.25s"), &deny, &folder);
         (server, at, folder)
     };
     let (_first, denies, _folder) = begin("envoy-stopped", "true");
@@ -177,7 +176,8 @@ fn envoy_before_a_service_that_ends() {
     // Envoy asks every tenth of a second whether they serve.
     let (mut ends, stays) = (service(&["--notice", "3s", "--drain", "1h"]), service(&[]));
     let often = [("interval: 1s", "interval: 0.1s".to_owned())];
-    let (_server, at) = start_envoy(&server, (&[&ends, &stays], "60s"), &often, &folder);
+    let ports = [ends.grpc.port(), stays.grpc.port()];
+    let (_server, at) = start_envoy(&server, (&ports, "60s"), &often, &folder);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let clients: Vec<_> = (0..4)
