@@ -86,9 +86,26 @@ impl Retry {
 /// As in `refused: level 10.4, limit 10`.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (level, limit) = (self.level, self.limit);
-        self.decision.fmt(f)?;
-        write!(f, ": level {level}, limit {limit}")
+        write!(f, "{}: {}", self.decision, Numbers(self))
+    }
+}
+
+/// The numbers of an outcome, as in `level 10.4, limit 10`.
+pub(crate) struct Numbers<'a>(pub(crate) &'a Outcome);
+
+impl fmt::Display for Numbers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, number) in [("level ", self.0.level), (", limit ", self.0.limit)] {
+            f.write_str(name)?;
+            match number as u64 {
+                // The same text, much sooner.
+                whole if (1..1 << 53).contains(&whole) && whole as f64 == number => {
+                    fmt::Display::fmt(&whole, f)?
+                }
+                _ => fmt::Display::fmt(&number, f)?,
+            }
+        }
+        Ok(())
     }
 }
 

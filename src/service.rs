@@ -69,6 +69,7 @@ mod json;
 mod message;
 pub mod meters;
 mod overrides;
+mod pass;
 mod response;
 mod states;
 

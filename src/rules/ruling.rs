@@ -4,7 +4,7 @@ use super::asked::{Ask, Judged};
 use super::standing::Left;
 use super::{Rule, Rules};
 use crate::event::Event;
-use crate::outcome::{Decision, Outcome};
+use crate::outcome::{Decision, Numbers, Outcome};
 use crate::policy::{Limit, Verdict, stricter};
 use crate::time::Span;
 use core::fmt;
@@ -210,9 +210,7 @@ impl fmt::Display for Ruling {
             return write!(f, "{decision} by {name}: its store can't be asked");
         }
         let softly = if self.is_soft() { " softly" } else { "" };
-        let outcome = Outcome { decision: self.decision(), ..outcome };
-        let text = outcome.to_string();
-        let (decision, numbers) = text.split_once(':').unwrap_or((&text, ""));
-        write!(f, "{decision}{softly} by {}:{numbers}", rule.name())
+        let (decision, numbers) = (self.decision(), Numbers(&outcome));
+        write!(f, "{decision}{softly} by {}: {numbers}", rule.name())
     }
 }

@@ -21,29 +21,31 @@
 use super::counted::Counted;
 use super::decide::NoAnswer;
 use super::message::{Code, RateLimitRequest};
+use super::pass::Pass;
 use super::{Domain, Service, States, meters};
 use crate::clock::Clock;
-use crate::event::Event;
+use crate::event::{Event, Fields};
 use crate::limit::MAX_COST;
 use crate::middleware::{Head, Networks, Problem, Proxies, RateLimit, RateLimited, retry};
-use crate::rules::{AsyncStore, Details};
+use crate::rules::{AsyncStore, Details, Ruling};
 use bytes::Bytes;
-use core::convert::Infallible;
-use core::future::{Ready, ready};
 use core::net::IpAddr;
-use core::task::{Context, Poll};
 use core::time::Duration;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::timeout;
 use tower_layer::Layer;
 use tower_service::Service as _;
+
+/// The most fields in a query.
+const MOST: usize = 64;
 
 /// The longest body of a request in bytes.
 const LONGEST: usize = 64 << 10;
@@ -106,16 +108,17 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
     {
         let path = request.uri().path().to_owned();
         let answer = match (request.method(), path.as_str()) {
-            (&Method::POST, "/json") => self.json(request).await,
             (&Method::GET, "/check") => self.check_query(request).await,
-            (&Method::POST, "/check") => self.check_body(request).await,
+            // What waits for a body is large, and is not to be moved for each request.
+            (&Method::POST, "/json") => Box::pin(self.json(request)).await,
+            (&Method::POST, "/check") => Box::pin(self.check_body(request)).await,
             (_, "/json" | "/check") => {
                 Err(wrong(StatusCode::METHOD_NOT_ALLOWED, "not this method"))
             }
             (_, path) => match path.strip_prefix("/auth") {
-                Some("" | "/") => self.auth(request, peer, None).await,
+                Some("" | "/") => Box::pin(self.auth(request, peer, None)).await,
                 Some(name) if name.starts_with('/') => {
-                    self.auth(request, peer, name.get(1..)).await
+                    Box::pin(self.auth(request, peer, name.get(1..))).await
                 }
                 _ => Err(wrong(StatusCode::NOT_FOUND, "there are /json, /check and /auth")),
             },
@@ -146,20 +149,25 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
     }
 
     async fn check_query<Q>(&self, request: Request<Q>) -> Answer {
-        let (head, _) = request.into_parts();
-        let mut question = Question::default();
-        for (name, value) in form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes())
-        {
+        let request = request.map(drop);
+        let query = request.uri().query().unwrap_or_default();
+        let (mut domain, mut hits) = (None, None);
+        let mut fields = SmallVec::<[(Cow<'_, str>, Cow<'_, str>); 4]>::new();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match &*name {
-                "domain" => question.domain = Some(value.into_owned()),
-                "hits" => {
-                    let hits = value.parse().map_err(|_| bad("hits is not a number"))?;
-                    question.hits = Some(hits);
+                "domain" => domain = Some(value),
+                "hits" => hits = Some(value.parse().map_err(|_| bad("hits is not a number"))?),
+                _ => {
+                    // The last one of a name counts.
+                    fields.retain(|(known, _)| *known != name);
+                    fields.push((name, value));
                 }
-                _ => drop(question.fields.insert(name.into_owned(), value.into_owned())),
+            }
+            if fields.len() > MOST {
+                return Err(bad("there are more than 64 fields"));
             }
         }
-        self.check(&Request::from_parts(head, ()), question).await
+        self.check(&request, domain.as_deref(), &fields.as_slice(), hits).await
     }
 
     async fn check_body<Q>(&self, request: Request<Q>) -> Answer
@@ -168,24 +176,33 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
     {
         let (head, body) = request.into_parts();
-        let question = read(Request::new(body)).await?;
-        self.check(&Request::from_parts(head, ()), question).await
+        let Question { domain, fields, hits } = read(Request::new(body)).await?;
+        let request = Request::from_parts(head, ());
+        self.check(&request, domain.as_deref(), &fields, hits).await
     }
 
-    async fn check(&self, request: &Request<()>, question: Question) -> Answer {
-        let Question { domain, fields, hits } = question;
+    async fn check(
+        &self,
+        request: &Request<()>,
+        domain: Option<&str>,
+        fields: &dyn Fields,
+        hits: Option<f64>,
+    ) -> Answer {
         let hits = hits.unwrap_or(1.0);
         if !(0.0..=MAX_COST).contains(&hits) {
             return Err(bad("hits is a number from 0 to 1e12"));
         }
-        let Some(domain) = self.domain(domain.as_deref())? else {
-            return Ok(json("{\"allowed\":true}".to_owned()));
+        let Some(domain) = self.domain(domain)? else {
+            return Ok(json(Bytes::from_static(b"{\"allowed\":true}")));
         };
         let cost = if hits == 0.0 { 1.0 } else { hits };
-        let event = Event { time: self.service.clock.now(), cost, fields: &fields };
+        let event = Event { time: self.service.clock.now(), cost, fields };
         let details = Details { standings: true, retry: true, at_once: true };
         let answered = match hits > 0.0 {
-            true => domain.store.check(&event, details).await,
+            true => match domain.store.check_now(&event, details) {
+                Some(answered) => answered,
+                None => domain.store.check(&event, details).await,
+            },
             false => domain.store.peek(&event, details).await,
         };
         let teller = &domain.store.witness.teller;
@@ -195,8 +212,11 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         if retry(&answered).is_some() {
             return Ok(teller.refusal(Head::of(request), &answered));
         }
-        let ruling = serde_json::Value::from(answered.ruling.to_string());
-        let mut response = json(format!("{{\"allowed\":true,\"ruling\":{ruling}}}\n"));
+        let mut text = Vec::with_capacity(128);
+        // Writing to a Vec does not fail.
+        _ = serde_json::to_writer(&mut text, &Allowed { allowed: true, ruling: &answered.ruling });
+        text.push(b'\n');
+        let mut response = json(text);
         teller.put(&answered, response.headers_mut());
         Ok(response)
     }
@@ -312,22 +332,16 @@ struct Question {
     hits: Option<f64>,
 }
 
-/// The service behind the layer of `/auth`, which lets everything pass.
-#[derive(Clone, Copy)]
-pub(super) struct Pass;
+/// The answer of `/check` to what is allowed.
+#[derive(Serialize)]
+struct Allowed<'a> {
+    allowed: bool,
+    #[serde(serialize_with = "as_text")]
+    ruling: &'a Ruling,
+}
 
-impl tower_service::Service<Request<()>> for Pass {
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Ready<Result<Response<Body>, Infallible>>;
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _request: Request<()>) -> Self::Future {
-        ready(Ok(Response::default()))
-    }
+fn as_text<S: Serializer>(ruling: &Ruling, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(ruling)
 }
 
 /// Reads the body of a request as JSON.
@@ -350,8 +364,8 @@ where
     serde_json::from_slice(&body).map_err(|error| bad(&format!("the body: {error}")))
 }
 
-fn json(text: String) -> Response<Body> {
-    let mut response = Response::new(text.into());
+fn json(text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Full::new(text.into()));
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);
     response

@@ -92,6 +92,20 @@ fn anything_by_its_fields() {
     for wrong in ["hits=-1", "hits=x", "hits=NaN", "hits=1e13"] {
         assert_eq!(check(wrong).0, 400, "{wrong}");
     }
+    // The last one of a name counts, and there is a bound.
+    assert_eq!(
+        [check("user=x&user=y&hits=2").0, check("user=x").0, check("user=y").0],
+        [200, 200, 429]
+    );
+    let many = |n: usize| (0..n).map(|i| format!("&f{i}=x")).collect::<String>();
+    assert_eq!([check(&many(64)).0, check(&many(65)).0], [200, 400]);
+    let allowed = get(program.http, "/check?user=%22quoted%22", "").1;
+    assert!(
+        allowed.ends_with(
+            "\r\n{\"allowed\":true,\"ruling\":\"allowed by web:user: level 1, limit 2\"}\n"
+        ),
+        "{allowed}"
+    );
     assert_eq!((get(program.http, "/", "").0, get(program.http, "/json", "").0), (404, 405));
 }
 
