@@ -84,7 +84,7 @@ mod usual;
 mod wrap;
 
 pub use crate::address::IPV6_PREFIX;
-pub use filter::{Filter, Moment, Statuses};
+pub use filter::{Filter, Statuses, WrittenTime};
 pub use format::{Format, Shape};
 pub use input::{Error, Log};
 pub use layout::{Layout, Proposal};

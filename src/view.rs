@@ -9,13 +9,13 @@
 //!
 //! ```
 //! use ratescope::plot::{palette::Theme, svg};
-//! use ratescope::lab::compare::{Link, Replay};
+//! use ratescope::lab::compare::{Link, Comparison};
 //! use ratescope::view::Viewport;
 //! use ratescope::view::compare::{draw, height, total};
 //!
 //! // Twelve at once against ten in ten seconds, in two lanes; five seconds later.
 //! let link: Link = "lanes=gcra;sliding-log&auto=off&do=1:events*12&at=6".parse()?;
-//! let mut run = Replay::open(&link)?;
+//! let mut run = Comparison::open(&link)?;
 //! run.advance(link.at, usize::MAX);
 //! let (right, window) = (run.now(), run.settings().run.window);
 //! let view = Viewport {

@@ -9,7 +9,7 @@ mod bounds;
 mod picture;
 
 use picture::in_both_themes;
-use ratescope::lab::compare::{Link, Replay};
+use ratescope::lab::compare::{Comparison, Link};
 use ratescope::lab::run::pace::Gap;
 use ratescope::plot::{Anchor, Ink, Mark, Point, Text};
 use ratescope::view::compare::{
@@ -23,21 +23,21 @@ fn at(seconds: f64) -> Time {
 }
 
 /// The run of a link, at the time that the link says.
-fn run(link: &str) -> Replay {
+fn run(link: &str) -> Comparison {
     let link: Link = link.parse().unwrap();
-    let mut replay = Replay::open(&link).unwrap();
+    let mut replay = Comparison::open(&link).unwrap();
     replay.advance(link.at, usize::MAX);
     replay
 }
 
 /// The tops that a page comes to rest at.
-fn tops(replay: &Replay, right: Time) -> Vec<f64> {
+fn tops(replay: &Comparison, right: Time) -> Vec<f64> {
     let window = replay.settings().run.window;
     replay.lanes().iter().map(|lane| top(lane, right, window)).collect()
 }
 
 /// The view of a page that was just opened on a run.
-fn view<'a>(replay: &Replay, width: f64, tops: &'a [f64]) -> Viewport<'a> {
+fn view<'a>(replay: &Comparison, width: f64, tops: &'a [f64]) -> Viewport<'a> {
     let (right, window) = (replay.now(), replay.settings().run.window);
     Viewport {
         size: [width, height(replay.lanes().len(), width, 0.0)],
@@ -186,7 +186,7 @@ fn the_level_line_passes_through_the_level() {
         let [_, right] = edges(view.size[0]);
         let colours = colours(shown.lanes());
         // One run on its way: in which steps it goes does not matter.
-        let mut replay = Replay::open(&link.parse().unwrap()).unwrap();
+        let mut replay = Comparison::open(&link.parse().unwrap()).unwrap();
         for step in (1..40).rev() {
             let ago = view.window.secs() * f64::from(step) / 40.3;
             let then = view.right.before(Span::from_secs(ago).unwrap());
@@ -275,7 +275,7 @@ fn the_crosshair_says_what_the_lanes_said() {
     let x = right - view.right.since(then) / seconds_per_pixel(view.size[0], view.window);
     let heads = readings(&replay, &Viewport { pointer: Some([x, 0.0]), ..view });
     assert!(readings(&replay, &view).is_empty(), "without a crosshair");
-    let mut past = Replay::open(&"at=40&auto-rate=0.9".parse().unwrap()).unwrap();
+    let mut past = Comparison::open(&"at=40&auto-rate=0.9".parse().unwrap()).unwrap();
     past.advance(then, usize::MAX);
     let all = words(&replay, &view, then);
     assert_eq!(all.len(), 8);

@@ -16,16 +16,16 @@ mod steps;
 #[path = "replay/texts.rs"]
 mod texts;
 
-use ratescope::lab::compare::{Lane, Replay, Settings};
+use ratescope::lab::compare::{Comparison, Lane, Settings};
 use ratescope::lab::run::Named;
 use ratescope::{Pattern, Rate, Time, Traffic};
 use recorded::{at, settings};
 
-fn replay(changes: &[(&str, &str)]) -> Replay {
-    Replay::new(settings(changes)).unwrap()
+fn replay(changes: &[(&str, &str)]) -> Comparison {
+    Comparison::new(settings(changes)).unwrap()
 }
 
-fn run(changes: &[(&str, &str)], seconds: f64) -> Replay {
+fn run(changes: &[(&str, &str)], seconds: f64) -> Comparison {
     let mut replay = replay(changes);
     replay.advance(at(seconds), usize::MAX);
     replay

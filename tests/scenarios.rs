@@ -1,7 +1,7 @@
 //! The scenarios on the page show what their sentences say.
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
-use ratescope::lab::compare::{Lane, Link, Replay};
+use ratescope::lab::compare::{Comparison, Lane, Link};
 use ratescope::{Limiter, Retry, Time};
 use std::fs;
 
@@ -27,29 +27,29 @@ fn listed() -> Vec<(String, String, Link)> {
 }
 
 /// The scenario of that title as it is opened, and its sentences.
-fn scenario(title: &str) -> (Replay, String) {
+fn scenario(title: &str) -> (Comparison, String) {
     let found = listed().into_iter().find(|(listed, ..)| listed.contains(title));
     let (_, text, link) = found.unwrap_or_else(|| panic!("{title} is not on the page"));
     (opened(&link, link.at), text)
 }
 
-fn opened(link: &Link, until: Time) -> Replay {
-    let mut replay = Replay::open(link).unwrap();
+fn opened(link: &Link, until: Time) -> Comparison {
+    let mut replay = Comparison::open(link).unwrap();
     replay.advance(until, usize::MAX);
     replay
 }
 
 /// The run of the link, from its start to another time.
-fn again(replay: &Replay, seconds: f64) -> Replay {
+fn again(replay: &Comparison, seconds: f64) -> Comparison {
     opened(&replay.link(), at(seconds))
 }
 
 /// What each lane let through, by the name of its rule.
-fn allowed(replay: &Replay) -> Vec<(&str, u64)> {
+fn allowed(replay: &Comparison) -> Vec<(&str, u64)> {
     replay.lanes().iter().map(|lane| (lane.template().as_str(), lane.allowed())).collect()
 }
 
-fn refused(replay: &Replay) -> Vec<u64> {
+fn refused(replay: &Comparison) -> Vec<u64> {
     replay.lanes().iter().map(Lane::refused).collect()
 }
 

@@ -212,7 +212,7 @@ async function count() {
 function answer() {
   postMessage({
     answer: {
-      said: tuner.said(), found: tuner.found(), periods: tuner.periods(), table: tuner.table(shown.search, shown.most), labels: [tuner.labels(0, 20), tuner.labels(1, 20)], configuration: tuner.configuration(),
+      said: tuner.said(), picture: tuner.picture(), periods: tuner.periods(), table: tuner.table(shown.search, shown.most), labels: [tuner.labels(0, 20), tuner.labels(1, 20)], configuration: tuner.configuration(),
     },
   });
 }

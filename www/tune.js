@@ -115,9 +115,9 @@ const heard = {
     $("progress").hidden = true;
     problem(logs.length > 0 ? "Cancelled. What is shown is what was read before." : "Cancelled.");
   },
-  answer({ said, found, periods, table, labels, configuration }) {
+  answer({ said, picture, periods, table, labels, configuration }) {
     tell(said);
-    page.put("found", found);
+    page.put("picture", picture);
     rows($("t-periods"), periods, 4, (row, cells) => cells.forEach((text) => row.append(cell(text))));
     $("periods").hidden = periods.length === 0;
     clients(table);

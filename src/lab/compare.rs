@@ -1,12 +1,12 @@
 //! The same events through several limiters at once.
 //!
 //! ```
-//! use ratescope::lab::compare::{Link, Replay};
+//! use ratescope::lab::compare::{Link, Comparison};
 //!
 //! // Ten events just before a window's edge and ten just after it, as in the page's address.
 //! let link: Link = "lanes=fixed-window;sliding-log&auto=off&script=10 at 9.9s,10 at 10.1s&at=11"
 //!     .parse()?;
-//! let mut run = Replay::open(&link)?;
+//! let mut run = Comparison::open(&link)?;
 //! run.advance(link.at, usize::MAX);
 //! // Both limit to ten in ten seconds, but the first lets twenty through in a fifth of a second.
 //! assert_eq!(run.lanes().iter().map(|lane| lane.allowed()).collect::<Vec<_>>(), [20, 10]);
@@ -34,7 +34,7 @@ use crate::time::{Span, Time};
 pub type Link = run::Link<Settings>;
 
 /// A run of several lanes.
-pub type Replay = Run<Lanes>;
+pub type Comparison = Run<Lanes>;
 
 /// The text of lanes: the limiter `own`, and the usual ones, which take the common rate.
 #[cfg(feature = "log")]
@@ -45,7 +45,7 @@ pub(crate) fn beside(own: &str) -> String {
     format!("{own};{}", others.join(";"))
 }
 
-impl Replay {
+impl Comparison {
     /// The lanes, from 1 to [`settings::LANES`].
     pub fn lanes(&self) -> &[Lane] {
         &self.experiment().lanes

@@ -28,9 +28,9 @@ impl Folded for Counts {
     }
 }
 
-/// A rule of a service.
+/// A rule of a service, as the service reports it.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct ReportedRule {
     /// Its name.
     pub name: String,
     /// Its limits, as text.
@@ -42,7 +42,7 @@ pub struct Rule {
     seen: Option<Time>,
 }
 
-impl Rule {
+impl ReportedRule {
     /// Columns that show `from..to` at about `seconds` each; `None` before the first report. What was before
     /// it is known by the hour only, so less than an hour shows nothing of it.
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Option<Columns<'_, Counts>> {
@@ -73,7 +73,7 @@ impl Rule {
 /// The reports of a service.
 #[derive(Clone, Debug)]
 pub struct Live {
-    rules: Vec<Rule>,
+    rules: Vec<ReportedRule>,
     /// The times of the first and the last report, by the clock of the service; `None` before any.
     heard: Option<[Time; 2]>,
     /// The length of time that is shown.
@@ -88,7 +88,7 @@ impl Default for Live {
 
 impl Live {
     /// The rules, in the order in which the service counts them.
-    pub fn rules(&self) -> &[Rule] {
+    pub fn rules(&self) -> &[ReportedRule] {
         &self.rules
     }
 
@@ -105,7 +105,7 @@ impl Live {
                 Some(known) => (known.name, known.limits) = (name, limits),
                 None => {
                     let sums = Counts::default();
-                    self.rules.push(Rule { name, limits, sums, history: None, seen: None });
+                    self.rules.push(ReportedRule { name, limits, sums, history: None, seen: None });
                 }
             }
         }

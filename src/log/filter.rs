@@ -23,9 +23,9 @@ pub struct Filter {
     /// Texts that the message of a syslog line contains. Without any, failed logins are wanted.
     pub messages: Vec<String>,
     /// The time from which on events are wanted, and the one before which they are.
-    pub since: Option<Moment>,
+    pub since: Option<WrittenTime>,
     /// See [`since`](Self::since).
-    pub until: Option<Moment>,
+    pub until: Option<WrittenTime>,
     /// Tests that events must all pass.
     pub also: Vec<Test>,
     /// Tests that they must all fail.
@@ -111,12 +111,12 @@ impl fmt::Display for Filter {
 /// A time as it was written: `2026-11-22`, `2026-11-22T10:05` or `2026-11-22T10:05:30+01:00`, in UTC if it
 /// has no zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct WrittenTime {
     text: String,
     time: Time,
 }
 
-impl FromStr for Moment {
+impl FromStr for WrittenTime {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
@@ -130,11 +130,11 @@ impl FromStr for Moment {
         let help =
             || ParseError::whole(text, "write a time such as 2026-11-22 or 2026-11-22T10:05");
         let time = read.ok_or_else(help)?.time;
-        Ok(Moment { text: text.to_owned(), time })
+        Ok(WrittenTime { text: text.to_owned(), time })
     }
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for WrittenTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

@@ -18,7 +18,7 @@ pub use crosshair::{readings, words};
 pub use feedback::feedback;
 pub use numbers::{next, promise, waits};
 
-use crate::lab::compare::{Lane, Replay};
+use crate::lab::compare::{Comparison, Lane};
 use crate::lab::lane::history::Columns;
 use crate::limit::any::AnyLimiter;
 use crate::plot::Mark;
@@ -59,20 +59,20 @@ const COLUMN: f64 = 1.5;
 const COLUMNS: f64 = 600.0;
 
 /// Everything there is to draw, back to front.
-pub fn draw(replay: &Replay, view: &Viewport) -> Vec<Mark> {
-    let layout = Layout::new(replay.lanes(), view);
-    let mut marks = Vec::with_capacity(32 * replay.lanes().len());
+pub fn draw(comparison: &Comparison, view: &Viewport) -> Vec<Mark> {
+    let layout = Layout::new(comparison.lanes(), view);
+    let mut marks = Vec::with_capacity(32 * comparison.lanes().len());
     if !layout.has_room() {
         return marks;
     }
-    let columns: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
+    let columns: Vec<_> = comparison.lanes().iter().map(|lane| columns(lane, &layout)).collect();
     lanes::axis(&mut marks, &layout, view);
-    for (i, (lane, columns)) in replay.lanes().iter().zip(&columns).enumerate() {
+    for (i, (lane, columns)) in comparison.lanes().iter().zip(&columns).enumerate() {
         let top = view.tops.get(i).copied().unwrap_or_else(|| top(lane, view.right, view.window));
-        lanes::draw(&mut marks, &layout, i, replay, lane, columns, top, view);
+        lanes::draw(&mut marks, &layout, i, comparison, lane, columns, top, view);
     }
-    totals::draw(&mut marks, &layout, replay, &columns, view);
-    crosshair::draw(&mut marks, &layout, replay, &columns, view);
+    totals::draw(&mut marks, &layout, comparison, &columns, view);
+    crosshair::draw(&mut marks, &layout, comparison, &columns, view);
     marks
 }
 
@@ -97,10 +97,10 @@ pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
 
 /// The events that the upper edge of the cumulative picture should have: all that were sent
 /// within the window, with some air above.
-pub fn total(replay: &Replay, right: Time, window: Span) -> f64 {
+pub fn total(comparison: &Comparison, right: Time, window: Span) -> f64 {
     let from = right.before(window);
-    let sent = totals::elder(replay)
-        .map_or(0, |(_, lane)| totals::Count::of_sent(lane, from).until(replay, lane, right));
+    let sent = totals::elder(comparison)
+        .map_or(0, |(_, lane)| totals::Count::of_sent(lane, from).until(comparison, lane, right));
     1.08 * (sent as f64).max(4.0)
 }
 

@@ -3,7 +3,7 @@
 use super::label::{LINE, PAD, SIZE, SMALL, beside, bold, label, panel, small, width};
 use super::timebase::{Timebase, edges};
 use crate::lab::lane::history::Columns;
-use crate::lab::live::{Counts, DRAWN, Live, Rule};
+use crate::lab::live::{Counts, DRAWN, Live, ReportedRule};
 use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
@@ -30,7 +30,7 @@ fn time(view: &Viewport<'_>) -> Timebase {
 }
 
 /// The columns of a rule that are seen: a second long, or as long as two pixels.
-fn columns<'a>(rule: &'a Rule, view: &Viewport<'_>) -> Option<Columns<'a, Counts>> {
+fn columns<'a>(rule: &'a ReportedRule, view: &Viewport<'_>) -> Option<Columns<'a, Counts>> {
     let time = time(view);
     rule.columns(time.from, time.to, (2.0 / time.pace).max(1.1))
 }
@@ -42,7 +42,7 @@ fn plot(lane: usize, view: &Viewport<'_>) -> Rect {
 }
 
 /// The rules that have a lane; others are in the table only.
-fn lanes(live: &Live) -> impl Iterator<Item = (usize, &Rule)> {
+fn lanes(live: &Live) -> impl Iterator<Item = (usize, &ReportedRule)> {
     live.rules().iter().take(DRAWN).enumerate()
 }
 
@@ -52,7 +52,7 @@ pub fn height(live: &Live) -> f64 {
 }
 
 /// The events a second that the upper edge of a rule's lane should have.
-pub fn top(rule: &Rule, view: &Viewport<'_>) -> f64 {
+pub fn top(rule: &ReportedRule, view: &Viewport<'_>) -> f64 {
     let columns = columns(rule, view);
     let most = columns.iter().flat_map(|columns| {
         columns.iter().flat_map(|column| column.0.map(|n| n / columns.width.secs()))
@@ -97,7 +97,7 @@ fn scale(marks: &mut Vec<Mark>, plot: Rect, top: f64) {
     }
 }
 
-fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &Rule) {
+fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &ReportedRule) {
     let at = Point::new(plot.x, plot.y - 12.0);
     let wide = width(&rule.name, SIZE) + 12.0;
     marks.push(bold(at.x, at.y, &rule.name, Ink::Text, SIZE, Anchor::Start));
@@ -168,7 +168,7 @@ pub fn words(live: &Live, view: &Viewport<'_>) -> Vec<String> {
     let Some(x) = view.crosshair() else { return Vec::new() };
     let time = time(view);
     let at = time.time_at(x);
-    let of = |(_, rule): (usize, &Rule)| {
+    let of = |(_, rule): (usize, &ReportedRule)| {
         let columns = columns(rule, view)?;
         let place = at.since(columns.first) / columns.width.secs();
         let column = (place >= 0.0).then(|| columns.iter().nth(place as usize)).flatten()?;

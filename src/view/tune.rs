@@ -13,7 +13,7 @@ mod words;
 
 pub use words::{axis, words};
 
-use crate::lab::tune::{Burst, Choices, Found, Measure, Staircase};
+use crate::lab::tune::{Burst, Choices, Measure, PictureData, Staircase};
 use crate::plot::Mark;
 use crate::rate::Rate;
 use crate::view::{Hit, Viewport};
@@ -23,7 +23,7 @@ use layout::Layout;
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
     /// The answer.
-    pub found: &'a Found,
+    pub data: &'a PictureData,
     /// The measure of the curve.
     pub measure: Measure,
     /// The limit in force, if there is one.
@@ -34,20 +34,20 @@ pub struct Picture<'a> {
 
 impl<'a> Picture<'a> {
     /// The picture of the answer to some choices; none without a curve.
-    pub fn new(found: &'a Found, choices: &Choices) -> Option<Self> {
-        let frontier = Some(&found.frontier);
+    pub fn new(data: &'a PictureData, choices: &Choices) -> Option<Self> {
+        let frontier = Some(&data.frontier);
         let (measure, rate) = (choices.measure(frontier)?, choices.rate(frontier));
-        let limit = choices.limit.or(found.recommended);
-        let picture = Picture { found, measure, limit, rate };
-        (!found.staircase.stairs.is_empty()).then_some(picture)
+        let limit = choices.limit.or(data.recommended);
+        let picture = Picture { data, measure, limit, rate };
+        (!data.staircase.stairs.is_empty()).then_some(picture)
     }
 
     fn stairs(&self) -> &'a Staircase {
-        &self.found.staircase
+        &self.data.staircase
     }
 
     fn bursts(&self) -> &'a [Burst] {
-        &self.found.frontier.bursts
+        &self.data.frontier.bursts
     }
 }
 

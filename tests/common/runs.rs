@@ -1,7 +1,7 @@
 //! Whole runs of the scope and of a comparison, from links: plain Rust, the same natively and in
 //! the browser.
 
-use ratescope::lab::compare::{self, Replay};
+use ratescope::lab::compare::{self, Comparison};
 use ratescope::lab::scope::{self, Scope};
 use ratescope::lab::trace::{self, Extent};
 use ratescope::{Span, Time};
@@ -47,7 +47,7 @@ fn scope(link: &str) -> String {
 
 fn compare(link: &str) -> String {
     let link: compare::Link = link.parse().unwrap();
-    let mut run = Replay::open(&link).unwrap();
+    let mut run = Comparison::open(&link).unwrap();
     run.advance(link.at, usize::MAX);
     let lane = |lane: &compare::Lane| {
         let columns = lane.history().columns(Time::ZERO, link.at, 0.0);

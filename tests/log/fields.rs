@@ -3,7 +3,7 @@
 use super::{of, read, read_in_pieces, shape};
 use proptest::prelude::*;
 use ratescope::lab::tune::ReadOptions;
-use ratescope::log::{Cost, Filter, Format, Moment, Options, Reader, Statuses, Test};
+use ratescope::log::{Cost, Filter, Format, Options, Reader, Statuses, Test, WrittenTime};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The field `ip` of what a log has there.
@@ -162,7 +162,7 @@ fn events_are_left_out() {
         let error = wrong.parse::<Test>().unwrap_err();
         assert!(error.problem().starts_with(says), "{wrong}: {error}");
     }
-    assert!("noon".parse::<Moment>().is_err());
+    assert!("noon".parse::<WrittenTime>().is_err());
     // In a link, a comma may be a part of one.
     let mut reading = ReadOptions::default();
     reading.set("not", "agent=a{1,2}, x-y=b,c,ip=::1").unwrap();

@@ -160,7 +160,7 @@ fn a_column_is_found_as_finely_as_it_is_remembered() {
 fn a_lane_that_begins_later_remembers_from_there() {
     // As links of old have it: a lane that a person adds has been there from the start.
     let link = "lanes=gcra&do=10:lanes=gcra;sliding-log".parse().unwrap();
-    let mut replay = Replay::open(&link).unwrap();
+    let mut replay = Comparison::open(&link).unwrap();
     replay.advance(at(10.0), usize::MAX);
     let before = replay.sent();
     replay.advance(at(20.0), usize::MAX);

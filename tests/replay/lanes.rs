@@ -28,7 +28,7 @@ fn events() -> Vec<Sent> {
     ])
 }
 
-fn scripted(lanes: &str) -> Replay {
+fn scripted(lanes: &str) -> Comparison {
     run(&[("script", SCRIPT), ("cost", "0.5"), ("lanes", lanes)], 60.0)
 }
 
@@ -119,7 +119,8 @@ fn another_limit_keeps_the_lanes_that_it_does_not_touch() {
 fn what_is_compared_has_seen_all_of_the_run() {
     let done = "auto-rate=3&script=20 at 4s user ann&do=2:events*5,6:cost=2,9:auto=off";
     let with = |first: &str, seconds: f64| {
-        let mut replay = Replay::open(&format!("lanes={first}&{done}").parse().unwrap()).unwrap();
+        let mut replay =
+            Comparison::open(&format!("lanes={first}&{done}").parse().unwrap()).unwrap();
         replay.advance(at(seconds), usize::MAX);
         replay
     };
@@ -130,12 +131,12 @@ fn what_is_compared_has_seen_all_of_the_run() {
         let mut replay = with("gcra", seconds);
         replay.set_lane(1, "fixed-window").unwrap();
         replay.set("lanes", last).unwrap();
-        let all = |replay: &Replay| -> Vec<_> { replay.lanes().iter().map(counts).collect() };
+        let all = |replay: &Comparison| -> Vec<_> { replay.lanes().iter().map(counts).collect() };
         assert_eq!((replay.now(), all(&replay)), (at(seconds), fresh(seconds)));
         // What is to come comes, and a link has it all.
         replay.advance(at(20.0), usize::MAX);
         assert_eq!(all(&replay), fresh(20.0));
-        let mut again = Replay::open(&replay.link()).unwrap();
+        let mut again = Comparison::open(&replay.link()).unwrap();
         again.advance(at(20.0), usize::MAX);
         assert_eq!(all(&again), fresh(20.0));
     }
@@ -155,10 +156,10 @@ fn after_too_much_to_do_again_a_lane_begins_anew() {
 fn lanes_are_added_changed_moved_and_removed() {
     let mut replay = run(&[("lanes", "gcra;exim strict;fixed-window")], 30.0);
     let [gcra, exim, fixed] = [0, 1, 2].map(|i| counts(&replay.lanes()[i]));
-    let texts = |r: &Replay| -> Vec<String> {
+    let texts = |r: &Comparison| -> Vec<String> {
         r.lanes().iter().map(|l| l.template().to_string()).collect()
     };
-    let all = |r: &Replay| -> Vec<_> { r.lanes().iter().map(counts).collect() };
+    let all = |r: &Comparison| -> Vec<_> { r.lanes().iter().map(counts).collect() };
     replay.set("lanes", "exim strict;fixed-window;gcra").unwrap();
     assert_eq!(all(&replay), [exim, fixed, gcra]);
     replay.set("lanes", "gcra;exim strict;fixed-window").unwrap();

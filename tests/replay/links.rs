@@ -29,7 +29,7 @@ fn a_link_reads_as_it_is_written() {
     let read: Link = text.parse().unwrap();
     assert_eq!(read.to_string(), text);
     assert_eq!((read.settings.clone(), read.at, read.paused), (link.settings, link.at, true));
-    let mut again = Replay::open(&read).unwrap();
+    let mut again = Comparison::open(&read).unwrap();
     again.advance(read.at, usize::MAX);
     assert_eq!(again.settings(), replay.settings());
 }

@@ -10,8 +10,8 @@ use ratescope::lab::run::pace::Pace;
 
 /// What a run has come to: counts, levels, and all of the finest columns.
 #[track_caller]
-fn same_run(a: &Replay, b: &Replay) {
-    let state = |r: &Replay| (r.now(), r.sent(), r.settings().clone(), r.is_scripted());
+fn same_run(a: &Comparison, b: &Comparison) {
+    let state = |r: &Comparison| (r.now(), r.sent(), r.settings().clone(), r.is_scripted());
     assert_eq!(state(a), state(b));
     assert_eq!(a.lanes().len(), b.lanes().len());
     for (a_lane, b_lane) in a.lanes().iter().zip(b.lanes()) {
@@ -111,7 +111,7 @@ fn all_changes_of_an_instant_are_recorded() {
         replay.set(name, there).unwrap();
         replay.set(name, back).unwrap();
         replay.advance(at(3.0), usize::MAX);
-        let mut replayed = Replay::open(&replay.link()).unwrap();
+        let mut replayed = Comparison::open(&replay.link()).unwrap();
         replayed.advance(at(3.0), usize::MAX);
         same_run(&replay, &replayed);
     }
@@ -121,7 +121,7 @@ fn all_changes_of_an_instant_are_recorded() {
 #[test]
 fn bursts_of_a_link_are_bounded_work() {
     let link: Link = format!("auto=off&do={}", ["1:events*10000"; 10].join(",")).parse().unwrap();
-    let mut replay = Replay::open(&link).unwrap();
+    let mut replay = Comparison::open(&link).unwrap();
     replay.advance(at(2.0), 30_000);
     assert_eq!(replay.sent(), 30_000);
     replay.advance(at(2.0), usize::MAX);
@@ -133,7 +133,7 @@ fn bursts_of_a_link_are_bounded_work() {
 fn a_full_log_is_forgotten() {
     let text = "limit=100000/10s&auto=off&lanes=sliding-log&script=10000/1s to 10s&at=1000";
     let link: Link = text.parse().unwrap();
-    let mut replay = Replay::open(&link).unwrap();
+    let mut replay = Comparison::open(&link).unwrap();
     replay.advance(link.at, usize::MAX);
     assert_eq!(replay.lanes()[0].level(link.at), (0.0, 100_000.0));
     assert_eq!(replay.sent(), 99_999);
@@ -143,7 +143,7 @@ fn a_full_log_is_forgotten() {
 #[test]
 fn a_run_with_more_commands_than_a_link_can_hold_has_a_link_that_reads() {
     let coming = ["9:events"; MEMORY].join(",");
-    let mut replay = Replay::open(&format!("auto=off&do={coming}").parse().unwrap()).unwrap();
+    let mut replay = Comparison::open(&format!("auto=off&do={coming}").parse().unwrap()).unwrap();
     assert_eq!((replay.link().commands.len(), replay.link().is_replay()), (MEMORY, true));
     replay.click();
     assert_eq!((replay.link().commands.len(), replay.link().is_replay()), (0, false));
@@ -184,7 +184,7 @@ proptest! {
             }
         }
         replay.advance(replay.now().after(Span::seconds(2)), usize::MAX);
-        let mut replayed = Replay::open(&replay.link()).unwrap();
+        let mut replayed = Comparison::open(&replay.link()).unwrap();
         replayed.advance(replay.now(), usize::MAX);
         same_run(&replay, &replayed);
     }
@@ -214,7 +214,7 @@ fn a_click_just_after_a_column_is_in_the_next() {
     replay.advance(at(1.0), 1);
     assert_eq!(replay.now(), Time::from_micros(16384));
     replay.click();
-    let mut replayed = Replay::open(&replay.link()).unwrap();
+    let mut replayed = Comparison::open(&replay.link()).unwrap();
     replayed.advance(replay.now(), usize::MAX);
     same_run(&replay, &replayed);
     let columns = replay.lanes()[0].history().columns(Time::ZERO, at(1.0), 0.0);

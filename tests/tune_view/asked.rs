@@ -2,8 +2,8 @@
 
 use crate::{OFFICE, answer, imported, log};
 use ratescope::lab::tune::{
-    Aim, Analysis, Choices, ClientRow, Clients, Curve, Cut, Found, Frontier, LogClock, MarkedKeys,
-    Measure, Part, Replay, Report, advise, scale,
+    Aim, Analysis, Choices, ClientRow, Clients, Curve, Cut, Frontier, LogClock, MarkedKeys,
+    Measure, Part, PictureData, Replay, Report, advise, scale,
 };
 use ratescope::traffic::sample::Style;
 
@@ -209,13 +209,16 @@ fn the_staircase_is_the_curve() {
 #[test]
 fn what_was_found_passes_as_numbers() {
     for link in LINKS {
-        let found = answer(link, OFFICE).found();
+        let found = answer(link, OFFICE).picture_data();
         assert!(found.refusals.is_some() && !found.frontier.bursts.is_empty());
         let numbers = found.to_numbers();
-        assert_eq!(Found::of_numbers(&numbers), found);
+        assert_eq!(PictureData::of_numbers(&numbers), found);
         // Half a message is something else, and never a panic.
-        (0..numbers.len()).step_by(7).for_each(|n| drop(Found::of_numbers(&numbers[..n])));
+        (0..numbers.len()).step_by(7).for_each(|n| drop(PictureData::of_numbers(&numbers[..n])));
     }
-    assert_eq!(Found::of_numbers(&Found::default().to_numbers()), Found::default());
-    assert_eq!(Found::of_numbers(&[]), Found::default());
+    assert_eq!(
+        PictureData::of_numbers(&PictureData::default().to_numbers()),
+        PictureData::default()
+    );
+    assert_eq!(PictureData::of_numbers(&[]), PictureData::default());
 }

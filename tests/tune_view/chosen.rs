@@ -1,6 +1,6 @@
 //! The choices, and the link that holds them.
 
-use ratescope::lab::compare::{Link, Replay};
+use ratescope::lab::compare::{Comparison, Link};
 use ratescope::lab::tune::{Burst, Choices, Frontier, Measure};
 use ratescope::limit::haproxy::Counts;
 use ratescope::policy::Per;
@@ -185,7 +185,7 @@ fn lanes_are_at_the_rate_of_the_limiter() {
         let choices: Choices = link.parse().unwrap();
         let (limit, lanes) = choices.lanes(measure, 20.0).unwrap();
         let link: Link = format!("limit={limit}&lanes={lanes}").parse().unwrap();
-        let replay = Replay::open(&link).unwrap();
+        let replay = Comparison::open(&link).unwrap();
         replay
             .lanes()
             .iter()

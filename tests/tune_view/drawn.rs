@@ -5,7 +5,7 @@ use crate::{OFFICE, answer};
 use ratescope::lab::run::RunSettings;
 use ratescope::lab::run::past::Past;
 use ratescope::lab::scope::{Instrument, Settings};
-use ratescope::lab::tune::{Analysis, Found};
+use ratescope::lab::tune::{Analysis, PictureData};
 use ratescope::plot::{Ink, Mark};
 use ratescope::view::tune::{Picture, burst_at, draw, height, hit, limit_at, words};
 use ratescope::view::{Hit, Viewport, scope};
@@ -13,7 +13,7 @@ use ratescope::{Span, Time};
 
 /// The picture of an answer.
 fn shown<T>(analysis: &Analysis, then: impl FnOnce(&Picture<'_>) -> T) -> T {
-    then(&Picture::new(&analysis.found(), analysis.choices()).unwrap())
+    then(&Picture::new(&analysis.picture_data(), analysis.choices()).unwrap())
 }
 
 fn viewport(width: f64, pointer: Option<[f64; 2]>) -> Viewport<'static> {
@@ -115,7 +115,7 @@ fn what_the_pointer_finds() {
             "{limits:?}"
         );
         // Every bucket is found where its disc is; beside the plot there is none.
-        for burst in &picture.found.frontier.bursts {
+        for burst in &picture.data.frontier.bursts {
             let found = (0..600).flat_map(|x| burst_at(picture, &view, [f64::from(x), 480.0]));
             assert!(found.into_iter().any(|found| found == *burst), "{burst:?}");
         }
@@ -148,13 +148,13 @@ fn words_say_what_the_curve_does() {
 #[test]
 fn odd_pictures_are_harmless() {
     let analysis = answer("", "");
-    let whole = analysis.found();
-    let none = Found::default();
+    let whole = analysis.picture_data();
+    let none = PictureData::default();
     let measure = analysis.shown().unwrap().0.measure;
     for width in [0.0, 1.0, 90.0, 320.0, 5000.0] {
-        for found in [&none, &whole] {
+        for data in [&none, &whole] {
             for limit in [None, Some(0.001), Some(999e9)] {
-                let picture = Picture { found, measure, limit, rate: None };
+                let picture = Picture { data, measure, limit, rate: None };
                 let view = viewport(width, Some([width / 2.0, 100.0]));
                 for mark in draw(&picture, &view) {
                     assert!(!format!("{mark:?}").contains("NaN"), "{mark:?}");

@@ -2,8 +2,8 @@
 
 use ratescope::lab::tune::{ReadOptions, path};
 use ratescope::log::{
-    Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, Moment, Options, Shape, Spread, Statuses,
-    Test, Unit, Year, ipv6_prefix,
+    Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, Options, Shape, Spread, Statuses, Test, Unit,
+    WrittenTime, Year, ipv6_prefix,
 };
 use ratescope::policy::Per;
 use ratescope::{Span, Time};
@@ -54,11 +54,11 @@ pub(crate) struct Source {
 
     /// Only events from this time on, such as 2026-11-22 or 2026-11-22T10:05, in UTC unless it has a zone
     #[arg(long, value_name = "TIME")]
-    since: Option<Moment>,
+    since: Option<WrittenTime>,
 
     /// Only events before this time
     #[arg(long, value_name = "TIME")]
-    until: Option<Moment>,
+    until: Option<WrittenTime>,
 
     /// Only events with a field: ip=192.0.2.0/24, path=/api (how it begins), a part of any other, as in
     /// agent=bot, or a regular expression, as in path~^/v[12]/; several times for all of several

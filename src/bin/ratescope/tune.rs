@@ -273,8 +273,8 @@ fn decide(analysis: &mut Analysis, choices: Choices) {
 
 /// The pictures of the page as an SVG file, as wide as on a large screen; none without a curve.
 fn picture(analysis: &Analysis) -> Option<String> {
-    let found = analysis.found();
-    let picture = Picture::new(&found, analysis.choices())?;
+    let data = analysis.picture_data();
+    let picture = Picture::new(&data, analysis.choices())?;
     let size @ [width, height] = [1200.0, height(1200.0)];
     let marks = draw(&picture, &Viewport { size, ..Viewport::default() });
     Some(svg::write(&marks, width, height, Theme::Light))

@@ -5,8 +5,6 @@ mod advice;
 mod analysis;
 #[cfg(feature = "log")]
 mod choices;
-#[cfg(feature = "log")]
-mod found;
 mod frontier;
 #[cfg(feature = "log")]
 mod in_words;
@@ -16,6 +14,8 @@ mod marked;
 mod metric;
 #[cfg(feature = "log")]
 mod notes;
+#[cfg(feature = "log")]
+mod picture_data;
 #[cfg(feature = "log")]
 mod report;
 #[cfg(feature = "log")]
@@ -30,13 +30,13 @@ pub use advice::{Advice, Aim, Doubt, advise};
 pub use analysis::{Analysis, Count};
 #[cfg(feature = "log")]
 pub use choices::{Choices, is_bucket, percentage};
-#[cfg(feature = "log")]
-pub use found::{Found, Refusals};
 pub use frontier::{Burst, Frontier};
 #[cfg(feature = "log")]
 pub use labels::LabelRow;
 pub use marked::MarkedKeys;
 pub use metric::{Metric, PERIODS};
+#[cfg(feature = "log")]
+pub use picture_data::{PictureData, Refusals};
 #[cfg(feature = "log")]
 pub use report::{Effect, Report};
 #[cfg(feature = "log")]

@@ -12,19 +12,19 @@ pub(super) const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 pub(super) const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The problem type of a request that exceeds a limit (section 5.1).
-pub(super) const QUOTA_EXCEEDED: Problem = Problem {
+pub(super) const QUOTA_EXCEEDED: ProblemType = ProblemType {
     kind: "https://iana.org/assignments/http-problem-types#quota-exceeded",
     title: "Request cannot be satisfied as assigned quota has been exceeded",
 };
 
 /// The problem type of a service that lacks resources (section 5.2).
-pub(super) const REDUCED_CAPACITY: Problem = Problem {
+pub(super) const REDUCED_CAPACITY: ProblemType = ProblemType {
     kind: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
     title: "Request cannot be satisfied due to temporary server capacity constraints",
 };
 
 /// A problem type.
-pub(super) struct Problem {
+pub(super) struct ProblemType {
     pub(super) kind: &'static str,
     pub(super) title: &'static str,
 }

@@ -6,7 +6,7 @@ use super::level::Scale;
 use super::numbers;
 use super::totals::{Count, chip, elder};
 use super::{columns, top};
-use crate::lab::compare::{Lane, Replay};
+use crate::lab::compare::{Comparison, Lane};
 use crate::lab::lane::history::{Column, Columns};
 use crate::plot::{Anchor, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
@@ -27,20 +27,20 @@ const BESIDE: f64 = 9.0;
 
 /// The sentences about the instant `at`, or about the event that is shown next to it, for a screen
 /// reader: one line a lane, with its number and template, its level, its verdict and the reason.
-pub fn words(replay: &Replay, view: &Viewport, at: Time) -> Vec<String> {
-    let layout = Layout::new(replay.lanes(), view);
-    let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
-    let at = snap(&layout, replay, &all, at);
+pub fn words(comparison: &Comparison, view: &Viewport, at: Time) -> Vec<String> {
+    let layout = Layout::new(comparison.lanes(), view);
+    let all: Vec<_> = comparison.lanes().iter().map(|lane| columns(lane, &layout)).collect();
+    let at = snap(&layout, comparison, &all, at);
     let line = |(i, lane): (usize, &Lane)| {
-        let Some(column) = numbers::column(replay.now(), lane, at) else {
+        let Some(column) = numbers::column(comparison.now(), lane, at) else {
             return format!("{}, {}: nothing known", i + 1, lane.template());
         };
         let level = numbers::level(column.end, column.limit);
         let verdict = numbers::verdict(column, false).map_or(String::new(), |v| format!("; {v}"));
-        let next = numbers::next(lane.retry_at(column, at, replay.now()));
+        let next = numbers::next(lane.retry_at(column, at, comparison.now()));
         format!("{}, {}: {} {level}{verdict}; {next}", i + 1, lane.template(), lane.unit())
     };
-    replay.lanes().iter().enumerate().map(line).collect()
+    comparison.lanes().iter().enumerate().map(line).collect()
 }
 
 /// The reading of a lane at the crosshair, as it stands in the lane's head.
@@ -55,28 +55,28 @@ pub struct Reading {
 
 /// The reading of each lane at the crosshair; of none that knows nothing of that instant, and none at all
 /// without a crosshair.
-pub fn readings(replay: &Replay, view: &Viewport) -> Vec<Option<Reading>> {
-    let layout = Layout::new(replay.lanes(), view);
+pub fn readings(comparison: &Comparison, view: &Viewport) -> Vec<Option<Reading>> {
+    let layout = Layout::new(comparison.lanes(), view);
     let Some(x) = view.crosshair().filter(|x| (layout.left..=layout.right).contains(x)) else {
         return Vec::new();
     };
-    let all: Vec<_> = replay.lanes().iter().map(|lane| columns(lane, &layout)).collect();
-    let at = snap(&layout, replay, &all, layout.time.time_at(x));
+    let all: Vec<_> = comparison.lanes().iter().map(|lane| columns(lane, &layout)).collect();
+    let at = snap(&layout, comparison, &all, layout.time.time_at(x));
     let reading = |lane: &Lane| {
-        let column = numbers::column(replay.now(), lane, at)?;
+        let column = numbers::column(comparison.now(), lane, at)?;
         let verdict = numbers::verdict(column, layout.narrow).map(|verdict| verdict + "; ");
         let level = numbers::level(column.end, column.limit);
-        let next = numbers::next(lane.retry_at(column, at, replay.now()));
+        let next = numbers::next(lane.retry_at(column, at, comparison.now()));
         let text = format!("{}{level}; {next}", verdict.unwrap_or_default());
         Some(Reading { text, refused: column.refused > 0 })
     };
-    replay.lanes().iter().map(reading).collect()
+    comparison.lanes().iter().map(reading).collect()
 }
 
 pub(super) fn draw(
     marks: &mut Vec<Mark>,
     layout: &Layout,
-    replay: &Replay,
+    comparison: &Comparison,
     columns: &[Columns<'_>],
     view: &Viewport,
 ) {
@@ -85,10 +85,10 @@ pub(super) fn draw(
     };
     let pairs = layout.plots().map(|plot| plot.upright(x)).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
-    let at = snap(layout, replay, columns, layout.time.time_at(x));
+    let at = snap(layout, comparison, columns, layout.time.time_at(x));
     let remembered: Vec<_> =
-        replay.lanes().iter().map(|lane| numbers::column(replay.now(), lane, at)).collect();
-    for (i, (column, lane)) in remembered.iter().zip(replay.lanes()).enumerate() {
+        comparison.lanes().iter().map(|lane| numbers::column(comparison.now(), lane, at)).collect();
+    for (i, (column, lane)) in remembered.iter().zip(comparison.lanes()).enumerate() {
         if let Some(column) = column {
             let plot = layout.lane(i).level;
             let top =
@@ -97,8 +97,8 @@ pub(super) fn draw(
             marks.extend([disc(at, 5.0, Ink::Panel), disc(at, 3.5, layout.ink(i))]);
         }
     }
-    counts(marks, layout, x, replay, &remembered);
-    let text = layout.time.when(at, replay.now());
+    counts(marks, layout, x, comparison, &remembered);
+    let text = layout.time.when(at, comparison.now());
     let wide = width(&text, SMALL) * 1.05 + 2.0 * PAD;
     let left = (x - wide / 2.0).min(layout.width - wide - 2.0).max(2.0);
     let rect = Rect { x: left, y: layout.axis, width: wide, height: TAG };
@@ -107,9 +107,9 @@ pub(super) fn draw(
 }
 
 /// The instant of the event next to `at`, where one is near enough to be meant.
-fn snap(layout: &Layout, replay: &Replay, columns: &[Columns<'_>], at: Time) -> Time {
-    let at = at.min(replay.now());
-    let Some(columns) = elder(replay).and_then(|(i, _)| columns.get(i)) else { return at };
+fn snap(layout: &Layout, comparison: &Comparison, columns: &[Columns<'_>], at: Time) -> Time {
+    let at = at.min(comparison.now());
+    let Some(columns) = elder(comparison).and_then(|(i, _)| columns.get(i)) else { return at };
     let near = NEAR / layout.time.pace;
     let (mut nearest, mut distance) = (at, near);
     for (event, _) in columns.iter().filter_map(|column| column.judged) {
@@ -127,12 +127,12 @@ fn counts(
     marks: &mut Vec<Mark>,
     layout: &Layout,
     x: f64,
-    replay: &Replay,
+    comparison: &Comparison,
     remembered: &[Option<&Column>],
 ) {
     const ROWS: usize = 4;
     let from = layout.time.from;
-    let Some((i, elder)) = elder(replay) else { return };
+    let Some((i, elder)) = elder(comparison) else { return };
     let Some(Some(column)) = remembered.get(i) else { return };
     let sent = Count::of_sent(elder, from).at(column);
     let wide = 66.0 * remembered.len().div_ceil(ROWS) as f64 + PAD;
@@ -145,7 +145,7 @@ fn counts(
     let row = |i: usize| y + 4.0 + (i as f64 + 0.5) * LINE;
     let text = format!("{} sent", numbers::count(sent));
     marks.push(small(left + PAD, row(0), &text, Ink::Text, Anchor::Start));
-    for (i, (lane, column)) in replay.lanes().iter().zip(remembered).enumerate() {
+    for (i, (lane, column)) in comparison.lanes().iter().zip(remembered).enumerate() {
         let x = left + PAD + 66.0 * (i / ROWS) as f64;
         chip(marks, x, row(i % ROWS + 1), LINE - 2.0, i, layout.ink(i));
         let text = match column {

@@ -2,14 +2,15 @@
 
 use super::Viewport;
 use super::layout::Layout;
-use crate::lab::compare::Replay;
+use crate::lab::compare::Comparison;
 use crate::view::Feedback;
 
 /// How many lanes allowed the last event; `None` before any.
-pub fn feedback(replay: &Replay, view: &Viewport) -> Option<Feedback> {
-    let lanes = replay.lanes();
+pub fn feedback(comparison: &Comparison, view: &Viewport) -> Option<Feedback> {
+    let lanes = comparison.lanes();
     let layout = Layout::new(lanes, view);
-    let last = |lane: &crate::lab::compare::Lane| lane.history().column_at(replay.now())?.judged;
+    let last =
+        |lane: &crate::lab::compare::Lane| lane.history().column_at(comparison.now())?.judged;
     let verdicts: Vec<bool> = lanes
         .iter()
         .map(|lane| last(lane).map(|(_, outcome)| outcome.is_allowed()))

@@ -4,7 +4,7 @@ use super::Viewport;
 use super::layout::{Layout, Parts};
 use super::level::{self, Scale, places};
 use super::numbers;
-use crate::lab::compare::{Lane, Replay};
+use crate::lab::compare::{Comparison, Lane};
 use crate::lab::lane::history::{Column, Columns};
 use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Point, Rect, Stroke};
@@ -35,7 +35,7 @@ pub(super) fn draw(
     marks: &mut Vec<Mark>,
     layout: &Layout,
     i: usize,
-    replay: &Replay,
+    comparison: &Comparison,
     lane: &Lane,
     columns: &Columns<'_>,
     top: f64,
@@ -45,12 +45,12 @@ pub(super) fn draw(
     let top = if top.is_finite() && top > 0.0 { top } else { 1.0 };
     let scale = Scale { plot: parts.level, top };
     values(marks, layout, scale, &parts);
-    level::draw(marks, &layout.time, scale, lane, columns, replay.now(), layout.ink(i));
+    level::draw(marks, &layout.time, scale, lane, columns, comparison.now(), layout.ink(i));
     events(marks, layout, &parts, columns);
     // The reading now, or at the right edge of a picture of the past.
     let stands = match view.live {
-        true => Some(lane.level(replay.now())),
-        false => numbers::column(replay.now(), lane, view.right).map(|c| (c.end, c.limit)),
+        true => Some(lane.level(comparison.now())),
+        false => numbers::column(comparison.now(), lane, view.right).map(|c| (c.end, c.limit)),
     };
     if let Some((level, limit)) = stands {
         stand(marks, layout, scale, layout.ink(i), level, limit);

@@ -5,7 +5,7 @@ use super::layout::{Layout, ROW};
 use super::level::places;
 use super::numbers;
 use super::trail::Trail;
-use crate::lab::compare::{Lane, Replay};
+use crate::lab::compare::{Comparison, Lane};
 use crate::lab::lane::history::{Column, Columns};
 use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
@@ -43,20 +43,20 @@ impl Count {
     }
 
     /// The count at an instant; zero where nothing is remembered.
-    pub(super) fn until(&self, replay: &Replay, lane: &Lane, at: Time) -> u64 {
-        numbers::column(replay.now(), lane, at).map_or(0, |column| self.at(column))
+    pub(super) fn until(&self, comparison: &Comparison, lane: &Lane, at: Time) -> u64 {
+        numbers::column(comparison.now(), lane, at).map_or(0, |column| self.at(column))
     }
 }
 
 /// The lane that remembers the most.
-pub(super) fn elder(replay: &Replay) -> Option<(usize, &Lane)> {
-    replay.lanes().iter().enumerate().min_by_key(|(_, lane)| lane.history().oldest())
+pub(super) fn elder(comparison: &Comparison) -> Option<(usize, &Lane)> {
+    comparison.lanes().iter().enumerate().min_by_key(|(_, lane)| lane.history().oldest())
 }
 
 pub(super) fn draw(
     marks: &mut Vec<Mark>,
     layout: &Layout,
-    replay: &Replay,
+    comparison: &Comparison,
     columns: &[Columns<'_>],
     view: &Viewport,
 ) {
@@ -65,23 +65,23 @@ pub(super) fn draw(
     let y = |count: u64| plot.bottom() - (count as f64 / top).min(1.1) * plot.height;
     scale(marks, layout, top);
     marks.push(Mark::Clip(Rect { y: plot.y - 2.0, height: plot.height + 4.0, ..plot }));
-    let end = layout.time.x(replay.now()).min(layout.right);
+    let end = layout.time.x(comparison.now()).min(layout.right);
     let mut rows = Vec::with_capacity(columns.len() + 1);
     let from = layout.time.from;
-    if let Some((i, lane)) = elder(replay)
+    if let Some((i, lane)) = elder(comparison)
         && let Some(columns) = columns.get(i)
     {
         let sent = Count::of_sent(lane, from);
         let points = steps(layout, columns, end, |c| y(sent.at(c)));
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(Ink::Exact, 3.5) });
-        let count = sent.until(replay, lane, view.right);
+        let count = sent.until(comparison, lane, view.right);
         insert(&mut rows, Row { y: y(count), lane: None, count });
     }
-    for (i, (lane, columns)) in replay.lanes().iter().zip(columns).enumerate() {
+    for (i, (lane, columns)) in comparison.lanes().iter().zip(columns).enumerate() {
         let allowed = Count::of_allowed(lane, from);
         let points = steps(layout, columns, end, |c| y(allowed.at(c)));
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(layout.ink(i), 1.75) });
-        let count = allowed.until(replay, lane, view.right);
+        let count = allowed.until(comparison, lane, view.right);
         insert(&mut rows, Row { y: y(count), lane: Some(i), count });
     }
     marks.push(Mark::Unclip);

@@ -116,12 +116,12 @@ fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> 
 
 /// The requests that some limits refuse, if a replay had to count them.
 fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
-    let replayed = &picture.found.counted;
+    let replayed = &picture.data.counted;
     if replayed.is_empty() {
         return;
     }
     // The limit in force was replayed too, so the curve passes through it.
-    let in_force = picture.limit.zip(picture.found.refusals.as_ref().filter(|all| all.done));
+    let in_force = picture.limit.zip(picture.data.refusals.as_ref().filter(|all| all.done));
     let in_force = in_force.map(|(limit, refusals)| [limit, refusals.refused as f64]);
     let mut counted: Vec<[f64; 2]> = Vec::with_capacity(replayed.len() + 1);
     for sample in replayed.iter().copied().chain(in_force) {
@@ -131,7 +131,7 @@ fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let points: Vec<Point> = counted
         .iter()
         .map(|[limit, refused]| {
-            Point::new(layout.x(*limit), layout.y(*refused as u64, picture.found.requests))
+            Point::new(layout.x(*limit), layout.y(*refused as u64, picture.data.requests))
         })
         .collect();
     let discs: Vec<Mark> = points.iter().map(|at| disc(*at, 2.5, Ink::Rate)).collect();
@@ -191,7 +191,7 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     marks.push(label(8.0, 12.0, title, Anchor::Start));
     let size = if layout.narrow { 11.0 } else { SIZE };
     let (mut x, mut y) = (8.0, 30.0);
-    let replayed = (!picture.found.counted.is_empty()).then_some(&LINES[0]);
+    let replayed = (!picture.data.counted.is_empty()).then_some(&LINES[0]);
     // The most important line first.
     let mut names: Vec<&Line> = Vec::new();
     for line in replayed.into_iter().chain(lines(picture)) {
@@ -217,8 +217,7 @@ const SIGNS: f64 = 18.0;
 fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let y = layout.curve.y;
     let mut last = None;
-    for (limit, name) in [(picture.found.recommended, "recommended"), (picture.found.knee, "knee")]
-    {
+    for (limit, name) in [(picture.data.recommended, "recommended"), (picture.data.knee, "knee")] {
         let Some(limit) = limit else { continue };
         let x = layout.x(limit);
         let ink = Ink::Limit;

@@ -13,7 +13,7 @@ const SHADES: [f64; 5] = [0.18, 0.36, 0.55, 0.76, 1.0];
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
     let plot = layout.hours;
-    let title = format!("When the limit refuses, {}", picture.found.zone);
+    let title = format!("When the limit refuses, {}", picture.data.zone);
     marks.push(label(plot.x - 52.0, plot.y - 30.0, &title, Anchor::Start));
     let (across, down) = (plot.width / 24.0, plot.height / 7.0);
     for (day, i) in DAYS.iter().zip(0..) {
@@ -34,7 +34,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
     let all = (0..7).flat_map(|day| (0..24).map(move |hour| (day, hour)));
     let rects = all.clone().map(|(day, hour)| cell(day, hour)).collect();
     marks.push(Mark::Rects { rects, fill: Fill::new(Ink::Gap, 1.0) });
-    let Some(refusals) = &picture.found.refusals else { return };
+    let Some(refusals) = &picture.data.refusals else { return };
     let days = refusals.hours.days();
     let count = |(day, hour): (usize, usize)| {
         days.get(day).and_then(|hours| hours.get(hour)).copied().unwrap_or(0)

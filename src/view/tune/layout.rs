@@ -134,8 +134,7 @@ impl Layout {
 /// including the limits to show.
 fn limits(picture: &Picture<'_>) -> [f64; 2] {
     let [mut from, mut to] = picture.stairs().ends().unwrap_or([1.0, 10.0]);
-    for limit in
-        [picture.limit, picture.found.recommended, picture.found.knee].into_iter().flatten()
+    for limit in [picture.limit, picture.data.recommended, picture.data.knee].into_iter().flatten()
     {
         (from, to) = (from.min(limit), to.max(limit));
     }

@@ -41,15 +41,15 @@ pub fn words(picture: &Picture<'_>, limit: f64) -> Vec<String> {
         lines.push(format!("learned {}, checked {}", share(1), share(2)));
     }
     let exact = picture
-        .found
+        .data
         .refusals
         .as_ref()
         .filter(|refusals| refusals.done && picture.limit == Some(limit));
-    let counted = picture.found.counted.iter().find(|[at, _]| *at == limit).map(|[_, n]| *n as u64);
+    let counted = picture.data.counted.iter().find(|[at, _]| *at == limit).map(|[_, n]| *n as u64);
     if steps.requests > 0 {
         lines.push(format!("refuses {}", of(step.refused, steps.requests, "requests")));
     } else if let Some(refused) = exact.map(|refusals| refusals.refused).or(counted) {
-        lines.push(format!("refuses {}", of(refused, picture.found.requests, "requests")));
+        lines.push(format!("refuses {}", of(refused, picture.data.requests, "requests")));
     }
     if steps.marked > 0 {
         lines.push(format!("by mistake {}", of(step.marked, steps.marked, "marked")));

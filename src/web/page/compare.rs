@@ -4,7 +4,7 @@
 use super::ease::Eased;
 use super::run::{AnyRun, Shown};
 use super::view;
-use crate::lab::compare::{Lane, Lanes, Replay};
+use crate::lab::compare::{Comparison, Lane, Lanes};
 use crate::plot::{Anchor, Ink, Mark, Point, Text, axis};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
@@ -35,7 +35,7 @@ impl View {
         View { shown, lanes: Vec::new(), total: Eased::new(1.0), tops: Vec::new() }
     }
 
-    fn replay(&self) -> &Replay {
+    fn comparison(&self) -> &Comparison {
         self.shown.run()
     }
 
@@ -53,7 +53,7 @@ impl View {
 
     /// The distance from lane to lane.
     fn distance(&self, size: [f64; 2]) -> f64 {
-        compare::pitch(self.replay().lanes().len(), size)
+        compare::pitch(self.comparison().lanes().len(), size)
     }
 
     /// The limiters of the lanes and their readings, where no controls lie over them.
@@ -65,11 +65,11 @@ impl View {
             let bold = ink == Ink::Text;
             marks.push(Mark::Text(Text { at, text, ink, size: 12.0, bold, anchor }));
         };
-        for (lane, i) in self.replay().lanes().iter().zip(0..) {
+        for (lane, i) in self.comparison().lanes().iter().zip(0..) {
             text(i, (left, Anchor::Start), format!("{}  {}", i + 1, lane.limiters()), Ink::Text);
         }
         for (reading, i) in
-            compare::readings(self.replay(), &self.viewport(seen)).into_iter().zip(0..)
+            compare::readings(self.comparison(), &self.viewport(seen)).into_iter().zip(0..)
         {
             let Some(reading) = reading else { continue };
             let ink = if reading.refused { Ink::Refused } else { Ink::Muted };
@@ -80,7 +80,7 @@ impl View {
 
     /// The lane that a setting or something about it belongs to.
     fn lane(&self, name: &str) -> Option<&Lane> {
-        self.replay().lanes().get(place(name)?)
+        self.comparison().lanes().get(place(name)?)
     }
 }
 
@@ -99,7 +99,7 @@ impl view::View for View {
     }
 
     fn oldest(&self) -> Time {
-        let oldest = self.replay().lanes().iter().map(|lane| lane.history().oldest()).min();
+        let oldest = self.comparison().lanes().iter().map(|lane| lane.history().oldest()).min();
         self.shown.oldest().or(oldest).unwrap_or(Time::ZERO)
     }
 
@@ -138,7 +138,7 @@ impl view::View for View {
     }
 
     fn height(&self, width: f64, room: f64) -> Option<f64> {
-        Some(compare::height(self.replay().lanes().len(), width, room))
+        Some(compare::height(self.comparison().lanes().len(), width, room))
     }
 
     fn pitch(&self, size: [f64; 2]) -> f64 {
@@ -146,15 +146,15 @@ impl view::View for View {
     }
 
     fn colours(&self) -> Vec<u8> {
-        compare::colours(self.replay().lanes())
+        compare::colours(self.comparison().lanes())
     }
 
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
         self.shown.look(seen);
         let (right, window) = (seen.right, seen.window);
-        let total = compare::total(self.replay(), right, window);
+        let total = compare::total(self.comparison(), right, window);
         let mut moved = self.total.follow(total, wall, still);
-        self.lanes.resize_with(self.replay().lanes().len(), || Eased::new(1.0));
+        self.lanes.resize_with(self.comparison().lanes().len(), || Eased::new(1.0));
         for (eased, lane) in self.lanes.iter_mut().zip(self.shown.run().lanes()) {
             moved |= eased.follow(compare::top(lane, right, window), wall, still);
         }
@@ -169,11 +169,11 @@ impl view::View for View {
     }
 
     fn is_axis(&self, seen: &Viewport, y: f64) -> bool {
-        compare::is_axis(self.replay().lanes().len(), seen.size, y)
+        compare::is_axis(self.comparison().lanes().len(), seen.size, y)
     }
 
     fn draw(&self, seen: &Viewport) -> Vec<Mark> {
-        let mut marks = compare::draw(self.replay(), &self.viewport(seen));
+        let mut marks = compare::draw(self.comparison(), &self.viewport(seen));
         if !self.is_live() {
             marks.extend(self.names(seen));
         }
@@ -181,17 +181,17 @@ impl view::View for View {
     }
 
     fn feedback(&self, seen: &Viewport) -> Option<Feedback> {
-        compare::feedback(self.replay(), &self.viewport(seen))
+        compare::feedback(self.comparison(), &self.viewport(seen))
     }
 
     fn say(&self, seen: &Viewport, texts: &mut Texts) {
         if !self.is_live() {
             return;
         }
-        let readings = compare::readings(self.replay(), &self.viewport(seen));
-        let sent = self.replay().sent();
+        let readings = compare::readings(self.comparison(), &self.viewport(seen));
+        let sent = self.comparison().sent();
         texts.show("sent", axis::readout_count(sent), sent as f64);
-        for (lane, n) in self.replay().lanes().iter().zip(1..) {
+        for (lane, n) in self.comparison().lanes().iter().zip(1..) {
             let (allowed, refused) = (lane.allowed(), lane.refused());
             texts.show(format!("allowed-{n}"), axis::readout_count(allowed), allowed as f64);
             texts.show(format!("refused-{n}"), axis::readout_count(refused), refused as f64);
@@ -200,8 +200,11 @@ impl view::View for View {
                 all => format!("{} %", axis::readout(100.0 * allowed as f64 / all as f64)),
             };
             texts.say(format!("share-{n}"), share);
-            texts.say(format!("again-{n}"), compare::next(lane.retry_after(self.replay().now())));
-            let settings = self.replay().settings();
+            texts.say(
+                format!("again-{n}"),
+                compare::next(lane.retry_after(self.comparison().now())),
+            );
+            let settings = self.comparison().settings();
             let promise = compare::promise(lane, settings.cost, settings.limit.per());
             texts.say(format!("promise-{n}"), promise);
             texts.say(format!("waits-{n}"), compare::waits(lane));
@@ -214,10 +217,10 @@ impl view::View for View {
     /// A sentence a lane.
     fn summary(&self, seen: &Viewport) -> String {
         if let Some(at) = self.pointed_at(seen) {
-            return compare::words(self.replay(), &self.viewport(seen), at).join(". ");
+            return compare::words(self.comparison(), &self.viewport(seen), at).join(". ");
         }
-        let mut text = format!("{} events.", self.replay().sent());
-        for (lane, n) in self.replay().lanes().iter().zip(1..) {
+        let mut text = format!("{} events.", self.comparison().sent());
+        for (lane, n) in self.comparison().lanes().iter().zip(1..) {
             let (allowed, refused) = (lane.allowed(), lane.refused());
             text.push_str(&format!(
                 " {n}, {}: {allowed} allowed, {refused} refused.",

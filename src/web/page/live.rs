@@ -56,8 +56,8 @@ impl view::View for View {
         self.service.live.heard().map_or(self.service.now, |[first, _]| first)
     }
 
-    /// Two more than those of the link: the `rules`, a line each with a tab before its limits, and the
-    /// `limiter` of a key.
+    /// Sets what a link has, and two more: `rules`, a line for each with its name, a tab and its limits, and
+    /// `limiter`, the limits of the key that is opened.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         match name {
             "rules" => {
@@ -70,7 +70,8 @@ impl view::View for View {
         Ok(())
     }
 
-    /// Also the rate of the `limit` of the key that is opened, and `lanes` to compare it with.
+    /// Gets what a link has, and two more about the key that is opened: `limit`, the rate of its first limit,
+    /// and `lanes`, with which Compare shows its limits beside others.
     fn get(&self, name: &str) -> String {
         let first = || self.limiters.split(" & ").next()?.parse::<AnyLimiter>().ok()?.quota();
         match name {
@@ -105,8 +106,9 @@ impl view::View for View {
         live::draw(&self.service.live, &self.viewport(seen))
     }
 
-    /// The sums of the `columns`, or of `hours` before them: how many numbers each has, then for each the microseconds since 1970 and
-    /// three for each rule. Before another process, `begin`.
+    /// Takes the sums of `columns`, or of the `hours` before them. The first number says how many numbers a
+    /// column has. These are the microseconds since 1970, and three sums of each rule. `begin` comes before the
+    /// sums of another process.
     fn put(&mut self, name: &str, numbers: &[f64]) {
         let service = &mut self.service;
         match (name, numbers) {
@@ -139,7 +141,7 @@ impl view::View for View {
     }
 }
 
-/// Its time is that of the messages, and passes between two of them as the viewer's does.
+/// The time is that of the messages. Between two messages it passes as the viewer's time does.
 impl AnyRun for Service {
     fn now(&self) -> Time {
         self.now

@@ -2,7 +2,7 @@
 
 use super::run::{AnyRun, Entry};
 use super::view;
-use crate::lab::tune::{Burst, Choices, Found, scale};
+use crate::lab::tune::{Burst, Choices, PictureData, scale};
 use crate::plot::Mark;
 use crate::text::ParseError;
 use crate::time::{Span, Time};
@@ -14,18 +14,18 @@ use crate::web::texts::Texts;
 #[derive(Default)]
 pub(super) struct View {
     choices: Choices,
-    found: Found,
+    data: PictureData,
 }
 
 impl View {
     /// The limit in force.
     fn limit(&self) -> Option<f64> {
-        self.choices.limit.or(self.found.recommended)
+        self.choices.limit.or(self.data.recommended)
     }
 
     /// The picture, once there is a curve.
     fn picture(&self) -> Option<Picture<'_>> {
-        Picture::new(&self.found, &self.choices)
+        Picture::new(&self.data, &self.choices)
     }
 }
 
@@ -96,7 +96,7 @@ impl view::View for View {
         let limit =
             limit.map(|limit| if self.choices.by.is_none() { limit.max(1.0) } else { limit });
         if limit.is_some() && limit != self.limit() {
-            (self.choices.limit, self.found.refusals) = (limit, None);
+            (self.choices.limit, self.data.refusals) = (limit, None);
         }
     }
 
@@ -111,8 +111,8 @@ impl view::View for View {
     }
 
     fn put(&mut self, name: &str, numbers: &[f64]) {
-        if name == "found" {
-            self.found = Found::of_numbers(numbers);
+        if name == "picture" {
+            self.data = PictureData::of_numbers(numbers);
         }
     }
 

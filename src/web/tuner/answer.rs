@@ -18,9 +18,9 @@ impl Tuner {
         texts.take()
     }
 
-    /// The data of the pictures: see [`Found::to_numbers`](crate::lab::tune::Found::to_numbers).
-    pub fn found(&self) -> Vec<f64> {
-        self.analysis.as_ref().map_or(Vec::new(), |analysis| analysis.found().to_numbers())
+    /// The data of the pictures: see [`PictureData::to_numbers`](crate::lab::tune::PictureData::to_numbers).
+    pub fn picture(&self) -> Vec<f64> {
+        self.analysis.as_ref().map_or(Vec::new(), |analysis| analysis.picture_data().to_numbers())
     }
 
     /// The configuration as texts: itself and an empty text, or the reason why there is none and `no`;

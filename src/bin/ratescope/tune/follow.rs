@@ -1,6 +1,6 @@
 //! `tune --follow`: a log that grows, and its report, redrawn as it does.
 
-use super::tail::{Found, Tail};
+use super::tail::{Look, Tail};
 use super::{Asked, files};
 use crate::words;
 use console::Term;
@@ -112,15 +112,15 @@ fn stream(mut input: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>
 
 impl Input {
     /// Looks for what is new; `None` at the end of a stream.
-    fn look(&mut self, piece: &mut Vec<u8>) -> Result<Option<Found>, Failure> {
+    fn look(&mut self, piece: &mut Vec<u8>) -> Result<Option<Look>, Failure> {
         match self {
             Input::File(tail) => Ok(Some(tail.look(piece)?)),
             Input::Stream(pieces) => match pieces.try_recv() {
                 Ok(next) => {
                     *piece = next?;
-                    Ok(Some(Found::More))
+                    Ok(Some(Look::More))
                 }
-                Err(TryRecvError::Empty) => Ok(Some(Found::Nothing)),
+                Err(TryRecvError::Empty) => Ok(Some(Look::Nothing)),
                 Err(TryRecvError::Disconnected) => Ok(None),
             },
         }
@@ -142,7 +142,7 @@ fn follow(
         let (mut is_new, mut is_all) = (mem::take(&mut is_first), false);
         for _ in 0..AT_ONCE {
             match input.look(&mut piece)? {
-                Some(Found::More) => {
+                Some(Look::More) => {
                     if mem::take(&mut begins)
                         && let Some(name) = packer(&piece)
                     {
@@ -153,11 +153,11 @@ fn follow(
                     has_begun = true;
                     import.feed(&piece)?;
                 }
-                Some(Found::NextFile) => {
+                Some(Look::NextFile) => {
                     import.next_file()?;
                     begins = true;
                 }
-                Some(Found::Nothing) => {
+                Some(Look::Nothing) => {
                     is_all = true;
                     break;
                 }

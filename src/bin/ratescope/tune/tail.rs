@@ -13,7 +13,7 @@ const PIECE: usize = 1 << 16;
 
 /// The result of one look at the file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Look {
     /// More of the file.
     More,
     /// The file was cut off, or another one has its name; its beginning comes next.
@@ -45,37 +45,37 @@ impl Tail {
     ///
     /// # Errors
     /// When the file can't be read, or is none.
-    pub(super) fn look(&mut self, piece: &mut Vec<u8>) -> io::Result<Found> {
+    pub(super) fn look(&mut self, piece: &mut Vec<u8>) -> io::Result<Look> {
         piece.clear();
         let open = match &mut self.open {
             Some(open) => open,
             none => match open(&self.path)? {
                 Some(file) => none.insert(Open { file, at: 0, is_left: false }),
-                None => return Ok(Found::Nothing),
+                None => return Ok(Look::Nothing),
             },
         };
         let file = open.file.as_file_mut();
         file.take(PIECE as u64).read_to_end(piece)?;
         if !piece.is_empty() {
             open.at += piece.len() as u64;
-            return Ok(Found::More);
+            return Ok(Look::More);
         }
         if file.metadata()?.len() < open.at {
             file.rewind()?;
             open.at = 0;
-            return Ok(Found::NextFile);
+            return Ok(Look::NextFile);
         }
         match self::open(&self.path)? {
             Some(next) if next != open.file => {
                 // A program may still have it open, and write to it for a moment.
                 if !open.is_left {
                     open.is_left = true;
-                    return Ok(Found::Nothing);
+                    return Ok(Look::Nothing);
                 }
                 *open = Open { file: next, at: 0, is_left: false };
-                Ok(Found::NextFile)
+                Ok(Look::NextFile)
             }
-            _ => Ok(Found::Nothing),
+            _ => Ok(Look::Nothing),
         }
     }
 }

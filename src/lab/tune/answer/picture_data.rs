@@ -7,7 +7,7 @@ use crate::time::Span;
 
 /// The data of the pictures. Parts that are not known yet are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct PictureData {
     /// The curve.
     pub staircase: Staircase,
     /// Limits and the requests that they refuse, if counting these takes a replay for each.
@@ -41,31 +41,31 @@ pub struct Refusals {
 
 impl Analysis {
     /// The data known by now.
-    pub fn found(&self) -> Found {
-        let mut found = Found {
+    pub fn picture_data(&self) -> PictureData {
+        let mut data = PictureData {
             requests: self.clients().requests(),
             frontier: self.frontier().cloned().unwrap_or_default(),
             zone: self.clock().zone(),
-            ..Found::default()
+            ..PictureData::default()
         };
         if let Some((curve, advice)) = self.shown() {
-            found.staircase = curve.staircase();
-            (found.recommended, found.knee) = (advice.limit, advice.knee);
+            data.staircase = curve.staircase();
+            (data.recommended, data.knee) = (advice.limit, advice.knee);
             let replayed = self.rows().iter().filter(|_| !curve.measure.counts_all());
             let counted = replayed.filter_map(|row| Some([row.limit, row.refused? as f64]));
-            found.counted = counted.collect();
+            data.counted = counted.collect();
         }
-        found.refusals = self.replayed().map(|replay| Refusals {
+        data.refusals = self.replayed().map(|replay| Refusals {
             hours: *replay.hours(),
             refused: replay.refused(),
             touched: replay.touched(self.clients()).touched,
             done: replay.is_done(),
         });
-        found
+        data
     }
 }
 
-impl Found {
+impl PictureData {
     /// Writes the data as numbers, for [`of_numbers`](Self::of_numbers).
     pub fn to_numbers(&self) -> Vec<f64> {
         let [recommended, knee] = [self.recommended, self.knee].map(|n| n.unwrap_or(f64::NAN));
@@ -108,7 +108,7 @@ impl Found {
         let Some((&[requests, recommended, knee, low, high], mut rest)) =
             numbers.split_first_chunk()
         else {
-            return Found::default();
+            return PictureData::default();
         };
         let known = |n: f64| n.is_finite().then_some(n);
         let counted = take(&mut rest);
@@ -129,7 +129,7 @@ impl Found {
             let [a, b, c, marked, refused, marked_refused] = counts.map(|n| n as u64);
             Stair { limit, touched: [a, b, c], marked, refused, marked_refused }
         };
-        Found {
+        PictureData {
             staircase: Staircase {
                 clients: [a, b, c],
                 marked,
