@@ -171,7 +171,7 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
   await test('every server has a configuration, or says why not', async () => {
     const servers = {
       haproxy: /stick-table type/, envoy: /local_ratelimit/, descriptors: /requests_per_unit/, traefik: /rateLimit:|Traefik cannot say/,
-      caddy: /rate_limit \{/, cloudflare: /requests_per_period/, exim: /ratelimit = /, nftables: /limit rate over/, rust: /ratescope/, nginx: /limit_req_zone/,
+      caddy: /rate_limit \{/, cloudflare: /requests_per_period/, exim: /ratelimit = /, nftables: /limit rate over/, rust: /ratescope/, fail2ban: /maxretry = /, nginx: /limit_req_zone/,
     };
     assert.deepEqual((await page.$$eval('#for option', (options) => options.map(({ value }) => value))).sort(), Object.keys(servers).sort());
     for (const [server, words] of Object.entries(servers)) {
