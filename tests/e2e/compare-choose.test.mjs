@@ -37,7 +37,7 @@ pageTest('lanes', tall, async ({ page, open, test }) => {
 
   await test('each says what it is, beside it', async () => {
     await compare(page, open, `${quiet}&lanes=earrrl half-life 20s;3/1s %26 gcra;gcra;haproxy 10/1m`);
-    for (const [i, term] of ['earrrl', 'a & b', 'gcra', 'nginx, haproxy, envoy'].entries()) {
+    for (const [i, term] of ['earrrl', 'a & b', 'gcra', 'nginx, haproxy, envoy, fail2ban'].entries()) {
       await press(page, `.lane .what >> nth=${i}`);
       const about = page.locator('.about:visible');
       assert.equal(await about.locator('dt').textContent(), term);
