@@ -23,7 +23,8 @@ use crate::plot::palette::Theme;
 use crate::plot::svg;
 use crate::plot::{Fill, Ink, Mark, Rect, axis};
 use crate::text::ParseError;
-use crate::view::edges;
+use crate::time::Time;
+use crate::view::{Viewport, edges, seconds_per_pixel};
 use crate::web::texts::Texts;
 use canvas::Canvas;
 use turns::Turns;
@@ -34,6 +35,9 @@ use web_sys::HtmlCanvasElement;
 
 /// With reduced motion, the picture is drawn anew only this often, in milliseconds.
 const STILL: f64 = 1000.0;
+
+/// A picture that moves by less than this, in pixels of the screen, is not drawn anew: nobody would see it.
+const UNSEEN: f64 = 0.5;
 
 /// A view on a canvas, and its viewer.
 #[wasm_bindgen]
@@ -47,6 +51,8 @@ pub struct Page {
     problem: String,
     /// When the last picture was drawn, in milliseconds.
     drawn: f64,
+    /// The instant at its right edge.
+    right: Time,
     /// Whether something changed that has to be seen at once.
     dirty: bool,
 }
@@ -66,6 +72,7 @@ impl Page {
             turns: Turns::default(),
             problem: String::new(),
             drawn: f64::NEG_INFINITY,
+            right: Time::ZERO,
             dirty: true,
         })
     }
@@ -76,8 +83,9 @@ impl Page {
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
         let seen = self.viewer.sees(self.view.run());
-        let runs = self.view.is_live() && !self.viewer.paused || self.viewer.clicked.is_some();
-        let moved = self.view.ease(&seen, wall, self.viewer.still) || runs;
+        let runs = self.view.is_live() && !self.viewer.paused && self.has_moved(&seen);
+        let eased = self.view.ease(&seen, wall, self.viewer.still);
+        let moved = eased || runs || self.viewer.clicked.is_some();
         let clicked = self.viewer.clicked.take_if(|clicked| !clicked.is_seen(wall));
         let urgent = core::mem::take(&mut self.dirty) || clicked.is_some();
         if urgent || moved && (!self.viewer.still || wall - self.drawn >= STILL) {
@@ -153,8 +161,15 @@ impl Page {
         svg::write(&self.view.draw(&seen), width, height, self.canvas.theme())
     }
 
+    /// Whether the time of the picture has moved by as much as can be seen since it was drawn.
+    fn has_moved(&self, seen: &Viewport) -> bool {
+        let pixel = seconds_per_pixel(seen.size[0], seen.window) / self.canvas.pixels_across();
+        seen.right.since(self.right).abs() >= UNSEEN * pixel
+    }
+
     fn paint(&mut self) -> Result<(), JsValue> {
         let seen = self.viewer.sees(self.view.run());
+        self.right = seen.right;
         let mut marks = self.view.draw(&seen);
         if let Some([from, to]) = self.viewer.pointer.chosen() {
             let [left, right] = edges(seen.size[0]);

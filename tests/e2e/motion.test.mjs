@@ -53,5 +53,14 @@ for (const [view, { begin, count, writes }] of Object.entries(views)) {
       await page.locator('#step').click();
       assert(await picturesIn(page, 50) >= 1);
     });
+
+    // Not on the lanes: the scale of their total follows each event.
+    if (view === 'scope') await test('a slow picture when it has moved by half a pixel', async () => {
+      await begin(page, open, 'window=1m');
+      await picturesIn(page, 2500); // while it eases
+      const moved = await page.$eval('#graph', ({ clientWidth }) => clientWidth / 60 * devicePixelRatio);
+      const drawn = await picturesIn(page, 2000);
+      assert(drawn > moved && drawn <= 4 * moved, `${drawn} pictures while it moved by ${2 * moved} pixels`);
+    });
   });
 }

@@ -39,6 +39,11 @@ impl Canvas {
         self.theme
     }
 
+    /// The pixels of the screen in a CSS pixel, from left to right.
+    pub(crate) fn pixels_across(&self) -> f64 {
+        self.ratio[0]
+    }
+
     /// Makes the bitmap as large as the element is in the pixels of the screen: `device`, where the
     /// browser knows. Which of them an edge falls on, the ratio alone does not say, and a bitmap
     /// that is off by one is blurred. A browser that imitates another screen tells something else.
