@@ -4,6 +4,7 @@
 #[path = "simulate/logs.rs"]
 mod logs;
 
+use ratescope::limit::any::FORMS;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
@@ -369,9 +370,9 @@ fn the_limiters_are_listed() {
     assert!(output.status.success());
     let forms: Vec<&str> =
         text(&output.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
-    assert_eq!(forms.len(), 14);
+    assert_eq!(forms.len(), FORMS.len());
     assert_eq!(forms[0], "fixed-window 10/1m");
-    assert_eq!(decisions(&forms, "time\n0\n").len(), 14);
+    assert_eq!(decisions(&forms, "time\n0\n").len(), FORMS.len());
 }
 
 /// Each command is completed, and has a page of the manual that names its options.
