@@ -111,9 +111,9 @@ impl Fail2ban {
         self.ban
     }
 
-    /// The first instant after a ban that begins at `at`: its last instant is the whole time later.
-    fn freed(&self, at: Time) -> Time {
-        at.after(self.ban).after(Span::micros(1))
+    /// The first instant after a ban that begins `now`: its last instant is the whole time later.
+    fn freed(&self, now: Time) -> Time {
+        now.after(self.ban).after(Span::micros(1))
     }
 
     /// The state at an event at `now`, moved if the clock was set back, and the instant at which the
@@ -173,7 +173,7 @@ impl Limiter for Fail2ban {
             (State { began, count, .. }, Some(at)) => match count.saturating_add(n) {
                 count if count < self.most => State { began, last: at, count },
                 _ => {
-                    let freed = self.freed(at);
+                    let freed = self.freed(now);
                     State { began: freed, last: freed, count: 0 }
                 }
             },

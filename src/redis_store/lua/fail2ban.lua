@@ -47,7 +47,7 @@ elseif n > 0 then
   if passes then
     bytes = pack('<i8i8', began, at) .. put(level)
   else
-    last = at + ban + 1 -- A ban still holds when it has lasted its whole time.
+    last = now + ban + 1 -- A ban still holds when it has lasted its whole time.
     life = last - now
     bytes = pack('<i8i8', last, last) .. put(0)
   end
