@@ -129,7 +129,7 @@
 //! [`log`], [`traffic`], `civil`, and the functions of [`text`]. They are public so that the page, the program
 //! and its tests can use them.
 //!
-// What is not there with some features is linked where it is.
+// Modules that the chosen features leave out are linked to the documentation of all features.
 #![cfg_attr(
     not(feature = "std"),
     doc = "

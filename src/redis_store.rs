@@ -355,7 +355,7 @@ impl AsyncStore for RedisStore {
             Some(Err(fault)) => Err(fault),
         };
         if done.is_err() {
-            // What this process decides by meanwhile.
+            // While Redis can't be asked, this process decides by its own counters.
             inner.local.give_back(event);
         }
         done

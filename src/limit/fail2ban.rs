@@ -44,12 +44,11 @@
 //!   `bantime.increment` is not known here.
 
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
-use super::amount::amount;
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
-use super::server::{FIXED, whole};
+use super::server::{FIXED, count, events, whole};
 use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
@@ -57,9 +56,6 @@ use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
-
-/// The highest `maxretry`.
-const HIGHEST: u64 = 1_000_000_000;
 
 /// The longest `findtime` and `bantime` in seconds: a hundred years of 365 days.
 const LONGEST: u64 = 100 * 365 * 86_400;
@@ -93,12 +89,10 @@ impl Fail2ban {
     /// When `maxretry` is not a whole number up to 10^9, or one of the times is not in whole seconds
     /// from 1 s to 100 years.
     pub fn new(limit: Rate, ban: Span) -> Result<Self, BadNumber> {
-        let want = "a whole number up to 1e9";
-        let most = whole("the count of a rate", limit.count(), 0..=HIGHEST, want)?;
         let want = "whole seconds up to 100 years";
         whole("the period of a rate", limit.per().secs(), 1..=LONGEST, want)?;
         whole("the time of a ban", ban.secs(), 1..=LONGEST, want)?;
-        Ok(Fail2ban { limit, ban, most: most as u32 })
+        Ok(Fail2ban { limit, ban, most: count(limit)? })
     }
 
     /// `maxretry` per `findtime`.
@@ -140,11 +134,6 @@ impl Fail2ban {
     }
 }
 
-/// A cost in failures, rounded up.
-fn failures(cost: f64) -> Option<u32> {
-    amount(cost).map(|millionths| u32::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u32::MAX))
-}
-
 impl Limiter for Fail2ban {
     type State = State;
 
@@ -154,7 +143,7 @@ impl Limiter for Fail2ban {
 
     fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
         let limit = self.limit.count();
-        let Some(n) = failures(cost) else { return Outcome::new(false, cost, limit) };
+        let Some(n) = events(cost) else { return Outcome::new(false, cost, limit) };
         match self.at(state, now) {
             (_, None) => Outcome::new(false, limit, limit),
             (state, Some(_)) => {
@@ -166,7 +155,7 @@ impl Limiter for Fail2ban {
 
     /// Every event counts but those during a ban.
     fn record(&self, state: &mut State, now: Time, cost: f64, _allowed: bool) {
-        let Some(n) = failures(cost) else { return };
+        let Some(n) = events(cost) else { return };
         *state = match self.at(state, now) {
             (moved, None) => moved,
             _ if n == 0 => return,
@@ -181,7 +170,7 @@ impl Limiter for Fail2ban {
     }
 
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
-        let Some(n) = failures(cost) else { return Retry::Never };
+        let Some(n) = events(cost) else { return Retry::Never };
         if n > 0 && n >= self.most {
             return Retry::Never;
         }

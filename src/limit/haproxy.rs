@@ -47,12 +47,12 @@
 //!   around at 2^32; here they stay at 2^32 - 1.
 
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
-use super::amount::{amount, touched};
+use super::amount::touched;
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
-use super::server::{FIXED, instant, millis, period, whole};
+use super::server::{FIXED, count, events, instant, millis, period};
 use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
@@ -63,9 +63,6 @@ use core::fmt;
 
 /// The longest period that HAProxy accepts, in milliseconds: 24.8 days.
 const LONGEST: i64 = i32::MAX as i64;
-
-/// The highest limit, below the 2^32 of a counter.
-const HIGHEST: u64 = 1_000_000_000;
 
 /// A rate counter of a stick table, and the rule that reads it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,11 +99,9 @@ impl Haproxy {
     /// When the count of the limit is not a whole number up to 10^9, or its period is not a whole
     /// number of milliseconds from 2 to 2^31 - 1, which is 24.8 days.
     pub fn new(limit: Rate, counts: Counts) -> Result<Self, BadNumber> {
-        let want = "a whole number up to 1e9";
-        let most = whole("the count of a rate", limit.count(), 0..=HIGHEST, want)?;
         let want = "whole milliseconds from 2ms to 24.8 days";
         let period = period(limit.per(), 2..=LONGEST, want)?;
-        Ok(Haproxy { limit, counts, most: most as u32, period })
+        Ok(Haproxy { limit, counts, most: count(limit)?, period })
     }
 
     /// The limit.
@@ -195,11 +190,6 @@ impl Haproxy {
     }
 }
 
-/// A cost in requests, rounded up.
-fn requests(cost: f64) -> Option<u32> {
-    amount(cost).map(|millionths| u32::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u32::MAX))
-}
-
 impl Limiter for Haproxy {
     type State = State;
 
@@ -208,7 +198,7 @@ impl Limiter for Haproxy {
     }
 
     fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
-        let Some(n) = requests(cost) else {
+        let Some(n) = events(cost) else {
             return Outcome::new(false, cost, self.limit.count());
         };
         let (state, now) = self.at(state, now);
@@ -218,14 +208,14 @@ impl Limiter for Haproxy {
 
     /// With [`Counts::All`], refused events count, too.
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        let Some(n) = requests(cost) else { return };
+        let Some(n) = events(cost) else { return };
         let (moved, now) = self.at(state, now);
         let counts = n > 0 && (allowed || self.counts == Counts::All);
         *state = if counts { self.count(moved, now, n) } else { moved };
     }
 
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
-        let Some(n) = requests(cost) else { return Retry::Never };
+        let Some(n) = events(cost) else { return Retry::Never };
         let most = if self.counts == Counts::All { n } else { n.min(1) };
         if most > self.most {
             return Retry::Never;

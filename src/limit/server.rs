@@ -1,6 +1,8 @@
 //! The limiters of real servers share these checks of whole numbers and milliseconds.
 
+use super::amount::amount;
 use super::any::Unstretched;
+use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::ops::RangeInclusive;
@@ -8,6 +10,9 @@ use core::ops::RangeInclusive;
 /// Why such a limiter is never stretched.
 pub(super) const FIXED: Unstretched =
     Unstretched::Fixed("a server's limiter is as that server has it");
+
+/// The highest limit of a count, below the 2^32 of a counter.
+const HIGHEST: u64 = 1_000_000_000;
 
 /// `given` as a whole number within `range`.
 ///
@@ -24,6 +29,21 @@ pub(super) fn whole(
     let is_whole = number as f64 == given;
     let right = is_whole && range.contains(&number);
     right.then_some(number).ok_or(BadNumber { what, given, want })
+}
+
+/// The count of a limit, as servers of 32 bits keep it.
+///
+/// # Errors
+/// When it is not a whole number up to 10^9.
+pub(super) fn count(limit: Rate) -> Result<u32, BadNumber> {
+    let most =
+        whole("the count of a rate", limit.count(), 0..=HIGHEST, "a whole number up to 1e9")?;
+    Ok(most as u32)
+}
+
+/// A cost in events, rounded up; `None` when it is not a cost.
+pub(super) fn events(cost: f64) -> Option<u32> {
+    amount(cost).map(|millionths| u32::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u32::MAX))
 }
 
 /// The period of a rate in whole milliseconds within `range`.

@@ -62,7 +62,7 @@ impl fmt::Debug for News {
 }
 
 impl Body {
-    /// What this viewer is told, until the streams of viewers are to end.
+    /// The stream of columns for this viewer; it closes once `ends` is true.
     pub(super) fn news(viewer: Viewer, now: Now, ends: Arc<AtomicBool>) -> Self {
         let next = Box::pin(sleep(Duration::ZERO));
         Body(Inner::News(Box::new(News { viewer, now, ends, next })))

@@ -172,7 +172,7 @@ impl Probe {
 
     /// Remembers the sums if `now` is in another hour, before anything of it is counted.
     pub(super) fn keep_hours(&self, now: Time) {
-        // What comes a little late, or after a clock was set back a little, is of the last hour.
+        // An event that comes a little late, or after a small step back of the clock, belongs to the last hour.
         let is_last = |last: i64| (0..=1).contains(&last.saturating_sub(hour(now)));
         if is_last(self.hour.load(Ordering::Relaxed)) {
             return;

@@ -23,16 +23,16 @@ const EVENTS: &str = "/live/events";
 /// The fewest characters of a token.
 const SHORTEST: usize = 16;
 
-/// What a server may say of who is connected.
+/// Reads the address of the client from what the server attached to the request.
 type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 
 /// The page, and what a probe sees: a service of tower, to be mounted under a path of its own.
 ///
 /// Open `live.html` under that path. The files of the page say nothing of the service, so anybody gets them.
-/// What the probe sees, keys of clients among it, is told to who has the [token](Self::token). Without a
-/// token it is told to this machine only: the server has to say that the [peer](Self::peer) is on loopback,
-/// and the browser must have been sent here by a name of this machine. A proxy on this machine would pass
-/// for a peer on it, so give a token where there is one. [`Probe::hiding_keys`] shows no keys but hashes.
+/// What the probe sees contains keys of clients, so it takes the [token](Self::token). Without a token,
+/// only this machine gets it: the server has to say that the [peer](Self::peer) is on loopback, and the
+/// request must name this machine as its host. A proxy on this machine looks like such a peer, so set a
+/// token where there is a proxy. [`Probe::hiding_keys`] shows no keys but hashes.
 ///
 /// The page is in the program if `./scripts/build` made it before, as in the released crate; otherwise
 /// the answer to `live.html` says so. Mount it beside the limits rather than below them, or a viewer is
@@ -85,7 +85,7 @@ impl fmt::Display for ShortToken {
 impl core::error::Error for ShortToken {}
 
 impl Routes {
-    /// What this probe sees, by the clock of the system.
+    /// Serves what this probe sees, by the clock of the system.
     pub fn new(probe: Arc<Probe>) -> Self {
         let peer = |extensions: &Extensions| {
             let socket = extensions.get::<SocketAddr>().map(SocketAddr::ip);

@@ -11,8 +11,7 @@ use std::sync::Arc;
 /// A store of any kind, chosen at run time, such as by the configuration of a service. A clone is the
 /// same store.
 ///
-/// A store that need not wait is asked at once, as without this. What waits for one that is far away is
-/// allocated.
+/// A store in memory answers at once. A check on a store that is far away allocates its future.
 ///
 /// ```
 /// use ratescope::rules::{AnyStore, Ruled, Rules};
@@ -53,7 +52,7 @@ impl AsyncStore for AnyStore {
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What an [`AsyncStore`] does, behind a pointer.
+/// An [`AsyncStore`] behind a pointer: its futures are boxed.
 trait Store: Send + Sync + 'static {
     fn rules(&self) -> Arc<Rules>;
     fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered>;

@@ -149,8 +149,8 @@ impl Rules {
     /// ```
     ///
     /// # Errors
-    /// What would be refused in a file. The line of a mistake is then the place of its rule, from 1, and the
-    /// name of the file is the domain.
+    /// The same mistakes as in a file of rules. The error names the domain in place of the file, and in place
+    /// of the line the number of the rule, from 1.
     pub fn new(domain: &str, rules: impl IntoIterator<Item = NewRule>) -> Result<Self, RulesError> {
         let rules: Vec<NewRule> = rules.into_iter().collect();
         let placed = rules.iter().enumerate().map(|(i, rule)| Placed {

@@ -109,7 +109,7 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         let path = request.uri().path().to_owned();
         let answer = match (request.method(), path.as_str()) {
             (&Method::GET, "/check") => self.check_query(request).await,
-            // What waits for a body is large, and is not to be moved for each request.
+            // A future that reads a body is large: boxed, it doesn't slow down the requests without one.
             (&Method::POST, "/json") => Box::pin(self.json(request)).await,
             (&Method::POST, "/check") => Box::pin(self.check_body(request)).await,
             (_, "/json" | "/check") => {

@@ -1,4 +1,4 @@
-//! What lets every request pass.
+//! A service that lets every request pass.
 
 use bytes::Bytes;
 use core::convert::Infallible;

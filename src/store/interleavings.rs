@@ -163,7 +163,7 @@ fn two_who_wait_for_one_place() {
     );
 }
 
-/// What is taken back makes room in all limits at once, for whoever comes after it.
+/// An event that is taken back makes room in all limits at once, for the next one.
 #[test]
 fn an_event_is_taken_back_beside_another() {
     fn free(store: &Store) -> [bool; 2] {
@@ -181,7 +181,7 @@ fn an_event_is_taken_back_beside_another() {
     );
 }
 
-/// What is saved has the event or does not, in each limit; it is whole, and has nothing twice.
+/// The saved bytes are whole, and have the event in each limit once or not at all.
 #[test]
 fn states_are_saved_beside_an_event() {
     beside(
