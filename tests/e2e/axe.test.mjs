@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { assertClean } from './clean.mjs';
 import { compare, lane, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { click, resize, show, type } from './scope.mjs';
+import { click, prefer, resize, show, type } from './scope.mjs';
 import { choose, sampled, says, tune } from './tune.mjs';
 
 // How each view is opened, what it is headed by, and how all that can appear on it does: wrong boxes,
@@ -72,7 +72,7 @@ for (const [view, { begin, headings, disturb }] of Object.entries(views)) {
     }
     for (const colorScheme of ['light', 'dark']) {
       for (const viewport of [{ width: 1280, height: 800 }, { width: 360, height: 740 }]) {
-        await page.emulateMedia({ colorScheme });
+        await prefer(page, { colorScheme });
         await resize(page, viewport);
         if (view !== 'tune') assert(await page.locator('#live').isVisible());
         await assertClean(page, `${colorScheme}, ${viewport.width} pixels wide`);

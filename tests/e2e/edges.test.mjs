@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { compare, quiet, sent, tall } from './compare.mjs';
-import { clipboard, crisp, events, limitLine, loaded, picture, plot, settle, show, type, until } from './scope.mjs';
+import { clipboard, crisp, events, limitLine, loaded, picture, plot, prefer, settle, show, type, until } from './scope.mjs';
 import { sampled } from './tune.mjs';
 
 const values = (page) => page.$$eval('input[name], select[name], [data-does]', (all) => all.map((it) =>
@@ -191,10 +191,10 @@ pageTest('dresses of the system', async ({ page, open, test }) => {
   await test('on paper the picture keeps its shape', async () => {
     await page.evaluate(() => { document.documentElement.dir = 'ltr'; });
     const shape = () => page.$eval('#graph', (graph) => graph.clientWidth / graph.clientHeight / (graph.width / graph.height));
-    await page.emulateMedia({ media: 'print' });
+    await prefer(page, { media: 'print' });
     await page.$eval('main', (main) => { main.style.width = '600px'; });
     assert(Math.abs(await shape() - 1) < 0.02, `${await shape()}`);
-    await page.emulateMedia({ media: 'screen' });
+    await prefer(page, { media: 'screen' });
   });
 
   await test('the reader’s size of letters counts', async () => {
@@ -223,19 +223,19 @@ pageTest('on paper is what is to be read, in light', { viewport: { width: 1280, 
     await page.goto('about:blank');
     await begin(page, open, run);
     const inked = await picture(page);
-    await page.emulateMedia({ media: 'print' });
+    await prefer(page, { media: 'print' });
     for (const what of ['nav', 'form', '#theme', '#copy', ...pressed]) {
       for (const it of await page.locator(what).all()) assert(await it.isHidden(), `${run}: ${what}`);
     }
     assert.notEqual(await picture(page), inked, `${run}: in light`);
-    await page.emulateMedia({ media: 'screen' });
+    await prefer(page, { media: 'screen' });
     await settle(page);
   }
 });
 
 pageTest('what lies over the lanes is on paper as much smaller as they are', { viewport: { width: 1280, height: 800 } }, async ({ page, open }) => {
   await compare(page, open, `${quiet}&lanes=gcra;exim strict`);
-  await page.emulateMedia({ media: 'print' });
+  await prefer(page, { media: 'print' });
   // As if the bitmap were of a screen of twice the width, which paper does not draw anew.
   const [head, text] = await page.$eval('.screen', (screen) => {
     screen.style.setProperty('--width', 2 * screen.clientWidth);

@@ -38,7 +38,7 @@ for (const [view, { begin, count, writes }] of Object.entries(views)) {
 
     await test('every frame otherwise, as soon as the browser tells', async () => {
       for (const [reducedMotion, least, most] of [['no-preference', 50, 70], ['reduce', 0, 2]]) {
-        await prefer(page, reducedMotion);
+        await prefer(page, { reducedMotion });
         await picturesIn(page, 100);
         const drawn = await picturesIn(page, 1000);
         assert(drawn >= least && drawn <= most, `${drawn} pictures in a second, ${reducedMotion}`);
@@ -46,7 +46,7 @@ for (const [view, { begin, count, writes }] of Object.entries(views)) {
     });
 
     await test('a picture that stands still is not drawn again', async () => {
-      await prefer(page, 'no-preference');
+      await prefer(page, { reducedMotion: 'no-preference' });
       await page.locator('#pause').click();
       await picturesIn(page, 2500); // while it eases
       assert.equal(await picturesIn(page, 1000), 0);

@@ -233,12 +233,16 @@ export async function picturesIn(page, milliseconds) {
   return await page.evaluate(() => globalThis.pictures) - before;
 }
 
-// Has the viewer ask for less motion, or no longer, and waits until the page was told.
-export async function prefer(page, reducedMotion) {
-  const told = page.evaluate(() => new Promise((done) => {
-    matchMedia('(prefers-reduced-motion: reduce)').addEventListener('change', () => done(), { once: true });
-  }));
-  await page.emulateMedia({ reducedMotion });
+// Has an open page seen by somebody with another theme, motion or medium, and waits until the page was told.
+export async function prefer(page, wish) {
+  const [[what, value]] = Object.entries(wish);
+  const feature = { colorScheme: 'prefers-color-scheme', reducedMotion: 'prefers-reduced-motion' }[what];
+  const told = page.evaluate((query) => new Promise((done) => {
+    const asked = matchMedia(query);
+    if (asked.matches) done();
+    else asked.addEventListener('change', () => done(), { once: true });
+  }), feature ? `(${feature}: ${value})` : value);
+  await page.emulateMedia(wish);
   await told;
 }
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { compare, HEAD, laneInks, property, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { column, inks, loaded, plot, press, reload, settle, show } from './scope.mjs';
+import { column, inks, loaded, plot, prefer, press, reload, settle, show } from './scope.mjs';
 
 // How each view is opened, and the ink of a tag in light and in dark.
 const views = {
@@ -28,7 +28,7 @@ for (const [view, { begin, run, ink }] of Object.entries(views)) {
     await test('the page follows the system as long as nothing is chosen', async () => {
       await begin(page, open, run);
       for (const colorScheme of ['dark', 'light', 'dark']) {
-        await page.emulateMedia({ colorScheme });
+        await prefer(page, { colorScheme });
         await settle(page);
         await assertIn(page, colorScheme, ink);
       }
@@ -36,7 +36,7 @@ for (const [view, { begin, run, ink }] of Object.entries(views)) {
 
     await test('the switch turns to the other, and a reload keeps it', async () => {
       for (const [colorScheme, other] of [['light', 'dark'], ['dark', 'light']]) {
-        await page.emulateMedia({ colorScheme });
+        await prefer(page, { colorScheme });
         await settle(page);
         await press(page, '#theme');
         await assertIn(page, other, ink);
@@ -57,7 +57,7 @@ pageTest('the system’s theme, chosen again, is followed again', async ({ page,
   await press(page, '#theme');
   await assertIn(page, 'light', ink);
   for (const colorScheme of ['dark', 'light']) {
-    await page.emulateMedia({ colorScheme });
+    await prefer(page, { colorScheme });
     await settle(page);
     await assertIn(page, colorScheme, ink);
   }
@@ -78,7 +78,7 @@ pageTest('the style sheet has the colours of the palette', async ({ page, open }
   const names = { '--rate': 'Rate', '--smoothed': 'Smoothed', '--text': 'Text', '--muted': 'Muted', '--panel': 'Panel' };
   await show(page, open);
   for (const theme of ['light', 'dark']) {
-    await page.emulateMedia({ colorScheme: theme });
+    await prefer(page, { colorScheme: theme });
     for (const [name, ink] of Object.entries(names)) assert.equal(await property(page, name), inks[theme][ink], `${name} in ${theme}`);
   }
 });
