@@ -31,9 +31,9 @@
 mod address;
 mod breaker;
 mod clear;
-mod cluster;
 mod error;
 mod link;
+mod masters;
 mod options;
 mod plan;
 mod reply;
@@ -80,9 +80,11 @@ struct Inner {
 }
 
 impl RedisStore {
-    /// Opens a store for `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`, or on a Redis
-    /// Cluster, as in `redis-cluster://127.0.0.1:7000,127.0.0.1:7001` with some of its nodes. Nothing is
-    /// sent yet, so a service starts whether Redis is there or not.
+    /// Opens a store for `rules` on the Redis at `url`, as in `redis://127.0.0.1:6379/0`; on a Redis Cluster,
+    /// as in `redis-cluster://127.0.0.1:7000,127.0.0.1:7001` with some of its nodes; or on the master of a
+    /// name that [sentinels](self#behind-sentinels) watch, as in
+    /// `redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster/0`. Nothing is sent yet, so a service starts
+    /// whether Redis is there or not.
     ///
     /// On a cluster, all keys of one event must be on one node. So either all limits are for the same
     /// fields, or [`Options::one_node`] puts all keys on one node.
@@ -113,6 +115,26 @@ impl RedisStore {
         options: Options,
     ) -> Result<Self, OpenError> {
         RedisStore::at(Address::Cluster(nodes.iter().map(address::of).collect()), rules, options)
+    }
+
+    /// The same on the master of a `name` that sentinels watch, by clients of the sentinels. `login` has the
+    /// user, the password and the database there. The master is asked by TLS if the first sentinel is.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn of_sentinels(
+        sentinels: &[redis::Client],
+        name: &str,
+        login: redis::RedisConnectionInfo,
+        rules: Rules,
+        options: Options,
+    ) -> Result<Self, OpenError> {
+        let sentinels: Vec<_> = sentinels.iter().map(address::of).collect();
+        RedisStore::at(
+            Address::watched(sentinels, name, login).map_err(not_an_address)?,
+            rules,
+            options,
+        )
     }
 
     fn at(address: Address, rules: Rules, options: Options) -> Result<Self, OpenError> {

@@ -25,6 +25,8 @@ mod published;
 mod random;
 #[path = "redis/refusals.rs"]
 mod refusals;
+#[path = "redis/sentinels.rs"]
+mod sentinels;
 #[path = "redis/server.rs"]
 mod server;
 #[cfg(feature = "tls")]
@@ -34,6 +36,8 @@ mod tls;
 mod together;
 #[path = "redis/vectors.rs"]
 mod vectors;
+#[path = "redis/watched.rs"]
+mod watched;
 
 use core::future::Future;
 use ratescope::policy::Defaults;

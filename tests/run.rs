@@ -40,3 +40,5 @@ mod servers;
 mod shared;
 #[path = "run/vectors.rs"]
 mod vectors;
+#[path = "redis/watched.rs"]
+mod watched;

@@ -1,33 +1,101 @@
-//! The address of a Redis or a cluster.
+//! The address of a Redis, a cluster, or the sentinels that watch a Redis.
 
-use redis::{Client, ConnectionInfo, IntoConnectionInfo, RedisResult};
+use redis::{Client, ConnectionInfo, ErrorKind, IntoConnectionInfo};
+use redis::{RedisConnectionInfo, RedisError, RedisResult};
 
-/// One server, or some nodes of a cluster.
+/// Where the keys are.
 #[derive(Debug)]
 pub(super) enum Address {
     One(Box<ConnectionInfo>),
+    /// Some nodes of a cluster.
     Cluster(Vec<ConnectionInfo>),
+    /// The master of this name, which is where the sentinels say.
+    Watched {
+        sentinels: Vec<ConnectionInfo>,
+        name: String,
+        master: Box<ConnectionInfo>,
+    },
 }
 
-/// The schemes of clusters, and those of their nodes.
+/// The schemes of several servers, and those of each.
 const CLUSTERS: [(&str, &str); 2] =
     [("redis-cluster://", "redis://"), ("rediss-cluster://", "rediss://")];
+const SENTINELS: [(&str, &str); 2] =
+    [("redis-sentinel://", "redis://"), ("rediss-sentinel://", "rediss://")];
 
 impl Address {
-    /// Reads `redis://127.0.0.1:6379/0`, or `redis-cluster://user:password@127.0.0.1:7000,127.0.0.1:7001`.
+    /// Reads `redis://127.0.0.1:6379/0`, `redis-cluster://user:password@127.0.0.1:7000,127.0.0.1:7001`, or
+    /// `redis-sentinel://user:password@127.0.0.1:26379,127.0.0.1:26380/name/0`.
     pub(super) fn read(text: &str) -> RedisResult<Self> {
-        let cluster =
-            CLUSTERS.iter().find_map(|(scheme, one)| Some((text.strip_prefix(scheme)?, one)));
-        let Some((nodes, scheme)) = cluster else {
-            return Ok(Address::One(Box::new(text.into_connection_info()?)));
+        let of = |schemes: [(&'static str, &'static str); 2]| {
+            let found = |(several, one)| Some((text.strip_prefix(several)?, one));
+            schemes.into_iter().find_map(found)
         };
-        // The user and the password are the same at all nodes.
-        let begin = nodes.rfind('@').map_or(0, |at| at + 1);
-        let (user, nodes) = nodes.split_at(begin);
-        let url = |node: &str| format!("{scheme}{user}{}", node.trim()).into_connection_info();
-        let nodes = nodes.trim_end_matches('/').split(',').map(url);
-        Ok(Address::Cluster(nodes.collect::<RedisResult<_>>()?))
+        if let Some((rest, scheme)) = of(CLUSTERS) {
+            let (user, nodes) = split_user(rest);
+            let url = |node: &str| format!("{scheme}{user}{}", node.trim()).into_connection_info();
+            let nodes = nodes.trim_end_matches('/').split(',').map(url);
+            return Ok(Address::Cluster(nodes.collect::<RedisResult<_>>()?));
+        }
+        match of(SENTINELS) {
+            Some((rest, scheme)) => Address::read_watched(rest, scheme),
+            None => Ok(Address::One(Box::new(text.into_connection_info()?))),
+        }
     }
+
+    /// Reads what follows the scheme of sentinels. The user and the password are those of the master; what
+    /// the sentinels ask for is in the query.
+    fn read_watched(text: &str, scheme: &str) -> RedisResult<Self> {
+        let (text, query) = text.split_once('?').unwrap_or((text, ""));
+        let (user, text) = split_user(text);
+        let (hosts, path) = text.split_once('/').unwrap_or((text, ""));
+        let (name, database) = path.split_once('/').unwrap_or((path, ""));
+        let (mut asking, mut password, mut rest) = ("", "", Vec::new());
+        for pair in query.split('&') {
+            match pair.split_once('=') {
+                Some(("sentinel_username", name)) => asking = name,
+                Some(("sentinel_password", secret)) => password = secret,
+                _ => rest.push(pair),
+            }
+        }
+        let asking =
+            if password.is_empty() { String::new() } else { format!("{asking}:{password}@") };
+        let url = |host: &str| {
+            format!("{scheme}{asking}{}", with_port(host.trim())).into_connection_info()
+        };
+        let sentinels = hosts.split(',').map(url).collect::<RedisResult<_>>()?;
+        // Any host does: what is read is who is to log in, and where to.
+        let master = format!("{scheme}{user}any/{database}?{}", rest.join("&"));
+        let login = master.into_connection_info()?.redis_settings().clone();
+        Address::watched(sentinels, name, login)
+    }
+
+    /// The master of a name that these sentinels watch, which is reached in the way of the first.
+    pub(super) fn watched(
+        sentinels: Vec<ConnectionInfo>,
+        name: &str,
+        login: RedisConnectionInfo,
+    ) -> RedisResult<Self> {
+        let wrong = |help| RedisError::from((ErrorKind::InvalidClientConfig, help));
+        let first = sentinels.first().ok_or_else(|| wrong("no sentinel is named"))?;
+        if name.is_empty() {
+            return Err(wrong("no master is named; write its name after the sentinels"));
+        }
+        let master = Box::new(first.clone().set_redis_settings(login));
+        Ok(Address::Watched { sentinels, name: name.to_owned(), master })
+    }
+}
+
+/// Splits off the user and the password, which are the same at all servers, with the sign after them.
+fn split_user(text: &str) -> (&str, &str) {
+    text.split_at(text.rfind('@').map_or(0, |at| at + 1))
+}
+
+/// A sentinel listens at another port than a Redis.
+fn with_port(host: &str) -> String {
+    // An IPv6 address has colons, too, and stands in brackets.
+    let is_given = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
+    if is_given { host.to_owned() } else { format!("{host}:26379") }
 }
 
 /// Where a client leads to, and as whom.
@@ -42,20 +110,34 @@ mod tests {
 
     #[test]
     fn addresses() {
-        for (text, is_cluster, nodes) in [
-            ("redis://127.0.0.1:6379/2", false, "127.0.0.1:6379 2 -"),
-            ("unix:///tmp/a,b.sock", false, "/tmp/a,b.sock 0 -"),
-            ("redis-cluster://[::1]:7000/", true, "::1:7000 0 -"),
-            ("redis-cluster://a:1, b:2", true, "a:1 0 -; b:2 0 -"),
-            ("redis-cluster://me:p,w@a:1,b:2", true, "a:1 0 me p,w; b:2 0 me p,w"),
+        for (text, kind, nodes) in [
+            ("redis://127.0.0.1:6379/2", "one", "127.0.0.1:6379 2 -"),
+            ("unix:///tmp/a,b.sock", "one", "/tmp/a,b.sock 0 -"),
+            ("redis-cluster://[::1]:7000/", "cluster", "::1:7000 0 -"),
+            ("redis-cluster://a:1, b:2", "cluster", "a:1 0 -; b:2 0 -"),
+            ("redis-cluster://me:p,w@a:1,b:2", "cluster", "a:1 0 me p,w; b:2 0 me p,w"),
+            ("redis-sentinel://a/main", "main", "a:26379 0 -; a:26379 0 -"),
+            ("redis-sentinel://[::1],b:2/main/3", "main", "::1:26379 0 -; b:2 0 -; ::1:26379 3 -"),
+            (
+                "redis-sentinel://me:p%40w@a:1/main?sentinel_username=you&sentinel_password=s",
+                "main",
+                "a:1 0 you s; a:1 0 me p@w",
+            ),
             #[cfg(feature = "tls")]
-            ("rediss://a:1", false, "a:1 0 - tls"),
+            ("rediss://a:1", "one", "a:1 0 - tls"),
             #[cfg(feature = "tls")]
-            ("rediss-cluster://a:1,b", true, "a:1 0 - tls; b:6379 0 - tls"),
+            ("rediss-cluster://a:1,b", "cluster", "a:1 0 - tls; b:6379 0 - tls"),
+            #[cfg(feature = "tls")]
+            ("rediss-sentinel://a/main", "main", "a:26379 0 - tls; a:26379 0 - tls"),
         ] {
-            let (infos, cluster) = match Address::read(text).unwrap() {
-                Address::One(info) => (vec![*info], false),
-                Address::Cluster(infos) => (infos, true),
+            let (infos, read) = match Address::read(text).unwrap() {
+                Address::One(info) => (vec![*info], "one".to_owned()),
+                Address::Cluster(infos) => (infos, "cluster".to_owned()),
+                // What is said of the master follows what is said of its sentinels.
+                Address::Watched { mut sentinels, name, master } => {
+                    sentinels.push(*master);
+                    (sentinels, name)
+                }
             };
             let told = |info: &ConnectionInfo| {
                 let redis = info.redis_settings();
@@ -68,9 +150,14 @@ mod tests {
                 format!("{} {} {user}{tls}", info.addr(), redis.db())
             };
             let told: Vec<String> = infos.iter().map(told).collect();
-            assert_eq!((cluster, told.join("; ").as_str()), (is_cluster, nodes), "{text}");
+            assert_eq!((read.as_str(), told.join("; ").as_str()), (kind, nodes), "{text}");
         }
         assert!(Address::read("redis-cluster://").is_err());
+        for text in ["redis-sentinel://a", "redis-sentinel://a//0"] {
+            let error = Address::read(text).unwrap_err().to_string();
+            assert!(error.contains("no master is named"), "{error}");
+        }
+        assert!(Address::read("redis-sentinel:///main").is_err());
         assert!(Address::read("http://127.0.0.1").is_err());
     }
 }

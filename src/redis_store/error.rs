@@ -21,8 +21,9 @@ impl fmt::Display for OpenError {
             OpenError::Address(problem) => {
                 write!(
                     f,
-                    "not the address of a Redis, as in redis://127.0.0.1:6379, or of a cluster, as in \
-                     redis-cluster://127.0.0.1:7000,127.0.0.1:7001: {problem}"
+                    "not the address of a Redis, as in redis://127.0.0.1:6379, of a cluster, as in \
+                     redis-cluster://127.0.0.1:7000,127.0.0.1:7001, or of a master behind sentinels, as in \
+                     redis-sentinel://127.0.0.1:26379/mymaster: {problem}"
                 )
             }
             OpenError::Rules(error) => error.fmt(f),

@@ -8,7 +8,7 @@
 use super::OpenError;
 use super::address::Address;
 use super::breaker::Permit;
-use super::cluster::Cluster;
+use super::masters::Masters;
 use super::options::Options;
 use super::plan::Call;
 use super::server::{Connection, Failure, Server};
@@ -32,7 +32,9 @@ pub(super) struct Link {
 
 enum Way {
     One(Arc<Server>),
-    Cluster(Cluster),
+    Cluster(Masters),
+    /// The master that sentinels name.
+    Watched(Masters),
 }
 
 impl core::fmt::Debug for Link {
@@ -57,11 +59,18 @@ enum Meaning {
 }
 
 impl Link {
-    /// A way to the server or the cluster at this address. Nothing is sent yet.
+    /// A way to what is at this address. Nothing is sent yet.
     pub(super) fn new(address: Address, options: &Options) -> RedisResult<Self> {
         let way = match address {
             Address::One(info) => Way::One(Arc::new(Server::new(*info, options)?)),
-            Address::Cluster(infos) => Way::Cluster(Cluster::new(infos, options)?),
+            Address::Cluster(nodes) => {
+                let none = || (ErrorKind::InvalidClientConfig, "no node is named");
+                let info = nodes.first().cloned().ok_or_else(none)?;
+                Way::Cluster(Masters::new(nodes, None, info, options)?)
+            }
+            Address::Watched { sentinels, name, master } => {
+                Way::Watched(Masters::new(sentinels, Some(name), *master, options)?)
+            }
         };
         Ok(Link { way, deadline: options.deadline })
     }
@@ -102,7 +111,7 @@ impl Link {
         within_a_runtime()?;
         match &self.way {
             Way::One(server) => Ok(vec![Arc::clone(server)]),
-            Way::Cluster(cluster) => cluster.masters(until).await,
+            Way::Cluster(masters) | Way::Watched(masters) => masters.all(until).await,
         }
     }
 }
@@ -227,19 +236,19 @@ impl Way {
     async fn server(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
         match self {
             Way::One(server) => Ok(Arc::clone(server)),
-            Way::Cluster(cluster) => cluster.master(key, until).await,
+            Way::Cluster(masters) | Way::Watched(masters) => masters.master(key, until).await,
         }
     }
 
-    /// A permit for one call to a server. If it rests, another may have taken its place, so the slots
+    /// A permit for one call to a server. If it rests, another may have taken its place, so the masters
     /// are asked for.
     fn permit(&self, server: &Server) -> Result<Permit, Fault> {
         server.permit().inspect_err(|_| self.refresh())
     }
 
     fn refresh(&self) {
-        if let Way::Cluster(cluster) = self {
-            cluster.refresh();
+        if let Way::Cluster(masters) | Way::Watched(masters) = self {
+            masters.refresh();
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Finds the node of a cluster that has a key. Source: the Redis Cluster specification.
+//! Finds the node of a cluster that has a key, and reads where sentinels say that a master is. Sources: the
+//! Redis Cluster specification, and the guidelines for clients of Sentinel.
 
 use redis::Value;
 
@@ -51,15 +52,26 @@ fn range(item: &Value, host: &str) -> Option<Range> {
         return None;
     };
     let [name, Value::Int(port), ..] = master.as_slice() else { return None };
-    let name = match name {
-        Value::Nil => "",
-        Value::BulkString(name) => core::str::from_utf8(name).ok()?,
-        Value::SimpleString(name) => name,
-        _ => return None,
-    };
+    let name = text(name)?;
     let slot = |slot: &i64| u16::try_from(*slot).ok().filter(|slot| *slot < SLOTS);
     let node = (reachable(name, host)?, u16::try_from(*port).ok()?);
     Some(Range { first: slot(first)?, last: slot(last)?, node })
+}
+
+/// Reads the answer of the sentinel at `host` to the question where a master is.
+pub(super) fn watched(answer: &Value, host: &str) -> Option<Node> {
+    let Value::Array(answer) = answer else { return None };
+    let [name, port] = answer.as_slice() else { return None };
+    Some((reachable(text(name)?, host)?, text(port)?.parse().ok()?))
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Nil => Some(""),
+        Value::BulkString(text) => core::str::from_utf8(text).ok(),
+        Value::SimpleString(text) => Some(text),
+        _ => None,
+    }
 }
 
 /// The host and the port in a redirection that the server at `host` answered.
@@ -124,5 +136,10 @@ mod tests {
         assert_eq!(redirected(":7001", "asked"), Some(("asked".to_owned(), 7001)));
         assert_eq!(redirected("::1:7001", "asked"), Some(("::1".to_owned(), 7001)));
         assert_eq!(redirected("a", "asked"), None);
+
+        let master = |name: &str, port: &str| Value::Array(vec![text(name), text(port)]);
+        assert_eq!(watched(&master("a", "7001"), "asked"), Some(("a".to_owned(), 7001)));
+        assert_eq!(watched(&master("a", "70001"), "asked"), None);
+        assert_eq!(watched(&Value::Nil, "asked"), None);
     }
 }

@@ -45,13 +45,24 @@ impl Server {
         Some((0..20).find_map(|_| Server::try_start(free_port(), arguments)).expect("it starts"))
     }
 
+    /// A sentinel with this configuration, which it changes. Only where servers start.
+    pub(crate) fn sentinel(configuration: &str) -> Server {
+        let start = |_| Server::begin(free_port(), &["--sentinel"], configuration);
+        (0..20).find_map(start).expect("it starts")
+    }
+
     /// On a port, where it is still free.
     pub(crate) fn try_start(port: u16, arguments: &[&str]) -> Option<Server> {
+        Server::begin(port, arguments, "")
+    }
+
+    fn begin(port: u16, arguments: &[&str], configuration: &str) -> Option<Server> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("ratescope-redis-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("redis.conf"), configuration).unwrap();
         let process = begin(port, &folder, arguments);
         let mut server = Server { process, port, folder };
         server.answers().then_some(server)
@@ -136,11 +147,17 @@ impl Server {
                 return Ok(String::from_utf8_lossy(&answer).into_owned());
             }
             // A busy server says so to the end as well.
-            let is_refused = |word: &[u8]| answer.windows(word.len()).any(|some| some == word);
-            if read == 0 || is_refused(b"-BUSY ") || is_refused(b"-LOADING ") {
+            let has = |word: &[u8]| answer.windows(word.len()).any(|some| some == word);
+            // A sentinel knows no ECHO, and names it.
+            if read == 0 || has(b"-BUSY ") || has(b"-LOADING ") || has(b"the-end'") {
                 return Ok(String::from_utf8_lossy(&answer).into_owned());
             }
         }
+    }
+
+    /// What it tells of itself in a section.
+    pub(crate) fn info(&self, section: &str) -> String {
+        self.command(&["INFO", section])
     }
 
     /// How many keys there are.
@@ -151,6 +168,7 @@ impl Server {
 
 fn begin(port: u16, folder: &Path, arguments: &[&str]) -> Child {
     server()
+        .arg(folder.join("redis.conf"))
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--dir"])
         .arg(folder)
         .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])

@@ -5,8 +5,10 @@ use super::files::Folder;
 use super::nodes::Cluster;
 use super::program::{Channel, Program, get};
 use super::server::Server;
+use super::watched::Watched;
 use ratescope::service::{Code, RateLimitDescriptor, RateLimitRequest};
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The limit of each user, for all processes together.
@@ -96,6 +98,12 @@ async fn two_processes_have_one_limit_on_a_cluster() {
     let Some(cluster) = Cluster::steady() else { return };
     // Each master has some of them.
     share(&cluster.url(), &["a", "b", "c", "d", "e", "f"]).await;
+}
+
+#[tokio::test]
+async fn two_processes_have_one_limit_behind_sentinels() {
+    let Some(watched) = Watched::start(1, Duration::from_secs(600)) else { return };
+    share(&watched.url(), &["ann", "bob"]).await;
 }
 
 #[tokio::test]

@@ -70,8 +70,9 @@ pub(crate) struct Args {
     #[arg(long)]
     hide_keys: bool,
 
-    /// Keep the states on Redis, shared with other processes, as in redis://127.0.0.1:6379 or
-    /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001; otherwise they are in memory
+    /// Keep the states on Redis, shared with other processes, as in redis://127.0.0.1:6379,
+    /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001 or
+    /// redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster; otherwise they are in memory
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 

@@ -80,8 +80,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = at_least_one)]
     keys: usize,
 
-    /// Where the states are: a Redis, as in redis://127.0.0.1:6379, or some nodes of a Redis Cluster,
-    /// as in redis-cluster://127.0.0.1:7000,127.0.0.1:7001. Not said, in this program
+    /// Where the states are: a Redis, as in redis://127.0.0.1:6379, some nodes of a Redis Cluster, as in
+    /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001, or the sentinels of a master, as in
+    /// redis-sentinel://127.0.0.1:26379/mymaster. Not said, in this program
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 

@@ -1,13 +1,15 @@
-//! The nodes of a Redis Cluster, and which master has a key. The nodes themselves tell.
+//! The masters of a Redis Cluster, each with its slots, or the one master that sentinels watch, with all of
+//! them. The nodes tell, or the sentinels.
 //!
-//! Each node has a connection and a [breaker](super::breaker) of its own, so a node that is gone or
+//! Each server has a connection and a [breaker](super::breaker) of its own, so a node that is gone or
 //! silent delays no call to another. The cluster connection of the `redis` crate is not used: while it
 //! learns where the slots are, it waits for silent nodes, and all calls wait with it; and a call that is
-//! given up at its deadline never makes it replace a silent connection.
+//! given up at its deadline never makes it replace a silent connection. Its client for sentinels asks one
+//! after the other, and the call waits for each that is silent.
 
 use super::options::Options;
 use super::server::{Failure, Server, patience};
-use super::slots::{self, Node, SLOTS, slot};
+use super::slots::{self, Node, Range, SLOTS, slot};
 use crate::rules::Fault;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -21,18 +23,24 @@ use tokio::time::{Instant, timeout_at};
 /// The least time between two questions for the slots, once they are known.
 const BETWEEN: Duration = Duration::from_millis(100);
 
+/// The time for which the word of sentinels is taken. A node of a cluster says itself that it has a slot no
+/// longer; a master that lost its place while it could not hear its sentinels goes on as if it had it.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// The most nodes whose connections are kept; a cluster has at most 1,000.
 const NODES: usize = 2_000;
 
 #[derive(Clone)]
-pub(super) struct Cluster(Arc<Shared>);
+pub(super) struct Masters(Arc<Shared>);
 
 struct Shared {
-    /// The user, the password and so on, which are the same at all nodes.
+    /// The user, the password and so on, which are the same at all masters.
     info: ConnectionInfo,
     options: Options,
-    /// The nodes that the address names.
-    seeds: Vec<Arc<Server>>,
+    /// The servers that the address names.
+    named: Vec<Arc<Server>>,
+    /// The name of the master, if they are sentinels.
+    watched: Option<String>,
     nodes: Mutex<HashMap<Node, Arc<Server>>>,
     known: watch::Sender<Known>,
     is_asking: AtomicBool,
@@ -58,29 +66,46 @@ impl Known {
         let held = self.slots.get(at).filter(|held| held.first <= slot)?;
         Some(Arc::clone(&held.master))
     }
+
+    fn is_older_than(&self, age: Duration) -> bool {
+        self.ended.as_ref().is_none_or(|(at, _)| at.elapsed() >= age)
+    }
 }
 
-impl Cluster {
-    pub(super) fn new(infos: Vec<ConnectionInfo>, options: &Options) -> RedisResult<Self> {
-        let none = || (redis::ErrorKind::InvalidClientConfig, "no node is named");
-        let info = infos.first().cloned().ok_or_else(none)?;
-        let seed = |info| Server::new(info, options).map(Arc::new);
+impl Masters {
+    /// The masters of a cluster of which some nodes are named, or the one of the name `watched` of which
+    /// sentinels are named. The user and so on of a master are those of `info`.
+    pub(super) fn new(
+        named: Vec<ConnectionInfo>,
+        watched: Option<String>,
+        info: ConnectionInfo,
+        options: &Options,
+    ) -> RedisResult<Self> {
+        let server = |info| Server::new(info, options).map(Arc::new);
         let shared = Shared {
             info,
             options: options.clone(),
-            seeds: infos.into_iter().map(seed).collect::<RedisResult<_>>()?,
+            named: named.into_iter().map(server).collect::<RedisResult<_>>()?,
+            watched,
             nodes: Mutex::default(),
             known: watch::Sender::default(),
             is_asking: AtomicBool::new(false),
         };
-        Ok(Cluster(Arc::new(shared)))
+        Ok(Masters(Arc::new(shared)))
     }
 
     /// The master that has a key, asked for where it is not known.
     pub(super) async fn master(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
         let slot = slot(key);
         let mut known = self.0.known.subscribe();
-        if let Some(master) = known.borrow_and_update().master(slot) {
+        let (master, is_old) = {
+            let known = known.borrow_and_update();
+            (known.master(slot), self.0.watched.is_some() && known.is_older_than(AGAIN))
+        };
+        if let Some(master) = master {
+            if is_old {
+                self.refresh();
+            }
             return Ok(master);
         }
         if self.refresh() {
@@ -96,7 +121,7 @@ impl Cluster {
     }
 
     /// The masters that have slots.
-    pub(super) async fn masters(&self, until: Instant) -> Result<Vec<Arc<Server>>, Fault> {
+    pub(super) async fn all(&self, until: Instant) -> Result<Vec<Arc<Server>>, Fault> {
         self.master(b"", until).await?;
         let mut masters: Vec<Arc<Server>> = Vec::new();
         for Held { master, .. } in self.0.known.borrow().slots.iter() {
@@ -120,8 +145,7 @@ impl Cluster {
         }
         let asking = Asking(Arc::clone(&self.0));
         let known = self.0.known.borrow();
-        let is_recent = |(at, _): &(Instant, _)| at.elapsed() < BETWEEN;
-        if !known.slots.is_empty() && known.ended.as_ref().is_some_and(is_recent) {
+        if !known.slots.is_empty() && !known.is_older_than(BETWEEN) {
             return false;
         }
         drop(known);
@@ -149,24 +173,30 @@ impl Drop for Asking {
 }
 
 impl Shared {
-    /// Asks all known nodes at once and takes the first answer that covers all slots, or else the one
-    /// that covers most: a node that was taken out of the cluster knows few.
+    /// Asks all servers that may know at once, and takes the answer that is worth most, as soon as it is worth
+    /// enough: in a cluster the one that covers all slots, or else most, since a node that was taken out of
+    /// it knows few; of sentinels the one that most give, since one may not have heard of a failover yet.
     async fn ask(&self) -> Result<Vec<Held>, Fault> {
         let until = Instant::now() + patience(&self.options);
         let mut asked = JoinSet::new();
         for server in self.everyone() {
-            asked.spawn(async move { ask(&server, until).await });
+            let watched = self.watched.clone();
+            asked.spawn(async move { ask(&server, watched.as_deref(), until).await });
         }
-        let (mut best, mut most, mut fault) = (Vec::new(), 0, Fault::Resting);
+        let enough = match &self.watched {
+            Some(_) => self.named.len() / 2 + 1,
+            None => usize::from(SLOTS),
+        };
+        let (mut told, mut best, mut most, mut fault) = (Vec::new(), 0, 0, Fault::Resting);
         while let Some(answer) = asked.join_next().await {
             match answer {
                 Ok(Ok(ranges)) => {
-                    let covered = |range: &slots::Range| usize::from(range.last - range.first) + 1;
-                    let covered: usize = ranges.iter().map(covered).sum();
-                    if covered > most {
-                        (best, most) = (ranges, covered);
+                    told.push(ranges);
+                    let worth = self.worth(&told);
+                    if worth > most {
+                        (best, most) = (told.len() - 1, worth);
                     }
-                    if most >= usize::from(SLOTS) {
+                    if most >= enough {
                         break;
                     }
                 }
@@ -174,9 +204,9 @@ impl Shared {
                 Ok(Err(other)) => fault = other,
             }
         }
-        let held = |slots::Range { first, last, node }| {
-            Some(Held { first, last, master: self.node(node)? })
-        };
+        let best = if most == 0 { Vec::new() } else { told.swap_remove(best) };
+        let held =
+            |Range { first, last, node }| Some(Held { first, last, master: self.node(node)? });
         let held: Vec<Held> = best.into_iter().filter_map(held).collect();
         if held.is_empty() {
             return Err(fault);
@@ -190,9 +220,22 @@ impl Shared {
         Ok(held)
     }
 
+    /// What the last answer is worth: the slots that it covers, or how many sentinels give it.
+    fn worth(&self, told: &[Vec<Range>]) -> usize {
+        let Some(last) = told.last() else { return 0 };
+        match &self.watched {
+            Some(_) => told.iter().filter(|other| *other == last).count(),
+            None => last.iter().map(|range| usize::from(range.last - range.first) + 1).sum(),
+        }
+    }
+
     fn everyone(&self) -> Vec<Arc<Server>> {
-        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        self.seeds.iter().chain(nodes.values()).map(Arc::clone).collect()
+        let mut everyone = self.named.clone();
+        if self.watched.is_none() {
+            let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+            everyone.extend(nodes.values().map(Arc::clone));
+        }
+        everyone
     }
 
     /// The server at an address: the known one, or a new one.
@@ -218,13 +261,24 @@ impl Shared {
     }
 }
 
-/// Asks a server where the slots are.
-async fn ask(server: &Server, until: Instant) -> Result<Vec<slots::Range>, Fault> {
+/// Asks a node of a cluster where the slots are, or a sentinel where the master of a name is.
+async fn ask(server: &Server, watched: Option<&str>, until: Instant) -> Result<Vec<Range>, Fault> {
     let permit = server.permit()?;
-    let answer = server.send(redis::cmd("CLUSTER").arg("SLOTS"), until).await;
+    let mut question = redis::cmd(if watched.is_some() { "SENTINEL" } else { "CLUSTER" });
+    match watched {
+        Some(name) => question.arg("GET-MASTER-ADDR-BY-NAME").arg(name),
+        None => question.arg("SLOTS"),
+    };
+    let answer = server.send(&question, until).await;
     match &answer {
         Ok(_) | Err(Failure::Refused(..)) => permit.succeeded(),
         Err(Failure::Over(_)) => permit.failed(std::time::Instant::now()),
     }
-    Ok(slots::ranges(&answer?, server.host().unwrap_or_default()))
+    let (answer, host) = (answer?, server.host().unwrap_or_default());
+    let Some(name) = watched else { return Ok(slots::ranges(&answer, host)) };
+    let node = slots::watched(&answer, host);
+    let node = node.ok_or_else(|| {
+        Fault::Failed(format!("the sentinel at {host} watches no master called {name}"))
+    })?;
+    Ok(vec![Range { first: 0, last: SLOTS - 1, node }])
 }
