@@ -1,4 +1,5 @@
-//! A service whose requests are limited: rules in a file that is watched, counters for Prometheus.
+//! A service whose requests are limited, and the bytes that it sends: rules in a file that is watched, a
+//! login, a quota of each user, a queue, counters for Prometheus.
 //!
 //! ```sh
 //! cargo run --example service --features tower           # then, elsewhere:
@@ -74,13 +75,18 @@ pub(crate) async fn serve(
         .peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip())
         .behind(Proxies::x_forwarded_for("127.0.0.0/8, ::1".parse()?))
         .user(|user: &User| user.0.as_str())
-        .extension("route", |path: &MatchedPath| path.as_str());
+        .extension("route", |path: &MatchedPath| path.as_str())
+        // Before its answer is sent, a request costs nothing but in rules with a cost of their own.
+        .cost(|_| 0.0);
+    limit.check_sources()?;
+    let kilobytes = |bytes| bytes as f64 / 1000.0;
     let app = Router::new()
         .route("/", get(|| async { "hello\n" }))
         .route("/login", post(|| async { "welcome\n" }))
         .route("/items/{id}", get(|| async { "an item\n" }))
         .route("/report", get(|| async { "a report\n" }))
-        .layer(limit.try_layer()?)
+        .route("/download", get(|| async { "a line of a long file\n".repeat(30_000) }))
+        .layer(limit.layer_for_bodies(kilobytes))
         // The layer that is added last runs first, so the user is known to the limits.
         .layer(from_fn(authenticate))
         // A route that is added after the limits is not limited.

@@ -56,8 +56,29 @@
 //! by the caller alone, for example by a semaphore.
 //!
 //! # Streams
-//! A stream is limited by waiting before each item, as in
-//! `stream.then(async |item| store.until_allowed(...).await.map(|_| item))` of the crate `futures`.
+//! The items of a stream wait with `then` of the crate `futures`, one after the other; with `map` and
+//! `buffered`, several at once:
+//!
+//! ```
+//! use futures_util::{FutureExt, StreamExt, stream};
+//! # use ratescope::limit::gcra::Gcra;
+//! # use ratescope::store::Keyed;
+//! # use ratescope::waiting::{FakeClock, Waiting};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (calls, clock) = (&Keyed::new(Gcra::new("2/1s".parse()?, 1.0)?, 1000), &FakeClock::default());
+//! let paced = stream::iter(1..=3).then(|item| async move {
+//!     calls.until_allowed("api.example.com", clock, Waiting::DEFAULT).await.map(|_| item)
+//! });
+//! let mut paced = std::pin::pin!(paced);
+//! assert_eq!(paced.next().await, Some(Ok(1)));
+//! assert_eq!(paced.next().now_or_never(), None); // It waits now.
+//! clock.advance("500ms".parse()?);
+//! assert_eq!(paced.next().await, Some(Ok(2)));
+//! # Ok(())
+//! # }
+//! ```
 
 #[cfg(feature = "tower")]
 pub mod outgoing;

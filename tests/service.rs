@@ -188,6 +188,25 @@ fn a_shadow_refuses_nobody_and_is_counted() {
     wait_for(line);
 }
 
+/// The kilobytes of one answer are felt by the next request, and by no other route or address.
+#[test]
+fn a_download_is_paid_for_when_it_is_sent() {
+    let own = [("x-forwarded-for", "198.51.100.10")];
+    let mut connection = Connection::open();
+    for _ in 0..2 {
+        let answer = connection.ask("GET /download", &own);
+        assert_eq!((answer.status, answer.body.len()), (200, 660_000));
+    }
+    // Of 1,320 kB all but a thousand are to be waited for, at ten thousand an hour.
+    let refused = connection.ask("GET /download", &own);
+    assert_eq!(refused.status, 429);
+    let wait = refused.head.split("\nretry-after: ").nth(1).unwrap().lines().next().unwrap();
+    assert!((1..=116).contains(&wait.parse().unwrap()), "{wait}");
+    assert_eq!(connection.ask("GET /", &own).status, 200);
+    let other = [("x-forwarded-for", "198.51.100.11")];
+    assert_eq!(connection.ask("GET /download", &other).status, 200);
+}
+
 /// Whoever hangs up while waiting leaves the queue.
 #[test]
 fn a_report_waits_and_its_place_is_given_up() {
@@ -235,7 +254,7 @@ fn rules_change_under_way() {
         |n: usize| -> Vec<u16> { (0..n).map(|_| ask("GET /new", &own).status).collect() };
     assert_eq!(statuses(3), [404; 3]);
     let old = fs::read_to_string(&SERVER.rules).unwrap();
-    let rule = "  - key: path\n    value: /new\n    limit: 2/1d\n";
+    let rule = "  - key: path\n    value: /new\n    limit: 2/1d\n    cost: 1\n";
     let replace = |text: &str| {
         let other = SERVER.rules.with_extension("new");
         fs::write(&other, text).unwrap();
