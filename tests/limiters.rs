@@ -9,6 +9,8 @@ mod adaptive;
 mod article;
 #[path = "limiters/backwards.rs"]
 mod backwards;
+#[path = "limiters/bound.rs"]
+mod bound;
 #[path = "limiters/by_hour.rs"]
 mod by_hour;
 #[path = "limiters/charging.rs"]

@@ -25,9 +25,8 @@
 //! ```
 //!
 //! A sender that takes all it can get needs q ln(k/(k-1)) until its habit reaches floor/k, where its
-//! limit leaves the floor. From there it doubles its limit every q ln 2/(k-1), no faster: see
-//! [`highest_after`](Adaptive::highest_after) and [`doubling_time`](Adaptive::doubling_time). A
-//! burst in one instant changes nothing, since B moves only with time.
+//! limit leaves the floor. From there it doubles its limit every q ln 2/(k-1), no faster. A burst in one
+//! instant changes nothing, since B moves only with time.
 //!
 //! The limiter promises that bound, and no number of events in a window. It surprises a sender whose
 //! traffic grows faster than the bound, and one that comes back from a long holiday and starts at
@@ -58,7 +57,6 @@ use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::{BadNumber, number};
 use crate::time::{Span, Time};
-use core::f64::consts::LN_2;
 use core::fmt;
 
 /// An adaptive limiter.
@@ -147,28 +145,6 @@ impl Adaptive {
     /// The limit L at `now`, if nothing was counted since the state was stored.
     pub fn limit_at(&self, state: &Habit, now: Time) -> f64 {
         self.limit(self.smoothed_at(state, now))
-    }
-
-    /// The highest value that a habit, now `smoothed`, can have after `elapsed`, whatever the sender
-    /// does.
-    pub fn highest_after(&self, smoothed: f64, elapsed: Span) -> f64 {
-        let free = self.floor / self.factor;
-        let in_increases = elapsed.secs() / self.smoothed.increase.secs();
-        if smoothed >= free {
-            return smoothed * libm::exp((self.factor - 1.0) * in_increases);
-        }
-        let freed = libm::log((self.floor - smoothed) / (self.floor - free));
-        if in_increases <= freed {
-            self.floor - (self.floor - smoothed) * libm::exp(-in_increases)
-        } else {
-            free * libm::exp((self.factor - 1.0) * (in_increases - freed))
-        }
-    }
-
-    /// The shortest time in which a sender can double its limit, once the limit is above the floor.
-    pub fn doubling_time(&self) -> Span {
-        let seconds = self.smoothed.increase.secs() * LN_2 / (self.factor - 1.0);
-        Span::from_secs(seconds).unwrap_or(Span::ZERO)
     }
 
     pub(super) fn limit(&self, smoothed: f64) -> f64 {
@@ -302,7 +278,7 @@ impl Limiter for Adaptive {
         now.until(from.after(wait_until(sunk, from, &at_floor)))
     }
 
-    /// Infinite, since the limit is learned; see [`highest_after`](Self::highest_after).
+    /// Infinite, since the limit is learned.
     fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
         f64::INFINITY
     }

@@ -28,9 +28,8 @@
 //! The habit of an hour moves only during that hour, a 24th of each day, and then 24 times as fast.
 //! So the bound is that of the adaptive limit, counted in days. At the hour of its choice, a sender
 //! that takes all it can get leaves the floor after q ln(k/(k-1)), and from there doubles its limit
-//! every q ln 2/(k-1), no faster: see [`highest_after`](ByHour::highest_after) and
-//! [`doubling_time`](ByHour::doubling_time). With `x3` and `increase 7d` that is three nights at the
-//! floor, and then a doubling each 2.4 nights.
+//! every q ln 2/(k-1), no faster. With `x3` and `increase 7d` that is three nights at the floor, and then a
+//! doubling each 2.4 nights.
 //!
 //! In a window in which no limit rises above M, no more passes than with Exim's limit of M:
 //!
@@ -40,8 +39,7 @@
 //!
 //! If these hours have no habit yet, M is the floor as long as q ln(k/(k-1)) is more than a day. So
 //! with `decay 10m` and `floor 10`, a sender gets at most 10 + 10.5 · 48 = 514 events through in the
-//! eight hours of its first night, whatever it sends by day: see
-//! [`max_admitted_from`](ByHour::max_admitted_from).
+//! eight hours of its first night, whatever it sends by day.
 //!
 //! The limiter promises that bound, and no number of events in a window. It surprises a sender that
 //! sends at an hour that is new to it.
@@ -79,11 +77,10 @@ pub use day::{DAY, Day, HOURS};
 pub use habits::Habits;
 
 use super::adaptive::{Adaptive, Habit};
-use super::exim::{Exim, Mode};
+use super::exim::Mode;
 use super::retry::wait_until;
 use super::{Limiter, is_cost};
 use crate::outcome::{Outcome, Retry};
-use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 
@@ -167,29 +164,6 @@ impl ByHour {
     /// The limit L at `now`, if nothing was counted since the state was stored.
     pub fn limit_at(&self, state: &Habits, now: Time) -> f64 {
         self.limit(&self.at(state, now))
-    }
-
-    /// The highest value that the habit of an hour, now `smoothed`, can have after `elapsed`,
-    /// whatever the sender does.
-    pub fn highest_after(&self, smoothed: f64, elapsed: Span) -> f64 {
-        self.hourly.highest_after(smoothed, self.day.in_one_hour(elapsed))
-    }
-
-    /// The shortest time in which a sender can double its limit at an hour, once that limit is above
-    /// the floor. The hour comes once in each day of that time.
-    pub fn doubling_time(&self) -> Span {
-        let seconds = self.hourly.doubling_time().secs() * HOURS as f64;
-        Span::from_secs(seconds).unwrap_or(Span::ZERO)
-    }
-
-    /// The most that is admitted in an interval of `window` in events of cost `cost`, if at its
-    /// beginning no hour of it, and no neighbour of one, has a habit above `smoothed`.
-    pub fn max_admitted_from(&self, smoothed: f64, window: Span, cost: f64) -> f64 {
-        let highest = self.hourly.limit(self.highest_after(smoothed, window));
-        let limit = Rate::new(highest, self.hourly.smoothing().decay);
-        limit.map_or(f64::INFINITY, |limit| {
-            Exim { limit, mode: self.hourly.mode() }.max_admitted(window, cost)
-        })
     }
 
     fn increase_in_hour(&self) -> f64 {
@@ -342,7 +316,7 @@ impl Limiter for ByHour {
         now.until(from.after(wait_until(sunk, from, &passes)))
     }
 
-    /// Infinite, since the limit is learned; see [`max_admitted_from`](Self::max_admitted_from).
+    /// Infinite, since the limit is learned.
     fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
         f64::INFINITY
     }

@@ -1,5 +1,6 @@
 //! How much control over its limit the adaptive limiter gives to a sender.
 
+use crate::bound::Bound;
 use crate::{limiter, magnitude, micros_later, refused};
 use proptest::prelude::*;
 use ratescope::limit::adaptive::Adaptive;

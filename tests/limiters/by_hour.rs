@@ -1,5 +1,6 @@
 //! How much control over its limit the limiter that knows the hour gives to a sender, and its hours.
 
+use crate::bound::{Bound, max_admitted_from};
 use crate::{limiter, magnitude, micros_later, refused};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
@@ -118,7 +119,7 @@ fn the_bound_to_the_digit() {
     near(limit.doubling_time().secs(), 86_400.0 * q * 2.0_f64.ln() / (k - 1.0));
     near(highest(20.0 + q * 2.0_f64.ln() / (k - 1.0)), 2.0 * highest(20.0));
     // The most in a night of eight hours: M + (M + 1/2) s.
-    let most = limit.max_admitted_from(0.0, Span::hours(8), 1.0);
+    let most = max_admitted_from(&limit, 0.0, Span::hours(8), 1.0);
     assert!((most - (10.0 + 10.5 * 48.0)).abs() < 1e-6, "{most}");
 }
 
@@ -127,7 +128,7 @@ fn the_bound_to_the_digit() {
 #[test]
 fn the_first_night_gets_the_floor() {
     let limit = by_hour(RULE);
-    let most = limit.max_admitted_from(0.0, Span::hours(8), 1.0);
+    let most = max_admitted_from(&limit, 0.0, Span::hours(8), 1.0);
     assert_eq!(most.floor(), 514.0);
     let mut newcomer = limit.initial();
     assert_eq!(greedy(&limit, &mut newcomer, hours(22.0), hours(30.0)), 489);
@@ -325,7 +326,7 @@ proptest! {
         let window = Span::from_secs(length * 3600.0).unwrap();
         let end = hours(from).after(window);
         let got = greedy(&limit, &mut limit.initial(), hours(from), end);
-        let most = limit.max_admitted_from(0.0, window, 1.0);
+        let most = max_admitted_from(&limit, 0.0, window, 1.0);
         prop_assert!(f64::from(got) <= most, "{got} of {most}");
     }
 }

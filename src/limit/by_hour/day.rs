@@ -102,14 +102,6 @@ impl Day {
         let days = ((to - from) / day).max(0);
         (days as f64, Time::from_micros((from + days * day) as i64))
     }
-
-    /// The most time that an interval of `elapsed` can spend in one hour of the day.
-    pub(super) fn in_one_hour(&self, elapsed: Span) -> Span {
-        let (day, hour) = (self.hour().secs() * HOURS as f64, self.hour().secs());
-        let days = libm::floor(elapsed.secs() / day);
-        let rest = (elapsed.secs() - days * day).clamp(0.0, hour);
-        Span::from_secs(days * hour + rest).unwrap_or(elapsed)
-    }
 }
 
 /// Reads a span with a sign, as in `+1h` or `-5h30m`, in seconds.

@@ -1,0 +1,62 @@
+//! The most that a sender can make of an adaptive limit, whatever it does: the bound that the
+//! documentation derives, as a formula to hold the limiters against.
+
+use ratescope::limit::adaptive::Adaptive;
+use ratescope::limit::by_hour::{ByHour, HOURS};
+use ratescope::limit::exim::Exim;
+use ratescope::{Limiter, Rate, Span};
+use std::f64::consts::LN_2;
+
+pub(crate) trait Bound {
+    /// The highest value that a habit, now `smoothed`, can have after `elapsed`.
+    fn highest_after(&self, smoothed: f64, elapsed: Span) -> f64;
+
+    /// The shortest time in which a sender can double its limit, once the limit is above the floor.
+    fn doubling_time(&self) -> Span;
+}
+
+impl Bound for Adaptive {
+    fn highest_after(&self, smoothed: f64, elapsed: Span) -> f64 {
+        let (floor, factor) = (self.floor(), self.factor());
+        let free = floor / factor;
+        let in_increases = elapsed.secs() / self.smoothing().increase.secs();
+        if smoothed >= free {
+            return smoothed * f64::exp((factor - 1.0) * in_increases);
+        }
+        let freed = f64::ln((floor - smoothed) / (floor - free));
+        if in_increases <= freed {
+            floor - (floor - smoothed) * f64::exp(-in_increases)
+        } else {
+            free * f64::exp((factor - 1.0) * (in_increases - freed))
+        }
+    }
+
+    fn doubling_time(&self) -> Span {
+        Span::from_secs(self.smoothing().increase.secs() * LN_2 / (self.factor() - 1.0)).unwrap()
+    }
+}
+
+/// In one hour of the day: it comes once in each day.
+impl Bound for ByHour {
+    fn highest_after(&self, smoothed: f64, elapsed: Span) -> f64 {
+        // The most time that can be spent in one hour of the day.
+        let hour = self.day().hour().secs();
+        let day = hour * HOURS as f64;
+        let days = (elapsed.secs() / day).floor();
+        let rest = (elapsed.secs() - days * day).clamp(0.0, hour);
+        self.hourly().highest_after(smoothed, Span::from_secs(days * hour + rest).unwrap())
+    }
+
+    fn doubling_time(&self) -> Span {
+        Span::from_secs(self.hourly().doubling_time().secs() * HOURS as f64).unwrap()
+    }
+}
+
+/// The most that is admitted in an interval of `window` in events of cost `cost`, if at its beginning no
+/// hour of it, and no neighbour of one, has a habit above `smoothed`.
+pub(crate) fn max_admitted_from(limit: &ByHour, smoothed: f64, window: Span, cost: f64) -> f64 {
+    let hourly = limit.hourly();
+    let highest = hourly.floor().max(hourly.factor() * limit.highest_after(smoothed, window));
+    let limit = Rate::new(highest, hourly.smoothing().decay).unwrap();
+    Exim { limit, mode: hourly.mode() }.max_admitted(window, cost)
+}
