@@ -57,7 +57,7 @@ pub use body::Body;
 pub use kept::{COLUMNS, EVENTS, HOURS, KEYS, LONGEST_KEY, MOST_RULES, VIEWERS, WATCHED};
 pub use probe::{Probe, Taps};
 #[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
-pub use routes::{Routes, ShortToken};
+pub use routes::Routes;
 pub use seen::{Counting, Seen};
 pub use sketch::{Sketch, Weighed};
 pub use viewer::{Asked, Viewer};

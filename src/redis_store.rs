@@ -31,7 +31,6 @@
 mod address;
 mod breaker;
 mod clear;
-mod error;
 mod link;
 mod masters;
 mod options;
@@ -42,7 +41,6 @@ mod server;
 mod slots;
 
 pub use clear::clear;
-pub use error::OpenError;
 pub use options::{Clock, Options};
 /// The client that [`RedisStore::of`] takes.
 pub use redis;
@@ -52,8 +50,8 @@ use crate::limit::Limiter;
 use crate::policy::{self, Per};
 use crate::rules::asked::{Ask, Judged};
 use crate::rules::{
-    Answered, AsyncStore, Cause, Details, Fault, Left, Load, Reloaded, Rule, Ruled, Rules,
-    RulesError, Ruling, Source, not_in_f64,
+    Answered, AsyncStore, Cause, Details, Fault, Left, Load, OpenError, Reloaded, Rule, Ruled,
+    Rules, RulesError, Ruling, Source, not_in_f64,
 };
 use crate::store::Few;
 use crate::time::Time;
@@ -139,7 +137,7 @@ impl RedisStore {
 
     fn at(address: Address, rules: Rules, options: Options) -> Result<Self, OpenError> {
         let apart = matches!(address, Address::Cluster(_)) && !options.one_node;
-        computable(&rules, apart).map_err(OpenError::Rules)?;
+        computable(&rules, apart)?;
         tokio::runtime::Handle::try_current().map_err(|_| OpenError::Runtime)?;
         let link = Link::new(address, &options).map_err(not_an_address)?;
         Ok(RedisStore::new(Arc::new(link), rules, options, apart))
@@ -190,15 +188,6 @@ impl RedisStore {
     /// Frees the memory of states in this process that no longer count at `now`.
     pub fn forget(&self, now: Time) {
         self.0.local.forget(now);
-    }
-
-    /// The bytes that are sent to decide about an event, to be looked at or measured; `None` if no rule
-    /// is for the event.
-    pub fn wire(&self, event: &Event<'_>) -> Option<Vec<u8>> {
-        let plan = self.0.plan.load();
-        let asked = plan.rules.ask(event, self.0.local.load());
-        let call = plan.call(event, &asked, Deed::Check, false, &self.0.options)?;
-        Some(call.command(true).get_packed_command())
     }
 
     /// Removes all keys with the prefix of this store, on all nodes, and returns how many there were.
@@ -285,7 +274,10 @@ impl Inner {
 }
 
 fn not_an_address(error: redis::RedisError) -> OpenError {
-    OpenError::Address(Cause::new(error))
+    let want = "not the address of a Redis, as in redis://127.0.0.1:6379, of a cluster, as in \
+                redis-cluster://127.0.0.1:7000,127.0.0.1:7001, or of a master behind sentinels, as in \
+                redis-sentinel://127.0.0.1:26379/mymaster";
+    OpenError::Address { want, cause: Cause::new(error) }
 }
 
 /// Refuses rules that Redis can't compute. If subjects are `apart` on several nodes, all limits must be

@@ -148,6 +148,7 @@ mod explain;
 mod file;
 mod in_code;
 mod matching;
+mod opening;
 mod paths;
 mod reader;
 mod reload;
@@ -170,6 +171,7 @@ pub use async_store::{Answered, AsyncStore, Cause, Details, Fault, Memory};
 pub use error::{Mistake, RulesError};
 pub use explain::Why;
 pub use in_code::NewRule;
+pub use opening::OpenError;
 pub use reload::{Changes, Reloaded};
 pub use ruled::Ruled;
 #[cfg(feature = "tower")]

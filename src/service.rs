@@ -74,7 +74,7 @@ mod response;
 mod states;
 
 pub use decide::NoAnswer;
-pub use files::{Changed, LoadError};
+pub use files::Changed;
 pub use grpc::{Grpc, NAME};
 pub use http::{Http, HttpSettings};
 pub use message::{

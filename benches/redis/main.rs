@@ -21,7 +21,9 @@ use ratescope::rules::{AsyncStore, Details, Rules};
 use ratescope::{Event, Policy, Time};
 use server::Server;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 use turns::median;
 
@@ -169,20 +171,50 @@ fn script(server: &Server, text: &str, prefix: &str, arguments: &[&str]) -> Vec<
     (0..SENDERS).map(call).collect()
 }
 
-/// The calls of a policy of ours.
+/// The calls of a policy of ours: what a store sends about one sender, and the same for the others.
 fn ours(server: &Server, text: &str) -> Vec<Vec<u8>> {
+    let (port, sent) = overheard(server.port);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let rules = Rules::from(text.parse::<Policy>().unwrap());
         let options = Options { deadline: Duration::from_secs(10), ..Options::default() };
-        let store = RedisStore::open(&server.url(), rules, options).unwrap();
-        let event = |fields: &[(&str, String); 1]| {
-            store.wire(&Event { time: Time::ZERO, cost: 1.0, fields }).unwrap()
-        };
-        let first = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "000000")] };
-        assert_eq!(store.check(&first, Details::default()).await.fault, None);
-        (0..SENDERS).map(|sender| event(&[("user", format!("{sender:06}"))])).collect()
-    })
+        let url = format!("redis://127.0.0.1:{port}");
+        let store = RedisStore::open(&url, rules, options).unwrap();
+        let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "000000")] };
+        // The first time with the text of the script.
+        for _ in 0..2 {
+            sent.lock().unwrap().clear();
+            assert_eq!(store.check(&event, Details::default()).await.fault, None);
+        }
+    });
+    let sent = sent.lock().unwrap().clone();
+    let user = b"{user=000000}";
+    let at = sent.windows(user.len()).position(|some| some == user).unwrap() + 6;
+    let call = |sender: usize| {
+        let mut call = sent.clone();
+        call[at..at + 6].copy_from_slice(format!("{sender:06}").as_bytes());
+        call
+    };
+    (0..SENDERS).map(call).collect()
+}
+
+/// A port through which one client speaks with a server, and what it has sent.
+fn overheard(server: u16) -> (u16, Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, sent) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<u8>>>::default());
+    let kept = Arc::clone(&sent);
+    thread::spawn(move || {
+        let mut client = listener.accept().unwrap().0;
+        let mut there = TcpStream::connect(("127.0.0.1", server)).unwrap();
+        let (mut back, mut to_client) = (there.try_clone().unwrap(), client.try_clone().unwrap());
+        thread::spawn(move || std::io::copy(&mut back, &mut to_client));
+        let mut some = [0; 4096];
+        while let Ok(read @ 1..) = client.read(&mut some) {
+            kept.lock().unwrap().extend(&some[..read]);
+            there.write_all(&some[..read]).unwrap();
+        }
+    });
+    (port, sent)
 }
 
 /// Connections that are asked by one thread.

@@ -121,4 +121,11 @@ impl fmt::Display for Unstretched {
     }
 }
 
-impl core::error::Error for Unstretched {}
+impl core::error::Error for Unstretched {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Unstretched::Number(error) => Some(error),
+            Unstretched::Fixed(_) => None,
+        }
+    }
+}

@@ -332,4 +332,11 @@ impl fmt::Display for KeptError {
     }
 }
 
-impl core::error::Error for KeptError {}
+impl core::error::Error for KeptError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            KeptError::Shape(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -5,6 +5,7 @@ use super::page;
 use super::probe::Probe;
 use super::viewer::Asked;
 use crate::clock::{Clock, SystemClock};
+use crate::text::BadNumber;
 use bytes::Bytes;
 use core::convert::Infallible;
 use core::fmt;
@@ -72,18 +73,6 @@ pub struct Routes {
     ends: Arc<AtomicBool>,
 }
 
-/// A token that could be guessed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShortToken;
-
-impl fmt::Display for ShortToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the token has less than {SHORTEST} characters")
-    }
-}
-
-impl core::error::Error for ShortToken {}
-
 impl Routes {
     /// Serves what this probe sees, by the clock of the system.
     pub fn new(probe: Arc<Probe>) -> Self {
@@ -100,9 +89,13 @@ impl Routes {
     ///
     /// # Errors
     /// If it has less than 16 characters.
-    pub fn token(self, token: &str) -> Result<Self, ShortToken> {
-        match token.chars().count() < SHORTEST {
-            true => Err(ShortToken),
+    pub fn token(self, token: &str) -> Result<Self, BadNumber> {
+        let given = token.chars().count();
+        match given < SHORTEST {
+            true => {
+                let (what, want) = ("the length of a token", "at least 16 characters");
+                Err(BadNumber { what, given: given as f64, want })
+            }
             false => Ok(Routes { token: Some(token.into()), ..self }),
         }
     }

@@ -28,9 +28,8 @@
 //! not taken. It is in force after one to two intervals. The surest way is still to write another file
 //! and rename it.
 
-use crate::rules::{LONGEST, Reloaded, Ruled, Rules, RulesError, decode};
+use crate::rules::{LONGEST, OpenError, Reloaded, Ruled, Rules, decode};
 use crate::time::Time;
-use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 use std::fs::File;
@@ -54,7 +53,7 @@ pub struct Watch {
 type Reload = Box<dyn FnMut(&str, &str, Time) -> Reloaded + Send>;
 
 /// The text of a file, or the reason why it can't be read.
-type Content = Result<String, String>;
+type Content = Result<String, OpenError>;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,40 +97,6 @@ impl fmt::Display for Seen {
     }
 }
 
-/// The reason why there are no rules at the start. A `main` that returns it prints it as it is displayed.
-#[derive(Clone, PartialEq)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The file can't be read, for this reason.
-    Unreadable(String),
-    /// The rules in it are wrong.
-    Wrong(RulesError),
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Unreadable(reason) => f.write_str(reason),
-            OpenError::Wrong(error) => error.fmt(f),
-        }
-    }
-}
-
-impl fmt::Debug for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Error for OpenError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            OpenError::Unreadable(_) => None,
-            OpenError::Wrong(error) => Some(error),
-        }
-    }
-}
-
 /// Reads the rules in a file, for at most `capacity` keys of each limit. Returns also the [`Watch`] with
 /// which they follow the file.
 ///
@@ -139,8 +104,8 @@ impl Error for OpenError {
 /// If the file can't be read or its rules are wrong, since there are no old ones to keep.
 pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(Arc<Ruled>, Watch), OpenError> {
     let path = path.into();
-    let text = read(&path).map_err(OpenError::Unreadable)?;
-    let rules = Rules::read(&path.display().to_string(), &text).map_err(OpenError::Wrong)?;
+    let text = read(&path)?;
+    let rules = Rules::read(&path.display().to_string(), &text)?;
     let ruled = Arc::new(Ruled::new(rules, capacity));
     let follows = Arc::clone(&ruled);
     let watch = Watch::new(path, text, move |file, text, now| follows.reload(file, text, now));
@@ -177,7 +142,7 @@ impl Watch {
                 let reloaded = (self.reload)(&file, text, now);
                 Seen::Read { file, reloaded }
             }
-            Err(reason) => Seen::Unreadable(reason.clone()),
+            Err(reason) => Seen::Unreadable(reason.to_string()),
         })
     }
 
@@ -213,9 +178,9 @@ pub struct Watching {
 
 /// Reads the file that the name leads to now. Reading stops when the file is too long for rules.
 pub(crate) fn read(path: &Path) -> Content {
-    let reason = |error: io::Error| format!("{}: {error}", path.display());
+    let unreadable = |error: io::Error| OpenError::unreadable(path, error);
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(reason)?;
-    file.take(LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(reason)?;
-    decode(&path.display().to_string(), bytes).map_err(|error| error.to_string())
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok(decode(&path.display().to_string(), bytes)?)
 }

@@ -5,14 +5,13 @@
 //! read-only, or not the one that has the key (MOVED, ASK, TRYAGAIN). A broken connection or a missing
 //! answer proves nothing, so the call is not repeated.
 
-use super::OpenError;
 use super::address::Address;
 use super::breaker::Permit;
 use super::masters::Masters;
 use super::options::Options;
 use super::plan::Call;
 use super::server::{Connection, Failure, Server};
-use crate::rules::Fault;
+use crate::rules::{Fault, OpenError};
 use core::time::Duration;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult};
 use redis::{ServerErrorKind, Value};

@@ -12,7 +12,7 @@ use crate::event::{Descriptor, Event, Fields};
 use crate::limit::MAX_COST;
 use crate::middleware::{is_unavailable, retry};
 use crate::outcome::Retry;
-use crate::rules::{Answered, AsyncStore, Details, Rule};
+use crate::rules::{Answered, AsyncStore, Details, Fault, Rule};
 use core::fmt;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -25,24 +25,34 @@ const DETAILS: Details = Details { standings: true, retry: true, at_once: true }
 
 /// Why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NoAnswer {
     /// The request can't be meant so.
     Invalid(String),
     /// The request asks for something that this service can't do.
     Unsupported(String),
     /// The store can't be asked, and a rule refuses then.
-    Unavailable(String),
+    Unavailable(Fault),
 }
 
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (NoAnswer::Invalid(why) | NoAnswer::Unsupported(why) | NoAnswer::Unavailable(why)) =
-            self;
-        f.write_str(why)
+        match self {
+            NoAnswer::Invalid(why) | NoAnswer::Unsupported(why) => f.write_str(why),
+            NoAnswer::Unavailable(fault) => fault.fmt(f),
+        }
     }
 }
 
-impl core::error::Error for NoAnswer {}
+impl core::error::Error for NoAnswer {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            // Shown as itself, so the next cause is its own.
+            NoAnswer::Unavailable(fault) => fault.source(),
+            _ => None,
+        }
+    }
+}
 
 impl NoAnswer {
     fn count(self) -> Self {
@@ -143,7 +153,7 @@ impl<B: States, C: Clock> Service<B, C> {
             .flatten()
             .find(|(_, answered)| is_unavailable(&answered.ruling, answered.fault.as_ref()));
         if let Some((_, Answered { fault: Some(fault), .. })) = fault {
-            return Err(NoAnswer::Unavailable(fault.to_string()).count());
+            return Err(NoAnswer::Unavailable(fault.clone()).count());
         }
         let statuses: Vec<DescriptorStatus> = answers
             .iter()

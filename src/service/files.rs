@@ -3,7 +3,7 @@
 use super::{Domain, Service, States, meters, reload};
 use crate::clock::Clock;
 use crate::middleware::watch::{Seen, Watch, read};
-use crate::rules::{Reloaded, Rules};
+use crate::rules::{OpenError, Reloaded, Rules};
 use core::fmt;
 use std::fs;
 use std::io;
@@ -76,24 +76,6 @@ impl fmt::Display for Changed {
     }
 }
 
-/// Why rules can't be put in force at the start: one line or more for each file.
-#[derive(Clone, PartialEq, Eq)]
-pub struct LoadError(String);
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl core::error::Error for LoadError {}
-
 impl<B: States, C: Clock> Service<B, C> {
     /// Puts the rules of files in force, and follows them from now on: see [`look`](Self::look). In a
     /// folder, these are the files with the ending `.yaml` or `.yml`; if there is none, those of the
@@ -101,14 +83,14 @@ impl<B: States, C: Clock> Service<B, C> {
     ///
     /// # Errors
     /// If any can't be read or is wrong, or if there is none.
-    pub fn follow(&self, named: &[PathBuf]) -> Result<(), LoadError> {
+    pub fn follow(&self, named: &[PathBuf]) -> Result<(), OpenError> {
         let mut files = self.files();
         let mut problems = Vec::new();
         for name in named {
             match found(name) {
-                Err(error) => problems.push(format!("{}: {error}", name.display())),
+                Err(error) => problems.push(OpenError::unreadable(name, error)),
                 Ok(paths) if paths.is_empty() => {
-                    problems.push(format!("{}: no file ends with .yaml or .yml", name.display()));
+                    problems.push(OpenError::unreadable(name, "no file ends with .yaml or .yml"));
                 }
                 Ok(paths) => {
                     for path in paths {
@@ -120,7 +102,11 @@ impl<B: States, C: Clock> Service<B, C> {
             }
         }
         files.named.extend_from_slice(named);
-        if problems.is_empty() { Ok(()) } else { Err(LoadError(problems.join("\n"))) }
+        match problems.len() {
+            0 => Ok(()),
+            1 => problems.pop().map_or(Ok(()), Err),
+            _ => Err(OpenError::Several(problems)),
+        }
     }
 
     /// Reads the files again. Rules that have changed are put in force if they are right, and were the
@@ -177,8 +163,8 @@ impl<B: States, C: Clock> Service<B, C> {
                     continue;
                 }
                 let problem = before.and_then(|file| file.problem.clone());
-                let (followed, now) = self.begin(path.clone());
-                match &now {
+                let (followed, _) = self.begin(path.clone());
+                match &followed.problem {
                     None => changes.push(Changed::Added(path)),
                     // Said once.
                     Some(why) if problem.as_ref() != Some(why) => {
@@ -194,13 +180,13 @@ impl<B: States, C: Clock> Service<B, C> {
         }
     }
 
-    /// Reads a file for the first time. It is followed even if it is wrong; the text says why.
-    fn begin(&self, path: PathBuf) -> (Followed<B>, Option<String>) {
+    /// Reads a file for the first time. It is followed even if it is wrong; the error says why.
+    fn begin(&self, path: PathBuf) -> (Followed<B>, Option<OpenError>) {
         let name = path.display().to_string();
         let text = read(&path);
-        let rules = text.as_ref().map_err(String::clone).and_then(|text| {
+        let rules = text.as_ref().map_err(OpenError::clone).and_then(|text| {
             let rules = Rules::read(&name, text).and_then(|rules| self.put(rules));
-            rules.map_err(|error| error.to_string())
+            rules.map_err(OpenError::from)
         });
         let (domain, problem) = match rules {
             Ok(domain) => (Some(domain), None),
@@ -216,9 +202,8 @@ impl<B: States, C: Clock> Service<B, C> {
                     None => Reloaded::Unchanged,
                 },
             );
-        let followed =
-            Followed { path, watch, domain, problem: problem.clone(), is_missing: false };
-        (followed, problem)
+        let said = problem.as_ref().map(OpenError::to_string);
+        (Followed { path, watch, domain, problem: said, is_missing: false }, problem)
     }
 
     /// The files that are followed, each with its problem, if it has one.

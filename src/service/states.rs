@@ -1,7 +1,7 @@
 //! Where the states of a service are: in its memory, or on Redis.
 
-use crate::redis_store::{OpenError, Options, RedisStore};
-use crate::rules::{AsyncStore, Reloaded, Ruled, Rules, RulesError};
+use crate::redis_store::{Options, RedisStore};
+use crate::rules::{AsyncStore, OpenError, Reloaded, Ruled, Rules, RulesError};
 use crate::time::Time;
 
 /// Opens a store for each file of rules.
@@ -48,8 +48,8 @@ impl OnRedis {
     /// # Errors
     /// If the URL can't be read, or outside of a Tokio runtime.
     pub fn new(url: &str, options: Options) -> Result<Self, OpenError> {
-        let none = Rules::read("none", "domain: none\ndescriptors:\n- key: none\n");
-        Ok(OnRedis(RedisStore::open(url, none.map_err(OpenError::Rules)?, options)?))
+        let none = Rules::read("none", "domain: none\ndescriptors:\n- key: none\n")?;
+        Ok(OnRedis(RedisStore::open(url, none, options)?))
     }
 }
 

@@ -43,7 +43,7 @@
 
 use super::keyed::Keyed;
 use super::secret::Secret;
-use crate::limit::kept::Keeps;
+use crate::limit::kept::{Keeps, KeptError};
 use crate::time::Time;
 use core::fmt;
 use core::hash::Hasher;
@@ -70,6 +70,8 @@ pub enum SavedError {
     },
     /// The bytes were cut or changed after they were saved.
     Damaged,
+    /// The bytes are whole, and a state in them is none.
+    State(KeptError),
     /// The bytes are the states of another limiter.
     Shape {
         /// The shape of the states that were saved.
@@ -87,6 +89,7 @@ impl fmt::Display for SavedError {
                 write!(f, "the saved states have version {found}, and this reads version {VERSION}")
             }
             SavedError::Damaged => f.write_str("the saved states were cut or changed"),
+            SavedError::State(error) => write!(f, "a saved state can't be read: {error}"),
             SavedError::Shape { saved, wanted } => {
                 write!(f, "the saved states are of {saved}, and the limiter's of {wanted}")
             }
@@ -94,7 +97,14 @@ impl fmt::Display for SavedError {
     }
 }
 
-impl core::error::Error for SavedError {}
+impl core::error::Error for SavedError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            SavedError::State(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 /// Bytes that are being saved.
 pub(crate) struct Saving(Vec<u8>);
@@ -231,7 +241,7 @@ where
         while !rest.is_empty() {
             let hash = u64::from_le_bytes(*chunk(rest)?);
             let refused = f32::from_le_bytes(*chunk(rest)?);
-            let state = keyed.limiter().read_state(rest).map_err(|_| SavedError::Damaged)?;
+            let state = keyed.limiter().read_state(rest).map_err(SavedError::State)?;
             keyed.put_back(hash, refused, state, latest);
         }
         Ok(keyed)

@@ -1,9 +1,10 @@
 //! Rules that follow their file, looked at without waiting.
 
-use ratescope::middleware::watch::{OpenError, Seen, Watch, open};
-use ratescope::rules::{Reloaded, Ruled};
+use ratescope::middleware::watch::{Seen, Watch, open};
+use ratescope::rules::{OpenError, Reloaded, Ruled};
 use ratescope::{Event, Time};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -161,12 +162,16 @@ fn a_file_that_is_wrong_or_gone() {
 fn there_must_be_rules_to_begin_with() {
     let folder = Folder::new("begin");
     let path = folder.path("rules.yaml");
-    assert!(matches!(open(&path, 100), Err(OpenError::Unreadable(_))));
+    let missing = open(&path, 100).map(drop).unwrap_err();
+    assert!(matches!(missing, OpenError::Unreadable { .. }));
+    let cause = std::error::Error::source(&missing).unwrap().downcast_ref::<io::Error>().unwrap();
+    assert_eq!(cause.kind(), io::ErrorKind::NotFound);
+    assert_eq!(missing.to_string(), format!("{}: {cause}", path.display()));
     fs::write(&path, "domain: web\n").unwrap();
-    let Err(OpenError::Wrong(error)) = open(&path, 100) else { panic!() };
+    let Err(OpenError::Rules(error)) = open(&path, 100) else { panic!() };
     assert_eq!(error.file(), path.display().to_string());
     // What a `main` that returns it prints.
-    let open = OpenError::Wrong(error.clone());
+    let open = OpenError::from(error.clone());
     assert_eq!(format!("{open:?}"), error.to_string());
     assert_eq!(std::error::Error::source(&open).unwrap().to_string(), error.to_string());
 }

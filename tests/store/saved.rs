@@ -5,6 +5,7 @@ use crate::random::{KINDS, admitting, limiter, steps};
 use crate::{gcra, is_held_back, mail, remembered, seconds, sends};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::kept::KeptError;
 use ratescope::store::{Keyed, SavedError, saved::VERSION};
 use ratescope::{Span, Store, Time, files};
 use siphasher::sip::SipHasher13;
@@ -79,6 +80,20 @@ fn what_is_cut_or_changed_is_refused() {
     }
     assert_eq!(restore(&[bytes.as_slice(), b"\n"].concat()), Err(SavedError::Damaged));
     assert_eq!(restore(b"domain: web\n"), Err(SavedError::Foreign));
+    // A writer that is wrong, which no checksum tells: the last byte of the only state is missing.
+    let keyed = Keyed::new(gcra(), 10);
+    assert!(sends(&keyed, 1, seconds(0)));
+    let mut wrong = keyed.save(seconds(0));
+    wrong.truncate(wrong.len() - 9);
+    let at = wrong.windows(6).position(|some| some == b"bucket").unwrap() + 6;
+    let length = (wrong.len() - at - 8) as u64;
+    wrong[at..at + 8].copy_from_slice(&length.to_le_bytes());
+    let mut hasher = siphasher::sip::SipHasher13::new();
+    std::hash::Hasher::write(&mut hasher, &wrong);
+    wrong.extend(std::hash::Hasher::finish(&hasher).to_le_bytes());
+    let error = restore(&wrong).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap();
+    assert!(cause.is::<KeptError>() && error.to_string().ends_with(&cause.to_string()), "{error}");
     let mut newer = bytes;
     newer[9] = VERSION + 1;
     assert_eq!(restore(&newer), Err(SavedError::Version { found: VERSION + 1 }));
