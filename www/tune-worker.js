@@ -42,6 +42,7 @@ const orders = {
   },
   events: ({ key }) => postMessage({ events: tuner.events(key), key, by: tuner.lanes() }),
   csv: () => postMessage({ csv: tuner.csv() }),
+  summary: () => postMessage({ summary: tuner.summary() }),
 };
 
 function take(order) {

@@ -136,6 +136,7 @@ const heard = {
     showClient(events, limit && `limit=${limit}&lanes=${encodeURIComponent(list)}`);
   },
   csv: (text) => save("ratescope-clients.csv", "text/csv", text),
+  summary: (bytes) => save("ratescope.tune", "application/octet-stream", bytes),
   failed(error) {
     console.error(error);
     reading = undefined;
@@ -225,9 +226,9 @@ function close() {
   for (const row of $("t-clients").rows) row.classList.remove("shown");
 }
 
-/** Hands a text to the browser as a file. */
-function save(name, type, text) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+/** Hands a text, or bytes, to the browser as a file. */
+function save(name, type, data) {
+  const url = URL.createObjectURL(new Blob([data], { type }));
   Object.assign(document.createElement("a"), { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
@@ -297,6 +298,7 @@ function wire() {
     ask();
   });
   on($("save-csv"), "click", () => post({ do: "csv" }));
+  on($("save-summary"), "click", () => post({ do: "summary" }));
   on($("save-svg"), "click", () => save("ratescope-tune.svg", "image/svg+xml", page.svg()));
 
   wireClient();

@@ -207,5 +207,14 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     assert.equal(lines[0], 'client,marked,requests,peak,peak_at,refused,first_refused');
     assert(lines.length > 5000 && lines[1].startsWith('203.0.113.10,,10101,'), lines[1]);
     assert.match(lines[1].split(',')[4], /^2026-03-0\dT\d\d:\d\d:\d\d\+00:00$/);
+    // The summary is one for the command, and has all that it would have read.
+    const [download] = await Promise.all([page.waitForEvent('download'), page.locator('#save-summary').click()]);
+    assert.equal(download.suggestedFilename(), 'ratescope.tune');
+    const reports = [['--merge', await download.path()], ['-']].map((args) => {
+      const report = JSON.parse(ratescope(['tune', '--json', '--only', '--period', '1m', ...args], args[0] === '-' ? ratescope(['sample']) : ''));
+      return [report.requests, report.clients, report.from, report.to, report.curve, report.recommended];
+    });
+    assert.deepEqual(reports[0], reports[1]);
+    assert(reports[0][0] > 0);
   });
 });

@@ -87,6 +87,16 @@ impl Tuner {
         text
     }
 
+    /// The summary of what was read, as the command writes it.
+    pub fn summary(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if let Some(analysis) = &self.analysis {
+            // Writing to a Vec does not fail.
+            _ = analysis.imported().summary.write(&mut bytes);
+        }
+        bytes
+    }
+
     /// The lanes for a client's events, as two texts: the limit of lanes that have none of their own,
     /// and the lanes; nothing as long as there is no limit.
     pub fn lanes(&self) -> Vec<String> {
