@@ -26,6 +26,8 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use http::{Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusBuilder;
+use ratescope::clock::{Clock, SystemClock};
+use ratescope::live::{Asked, Probe, Seen};
 use ratescope::middleware::{Headers, RateLimit};
 use ratescope::rules::{Ruled, Rules};
 use std::convert::Infallible;
@@ -34,6 +36,7 @@ use std::future::{Future, Ready, ready};
 use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tower_governor::GovernorLayer;
@@ -68,6 +71,8 @@ fn print(rounds: usize, addresses: u32) {
     let rows = [
         ("the bare service", timed(Bare, addresses, passes)),
         ("one rule, no headers", ours(ONE, Headers::NONE, addresses)),
+        ("one rule, no headers, with a probe", seen(false, addresses)),
+        ("one rule, no headers, with Live open", seen(true, addresses)),
         ("one rule, all headers", ours(ONE, Headers::ALL, addresses)),
         ("one rule, all headers, counted for Prometheus", {
             let mut call = ours(ONE, Headers::ALL, addresses);
@@ -126,6 +131,21 @@ fn ours(rules: &str, headers: Headers, addresses: u32) -> Call {
     let ruled = Ruled::new(Rules::read("rules.yaml", rules).unwrap(), 100_000);
     let limit = RateLimit::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
     timed(limit.headers(headers).layer().layer(Bare), addresses, StatusCode::OK)
+}
+
+/// One rule without headers and with a probe, whether a viewer is there or not; it is told nothing meanwhile.
+fn seen(is_open: bool, addresses: u32) -> Call {
+    let rules = Rules::read("rules.yaml", ONE).unwrap();
+    let store = Seen::new(Ruled::new(rules, 100_000), Arc::new(Probe::default()));
+    let look = || store.probe().look(&Asked::default(), SystemClock.now()).unwrap();
+    let viewer = is_open.then(look);
+    let limit = RateLimit::new(store).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
+    let mut call =
+        timed(limit.headers(Headers::NONE).layer().layer(Bare), addresses, StatusCode::OK);
+    Box::new(move |round| {
+        black_box(&viewer);
+        call(round)
+    })
 }
 
 fn refusing(addresses: u32) -> Call {
