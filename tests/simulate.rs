@@ -1,6 +1,9 @@
 //! `ratescope simulate`, `limiters`, `completions` and `manual` as a shell meets them.
 #![allow(clippy::unwrap_used)]
 
+#[cfg(unix)]
+#[path = "simulate/live.rs"]
+mod live;
 #[path = "simulate/logs.rs"]
 mod logs;
 

@@ -24,6 +24,9 @@ const MOST = 20_000;
 /** How much was lost on the way. */
 let lost = { columns: 0, events: 0 };
 
+/** What is seen: a service at work, or a replay of a log. */
+let doing = "Live";
+
 let token = sessionStorage.getItem("ratescope-token") ?? "";
 
 /** The request that is open. */
@@ -52,7 +55,7 @@ async function listen() {
         if (mine !== request) return;
         heard[event]?.(JSON.parse(data));
         if (id) last = id;
-        state("Live");
+        state(doing);
       }
     } catch (error) {
       if (mine !== request) return;
@@ -82,11 +85,19 @@ const heard = {
       // Another process, which counts from the beginning.
       page.put("begin", []);
       [events, refused, lost, probe] = [[], 0, { columns: 0, events: 0 }, told.probe];
+      doing = "Live";
     }
     ({ rules } = told);
     page.set("rules", rules.map((rule) => rule.join("\t")).join("\n"));
     // As many lanes as there are rules.
     $("graph").style.height = `${page.height(0)}px`;
+  },
+  speed(speed) {
+    page.put("speed", [speed]);
+    // A minute of it may be over soon.
+    const same = [...$("client-window").options].find(({ value }) => value === $("window").value);
+    if (doing === "Live" && same) same.selected = true;
+    doing = speed === 0 ? "The replay has ended" : `A replay${speed === 1 ? "" : `, ${number(speed)} times as fast`}`;
   },
   hours(hours) {
     page.put("hours", whole(hours));

@@ -37,7 +37,7 @@ pub const EVENTS: usize = 4096;
 /// The most viewers at once.
 pub const VIEWERS: usize = 16;
 
-/// The seconds for which the data of viewers are kept after the last one has gone.
+/// The seconds for which the data of viewers are usually kept.
 const KEEPS: f64 = 60.0;
 
 /// The viewers, and the data that are kept for them.
@@ -47,6 +47,8 @@ pub(super) struct Kept {
     pub(super) viewers: usize,
     /// The time since which there are no viewers.
     left: Option<Time>,
+    /// The seconds for which the data of viewers are kept after the last one has gone.
+    pub(super) keeps: f64,
     /// The time since which keys are counted.
     pub(super) since: Time,
     pub(super) busiest: Sketch<Arc<Key>>,
@@ -100,6 +102,7 @@ impl Default for Kept {
             rules: Vec::new(),
             viewers: 0,
             left: None,
+            keeps: KEEPS,
             since: Time::ZERO,
             busiest: Sketch::new(KEYS),
             refused: Sketch::new(KEYS),
@@ -181,10 +184,10 @@ impl Kept {
         }
         let left = *self.left.get_or_insert(now);
         // Also if the clock was set back, but not because something came a little late.
-        let is_over = !(-KEEPS..KEEPS).contains(&now.since(left));
+        let is_over = !(-self.keeps..self.keeps).contains(&now.since(left));
         if is_over {
             let (rules, hours) = (take(&mut self.rules), take(&mut self.hours));
-            *self = Kept { rules, hours, ..Kept::default() };
+            *self = Kept { rules, hours, keeps: self.keeps, ..Kept::default() };
         }
         is_over
     }

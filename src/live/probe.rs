@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::policy::{Limit, Per};
 use crate::rules::{Rules, Ruling};
 use crate::store::Secret;
+use crate::text::BadNumber;
 use crate::time::Time;
 use core::hash::{BuildHasher, Hash, Hasher};
 use smallvec::SmallVec;
@@ -22,6 +23,8 @@ pub struct Probe {
     is_seen: AtomicBool,
     /// The latest hour of which something was counted.
     hour: AtomicI64,
+    /// How many times as fast as they came events are replayed, as the bits of a number: 0 at their end.
+    speed: Option<AtomicU64>,
     kept: Mutex<Kept>,
 }
 
@@ -32,6 +35,7 @@ impl Default for Probe {
             hides_keys: false,
             is_seen: AtomicBool::default(),
             hour: AtomicI64::new(i64::MIN),
+            speed: None,
             kept: Mutex::default(),
         }
     }
@@ -110,6 +114,32 @@ impl Probe {
     #[must_use]
     pub fn hiding_keys(self) -> Self {
         Probe { hides_keys: true, ..self }
+    }
+
+    /// A probe of events that are replayed, `speed` times as fast as they came. Viewers are told so, and what
+    /// is kept for them is kept as long as the probe, as its minutes may be short.
+    ///
+    /// # Errors
+    /// If `speed` is not positive and finite.
+    pub fn replaying(self, speed: f64) -> Result<Self, BadNumber> {
+        if !(speed > 0.0 && speed.is_finite()) {
+            let want = "positive and finite";
+            return Err(BadNumber { what: "the speed of a replay", given: speed, want });
+        }
+        self.kept().keeps = f64::INFINITY;
+        Ok(Probe { speed: Some(AtomicU64::new(speed.to_bits())), ..self })
+    }
+
+    /// Tells viewers that the last event of a replay was counted.
+    pub fn end_replay(&self) {
+        if let Some(speed) = &self.speed {
+            speed.store(0.0_f64.to_bits(), Ordering::Release);
+        }
+    }
+
+    /// How many times as fast as they came events are replayed; 0 when all of them were counted.
+    pub(super) fn speed(&self) -> Option<f64> {
+        self.speed.as_ref().map(|speed| f64::from_bits(speed.load(Ordering::Acquire)))
     }
 
     /// The counters of decisions by these rules. A rule with a name that was there before, as after a

@@ -3,6 +3,7 @@
 //! Source: WHATWG, "HTML Living Standard", section 9.2. The messages, each with JSON:
 //!
 //! * `rules`: the name of the probe, and of each rule the name and the limits, in the order of the sums.
+//! * `speed`: of a replay, how many times as fast as they came its events pass; 0 at its end.
 //! * `hours`: of the time before the first of the columns, as far as it is not told yet, the sums at the
 //!   beginnings of hours, as lists like those of the columns, but of at most `HOURLY` rules.
 //! * `columns`: a list for each: microseconds since 1970, then for each rule the sums of the events that
@@ -69,13 +70,17 @@ pub struct Viewer {
     rules: Option<Vec<Arc<Series>>>,
     /// When it was last told of the keys.
     told: i64,
+    /// The speed of a replay that it was told last, and how many turns ago it came.
+    speed: Option<f64>,
+    turns: i64,
 }
 
 impl Viewer {
     pub(super) fn new(probe: Arc<Probe>, asked: &Asked) -> Self {
         let last = asked.last.filter(|(name, ..)| *name == probe.name());
         let (slot, event) = (last.map(|(_, slot, _)| slot), last.and_then(|(.., event)| event));
-        Viewer { probe, watch: asked.watch, slot, event, rules: None, told: i64::MIN }
+        let (watch, rules, speed) = (asked.watch, None, None);
+        Viewer { probe, watch, slot, event, rules, told: i64::MIN, speed, turns: 0 }
     }
 
     /// The news at `now`, as text of an event stream; empty if there are none. It keeps no queue, so it may
@@ -90,6 +95,11 @@ impl Viewer {
     fn take(&mut self, now: Time) -> News {
         let probe = Arc::clone(&self.probe);
         probe.keep_hours(now);
+        // Before the sums, so that with the end of a replay all of it is told.
+        let speed = probe.speed();
+        let is_new_speed = speed != self.speed;
+        self.speed = speed;
+        self.turns += 1;
         let mut kept = probe.kept();
         kept.sample(now);
         let (events, lost_events) = self.events(&kept).unzip();
@@ -101,6 +111,7 @@ impl Viewer {
         };
         News {
             rules: self.rules(&kept),
+            speed: speed.filter(|_| is_new_speed),
             events,
             hours: kept.hours.iter().filter(is_new).map(Arc::clone).collect(),
             columns,
@@ -155,7 +166,12 @@ impl Viewer {
 
     /// The tables of keys, once a second, and since when keys are counted.
     fn keys(&mut self, kept: &Kept, now: Time) -> Option<(Time, [Vec<Ranked>; 2])> {
-        let turn = super::kept::slot(now).div_euclid(TABLES);
+        let turn = match self.speed {
+            None => super::kept::slot(now).div_euclid(TABLES),
+            // The seconds of a replay may be short, so its viewer's turns count. After its end nothing changes.
+            Some(speed) if speed > 0.0 => self.turns / TABLES,
+            Some(_) => i64::MAX,
+        };
         if turn == self.told {
             return None;
         }
@@ -181,6 +197,7 @@ impl Drop for Viewer {
 /// The changes since a viewer was last told.
 struct News {
     rules: Option<Vec<Arc<Series>>>,
+    speed: Option<f64>,
     events: Option<Events>,
     hours: Vec<Arc<Column>>,
     columns: Vec<Arc<Column>>,
@@ -212,6 +229,9 @@ impl News {
             let rules = rules.iter().map(|rule| json!([rule.name, rule.limits]));
             let probe = format!("{name:016x}");
             say(&mut text, "rules", &json!({"probe": probe, "rules": Value::from_iter(rules)}));
+        }
+        if let Some(speed) = self.speed {
+            say(&mut text, "speed", &json!(speed));
         }
         // The events first, as the id of the columns says how many of them are told.
         if let Some(Events { key, seen, elsewhere }) = self.events {

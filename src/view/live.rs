@@ -79,7 +79,7 @@ pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
         let top = view.tops.get(lane).copied().unwrap_or(1.0);
         scale(&mut marks, plot, top);
         name(&mut marks, plot, rule);
-        lines(&mut marks, &time, plot, top, columns(rule, view).as_ref(), heard);
+        lines(&mut marks, &time, (plot, view.size[0]), top, columns(rule, view).as_ref(), heard);
     }
     let unit = plot(0, view);
     marks.push(small(unit.right() + 6.0, unit.y - 12.0, "events/s", Ink::Muted, Anchor::Start));
@@ -109,11 +109,11 @@ fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &ReportedRule) {
 }
 
 /// The lines, as steps: within a column it is not known when its events were. Columns are left out of
-/// which not all was heard yet.
+/// which not all was heard yet. The labels where they end stay within the width of the picture.
 fn lines(
     marks: &mut Vec<Mark>,
     time: &Timebase,
-    plot: Rect,
+    (plot, all): (Rect, f64),
     top: f64,
     columns: Option<&Columns<'_, Counts>>,
     heard: Time,
@@ -159,7 +159,8 @@ fn lines(
     let mut above = plot.bottom() + SMALL;
     for (y, text, ink) in ends {
         above = y.min(above - SMALL - 3.0).max(plot.y - 12.0);
-        marks.push(small(plot.right() + 6.0, above, &text, ink, Anchor::Start));
+        let x = (plot.right() + 6.0).min(all - width(&text, SMALL));
+        marks.push(small(x, above, &text, ink, Anchor::Start));
     }
 }
 

@@ -29,6 +29,12 @@ export async function startService(rules, admin = '127.0.0.1:0', ...args) {
   return { http, admin: port, close };
 }
 
+// `ratescope simulate --live` of a log on a free port: the address of its page, and close().
+export async function startReplay(log, ...args) {
+  const { line, close } = await start(['simulate', '--live', '--port', '0', ...args, log], root);
+  return { url: line.match(/http:\/\/\S+/)[0], close };
+}
+
 // What `ratescope simulate` prints of a log, an object for each event.
 export const simulate = (limiter, log) =>
   execFileSync(program(), ['simulate', '--format', 'jsonl', limiter], { input: log, stdio: ['pipe', 'pipe', 'ignore'] })

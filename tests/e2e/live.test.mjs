@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
-import { simulate, startService } from './launch.mjs';
+import { simulate, startReplay, startService } from './launch.mjs';
 import { until } from './scope.mjs';
 import { counted } from './tune.mjs';
 
@@ -173,6 +173,36 @@ pageTest('a page that lost its process says so, and goes on with the next', { al
     // Its sums are its own.
     await until(page, () => document.querySelector('#t-rules tr').dataset.sums === '1 0 0' && document.querySelector('#state').textContent === 'Live');
   });
+});
+
+pageTest('a log is replayed: rules and keys as the command decides them', { allow }, async ({ page }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'ratescope-live-'));
+  const log = join(folder, 'log.csv');
+  // A day, with every user at another pace.
+  const lines = Array.from({ length: 4000 }, (_, i) => `${i * 21},${'abcdefghi'[i * 7 % 9 * (i % 2)]}\n`).join('');
+  writeFileSync(log, `time,user\n${lines}`);
+  const limiter = 'gcra 30/1h burst 5 per user';
+  const decided = simulate(limiter, `time,user\n${lines}`);
+  const allowed = decided.filter(({ allowed }) => allowed).length;
+  const replays = await Promise.all(['60', '43200'].map((speed) => startReplay(log, '--speed', speed, limiter)));
+  const [slow, quick] = replays;
+  try {
+    assert.match(slow.url, /#window=1h$/);
+    await page.goto(slow.url);
+    await until(page, () => document.querySelector('#state').textContent === 'A replay, 60 times as fast');
+    await page.goto(quick.url);
+    await until(page, () => document.querySelector('#state').textContent === 'The replay has ended');
+    await until(page, (sums) => document.querySelector('#t-rules tr').dataset.sums === sums, `${allowed} ${decided.length - allowed} 0`);
+    const hits = {};
+    for (const { decided_key: key } of decided) hits[key] = (hits[key] ?? 0) + 1;
+    const told = await page.$$eval('#t-busiest tr', (rows) => rows.map((row) => [row.cells[0].textContent, Number(row.dataset.count.split(' ')[0])]));
+    assert.deepEqual(Object.fromEntries(told), hits);
+    assert.match(await page.textContent('#clock'), /^1970-01-01 2[23]:\d\d:\d\d UTC$/);
+    await assertClean(page, 'after a replay');
+  } finally {
+    await Promise.all(replays.map(({ close }) => close()));
+    rmSync(folder, { recursive: true });
+  }
 });
 
 pageTest('keys may be hidden, and a token asked for', { allow: [...allow, /401/] }, async ({ page }) => {

@@ -274,6 +274,38 @@ fn what_viewers_need_is_bounded_and_not_kept_while_nobody_looks() {
     assert_eq!(rates(&said), [json!([130_000_000, 1001, 0, 0, 0, 0, 0])], "sums are kept always");
 }
 
+/// Whoever looks at a replay is told how fast it is, and that it has ended; its minutes may be short.
+#[test]
+fn a_replay_is_told_and_forgets_nothing() {
+    for speed in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+        assert!(Probe::default().replaying(speed).is_err());
+    }
+    let scene = Scene::new(RULES, Probe::default().replaying(60.0).unwrap());
+    let look = |viewer: &mut Viewer, secs: f64| told(&viewer.next(at(secs))).0;
+    let mut viewer = scene.look(&Asked::default(), 0.0);
+    scene.event(1.0, 1.0, &[("user", "ann")]);
+    let said = look(&mut viewer, 15.0);
+    assert_eq!((&said["speed"], &said["keys"]["since"]), (&json!(60.0), &json!(0)));
+    // The keys come with every fourth message, as in a second of a service.
+    let keys: Vec<bool> = (2..10)
+        .map(|turn| look(&mut viewer, 15.0 * f64::from(turn)))
+        .inspect(|said| assert!(!said.contains_key("speed")))
+        .map(|said| said.contains_key("keys"))
+        .collect();
+    assert_eq!(keys.iter().filter(|told| **told).count(), 2, "{keys:?}");
+    drop(viewer);
+    scene.probe.forget(at(200.0));
+    scene.probe.forget(at(1e6));
+    let mut viewer = scene.look(&Asked::default(), 1e6);
+    assert_eq!(look(&mut viewer, 1e6)["keys"]["since"], 0);
+    scene.event(1e6, 1.0, &[("user", "bob")]);
+    scene.probe.end_replay();
+    let said = look(&mut viewer, 1e6 + 1.0);
+    assert_eq!(said["speed"], 0.0);
+    assert_eq!(said["keys"]["busiest"].as_array().unwrap().len(), 2);
+    assert_eq!(viewer.next(at(1e6 + 1.0)), "");
+}
+
 /// A clock that is set back: the columns begin anew, and the sums go on.
 #[test]
 fn the_clock_is_set_back() {

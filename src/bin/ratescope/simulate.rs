@@ -1,9 +1,9 @@
 //! `ratescope simulate`: the events of logs through any policies.
 
 mod lane;
+mod live;
 mod report;
 mod shared;
-
 mod summary;
 
 use crate::rules;
@@ -11,6 +11,7 @@ use crate::source::{self, Source};
 use crate::words::{Visible, at_least_one, name, say};
 use clap::ValueEnum;
 use lane::Lane;
+use live::Screen;
 use ratescope::log::{Format as LogFormat, HELD, Log, Order, Record, Row, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::rules::Rules;
@@ -56,6 +57,11 @@ use std::sync::Arc;
 /// program does. The run has keys of its own there, and leaves none behind. On a cluster they are on
 /// all nodes, but those of limits for different fields, which are decided together, are on one.
 ///
+/// With --live, nothing is printed but the summary: the events pass in Live, a view of the page, as those of
+/// a running service do, and can be seen there by limiter, rule and key. They begin when somebody looks:
+///
+///     ratescope sample | ratescope simulate --live --speed 600 "gcra 30/1m per ip"
+///
 /// CSV is taken in its own order, and a line that cannot be read is an error. Other logs are sorted by
 /// time, and lines that cannot be read are counted and skipped.
 #[derive(clap::Args)]
@@ -85,6 +91,9 @@ pub(crate) struct Args {
     /// redis-sentinel://127.0.0.1:26379/mymaster. Not said, in this program
     #[arg(long, value_name = "URL")]
     store: Option<String>,
+
+    #[command(flatten)]
+    live: live::Options,
 
     #[command(flatten)]
     source: Source,
@@ -139,8 +148,16 @@ fn opened(logs: &[PathBuf]) -> Result<Box<dyn Read>, Box<dyn Error>> {
     })
 }
 
-/// Reads all events and prints every decision.
+/// Reads all events, and prints every decision or shows them in Live.
 pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    match args.live.is_on() {
+        true => live::run(args),
+        false => decide(args, None),
+    }
+}
+
+/// Reads all events and prints every decision, or hands them to a screen.
+fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     let read = |path: &PathBuf| rules::read(path);
     let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let options = args.source.options();
@@ -167,22 +184,28 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
     let keys = args.keys;
     let at = shared::At::new(args.store)?;
-    let lane = |text| Lane::policy(text, &defaults, keys, &at);
-    let mut lanes = policies.into_iter().map(lane).collect::<Result<Vec<_>, _>>()?;
-    for rules in files {
-        lanes.push(Lane::rules(rules, keys, &at)?);
-    }
-    let texts: Vec<&str> = lanes.iter().map(|lane| lane.text.as_str()).collect();
-    let out = io::BufWriter::new(io::stdout().lock());
-    let remarks = lanes.iter().any(Lane::is_rules);
-    let report = Report::new(args.format, out, &texts, remarks, !is_csv);
-    let mut run = Run { lanes, per, report, keyed: 0, result: Ok(()) };
-    run.result = run.report.begin();
+    let policy = |text| Lane::policy(text, &defaults, keys, &at);
+    let rules = |rules| Lane::rules(rules, keys, &at);
+    let lanes = match screen {
+        Some(screen) => screen.lanes(policies, files, &defaults, keys)?,
+        None => {
+            let policies = policies.into_iter().map(policy);
+            policies.chain(files.into_iter().map(rules)).collect::<Result<Vec<_>, _>>()?
+        }
+    };
+    let report = screen.is_none().then(|| {
+        let texts: Vec<&str> = lanes.iter().map(|lane| lane.text.as_str()).collect();
+        let out = io::BufWriter::new(io::stdout().lock());
+        let remarks = lanes.iter().any(Lane::is_rules);
+        Report::new(args.format, out, &texts, remarks, !is_csv)
+    });
+    let mut run = Run { lanes, per, report, screen, keyed: 0, result: Ok(()) };
+    run.result = run.report.as_mut().map_or(Ok(()), Report::begin);
     let slack = args.source.slack(log.shape());
     let mut order = slack.map(|slack| Order::new(slack, HELD, args.source.spread()));
     let read = run.events(&mut log, order.as_mut());
     // Decisions before a mistake are still printed.
-    match run.result.and_then(|()| run.report.end()) {
+    match run.result.and_then(|()| run.report.as_mut().map_or(Ok(()), Report::end)) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
         ended => ended?,
     }
@@ -201,19 +224,20 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     until_closed(run.lanes.iter().try_for_each(|lane| lane.summary(&mut out)))
 }
 
-/// Events on their way through the lanes to the report.
-struct Run<W: Write> {
+/// Events on their way through the lanes to the report, or at the pace of a screen.
+struct Run<'a, W: Write> {
     lanes: Vec<Lane>,
     /// The key that is printed.
     per: Per,
-    report: Report<W>,
+    report: Option<Report<W>>,
+    screen: Option<&'a Screen>,
     /// The number of events that have a key.
     keyed: u64,
     /// The first error of the output, which ends the run.
     result: io::Result<()>,
 }
 
-impl<W: Write> Run<W> {
+impl<W: Write> Run<'_, W> {
     /// Reads the log to its end, or until nobody reads the output.
     fn events(
         &mut self,
@@ -248,14 +272,19 @@ impl<W: Write> Run<W> {
         if self.result.is_err() {
             return;
         }
+        if let Some(screen) = self.screen {
+            screen.wait_for(event.time);
+        }
         let key = match self.per.fields() {
             [name] => event.field(name).to_owned(),
             _ => self.per.key(event),
         };
         self.keyed += u64::from(self.per.fields().iter().any(|name| !event.field(name).is_empty()));
         for lane in &mut self.lanes {
-            let decided = lane.check(event);
-            self.result = decided.and_then(|decided| self.report.decision(event, &key, &decided));
+            self.result = lane.check(event).and_then(|decided| match &mut self.report {
+                Some(report) => report.decision(event, &key, &decided),
+                None => Ok(()),
+            });
             if self.result.is_err() {
                 return;
             }

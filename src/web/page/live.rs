@@ -13,7 +13,7 @@ use crate::time::{Span, Time};
 use crate::view::{Viewport, live};
 use crate::web::texts::Texts;
 
-/// Without messages the picture goes on for at most this many seconds.
+/// Without messages the picture goes on for at most this many of the viewer's seconds.
 const PATIENCE: f64 = 2.0;
 
 /// A service, and the upper edges of the lanes of its rules.
@@ -28,13 +28,20 @@ pub(super) struct View {
 }
 
 /// The messages of a service so far, and its time.
-#[derive(Default)]
 struct Service {
     live: Live,
     now: Time,
+    /// How many of its seconds pass in one of the viewer's: 1 but for a replay.
+    speed: f64,
     /// The viewer's time of the last message, in milliseconds, and the service's.
     heard: Option<(f64, Time)>,
     wall: f64,
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Service { live: Live::default(), now: Time::ZERO, speed: 1.0, heard: None, wall: 0.0 }
+    }
 }
 
 impl View {
@@ -108,7 +115,7 @@ impl view::View for View {
 
     /// Takes the sums of `columns`, or of the `hours` before them. The first number says how many numbers a
     /// column has. These are the microseconds since 1970, and three sums of each rule. `begin` comes before the
-    /// sums of another process.
+    /// sums of another process, and `speed` has that of a replay.
     fn put(&mut self, name: &str, numbers: &[f64]) {
         let service = &mut self.service;
         match (name, numbers) {
@@ -121,7 +128,11 @@ impl view::View for View {
                 let heard = service.live.heard();
                 service.heard = heard.map(|[_, last]| (service.wall, last));
             }
-            ("begin", _) => service.live.begin(),
+            ("begin", _) => {
+                service.live.begin();
+                service.speed = 1.0;
+            }
+            ("speed", [speed]) => service.speed = *speed,
             _ => {}
         }
     }
@@ -141,7 +152,8 @@ impl view::View for View {
     }
 }
 
-/// The time is that of the messages. Between two messages it passes as the viewer's time does.
+/// The time is that of the messages. Between two messages it passes as the viewer's time does, or in a replay so
+/// many times as fast.
 impl AnyRun for Service {
     fn now(&self) -> Time {
         self.now
@@ -154,10 +166,10 @@ impl AnyRun for Service {
     fn pass(&mut self, _pace: &mut Pace, wall: f64, _play: Option<(f64, Time)>) {
         self.wall = wall;
         let Some((then, at)) = self.heard else { return };
-        let passed = ((wall - then) / 1e3).clamp(0.0, PATIENCE);
+        let passed = ((wall - then) / 1e3).clamp(0.0, PATIENCE) * self.speed;
         let now = at.after(Span::from_secs(passed).unwrap_or_default());
         // Not back a little, because something arrived late; but with the service's clock.
-        let is_late = now < self.now && self.now.since(now) < PATIENCE;
+        let is_late = now < self.now && self.now.since(now) < PATIENCE * self.speed;
         self.now = if is_late { self.now } else { now };
     }
 

@@ -1,17 +1,21 @@
 //! A lane of a simulation: a policy, or the rules of a file, with its counts.
 
 use super::shared::{self, Shared};
+use ratescope::live::{Probe, Taps};
 use ratescope::policy::Defaults;
 use ratescope::rules::{Load, Opinion, Ruled, Rules, Ruling};
 use ratescope::{Decision, Event, Outcome, Policy, Retry, Store};
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
+use std::sync::Arc;
 
 /// A policy or rules at work, and the counts of their decisions so far.
 pub(crate) struct Lane {
     /// As it was written: the limits, or the name of the file.
     pub(crate) text: String,
     decider: Decider,
+    /// The counters of Live.
+    taps: Option<Taps>,
     /// The number of keys of each limit that was asked for; there may be room for some more.
     keys: usize,
     allowed: u64,
@@ -22,7 +26,10 @@ pub(crate) struct Lane {
 
 enum Decider {
     Policy(Store),
-    Rules(Ruled),
+    Rules {
+        ruled: Ruled,
+        is_rules: bool,
+    },
     /// A policy or rules in a store outside of this process.
     Shared {
         store: Shared,
@@ -77,24 +84,39 @@ impl Lane {
         let text = rules.file().to_owned();
         let decider = match at.open(rules.clone())? {
             Some(store) => Decider::Shared { store, is_rules: true },
-            None => Decider::Rules(Ruled::new(rules, keys)),
+            None => Decider::Rules { ruled: Ruled::new(rules, keys), is_rules: true },
         };
         Ok(Lane::new(text, decider, keys))
     }
 
+    /// Rules whose decisions a probe sees, or a policy as such if it was written as `text`.
+    pub(crate) fn seen(
+        rules: Rules,
+        text: Option<String>,
+        keys: usize,
+        probe: &Arc<Probe>,
+    ) -> Self {
+        let (taps, is_rules) = (Some(probe.taps(&rules)), text.is_none());
+        let text = text.unwrap_or_else(|| rules.file().to_owned());
+        let decider = Decider::Rules { ruled: Ruled::new(rules, keys), is_rules };
+        Lane { taps, ..Lane::new(text, decider, keys) }
+    }
+
     fn new(text: String, decider: Decider, keys: usize) -> Self {
-        Lane { text, decider, keys, allowed: 0, refused: 0, softly: 0, shadowed: 0 }
+        let (taps, allowed, refused, softly, shadowed) = (None, 0, 0, 0, 0);
+        Lane { text, decider, taps, keys, allowed, refused, softly, shadowed }
     }
 
     pub(crate) fn is_rules(&self) -> bool {
-        matches!(self.decider, Decider::Rules(_) | Decider::Shared { is_rules: true, .. })
+        use Decider::{Rules, Shared};
+        matches!(self.decider, Rules { is_rules: true, .. } | Shared { is_rules: true, .. })
     }
 
     /// The fields that it looks at.
     pub(crate) fn fields(&self) -> Vec<String> {
         match &self.decider {
             Decider::Policy(store) => store.policy().fields().map(str::to_owned).collect(),
-            Decider::Rules(ruled) => fields(&ruled.rules()),
+            Decider::Rules { ruled, .. } => fields(&ruled.rules()),
             Decider::Shared { store, .. } => fields(&store.rules()),
         }
     }
@@ -117,14 +139,19 @@ impl Lane {
                         let (ruling, retry) = store.check(event, load(event)?)?;
                         (ruling, retry, true)
                     }
-                    Decider::Rules(ruled) => {
-                        ruled.set_load(load(event)?);
+                    Decider::Rules { ruled, is_rules } => {
+                        if *is_rules {
+                            ruled.set_load(load(event)?);
+                        }
                         let ruling = ruled.check(event);
                         let retry = (!ruling.is_allowed()).then(|| ruled.retry_after(event));
-                        (ruling, retry, true)
+                        (ruling, retry, *is_rules)
                     }
                     Decider::Policy(_) => return Err(ErrorKind::Other.into()),
                 };
+                if let Some(taps) = &self.taps {
+                    taps.count(&ruling, event);
+                }
                 self.softly += u64::from(ruling.is_soft());
                 self.shadowed += u64::from(ruling.shadow_refusals().next().is_some());
                 by_ruling(&self.text, &ruling, retry.unwrap_or(Retry::NOW), is_rules, event)
@@ -152,7 +179,7 @@ impl Lane {
         }
         let (len, forgotten) = match &self.decider {
             Decider::Policy(store) => (store.len(), store.forgotten()),
-            Decider::Rules(ruled) => (ruled.len(), ruled.forgotten()),
+            Decider::Rules { ruled, .. } => (ruled.len(), ruled.forgotten()),
             Decider::Shared { store, .. } => (store.clear()?, 0),
         };
         write!(out, ", keys: {}", len as u64 + forgotten)?;
