@@ -125,9 +125,11 @@
 //!
 //! # What semver promises
 //! A change by which a program no longer compiles, or decides otherwise, comes with a new major version, or a
-//! minor one before 1.0. The modules of the application are no part of that: [`lab`], [`view`], [`plot`],
-//! [`log`], [`traffic`], `civil`, and the functions of [`text`]. They are public so that the page, the program
-//! and its tests can use them.
+//! minor one before 1.0. A struct with a default, such as the options of a store or the headers of a layer, can
+//! get more fields with any version: end it with `..Default::default()`.
+//!
+//! The modules of the application are no part of that: [`lab`], [`view`], [`plot`], [`log`], [`traffic`], `civil`,
+//! and the functions of [`text`]. They are public so that the page, the program and its tests can use them.
 //!
 // Modules that the chosen features leave out are linked to the documentation of all features.
 #![cfg_attr(

@@ -26,6 +26,7 @@ pub struct Outcome {
 /// Allowed or refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "an event may pass only if it was allowed"]
+#[non_exhaustive]
 pub enum Decision {
     /// The event may pass after `wait`, which is zero for every limiter without a queue.
     Allowed {

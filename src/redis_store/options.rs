@@ -45,6 +45,7 @@ impl Default for Options {
 
 /// The clock by which events are decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Clock {
     /// The clock of Redis, which is the same for all processes. [`Event::time`](crate::Event) is
     /// ignored.

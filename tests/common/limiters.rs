@@ -77,7 +77,7 @@ impl Checksum {
         self.add(outcome.limit.to_bits());
         let wait = match outcome.decision {
             Decision::Allowed { wait } => Some(wait),
-            Decision::Refused => retry_after().wait(),
+            _ => retry_after().wait(),
         };
         self.add(wait.map_or(u64::MAX, |wait| wait.secs().to_bits()));
     }

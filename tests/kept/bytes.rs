@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::{Kept, KeptError, Shape, VERSION};
-use ratescope::{Limiter, Time};
+use ratescope::{Limiter, ParseError, Time};
 
 /// The epoch of a clock of today, in microseconds.
 const TODAY: i64 = 1_790_000_000_000_000;
@@ -169,6 +169,13 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         [&[VERSION, shape.len() as u8], shape.as_bytes(), &rest].concat()
     });
     prop_oneof![1 => prop::collection::vec(any::<u8>(), 0..60), 9 => begun]
+}
+
+#[test]
+fn an_unknown_shape_is_told_with_its_cause() {
+    let error = Kept::from_bytes(&[VERSION, 4, b'n', b'o', b'n', b'e']).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap();
+    assert!(cause.is::<ParseError>() && error.to_string().ends_with(&cause.to_string()), "{error}");
 }
 
 proptest! {

@@ -7,9 +7,9 @@ use super::{check, open, patient, rules, run};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use ratescope::Time;
 use ratescope::redis_store::RedisStore;
-use ratescope::rules::{AsyncStore, Details, Ruled};
+use ratescope::rules::{AnyStore, AsyncStore, Details, Ruled};
+use ratescope::{Event, Time};
 use std::time::Duration;
 
 const PER: [&str; 4] = ["user", "ip", "user+ip", "all"];
@@ -227,6 +227,33 @@ fn keys_expire_when_they_are_of_no_more_use() {
             let left: i64 = left.trim_start_matches(':').trim().parse().unwrap();
             assert!((from - 1_000..=to).contains(&left), "{limit}: {left} ms");
             assert_eq!(store.clear().await, Ok(1));
+        }
+    });
+}
+
+/// Whatever waits can be a task that moves between threads, with the error that it returns.
+#[test]
+fn what_waits_can_be_spawned() {
+    fn of(_: impl Future<Output: Send> + Send) {}
+    run(async {
+        let store = open("redis://127.0.0.1:1", rules("1/1s per user"), patient("rs:"));
+        let any = AnyStore::new(store.clone());
+        let fields = [("user", "ann")];
+        let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
+        of(store.check(&event, Details::ALL));
+        of(store.peek(&event, Details::ALL));
+        of(store.charge(&event, None));
+        of(store.give_back(&event));
+        of(store.reset(&fields, |_, _| true));
+        of(store.clear());
+        of(any.check(&event, Details::ALL));
+        #[cfg(feature = "wait")]
+        {
+            use ratescope::waiting::{SystemClock, Waiting, until_allowed};
+            of(until_allowed(&any, &fields, &SystemClock, Waiting::DEFAULT));
+            let policy = "1/1s per user".parse().unwrap();
+            let store = ratescope::Store::new(policy, 1);
+            of(store.until_allowed(&fields, &SystemClock, Waiting::DEFAULT));
         }
     });
 }

@@ -5,7 +5,8 @@ use crate::random;
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::{Load, Throttle};
-use ratescope::{Event, Limiter, Rate};
+use ratescope::{BadNumber, Event, Limiter, Rate};
+use std::error::Error;
 
 /// The limiter with every number that says how much, times 1.5. That is exact.
 fn stretched(limiter: &AnyLimiter) -> AnyLimiter {
@@ -23,6 +24,16 @@ fn stretched(limiter: &AnyLimiter) -> AnyLimiter {
         }
     }
     words.parse().unwrap()
+}
+
+#[test]
+fn what_cannot_be_stretched_says_why() {
+    let limiter = |text: &str| text.parse::<AnyLimiter>().unwrap();
+    let error = limiter("gcra 10/1s").stretched(1e300).unwrap_err();
+    let cause = error.source().unwrap();
+    assert!(cause.is::<BadNumber>() && error.to_string().ends_with(&cause.to_string()), "{error}");
+    let error = limiter("nginx 30/1m").stretched(150.0).unwrap_err();
+    assert!(error.source().is_none(), "{error}");
 }
 
 /// Whether it can be stretched.

@@ -1,6 +1,7 @@
 //! The decisions, by a clock that stands still.
 
 use ratescope::clock::FakeClock;
+use ratescope::rules::Fault;
 use ratescope::service::{
     Code, Entry, InMemory, NoAnswer, RateLimitDescriptor, RateLimitOverride, RateLimitRequest,
     RateLimitResponse, Service, Unit,
@@ -157,6 +158,13 @@ fn hits_of_the_request_and_of_a_descriptor() {
     assert_eq!(left(&of(0, Some(0))), (Code::OverLimit, 0), "a look");
     let too_many = ask(&service, &of(0, Some(u64::MAX))).unwrap_err();
     assert!(matches!(too_many, NoAnswer::Invalid(_)), "{too_many}");
+}
+
+#[test]
+fn a_store_that_cannot_be_asked_is_told_with_the_cause() {
+    let error = NoAnswer::Unavailable(Fault::unreachable("nobody answers"));
+    assert_eq!(error.to_string(), "the store can't be reached");
+    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "nobody answers");
 }
 
 #[test]

@@ -19,6 +19,10 @@
 //! holds for `ip` when the server does not say who is connected. Only rules for a certain value of such
 //! a field never apply. The layer logs a warning at its first request. A service that should not even
 //! start like this makes its layer by [`RateLimit::try_layer`](super::RateLimit::try_layer).
+//!
+//! A field that a request must have, such as the key of an API, is asked for before the limits: a layer that is
+//! added after this one answers 401 without it, and otherwise leaves it in the
+//! [extensions](super::RateLimit::extension), in a type of the service's own.
 
 use super::proxies::Proxies;
 use super::report;

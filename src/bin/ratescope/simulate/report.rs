@@ -30,7 +30,7 @@ impl Decided<'_> {
     fn waits(&self) -> (Option<f64>, Option<Retry>) {
         match self.decision {
             Decision::Allowed { wait } => (Some(wait.secs()), None),
-            Decision::Refused => (None, Some(self.retry_after)),
+            _ => (None, Some(self.retry_after)),
         }
     }
 
