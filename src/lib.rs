@@ -219,6 +219,11 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+// The shared library that Cargo links beside the crate (see Cargo.toml) needs somebody who allocates and
+// panics. Machines with nothing to run on have no shared libraries.
+#[cfg(not(any(feature = "std", target_os = "none")))]
+extern crate std;
+
 // Where the standard library is missing, its own macros come from here.
 #[cfg_attr(not(feature = "std"), macro_use)]
 extern crate alloc;
