@@ -40,11 +40,11 @@ fn policy(policy: Policy) -> String {
 }
 
 fn decide(mut check: impl FnMut(&mut Checksum, Time, f64) -> bool) -> String {
-    let (mut allowed, mut sum) = (0, Checksum(0xcbf2_9ce4_8422_2325));
+    let (mut allowed, mut sum) = (0, Checksum::default());
     for (now, cost) in events() {
         allowed += u32::from(check(&mut sum, now, cost));
     }
-    format!("{allowed} allowed, {:016x}", sum.0)
+    format!("{allowed} allowed, {sum}")
 }
 
 /// The same 2,000 events for all: 0 to 16 s apart, now and then 16 s backwards; mostly of cost 1.
@@ -63,15 +63,36 @@ pub fn events() -> Vec<(Time, f64)> {
 }
 
 /// FNV-1a, eight bytes at a time.
-struct Checksum(u64);
+pub struct Checksum(u64);
+
+impl Default for Checksum {
+    fn default() -> Self {
+        Checksum(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl std::fmt::Display for Checksum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
 
 impl Checksum {
-    fn add(&mut self, bits: u64) {
+    pub fn add(&mut self, bits: u64) {
         self.0 = (self.0 ^ bits).wrapping_mul(0x100_0000_01b3);
         self.0 ^= self.0 >> 29;
     }
 
-    fn outcome(&mut self, outcome: Outcome, retry_after: impl Fn() -> Retry) {
+    pub fn number(&mut self, number: f64) {
+        // NaN has many forms, and which one comes out is not said.
+        self.add(if number.is_nan() { f64::NAN } else { number }.to_bits());
+    }
+
+    pub fn time(&mut self, time: Time) {
+        self.add(time.as_micros() as u64);
+    }
+
+    pub fn outcome(&mut self, outcome: Outcome, retry_after: impl Fn() -> Retry) {
         self.add(u64::from(outcome.is_allowed()));
         self.add(outcome.level.to_bits());
         self.add(outcome.limit.to_bits());

@@ -1,11 +1,12 @@
 //! Whole runs of the scope and of a comparison, from links: plain Rust, the same natively and in
 //! the browser.
 
+use super::limiters::Checksum;
+use ratescope::Time;
 use ratescope::lab::compare::{self, Comparison};
+use ratescope::lab::lane::history;
 use ratescope::lab::scope::{self, Scope};
-use ratescope::lab::trace::{self, Extent};
-use ratescope::{Span, Time};
-use std::fmt::Debug;
+use ratescope::lab::trace;
 
 /// Every pattern, a change of every setting that the lines depend on, and clicks.
 const SCOPES: [&str; 2] = [
@@ -25,8 +26,8 @@ const COMPARISONS: [&str; 2] = [
      &script=1/600ms to 150s user a,3/1s bursts user b,40 at 160s cost 1.5,2/1s poisson from 170s",
 ];
 
-/// What each run comes to, a line a lane: how many it allowed and refused, and a checksum of all
-/// its columns.
+/// What each run comes to, a line a lane: how many it allowed and refused, and a checksum of every
+/// number in its columns.
 pub fn runs() -> String {
     SCOPES
         .iter()
@@ -41,8 +42,20 @@ fn scope(link: &str) -> String {
     scope.advance(link.at, usize::MAX);
     let instrument = scope.instrument();
     let columns = instrument.trace().columns(Time::ZERO, link.at, 0.0);
-    let columns: Vec<_> = columns.into_iter().map(Column::of).collect();
-    line("scope", instrument.allowed(), instrument.refused(), &columns)
+    let counts = [instrument.allowed(), instrument.refused()];
+    line("scope", counts, columns, |sum, column| {
+        let trace::Column { first, end, rate, smoothed, total } = column;
+        sum.time(*first);
+        sum.time(end.at);
+        let ends = [end.rate, end.smoothed, end.decay.secs(), end.increase.secs()];
+        let judged = [end.judged, end.limit, end.stored.rate];
+        let extents = [rate.low, rate.high, smoothed.low, smoothed.high];
+        ends.into_iter().chain(judged).chain(extents).for_each(|number| sum.number(number));
+        sum.time(end.stored.at);
+        [end.allowed.into(), end.refused.into(), *total]
+            .into_iter()
+            .for_each(|count| sum.add(count));
+    })
 }
 
 fn compare(link: &str) -> String {
@@ -50,64 +63,33 @@ fn compare(link: &str) -> String {
     let mut run = Comparison::open(&link).unwrap();
     run.advance(link.at, usize::MAX);
     let lane = |lane: &compare::Lane| {
+        let (name, counts) = (lane.template().to_string(), [lane.allowed(), lane.refused()]);
         let columns = lane.history().columns(Time::ZERO, link.at, 0.0);
-        let columns: Vec<_> = columns.iter().collect();
-        line(&lane.template().to_string(), lane.allowed(), lane.refused(), &columns)
+        line(&name, counts, columns.iter(), |sum, column| {
+            let history::Column { low, high, end, limit, again, judged, .. } = *column;
+            [low, high, end, limit].into_iter().for_each(|number| sum.number(number));
+            let counts = [column.allowed.into(), column.refused.into(), column.passed, column.sent];
+            counts.into_iter().for_each(|count| sum.add(count));
+            sum.time(again);
+            if let Some((at, outcome)) = judged {
+                sum.time(at);
+                sum.outcome(outcome, || ratescope::Retry::Never);
+            }
+        })
     };
     run.lanes().iter().map(lane).collect()
 }
 
-/// The checksum is FNV-1a of what `Debug` writes: every field, and of a number every digit that
-/// tells it from others.
-fn line(name: &str, allowed: u64, refused: u64, columns: &[impl Debug]) -> String {
-    let text = format!("{columns:?}");
-    let sum = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    format!("{name}: {allowed} allowed, {refused} refused, {} columns {sum:016x}\n", columns.len())
-}
-
-/// A column of the scope as it was when the checksums were made; what else is known of it since is
-/// not in them.
-#[derive(Debug)]
-struct Column {
-    first: Time,
-    last: Time,
-    end: Point,
-    rate: Extent,
-    smoothed: Extent,
-    total: u64,
-}
-
-#[derive(Debug)]
-struct Point {
-    at: Time,
-    rate: f64,
-    smoothed: f64,
-    decay: Span,
-    increase: Span,
-    judged: f64,
-    limit: f64,
-    allowed: u32,
-    refused: u32,
-}
-
-impl Column {
-    fn of(column: &trace::Column) -> Self {
-        let trace::Column { first, end, rate, smoothed, total } = *column;
-        let trace::Point { at, decay, increase, judged, limit, allowed, refused, .. } = end;
-        let [at_end, blue] = [end.rate, end.smoothed];
-        let end = Point {
-            at,
-            rate: at_end,
-            smoothed: blue,
-            decay,
-            increase,
-            judged,
-            limit,
-            allowed,
-            refused,
-        };
-        Column { first, last: at, end, rate, smoothed, total }
+fn line<C>(
+    name: &str,
+    [allowed, refused]: [u64; 2],
+    columns: impl IntoIterator<Item = C>,
+    add: impl Fn(&mut Checksum, C),
+) -> String {
+    let (mut count, mut sum) = (0, Checksum::default());
+    for column in columns {
+        add(&mut sum, column);
+        count += 1;
     }
+    format!("{name}: {allowed} allowed, {refused} refused, {count} columns {sum}\n")
 }
