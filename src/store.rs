@@ -88,26 +88,26 @@
 //! takes one lock for each limit, always in the order of the limits. Each limit has its own tables,
 //! so all threads lock in the same order and cannot deadlock.
 
-#[cfg(feature = "rules")]
-mod carried;
+mod all_or_none;
 mod held;
 #[cfg(test)]
 mod interleavings;
 mod keyed;
+mod keyed_limit;
 pub mod saved;
 mod secret;
 mod sync;
 mod table;
 mod tags;
-mod together;
 
+pub(crate) use all_or_none::Few;
+#[cfg(feature = "rules")]
+pub(crate) use all_or_none::hold;
 pub(crate) use held::Held;
 pub use keyed::Keyed;
+pub(crate) use keyed_limit::KeyedLimit;
 pub use saved::SavedError;
 pub use secret::{Secret, SecretHasher};
-#[cfg(feature = "rules")]
-pub(crate) use together::hold;
-pub(crate) use together::{Few, KeyedLimit};
 
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
@@ -171,14 +171,14 @@ impl Store {
             // The only limit decides alone.
             return Verdict { outcome: limit.hold(event).check(now, cost), by: 0 };
         }
-        together::check(&mut self.hold(event), now, cost)
+        all_or_none::check(&mut self.hold(event), now, cost)
     }
 
     /// Decides as [`check`](Self::check) does, and says in the same step when a refused event would pass.
     pub fn check_with_retry(&self, event: &Event<'_>) -> (Verdict, Retry) {
         let mut held = self.hold(event);
-        let verdict = together::check(&mut held, event.time, event.cost);
-        let retry = || together::retry_after(&held, event.time, event.cost);
+        let verdict = all_or_none::check(&mut held, event.time, event.cost);
+        let retry = || all_or_none::retry_after(&held, event.time, event.cost);
         (verdict, if verdict.is_allowed() { Retry::NOW } else { retry() })
     }
 
@@ -186,7 +186,7 @@ impl Store {
     /// it would wait, or when to try again.
     #[cfg(any(feature = "wait", all(test, loom)))]
     pub(crate) fn pass(&self, event: &Event<'_>, most: Span) -> Result<Verdict, Retry> {
-        together::pass(&mut self.hold(event), event.time, event.cost, most)
+        all_or_none::pass(&mut self.hold(event), event.time, event.cost, most)
     }
 
     /// Answers as [`check`](Self::check) would, and counts nothing.
@@ -206,7 +206,7 @@ impl Store {
 
     /// How long after its time the event would pass if nothing is counted until then.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
-        together::retry_after(&self.hold(event), event.time, event.cost)
+        all_or_none::retry_after(&self.hold(event), event.time, event.cost)
     }
 
     /// How much may still be counted of the event's keys at its time: the least of all limits.
@@ -294,7 +294,7 @@ impl Store {
 
     /// Locks the event's key in each limit.
     fn hold(&self, event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
-        together::hold_all(&self.limits, event)
+        all_or_none::hold(self.limits.iter(), event)
     }
 }
 

@@ -14,7 +14,7 @@ type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
 
 /// A reader's copy of the values, which looks only whether they are still the latest.
 #[cfg(feature = "tower")]
-pub(crate) type Kept<T> = Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>;
+pub(crate) type Cached<T> = Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>;
 
 impl<T> Default for ByRules<T> {
     fn default() -> Self {
@@ -24,7 +24,7 @@ impl<T> Default for ByRules<T> {
 
 impl<T> ByRules<T> {
     #[cfg(feature = "tower")]
-    pub(crate) fn kept(&self) -> Kept<T> {
+    pub(crate) fn cached(&self) -> Cached<T> {
         Cache::new(Arc::clone(&self.0))
     }
 

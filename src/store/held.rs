@@ -1,7 +1,7 @@
 //! A key that is locked, and the memory of a shard, in which it is.
 
 use super::sync::MutexGuard;
-use super::table::{Place, Table};
+use super::table::{Slot, Table};
 use crate::limit::Limiter;
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
@@ -33,7 +33,7 @@ impl<S: Clone> Memory<S> {
 
     /// Inserts a new key.
     #[inline(never)]
-    fn put<L: Limiter<State = S>>(&mut self, limiter: &L, hash: u64, state: S, now: Time) -> Place {
+    fn put<L: Limiter<State = S>>(&mut self, limiter: &L, hash: u64, state: S, now: Time) -> Slot {
         self.table.insert(hash, state, &mut is_refused(limiter, now, self.latest))
     }
 }
@@ -44,7 +44,7 @@ pub(crate) struct Held<'a, L: Limiter> {
     pub(super) initial: &'a L::State,
     pub(super) memory: MutexGuard<'a, Memory<L::State>>,
     pub(super) hash: u64,
-    pub(super) place: Option<Place>,
+    pub(super) slot: Option<Slot>,
 }
 
 impl<L: Limiter> Held<'_, L>
@@ -58,8 +58,8 @@ where
 
     /// The state that is remembered, or that of a new key.
     pub(crate) fn state(&self) -> &L::State {
-        match self.place {
-            Some(place) => &self.memory.table.at(place).state,
+        match self.slot {
+            Some(slot) => &self.memory.table.at(slot).state,
             None => self.initial,
         }
     }
@@ -94,17 +94,17 @@ where
     /// Takes back an event that was counted at `at`, and returns whether the limiter can.
     pub(crate) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
         let mut new = self.initial.clone();
-        let state = match self.place {
-            Some(place) => &mut self.memory.table.at_mut(place).state,
+        let state = match self.slot {
+            Some(slot) => &mut self.memory.table.at_mut(slot).state,
             None => &mut new,
         };
         self.limiter.undo(state, at, now, cost)
     }
 
-    /// Makes the key a new one, and returns whether it was remembered. Its place stays taken.
+    /// Makes the key a new one, and returns whether it was remembered. Its slot stays taken.
     pub(crate) fn reset(&mut self) -> bool {
-        let Some(place) = self.place else { return false };
-        let entry = self.memory.table.at_mut(place);
+        let Some(slot) = self.slot else { return false };
+        let entry = self.memory.table.at_mut(slot);
         (entry.state, entry.refused) = (self.initial.clone(), 0.0);
         true
     }
@@ -129,13 +129,13 @@ where
         if limiter.grows() {
             memory.sweep(limiter, before, now);
         }
-        if let Some(place) = self.place {
-            return change(limiter, &mut memory.table.use_at(place).state);
+        if let Some(slot) = self.slot {
+            return change(limiter, &mut memory.table.use_at(slot).state);
         }
         let mut state = self.initial.clone();
         let result = change(limiter, &mut state);
         if state != *self.initial {
-            self.place = Some(memory.put(limiter, self.hash, state, now));
+            self.slot = Some(memory.put(limiter, self.hash, state, now));
         }
         result
     }
@@ -148,8 +148,8 @@ where
     /// as long as events cost the same, only the sign of `refused` changes, without a branch.
     #[inline(always)]
     fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
-        let Some(place) = self.place else { return };
-        let refused = &mut self.memory.table.at_mut(place).refused;
+        let Some(slot) = self.slot else { return };
+        let refused = &mut self.memory.table.at_mut(slot).refused;
         let (known, is_on) = (f64::from(refused.abs()), *refused > 0.0);
         if passed | (cost == known) | (is_on & (cost < known)) {
             let is_on = !passed | (is_on & !(allowed & (cost >= known)));

@@ -17,6 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "wait")]
+use super::all_or_none;
 use super::held::{Held, Memory};
 use super::secret::Secret;
 use super::sync::{Mutex, lock};
@@ -106,11 +108,8 @@ where
         most: Span,
     ) -> Result<Outcome, Retry> {
         let mut held = self.hold(self.hash(key));
-        match held.peek(now, cost).wait() {
-            None => Err(held.retry_after(now, cost)),
-            Some(wait) if wait > most => Err(Retry::After(wait)),
-            Some(_) => Ok(held.check(now, cost)),
-        }
+        let passed = all_or_none::pass(core::slice::from_mut(&mut held), now, cost, most);
+        passed.map(|verdict| verdict.outcome)
     }
 
     /// Answers as [`check`](Self::check) would. Nothing is counted, and the key does not count as used.
@@ -157,7 +156,7 @@ where
     /// The state of `key`, if it is remembered.
     pub fn state<K: Hash + ?Sized>(&self, key: &K) -> Option<L::State> {
         let held = self.hold(self.hash(key));
-        held.place.map(|place| held.memory.table.at(place).state.clone())
+        held.slot.map(|slot| held.memory.table.at(slot).state.clone())
     }
 
     /// The limiter.
@@ -202,8 +201,8 @@ where
     #[inline(always)]
     pub(super) fn hold(&self, hash: u64) -> Held<'_, L> {
         let memory = lock(&self.shards[shard(hash, self.shards.len())].0);
-        let place = memory.table.find(hash);
-        Held { limiter: &self.limiter, initial: &self.initial, memory, hash, place }
+        let slot = memory.table.find(hash);
+        Held { limiter: &self.limiter, initial: &self.initial, memory, hash, slot }
     }
 
     /// The same keys under another limiter; `turn` converts each state.
@@ -246,8 +245,8 @@ where
     pub(super) fn put_back(&self, hash: u64, refused: f32, state: L::State, latest: Time) {
         let mut held = self.hold(hash);
         held.update(latest, |_, old| *old = state);
-        if let Some(place) = held.place {
-            held.memory.table.at_mut(place).refused = refused;
+        if let Some(slot) = held.slot {
+            held.memory.table.at_mut(slot).refused = refused;
         }
     }
 

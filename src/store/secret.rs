@@ -55,7 +55,8 @@ impl BuildHasher for Secret {
     }
 }
 
-/// The hash of a key that is being computed with a [`Secret`]. It passes on what SipHash has a way of its own for.
+/// The hash of a key, while it is computed with a [`Secret`]. It passes on the methods that SipHash has its
+/// own code for.
 #[derive(Clone)]
 pub struct SecretHasher(SipHasher13);
 

@@ -8,7 +8,7 @@
 //! # Room for a new key
 //! A new key goes into its first set, or else into the second. When both are full, one of their
 //! sixteen entries may have room in its other set and moves there. So no entry has to be given up
-//! before the table is about 85 % full, and of as many keys as places 98.4 % find one. With one set
+//! before the table is about 85 % full, and of as many keys as slots 98.4 % find one. With one set
 //! for each key it would be 86 %.
 //!
 //! When there is no room, the table grows by a quarter, up to its largest number of sets; the hashes
@@ -45,9 +45,9 @@ pub(super) struct Entry<S> {
 #[repr(align(64))]
 struct Set<S>([Entry<S>; WAYS]);
 
-/// The place of an entry; valid until the next insertion.
+/// Where an entry lies: its set, and its number there. Valid until the next insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Slot {
     set: usize,
     way: usize,
 }
@@ -65,9 +65,9 @@ pub(super) struct Table<S> {
     /// The largest number of sets.
     most: usize,
     forgotten: u64,
-    /// The place that is swept next, counted over all sets.
+    /// The slot that is swept next, counted over all sets.
     next: usize,
-    /// The state in free places, which is never read.
+    /// The state in free slots, which is never read.
     blank: S,
 }
 
@@ -101,7 +101,7 @@ impl<S: Clone> Table<S> {
 
     /// Where the entry with this hash is.
     #[inline(always)]
-    pub(super) fn find(&self, hash: u64) -> Option<Place> {
+    pub(super) fn find(&self, hash: u64) -> Option<Slot> {
         let first = first_set(hash, self.sets.len());
         match self.find_in(first, hash) {
             None => self.find_in_second(first, hash),
@@ -113,7 +113,7 @@ impl<S: Clone> Table<S> {
     /// are used often.
     #[cold]
     #[inline(never)]
-    fn find_in_second(&self, first: usize, hash: u64) -> Option<Place> {
+    fn find_in_second(&self, first: usize, hash: u64) -> Option<Slot> {
         if !self.tags.get(first)?.is_full() {
             return None;
         }
@@ -121,30 +121,30 @@ impl<S: Clone> Table<S> {
     }
 
     #[inline(always)]
-    fn find_in(&self, set: usize, hash: u64) -> Option<Place> {
+    fn find_in(&self, set: usize, hash: u64) -> Option<Slot> {
         let (tags, entries) = (self.tags.get(set)?, self.sets.get(set)?);
         let is_it = |way: &usize| entries.0[*way % WAYS].hash == hash;
-        tags.find(tag(hash)).find(is_it).map(|way| Place { set, way })
+        tags.find(tag(hash)).find(is_it).map(|way| Slot { set, way })
     }
 
-    /// The entry at a place that was just found.
+    /// The entry at a slot that was just found.
     #[inline(always)]
-    pub(super) fn at(&self, place: Place) -> &Entry<S> {
-        &self.sets[place.set].0[place.way % WAYS]
+    pub(super) fn at(&self, slot: Slot) -> &Entry<S> {
+        &self.sets[slot.set].0[slot.way % WAYS]
     }
 
-    /// The entry at a place that was just found, to change it.
+    /// The entry at a slot that was just found, to change it.
     #[inline(always)]
-    pub(super) fn at_mut(&mut self, place: Place) -> &mut Entry<S> {
-        &mut self.sets[place.set].0[place.way % WAYS]
+    pub(super) fn at_mut(&mut self, slot: Slot) -> &mut Entry<S> {
+        &mut self.sets[slot.set].0[slot.way % WAYS]
     }
 
     /// The same; the entry becomes the most recently used.
     #[inline(always)]
-    pub(super) fn use_at(&mut self, place: Place) -> &mut Entry<S> {
+    pub(super) fn use_at(&mut self, slot: Slot) -> &mut Entry<S> {
         self.uses = self.uses.wrapping_add(1);
         let used = self.uses;
-        let entry = self.at_mut(place);
+        let entry = self.at_mut(slot);
         entry.used = used;
         entry
     }
@@ -168,20 +168,20 @@ impl<S: Clone> Table<S> {
     }
 
     /// The next entry to be swept: each in turn, one with every eighth use of the table. An entry is
-    /// rarely in the cache, and one with each use would slow down every event. `None` where a place is
+    /// rarely in the cache, and one with each use would slow down every event. `None` where a slot is
     /// free.
     pub(super) fn sweep(&mut self) -> Option<&mut Entry<S>> {
         if !self.uses.is_multiple_of(8) {
             return None;
         }
-        let place = Place { set: self.next / WAYS, way: self.next % WAYS };
-        let is_taken = self.tags.get(place.set).is_some_and(|tags| place.way < tags.len());
-        // From a free place, go on with the next set.
-        self.next = if is_taken { self.next + 1 } else { (place.set + 1) * WAYS };
+        let slot = Slot { set: self.next / WAYS, way: self.next % WAYS };
+        let is_taken = self.tags.get(slot.set).is_some_and(|tags| slot.way < tags.len());
+        // From a free slot, go on with the next set.
+        self.next = if is_taken { self.next + 1 } else { (slot.set + 1) * WAYS };
         if self.next >= self.sets.len() * WAYS {
             self.next = 0;
         }
-        is_taken.then(|| self.at_mut(place))
+        is_taken.then(|| self.at_mut(slot))
     }
 
     /// Inserts a key that is not there yet, as the most recently used. If an entry must be given up
@@ -192,35 +192,35 @@ impl<S: Clone> Table<S> {
         hash: u64,
         state: S,
         is_refused: &mut dyn FnMut(&mut S, f32) -> bool,
-    ) -> Place {
+    ) -> Slot {
         self.uses = self.uses.wrapping_add(1);
         let entry = Entry { hash, used: self.uses, refused: 0.0, state };
         self.put(entry, is_refused)
     }
 
-    fn put(&mut self, entry: Entry<S>, is_refused: &mut dyn FnMut(&mut S, f32) -> bool) -> Place {
+    fn put(&mut self, entry: Entry<S>, is_refused: &mut dyn FnMut(&mut S, f32) -> bool) -> Slot {
         loop {
-            if let Some(place) = self.room(entry.hash) {
+            if let Some(slot) = self.room(entry.hash) {
                 self.len += 1;
-                return self.write(place, entry);
+                return self.write(slot, entry);
             }
             if self.sets.len() == self.most {
                 self.forgotten += 1;
-                let place = self.give_up_one(entry.hash, is_refused);
-                return self.write(place, entry);
+                let slot = self.give_up_one(entry.hash, is_refused);
+                return self.write(slot, entry);
             }
             self.grow(is_refused);
         }
     }
 
-    fn write(&mut self, place: Place, entry: Entry<S>) -> Place {
-        self.tags[place.set] = self.tags[place.set].with(place.way, tag(entry.hash));
-        *self.at_mut(place) = entry;
-        place
+    fn write(&mut self, slot: Slot, entry: Entry<S>) -> Slot {
+        self.tags[slot.set] = self.tags[slot.set].with(slot.way, tag(entry.hash));
+        *self.at_mut(slot) = entry;
+        slot
     }
 
-    /// A place for a new key: a free one, or the place of an entry that was moved.
-    fn room(&mut self, hash: u64) -> Option<Place> {
+    /// A slot for a new key: a free one, or the slot of an entry that was moved.
+    fn room(&mut self, hash: u64) -> Option<Slot> {
         let sets = sets(hash, self.sets.len());
         if let Some(free) = sets.into_iter().find_map(|set| self.free(set)) {
             return Some(free);
@@ -228,26 +228,25 @@ impl<S: Clone> Table<S> {
         if self.len == self.sets.len() * WAYS {
             return None;
         }
-        let (from, to) =
-            places(sets).find_map(|place| Some((place, self.free(self.other(place))?)))?;
+        let (from, to) = slots(sets).find_map(|slot| Some((slot, self.free(self.other(slot))?)))?;
         self.shift(from, to);
         Some(from)
     }
 
-    /// The first free place of a set.
-    fn free(&self, set: usize) -> Option<Place> {
+    /// The first free slot of a set.
+    fn free(&self, set: usize) -> Option<Slot> {
         let tags = self.tags.get(set).filter(|tags| !tags.is_full())?;
-        Some(Place { set, way: tags.len() })
+        Some(Slot { set, way: tags.len() })
     }
 
-    /// The other of the two sets of the entry at a place.
-    fn other(&self, place: Place) -> usize {
-        let [first, second] = sets(self.at(place).hash, self.sets.len());
-        if place.set == first { second } else { first }
+    /// The other of the two sets of the entry at a slot.
+    fn other(&self, slot: Slot) -> usize {
+        let [first, second] = sets(self.at(slot).hash, self.sets.len());
+        if slot.set == first { second } else { first }
     }
 
     /// Moves an entry to another set. The entry there takes its place, to be overwritten.
-    fn shift(&mut self, from: Place, to: Place) {
+    fn shift(&mut self, from: Slot, to: Slot) {
         let tag = self.tags[from.set].at(from.way);
         self.tags[to.set] = self.tags[to.set].with(to.way, tag);
         if let Ok([from_set, to_set]) = self.sets.get_disjoint_mut([from.set, to.set]) {
@@ -255,14 +254,14 @@ impl<S: Clone> Table<S> {
         }
     }
 
-    /// Gives up an entry for a new key and returns its place.
+    /// Gives up an entry for a new key and returns its slot.
     #[inline(never)]
-    fn give_up_one(&mut self, hash: u64, is_refused: &mut dyn FnMut(&mut S, f32) -> bool) -> Place {
+    fn give_up_one(&mut self, hash: u64, is_refused: &mut dyn FnMut(&mut S, f32) -> bool) -> Slot {
         let candidates = sets(hash, self.sets.len());
         if let Some(calm) = self.oldest_calm(candidates, is_refused) {
             return calm;
         }
-        for from in places(candidates) {
+        for from in slots(candidates) {
             let other = self.other(from);
             if candidates.contains(&other) {
                 continue;
@@ -272,7 +271,7 @@ impl<S: Clone> Table<S> {
                 return from;
             }
         }
-        self.oldest(candidates, |_| true).unwrap_or(Place { set: candidates[0], way: 0 })
+        self.oldest(candidates, |_| true).unwrap_or(Slot { set: candidates[0], way: 0 })
     }
 
     /// The least recently used entry of two sets that is not being refused.
@@ -280,10 +279,10 @@ impl<S: Clone> Table<S> {
         &mut self,
         sets: [usize; 2],
         is_refused: &mut dyn FnMut(&mut S, f32) -> bool,
-    ) -> Option<Place> {
-        let mut refused: [Option<Place>; 2 * WAYS] = [None; 2 * WAYS];
+    ) -> Option<Slot> {
+        let mut refused: [Option<Slot>; 2 * WAYS] = [None; 2 * WAYS];
         for i in 0..refused.len() {
-            let oldest = self.oldest(sets, |place| !refused[..i].contains(&Some(place)))?;
+            let oldest = self.oldest(sets, |slot| !refused[..i].contains(&Some(slot)))?;
             let entry = self.at_mut(oldest);
             if entry.refused <= 0.0 || !is_refused(&mut entry.state, entry.refused) {
                 return Some(oldest);
@@ -294,9 +293,9 @@ impl<S: Clone> Table<S> {
     }
 
     /// The least recently used entry of two full sets that `may` be given up.
-    fn oldest(&self, sets: [usize; 2], may: impl Fn(Place) -> bool) -> Option<Place> {
-        let age = |place: &Place| self.uses.wrapping_sub(self.at(*place).used);
-        places(sets).filter(|place| may(*place)).max_by_key(age)
+    fn oldest(&self, sets: [usize; 2], may: impl Fn(Slot) -> bool) -> Option<Slot> {
+        let age = |slot: &Slot| self.uses.wrapping_sub(self.at(*slot).used);
+        slots(sets).filter(|slot| may(*slot)).max_by_key(age)
     }
 
     /// Grows by a quarter, but at most to `most` sets.
@@ -316,10 +315,10 @@ impl<S: Clone> Table<S> {
     }
 }
 
-/// The places of two sets, or of one set that is given twice.
-fn places([first, second]: [usize; 2]) -> impl Iterator<Item = Place> {
+/// The slots of two sets, or of one set that is given twice.
+fn slots([first, second]: [usize; 2]) -> impl Iterator<Item = Slot> {
     let count = if first == second { WAYS } else { 2 * WAYS };
-    (0..count).map(move |i| Place { set: if i < WAYS { first } else { second }, way: i % WAYS })
+    (0..count).map(move |i| Slot { set: if i < WAYS { first } else { second }, way: i % WAYS })
 }
 
 #[cfg(all(test, not(loom)))]

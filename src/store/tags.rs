@@ -68,8 +68,8 @@ pub(super) fn tag(hash: u64) -> u8 {
     (hash as u8).max(1)
 }
 
-/// The tags of a set, one byte each, the first in the lowest byte; 0 for a free place. Entries fill
-/// a set from the first place on, without gaps.
+/// The tags of a set, one byte each, the first in the lowest byte; 0 for a free slot. Entries fill
+/// a set from the first slot on, without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tags(u64);
 
@@ -89,18 +89,18 @@ impl Tags {
         self.0 >> 56 != 0
     }
 
-    /// The tag at a place.
+    /// The tag at a slot.
     pub(super) fn at(self, way: usize) -> u8 {
         (self.0 >> (8 * way)) as u8
     }
 
-    /// The tags with another one at a place.
+    /// The tags with another one at a slot.
     pub(super) fn with(self, way: usize, tag: u8) -> Self {
         let shift = 8 * way;
         Tags(self.0 & !(0xff << shift) | u64::from(tag) << shift)
     }
 
-    /// The places with this tag, which must not be 0.
+    /// The slots with this tag, which must not be 0.
     ///
     /// All eight tags are compared in one integer. Let b be a byte of x; it is 0 where the tags are
     /// equal. `(b & 0x7f) + 0x7f` has its highest bit set unless the lower seven bits of b are 0.
@@ -108,8 +108,8 @@ impl Tags {
     /// bit is clear only if b is 0. (A shorter form of the trick, with a subtraction, borrows from
     /// the next byte and can then also report the tag beside.)
     ///
-    /// So the result is exact. A place with this tag may hold another key, one time in 255;
-    /// therefore the caller compares the whole hash. A free place has tag 0 and is not found.
+    /// So the result is exact. A slot with this tag may hold another key, one time in 255;
+    /// therefore the caller compares the whole hash. A free slot has tag 0 and is not found.
     #[inline(always)]
     pub(super) fn find(self, tag: u8) -> Ways {
         let x = self.0 ^ (ONES * u64::from(tag));
@@ -139,8 +139,8 @@ mod tests {
     use super::*;
 
     fn tags(bytes: [u8; 8]) -> Tags {
-        let place = |tags: Tags, (way, &tag): (usize, &u8)| tags.with(way, tag);
-        bytes.iter().enumerate().fold(Tags::default(), place)
+        let slot = |tags: Tags, (way, &tag): (usize, &u8)| tags.with(way, tag);
+        bytes.iter().enumerate().fold(Tags::default(), slot)
     }
 
     /// Every tag beside every other, where carries and borrows would show.

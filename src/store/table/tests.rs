@@ -34,7 +34,7 @@ impl<S: Clone> Table<S> {
     }
 
     fn entry(&self, hash: u64) -> Option<&Entry<S>> {
-        self.find(hash).map(|place| self.at(place))
+        self.find(hash).map(|slot| self.at(slot))
     }
 
     /// The entries in these sets.
@@ -75,15 +75,15 @@ type State = (bool, u64);
 fn run(table: &mut Table<State>, op: Op, key: u64) -> BTreeSet<u64> {
     let (hash, refused) = (hash(key), matches!(op, Op::Refuse));
     let before = table.hashes();
-    let place = match (table.find(hash), op) {
-        (Some(place), _) => {
-            table.use_at(place);
-            place
+    let slot = match (table.find(hash), op) {
+        (Some(slot), _) => {
+            table.use_at(slot);
+            slot
         }
         (None, Op::Calm) => return BTreeSet::new(),
         (None, _) => table.insert(hash, (refused, key), &mut |state, _| state.0),
     };
-    let entry = table.at_mut(place);
+    let entry = table.at_mut(slot);
     entry.state.0 = refused;
     // The note of a refusal may outlive the refusal.
     entry.refused = if refused { 1.0 } else { entry.refused };
@@ -143,8 +143,8 @@ proptest! {
                 Some(calm) => prop_assert_eq!(gone.hash, calm),
                 None if oldest(before.within(&others), true).is_some() => {
                     prop_assert!(!gone.state.0);
-                    let place = before.find(gone.hash).map(|place| place.set);
-                    prop_assert!(place.is_some_and(|set| others.contains(&set)));
+                    let slot = before.find(gone.hash).map(|slot| slot.set);
+                    prop_assert!(slot.is_some_and(|set| others.contains(&set)));
                 }
                 None => prop_assert_eq!(Some(gone.hash), oldest(before.within(&own), false)),
             }
@@ -152,7 +152,7 @@ proptest! {
     }
 }
 
-/// The share of keys that find no place when there are as many keys as places.
+/// The share of keys that find no place when there are as many keys as slots.
 fn lost(sets: usize) -> f64 {
     let keys = (sets * WAYS) as u64;
     let mut table = Table::new(sets, ());

@@ -1,0 +1,105 @@
+//! All or none: the keys of one event are locked in several limits at once. First all limits are
+//! asked, then the event is counted in all of them or in none. A [`Store`](super::Store) and
+//! [rules](crate::rules) decide so.
+
+use super::held::Held;
+use super::keyed_limit::KeyedLimit;
+use crate::event::Event;
+use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
+use crate::outcome::{Outcome, Retry};
+use crate::policy::{self, Verdict, strictest};
+#[cfg(any(feature = "wait", all(test, loom)))]
+use crate::time::Span;
+use crate::time::Time;
+use smallvec::SmallVec;
+
+/// A list that usually has up to four items, and then needs no allocation.
+pub(crate) type Few<T> = SmallVec<[T; 4]>;
+
+/// Locks the key of the event in each of `limits`. The hashes are computed before the first lock is taken.
+/// The locks are taken in the order of the limits' addresses, which is the same for all threads and rules,
+/// so they cannot deadlock. The result has the order of `limits`.
+///
+/// # Panics
+/// When a limit is given twice, before anything is locked: the event would wait for itself for ever,
+/// and keep all others of its key waiting.
+pub(crate) fn hold<'a>(
+    limits: impl Iterator<Item = &'a KeyedLimit>,
+    event: &Event<'_>,
+) -> Few<Held<'a, AnyLimiter>> {
+    let hashed: Few<_> = limits.map(|limit| (limit, limit.hash(event))).collect();
+    let address = |(limit, _): &(&KeyedLimit, u64)| core::ptr::from_ref(*limit).addr();
+    let is_before = |a: &_, b: &_| address(a) < address(b);
+    if hashed.is_sorted_by(is_before) {
+        return hashed.iter().map(|(limit, hash)| limit.keys.hold(*hash)).collect();
+    }
+    let mut in_order: Few<_> = hashed.into_iter().enumerate().collect();
+    in_order.sort_unstable_by_key(|(_, hashed)| address(hashed));
+    let are_different = in_order.is_sorted_by(|(_, a), (_, b)| is_before(a, b));
+    assert!(are_different, "a limit was given twice");
+    let held = in_order.iter().map(|(i, (limit, hash))| (*i, limit.keys.hold(*hash)));
+    let mut held: Few<_> = held.collect();
+    held.sort_unstable_by_key(|(i, _)| *i);
+    held.into_iter().map(|(_, held)| held).collect()
+}
+
+/// Decides about an event whose keys are locked, and counts it in all limits or in none.
+pub(super) fn check<L: Limiter<State: PartialEq>>(
+    held: &mut [Held<'_, L>],
+    now: Time,
+    cost: f64,
+) -> Verdict {
+    let outcomes: Few<Outcome> = held.iter().map(|held| held.peek(now, cost)).collect();
+    let verdict = strictest(outcomes.iter().copied());
+    for (held, outcome) in held.iter_mut().zip(outcomes) {
+        held.record(now, cost, outcome.is_allowed(), verdict.is_allowed());
+    }
+    verdict
+}
+
+/// Counts an event whose keys are locked if it passes after `most` at the latest. Otherwise counts nothing,
+/// and returns how long after `now` it would pass or should be tried again.
+#[cfg(any(feature = "wait", all(test, loom)))]
+pub(super) fn pass<L: Limiter<State: PartialEq>>(
+    held: &mut [Held<'_, L>],
+    now: Time,
+    cost: f64,
+    most: Span,
+) -> Result<Verdict, Retry> {
+    let verdict = strictest(held.iter().map(|held| held.peek(now, cost)));
+    match verdict.outcome.wait() {
+        None => Err(retry_after(held, now, cost)),
+        Some(wait) if wait > most => Err(Retry::After(wait)),
+        Some(_) => Ok(check(held, now, cost)),
+    }
+}
+
+/// How long after `now` an event whose keys are locked would pass all limits.
+pub(super) fn retry_after<L: Limiter<State: PartialEq>>(
+    held: &[Held<'_, L>],
+    now: Time,
+    cost: f64,
+) -> Retry {
+    policy::retry_after(now, |at| held.iter().map(move |held| held.retry_after(at, cost)))
+}
+
+#[cfg(not(loom))]
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::{KeyedLimit, hold};
+    use crate::event::Event;
+    use crate::policy::Policy;
+    use crate::time::Time;
+
+    #[test]
+    #[should_panic(expected = "a limit was given twice")]
+    fn a_repeated_limit_is_refused() {
+        let policy: Policy = "gcra 5/1m per all & gcra 6/1m per all".parse().unwrap();
+        let [one, other] = [0, 1].map(|i| KeyedLimit::new(&policy.limits()[i], 10));
+        let event = Event { time: Time::ZERO, cost: 1.0, fields: &() };
+        assert_eq!(hold([&one, &other].into_iter(), &event).len(), 2);
+        hold([&one, &other, &one].into_iter(), &event);
+    }
+}
