@@ -29,6 +29,6 @@ pub use report::seen;
 pub use service::{RateLimited, ResponseFuture};
 #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
 pub(crate) use {
-    refusal::is_unavailable,
-    teller::{Teller, retry},
+    refusal::{is_unavailable, retry},
+    teller::Teller,
 };

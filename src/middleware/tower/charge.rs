@@ -7,7 +7,7 @@ use super::{meters, report};
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::limit::MAX_COST;
-use crate::rules::{AsyncStore, Fault};
+use crate::rules::AsyncStore;
 use crate::time::Time;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -69,17 +69,7 @@ impl<S: AsyncStore, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         let Debtor { fields, ruling } = debtor;
         let event = Event { time, cost, fields };
         if let Err(fault) = self.store.charge(&event, Some(ruling)).await {
-            self.fault(&fault, time);
-        }
-    }
-}
-
-impl<S, A, C> Shared<S, A, C> {
-    /// Counts and logs a failure of the store.
-    pub(super) fn fault(&self, fault: &Fault, now: Time) {
-        meters::count_fault(fault, self.name());
-        if let Some(passed_over) = self.faults.take(now) {
-            report::fault(fault, passed_over);
+            report::fault(&self.faults, &fault, self.name(), time);
         }
     }
 }

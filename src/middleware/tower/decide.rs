@@ -10,8 +10,8 @@ use super::refusal::{Answer, Refused};
 use super::report::{self, Sample};
 use crate::clock::Clock;
 use crate::event::Event;
-use crate::outcome::{Decision, Retry};
-use crate::rules::by_rules::{ByRules, Kept};
+use crate::outcome::Decision;
+use crate::rules::by_rules::{ByRules, Cached};
 use crate::rules::{Answered, AsyncStore, Details, Rules, Ruling};
 use crate::time::Span;
 use http::Response;
@@ -137,12 +137,16 @@ impl<S, A, C> Shared<S, A, C> {
 
 impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     /// Decides about a request if that needs no waiting; otherwise nothing is counted.
-    pub(super) fn decide_now<B>(&self, kept: &mut Kept<Prepared>, head: Head<'_>) -> Option<Next<B>>
+    pub(super) fn decide_now<B>(
+        &self,
+        cached: &mut Cached<Prepared>,
+        head: Head<'_>,
+    ) -> Option<Next<B>>
     where
         A: Answer<B>,
     {
         let made;
-        let latest = match &**kept.load() {
+        let latest = match &**cached.load() {
             [Some((_, latest)), _] => latest,
             [None, _] => {
                 made = self.prepared(&self.store.rules());
@@ -214,7 +218,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         prepared.count(ruling);
         meters.count_keys(asked.event.time, || self.store.memory());
         if let Some(fault) = &answered.fault {
-            self.fault(fault, asked.event.time);
+            report::fault(&self.faults, fault, self.name(), asked.event.time);
         }
         if ruling.decision() == (Decision::Allowed { wait: Span::ZERO }) {
             meters.count(RequestOutcome::Allowed);
@@ -241,12 +245,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     where
         A: Answer<B>,
     {
-        let Answered { ruling, retry, fault } = answered;
-        let retry = match ruling.decision() {
-            Decision::Allowed { wait } => Some(Retry::After(wait)),
-            Decision::Refused => *retry,
-        };
-        let refused = Refused { head, ruling, retry, fault: fault.as_ref(), prepared };
+        let refused = Refused::new(head, answered, prepared);
         self.meters().count(match refused.is_unavailable() {
             true => RequestOutcome::Unavailable,
             false => RequestOutcome::Refused,
@@ -254,12 +253,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         if let Some(passed_over) = self.refusals.take(event.time) {
             report::refused(event, &refused, self.name(), passed_over);
         }
-        let mut response = Box::new(self.answer.answer(&refused));
-        let retry = Some(refused.retry_after());
-        if let Some(headers) = self.settings.headers.values(prepared, ruling, retry) {
-            headers.put(response.headers_mut());
-        }
-        response
+        Box::new(refused.respond(&self.answer, &self.settings.headers))
     }
 
     #[inline]

@@ -112,12 +112,12 @@ impl Headers {
         let (mut least, mut policies, mut limits) = (None::<(f64, _, _)>, None, Vec::new());
         for standing in ruling.standings().filter(|_| is_wanted) {
             let Some(of_limit) = prepared.limit(standing.place) else { continue };
-            let left = Left::of(&standing, retry);
+            let [remaining, reset] = left(&standing, retry);
             if least.as_ref().is_none_or(|(least, ..)| standing.remaining < *least) {
-                least = Some((standing.remaining, of_limit, left));
+                least = Some((standing.remaining, of_limit, [remaining, reset]));
             }
             if self.ratelimit {
-                draft::add_limit(&mut limits, &of_limit.name_in_list, left.remaining, left.reset);
+                draft::add_limit(&mut limits, &of_limit.name_in_list, remaining, reset);
                 policies = Some(match policies {
                     None => of_limit.policy.clone(),
                     Some(before) => joined(&before, &of_limit.policy),
@@ -140,28 +140,20 @@ impl Headers {
 pub(super) struct Values {
     retry_after: Option<u64>,
     x_retry_after: Option<u64>,
-    /// The quota of the limit with the least left.
-    least: Option<(HeaderValue, Left)>,
+    /// The quota of the limit with the least left, and `left` of it.
+    least: Option<(HeaderValue, [u64; 2])>,
     /// RateLimit-Policy and RateLimit.
     lists: Option<(HeaderValue, HeaderValue)>,
 }
 
-/// The part of a limit that a client has left.
-#[derive(Clone, Copy, Debug)]
-struct Left {
-    remaining: u64,
-    /// Seconds until the whole quota is available again, or until the refused request would pass.
-    reset: u64,
-}
-
-impl Left {
-    fn of(standing: &Standing<'_>, retry: Option<Span>) -> Self {
-        // The cast saturates if the remaining amount is infinite.
-        let remaining = standing.remaining as u64;
-        let retry = retry.filter(|_| remaining == 0);
-        let reset = retry.map_or(standing.reset_after, |retry| retry.min(standing.reset_after));
-        Left { remaining, reset: up(reset) }
-    }
+/// The units that a client has left of a limit, and the seconds until the whole quota is available again, or
+/// until the refused request would pass.
+fn left(standing: &Standing<'_>, retry: Option<Span>) -> [u64; 2] {
+    // The cast saturates if the remaining amount is infinite.
+    let remaining = standing.remaining as u64;
+    let retry = retry.filter(|_| remaining == 0);
+    let reset = retry.map_or(standing.reset_after, |retry| retry.min(standing.reset_after));
+    [remaining, up(reset)]
 }
 
 impl Values {
@@ -173,7 +165,7 @@ impl Values {
         if let Some(seconds) = self.x_retry_after {
             headers.entry(X_RETRY_AFTER).or_insert(number(seconds));
         }
-        if let Some((quota, Left { remaining, reset })) = self.least {
+        if let Some((quota, [remaining, reset])) = self.least {
             let is_said = match headers.entry(X_REMAINING) {
                 Entry::Occupied(said) if is_at_most(said.get(), remaining) => true,
                 Entry::Occupied(mut said) => {

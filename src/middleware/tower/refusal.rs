@@ -24,11 +24,11 @@
 //! The layer adds the [headers](super::Headers) to any of these responses.
 
 use super::draft;
-use super::headers::up;
+use super::headers::{Headers, up};
 use super::keys::Head;
 use super::prepared::Prepared;
-use crate::outcome::Retry;
-use crate::rules::{Fault, OnStoreFailure, Opinion, Rule, Ruling};
+use crate::outcome::{Decision, Retry};
+use crate::rules::{Answered, Fault, OnStoreFailure, Opinion, Rule, Ruling};
 use crate::time::Span;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
@@ -50,7 +50,24 @@ pub struct Refused<'a> {
     pub(super) prepared: &'a Prepared,
 }
 
-impl Refused<'_> {
+impl<'a> Refused<'a> {
+    /// A request that is refused by this answer of the store, also because it can't wait.
+    pub(super) fn new(head: Head<'a>, answered: &'a Answered, prepared: &'a Prepared) -> Self {
+        let Answered { ruling, fault, .. } = answered;
+        let retry = retry(answered).flatten();
+        Refused { head, ruling, retry, fault: fault.as_ref(), prepared }
+    }
+
+    /// The response, with the headers.
+    pub(super) fn respond<B>(&self, answer: &impl Answer<B>, headers: &Headers) -> Response<B> {
+        let mut response = answer.answer(self);
+        let retry = Some(self.retry_after());
+        if let Some(values) = headers.values(self.prepared, self.ruling, retry) {
+            values.put(response.headers_mut());
+        }
+        response
+    }
+
     /// How long until the request would pass; `None` if it never would, or if that is not known.
     pub fn retry_after(&self) -> Option<Span> {
         self.retry.and_then(Retry::wait)
@@ -94,6 +111,15 @@ impl Refused<'_> {
             Some(Retry::Never) => "The request costs more than is ever allowed.".to_owned(),
             None => format!("{why}."),
         }
+    }
+}
+
+/// When an event that does not pass at once would pass; the outer `None` if it passes at once.
+pub(crate) fn retry(answered: &Answered) -> Option<Option<Retry>> {
+    match answered.ruling.decision() {
+        Decision::Allowed { wait } if wait == Span::ZERO => None,
+        Decision::Allowed { wait } => Some(Some(Retry::After(wait))),
+        Decision::Refused => Some(answered.retry),
     }
 }
 

@@ -94,8 +94,10 @@ pub(super) fn refused(
     );
 }
 
-/// Logs a failure of the store.
-pub(super) fn fault(fault: &Fault, passed_over: u64) {
+/// Counts a failure of the store, and logs it if the sample takes it.
+pub(super) fn fault(sample: &Sample, fault: &Fault, layer: Option<&str>, now: Time) {
+    meters::count_fault(fault, layer);
+    let Some(passed_over) = sample.take(now) else { return };
     let cause = fault.source().map(tracing::field::display);
     tracing::warn!(target: "ratescope", fault = fault.name(), cause, passed_over, "{fault}");
 }

@@ -23,7 +23,7 @@ use super::layer::ResponseHead;
 use super::prepared::Prepared;
 use super::refusal::Answer;
 use crate::clock::Clock;
-use crate::rules::by_rules::Kept;
+use crate::rules::by_rules::Cached;
 use crate::rules::{Answered, AsyncStore};
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
@@ -39,14 +39,14 @@ use tower_service::Service;
 pub struct RateLimited<I, S, A, C, W = Uncharged> {
     inner: I,
     shared: Arc<Shared<S, A, C>>,
-    kept: Kept<Prepared>,
+    cached: Cached<Prepared>,
     bodies: PhantomData<W>,
 }
 
 impl<I, S, A, C, W> RateLimited<I, S, A, C, W> {
     pub(super) fn new(inner: I, shared: Arc<Shared<S, A, C>>) -> Self {
-        let kept = shared.preparations.kept();
-        RateLimited { inner, shared, kept, bodies: PhantomData }
+        let cached = shared.preparations.cached();
+        RateLimited { inner, shared, cached, bodies: PhantomData }
     }
 
     /// The inner service.
@@ -82,7 +82,7 @@ where
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
-        let state = match shared.decide_now(&mut self.kept, Head::of(&request)) {
+        let state = match shared.decide_now(&mut self.cached, Head::of(&request)) {
             Some(Next::Call(Passed { headers, debtor, answered })) => {
                 tell_handlers(&mut request, answered);
                 let inner = self.inner.call(request);

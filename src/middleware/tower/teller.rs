@@ -2,14 +2,13 @@
 
 use super::keys::Head;
 use super::layer::Settings;
-use super::meters;
 use super::prepared::Prepared;
-use super::refusal::{Answer, Problem, Refused};
+use super::refusal::{Problem, Refused, retry};
 use super::report::{self, Sample};
-use crate::outcome::{Decision, Retry};
+use crate::outcome::Retry;
 use crate::rules::by_rules::ByRules;
 use crate::rules::{Answered, Ruling};
-use crate::time::{Span, Time};
+use crate::time::Time;
 use http::{HeaderMap, Response};
 use std::sync::Arc;
 
@@ -36,10 +35,8 @@ impl Teller {
     /// Counts the answer of each limit, and counts and logs a failure of the store.
     pub(crate) fn count(&self, answered: &Answered, now: Time) {
         self.prepared(&answered.ruling).count(&answered.ruling);
-        let Some(fault) = &answered.fault else { return };
-        meters::count_fault(fault, None);
-        if let Some(passed_over) = self.faults.take(now) {
-            report::fault(fault, passed_over);
+        if let Some(fault) = &answered.fault {
+            report::fault(&self.faults, fault, None, now);
         }
     }
 
@@ -58,21 +55,7 @@ impl Teller {
         head: Head<'_>,
         answered: &Answered,
     ) -> Response<B> {
-        let Answered { ruling, fault, .. } = answered;
-        let (retry, fault) = (retry(answered).flatten(), fault.as_ref());
-        let prepared = &self.prepared(ruling);
-        let refused = Refused { head, ruling, retry, fault, prepared };
-        let mut response = Problem.answer(&refused);
-        self.put(answered, response.headers_mut());
-        response
-    }
-}
-
-/// When an event that does not pass at once would pass; the outer `None` if it passes.
-pub(crate) fn retry(answered: &Answered) -> Option<Option<Retry>> {
-    match answered.ruling.decision() {
-        Decision::Allowed { wait } if wait == Span::ZERO => None,
-        Decision::Allowed { wait } => Some(Some(Retry::After(wait))),
-        Decision::Refused => Some(answered.retry),
+        let prepared = self.prepared(&answered.ruling);
+        Refused::new(head, answered, &prepared).respond(&Problem, &self.settings.headers)
     }
 }
