@@ -49,9 +49,11 @@ mod rust;
 mod traefik;
 
 use super::{Limit, Policy};
+use crate::limit::any::AnyLimiter;
 use crate::limit::nginx::{Delay, Nginx};
 use crate::rate::Rate;
 use crate::text::ParseError;
+use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
 
@@ -243,6 +245,27 @@ impl Notes {
     fn instead(&mut self, limit: &Limit, own: &impl fmt::Display, difference: &str) {
         self.add(format!("{} is written as \"{own}\", {difference}", limit.limiter));
     }
+}
+
+/// The rate and the burst of a token bucket; `None` for another limiter.
+fn token_bucket(limiter: &AnyLimiter) -> Option<(Rate, f64)> {
+    match limiter {
+        AnyLimiter::TokenBucket(bucket) => Some((bucket.rate(), bucket.burst())),
+        AnyLimiter::Gcra(bucket) => Some((bucket.rate(), bucket.burst())),
+        _ => None,
+    }
+}
+
+/// Whether it is a whole number from 1.
+fn is_whole(number: f64) -> bool {
+    number >= 1.0 && number == libm::floor(number)
+}
+
+/// How many events a rate has in a span, if that is a whole number from 1, but for rounding.
+fn whole_count(rate: Rate, span: Span) -> Option<f64> {
+    let count = rate.count() * (span.secs() / rate.per().secs());
+    let whole = libm::round(count);
+    (whole >= 1.0 && (count - whole).abs() < count * 1e-12).then_some(whole)
 }
 
 /// Each limit with its number from 1, written by `write`.

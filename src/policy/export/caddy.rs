@@ -3,7 +3,7 @@
 //! Source: its `caddyfile.go`, `handler.go` and `ringbuffer.go`.
 
 use super::field::{Field, fields, joined};
-use super::{Addresses, Notes, Written, each};
+use super::{Addresses, Notes, Written, each, is_whole};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
 use crate::time::Span;
@@ -15,7 +15,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
             return Err(problem.to_owned());
         };
         let count = log.limit().count();
-        if count < 1.0 || count != libm::floor(count) {
+        if !is_whole(count) {
             return Err("its events are a whole number from 1".to_owned());
         }
         let key = key(&limit.per, addresses, notes)?;

@@ -5,7 +5,7 @@
 //! counter](crate::limit::sliding_counter).
 
 use super::field::{Field, fields, no_user};
-use super::{Notes, Written, each};
+use super::{Notes, Written, each, is_whole};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
 
@@ -22,7 +22,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
         if !PERIODS.contains(&secs) {
             return Err("its periods are 10s, 1m, 2m, 5m, 10m and 1h".to_owned());
         }
-        if count < 1.0 || count != libm::floor(count) {
+        if !is_whole(count) {
             return Err("its requests are a whole number from 1".to_owned());
         }
         let keys = characteristics(&limit.per)?;

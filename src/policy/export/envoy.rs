@@ -3,11 +3,10 @@
 //! Source: Envoy 1.40, "Local rate limit" and its protocol buffers.
 
 use super::field::{Field, fields, no_user};
-use super::{Addresses, Notes, Written, each};
+use super::{Addresses, Notes, Written, each, token_bucket};
 use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
 use crate::policy::{Limit, Per};
-use crate::rate::Rate;
 
 /// How many buckets of a wildcard Envoy is told to keep. Its default is 20.
 const BUCKETS: usize = 100_000;
@@ -70,16 +69,11 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
 
 /// The limiter of Envoy that decides as the limit does.
 fn own(limit: &Limit, notes: &mut Notes) -> Result<Envoy, String> {
-    let (rate, burst): (Rate, f64) = match &limit.limiter {
-        AnyLimiter::Envoy(envoy) => return Ok(*envoy),
-        AnyLimiter::TokenBucket(bucket) => (bucket.rate(), bucket.burst()),
-        AnyLimiter::Gcra(bucket) => (bucket.rate(), bucket.burst()),
-        _ => {
-            return Err(
-                "it has a bucket only; write a limit such as envoy 5/1s burst 10".to_owned()
-            );
-        }
-    };
+    if let AnyLimiter::Envoy(envoy) = &limit.limiter {
+        return Ok(*envoy);
+    }
+    let problem = "it has a bucket only; write a limit such as envoy 5/1s burst 10";
+    let (rate, burst) = token_bucket(&limit.limiter).ok_or(problem)?;
     if burst != libm::floor(burst) {
         return Err("its burst is a whole number of events".to_owned());
     }

@@ -7,14 +7,19 @@
 //! Source: Linux, `net/netfilter/nft_limit.c`; `man nft`.
 
 use super::field::{Field, fields};
-use super::{Addresses, Notes, Written, each};
-use crate::limit::any::AnyLimiter;
+use super::{Addresses, Notes, Written, each, is_whole, token_bucket, whole_count};
 use crate::policy::Limit;
 use crate::rate::Rate;
+use crate::time::Span;
 
-/// The units of a rate, in seconds.
-const UNITS: [(&str, f64); 5] =
-    [("second", 1.0), ("minute", 60.0), ("hour", 3600.0), ("day", 86_400.0), ("week", 604_800.0)];
+/// The units of a rate.
+const UNITS: [(&str, Span); 5] = [
+    ("second", Span::seconds(1)),
+    ("minute", Span::minutes(1)),
+    ("hour", Span::hours(1)),
+    ("day", Span::hours(24)),
+    ("week", Span::hours(24 * 7)),
+];
 
 /// The port in the text.
 const PORT: &str = "tcp dport 22 ct state new";
@@ -26,15 +31,8 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
     }
     let mut rules = String::new();
     let sets = each(limits, |n, limit| {
-        let (rate, burst) = match &limit.limiter {
-            AnyLimiter::TokenBucket(bucket) => (bucket.rate(), bucket.burst()),
-            AnyLimiter::Gcra(bucket) => (bucket.rate(), bucket.burst()),
-            _ => {
-                let problem =
-                    "it has a token bucket only; write a limit such as token-bucket 6/1h burst 5";
-                return Err(problem.to_owned());
-            }
-        };
+        let problem = "it has a token bucket only; write a limit such as token-bucket 6/1h burst 5";
+        let (rate, burst) = token_bucket(&limit.limiter).ok_or(problem)?;
         let over = format!("limit rate over {} burst {burst} packets", said(rate, burst)?);
         match fields(&limit.per)?.as_slice() {
             [] => {
@@ -84,17 +82,13 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
 /// # Errors
 /// When it has no such rate or burst.
 pub(super) fn said(rate: Rate, burst: f64) -> Result<String, String> {
-    if burst < 1.0 || burst != libm::floor(burst) || burst > 65_535.0 {
+    if !is_whole(burst) || burst > 65_535.0 {
         return Err("its burst is a whole number from 1 to 65,535".to_owned());
     }
-    for (unit, secs) in UNITS {
-        let count = rate.count() * (secs / rate.per().secs());
-        let whole = libm::round(count);
-        if (1.0..=1e6).contains(&whole) && (count - whole).abs() < count * 1e-12 {
-            return Ok(format!("{whole}/{unit}"));
-        }
-    }
-    Err("its rates are whole numbers a second, minute, hour, day or week".to_owned())
+    let count = |span| whole_count(rate, span).filter(|count| *count <= 1e6);
+    let found = UNITS.iter().find_map(|(unit, span)| Some(format!("{}/{unit}", count(*span)?)));
+    let problem = "its rates are whole numbers a second, minute, hour, day or week";
+    found.ok_or_else(|| problem.to_owned())
 }
 
 /// The part of an IPv6 address that is a client.

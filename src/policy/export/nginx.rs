@@ -4,7 +4,7 @@
 //! of one place first and then counts in all or in none, as a policy does.
 
 use super::field::{Field, fields, joined};
-use super::{Addresses, Notes, PROXIES, Written, each};
+use super::{Addresses, Notes, PROXIES, Written, each, is_whole, token_bucket, whole_count};
 use crate::limit::any::AnyLimiter;
 use crate::limit::nginx::{Delay, Nginx};
 use crate::policy::{Limit, Per};
@@ -30,18 +30,16 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
 
 /// The limiter of nginx that decides as the limit does.
 fn own(limit: &Limit, notes: &mut Notes) -> Result<Nginx, String> {
-    let (rate, size, delay) = match &limit.limiter {
+    let ((rate, size), delay) = match &limit.limiter {
         AnyLimiter::Nginx(nginx) => return Ok(*nginx),
-        AnyLimiter::TokenBucket(bucket) => (bucket.rate(), bucket.burst(), Delay::Never),
-        AnyLimiter::Gcra(bucket) => (bucket.rate(), bucket.burst(), Delay::Never),
-        AnyLimiter::LeakyBucket(bucket) => (bucket.rate(), bucket.queue(), Delay::Beyond(0)),
-        _ => {
+        AnyLimiter::LeakyBucket(bucket) => ((bucket.rate(), bucket.queue()), Delay::Beyond(0)),
+        other => {
             let problem =
                 "it has a bucket only; write a limit such as nginx 10/1s burst 20 nodelay";
-            return Err(problem.to_owned());
+            (token_bucket(other).ok_or(problem)?, Delay::Never)
         }
     };
-    if size < 1.0 || size != libm::floor(size) {
+    if !is_whole(size) {
         return Err("its burst is a whole number of events".to_owned());
     }
     let nginx = Nginx::new(whole_rate(rate)?, size as u64 - 1, delay).map_err(|e| e.to_string())?;
@@ -52,10 +50,8 @@ fn own(limit: &Limit, notes: &mut Notes) -> Result<Nginx, String> {
 /// The rate as a whole number a second or, if that is not possible, a minute.
 fn whole_rate(rate: Rate) -> Result<Rate, String> {
     for per in [Span::seconds(1), Span::minutes(1)] {
-        let count = rate.count() * (per.secs() / rate.per().secs());
-        let whole = libm::round(count);
-        if whole >= 1.0 && (count - whole).abs() < count * 1e-12 {
-            return Rate::new(whole, per).map_err(|e| e.to_string());
+        if let Some(count) = whole_count(rate, per) {
+            return Rate::new(count, per).map_err(|e| e.to_string());
         }
     }
     let minute = libm::round(rate.per_second() * 60e6) / 1e6;

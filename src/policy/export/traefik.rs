@@ -4,22 +4,15 @@
 
 use super::caddy::duration;
 use super::field::{Field, fields, no_user};
-use super::{Addresses, Notes, Written, each};
-use crate::limit::any::AnyLimiter;
+use super::{Addresses, Notes, Written, each, is_whole, token_bucket};
 use crate::policy::{Limit, Per};
 use crate::rate::Rate;
 
 pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
     let middlewares = each(limits, |n, limit| {
-        let (rate, burst) = match &limit.limiter {
-            AnyLimiter::TokenBucket(bucket) => (bucket.rate(), bucket.burst()),
-            AnyLimiter::Gcra(bucket) => (bucket.rate(), bucket.burst()),
-            _ => {
-                let problem =
-                    "it has a token bucket only; write a limit such as token-bucket 10/1s burst 20";
-                return Err(problem.to_owned());
-            }
-        };
+        let problem =
+            "it has a token bucket only; write a limit such as token-bucket 10/1s burst 20";
+        let (rate, burst) = token_bucket(&limit.limiter).ok_or(problem)?;
         check_bucket(rate, burst)?;
         let wait = longest_wait(rate);
         notes.add(format!(
@@ -54,16 +47,11 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
 
 /// Checks that it has such a bucket.
 pub(super) fn check_bucket(rate: Rate, burst: f64) -> Result<(), String> {
-    let whole = |number: f64| number >= 1.0 && number == libm::floor(number);
-    if !whole(rate.count()) || !whole(burst) {
+    if !is_whole(rate.count()) || !is_whole(burst) {
         return Err("its average and burst are whole numbers from 1".to_owned());
     }
-    check_memory(rate, burst)
-}
-
-/// Checks that the bucket is full again before Traefik forgets a silent sender. It does so after two
-/// seconds; at a rate below one a second, after the time that one token takes and one second more.
-fn check_memory(rate: Rate, burst: f64) -> Result<(), String> {
+    // The bucket must be full again before Traefik forgets a silent sender. It does so after two seconds; at
+    // a rate below one a second, after the time that one token takes and one second more.
     let a_second = rate.per_second();
     let kept = if a_second >= 1.0 { 2.0 } else { 1.0 + libm::floor(1.0 / a_second) };
     let most = libm::floor(kept * a_second);
