@@ -41,12 +41,12 @@
 //! Limiters that count refused events are the exception: strict Exim, EARRRL and HAProxy's request
 //! rate. They count every event, also when another limit refused it.
 
-#[cfg(feature = "serde")]
-mod as_text;
 mod decide;
 #[cfg(feature = "lab")]
 pub mod export;
 mod key;
+#[cfg(feature = "serde")]
+mod serialize;
 mod text;
 
 #[cfg(feature = "rules")]

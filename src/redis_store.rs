@@ -41,7 +41,7 @@ mod server;
 mod slots;
 
 pub use clear::clear;
-pub use options::{Clock, Options};
+pub use options::{Options, TimeSource};
 /// The client that [`RedisStore::of`] takes.
 pub use redis;
 
@@ -251,7 +251,7 @@ impl Inner {
         tell: bool,
     ) -> Option<Result<Call, Fault>> {
         let call = plan.call(event, asked, deed, tell, &self.options)?;
-        let is_known = self.options.clock == Clock::Redis || options::is_time(event.time);
+        let is_known = self.options.clock == TimeSource::Redis || options::is_time(event.time);
         let help = "on Redis, times are from 0 to 2^52 microseconds, which is 1970 to 2112";
         Some(if is_known { Ok(call) } else { Err(Fault::Failed(help.to_owned())) })
     }

@@ -12,9 +12,6 @@ mod equal;
 mod faults;
 #[path = "redis/hostile.rs"]
 mod hostile;
-#[cfg(feature = "tower")]
-#[path = "redis/layer.rs"]
-mod layer;
 #[path = "redis/nodes.rs"]
 mod nodes;
 #[path = "redis/proxy.rs"]
@@ -41,7 +38,7 @@ mod watched;
 
 use core::future::Future;
 use ratescope::policy::Defaults;
-use ratescope::redis_store::{Clock, Options, RedisStore};
+use ratescope::redis_store::{Options, RedisStore, TimeSource};
 use ratescope::rules::{Answered, AsyncStore, Details, Rules};
 use ratescope::{Event, Policy, Span, Time};
 
@@ -67,7 +64,7 @@ fn patient(prefix: &str) -> Options {
     Options {
         prefix: prefix.to_owned(),
         deadline: core::time::Duration::from_secs(20),
-        clock: Clock::Event { keep: Span::hours(1) },
+        clock: TimeSource::Event { keep: Span::hours(1) },
         ..Options::default()
     }
 }

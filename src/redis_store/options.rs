@@ -16,7 +16,7 @@ pub struct Options {
     /// The time that an answer may take, with all repetitions; the default is 50 ms.
     pub deadline: Duration,
     /// The clock by which events are decided; the default is that of Redis.
-    pub clock: Clock,
+    pub clock: TimeSource,
     /// The number of keys of each limit that this process remembers for times when Redis can't be asked;
     /// the default is 100,000.
     pub capacity: usize,
@@ -35,7 +35,7 @@ impl Default for Options {
             prefix: "rs:".to_owned(),
             one_node: false,
             deadline: Duration::from_millis(50),
-            clock: Clock::Redis,
+            clock: TimeSource::Redis,
             capacity: 100_000,
             failures: 5,
             rest: Duration::from_millis(100),
@@ -46,7 +46,7 @@ impl Default for Options {
 /// The clock by which events are decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub enum Clock {
+pub enum TimeSource {
     /// The clock of Redis, which is the same for all processes. [`Event::time`](crate::Event) is
     /// ignored.
     #[default]

@@ -1,6 +1,6 @@
 //! Turns an event into a call: a script, its keys and its numbers.
 
-use super::options::{Clock, Options};
+use super::options::{Options, TimeSource};
 use super::script::{Script, numbers};
 use crate::event::Event;
 use crate::limit::Limiter;
@@ -93,13 +93,13 @@ pub(super) struct Call {
 
 impl Plan {
     /// Prepares `rules`, all of which Redis must be able to [compute](Rules::exact_in_f64).
-    pub(super) fn new(rules: Arc<Rules>, clock: Clock) -> Self {
+    pub(super) fn new(rules: Arc<Rules>, clock: TimeSource) -> Self {
         let groups: Vec<Vec<Group>> = rules.rules().iter().map(groups).collect();
         let items = || groups.iter().flatten().flat_map(|group| &group.items);
         let mut luas: Vec<Lua> = items().map(|item| item.in_f64.lua).collect();
         luas.sort_unstable_by_key(|lua| lua.name);
         luas.dedup();
-        let is_given = clock != Clock::Redis;
+        let is_given = clock != TimeSource::Redis;
         let several = Mutex::default();
         let all = Arc::new(Script::all(&luas, is_given));
         let undo = Arc::new(Script::undo(&luas, is_given));
@@ -338,13 +338,13 @@ fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
 }
 
 /// The time of the host in microseconds, its largest difference from the clock of Redis (below 0, any),
-/// and the shortest time in milliseconds for which a key is kept; `None` if Redis takes its own time.
-fn clock(clock: Clock, now: Time) -> Option<Vec<u8>> {
+/// and the shortest time that a key is kept, in milliseconds; `None` if Redis takes its own time.
+fn clock(clock: TimeSource, now: Time) -> Option<Vec<u8>> {
     let micros = now.as_micros() as f64;
     let numbers = match clock {
-        Clock::Redis => return None,
-        Clock::Host { most_skew } => [micros, most_skew.secs() * 1e6, 0.0],
-        Clock::Event { keep } => [micros, -1.0, keep.secs() * 1e3],
+        TimeSource::Redis => return None,
+        TimeSource::Host { most_skew } => [micros, most_skew.secs() * 1e6, 0.0],
+        TimeSource::Event { keep } => [micros, -1.0, keep.secs() * 1e3],
     };
     Some(numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
 }

@@ -78,12 +78,12 @@ pub struct Cases {
 pub(super) struct Test {
     pub(super) name: String,
     pub(super) load: Option<Load>,
-    pub(super) events: Vec<Step>,
+    pub(super) events: Vec<CaseEvent>,
 }
 
 /// One or several equal events, and the expectation of each.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct CaseEvent {
     pub(super) at: Time,
     pub(super) fields: Vec<(String, String)>,
     pub(super) cost: f64,
@@ -177,7 +177,7 @@ impl Reading {
         };
         let name = self.reader.text(name, "a name").unwrap_or("").to_owned();
         let load = map.get("load").and_then(|node| self.reader.parse(node, "a load"));
-        let (mut steps, mut at): (Vec<Step>, _) = (Vec::new(), Time::ZERO);
+        let (mut steps, mut at): (Vec<CaseEvent>, _) = (Vec::new(), Time::ZERO);
         for item in self.reader.list(events, "events")? {
             let Some(step) = self.step(item, at) else { continue };
             at = step.last();
@@ -190,7 +190,7 @@ impl Reading {
     }
 
     /// Reads an event; without `at` it comes at the time of the last one.
-    fn step(&mut self, node: &Node, last: Time) -> Option<Step> {
+    fn step(&mut self, node: &Node, last: Time) -> Option<CaseEvent> {
         let map = self.reader.map(node, &EVENT)?;
         let at = map.get("at").and_then(|node| self.time(node)).unwrap_or(last);
         let load = map.get("load").and_then(|node| self.reader.parse(node, "a load"));
@@ -204,7 +204,15 @@ impl Reading {
         let cost = map.get("cost").and_then(|node| self.cost(node)).unwrap_or(1.0);
         let fields = map.get("fields").map(|node| self.fields(node)).unwrap_or_default();
         let expected = self.expected(&map);
-        Some(Step { at, fields, cost, load, times, every: every.unwrap_or_default(), expected })
+        Some(CaseEvent {
+            at,
+            fields,
+            cost,
+            load,
+            times,
+            every: every.unwrap_or_default(),
+            expected,
+        })
     }
 
     fn time(&mut self, node: &Node) -> Option<Time> {
@@ -282,7 +290,7 @@ impl Reading {
     }
 }
 
-impl Step {
+impl CaseEvent {
     /// When the `n`th of these events comes, counted from 0.
     pub(super) fn time(&self, n: u32) -> Time {
         let span = Span::from_secs(self.every.secs() * f64::from(n));

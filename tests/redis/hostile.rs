@@ -7,7 +7,7 @@ use super::proxy::{Proxy, Trick};
 use super::server::{PATIENCE, Server};
 use super::{check, open, rules, run};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use ratescope::redis_store::{Clock, Options, RedisStore};
+use ratescope::redis_store::{Options, RedisStore, TimeSource};
 use ratescope::rules::{AsyncStore, Details, Fault};
 use ratescope::{Event, Span, Time};
 use std::sync::{Arc, mpsc};
@@ -34,7 +34,7 @@ fn options() -> Options {
     Options {
         deadline: Duration::from_millis(250),
         rest: Duration::from_millis(5),
-        clock: Clock::Event { keep: Span::hours(1) },
+        clock: TimeSource::Event { keep: Span::hours(1) },
         ..Options::default()
     }
 }

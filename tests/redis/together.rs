@@ -311,7 +311,8 @@ fn what_redis_cannot_compute_is_refused() {
 fn a_host_is_believed_as_far_as_its_skew() {
     let Some(server) = Server::start(&[]) else { return };
     run(async {
-        let clock = ratescope::redis_store::Clock::Host { most_skew: ratescope::Span::hours(1) };
+        let clock =
+            ratescope::redis_store::TimeSource::Host { most_skew: ratescope::Span::hours(1) };
         let options = ratescope::redis_store::Options { clock, ..patient("h:") };
         let store = open(&server.url(), rules("fixed-window 1/1000w per user"), options);
         let reset = async |micros: i64| {

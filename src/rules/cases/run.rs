@@ -1,6 +1,6 @@
 //! Running tests of rules.
 
-use super::{Cases, Expected, Step, Test, What};
+use super::{CaseEvent, Cases, Expected, Test, What};
 use crate::event::Event;
 use crate::outcome::{Decision, Retry};
 use crate::rules::{Opinion, Ruled, Rules, Ruling};
@@ -72,7 +72,7 @@ impl Test {
     }
 }
 
-impl Step {
+impl CaseEvent {
     fn failures(&self, got: &Got<'_>, test: &str, event: u64) -> Vec<Failure> {
         let mut failures = Vec::new();
         for Expected { at, what } in &self.expected {

@@ -1,6 +1,6 @@
 //! A store outside of this process, in a simulation: keys of its own, which are gone afterwards.
 
-use ratescope::redis_store::{self, Clock, Options, RedisStore};
+use ratescope::redis_store::{self, Options, RedisStore, TimeSource};
 use ratescope::rules::{AsyncStore, Details, Load, Rules, Ruling};
 use ratescope::{Event, Retry, Span};
 use std::cell::Cell;
@@ -72,7 +72,7 @@ fn options(prefix: String) -> Options {
     Options {
         prefix,
         deadline: PATIENCE,
-        clock: Clock::Event { keep: KEEP },
+        clock: TimeSource::Event { keep: KEEP },
         capacity: 1,
         ..Options::default()
     }
