@@ -37,8 +37,6 @@ mod on_redis;
 mod outgoing;
 #[path = "middleware/parts.rs"]
 mod parts;
-#[path = "middleware/readiness.rs"]
-mod readiness;
 #[path = "middleware/reports.rs"]
 mod reports;
 #[cfg(feature = "redis")]

@@ -8,7 +8,7 @@ use ratescope::rules::LONGEST;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Runs `ratescope` in the folder of good rule files.
@@ -68,19 +68,14 @@ fn check_says_what_is_wrong() {
 /// Redis has f64 only.
 #[test]
 fn check_says_what_redis_cannot_compute() {
-    let folder = std::env::temp_dir().join(format!("ratescope-redis-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("rules.yaml");
     let by_hour = "adaptive x3 decay 1m increase 7d floor 10 by hour";
     let text = format!(
         "domain: d\nlimit: 5/1s\ndescriptors:\n  - {{key: a, limit: 9000000000/1s}}\n  \
          - {{key: b, limit: {by_hour}}}\n"
     );
-    fs::write(&path, text).unwrap();
-    let name = path.display().to_string();
+    let name = file("f64.yaml", text);
     assert!(printed(&["check", &name], "").contains("9000000000/1s per a: for each a, at most"));
     let said = said(&["check", "--redis", &name]);
-    fs::remove_dir_all(folder).unwrap();
     let place =
         format!("{name}:4:21: \"fixed-window 9000000000/1s per a\": not exact where only f64");
     assert!(said.contains(&place), "{said}");
@@ -121,24 +116,19 @@ fn an_event_has_each_field_once() {
 
 #[test]
 fn a_text_that_is_not_utf_8() {
-    let folder = std::env::temp_dir().join(format!("ratescope-utf8-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("rules.yaml");
-    let name = path.display().to_string();
     let wide: Vec<u8> = "domain: d".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for (bytes, place) in [
         (&b"domain: d\nlimit: 1/1s\n# \xc3\xa9 \xe9\n"[..], "3:5: this byte is not UTF-8; write"),
         (&[b"\xff\xfe", &wide[..]].concat(), "1:1: the text is UTF-16; write it as UTF-8"),
         (&[&[b'a'; LONGEST][..], b"\xc3\xa9"].concat(), "1:1: more than 1 MiB long"),
     ] {
-        fs::write(&path, bytes).unwrap();
+        let name = file("utf8.yaml", bytes);
         for args in [&["check", &name][..], &["explain", &name, "ip=::1"]] {
             let said = said(args);
             let start = format!("error: a mistake in {name}\n{name}:{place}");
             assert!(said.starts_with(&start), "{said}");
         }
     }
-    fs::remove_dir_all(folder).unwrap();
 }
 
 /// What cannot be said is still a failure, and no panic.
@@ -203,11 +193,8 @@ ok      what one rule refuses counts in no other
 ok      an empty field is none
 "
     );
-    let folder = std::env::temp_dir().join(format!("ratescope-cases-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let cases = folder.join("cases.yaml");
-    fs::write(
-        &cases,
+    let name = file(
+        "cases.yaml",
         "
 tests:
   - name: too many
@@ -227,11 +214,8 @@ tests:
     events:
       - {fields: {ip: a}, expect: allowed, by: shop:ip, wait: 0s, retry_after: 0s, shadow: none}
 ",
-    )
-    .unwrap();
-    let name = cases.display().to_string();
+    );
     let output = ratescope(&["test", "good/nested.yaml", &name], "");
-    fs::remove_dir_all(folder).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stderr), "error: 2 of 3 tests failed\n");
     let got = "allowed by shop:ip: level 1, limit 5";
@@ -267,15 +251,9 @@ fn the_example_of_the_help_works() {
         let block = lines.take_while(|line| !line.trim().is_empty());
         block.map(|line| format!("{}\n", line.strip_prefix("    ").unwrap())).collect()
     };
-    let folder: PathBuf =
-        std::env::temp_dir().join(format!("ratescope-help-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let [rules, cases] = ["rules.yaml", "cases.yaml"].map(|name| folder.join(name));
-    fs::write(&rules, block("domain: messaging")).unwrap();
-    fs::write(&cases, block("tests:")).unwrap();
-    let [rules, cases] = [rules, cases].map(|path| path.display().to_string());
+    let rules = file("help.yaml", block("domain: messaging"));
+    let cases = file("help.cases.yaml", block("tests:"));
     let printed = printed(&["test", &rules, &cases], "");
-    fs::remove_dir_all(folder).unwrap();
     assert_eq!(printed, "ok      five marketing messages a day to a number\n");
 }
 
@@ -318,8 +296,8 @@ fn rules_by_hour() {
 }
 
 /// The path of a file with this text.
-fn file(name: &str, text: &str) -> String {
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+fn file(name: &str, text: impl AsRef<[u8]>) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, text).unwrap();
     path.display().to_string()
 }

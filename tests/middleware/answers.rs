@@ -78,6 +78,21 @@ fn what_never_passes_is_not_told_to_come_back() {
     assert_eq!(problem.get("retry_after"), None);
 }
 
+/// The items of a list in a header: of each the name and the parameters.
+fn items(response: &Response<String>, name: &str) -> Vec<String> {
+    let list: List = Parser::new(response.headers()[name].as_bytes()).parse().unwrap();
+    let item = |entry: ListEntry| {
+        let ListEntry::Item(item) = entry else { panic!("a list within") };
+        let BareItem::String(name) = item.bare_item else { panic!("not a string") };
+        let parameters = item.params.iter().map(|(key, value)| {
+            let BareItem::Integer(value) = value else { panic!("not an integer") };
+            format!("{key}={value}")
+        });
+        format!("{} {}", name.as_str(), parameters.collect::<Vec<_>>().join(" "))
+    };
+    list.into_iter().map(item).collect()
+}
+
 #[test]
 fn all_limits_that_apply_stand_in_the_structured_fields() {
     let rules = "\
@@ -90,25 +105,11 @@ descriptors:
     let clock = Hand::default();
     let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
     let response = send(&mut service, get("/", "192.0.2.7"));
-    let list =
-        |name: &str| -> List { Parser::new(response.headers()[name].as_bytes()).parse().unwrap() };
-    let items = |list: List| -> Vec<String> {
-        let item = |entry: ListEntry| {
-            let ListEntry::Item(item) = entry else { panic!("a list within") };
-            let BareItem::String(name) = item.bare_item else { panic!("not a string") };
-            let parameters = item.params.iter().map(|(key, value)| {
-                let BareItem::Integer(value) = value else { panic!("not an integer") };
-                format!("{key}={value}")
-            });
-            format!("{} {}", name.as_str(), parameters.collect::<Vec<_>>().join(" "))
-        };
-        list.into_iter().map(item).collect()
-    };
     // A bucket that is filled in 20 s, and the stretched limit, which is in force. The shadow is not
     // told.
     let policies = ["web q=100 w=20", "web#2 q=1000 w=86400", "says \"h%C3%A9\" \\ q=6 w=60"];
-    assert_eq!(items(list("ratelimit-policy")), policies);
-    let limits = items(list("ratelimit"));
+    assert_eq!(items(&response, "ratelimit-policy"), policies);
+    let limits = items(&response, "ratelimit");
     assert_eq!(limits[..2], ["web r=99 t=1", "web#2 r=999 t=86400"]);
     assert!(limits[2].starts_with("says \"h%C3%A9\" \\ r=5 t="), "{}", limits[2]);
     // The other headers are about the one with the least left.
@@ -129,16 +130,8 @@ descriptors:
     let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
     send(&mut service, get("/", "192.0.2.7"));
     let refused = send(&mut service, get("/", "192.0.2.7"));
-    let policies: List =
-        Parser::new(refused.headers()["ratelimit-policy"].as_bytes()).parse().unwrap();
-    let names: Vec<&str> = policies
-        .iter()
-        .map(|entry| {
-            let ListEntry::Item(item) = entry else { panic!("a list within") };
-            let BareItem::String(name) = &item.bare_item else { panic!("not a string") };
-            name.as_str()
-        })
-        .collect();
+    let policies = items(&refused, "ratelimit-policy");
+    let names: Vec<_> = policies.iter().map(|item| item.split(' ').next().unwrap()).collect();
     assert_eq!(names, ["h%C3%A9", "web:path", "web:ip"]);
     let problem: Value = serde_json::from_str(refused.body()).unwrap();
     assert_eq!(problem["violated-policies"], json!(["h%C3%A9", "web:path"]));

@@ -86,6 +86,13 @@ fn a_request_that_waited_asks_for_readiness_again() {
     requests.send_error("gone");
     let error = assert_ready!(third.poll()).unwrap_err();
     assert_eq!(error.to_string(), "gone");
+
+    // The same where the request waits for the store.
+    let (mut service, mut requests) = over_mock(&limit(Far::new(ONE, 1), &clock).layer());
+    let mut response = spawn(service.call(get("/", "192.0.2.7")));
+    assert_pending!(response.poll());
+    requests.send_error("gone");
+    assert_eq!(assert_ready!(response.poll()).unwrap_err().to_string(), "gone");
 }
 
 /// A service that is used again after each response, as `Buffer` does it.
@@ -269,6 +276,28 @@ proptest! {
         holds(ruled(rules), places, &steps);
         holds(Far::new(rules, 2), places, &steps);
     }
+}
+
+/// Clones share the limits and nothing else.
+#[test]
+fn clones_are_limited_together() {
+    let layer = limit(ruled("domain: web\nlimit: 3/1m per ip\n"), &Hand::default()).layer();
+    let mut first = layer.layer(Inner::default());
+    let (mut clone, mut elsewhere) = (first.clone(), layer.clone().layer(Inner::default()));
+    let status = |service: &mut _| send(service, get("/", "192.0.2.7")).status().as_u16();
+    let statuses = [&mut first, &mut clone, &mut elsewhere].map(status);
+    assert_eq!((statuses, status(&mut clone)), ([200; 3], 429));
+}
+
+#[test]
+fn it_may_be_sent_and_shared() {
+    fn sent<T: Send + 'static>(_: &T) {}
+    fn shared<T: Send + Sync + Clone + 'static>(_: &T) {}
+    let layer = limit(Arc::new(ruled("domain: d\nlimit: 1/1m\n")), &Hand::default()).layer();
+    shared(&layer);
+    let mut service = layer.layer(Inner::default());
+    shared(&service);
+    sent(&call(&mut service, get("/", "192.0.2.7")));
 }
 
 #[test]

@@ -24,17 +24,14 @@ fn client(proxies: &Proxies, peer: &str, name: &'static str, lines: &[&[u8]]) ->
     proxies.client(peer.parse().unwrap(), &headers).to_string()
 }
 
-#[track_caller]
-fn assert_forwarded_for(peer: &str, list: &str, expected: &str) {
-    let proxies = Proxies::x_forwarded_for(networks());
-    let client = client(&proxies, peer, "x-forwarded-for", &[list.as_bytes()]);
-    assert_eq!(client, expected, "{peer} says {list:?}");
-}
+/// Both headers, whose proxies write addresses in their own ways.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+const FORWARDED: &str = "forwarded";
 
 #[track_caller]
-fn assert_forwarded(peer: &str, list: &str, expected: &str) {
-    let proxies = Proxies::forwarded(networks());
-    let client = client(&proxies, peer, "forwarded", &[list.as_bytes()]);
+fn assert_client(name: &'static str, peer: &str, list: &str, expected: &str) {
+    let proxies = Proxies::header(HeaderName::from_static(name), networks());
+    let client = client(&proxies, peer, name, &[list.as_bytes()]);
     assert_eq!(client, expected, "{peer} says {list:?}");
 }
 
@@ -42,25 +39,30 @@ fn assert_forwarded(peer: &str, list: &str, expected: &str) {
 fn the_peer_is_judged_first() {
     // A stranger may say what it wants.
     for list in ["198.51.100.9", "10.0.0.1", "198.51.100.9, 10.0.0.1", "127.0.0.1", ""] {
-        assert_forwarded_for("203.0.113.5", list, "203.0.113.5");
+        assert_client(FORWARDED_FOR, "203.0.113.5", list, "203.0.113.5");
     }
-    assert_forwarded_for("10.0.0.1", "198.51.100.9", "198.51.100.9");
-    assert_forwarded_for("::ffff:10.0.0.1", "198.51.100.9", "198.51.100.9");
-    assert_forwarded_for("fd00::1", "198.51.100.9", "198.51.100.9");
-    assert_forwarded_for("192.0.2.1", "198.51.100.9", "198.51.100.9");
-    assert_forwarded_for("192.0.2.2", "198.51.100.9", "192.0.2.2");
-    assert_forwarded_for("::ffff:203.0.113.5", "198.51.100.9", "203.0.113.5");
+    assert_client(FORWARDED_FOR, "10.0.0.1", "198.51.100.9", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "::ffff:10.0.0.1", "198.51.100.9", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "fd00::1", "198.51.100.9", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "192.0.2.1", "198.51.100.9", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "192.0.2.2", "198.51.100.9", "192.0.2.2");
+    assert_client(FORWARDED_FOR, "::ffff:203.0.113.5", "198.51.100.9", "203.0.113.5");
 }
 
 #[test]
 fn the_last_that_is_not_trusted_counts() {
-    assert_forwarded_for("10.0.0.1", "1.1.1.1, 198.51.100.9", "198.51.100.9");
-    assert_forwarded_for("10.0.0.1", "10.9.9.9, 198.51.100.9", "198.51.100.9");
-    assert_forwarded_for("10.0.0.1", "1.1.1.1, 198.51.100.9, 10.0.0.2, fd00::7", "198.51.100.9");
-    assert_forwarded_for("10.0.0.1", "1.1.1.1,198.51.100.9,192.0.2.1", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "10.0.0.1", "1.1.1.1, 198.51.100.9", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "10.0.0.1", "10.9.9.9, 198.51.100.9", "198.51.100.9");
+    assert_client(
+        FORWARDED_FOR,
+        "10.0.0.1",
+        "1.1.1.1, 198.51.100.9, 10.0.0.2, fd00::7",
+        "198.51.100.9",
+    );
+    assert_client(FORWARDED_FOR, "10.0.0.1", "1.1.1.1,198.51.100.9,192.0.2.1", "198.51.100.9");
     // Where all are trusted, a client within is the one that is furthest away.
-    assert_forwarded_for("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3");
-    assert_forwarded_for("10.0.0.1", "", "10.0.0.1");
+    assert_client(FORWARDED_FOR, "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3");
+    assert_client(FORWARDED_FOR, "10.0.0.1", "", "10.0.0.1");
 }
 
 #[test]
@@ -81,7 +83,7 @@ fn entries_may_have_ports_brackets_and_gaps() {
         // Not the proxy, whatever a client behind a translator makes up.
         ("198.51.100.9, 64:ff9b::10.0.0.2", "64:ff9b::a00:2"),
     ] {
-        assert_forwarded_for("10.0.0.1", entry, expected);
+        assert_client(FORWARDED_FOR, "10.0.0.1", entry, expected);
     }
 }
 
@@ -90,10 +92,10 @@ fn entries_may_have_ports_brackets_and_gaps() {
 fn what_cannot_be_read_ends_the_list() {
     for list in ["unknown", "198.51.100.9, unknown", "198.51.100.9, _hidden", "1.1.1.1, 300.1.1.1"]
     {
-        assert_forwarded_for("10.0.0.1", list, "10.0.0.1");
+        assert_client(FORWARDED_FOR, "10.0.0.1", list, "10.0.0.1");
     }
-    assert_forwarded_for("10.0.0.1", "198.51.100.9, <script>, 10.0.0.2", "10.0.0.2");
-    assert_forwarded_for("10.0.0.1", "198.51.100.9 10.0.0.2", "10.0.0.1");
+    assert_client(FORWARDED_FOR, "10.0.0.1", "198.51.100.9, <script>, 10.0.0.2", "10.0.0.2");
+    assert_client(FORWARDED_FOR, "10.0.0.1", "198.51.100.9 10.0.0.2", "10.0.0.1");
 }
 
 #[test]
@@ -139,8 +141,8 @@ fn forwarded_is_read_with_its_quotes() {
         ("for=1.1.1.1, proto=https", "10.0.0.1"),
         ("", "10.0.0.1"),
     ] {
-        assert_forwarded("10.0.0.1", list, expected);
-        assert_forwarded("203.0.113.5", list, "203.0.113.5");
+        assert_client(FORWARDED, "10.0.0.1", list, expected);
+        assert_client(FORWARDED, "203.0.113.5", list, "203.0.113.5");
     }
 }
 
@@ -157,10 +159,10 @@ fn an_open_quote_swallows_nothing() {
         "for=1.1.1.1, for=198.51.100.9;host=\"a\\\\\"",
         "for=1.1.1.1, host=\"x;for=6.6.6.6\";for=198.51.100.9",
     ] {
-        assert_forwarded("10.0.0.1", list, "198.51.100.9");
+        assert_client(FORWARDED, "10.0.0.1", list, "198.51.100.9");
     }
     // Where the proxy's own part has a quote too many, it is not known what belongs to it.
-    assert_forwarded("10.0.0.1", "for=\"[2001:db8::9]:47\";host=\"", "10.0.0.1");
+    assert_client(FORWARDED, "10.0.0.1", "for=\"[2001:db8::9]:47\";host=\"", "10.0.0.1");
 }
 
 #[test]

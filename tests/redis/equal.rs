@@ -142,69 +142,32 @@ fn assert_alike(kinds: &[usize]) {
     }));
 }
 
-#[test]
-fn token_buckets_decide_alike() {
-    assert_alike(&[0]);
+/// A test for each of these, by their places in [`KINDS`].
+macro_rules! decides_alike {
+    ($($name:ident $kinds:expr;)*) => {
+        mod decides_alike {$(
+            #[test]
+            fn $name() {
+                super::assert_alike(&$kinds);
+            }
+        )*}
+    };
 }
 
-#[test]
-fn gcra_decides_alike() {
-    assert_alike(&[1]);
-}
-
-#[test]
-fn leaky_buckets_decide_alike() {
-    assert_alike(&[2]);
-}
-
-#[test]
-fn fixed_windows_decide_alike() {
-    assert_alike(&[3]);
-}
-
-#[test]
-fn sliding_windows_decide_alike() {
-    assert_alike(&[4]);
-}
-
-#[test]
-fn sliding_counters_decide_alike() {
-    assert_alike(&[5]);
-}
-
-#[test]
-fn sliding_logs_decide_alike() {
-    assert_alike(&[6]);
-}
-
-#[test]
-fn exim_decides_alike() {
-    assert_alike(&[10, 13]);
-}
-
-#[test]
-fn adaptive_limiters_decide_alike() {
-    assert_alike(&[11, 16]);
-}
-
-#[test]
-fn earrrl_decides_alike() {
-    assert_alike(&[14, 15]);
-}
-
-#[test]
-fn nginx_decides_alike() {
-    assert_alike(&[7, 8, 20]);
-}
-
-#[test]
-fn haproxy_decides_alike() {
-    assert_alike(&[9, 18]);
-}
-
-#[test]
-fn envoy_decides_alike() {
-    assert_alike(&[19]);
+decides_alike! {
+    token_buckets [0];
+    gcra [1];
+    leaky_buckets [2];
+    fixed_windows [3];
+    sliding_windows [4];
+    sliding_counters [5];
+    sliding_logs [6];
+    exim [10, 13];
+    adaptive_limiters [11, 16];
+    earrrl [14, 15];
+    nginx [7, 8, 20];
+    haproxy [9, 18];
+    envoy [19];
 }
 
 /// What is charged afterwards is owed, by buckets without an end.

@@ -6,27 +6,15 @@ use ratescope::{Event, Time};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Three limits on the same events, in an order and the other way round.
-const FORWARDS: &str = "
-domain: d
-descriptors:
-  - {key: a, limit: gcra 500/1h}
-  - {key: b, limit: gcra 900/1h}
-  - {key: c, limit: gcra 700/1h}
-";
-const BACKWARDS: &str = "
-domain: d
-descriptors:
-  - {key: c, limit: gcra 700/1h}
-  - {key: b, limit: gcra 900/1h}
-  - {key: a, limit: gcra 500/1h}
-";
-
 /// Whatever the order in which rules ask, none waits for another, and exactly the limit passes: a
 /// reload that keeps the limits loses no count.
 #[test]
 fn exactly_the_limit_passes_while_rules_change_places() {
-    let ruled = ruled(FORWARDS);
+    let [a, b, c] = ["a, limit: gcra 500/1h", "b, limit: gcra 900/1h", "c, limit: gcra 700/1h"]
+        .map(|limit| format!("  - {{key: {limit}}}\n"));
+    let [forwards, backwards] =
+        [[&a, &b, &c], [&c, &b, &a]].map(|[x, y, z]| format!("domain: d\ndescriptors:\n{x}{y}{z}"));
+    let ruled = ruled(&forwards);
     let (passed, done) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         let events: Vec<_> = (0..4)
@@ -45,7 +33,7 @@ fn exactly_the_limit_passes_while_rules_change_places() {
         scope.spawn(|| {
             let mut applied = 0;
             while !done.load(Ordering::Relaxed) {
-                for text in [BACKWARDS, FORWARDS] {
+                for text in [&backwards, &forwards] {
                     let reloaded = ruled.reload("rules.yaml", text, Time::ZERO);
                     let Reloaded::Applied(changes) = reloaded else { panic!("{reloaded}") };
                     assert_eq!((changes.kept.len(), changes.anew.len()), (3, 0));
