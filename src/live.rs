@@ -26,7 +26,8 @@
 //!
 //! # Memory
 //! The probe always keeps the sums of each rule, three numbers, and those at the beginnings of the last
-//! [`HOURS`] hours: at most 600 KiB. It keeps all else only while there are viewers, and a minute longer, so that a viewer who was cut off can go on. That is at most
+//! [`HOURS`] hours: at most 600 KiB. It keeps all else only while there are viewers, and a minute longer, so
+//! that a viewer who was cut off can go on. That is at most
 //!
 //! * the sums of [`MOST_RULES`] rules at the beginnings of [`COLUMNS`] quarters of a second: 6 MiB;
 //! * two [sketches](Sketch) of [`KEYS`] keys each, of whose text [`LONGEST_KEY`] characters are kept;

@@ -32,8 +32,8 @@
 //!   once.
 //! * **`hits_addend`** of a descriptor counts instead of that of the request, where 0 means 1. A
 //!   descriptor's own 0 is a look: the answer says whether one more would pass, and nothing is counted.
-//!   What does not fit into a limit is refused whole, and not counted: so hits that are reported after
-//!   the fact (`apply_on_stream_done`) want a limiter that counts what it refuses, such as `exim strict`.
+//!   Hits that do not fit into a limit are refused as a whole, and not counted. So hits that are reported
+//!   after the fact (`apply_on_stream_done`) need a limiter that counts refused ones, such as `exim strict`.
 //! * A descriptor's own **`limit`** counts in place of the rules, in a fixed window. States of the 64
 //!   limits that were used last are kept.
 //! * **`is_negative_hits`** gives hits back, if all descriptors pass that take some. A key never has more left

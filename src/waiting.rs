@@ -51,8 +51,8 @@
 //!
 //! # Who is first
 //! A queue keeps its order. In all other limiters each waits as long as the limiter says, and then asks again.
-//! Of several who wait for one key, the first to ask passes, and the others wait on; a cheap event may pass a
-//! dear one. With many of them, a [jitter](Waiting::jitter) spreads them out. How many wait is bounded
+//! When several wait for one key, the first to ask passes, and the others wait on; a cheap event may overtake
+//! a dear one. With many of them, a [jitter](Waiting::jitter) spreads them out. How many wait is bounded
 //! by the caller alone, for example by a semaphore.
 //!
 //! # Streams

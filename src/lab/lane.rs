@@ -90,7 +90,7 @@ impl Lane {
             },
         };
         self.changed = false;
-        // Where an event is allowed already, it does not matter since when.
+        // If an event is allowed already, it does not matter since when.
         let again = if again <= last { Time::ZERO } else { again };
         self.history.close(self.store.tightest(last), again);
     }

@@ -62,7 +62,7 @@ impl<C: Fold> Trace<C> {
         Self::after(0)
     }
 
-    /// A history that begins after `total` events, of which it knows no more than that.
+    /// A history that begins after `total` events. It knows only their number.
     pub(crate) fn after(total: u64) -> Self {
         let level = || Level { complete: VecDeque::new(), filling: None, dropped: total > 0 };
         Trace { levels: core::array::from_fn(|_| level()), total }

@@ -22,9 +22,9 @@ pub struct Filter {
     pub statuses: Vec<Statuses>,
     /// Texts that the message of a syslog line contains. Without any, failed logins are wanted.
     pub messages: Vec<String>,
-    /// The time from which on events are wanted, and the one before which they are.
+    /// The time of the first events that are wanted.
     pub since: Option<WrittenTime>,
-    /// See [`since`](Self::since).
+    /// The time that wanted events come before.
     pub until: Option<WrittenTime>,
     /// Tests that events must all pass.
     pub also: Vec<Test>,

@@ -195,8 +195,9 @@ impl Layers {
     }
 }
 
-/// The members with the line inside, and those about it, as the journal, rsyslog, docker and log
-/// shippers name them, the best first. In a table they have the places of other fields.
+/// The members with the line inside, and those about it. A table of members has no fields for them, so they
+/// use those of requests. The names are those of the journal, rsyslog, docker and log shippers, the best
+/// first.
 const INNER: Standard = Standard::Request;
 const HOST: Standard = Standard::Host;
 const PROGRAM: Standard = Standard::Agent;

@@ -42,7 +42,7 @@ impl core::fmt::Debug for Link {
     }
 }
 
-/// The meaning of a server's error for a call of which nothing ran.
+/// Why a server refused a call before it ran anything.
 enum Meaning {
     /// The script is not known.
     Unknown,

@@ -34,7 +34,7 @@ const SEVERAL: &str = include_str!("lua/several.lua");
 const ALL: &str = include_str!("lua/all.lua");
 const UNDO: &str = include_str!("lua/undo.lua");
 
-/// Of a cost that can't be counted there is nothing to give back.
+/// A cost that can't be counted gives nothing back.
 const NOTHING: &str = "if w ~= w then w = 0 end\n";
 
 /// The parts of an algorithm's file.

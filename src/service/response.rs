@@ -95,7 +95,7 @@ fn duration(span: Span) -> Duration {
     Duration { seconds: micros / 1_000_000, nanos: (micros % 1_000_000) as i32 * 1000 }
 }
 
-/// The response of which the statuses are known.
+/// The response with these statuses.
 pub(super) fn whole<S: AsyncStore>(
     statuses: Vec<DescriptorStatus>,
     answers: &Answers<S>,

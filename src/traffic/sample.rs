@@ -46,9 +46,9 @@ const START: i64 = 20_514 * DAY;
 pub struct Entry {
     /// When it came.
     pub time: Time,
-    /// From where.
+    /// The address of the client.
     pub ip: IpAddr,
-    /// The number of who is logged in, if anybody is.
+    /// The number of the user, if one is logged in.
     pub user: Option<u32>,
     /// `GET` or `POST`.
     pub method: &'static str,
@@ -79,7 +79,7 @@ pub struct Sample {
     plan: Plan,
     /// The next actions, the earliest first.
     due: BinaryHeap<Due>,
-    /// How many were put there.
+    /// The number of actions that were ever put into `due`.
     put: u64,
     /// When people come, by day and by night.
     visits: Traffic,

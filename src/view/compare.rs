@@ -36,11 +36,11 @@ const PITCH: f64 = 86.0;
 /// [`pitch`] at most: lanes share the room that they have.
 const TALL: f64 = 160.0;
 
-/// How much more all of them are on a narrow canvas: the controls take two rows there.
+/// The height that a narrow canvas adds: the controls take two rows there.
 const SECOND_ROW: f64 = 24.0;
 
-/// The height above each lane's plot, in CSS pixels, in which nothing is drawn: the page lays the
-/// lane's controls over it. It depends on the width of the canvas.
+/// The height above each lane's plot that is left empty, in CSS pixels: the page lays the lane's controls
+/// over it. It depends on the width of the canvas.
 pub fn head(width: f64) -> f64 {
     HEAD + if is_narrow(width) { SECOND_ROW } else { 0.0 }
 }

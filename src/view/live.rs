@@ -108,8 +108,8 @@ fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &ReportedRule) {
     }
 }
 
-/// The lines, as steps: within a column it is not known when its events were. Columns are left out of
-/// which not all was heard yet. The labels where they end stay within the width of the picture.
+/// The lines, as steps: nothing tells when in a column its events came. Columns that are not complete yet
+/// are left out. The labels where they end stay within the width of the picture.
 fn lines(
     marks: &mut Vec<Mark>,
     time: &Timebase,
@@ -140,7 +140,7 @@ fn lines(
         }
         let Some(last) = points.last().copied() else { continue };
         let is_seen = points.iter().any(|point| point.y < plot.bottom());
-        // A kind of which there was nothing has no line.
+        // A kind without events has no line.
         if !is_seen && which != 0 {
             continue;
         }

@@ -44,15 +44,15 @@
 //! # }
 //! ```
 //!
-//! # Whom a limit is for
+//! # Who shares a limit
 //! A limit without `per` is for each host, with its port if the URI has one. Limits can also be `per method`,
 //! `per path`, of several of these, or `per all`. A client that is limited in other ways, such as by account,
 //! asks a [`Store`] itself: see [waiting](crate::waiting).
 //!
-//! # What the service says
+//! # When the service asks for a pause
 //! After a response with status 429 or 503 and `Retry-After`, no call of that host is made before then, and
-//! none of it is counted meanwhile. The header has seconds, or a date, which is taken by the `Date` beside it, so that the
-//! clocks of the two need not agree. A longer pause than [an hour](Pace::longest_pause) is cut to
+//! none is counted. The header has seconds, or a date. A date is compared with the `Date` of the response, so
+//! the clocks of the two need not agree. A longer pause than [an hour](Pace::longest_pause) is cut to
 //! that. The response itself is returned as it came: to call again is the caller's choice, for example by the
 //! retries of tower around this layer.
 //!

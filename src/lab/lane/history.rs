@@ -200,7 +200,7 @@ impl<C: Folded> History<C> {
         &mut self.current
     }
 
-    /// How many columns of level 0 are to be completed until the one that contains `at` is filling.
+    /// The number of columns of level 0 from the one that is filling to the one that contains `at`.
     pub(crate) fn columns_until(&self, at: Time) -> i64 {
         self.grain.slot(at, 0) - self.slot
     }

@@ -7,7 +7,7 @@ use crate::time::Time;
 pub struct When {
     /// The time of the line.
     pub time: Time,
-    /// Whether that is in whole seconds.
+    /// Whether the time is in whole seconds.
     pub coarse: bool,
     /// The number of equal events that the line stands for.
     pub times: u32,

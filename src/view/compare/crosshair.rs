@@ -53,8 +53,8 @@ pub struct Reading {
     pub refused: bool,
 }
 
-/// The reading of each lane at the crosshair; of none that knows nothing of that instant, and none at all
-/// without a crosshair.
+/// The reading of each lane at the crosshair; `None` for a lane that knows nothing of that instant. Without
+/// a crosshair the list is empty.
 pub fn readings(comparison: &Comparison, view: &Viewport) -> Vec<Option<Reading>> {
     let layout = Layout::new(comparison.lanes(), view);
     let Some(x) = view.crosshair().filter(|x| (layout.left..=layout.right).contains(x)) else {

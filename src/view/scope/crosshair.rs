@@ -27,7 +27,7 @@ pub fn words(scope: &Scope, view: &Viewport) -> Vec<String> {
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: &Viewport) {
     let plot = layout.plot;
     let Some(x) = view.crosshair().filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
-    // On a narrow screen the box is to leave room beside it.
+    // On a narrow screen the box leaves room beside it.
     let (size, pad) = if layout.narrow { (SMALL, 6.0) } else { (SIZE, PAD) };
     let (values, words) = describe(scope, layout, x, layout.narrow);
     let (from, to) = plot.upright(x);

@@ -168,7 +168,7 @@ fn curve(
     points.push(Point::new(to, layout.y(at(until))));
 }
 
-/// How many events the last decay interval had, where that is remembered.
+/// The line of the number of events in the last decay interval, where that is remembered.
 fn count(layout: &Layout, scope: &Scope, now: Time) -> Vec<Point> {
     let instrument = scope.instrument();
     let (trace, period) = (instrument.trace(), instrument.period());

@@ -20,7 +20,7 @@ struct Line {
 /// The line of the requests, whichever way they are counted.
 const REQUESTS: Stroke = Stroke::solid(Ink::Rate, 1.75);
 
-/// The lines, back to front. Those of which there is nothing are left out.
+/// The lines, back to front. Those without anything to show are left out.
 const LINES: [Line; 5] = [
     Line {
         name: "requests refused",

@@ -104,7 +104,7 @@ impl Page {
         true
     }
 
-    /// The pointer is gone; a drag that it did not end was none.
+    /// The pointer is gone. A drag that it has not ended is undone.
     pub fn leave(&mut self) {
         self.dirty = true;
         let pointer = core::mem::take(&mut self.viewer.pointer);

@@ -40,10 +40,9 @@ pub(super) trait AnyRun {
     /// One event, now.
     fn click(&mut self) {}
 
-    /// Begins the run that a link's fragment describes, at the instant that it names, or at `from` if
-    /// that is given, or as near as it gets. A link that only has settings opens with a minute of their
-    /// events. Of a link with something wrong the rest is taken; if there is no such run, nothing
-    /// changes.
+    /// Begins the run that a link's fragment describes, as near as possible to `from` if that is given, or
+    /// else to the instant that the link names. A link that only has settings opens with a minute of their
+    /// events. Wrong parts of a link are left out; if nothing is left of it, nothing changes.
     fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError>;
 
     /// Whether its events are written down with their times.
@@ -168,7 +167,7 @@ impl<E: Experiment + Clone> Shown<E> {
 }
 
 impl<E: Experiment + Clone> AnyRun for Shown<E> {
-    /// Of recorded events: the instant up to which they were recorded, or else a little after the last.
+    /// Recorded events end at the instant up to which they were recorded, or a little after the last one.
     fn now(&self) -> Time {
         let Some((past, window)) = &self.past else { return self.run.now() };
         if let Some(until) = self.until {

@@ -71,7 +71,7 @@ impl view::View for View {
         self.top.jump();
     }
 
-    /// The highest rate of events that were.
+    /// The time of the highest rate of recorded events.
     #[cfg(feature = "log")]
     fn landmark(&self) -> Option<Time> {
         self.shown.peak(self.scope().settings().decay)

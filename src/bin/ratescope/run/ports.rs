@@ -36,7 +36,7 @@ const STREAMS: u32 = 256;
 /// The longest head of a call in bytes.
 const LONGEST_HEAD: u32 = 16 << 10;
 
-/// The longest time in which the head of a request, or the begin of a connection, has to arrive.
+/// The longest time that the head of a request, or the beginning of a connection, may take to arrive.
 const HEAD: Duration = Duration::from_secs(30);
 
 /// The longest time from the head of a call to the head of its answer; a caller may give less.
@@ -259,7 +259,7 @@ impl Beside {
                 calls.extend(self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
                 let before = calls.len();
                 while let Poll::Ready(Some(())) = calls.poll_next_unpin(context) {}
-                // What was answered is written now.
+                // Without a new answer there is nothing more to write.
                 if calls.len() == before {
                     return Poll::Pending;
                 }

@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// How long nothing is looked for after all was read.
+/// The pause before it looks for more, when all was read.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The most pieces that are read before they are shown: some 256 MiB.
@@ -134,7 +134,7 @@ fn follow(
     wait: &mut dyn FnMut(),
     show: &mut dyn FnMut(Result<Imported, Failure>) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
-    // Of a stream, something comes soon.
+    // A file is shown at once, also if it is empty; a stream when its first bytes came.
     let mut is_first = matches!(input, Input::File(_));
     let (mut piece, mut ended) = (Vec::new(), false);
     let (mut begins, mut has_begun) = (true, false);
