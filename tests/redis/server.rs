@@ -155,9 +155,9 @@ impl Server {
         }
     }
 
-    /// What it tells of itself in a section.
+    /// What it tells of itself in a section; nothing if a failover ends the connection.
     pub(crate) fn info(&self, section: &str) -> String {
-        self.command(&["INFO", section])
+        self.try_command(&["INFO", section]).unwrap_or_default()
     }
 
     /// How many keys there are.

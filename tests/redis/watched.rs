@@ -46,6 +46,15 @@ impl Watched {
         format!("redis-sentinel://{}/{NAME}", hosts.collect::<Vec<_>>().join(","))
     }
 
+    /// Waits until the replica has all that its master has.
+    pub(crate) fn until_replicated(&self) {
+        let offset = |server: &Server| {
+            let info = server.info("replication");
+            info.lines().find(|line| line.starts_with("master_repl_offset:")).map(str::to_owned)
+        };
+        until("the replica has all", || offset(&self.servers[0]) == offset(&self.servers[1]));
+    }
+
     /// Has the replica take over, and waits until it has.
     pub(crate) fn fail_over(&self) {
         // A replica is not chosen before it has answered the sentinel for a while.
