@@ -60,5 +60,5 @@ pub use probe::{Probe, Taps};
 #[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
 pub use routes::Routes;
 pub use seen::{Counting, Seen};
-pub use sketch::{Sketch, Weighed};
+pub use sketch::{Placed, Sketch, Weighed};
 pub use viewer::{Asked, Viewer};

@@ -1,10 +1,10 @@
 //! The memory of the probe while somebody looks.
 
 use super::probe::{Key, Series};
-use super::sketch::Sketch;
+use super::sketch::{ByHash, Sketch};
 use crate::time::Time;
 use core::mem::take;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The most rules whose sums are shown.
@@ -51,11 +51,11 @@ pub(super) struct Kept {
     pub(super) keeps: f64,
     /// The time since which keys are counted.
     pub(super) since: Time,
-    pub(super) busiest: Sketch<Arc<Key>>,
-    pub(super) refused: Sketch<Arc<Key>>,
+    pub(super) busiest: Sketch<Option<Arc<Key>>>,
+    pub(super) refused: Sketch<Option<Arc<Key>>>,
     pub(super) columns: VecDeque<Arc<Column>>,
     pub(super) hours: VecDeque<Arc<Column>>,
-    pub(super) watched: HashMap<u64, Watch>,
+    pub(super) watched: ByHash<Watch>,
 }
 
 /// The sums of the rules at an instant: one of the first moments of a column, or the beginning of an hour.
@@ -108,7 +108,7 @@ impl Default for Kept {
             refused: Sketch::new(KEYS),
             columns: VecDeque::new(),
             hours: VecDeque::new(),
-            watched: HashMap::new(),
+            watched: ByHash::default(),
         }
     }
 }
@@ -125,7 +125,8 @@ impl Kept {
         if self.watched.len() >= WATCHED && !self.watched.contains_key(&hash) {
             self.watched.retain(|_, watch| watch.viewers > 0);
         }
-        let known = self.busiest.get(hash).or(self.refused.get(hash)).map(Arc::clone);
+        let known = [self.busiest.get(hash), self.refused.get(hash)].into_iter().flatten();
+        let known = known.flatten().next().map(Arc::clone);
         let watch = self.watched.entry(hash).or_default();
         watch.viewers += 1;
         watch.key = known.or(watch.key.take());

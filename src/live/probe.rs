@@ -1,6 +1,7 @@
 //! The probe counts decisions and lets viewers in.
 
 use super::kept::{Kept, LONGEST_KEY, MOST_RULES, Seen, VIEWERS, hour};
+use super::sketch::Placed;
 use super::viewer::{Asked, Viewer};
 use crate::event::Event;
 use crate::policy::{Limit, Per};
@@ -12,6 +13,9 @@ use core::hash::{BuildHasher, Hash, Hasher};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Of so many places in a sketch, one has its key in words in any case.
+const FEW: usize = 16;
 
 /// Counts the decisions of a service's rules for viewers.
 #[derive(Debug)]
@@ -76,6 +80,8 @@ pub(super) struct Kind {
     per: Per,
     /// The limiters of the rule that count by them.
     pub(super) limiters: String,
+    /// The hash of the rule's name and of the fields.
+    hash: u64,
 }
 
 /// The counters of the decisions by some rules.
@@ -94,7 +100,7 @@ struct Tap {
 }
 
 impl Tap {
-    fn new(series: Arc<Series>, limits: &[Limit]) -> Self {
+    fn new(series: Arc<Series>, limits: &[Limit], secret: Secret) -> Self {
         let is_first = |(i, limit): &(usize, &Limit)| {
             limits.iter().take(*i).all(|before| before.per != limit.per)
         };
@@ -102,7 +108,8 @@ impl Tap {
             let same = limits.iter().filter(|limit| limit.per == *per);
             let limiters: Vec<_> = same.map(|limit| limit.limiter.to_string()).collect();
             let (rule, limiters) = (Arc::clone(&series), limiters.join(" & "));
-            Arc::new(Kind { rule, per: per.clone(), limiters })
+            let hash = secret.hash_one((&rule.name, per.fields()));
+            Arc::new(Kind { rule, per: per.clone(), limiters, hash })
         };
         let kinds = limits.iter().enumerate().filter(is_first).map(kind).collect();
         Tap { series, kinds }
@@ -166,7 +173,7 @@ impl Probe {
             let shadow = if rule.is_shadow() { ", a shadow" } else { "" };
             let limits: Vec<_> = rule.limits().iter().map(ToString::to_string).collect();
             let series = tap(rule.name(), limits.join(" & ") + shadow)?;
-            Some(Tap::new(series, rule.limits()))
+            Some(Tap::new(series, rule.limits(), self.secret))
         });
         let rules = rules.collect();
         drop(kept);
@@ -227,10 +234,8 @@ impl Probe {
 
     fn hash(&self, kind: &Kind, event: &Event<'_>) -> u64 {
         let mut hasher = self.secret.build_hasher();
-        kind.rule.name.hash(&mut hasher);
-        for field in kind.per.fields() {
-            (field, event.field(field)).hash(&mut hasher);
-        }
+        kind.hash.hash(&mut hasher);
+        kind.per.fields().iter().for_each(|field| event.field(field).hash(&mut hasher));
         hasher.finish()
     }
 
@@ -296,9 +301,9 @@ impl Taps {
                 let text = self.probe.text(hash, &kind.per, event);
                 Arc::new(Key { text, kind: Arc::clone(kind) })
             };
-            kept.busiest.add(hash, hits, key);
+            show(kept.busiest.add(hash, hits), hits, key);
             if refused {
-                kept.refused.add(hash, hits, key);
+                show(kept.refused.add(hash, hits), hits, key);
             }
             // Also while its viewer is cut off, so that nothing is missing in between.
             let Some(watch) = kept.watched.get_mut(&hash) else { continue };
@@ -321,4 +326,13 @@ struct Counted<'a> {
     cost: f64,
     /// Whether a limiter that counts by it refused.
     refused: bool,
+}
+
+/// A key in words, unless that is not worth it: of many keys that come once, most are never shown. One that
+/// takes the place of another is put into words if it is heavy, comes again, or has one of a few places.
+fn show(placed: Option<Placed<'_, Option<Arc<Key>>>>, hits: u64, key: impl Fn() -> Arc<Key>) {
+    let Some(Placed { place, what, is_new, error }) = placed else { return };
+    if what.is_none() && (!is_new || error == 0 || hits > 1 || place % FEW == 0) {
+        *what = Some(key());
+    }
 }

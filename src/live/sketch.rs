@@ -11,16 +11,18 @@
 //! least of k is at most a k-th of that: any key with more than that has a place.
 
 use core::cmp::Reverse;
+use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashMap;
 
 /// The heaviest keys, by their 64-bit hashes; `T` is the value of a key.
 ///
-/// Two keys of the same hash are counted as one, so the hash needs a secret where others choose the keys.
+/// Two keys of the same hash are counted as one, so the hash needs a secret where others choose the keys. It is
+/// not hashed again.
 #[derive(Clone, Debug)]
 pub struct Sketch<T> {
     most: usize,
     /// The place of each hash.
-    places: HashMap<u64, usize>,
+    places: ByHash<usize>,
     /// Apart from the rest, because all of them are looked at to find the least.
     counts: Vec<u64>,
     rest: Vec<Rest<T>>,
@@ -36,6 +38,41 @@ struct Rest<T> {
     what: T,
 }
 
+/// Values by a hash.
+pub(super) type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
+
+/// The hash of a number that is a hash itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn write(&mut self, bytes: &[u8]) {
+        // Only for what is no u64, and so for nothing here.
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A key that was counted.
+#[derive(Debug)]
+pub struct Placed<'a, T> {
+    /// Its place, below the number of places.
+    pub place: usize,
+    /// Its value: the default one until another is set.
+    pub what: &'a mut T,
+    /// Whether it had no place before.
+    pub is_new: bool,
+    /// How much of its count may be of other keys.
+    pub error: u64,
+}
+
 /// A key in a sketch: its true count is at most `count`, and at least `count - error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weighed<'a, T> {
@@ -49,37 +86,37 @@ pub struct Weighed<'a, T> {
     pub error: u64,
 }
 
-impl<T> Sketch<T> {
+impl<T: Default> Sketch<T> {
     /// An empty sketch with a number of places, at least one.
     pub fn new(most: usize) -> Self {
         let most = most.max(1);
-        let (places, counts, rest) = (HashMap::new(), Vec::new(), Vec::new());
+        let (places, counts, rest) = (ByHash::default(), Vec::new(), Vec::new());
         Sketch { most, places, counts, rest, least: 0, next: 0 }
     }
 
-    /// Adds `n` to the count of a key; `what` is only asked of one that had no place.
-    pub fn add(&mut self, hash: u64, n: u64, what: impl FnOnce() -> T) {
+    /// Adds `n` to the count of a key, and returns where it is; `None` for nothing.
+    pub fn add(&mut self, hash: u64, n: u64) -> Option<Placed<'_, T>> {
         if n == 0 {
-            return;
+            return None;
         }
-        if let Some(count) = self.places.get(&hash).and_then(|&place| self.counts.get_mut(place)) {
-            *count = count.saturating_add(n);
-        } else if self.counts.len() < self.most {
-            self.places.insert(hash, self.counts.len());
-            self.counts.push(n);
-            self.rest.push(Rest { hash, error: 0, what: what() });
-        } else {
-            let place = self.lightest();
-            let error = self.least;
-            if let (Some(count), Some(rest)) =
-                (self.counts.get_mut(place), self.rest.get_mut(place))
-            {
-                self.places.remove(&rest.hash);
-                self.places.insert(hash, place);
-                *count = error.saturating_add(n);
-                *rest = Rest { hash, error, what: what() };
+        let known = self.places.get(&hash).copied();
+        let place = known.unwrap_or_else(|| match self.counts.len() < self.most {
+            true => {
+                self.counts.push(0);
+                self.rest.push(Rest { hash, error: 0, what: T::default() });
+                self.counts.len() - 1
             }
+            false => self.lightest(),
+        });
+        let (count, rest) = (self.counts.get_mut(place)?, self.rest.get_mut(place)?);
+        if known.is_none() {
+            self.places.remove(&rest.hash);
+            self.places.insert(hash, place);
+            *rest = Rest { hash, error: *count, what: T::default() };
         }
+        *count = count.saturating_add(n);
+        let (what, error) = (&mut rest.what, rest.error);
+        Some(Placed { place, what, is_new: known.is_none(), error })
     }
 
     /// A place with the least count. It is looked for where the search before ended: of many keys that come

@@ -176,13 +176,12 @@ impl Viewer {
             return None;
         }
         self.told = turn;
-        let top = |sketch: &Sketch<Arc<Key>>| {
-            let ranked = |key: &Weighed<'_, Arc<Key>>| Ranked {
-                key: (key.hash, Arc::clone(key.what)),
-                count: key.count,
-                error: key.error,
+        let top = |sketch: &Sketch<Option<Arc<Key>>>| {
+            let ranked = |&Weighed { hash, what, count, error }: &Weighed<'_, Option<Arc<Key>>>| {
+                let key = (hash, Arc::clone(what.as_ref()?));
+                Some(Ranked { key, count, error })
             };
-            sketch.top(TOLD).iter().map(ranked).collect()
+            sketch.top(usize::MAX).iter().filter_map(ranked).take(TOLD).collect()
         };
         Some((kept.since, [top(&kept.busiest), top(&kept.refused)]))
     }

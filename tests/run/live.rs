@@ -74,7 +74,9 @@ proptest! {
     ) {
         let (mut sketch, mut exact) = (Sketch::new(most), HashMap::<u64, u64>::new());
         for &(key, n) in &events {
-            sketch.add(key, n, || key);
+            if let Some(placed) = sketch.add(key, n) {
+                *placed.what = key;
+            }
             *exact.entry(key).or_default() += n;
         }
         let exact: HashMap<u64, u64> = exact.into_iter().filter(|(_, n)| *n > 0).collect();
@@ -100,8 +102,8 @@ fn keys_beyond_the_places_of_the_sketch() {
     for keys in [1000, 2000, 4000] {
         let mut sketch = Sketch::new(64);
         for key in 0..keys {
-            sketch.add(key, 1, || key);
-            sketch.add(u64::MAX, 1, || u64::MAX);
+            *sketch.add(key, 1).unwrap().what = key;
+            *sketch.add(u64::MAX, 1).unwrap().what = u64::MAX;
         }
         let top = sketch.top(1);
         assert_eq!((*top[0].what, top[0].count), (u64::MAX, keys));
@@ -304,6 +306,26 @@ fn a_replay_is_told_and_forgets_nothing() {
     assert_eq!(said["speed"], 0.0);
     assert_eq!(said["keys"]["busiest"].as_array().unwrap().len(), 2);
     assert_eq!(viewer.next(at(1e6 + 1.0)), "");
+}
+
+/// Of thousands of keys that come once only some are put into words, but each that comes again.
+#[test]
+fn a_busy_key_is_shown_among_many_that_come_once() {
+    let scene = Scene::new(RULES, Probe::default());
+    let mut viewer = scene.look(&Asked::default(), 0.0);
+    for i in 0..4000 {
+        scene.event(0.0, 1.0, &[("user", &i.to_string())]);
+        if i >= 2000 && i % 50 == 0 {
+            scene.event(0.0, 1.0, &[("user", "ann")]);
+        }
+    }
+    let (said, _) = told(&viewer.next(at(0.0)));
+    let busiest = said["keys"]["busiest"].as_array().unwrap();
+    assert_eq!((busiest.len(), &busiest[0]["key"]), (12, &json!("user=ann")));
+    let [count, error] = ["count", "error"].map(|what| busiest[0][what].as_u64().unwrap());
+    assert!(count - error <= 40 && 40 <= count, "{count}, of which {error} are uncertain");
+    // No other key was refused.
+    assert_eq!(said["keys"]["refused"][0]["count"], 38);
 }
 
 /// A clock that is set back: the columns begin anew, and the sums go on.
