@@ -38,9 +38,9 @@
 //!   limits that were used last are kept.
 //! * **`is_negative_hits`** gives hits back, if all descriptors pass that take some. A key never has more left
 //!   than a new one. Buckets and windows can give back, in memory and on Redis: `gcra`, `token-bucket`,
-//!   `leaky-bucket`, `fixed-window` (that of all files of envoyproxy/ratelimit) and the `sliding-` ones. Others,
-//!   which measure a rate or do as a server does, can't: the call then fails with `UNIMPLEMENTED`, and nothing is
-//!   counted. What is given back is in no counter.
+//!   `leaky-bucket`, `fixed-window` (that of all files of envoyproxy/ratelimit) and the `sliding-` ones.
+//!   Others, which measure a rate or do as a server does, can't: the call then fails with `UNIMPLEMENTED`,
+//!   and nothing is counted. What is given back is in no counter.
 //! * A **domain** without rules is not limited, and counted as such.
 //! * If the **store** can't be asked and the rule that decides says `on_store_failure: refuse`, the call
 //!   fails with `UNAVAILABLE`. Envoy's `failure_mode_deny` says what becomes of the request then.
@@ -60,8 +60,8 @@
 //! `forwardAuth` pass the 429 on as it is, with its headers and its body. Envoy answers 429 itself, with
 //! the headers of the service; what becomes of a request without the service, `failure_mode_deny` says.
 
-mod counted;
 mod decide;
+mod domain;
 mod files;
 mod grpc;
 mod http;
@@ -88,7 +88,7 @@ use crate::live::Probe;
 use crate::rules::{AsyncStore, Memory, Reloaded, Rules, RulesError};
 use crate::time::Time;
 use arc_swap::ArcSwap;
-use counted::{Counted, counted};
+use domain::Domain;
 use files::Files;
 use overrides::Overrides;
 use std::collections::BTreeMap;
@@ -103,21 +103,6 @@ pub struct Service<B: States, C = SystemClock> {
     probe: Arc<Probe>,
     /// The files that are followed; one look at a time.
     files: Mutex<Files<B>>,
-}
-
-/// The rules of a file, with their states.
-struct Domain<S> {
-    store: Arc<Counted<S>>,
-}
-
-impl<S: AsyncStore> Domain<S> {
-    fn new(store: S, probe: &Arc<Probe>) -> Self {
-        Domain { store: Arc::new(counted(store, Arc::clone(probe))) }
-    }
-
-    fn rules(&self) -> Arc<Rules> {
-        self.store.rules()
-    }
 }
 
 impl<B: States, C: Clock> Service<B, C> {
@@ -155,7 +140,7 @@ impl<B: States, C: Clock> Service<B, C> {
             let other = other.rules();
             return Err(rules.wrong(format!("{} has the domain {name} already", other.file())));
         }
-        let domain = Arc::new(Domain::new(self.states.open(rules)?, &self.probe));
+        let domain = domain::of(self.states.open(rules)?, &self.probe);
         domains.insert(name, Arc::clone(&domain));
         self.domains.store(Arc::new(domains));
         Ok(domain)
@@ -175,7 +160,7 @@ impl<B: States, C: Clock> Service<B, C> {
     /// The size of the memory, if the states are in this process. Overrides are left out.
     pub fn memory(&self) -> Option<Memory> {
         let each = self.domains.load();
-        let each = each.values().filter_map(|domain| domain.store.memory());
+        let each = each.values().filter_map(|domain| domain.memory());
         each.reduce(|a, b| Memory { keys: a.keys + b.keys, forgotten: a.forgotten + b.forgotten })
     }
 
@@ -219,6 +204,6 @@ fn reload<B: States>(
             "the domain of a file can't change while it is in force; it is {}",
             before.domain()
         ))),
-        Ok(rules) => states.replace(domain.store.store.inner(), rules, now),
+        Ok(rules) => states.replace(domain.store.inner(), rules, now),
     }
 }

@@ -29,6 +29,7 @@ pub use report::seen;
 pub use service::{RateLimited, ResponseFuture};
 #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
 pub(crate) use {
+    keys::text,
     refusal::{is_unavailable, retry},
     teller::Teller,
 };

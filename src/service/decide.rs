@@ -199,7 +199,7 @@ impl<B: States, C: Clock> Service<B, C> {
         // Before anything is counted.
         for question in questions.iter().filter(|question| question.is_refund) {
             let (domain, event) = self.event(domain, question);
-            if !question.is_replaced && !domain.store.can_give_back(&event) {
+            if !question.is_replaced && !domain.can_give_back(&event) {
                 let why = "is_negative_hits: a limit that applies, or its store, can't give back";
                 return Err(NoAnswer::Unsupported(why.to_owned()));
             }
@@ -245,22 +245,18 @@ impl<B: States, C: Clock> Service<B, C> {
             return None;
         }
         let (domain, event) = self.event(domain, question);
-        let store = &domain.store;
         if question.is_refund {
-            let told = if count { store.give_back(&event).await.err() } else { None };
-            let mut answered = store.peek(&Event { cost: 0.0, ..event }, DETAILS).await;
+            let told = if count { domain.give_back(&event).await.err() } else { None };
+            let mut answered = domain.peek(&Event { cost: 0.0, ..event }, DETAILS).await;
             answered.fault = told.or(answered.fault);
             return Some((Arc::clone(domain), answered));
         }
         let answered = match count {
-            false => store.peek(&event, DETAILS).await,
-            true => match store.check_now(&event, DETAILS) {
-                Some(answered) => answered,
-                None => store.check(&event, DETAILS).await,
-            },
+            true => domain.check(&event, DETAILS).await,
+            false => domain.peek(&event, DETAILS).await,
         };
         if count {
-            store.witness.teller.count(&answered, event.time);
+            domain.witness.teller.count(&answered, event.time);
         }
         Some((Arc::clone(domain), answered))
     }

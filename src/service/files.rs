@@ -3,7 +3,7 @@
 use super::{Domain, Service, States, meters, reload};
 use crate::clock::Clock;
 use crate::middleware::watch::{Seen, Watch, read};
-use crate::rules::{OpenError, Reloaded, Rules};
+use crate::rules::{AsyncStore, OpenError, Reloaded, Rules};
 use core::fmt;
 use std::fs;
 use std::io;

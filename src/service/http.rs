@@ -18,7 +18,6 @@
 //! `X-Original-Method`, `X-Forwarded-Uri` or `X-Original-URI`, `X-Forwarded-Host`), if the proxy is
 //! trusted.
 
-use super::counted::Counted;
 use super::decide::NoAnswer;
 use super::message::{Code, RateLimitRequest};
 use super::pass::Pass;
@@ -26,7 +25,7 @@ use super::{Domain, Service, States, meters};
 use crate::clock::Clock;
 use crate::event::{Event, Fields};
 use crate::limit::MAX_COST;
-use crate::middleware::{Head, Networks, Problem, Proxies, RateLimit, RateLimited, retry};
+use crate::middleware::{Head, Networks, Problem, Proxies, RateLimit, RateLimited, retry, text};
 use crate::rules::{AsyncStore, Details, Ruling};
 use bytes::Bytes;
 use core::net::IpAddr;
@@ -34,7 +33,6 @@ use core::time::Duration;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
-use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -86,13 +84,13 @@ impl Default for HttpSettings {
 pub struct Http<B: States, C = crate::clock::SystemClock> {
     service: Arc<Service<B, C>>,
     settings: HttpSettings,
-    /// The layers of `/auth`, one for each store.
+    /// The layers of `/auth`, one for each domain.
     layers: Mutex<Layers<B::Store, C>>,
 }
 
-type Layers<S, C> = Vec<(Arc<Counted<S>>, Auth<S, C>)>;
+type Layers<S, C> = Vec<(Arc<Domain<S>>, Auth<S, C>)>;
 
-type Auth<S, C> = RateLimited<Pass, Arc<Counted<S>>, Problem, C>;
+type Auth<S, C> = RateLimited<Pass, Arc<Domain<S>>, Problem, C>;
 
 impl<B: States, C: Clock + Clone> Http<B, C> {
     /// Serves this service.
@@ -199,13 +197,10 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         let event = Event { time: self.service.clock.now(), cost, fields };
         let details = Details { standings: true, retry: true, at_once: true };
         let answered = match hits > 0.0 {
-            true => match domain.store.check_now(&event, details) {
-                Some(answered) => answered,
-                None => domain.store.check(&event, details).await,
-            },
-            false => domain.store.peek(&event, details).await,
+            true => domain.check(&event, details).await,
+            false => domain.peek(&event, details).await,
         };
-        let teller = &domain.store.witness.teller;
+        let teller = &domain.witness.teller;
         if hits > 0.0 {
             teller.count(&answered, event.time);
         }
@@ -266,20 +261,20 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         Ok(domain)
     }
 
-    fn layer(&self, domain: &Domain<B::Store>) -> Auth<B::Store, C> {
+    fn layer(&self, domain: &Known<B>) -> Auth<B::Store, C> {
         let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = layers.iter().find(|(store, _)| Arc::ptr_eq(store, &domain.store));
+        let known = layers.iter().find(|(known, _)| Arc::ptr_eq(known, domain));
         if let Some((_, layer)) = known {
             return layer.clone();
         }
-        // Layers of domains that are gone: nobody else has their store.
-        layers.retain(|(store, _)| Arc::strong_count(store) > 2);
-        let layer = self.auth_layer(Arc::clone(&domain.store));
-        layers.push((Arc::clone(&domain.store), layer.clone()));
+        // Drops the layers of domains that are gone: only the list and the layer still have those.
+        layers.retain(|(known, _)| Arc::strong_count(known) > 2);
+        let layer = self.auth_layer(Arc::clone(domain));
+        layers.push((Arc::clone(domain), layer.clone()));
         layer
     }
 
-    fn auth_layer(&self, store: Arc<Counted<B::Store>>) -> Auth<B::Store, C> {
+    fn auth_layer(&self, domain: Known<B>) -> Auth<B::Store, C> {
         let HttpSettings { trusted, client, fields } = &self.settings;
         let of = |names: [&'static str; 2]| {
             let trusted = trusted.clone();
@@ -287,12 +282,12 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
                 let peer = head.extensions.get::<IpAddr>();
                 let is_trusted = peer.is_some_and(|peer| trusted.contains(*peer));
                 let mut known = names.iter().filter_map(|name| head.headers.get(*name));
-                known.next().filter(|_| is_trusted).map(text)
+                known.next().filter(|_| is_trusted).map(|value| text(value.as_bytes()).into_owned())
             }
         };
         let (method, path, host) = (of(METHOD), of(PATH), of(HOST));
-        let name = store.rules().domain().to_owned();
-        let mut limit = RateLimit::new(store)
+        let name = domain.rules().domain().to_owned();
+        let mut limit = RateLimit::new(domain)
             .name(&name)
             .clock(self.service.clock.clone())
             .behind(Proxies::header(client.clone(), trusted.clone()))
@@ -314,14 +309,6 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
 const METHOD: [&str; 2] = ["x-forwarded-method", "x-original-method"];
 const PATH: [&str; 2] = ["x-forwarded-uri", "x-original-uri"];
 const HOST: [&str; 2] = ["x-forwarded-host", "host"];
-
-/// The text of a header. One that is not UTF-8 is escaped, so that different headers stay different.
-fn text(value: &HeaderValue) -> String {
-    match str::from_utf8(value.as_bytes()) {
-        Ok(text) => text.to_owned(),
-        Err(_) => percent_encode(value.as_bytes(), NON_ALPHANUMERIC).to_string(),
-    }
-}
 
 /// The question of `/check`.
 #[derive(Debug, Default, Deserialize)]

@@ -1,8 +1,9 @@
 //! Limits that requests bring along, in place of those of the rules.
 
 use super::decide::NoAnswer;
+use super::domain::{self, Domain};
 use super::message::RateLimitOverride;
-use super::{Domain, States, response};
+use super::{States, response};
 use crate::live::Probe;
 use crate::rules::Rules;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,6 +53,6 @@ impl<B: States> Overrides<B> {
         let rules = Rules::read("override", &text);
         let store = rules.and_then(|rules| self.states.open(rules));
         let store = store.map_err(|error| invalid(error.to_string()))?;
-        Ok(Arc::new(Domain::new(store, &self.probe)))
+        Ok(domain::of(store, &self.probe))
     }
 }

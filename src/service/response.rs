@@ -1,6 +1,5 @@
 //! The answers of rules in words of Envoy's protocol.
 
-use super::Domain;
 use super::decide::Answers;
 use super::message::{Code, DescriptorStatus, HeaderValue, RateLimit, RateLimitResponse, Unit};
 use crate::middleware::retry;
@@ -118,8 +117,7 @@ fn headers<S: AsyncStore>(answers: &Answers<S>) -> Vec<HeaderValue> {
     each.sort_by_key(|(_, answered)| core::cmp::Reverse(wait(answered)));
     let mut headers = HeaderMap::new();
     for (domain, answered) in each {
-        let domain: &Domain<S> = domain;
-        domain.store.witness.teller.put(answered, &mut headers);
+        domain.witness.teller.put(answered, &mut headers);
     }
     let each = headers.iter().filter_map(|(name, value)| {
         let value = value.to_str().ok()?.to_owned();

@@ -176,7 +176,7 @@ impl Source {
 
 /// The text of a header. One that is not UTF-8 is escaped, so that different headers stay different
 /// keys.
-fn text(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
     match str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),

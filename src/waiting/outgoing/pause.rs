@@ -5,9 +5,8 @@
 use crate::limit::Limiter;
 use crate::outcome::{Outcome, Retry};
 use crate::time::{Span, Time};
-use http::header::{DATE, HeaderName, RETRY_AFTER};
+use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
-use std::time::SystemTime;
 
 /// The pause that a response asks for, received at `now`; `None` if it asks for none.
 pub(super) fn asked_for(status: StatusCode, headers: &HeaderMap, now: Time) -> Option<Span> {
@@ -19,14 +18,10 @@ pub(super) fn asked_for(status: StatusCode, headers: &HeaderMap, now: Time) -> O
         // No pause is as long as 30,000 years; a longer number may be no span.
         return Span::from_secs(text.parse::<f64>().ok()?.min(1e12)).ok();
     }
-    let until: Time = httpdate::parse_http_date(text).ok()?.into();
-    let sent = date(headers, DATE).unwrap_or(now);
-    Some(sent.until(until))
-}
-
-fn date(headers: &HeaderMap, name: HeaderName) -> Option<Time> {
-    let text = headers.get(name)?.to_str().ok()?;
-    httpdate::parse_http_date(text).ok().map(|time: SystemTime| time.into())
+    let date = |text| httpdate::parse_http_date(text).ok().map(Time::from);
+    let until = date(text)?;
+    let sent = headers.get(DATE).and_then(|sent| date(sent.to_str().ok()?));
+    Some(sent.unwrap_or(now).until(until))
 }
 
 /// The limiter of pauses: lets nothing pass until the pause is over. Its state is that instant, and the

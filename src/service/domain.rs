@@ -1,4 +1,4 @@
-//! A store whose answers are counted, whichever way a question came.
+//! The rules of a file with their states: answers are counted, whichever way a question came.
 
 use super::meters::RuleMeters;
 use crate::event::Event;
@@ -9,7 +9,7 @@ use crate::rules::{Answered, AsyncStore, Witness, Witnessed};
 use std::sync::Arc;
 
 /// A store whose answers are counted, and seen by a probe.
-pub(super) type Counted<S> = Witnessed<Seen<S>, Meters>;
+pub(super) type Domain<S> = Witnessed<Seen<S>, Meters>;
 
 /// The counters of answers.
 pub(super) struct Meters {
@@ -25,10 +25,11 @@ impl Witness for Meters {
     }
 }
 
-/// The store, counted and seen.
-pub(super) fn counted<S: AsyncStore>(store: S, probe: Arc<Probe>) -> Counted<S> {
+/// The domain whose states are in `store`.
+pub(super) fn of<S: AsyncStore>(store: S, probe: &Arc<Probe>) -> Arc<Domain<S>> {
     let (by_rules, teller) = (ByRules::default(), Teller::default());
     // So that the counters are seen before the first event.
     by_rules.of(&store.rules(), RuleMeters::new);
-    Witnessed { store: Seen::new(store, probe), witness: Meters { by_rules, teller } }
+    let store = Seen::new(store, Arc::clone(probe));
+    Arc::new(Witnessed { store, witness: Meters { by_rules, teller } })
 }
