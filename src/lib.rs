@@ -79,8 +79,8 @@
 //! # Waiting instead of refusing
 //! A client of somebody else's service rather waits than fails. `until_allowed` of a [`store::Keyed`] and of a
 //! [`Store`] and, for states that are elsewhere, [`waiting::until_allowed`] wait until an event is allowed,
-//! with a longest wait and a jitter if you like. An event is counted when it passes; a caller that gives up leaves
-//! nothing behind. [`waiting`] says what that means for limiters with a queue, and who is first.
+//! with a longest wait and a jitter if you like. An event is counted when it passes; a caller that gives up
+//! leaves nothing behind. [`waiting`] says what that means for limiters with a queue, and who is first.
 //!
 //! # What survives a restart
 //! States on Redis stay there. States in a process end with it, unless it [saves][`store::saved`] them:
@@ -128,8 +128,9 @@
 //! minor one before 1.0. A struct with a default, such as the options of a store or the headers of a layer, can
 //! get more fields with any version: end it with `..Default::default()`.
 //!
-//! The modules of the application are no part of that: [`lab`], [`view`], [`plot`], [`log`], [`traffic`], `civil`,
-//! and the functions of [`text`]. They are public so that the page, the program and its tests can use them.
+//! The modules of the application are no part of that: [`lab`], [`view`], [`plot`], [`log`], [`traffic`],
+//! `civil`, and the functions of [`text`]. They are public so that the page, the program and its tests can
+//! use them.
 //!
 // Modules that the chosen features leave out are linked to the documentation of all features.
 #![cfg_attr(

@@ -34,9 +34,9 @@
 //!
 //! A [`Log`] reads its source itself. A [`Reader`] is fed pieces, as in a page, after [`recognize`]
 //! has found the format. A [`Record`] is handed out for each line with events, which are as many as
-//! [`Record::times`] says: one, but for the repeated messages of syslog. It borrows from its line: its fields are
-//! looked up on demand, and nothing is allocated. Lines that cannot be read are counted; the first few are kept with their
-//! numbers and reasons.
+//! [`Record::times`] says: one, but for the repeated messages of syslog. It borrows from its line: its fields
+//! are looked up on demand, and nothing is allocated. Lines that cannot be read are counted; the first few
+//! are kept with their numbers and reasons.
 //!
 //! # Fields
 //! In every format, fields of the same meaning have the same name: `ip`, `user`, `method`, `path`,

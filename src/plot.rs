@@ -1,5 +1,5 @@
-//! Marks, of the application and [outside of semver](crate#what-semver-promises): what to draw, as plain data in
-//! CSS pixels, x to the right and y down.
+//! Marks, of the application and [outside of semver](crate#what-semver-promises): what to draw, as plain data
+//! in CSS pixels, x to the right and y down.
 //!
 //! A mark says which role its ink plays, not its colour, so that one picture serves the light and
 //! the dark theme, the canvas of the page and an SVG file. Marks of many parts (a polyline, all

@@ -109,10 +109,10 @@
 //! same values, or a wildcard or network after one that has all of its values; a key that an outer descriptor
 //! has already; a limit that is unlimited and has a number; a limit that never admits the cost of an
 //! event, which is 1 unless the rule has another; rules that replace each other, or an unknown rule;
-//! settings for a limit that does not exist; a file without any rule. It is also refused if it is too large: a text of more than [`LONGEST`] bytes,
-//! nested more than 64 levels deep, with more than 100,000 parts after aliases are expanded, with more
-//! than 10,000 rules, or with more than 4 KiB of keys and values on the path to a rule. A store that
-//! has only f64 also checks [`Rules::exact_in_f64`].
+//! settings for a limit that does not exist; a file without any rule. It is also refused if it is too large:
+//! a text of more than [`LONGEST`] bytes, nested more than 64 levels deep, with more than 100,000 parts after
+//! aliases are expanded, with more than 10,000 rules, or with more than 4 KiB of keys and values on the path
+//! to a rule. A store that has only f64 also checks [`Rules::exact_in_f64`].
 //!
 //! Rules are also made in code, by [`Rules::new`], and then checked in the same way.
 //!

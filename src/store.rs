@@ -82,7 +82,8 @@
 //!
 //! Logs and windows take memory of their own for each event or block that they count. Every eighth
 //! event frees what one other key of its shard no longer counts, in turn. So eight times as many events
-//! as there are keys free the memory of all that have been silent for a period. [`Keyed::forget`] frees all of it at once.
+//! as there are keys free the memory of all that have been silent for a period. [`Keyed::forget`] frees all
+//! of it at once.
 //!
 //! **Shards.** A store of many keys is cut into up to 32 tables, each behind its own lock. An event
 //! takes one lock for each limit, always in the order of the limits. Each limit has its own tables,

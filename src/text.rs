@@ -1,9 +1,9 @@
 //! The parts that all text forms share: an error that points at the wrong word, and the reading of
 //! numbers.
 //!
-//! [Rates](crate::rate), [spans](crate::time), [limiters](crate::limit::FORMS), patterns of traffic and links of
-//! the page each have one text form, read by `FromStr` and written by `Display`. The form is the same in the
-//! page, in links and on the command line.
+//! [Rates](crate::rate), [spans](crate::time), [limiters](crate::limit::FORMS), patterns of traffic and links
+//! of the page each have one text form, read by `FromStr` and written by `Display`. The form is the same in
+//! the page, in links and on the command line.
 
 #[cfg(any(feature = "lab", feature = "log"))]
 mod names;

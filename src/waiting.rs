@@ -3,7 +3,8 @@
 //!
 //! A [`Keyed`], a [`Store`] and, with the feature `rules`, any `AsyncStore` (by `until_allowed`) wait until an
 //! event is allowed, and count it then. For calls by HTTP there is a layer (`outgoing`, with the feature
-//! `tower`), which heeds `Retry-After`, too. The time comes from a [`Clock`]: the [`SystemClock`], or a [`FakeClock`] in tests.
+//! `tower`), which heeds `Retry-After`, too. The time comes from a [`Clock`]: the [`SystemClock`], or a
+//! [`FakeClock`] in tests.
 //!
 //! ```
 //! use ratescope::limit::gcra::Gcra;

@@ -39,8 +39,8 @@
 //! * **Time runs backwards:** an event from before the last one counts at the time of the last one. When
 //!   it is from more than F before, the clock was set back, and the count moves to it. A ban never
 //!   ends later than its length from now.
-//! * **Not imitated:** fail2ban forgets counts every five seconds, so one may last that much longer. It reads a log some time after the event, and its bans take effect then.
-//!   `bantime.increment` is not known here.
+//! * **Not imitated:** fail2ban forgets counts every five seconds, so one may last that much longer. It reads
+//!   a log some time after the event, and its bans take effect then. `bantime.increment` is not known here.
 
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::any::AnyLimiter;

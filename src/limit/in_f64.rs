@@ -16,9 +16,9 @@
 //! | waits | exact to the microsecond up to 2^53 microseconds, 285 years |
 //! | costs charged afterwards | for the sliding counter, less than 2^52 millionths in a period; for a bucket, debts of less than 2^52 millionths (larger ones agree to 15 digits); else all |
 //!
-//! Limiters that measure a rate (exim, earrrl, adaptive) use f64 anyway. Their levels depend on `exp`: with that
-//! of this crate, which the scripts of the store on Redis bring along, they are the same to the last bit; with
-//! that of a platform they agree to 1e-12.
+//! Limiters that measure a rate (exim, earrrl, adaptive) use f64 anyway. Their levels depend on `exp`: with
+//! that of this crate, which the scripts of the store on Redis bring along, they are the same to the last
+//! bit; with that of a platform they agree to 1e-12.
 //!
 //! `tests/f64` implements each limiter that counts a second time, with nothing but `+ - * / floor`
 //! on f64, and compares both. The Lua is written from that code.

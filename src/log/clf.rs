@@ -209,8 +209,8 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
                 let peer = before.get(from + 1..).filter(|peer| address::parse(peer).is_some())?;
                 Some((before.get(..from)?, peer, text.get(end + dash.len()..)?))
             });
-            // After a list of nothing but addresses comes the peer. Otherwise, if another address could be
-            // that of the client, somebody wants it to be.
+            // After a list of nothing but addresses comes the peer. Otherwise a second address that could be
+            // the client's may be forged.
             let is_address = |text: &str| address::parse(text.trim()).is_some();
             let is_list = |list: &str| list == "-" || list.split(',').all(is_address);
             let first = all.next()?;

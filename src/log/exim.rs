@@ -1,17 +1,17 @@
-//! Exim's main log: an event is a mail that arrives; and its reject log: an event is what was refused.
+//! Exim's main log, whose events are mails that arrive, and its reject log, whose events are refusals.
 //!
 //! ```text
 //! 2024-05-01 12:00:00 1s2abc-0003xY-Az <= ann@example.org H=mx.example.org (helo) [192.0.2.7]:4567 P=esmtpsa A=plain:ann S=1234 T="Hello" for bob@example.com
 //! 2024-05-01 12:00:00 H=mx.example.org (helo) [192.0.2.7]:4567 F=<ann@example.org> rejected RCPT <x@example.net>: relay not permitted
 //! ```
 //!
-//! The main log has the lines about refusals, too. They are events if there is no arrival among the first lines, and
-//! then nothing else is: after them, the reject log has the headers of mails, which are no lines of Exim's. In the
-//! main log, other lines (deliveries, connections, rejections) are no events. The time may be followed by
-//! decimals, a zone and the number of the process. The fields are `ip`, `host` (a verified name),
-//! `helo`, `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or the local user
-//! who sent the mail), `bytes`, `protocol` and `id`. Text that the sender chose, such as the subject,
-//! comes after all of these or in parentheses, and is never read as one of them.
+//! The main log has the lines about refusals, too. They are events if there is no arrival among the first
+//! lines, and then nothing else is: after them, the reject log has the headers of mails, which are no lines
+//! of Exim's. In the main log, other lines (deliveries, connections, rejections) are no events. The time may
+//! be followed by decimals, a zone and the number of the process. The fields are `ip`, `host` (a verified
+//! name), `helo`, `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or the local user
+//! who sent the mail), `bytes`, `protocol` and `id`. Text that the sender chose, such as the subject, comes
+//! after all of these or in parentheses, and is never read as one of them.
 //!
 //! Source: the Exim specification, chapter "Log files".
 
@@ -36,8 +36,8 @@ pub(super) struct Exim<'a> {
 const FIELDS: [&str; 9] =
     ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id"];
 
-/// A line with the id of a message decides, and one about a refusal where there is none. A date and a time alone
-/// are not enough, since many programs begin their lines so.
+/// A line with the id of a message decides, or else one about a refusal. A date and a time alone are not
+/// enough, since many programs begin their lines so.
 pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Problem> {
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());

@@ -55,8 +55,8 @@ enum Within {
     Line,
     /// The length of the text of the field with this name.
     Length(Vec<u8>),
-    /// The text of the field with this name: the number of its bytes that are still to come, and after them a line
-    /// feed.
+    /// The text of the field with this name: the number of its bytes that are still to come, and after them a
+    /// line feed.
     Text(Vec<u8>, u64),
 }
 

@@ -12,9 +12,9 @@
 //! is a message that contains one of them. Other lines are no events. The fields are `host`, `program`,
 //! `pid`, `user`, `ip` and `message`.
 //!
-//! A client chooses the name that it logs in with, which may look like an address or like a part of the message. So the
-//! address is where the program writes it: in sshd's messages before the last ` port `, in Postfix's in
-//! the first brackets, in Dovecot's after the last `rip=`.
+//! A client chooses the name that it logs in with, which may look like an address or like a part of the
+//! message. So the address is where the program writes it: in sshd's messages before the last ` port `, in
+//! Postfix's in the first brackets, in Dovecot's after the last `rip=`.
 
 use super::format::Problem;
 use super::names::Standard;

@@ -28,8 +28,8 @@ impl Shape {
         key.fields().iter().try_for_each(|name| check_field(name, self.fields()))
     }
 
-    /// The longest time that a line may be late, or `None` if lines are not sorted, as in CSV, whose times are
-    /// somebody's choice.
+    /// The longest time that a line may be late, or `None` if lines are not sorted: in CSV the times may be
+    /// anything.
     pub fn usual_slack(&self, spread: Spread) -> Option<Span> {
         let as_it_comes = self.format() == Format::Csv && spread != Spread::Always;
         (!as_it_comes).then_some(SLACK)

@@ -113,7 +113,7 @@ pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(Arc<Ruled>, Wa
 }
 
 impl Watch {
-    /// Follows a file, of which the current `text` is in force already. `reload` gets the name of the
+    /// Follows a file whose current `text` is in force already. `reload` gets the name of the
     /// file, its new text, and the time.
     pub fn new(
         path: impl Into<PathBuf>,

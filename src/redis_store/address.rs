@@ -64,7 +64,7 @@ impl Address {
             format!("{scheme}{asking}{}", with_port(host.trim())).into_connection_info()
         };
         let sentinels = hosts.split(',').map(url).collect::<RedisResult<_>>()?;
-        // Any host does: what is read is who is to log in, and where to.
+        // Any host does: only the login and the database are read.
         let master = format!("{scheme}{user}any/{database}?{}", rest.join("&"));
         let login = master.into_connection_info()?.redis_settings().clone();
         Address::watched(sentinels, name, login)
@@ -133,7 +133,7 @@ mod tests {
             let (infos, read) = match Address::read(text).unwrap() {
                 Address::One(info) => (vec![*info], "one".to_owned()),
                 Address::Cluster(infos) => (infos, "cluster".to_owned()),
-                // What is said of the master follows what is said of its sentinels.
+                // The master comes after its sentinels.
                 Address::Watched { mut sentinels, name, master } => {
                     sentinels.push(*master);
                     (sentinels, name)

@@ -73,8 +73,8 @@ impl Known {
 }
 
 impl Masters {
-    /// The masters of a cluster of which some nodes are named, or the one of the name `watched` of which
-    /// sentinels are named. The user and so on of a master are those of `info`.
+    /// The masters of a cluster, found through the nodes `named`; or the master called `watched`, found
+    /// through the sentinels `named`. The user and so on of a master are those of `info`.
     pub(super) fn new(
         named: Vec<ConnectionInfo>,
         watched: Option<String>,

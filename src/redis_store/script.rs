@@ -2,8 +2,8 @@
 //!
 //! The file of an algorithm has three parts: the functions it needs; from `--- numbers:` on, how it
 //! looks at a state; and from `--- keep` on, how it changes the state. If it can give back, there is a fourth
-//! from `--- undo` on, which follows what comes before `--- look`: reading the state. For one limit, or a few at one
-//! key, the parts are put into the frame one after the other. For any limits at several keys, the look
+//! from `--- undo` on, which follows what comes before `--- look`: reading the state. For one limit, or a few
+//! at one key, the parts are put into the frame one after the other. For any limits at several keys, the look
 //! is a function that returns the change as another function.
 
 use crate::limit::in_f64::Lua;

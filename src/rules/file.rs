@@ -260,7 +260,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Checks that no event has two rules in quota mode, of which it would have to break both.
+    /// Checks that no event has two rules in quota mode, as it would pass both only by breaking each.
     ///
     /// One in quota mode, alone, decides like any other. Two never apply together if their paths
     /// part at two values of one key, or if one path goes on where the other ends. So all that share

@@ -194,7 +194,7 @@ struct Placed<'a> {
     rule: &'a NewRule,
 }
 
-/// The list of descriptors for rules of which each has at least one step to go.
+/// The list of descriptors for these rules. A rule without steps left needs none.
 fn descriptors(at: At, rules: &[Placed<'_>]) -> Node {
     let mut places = HashMap::new();
     let mut lists: Vec<(&Step, Vec<Placed<'_>>)> = Vec::new();

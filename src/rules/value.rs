@@ -118,8 +118,8 @@ impl Step {
     }
 }
 
-/// As in `to_number`, `message_type=marketing`, `path=/api/*` or `ip in 10.0.0.0/8+fd00::/8`. Values are escaped as in a
-/// [key](crate::policy::Per), except for the stars, so a star in a name is always a wildcard.
+/// As in `to_number`, `message_type=marketing`, `path=/api/*` or `ip in 10.0.0.0/8+fd00::/8`. Values are
+/// escaped as in a [key](crate::policy::Per), except for the stars, so a star in a name is always a wildcard.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.key)?;

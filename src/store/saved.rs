@@ -21,8 +21,8 @@
 //! # What survives
 //! Each state in its [kept form](crate::limit::kept), the secret of the hash, and for each key what protects
 //! it from [being forgotten](super). So a restored store decides as one that never stopped, as long as there is
-//! room and the clock is not set back. A full one may forget other keys than the one before, also some of those that are restored, about
-//! 1 in 10,000: those that were not used for long.
+//! room and the clock is not set back. A full one may forget other keys than the one before, also some of
+//! those that are restored, about 1 in 10,000: those that were not used for long.
 //!
 //! The times are those of the clock that events have: take one that goes on, such as the Unix time, and
 //! not the time since the start of a process.
@@ -70,7 +70,7 @@ pub enum SavedError {
     },
     /// The bytes were cut or changed after they were saved.
     Damaged,
-    /// The bytes are whole, and a state in them is none.
+    /// The bytes are whole, but a state in them can't be read.
     State(KeptError),
     /// The bytes are the states of another limiter.
     Shape {

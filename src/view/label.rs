@@ -85,7 +85,7 @@ pub(super) fn beside(x: f64, away: f64, width: f64, right: f64, canvas: f64) -> 
     left.min(canvas - width - 2.0).max(2.0)
 }
 
-/// A panel with a thin edge, to be written on.
+/// A panel with a thin edge, behind text.
 pub(super) fn panel(marks: &mut Vec<Mark>, rect: Rect, radius: f64) {
     marks.push(Mark::Rounded { rect, radius, fill: Fill::new(Ink::Axis, 0.5) });
     let inner = Rect {

@@ -93,7 +93,7 @@ pub fn hit(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2], touch: bool
 pub fn limit_at(picture: &Picture<'_>, view: &Viewport, x: f64) -> f64 {
     let limit = Layout::new(picture, view.size).limits.invert(x);
     let whole = libm::round(limit);
-    // Counts and bursts are whole; and so is what a person would write of a rate.
+    // Counts and bursts are whole, and so are the rates that a person would write.
     if whole >= 1.0 && limit < 100.0 { whole } else { crate::lab::tune::Curve::answers_for(limit) }
 }
 

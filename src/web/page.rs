@@ -53,7 +53,7 @@ pub struct Page {
     drawn: f64,
     /// The instant at its right edge.
     right: Time,
-    /// Whether something changed that has to be seen at once.
+    /// Whether something changed that must be drawn at once.
     dirty: bool,
 }
 
@@ -203,7 +203,7 @@ impl Page {
         }
     }
 
-    /// Something is done that has to be seen and heard of at once.
+    /// The viewer did something, and must see and hear its effect at once.
     fn act(&mut self) {
         self.dirty = true;
         self.problem.clear();

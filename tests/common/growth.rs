@@ -17,8 +17,9 @@ pub(crate) struct Parser {
 /// Memory that does not grow with the input.
 const FIXED: u64 = 3 << 20;
 
-/// Lengths of inputs: from the first up to the second, until one takes long enough to be measured. If even twice
-/// the second takes less, it is read in proportion: with half a million bytes, anything else takes far longer.
+/// Lengths of inputs: from the first up to the second, until one takes long enough to be measured. If even
+/// twice the second takes less, it is read in proportion: with half a million bytes, anything else takes far
+/// longer.
 const LENGTHS: [usize; 2] = [1 << 12, 1 << 18];
 const LONG_ENOUGH: Duration = Duration::from_millis(2);
 

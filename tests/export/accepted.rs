@@ -134,7 +134,8 @@ fn exim_accepts_it() {
     check(Target::Exim, &exim, |text, _| wrap(&dry(text)), arguments);
 }
 
-/// The limits are a plugin's, which few programs have in them. Where it is missing, the form alone is looked at.
+/// The limits are a plugin's, which few programs have in them. Where it is missing, the form alone is looked
+/// at.
 #[test]
 fn caddy_accepts_it() {
     let Some(caddy) = program("CADDY", "caddy") else { return };

@@ -119,8 +119,8 @@ proptest! {
     }
 }
 
-/// The reject log of a real Exim 4.96: what it refused, and whom. The headers of a mail that was refused pretend to be
-/// lines of the log.
+/// The reject log of a real Exim 4.96: what it refused, and whom. The headers of a mail that was refused
+/// pretend to be lines of the log.
 #[test]
 fn refusals_are_events() {
     let log = include_str!("real/exim-rejectlog.txt");

@@ -56,9 +56,9 @@ const NAMES: [&str; 16] = [
 type Seen = (u64, i64, u64, Vec<Option<String>>, u32);
 
 /// Panics unless it holds that the beginning tells the same whether it is there at once or not; that
-/// reading in any pieces, and by several readers, gives the same events and counts; that every line is counted as one thing;
-/// and that an address that was made stays what it is. The first byte chooses the format; 8 takes the first
-/// line as the layout of the others.
+/// reading in any pieces, and by several readers, gives the same events and counts; that every line is
+/// counted as one thing; and that an address that was made stays what it is. The first byte chooses the
+/// format; 8 takes the first line as the layout of the others.
 pub(crate) fn hold(data: &[u8]) {
     let Some((format, mut log)) = data.split_first() else { return };
     let mut layout = None;

@@ -68,8 +68,8 @@ fn assert_all_or_none(limits: Vec<Limit>, sent: &[Sent], tell: Tell) -> Result<(
     Ok(())
 }
 
-/// The events up to the first that sweeps. Every eighth event frees what a log or a window no longer counts. If the
-/// clock is set back then, an event finds the room that there was later, and not that of its time.
+/// The events up to the first that sweeps. Every eighth event frees what a log or a window no longer counts.
+/// If the clock is set back then, an event finds the room that there was later, and not that of its time.
 fn unswept<'a>(limits: &[Limit], sent: &'a [Sent]) -> &'a [Sent] {
     let grows = limits.iter().any(|limit| limit.limiter.grows());
     sent.get(..7).filter(|_| grows).unwrap_or(sent)

@@ -57,8 +57,8 @@ pub(crate) struct Args {
     only: bool,
 
     /// The limiter of the curve and the recommendation: exim, earrrl, fixed-window,
-    /// sliding-window, sliding-counter, sliding-log, haproxy or fail2ban, where N is the limit of the period; or
-    /// bucket or nginx, where it is the burst at the rate that is tightest for the period
+    /// sliding-window, sliding-counter, sliding-log, haproxy or fail2ban, where N is the limit of the period;
+    /// or bucket or nginx, where it is the burst at the rate that is tightest for the period
     #[arg(long, value_name = "BY", default_value = "exim", value_parser = limited_by)]
     by: Choices,
 

@@ -85,7 +85,7 @@ impl Replaceable {
 }
 
 impl Recording {
-    /// A recording of which all commands, `coming`, are still to come.
+    /// A recording whose commands are all still `coming`.
     pub(crate) fn new(coming: &[(Time, Command)]) -> Self {
         let coming = coming.iter().cloned().collect();
         Recording { coming, done: Some(Vec::new()), last: None }

@@ -4,9 +4,9 @@
 //! decay=10s&limit=10&mode=strict&…&at=42.5&paused&do=1:events*10,20:mode=leaky
 //! ```
 //!
-//! A missing setting has its default, so a link is written without it; a repeated one has its last value. `do` lists [commands], each
-//! with its time in seconds of the run. `at` is the time at which the viewer enters the run; with
-//! `paused` the run stays there.
+//! A missing setting has its default, so a link is written without it; a repeated one has its last value.
+//! `do` lists [commands], each with its time in seconds of the run. `at` is the time at which the viewer
+//! enters the run; with `paused` the run stays there.
 //!
 //! The text follows `#` in an address: `&`, `%` and `+` in a value are percent-encoded, and any other
 //! character may be.

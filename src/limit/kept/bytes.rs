@@ -184,12 +184,12 @@ impl<'a> Bytes<'a> {
         u32::try_from(self.unsigned(part)?).map_err(|_| KeptError::OutOfRange { part })
     }
 
-    /// A millisecond in which a [`Time`] can lie.
+    /// A millisecond that a [`Time`] can have.
     pub(in crate::limit) fn millis(&mut self, part: &'static str) -> Result<i64, KeptError> {
         within(self.signed(part)?, i64::MIN / 1000 - 1..=i64::MAX / 1000, part)
     }
 
-    /// The number of a block of `width` microseconds in which a [`Time`] can lie. It is the number
+    /// The number of a block of `width` microseconds that a [`Time`] can be in. It is the number
     /// itself, or how much later it is than the block `before`.
     pub(in crate::limit) fn block(
         &mut self,

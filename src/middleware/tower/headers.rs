@@ -15,7 +15,7 @@
 //!   sent, so a client of two layers learns of the limit that it meets first.
 //! * The last two are lists, to which the layer adds its items.
 //!
-//! The headers leave out shadows, and limits of which nothing is known because the store failed.
+//! The headers leave out shadows, and limits whose states are unknown because the store failed.
 //!
 //! # The draft's fields
 //! ```text

@@ -103,8 +103,8 @@ impl<'a> ResponseHead<'a> {
 impl<S: AsyncStore> RateLimit<S> {
     /// Limits requests by the rules of a store: a [`Ruled`](crate::rules::Ruled), which has its states in
     /// memory; a `RedisStore`, with the feature `redis`; an [`AnyStore`](crate::rules::AnyStore), which is
-    /// either; a `live::Seen` around one, with the feature `live`; an `Arc` of one, so that the service keeps it
-    /// at hand; or any other [`AsyncStore`].
+    /// either; a `live::Seen` around one, with the feature `live`; an `Arc` of one, so that the service keeps
+    /// it at hand; or any other [`AsyncStore`].
     pub fn new(store: S) -> Self {
         RateLimit { store, answer: Problem, clock: SystemClock, settings: Settings::default() }
     }

@@ -1,7 +1,7 @@
 //! The queue of requests that a leaky bucket delays.
 //!
 //! A request takes its seat before the store is asked about it, and gives it up if it need not wait. So
-//! no request is counted and then refused for want of a seat.
+//! no request is refused for lack of a seat after it was counted.
 
 use core::hash::BuildHasher;
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -110,8 +110,8 @@ fn client(addresses: Addresses, notes: &mut Notes) -> Client {
     ["$binary_remote_addr", "$remote_addr"]
 }
 
-/// The directives that find the client: the module for real addresses, and a map from an address to its network.
-/// The first letter tells a network from an address of IPv4, also one that comes as IPv6.
+/// The directives that find the client: the module for real addresses, and a map from an address to its
+/// network. The first letter tells a network from an address of IPv4, also one that comes as IPv6.
 fn modules(addresses: Addresses) -> String {
     let mut text = String::new();
     if addresses.forwarded {

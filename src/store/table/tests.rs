@@ -123,7 +123,7 @@ proptest! {
             prop_assert_eq!(table.validate(), Ok(()));
             prop_assert!(table.len() <= table.capacity());
             prop_assert_eq!(table.forgotten() - before.forgotten(), forgotten.len() as u64);
-            // Growing may also give up keys, whichever.
+            // Growing may also give up keys, and any of them.
             if forgotten.is_empty() || before.sets.len() < most {
                 continue;
             }

@@ -84,7 +84,7 @@ impl View {
     }
 }
 
-/// Which lane a setting is, from 0; `None` if it is none.
+/// The number of the lane that a setting is, from 0; `None` if it is another setting.
 fn place(name: &str) -> Option<usize> {
     name.strip_prefix("lane-")?.parse::<usize>().ok()?.checked_sub(1)
 }

@@ -152,8 +152,8 @@ impl view::View for View {
     }
 }
 
-/// The time is that of the messages. Between two messages it passes as the viewer's time does, or in a replay so
-/// many times as fast.
+/// The time is that of the messages. Between two messages it passes as the viewer's time does, or in a replay
+/// so many times as fast.
 impl AnyRun for Service {
     fn now(&self) -> Time {
         self.now

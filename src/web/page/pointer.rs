@@ -23,7 +23,7 @@ pub(super) struct Press {
     pub(super) from: [f64; 2],
     /// The right edge of the picture when it began.
     pub(super) right: Time,
-    /// The right edge to return to when it is broken off; the present if there is none.
+    /// The right edge to return to when it is broken off; `None` for the present.
     pub(super) past: Option<Time>,
     /// Whether it became a drag.
     pub(super) moved: bool,

@@ -269,7 +269,7 @@ impl Beside {
     }
 }
 
-/// The time that a caller gives, as in `250m`: up to eight digits, and a unit. One that is wrong is none.
+/// The time that a caller gives, as in `250m`: up to eight digits, and a unit. A wrong one is ignored.
 ///
 /// Source: "gRPC over HTTP2", Timeout.
 fn time_given(text: &str) -> Option<Duration> {

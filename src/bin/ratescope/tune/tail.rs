@@ -44,7 +44,7 @@ impl Tail {
     /// Replaces `piece` by what comes next.
     ///
     /// # Errors
-    /// When the file can't be read, or is none.
+    /// When the file can't be read, or is not a file.
     pub(super) fn look(&mut self, piece: &mut Vec<u8>) -> io::Result<Look> {
         piece.clear();
         let open = match &mut self.open {

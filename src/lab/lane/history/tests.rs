@@ -15,7 +15,7 @@ fn the_past_is_dropped_and_still_counted() {
     let level = Outcome::new(true, 1.0, 10.0);
     let mut history = History::new(Grain::default(), Time::ZERO, level, 0, 0);
     let [mut sent, mut allowed] = [0; 2];
-    // An event each ten seconds, of which each third is refused.
+    // An event each ten seconds; every third is refused.
     let mut grown = |seconds| {
         let until = || {
             while !history.is_filling(at(seconds)) {

@@ -53,7 +53,7 @@ const CURVES: usize = 64;
 pub type Count<'a> = dyn Fn(&Clients, &mut [Curve], &Cut, Range<usize>) + 'a;
 
 impl Analysis {
-    /// The analysis of a log, of which nothing is known yet.
+    /// The analysis of a log that is not read yet.
     pub fn new(log: Imported, choices: Choices) -> Self {
         let clients = &log.summary.clients;
         let mut analysis = Analysis {

@@ -11,9 +11,9 @@
 //! length of the text that defines a client, and that text. Then the hours whose zone is known:
 //! their number, and for each how many hours it is after the one before (the first: after 1970), with
 //! a lowest bit that says whether another zone follows, as the least and the most minutes ahead of
-//! UTC. A number n that may be negative is written as 2n, and below zero as -2n - 1. Then each client: the length of its
-//! key and the key, how often it was in the half that stayed, and its events, as their number, the
-//! length of their bytes, and these.
+//! UTC. A number n that may be negative is written as 2n, and below zero as -2n - 1. Then each client: the
+//! length of its key and the key, how often it was in the half that stayed, and its events, as their number,
+//! the length of their bytes, and these.
 
 use super::clients::{Clients, Counts, Room};
 use super::clock::{LogClock, Zones};

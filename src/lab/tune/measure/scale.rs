@@ -1,9 +1,9 @@
 //! The scale of limits: three decimal digits, from 0.001 to 999 billion.
 //!
-//! Levels are counted between marks, so counts are exact for limits on a mark. The marks are the numbers that people write: 1 to 999 in whole numbers, then 1000, 1010
-//! and so on, each at most 1 % above the one before. (HDR histograms, and their crate, divide powers of
-//! two instead: theirs would be exact at 1024 and 1032, and within 1 % at 1000. They also count
-//! whole numbers, and a rate is none.)
+//! Levels are counted between marks, so counts are exact for limits on a mark. The marks are the numbers that
+//! people write: 1 to 999 in whole numbers, then 1000, 1010 and so on, each at most 1 % above the one before.
+//! (HDR histograms, and their crate, divide powers of two instead: theirs would be exact at 1024 and 1032,
+//! and within 1 % at 1000. They also count whole numbers only, and a rate need not be whole.)
 //!
 //! A mark is the f64 nearest to its decimal, as is a number read from a text. So a level falls on the
 //! same side of a mark as of a limit.

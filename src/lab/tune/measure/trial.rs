@@ -5,8 +5,9 @@ use crate::policy::{Per, Policy};
 use crate::store::Store;
 use std::collections::HashSet;
 
-/// A policy decided by a [`Store`], and the clients that it touched. Unlike a [`Replay`](crate::lab::tune::Replay) it
-/// serves policies of several limits with keys of their own, and must be there when events are read.
+/// A policy decided by a [`Store`], and the clients that it touched. Unlike a
+/// [`Replay`](crate::lab::tune::Replay) it serves policies of several limits with keys of their own, and must
+/// be there when events are read.
 #[derive(Debug)]
 pub struct Trial {
     store: Store,
