@@ -5,7 +5,7 @@
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path/posix';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { launchBrowser, root, startServer } from '../tests/e2e/launch.mjs';
 import { frames } from './engines.mjs';
 
@@ -129,8 +129,9 @@ const loads = (page) => {
   for (const file of files) if (file.endsWith('.js')) beside(file).forEach((name) => files.add(name));
   return files;
 };
-const gzipped = (file) => gzipSync(read(file), { level: 9 }).length;
-const weight = (files) => [...files].reduce((sum, file) => sum + gzipped(file), 0);
+// The bytes that files come to, each gzipped and by Brotli.
+const packers = [(bytes) => gzipSync(bytes, { level: 9 }), brotliCompressSync];
+const weights = (files) => packers.map((pack) => [...files].reduce((sum, file) => sum + pack(read(file)).length, 0));
 
 const only = process.argv[2];
 const wanted = (name) => !only || only === name;
@@ -148,12 +149,12 @@ if (wanted('frames')) {
   console.log();
 }
 if (wanted('weight')) {
-  row('gzipped', 'bytes');
-  row('---', '---:');
+  row('bytes', 'gzipped', 'by Brotli');
+  row('---', '---:', '---:');
   const all = new Set(pages.flatMap((page) => [...loads(page)]));
-  for (const file of all) row(file, gzipped(file));
-  for (const page of pages) row(`all that ${page} loads`, weight(loads(page)));
-  row('all views together', weight(all));
+  for (const file of all) row(file, ...weights([file]));
+  for (const page of pages) row(`all that ${page} loads`, ...weights(loads(page)));
+  row('all views together', ...weights(all));
   console.log();
 }
 if (wanted('start')) {

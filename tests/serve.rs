@@ -130,6 +130,30 @@ fn files_have_their_types() {
 }
 
 #[test]
+fn a_module_is_sent_packed_to_those_who_unpack_it() {
+    let dir = page("packed");
+    let [module, packed] = ["pkg/tune_bg.wasm", "pkg/tune_bg.wasm.br"].map(|file| dir.join(file));
+    std::fs::write(&packed, "packed").unwrap();
+    let server = Server::start(&dir);
+    let get = |accept: &str| {
+        let host = format!("host: {}\r\n{accept}", server.address);
+        server.get_by(&host, "/pkg/tune_bg.wasm")
+    };
+    for accept in ["accept-encoding: br\r\n", "accept-encoding: gzip, br;q=0.5\r\n"] {
+        let (head, body) = get(accept);
+        assert!(head.lines().any(|line| line == "content-encoding: br"), "{head}");
+        assert!(head.lines().any(|line| line == "content-type: application/wasm"), "{head}");
+        assert_eq!(body, b"packed", "{accept}");
+    }
+    for accept in ["", "accept-encoding: gzip\r\n", "accept-encoding: br;q=0, gzip\r\n"] {
+        let (head, body) = get(accept);
+        assert!(head.lines().any(|line| line == "vary: accept-encoding"), "{head}");
+        assert!(!head.contains("content-encoding"), "{head}");
+        assert_eq!(body, std::fs::read(&module).unwrap(), "{accept}");
+    }
+}
+
+#[test]
 fn other_paths_are_not_found() {
     let server = Server::start(&page("not-found"));
     for path in ["/nowhere", "/pkg", "/pkg/", "/../serve.rs", "/%2e%2e/Cargo.toml"] {
@@ -297,6 +321,7 @@ fn nothing_but_the_page_is_served() {
         ("out.js", elsewhere.join("main.js")),
         ("inner/index.html", elsewhere.join("index.html")),
         ("within.txt", dir.join("seen.txt")),
+        ("main.js.br", elsewhere.join("main.js")),
     ] {
         let _ = std::fs::remove_file(dir.join(link));
         symlink(to, dir.join(link)).unwrap();
@@ -312,6 +337,7 @@ fn nothing_but_the_page_is_served() {
         "/./seen.txt",
         "/out.js",
         "/out/main.js",
+        "/main.js",
         "/out/",
         "/inner/",
         "/inner/index.html",

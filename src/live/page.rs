@@ -4,7 +4,8 @@
 use super::body::Body;
 use bytes::Bytes;
 use http::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderValue, IF_NONE_MATCH,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, HeaderMap,
+    HeaderValue, IF_NONE_MATCH,
 };
 use http::{Method, Response, StatusCode};
 use rust_embed::{EmbeddedFile, RustEmbed};
@@ -18,7 +19,7 @@ struct Page;
 pub const MODULES: [&str; 3] = ["pkg/ratescope_bg.wasm", "pkg/tune_bg.wasm", "pkg/tuner_bg.wasm"];
 
 /// Sent with every response, errors too.
-const HEADERS: [(&str, &str); 6] = [
+const HEADERS: [(&str, &str); 7] = [
     // The page loads nothing but its own files, runs no script but those, and is in no frame.
     (
         "content-security-policy",
@@ -33,6 +34,8 @@ const HEADERS: [(&str, &str); 6] = [
     // Browsers ask each time whether a file changed, so that a rebuilt page is seen on reload.
     ("cache-control", "no-cache"),
     ("referrer-policy", "no-referrer"),
+    // The modules are there packed, too.
+    ("vary", "accept-encoding"),
 ];
 
 /// The names of this machine in the address of the site.
@@ -50,13 +53,19 @@ pub fn file(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response
     }
     let path = path.strip_prefix('/')?;
     let file = Page::get(if path.is_empty() { "index.html" } else { path })?;
+    let kind = file.metadata.mimetype().to_owned();
+    let packed = takes_brotli(headers).then(|| Page::get(&format!("{path}.br"))).flatten();
+    let is_packed = packed.is_some();
+    let file = packed.unwrap_or(file);
     let tag = tag(&file);
     let mut response = Response::new(Body::from(Bytes::new()));
     if headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
-        let kind = file.metadata.mimetype();
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_str(kind).ok()?);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_str(&kind).ok()?);
+        if is_packed {
+            response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("br"));
+        }
         response.headers_mut().insert(CONTENT_LENGTH, file.data.len().into());
         if method == Method::GET {
             let data = match file.data {
@@ -68,6 +77,17 @@ pub fn file(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response
     }
     response.headers_mut().insert(ETAG, HeaderValue::from_str(&tag).ok()?);
     Some(response)
+}
+
+/// Whether a browser unpacks Brotli (RFC 9110, section 12.5.3). Weights don't matter: what it takes at all
+/// it may get, since the modules are half as long.
+fn takes_brotli(headers: &HeaderMap) -> bool {
+    let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
+        let weight = weight.trim().strip_prefix("q=").and_then(|q| q.trim().parse().ok());
+        name.trim().eq_ignore_ascii_case("br") && weight.is_some_and(|q: f64| q > 0.0)
+    })
 }
 
 /// The name of a file's content, by which browsers ask whether it changed.
@@ -96,4 +116,24 @@ pub fn is_local(headers: &HeaderMap, own: Option<u16>) -> bool {
     };
     let is_port = port.is_some() && own.is_none_or(|own| port == Some(own));
     is_port && NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brotli_is_for_those_who_take_it() {
+        let takes = |list: &'static str| {
+            let list = HeaderValue::from_static(list);
+            takes_brotli(&HeaderMap::from_iter([(ACCEPT_ENCODING, list)]))
+        };
+        for list in ["br", "gzip, deflate, br, zstd", "gzip;q=1, BR ; q=0.001", "br;q=1.0"] {
+            assert!(takes(list), "{list}");
+        }
+        for list in ["", "gzip, deflate", "br;q=0", "gzip, br; q=0.000", "brotli", "br;q=x", "*"] {
+            assert!(!takes(list), "{list}");
+        }
+        assert!(!takes_brotli(&HeaderMap::new()));
+    }
 }

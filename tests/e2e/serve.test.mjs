@@ -73,9 +73,10 @@ pageTest('the page is in the program, from wherever it is run', async () => {
       .map(({ parentPath, name }) => `${parentPath}/${name}`.slice(`${root}www/`.length));
     assert(files.includes('pkg/tuner_bg.wasm'));
     for (const file of files) {
-      const response = await fetch(`${origin}/${file}`);
+      const response = await fetch(`${origin}/${file}`, { headers: { 'accept-encoding': 'br' } });
       assert.equal(response.status, 200, file);
       assert(Buffer.from(await response.arrayBuffer()).equals(readFileSync(`${root}www/${file}`)), file);
+      assert.equal(response.headers.get('content-encoding'), file.endsWith('.wasm') ? 'br' : null, file);
     }
     const index = await fetch(`${origin}/`);
     assert.equal(await index.text(), readFileSync(`${root}www/index.html`, 'utf8'));

@@ -79,6 +79,26 @@ fn what_a_sender_gets_out_of_ten_a_minute() {
     assert_eq!((greediest(&window, shorter), window.max_admitted(shorter, 1.0)), (10.0, 10.0));
 }
 
+/// Envoy's clock is a double, so each event may gain half of its last bit, 2^-30 s, and as much again.
+/// Once that is a token, nothing bounds what passes.
+#[test]
+fn rounding_gives_envoy_less_than_a_token_an_event() {
+    let most = |text, cost| limiter(text).max_admitted(Span::seconds(1), cost);
+    // In a second without its last microsecond come 399,999,600 tokens, and 0.745 of each event again.
+    let promise = 399_999_601.0 / (1.0 - 4e8 / f64::from(1 << 29));
+    let got = most("envoy 400000000/1s burst 1", 1.0);
+    assert!((got / promise - 1.0).abs() < 1e-12, "{got} for {promise}");
+    assert_eq!(most("envoy 600000000/1s burst 1", 1.0), f64::INFINITY);
+    assert!(most("envoy 600000000/1s burst 1", 2.0) < 2e9);
+}
+
+#[test]
+fn an_envoy_has_the_numbers_it_was_made_of() {
+    let fill = "5/1s".parse().unwrap();
+    let envoy = envoy::Envoy::new(fill, 10).unwrap();
+    assert_eq!((envoy.fill(), envoy.burst()), (fill, 10));
+}
+
 /// The bytes that the documentation gives.
 #[test]
 fn states_are_a_few_words() {

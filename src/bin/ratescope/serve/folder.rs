@@ -18,7 +18,7 @@ pub(super) struct Folder {
 impl Folder {
     pub(super) fn new(dir: &Path) -> io::Result<Self> {
         let root = dir.canonicalize()?;
-        Ok(Folder { files: ServeDir::new(&root), root })
+        Ok(Folder { files: ServeDir::new(&root).precompressed_br(), root })
     }
 
     /// Answers with the file at the request's path; `None` if it may not be served.
@@ -49,7 +49,12 @@ impl Folder {
         if path.ends_with('/') {
             file.push("index.html");
         }
+        // What is sent in its place, if it is there.
+        let mut packed = file.clone().into_os_string();
+        packed.push(".br");
+        let packed = tokio::fs::canonicalize(packed).await;
         let found = tokio::fs::canonicalize(file).await;
         found.is_ok_and(|found| found.starts_with(&self.root))
+            && packed.map_or(true, |packed| packed.starts_with(&self.root))
     }
 }
