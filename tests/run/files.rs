@@ -2,7 +2,9 @@
 
 use super::core::{descriptor, request};
 use ratescope::clock::FakeClock;
+use ratescope::rules::{OpenError, RulesError};
 use ratescope::service::{Changed, InMemory, RateLimitRequest, Service};
+use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -56,6 +58,27 @@ fn left(service: &Service<InMemory, FakeClock>, domain: &str) -> Option<u32> {
 /// Looks twice, since a change counts when two readings are equal.
 fn look(service: &Service<InMemory, FakeClock>) -> Vec<Changed> {
     [service.look(), service.look()].concat()
+}
+
+/// A line or more for each file, and the cause of one that can't be read.
+#[test]
+fn what_is_wrong_at_the_beginning_is_told_of_all_files() {
+    let folder = Folder::new("beginning");
+    let (empty, missing) = (folder.0.join("empty"), folder.0.join("missing.yaml"));
+    fs::create_dir(&empty).unwrap();
+    let wrong = folder.write("wrong.yaml", "domain: web\n");
+    let follow = |named: &[PathBuf]| {
+        Service::new(InMemory { keys: 100 }, FakeClock::default()).follow(named).unwrap_err()
+    };
+    let alone = follow(std::slice::from_ref(&missing));
+    assert!(alone.source().unwrap().is::<std::io::Error>(), "{alone}");
+    let alone = follow(std::slice::from_ref(&wrong));
+    assert!(alone.source().unwrap().is::<RulesError>(), "{alone}");
+    let all = follow(&[empty.clone(), missing.clone(), wrong.clone()]);
+    assert!(matches!(&all, OpenError::Several(each) if each.len() == 3), "{all}");
+    for (line, file) in all.to_string().lines().zip([empty, missing, wrong]) {
+        assert!(line.starts_with(&format!("{}:", file.display())), "{line}");
+    }
 }
 
 #[test]
