@@ -15,6 +15,19 @@ use ipnet::{IpNet, Ipv4Net};
 pub struct Networks(Vec<IpNet>);
 
 impl Networks {
+    /// Networks by their first addresses and the lengths of their prefixes: `10.0.0.0` and 8, or an address
+    /// alone and 32 or 128.
+    ///
+    /// # Errors
+    /// When a prefix is too long, or an address is not the first of its network.
+    pub fn new(networks: impl IntoIterator<Item = (IpAddr, u8)>) -> Result<Self, ParseError> {
+        let read = |(address, length): (IpAddr, u8)| {
+            let text = format!("{address}/{length}");
+            network(&text).map_err(|problem| ParseError::whole(&text, problem))
+        };
+        networks.into_iter().map(read).collect::<Result<_, _>>().map(Networks)
+    }
+
     /// Whether an address is in one of them.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = canonical(address);

@@ -190,6 +190,23 @@ fn networks_are_read_and_written() {
     assert_eq!("10.0.0.0/8, fd00::/x".parse::<Networks>().unwrap_err().at(), 12..20);
 }
 
+#[test]
+fn networks_are_made_of_addresses() {
+    let of = |address: &str, length| Networks::new([(address.parse().unwrap(), length)]);
+    for (address, length, written) in [
+        ("10.0.0.0", 8, "10.0.0.0/8"),
+        ("::ffff:10.0.0.0", 104, "10.0.0.0/8"),
+        ("192.0.2.7", 32, "192.0.2.7"),
+        ("::", 0, "::/0"),
+    ] {
+        assert_eq!(of(address, length).unwrap(), written.parse().unwrap());
+    }
+    let outside = of("10.0.0.1", 8).unwrap_err();
+    assert_eq!(outside.problem(), "10.0.0.1 is an address within the network 10.0.0.0/8");
+    assert!(of("10.0.0.0", 33).unwrap_err().to_string().contains("10.0.0.0/33"));
+    assert!(Networks::new([]).unwrap().is_empty());
+}
+
 /// The seeds of the fuzzer, as they are and cut short anywhere.
 #[test]
 fn the_seeds_of_the_fuzzer() {
