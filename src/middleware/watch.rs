@@ -64,7 +64,7 @@ impl fmt::Debug for Watch {
 /// The news of a file that has changed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Seen {
+pub enum FileNews {
     /// The file was read.
     Read {
         /// The name of the file.
@@ -76,21 +76,21 @@ pub enum Seen {
     Unreadable(String),
 }
 
-impl Seen {
+impl FileNews {
     /// A word for a counter: `unchanged`, `applied`, `rejected` or `unreadable`.
     pub fn name(&self) -> &'static str {
         match self {
-            Seen::Read { reloaded, .. } => reloaded.name(),
-            Seen::Unreadable(_) => "unreadable",
+            FileNews::Read { reloaded, .. } => reloaded.name(),
+            FileNews::Unreadable(_) => "unreadable",
         }
     }
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for FileNews {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Seen::Read { file, reloaded } => write!(f, "rules of {file} {reloaded}"),
-            Seen::Unreadable(reason) => {
+            FileNews::Read { file, reloaded } => write!(f, "rules of {file} {reloaded}"),
+            FileNews::Unreadable(reason) => {
                 write!(f, "rules unreadable, and the old ones stay: {reason}")
             }
         }
@@ -128,7 +128,7 @@ impl Watch {
     /// Reads the file. Its rules are put in force if they have changed, and were the same at the last
     /// reading. Returns `None` if there is nothing new. The clock of `now` must be that of the events:
     /// see [`Ruled::reload`].
-    pub fn look(&mut self, now: Time) -> Option<Seen> {
+    pub fn look(&mut self, now: Time) -> Option<FileNews> {
         let content = read(&self.path);
         let is_settled = content == self.last;
         self.last = content;
@@ -140,9 +140,9 @@ impl Watch {
             Ok(text) => {
                 let file = self.path.display().to_string();
                 let reloaded = (self.reload)(&file, text, now);
-                Seen::Read { file, reloaded }
+                FileNews::Read { file, reloaded }
             }
-            Err(reason) => Seen::Unreadable(reason.to_string()),
+            Err(reason) => FileNews::Unreadable(reason.to_string()),
         })
     }
 
@@ -155,7 +155,7 @@ impl Watch {
         mut self,
         interval: Duration,
         clock: impl Fn() -> Time + Send + 'static,
-        mut report: impl FnMut(Seen) + Send + 'static,
+        mut report: impl FnMut(FileNews) + Send + 'static,
     ) -> io::Result<Watching> {
         let (stop, stopped) = mpsc::channel::<()>();
         thread::Builder::new().name("ratescope-watch".to_owned()).spawn(move || {

@@ -31,7 +31,7 @@ use std::sync::Arc;
 /// # Ok::<(), ratescope::rules::RulesError>(())
 /// ```
 #[derive(Clone)]
-pub struct AnyStore(Arc<dyn Store>);
+pub struct AnyStore(Arc<dyn DynStore>);
 
 impl AnyStore {
     /// A store as one of any kind.
@@ -53,7 +53,7 @@ impl AsyncStore for AnyStore {
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// An [`AsyncStore`] behind a pointer: its futures are boxed.
-trait Store: Send + Sync + 'static {
+trait DynStore: Send + Sync + 'static {
     fn rules(&self) -> Arc<Rules>;
     fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered>;
     fn memory(&self) -> Option<Memory>;
@@ -69,7 +69,7 @@ trait Store: Send + Sync + 'static {
     fn give_back<'a>(&'a self, event: &'a Event<'_>) -> Boxed<'a, Result<bool, Fault>>;
 }
 
-impl<S: AsyncStore> Store for S {
+impl<S: AsyncStore> DynStore for S {
     fn rules(&self) -> Arc<Rules> {
         S::rules(self)
     }

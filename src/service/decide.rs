@@ -2,8 +2,8 @@
 //!
 //! Each descriptor is an event of its own, for the rule with exactly its keys. The rule at the top of a
 //! file is for the whole request: it decides with the first descriptor. A request is allowed if all of
-//! its descriptors are. If one is refused, the others are not counted, as for limits of one event; only
-//! requests that are decided at the same instant can still count in some of them.
+//! its descriptors are. If one is refused, the others are not counted, as with the limits of one event,
+//! unless another request is decided at the same instant.
 
 use super::message::{DescriptorStatus, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
 use super::{Domain, Service, States, meters, response};

@@ -1,6 +1,6 @@
 //! The rules of a file with their states: answers are counted, whichever way a question came.
 
-use super::meters::RuleMeters;
+use super::meters::FileMeters;
 use crate::event::Event;
 use crate::live::{Probe, Seen};
 use crate::middleware::Teller;
@@ -9,18 +9,18 @@ use crate::rules::{Answered, AsyncStore, Witness, Witnessed};
 use std::sync::Arc;
 
 /// A store whose answers are counted, and seen by a probe.
-pub(super) type Domain<S> = Witnessed<Seen<S>, Meters>;
+pub(super) type Domain<S> = Witnessed<Seen<S>, Counters>;
 
 /// The counters of answers.
-pub(super) struct Meters {
-    by_rules: ByRules<RuleMeters>,
+pub(super) struct Counters {
+    by_rules: ByRules<FileMeters>,
     /// The headers and counters of the layer.
     pub(super) teller: Teller,
 }
 
-impl Witness for Meters {
+impl Witness for Counters {
     fn saw(&self, event: &Event<'_>, answered: &Answered) {
-        let meters = self.by_rules.of(answered.ruling.rules(), RuleMeters::new);
+        let meters = self.by_rules.of(answered.ruling.rules(), FileMeters::new);
         meters.count(answered, event.cost);
     }
 }
@@ -29,7 +29,7 @@ impl Witness for Meters {
 pub(super) fn of<S: AsyncStore>(store: S, probe: &Arc<Probe>) -> Arc<Domain<S>> {
     let (by_rules, teller) = (ByRules::default(), Teller::default());
     // So that the counters are seen before the first event.
-    by_rules.of(&store.rules(), RuleMeters::new);
+    by_rules.of(&store.rules(), FileMeters::new);
     let store = Seen::new(store, Arc::clone(probe));
-    Arc::new(Witnessed { store, witness: Meters { by_rules, teller } })
+    Arc::new(Witnessed { store, witness: Counters { by_rules, teller } })
 }

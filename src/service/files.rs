@@ -2,7 +2,7 @@
 
 use super::{Domain, Service, States, meters, reload};
 use crate::clock::Clock;
-use crate::middleware::watch::{Seen, Watch, read};
+use crate::middleware::watch::{FileNews, Watch, read};
 use crate::rules::{AsyncStore, OpenError, Reloaded, Rules};
 use core::fmt;
 use std::fs;
@@ -39,7 +39,7 @@ struct Followed<B: States> {
 #[non_exhaustive]
 pub enum Changed {
     /// The file has changed, with this result.
-    Seen(PathBuf, Seen),
+    Seen(PathBuf, FileNews),
     /// The file is new in its folder, and its rules are in force.
     Added(PathBuf),
     /// The file is new in its folder, and wrong.
@@ -52,7 +52,7 @@ impl Changed {
     /// Whether the rules in force are those of the file.
     pub fn is_good(&self) -> bool {
         match self {
-            Changed::Seen(_, Seen::Read { reloaded, .. }) => {
+            Changed::Seen(_, FileNews::Read { reloaded, .. }) => {
                 !matches!(reloaded, Reloaded::Rejected(_))
             }
             Changed::Seen(..) | Changed::Wrong(..) => false,
@@ -124,10 +124,10 @@ impl<B: States, C: Clock> Service<B, C> {
                 && let Some(seen) = file.watch.look(now)
             {
                 file.problem = match &seen {
-                    Seen::Read { reloaded: Reloaded::Rejected(error), .. } => {
+                    FileNews::Read { reloaded: Reloaded::Rejected(error), .. } => {
                         Some(error.to_string())
                     }
-                    Seen::Unreadable(reason) => Some(reason.clone()),
+                    FileNews::Unreadable(reason) => Some(reason.clone()),
                     _ => None,
                 };
                 changes.push(Changed::Seen(file.path.clone(), seen));

@@ -174,7 +174,7 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
     {
         let (head, body) = request.into_parts();
-        let Question { domain, fields, hits } = read(Request::new(body)).await?;
+        let CheckBody { domain, fields, hits } = read(Request::new(body)).await?;
         let request = Request::from_parts(head, ());
         self.check(&request, domain.as_deref(), &fields, hits).await
     }
@@ -310,10 +310,10 @@ const METHOD: [&str; 2] = ["x-forwarded-method", "x-original-method"];
 const PATH: [&str; 2] = ["x-forwarded-uri", "x-original-uri"];
 const HOST: [&str; 2] = ["x-forwarded-host", "host"];
 
-/// The question of `/check`.
+/// The body of a `POST /check`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Question {
+struct CheckBody {
     domain: Option<String>,
     fields: BTreeMap<String, String>,
     hits: Option<f64>,

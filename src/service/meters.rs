@@ -26,7 +26,7 @@ use std::sync::Arc;
 const NEAR: f64 = 0.8;
 
 /// The counters of each rule of a file.
-pub(super) struct RuleMeters {
+pub(super) struct FileMeters {
     each: Vec<Meters>,
 }
 
@@ -38,10 +38,10 @@ struct Meters {
     shadow: Counter,
 }
 
-impl RuleMeters {
+impl FileMeters {
     pub(super) fn new(rules: &Arc<Rules>) -> Self {
         let each = rules.rules().iter().map(|rule| Meters::new(rules.domain(), rule)).collect();
-        RuleMeters { each }
+        FileMeters { each }
     }
 
     /// Counts the answer of each rule about an event of this cost.

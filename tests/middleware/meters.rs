@@ -2,12 +2,12 @@
 
 use crate::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
-use ratescope::middleware::{self, watch::Seen};
+use ratescope::middleware::{self, watch::FileNews};
 use ratescope::rules::{Fault, Reloaded};
 use std::sync::Arc;
 use tower_layer::Layer;
 
-/// What is counted while something is done, without what is empty or a comment.
+/// The counters after `done`, without empty lines and comments.
 pub(crate) fn counted(done: impl FnOnce(&PrometheusRecorder)) -> Vec<String> {
     let recorder = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&recorder, || done(&recorder));
@@ -98,12 +98,12 @@ fn rules_that_are_read_anew() {
         send(&mut service, get("/", "192.0.2.7"));
         let reloaded = ruled.reload("r", "domain: new\nlimit: 8/1m per ip\n", Default::default());
         assert_eq!(reloaded.name(), "applied");
-        let read = |reloaded| Seen::Read { file: "r".to_owned(), reloaded };
+        let read = |reloaded| FileNews::Read { file: "r".to_owned(), reloaded };
         middleware::seen(read(reloaded));
         let response = send(&mut service, get("/", "192.0.2.7"));
         assert_eq!(response.headers()["ratelimit-policy"], "\"new\";q=8;w=60");
         middleware::seen(read(Reloaded::Unchanged));
-        middleware::seen(Seen::Unreadable("gone".to_owned()));
+        middleware::seen(FileNews::Unreadable("gone".to_owned()));
     });
     for line in [
         "ratescope_decisions_total{rule=\"old\",outcome=\"allowed\"} 1",

@@ -1,6 +1,6 @@
 //! Rules that follow their file, looked at without waiting.
 
-use ratescope::middleware::watch::{Seen, Watch, open};
+use ratescope::middleware::watch::{FileNews, Watch, open};
 use ratescope::rules::{OpenError, Reloaded, Ruled};
 use ratescope::{Event, Time};
 use std::fs;
@@ -42,7 +42,7 @@ fn opened(path: &Path) -> (Arc<Ruled>, Watch) {
 
 /// What is seen of a change: nothing at first, and then what came of it.
 #[track_caller]
-fn settled(watch: &mut Watch) -> Seen {
+fn settled(watch: &mut Watch) -> FileNews {
     assert_eq!(watch.look(Time::ZERO), None, "seen once");
     let seen = watch.look(Time::ZERO).expect("seen twice");
     assert_eq!(watch.look(Time::ZERO), None, "told once");
@@ -76,7 +76,7 @@ fn a_file_that_is_written_anew() {
     assert_limit(&ruled, 4);
     fs::write(&path, format!("# told\n{}", rules("4/1h"))).unwrap();
     let file = path.display().to_string();
-    assert_eq!(settled(&mut watch), Seen::Read { file, reloaded: Reloaded::Unchanged });
+    assert_eq!(settled(&mut watch), FileNews::Read { file, reloaded: Reloaded::Unchanged });
 }
 
 /// As editors and deployments do it.
@@ -184,7 +184,7 @@ fn a_thread_that_looks() {
     fs::write(&path, rules("2/1h")).unwrap();
     let (ruled, watch) = opened(&path);
     let (send, seen) = mpsc::channel();
-    let report = move |what: Seen| send.send(what).unwrap();
+    let report = move |what: FileNews| send.send(what).unwrap();
     let watching = watch.every(Duration::from_millis(1), || Time::ZERO, report).unwrap();
     fs::write(folder.path("new"), rules("3/1h")).unwrap();
     fs::rename(folder.path("new"), &path).unwrap();

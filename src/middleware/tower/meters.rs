@@ -10,7 +10,7 @@
 //! | `ratescope_charges_lost_total` | `reason`: `cost`, `runtime`, `dropped` | later costs that were not counted |
 //! | `ratescope_keys` | | keys in the memory of this process, for all limits; updated once a second |
 //! | `ratescope_keys_forgotten_total` | | keys that were forgotten because there was no room |
-//! | `ratescope_reloads_total` | `outcome`: as [`Seen::name`](crate::middleware::watch::Seen::name) has it | changed rule files |
+//! | `ratescope_reloads_total` | `outcome`: as [`FileNews::name`](crate::middleware::watch::FileNews::name) has it | changed rule files |
 //!
 //! A request is `unavailable` if it was refused because the store failed, as its rule demands. An
 //! answer is `shadow_refused` if a shadow would have refused the request. A charge is lost if the

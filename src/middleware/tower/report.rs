@@ -8,7 +8,7 @@ use super::layer::Settings;
 use super::meters;
 use super::refusal::Refused;
 use crate::event::{Event, Fields};
-use crate::middleware::watch::Seen;
+use crate::middleware::watch::FileNews;
 use crate::policy::Limit;
 use crate::rules::{Fault, Opinion, Reloaded, Rules};
 use crate::text::beginning;
@@ -137,14 +137,14 @@ pub(super) fn no_peer() {
 /// Counts and logs a change of a rule file: for
 /// [`Watch::every`](crate::middleware::watch::Watch::every). Wrong rules are logged as an error, with
 /// all their mistakes, and so is a file that can't be read.
-pub fn seen(seen: Seen) {
-    meters::count_reload(seen.name());
-    match seen {
-        Seen::Read { reloaded: Reloaded::Unchanged | Reloaded::Applied(_), .. } => {
-            tracing::info!(target: "ratescope", "{seen}");
+pub fn seen(news: FileNews) {
+    meters::count_reload(news.name());
+    match news {
+        FileNews::Read { reloaded: Reloaded::Unchanged | Reloaded::Applied(_), .. } => {
+            tracing::info!(target: "ratescope", "{news}");
         }
-        Seen::Read { reloaded: Reloaded::Rejected(_), .. } | Seen::Unreadable(_) => {
-            tracing::error!(target: "ratescope", "{seen}");
+        FileNews::Read { reloaded: Reloaded::Rejected(_), .. } | FileNews::Unreadable(_) => {
+            tracing::error!(target: "ratescope", "{news}");
         }
     }
 }
