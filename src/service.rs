@@ -26,22 +26,21 @@
 //!
 //! # What a request means
 //! * Each **descriptor** is looked up as envoyproxy/ratelimit does it: the rule with exactly its keys, in
-//!   their order. All have to pass. If one is refused, none is counted, except that requests which are
-//!   decided at the very same instant may count in a part of theirs; and limiters that count refused
-//!   events count those which they refuse themselves. A limit at the top of a file is for the request,
-//!   once.
-//! * **`hits_addend`** of a descriptor counts instead of that of the request, where 0 means 1. A
-//!   descriptor's own 0 is a look: the answer says whether one more would pass, and nothing is counted.
+//!   their order. All have to pass. If one is refused, none is counted, with two exceptions: requests that
+//!   are decided at the very same instant may count in some of theirs, and limiters that count refused
+//!   events count those that they refuse. A limit at the top of a file counts each request once.
+//! * **`hits_addend`** of a descriptor replaces that of the request. There, 0 means 1. A descriptor's own 0
+//!   is a look: the answer says whether one more would pass, and nothing is counted.
 //!   Hits that do not fit into a limit are refused as a whole, and not counted. So hits that are reported
 //!   after the fact (`apply_on_stream_done`) need a limiter that counts refused ones, such as `exim strict`.
 //! * A descriptor's own **`limit`** counts in place of the rules, in a fixed window. States of the 64
 //!   limits that were used last are kept.
-//! * **`is_negative_hits`** gives hits back, if all descriptors pass that take some. A key never has more left
-//!   than a new one. Buckets and windows can give back, in memory and on Redis: `gcra`, `token-bucket`,
+//! * **`is_negative_hits`** gives hits back, if the descriptors that take some all pass. A key never has more
+//!   left than a new one. Buckets and windows can give back, in memory and on Redis: `gcra`, `token-bucket`,
 //!   `leaky-bucket`, `fixed-window` (that of all files of envoyproxy/ratelimit) and the `sliding-` ones.
-//!   Others, which measure a rate or do as a server does, can't: the call then fails with `UNIMPLEMENTED`,
-//!   and nothing is counted. What is given back is in no counter.
-//! * A **domain** without rules is not limited, and counted as such.
+//!   The others measure a rate or imitate a server, and can't: the call then fails with `UNIMPLEMENTED`, and
+//!   nothing is counted. Hits that are given back are in no counter.
+//! * Requests for a **domain** without rules pass, and are counted as such.
 //! * If the **store** can't be asked and the rule that decides says `on_store_failure: refuse`, the call
 //!   fails with `UNAVAILABLE`. Envoy's `failure_mode_deny` says what becomes of the request then.
 //! * A limiter that would **delay** an event (`leaky-bucket`) refuses it here, and says how long it would

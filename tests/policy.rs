@@ -36,7 +36,7 @@ struct Sent {
 }
 
 impl Sent {
-    /// What `ask` makes of the event.
+    /// The verdict of `ask` about the event.
     fn ask<T>(&self, ask: impl FnOnce(&Event<'_>) -> T) -> T {
         let [user, ip] = self.from;
         ask(&Event { time: self.at, cost: self.cost, fields: &[("user", user), ("ip", ip)] })

@@ -46,7 +46,7 @@ fn ruled(text: &str) -> Ruled {
     Ruled::new(read(text), 1000)
 }
 
-/// What rules make of an event of cost 1 at a time in seconds.
+/// The ruling about an event of cost 1 at a time in seconds.
 fn check(ruled: &Ruled, seconds: f64, fields: &[(&str, &str)]) -> Ruling {
     let fields = fields.to_vec();
     ruled.check(&Event { time: Time::from_secs(seconds).unwrap(), cost: 1.0, fields: &fields })

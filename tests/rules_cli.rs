@@ -27,7 +27,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// What a run that must succeed prints.
+/// The output of a run that must succeed.
 #[track_caller]
 fn printed(args: &[&str], input: &str) -> String {
     let output = ratescope(args, input);
@@ -35,7 +35,7 @@ fn printed(args: &[&str], input: &str) -> String {
     text(&output.stdout).to_owned()
 }
 
-/// What is said of a mistake, with the exit status that scripts look at.
+/// The output about a mistake, with the exit status that scripts look at.
 #[track_caller]
 fn said(args: &[&str]) -> String {
     let output = ratescope(args, "");
@@ -131,7 +131,7 @@ fn a_text_that_is_not_utf_8() {
     }
 }
 
-/// What cannot be said is still a failure, and no panic.
+/// If the output can't be written, that is a failure, not a panic.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_under_the_errors() {

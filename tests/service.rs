@@ -207,7 +207,7 @@ fn a_download_is_paid_for_when_it_is_sent() {
     assert_eq!(connection.ask("GET /download", &other).status, 200);
 }
 
-/// Whoever hangs up while waiting leaves the queue.
+/// A client that hangs up while it waits leaves the queue.
 #[test]
 fn a_report_waits_and_its_place_is_given_up() {
     let own = [("x-forwarded-for", "198.51.100.7")];

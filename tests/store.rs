@@ -77,7 +77,7 @@ fn each_key_has_its_own_state() {
     assert_eq!((keyed.len(), keyed.state("c")), (2, None));
     assert_eq!(keyed.retry_after("a", Time::ZERO, 1.0), Retry::After(Span::minutes(1)));
     assert_eq!(keyed.retry_after("c", Time::ZERO, 1.0), Retry::NOW);
-    // Whatever gives a hasher the same is the same key.
+    // Values that hash alike are the same key.
     assert_eq!(keyed.state(&"a".to_owned()), keyed.state("a"));
 }
 
@@ -93,7 +93,7 @@ fn any_hash_will_do() {
     }
 }
 
-/// What was not known before is counted afterwards, and a new key need not have been asked.
+/// A cost that was not known before is charged afterwards, also to a key that was never asked about.
 #[test]
 fn a_charge_is_missing_later() {
     let keyed = Keyed::new(gcra(), 10);
@@ -140,7 +140,7 @@ fn the_tightest_level_of_all_keys() {
     assert_eq!(tightest(seconds(3600)), (0.0, 10.0));
 }
 
-/// What logs and windows no longer count is freed, and nothing is decided otherwise.
+/// Entries that logs and windows no longer count are freed, which changes no decision.
 #[test]
 fn what_no_longer_counts_is_freed() {
     let store = Store::new("sliding-log 1000/1m per user".parse().unwrap(), 100);

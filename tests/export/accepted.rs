@@ -177,7 +177,7 @@ fn fail2ban_accepts_it() {
     }
     let wrap = |text: &str, folder: &Path| {
         fs::write(folder.join("auth.log"), "").unwrap();
-        // What Debian's own configuration leaves out, and is warned of.
+        // Settings that Debian's own configuration lacks, which fail2ban warns of.
         fs::write(folder.join("fail2ban.local"), "[Definition]\nallowipv6 = auto\n").unwrap();
         format!("{text}backend = auto\nlogpath = {}\n", folder.join("auth.log").display())
     };

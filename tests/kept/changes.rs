@@ -243,7 +243,7 @@ fn servers() {
     );
 }
 
-/// What was learned over weeks is still known: a habit of eight a minute under a floor of five.
+/// A habit learned over weeks stays: eight a minute, above a floor of five.
 #[test]
 fn a_habit_is_kept() {
     let [old, new] =
@@ -276,7 +276,7 @@ fn a_long_log_becomes_short() {
         assert!(!all.is_allowed(), "{all}");
         let mut state = limit.restore(&kept).unwrap();
         let Retry::After(wait) = limit.retry_after(&state, now, 1.0) else { panic!("never") };
-        // Until the event has left of which there are fewer than the limit after it.
+        // It waits until fewer events than the limit are left.
         let last = 5000 - limit.max_admitted(ratescope::Span::micros(1), 1.0) as i64;
         assert_eq!(now.after(wait).as_micros(), last * 500_000 + 3_600_000_000, "{limit}");
         assert!(limit.check(&mut state, now.after(wait), 1.0).is_allowed());

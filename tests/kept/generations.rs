@@ -47,7 +47,7 @@ fn event(time: Time, step: Step) -> Event<'static> {
     Event { time, cost: step.cost, fields: &[("user", "ann"), ("ip", "192.0.2.7")] }
 }
 
-/// Policies of which no limit of one has the shape of a limit of the other.
+/// Policies whose limits have no shape in common.
 const STRANGERS: [[&str; 2]; 6] = [
     ["exim 10/1m per user", "exim 10/10s per user"],
     ["gcra 10/1m per user", "exim 10/1m per user"],

@@ -102,7 +102,7 @@ proptest! {
         }
     }
 
-    /// What never saw an event is fresh under any limit.
+    /// A state that never saw an event is fresh under any limit.
     #[test]
     fn nothing_stays_nothing(([old, new], _) in pairs(), now in -1e15..1e15f64) {
         let now = Time::from_micros(now as i64);

@@ -277,7 +277,7 @@ fn grpc_is_answered_in_its_own_way() {
     assert_eq!(response.headers()["grpc-message"], message);
 }
 
-/// Whoever sent nothing too much is not told so.
+/// A client that sent nothing too much is not told that it did.
 #[test]
 fn a_store_that_fails_closed_is_not_the_clients_fault() {
     let clock = Hand::default();

@@ -89,7 +89,7 @@ fn take(body: &mut Counted<Pieces>, frames: usize) -> usize {
     bytes
 }
 
-/// What is left to the client.
+/// The number that the client has left.
 fn left(ruled: &Arc<Ruled>) -> String {
     let layer = limit(Arc::clone(ruled), &Hand::default()).cost(|_| 0.0).layer();
     let response = send(&mut layer.layer(Inner::default()), get("/", "192.0.2.7"));

@@ -72,7 +72,7 @@ fn dropped_at_every_await_nothing_is_left() {
     assert!(reached.contains(&1) && reached.contains(&2), "{reached:?}");
 }
 
-/// What is counted is what was asked: once a request, whether its client waited or not.
+/// The store counts each request that it was asked about once, whether its client waited or not.
 #[test]
 fn a_dropped_request_is_counted_once_or_not_at_all() {
     for polls in 0..6 {

@@ -177,7 +177,7 @@ fn a_service_that_is_dropped_ready_gives_its_place_back() {
 type Limited<S> = RateLimited<ConcurrencyLimit<Inner>, Arc<S>, Problem, Hand>;
 type Sent<S> = Spawn<<Limited<S> as Service<Request<String>>>::Future>;
 
-/// What is done next, to the clone or the request of this number.
+/// The next thing that happens, to the clone or the request of this number.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Send { clone: usize, ip: usize },

@@ -34,7 +34,7 @@ fn length(response: ResponseHead<'_>) -> f64 {
     length.and_then(|length| length.parse().ok()).unwrap_or(0.0)
 }
 
-/// What was too much is missing later, in the store within and in one that has to be waited for.
+/// A charge is missing later, in a store that answers at once and in a slow one.
 #[test]
 fn a_charge_from_the_response() {
     fn statuses<S: AsyncStore>(store: S) -> Vec<(u16, u16)> {
@@ -99,7 +99,7 @@ descriptors:
     assert_eq!(levels(far, &ruled), expected);
 }
 
-/// What the service did not answer, or could not, costs what was known before.
+/// A request that the service fails to answer costs what was known before.
 #[test]
 fn an_error_is_not_charged() {
     let clock = Hand::default();

@@ -42,7 +42,7 @@ fn many_keys_take_bounded_memory() {
     assert!(many < 1_000_000, "{many} bytes");
 }
 
-/// Whoever is refused can't wash that off by sending under other names.
+/// A refused client can't make the store forget it by sending under other names.
 #[test]
 fn who_is_held_back_is_not_forgotten() {
     let clock = Hand::default();

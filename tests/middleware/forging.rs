@@ -87,7 +87,7 @@ fn entries_may_have_ports_brackets_and_gaps() {
     }
 }
 
-/// What is no address was passed on by whoever stands after it; that one is known.
+/// If an item is no address, the client is the trusted proxy that wrote it.
 #[test]
 fn what_cannot_be_read_ends_the_list() {
     for list in ["unknown", "198.51.100.9, unknown", "198.51.100.9, _hidden", "1.1.1.1, 300.1.1.1"]
@@ -210,7 +210,7 @@ fn networks_are_made_of_addresses() {
 /// The seeds of the fuzzer, as they are and cut short anywhere.
 #[test]
 fn the_seeds_of_the_fuzzer() {
-    // They are not in the published crate, of which the fuzzer would be another.
+    // They are not in the published crate, and nor is the fuzzer.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/proxies");
     let Ok(files) = fs::read_dir(folder) else { return };
     let seeds: Vec<Vec<u8>> = files.map(|file| fs::read(file.unwrap().path()).unwrap()).collect();
@@ -223,7 +223,7 @@ fn the_seeds_of_the_fuzzer() {
     }
 }
 
-/// What such headers are made of.
+/// The parts that such headers are made of.
 const PARTS: [&str; 16] = [
     "198.51.100.9",
     "10.0.0.2",
@@ -254,7 +254,7 @@ proptest! {
         hold(parts.concat().as_bytes());
     }
 
-    /// Whatever a client sends, the address that the trusted proxies have seen counts.
+    /// The address that the trusted proxies saw counts, whatever else a client sends.
     #[test]
     fn what_a_client_makes_up_changes_nothing(
         made_up in proptest::collection::vec(any::<u8>(), 0..60),

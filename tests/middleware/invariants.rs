@@ -10,7 +10,7 @@ const TRUSTED: &str = "10.0.0.0/8, 192.0.2.1, fd00::/8";
 const PROXY: [u8; 4] = [10, 0, 0, 1];
 const STRANGER: [u8; 4] = [203, 0, 113, 5];
 
-/// What a client may put before that which its proxy adds.
+/// Items that a client may put before the one that its proxy adds.
 const MADE_UP: [&str; 6] = [
     "198.51.100.66",
     "for=198.51.100.66",

@@ -1,4 +1,4 @@
-//! What the tests are made of: a clock that is told, a service within, a store that takes its time.
+//! The parts of the tests: a clock set by hand, an inner service, a store that takes its time.
 
 use core::future::{Future, poll_fn};
 use core::net::IpAddr;
@@ -54,7 +54,7 @@ impl Clone for Inner {
     }
 }
 
-/// What all clones of a service within have seen.
+/// The counts that all clones of an inner service share.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) calls: AtomicUsize,

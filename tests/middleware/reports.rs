@@ -46,7 +46,7 @@ fn a_refusal_says_why_in_numbers() {
         let rules = "domain: web\nlimit: gcra 1/1m per ip+path\n";
         let mut service = limit(ruled(rules), &Hand::default()).layer().layer(Inner::default());
         for _ in 0..2 {
-            // What a client makes up can't be mistaken for a line of the log.
+            // A path that a client makes up can't be mistaken for a line of the log.
             send(&mut service, get("/a=1,b%0A\"c\"", "192.0.2.7"));
         }
     });
@@ -72,7 +72,7 @@ fn an_attack_does_not_fill_the_log() {
     });
     let passed_over: Vec<&str> =
         lines.iter().map(|line| line.rsplit('=').next().unwrap()).collect();
-    // 99 refusals in the first second, of which 96 were not told.
+    // 99 refusals in the first second; 96 of them were not logged.
     assert_eq!(passed_over, ["0", "0", "0", "96", "0", "0", "97", "0", "0"]);
 }
 
@@ -83,7 +83,7 @@ fn a_long_key_is_cut() {
         ("/".repeat(48), "/".repeat(48)),
         ("/".repeat(49), "/".repeat(48) + "..."),
         ("%".repeat(60_000), "%25".repeat(48) + "..."),
-        // Not within a character, of which each has three bytes here.
+        // Not within a character: each has three bytes here.
         (format!("aé{}", "€".repeat(20_000)), format!("a%C3%A9{}...", "%E2%82%AC".repeat(15))),
     ] {
         let lines = told(|| {

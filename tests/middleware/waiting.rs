@@ -30,7 +30,7 @@ fn requests_go_on_one_by_one() {
         let mut done: Vec<Option<u16>> = vec![None; 6];
         let mut step = |seconds: f64| {
             clock.set(seconds);
-            // A store that has to be waited for is polled a few times.
+            // A slow store is polled a few times.
             for _ in 0..4 {
                 for (request, done) in sent.iter_mut().zip(&mut done).filter(|(_, d)| d.is_none()) {
                     if let std::task::Poll::Ready(response) = request.poll() {
@@ -117,7 +117,7 @@ fn a_place_is_given_up_with_the_client() {
     assert_eq!(service.get_ref().seen.calls(), 1);
 }
 
-/// Of a hundred at once, those that have a seat are counted, and nobody else: wherever the store is.
+/// When a hundred come at once, only those that get a seat are counted, wherever the store is.
 #[test]
 fn whoever_gets_no_seat_is_not_counted() {
     fn level<S: AsyncStore>(store: S, ruled: &Ruled) -> (usize, usize, usize, f64) {

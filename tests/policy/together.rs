@@ -29,8 +29,8 @@ fn by_records(limiter: &AnyLimiter, state: &mut AnyState, sent: &Sent, passed: b
     limiter.record(state, sent.at, sent.cost, passed);
 }
 
-/// What a limit alone makes of the last of `sent`. It begins with nothing and is told of those
-/// before it that have the same values in its fields, of which `passed` says whether they passed.
+/// The outcome of the last of `sent` by a limit alone. The limit begins with nothing, and is told of those
+/// before it that have the same values in its fields; `passed` says whether they passed.
 fn alone(limit: &Limit, sent: &[Sent], passed: &[bool], tell: Tell) -> Outcome {
     let Some((last, before)) = sent.split_last() else { panic!("nothing sent") };
     let mut state = limit.limiter.initial();

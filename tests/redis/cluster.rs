@@ -17,7 +17,7 @@ async fn ask(store: &RedisStore, user: &str) -> Answered {
     check(store, Time::ZERO, 1.0, &[("user", user)], Details::default()).await
 }
 
-/// What is counted of a user.
+/// The level of a user.
 async fn counted(store: &RedisStore, user: &str) -> Option<f64> {
     let fields = [("user", user)];
     let event = Event { time: Time::ZERO, cost: 0.0, fields: &fields };
@@ -83,7 +83,7 @@ fn a_cluster_decides_as_memory_does() {
             assert_eq!(theirs.fault, None);
             assert_eq!(theirs.ruling.to_string(), ours.ruling.to_string(), "event {i}");
         }
-        // What is removed is removed on all nodes, and nothing else is.
+        // It clears its own keys on all nodes, and no others.
         assert_eq!(store.clear().await, Ok(10), "seven users and three addresses");
         assert_eq!(ratescope::redis_store::clear(&cluster.url(), "rs:").await, Ok(40));
         // On a single Redis nothing is apart.
@@ -188,7 +188,7 @@ fn failovers_count_nothing_twice() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         let level = until_counted(&store, "ann").await;
-        // What the dead master had not yet told its replica is lost; nothing is twice.
+        // The events that the dead master had not yet told its replica are lost; none counts twice.
         assert!(level <= sent && level >= answered - 2.0, "{answered} to {sent}: {level}");
         // A script that a node has forgotten is sent to that node, whichever others are dead.
         for node in &cluster.nodes {

@@ -81,7 +81,7 @@ async fn both_of(
             let theirs = store.give_back(&event).await;
             assert_eq!(theirs, Ok(memory.give_back(&event)), "{}", what());
         }
-        // What is asked for changes nothing.
+        // The details that are asked for change nothing.
         let details = if i % 2 == 0 { Details::ALL } else { Details::default() };
         let theirs = check(store, time, cost, &fields, details).await;
         let ours = check(memory, time, cost, &fields, details).await;
@@ -170,7 +170,7 @@ decides_alike! {
     envoy [19];
 }
 
-/// What is charged afterwards is owed, by buckets without an end.
+/// A charge afterwards is a debt, which a bucket takes without limit.
 #[test]
 fn debts_are_kept_alike() {
     let Some(server) = Server::start(&[]) else { return };

@@ -171,7 +171,7 @@ fn a_server_that_does_not_answer_is_not_waited_for() {
         assert!(faults[asked..].iter().all(|fault| *fault == Fault::Resting), "{faults:?}");
         assert!(took < Duration::from_secs(10), "{took:?}");
         until_back(&store).await;
-        // What had been sent was counted once it ran on; nothing else was.
+        // Only the events that had been sent were counted, when it ran on.
         let counted = counted(&store).await;
         assert!((1.0..=3.0).contains(&counted), "{counted}");
     });
@@ -197,7 +197,7 @@ fn a_dead_server_meets_few_connections() {
             for task in tasks {
                 assert!(task.await.unwrap().is_some());
             }
-            // Whoever comes is turned away.
+            // All connections are turned away.
             while listener.accept().is_ok() {
                 connections += 1;
             }
@@ -294,7 +294,7 @@ async fn level(store: &RedisStore) -> f64 {
     answer.ruling.decided_by().unwrap().outcome.level
 }
 
-/// What is charged afterwards counts here as well, where Redis can't be told.
+/// A charge afterwards counts in this process if Redis can't be told.
 #[test]
 fn charges_count_here_when_redis_cannot_be_told() {
     run(async {

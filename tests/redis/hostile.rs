@@ -21,7 +21,7 @@ fn decisions() -> usize {
 
 const USERS: [&str; 4] = ["ann", "bob", "eve", "joe"];
 
-/// What the tasks know of a user's events.
+/// The answers that the tasks got about a user's events.
 #[derive(Clone, Copy, Default)]
 struct Count {
     /// Redis answered that they pass.
@@ -144,8 +144,8 @@ fn is_refusal(words: &str) -> bool {
     known.iter().any(|word| words.contains(word))
 }
 
-/// Whatever becomes of an answer, its event was counted, and is not counted again. The next call makes
-/// a connection of its own.
+/// However an answer is lost, its event was counted, and is not counted again. The next call makes a new
+/// connection.
 #[test]
 fn an_event_whose_answer_is_lost_counts_once() {
     let Some(server) = Server::start(&[]) else { return };

@@ -11,7 +11,7 @@ const ENABLED: [&str; 4] = ["--cluster-enabled", "yes", "--cluster-node-timeout"
 
 pub(crate) struct Cluster {
     pub(crate) nodes: Vec<Server>,
-    /// What stands before each node, if anything does.
+    /// The proxy in front of each node, or none.
     pub(crate) proxies: Vec<Proxy>,
 }
 
@@ -168,7 +168,7 @@ impl Cluster {
         self.until_agreed();
     }
 
-    /// Waits until all nodes say the same of which master has which slots: a replica takes over those
+    /// Waits until all nodes agree which master has which slots: a replica takes over those
     /// that it knows of.
     fn until_agreed(&self) {
         let view = |node: &Server| {

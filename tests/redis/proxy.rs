@@ -30,7 +30,7 @@ struct State {
     tricks: Mutex<VecDeque<Trick>>,
 }
 
-/// What happens to one answer of the server.
+/// The proxy's way with one answer of the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Trick {
     /// It passes.

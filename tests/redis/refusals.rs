@@ -112,8 +112,8 @@ fn a_node_without_slots_is_left_alone() {
     run(assert_left_alone(&server));
 }
 
-/// What a server has on disk takes long to load, until it is told to hurry: it is left alone, and an
-/// event that waits for it counts once.
+/// A server loads its file slowly until it is told to hurry: it is left alone, and an event that waits for
+/// it counts once.
 #[test]
 fn a_loading_server_is_left_alone_and_asked_again() {
     let Some(mut server) = Server::start(&["--rdbcompression", "no"]) else { return };

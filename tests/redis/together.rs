@@ -209,7 +209,7 @@ fn keys_expire_when_they_are_of_no_more_use() {
             ("fixed-window 10/1s", 1, 2_001),
             ("sliding-log 10/1h", 3_600_000, 3_602_000),
             ("exim 10/1m leaky", 28 * 60_000, 29 * 60_000),
-            // Who is not to be forgiven by the age of a key has one without an end.
+            // Keys that must never be forgiven by their age never expire.
             ("exim 10/1m strict", 999, -1),
             ("earrrl 10/1m half-life 1m", 999, -1),
         ] {
@@ -231,7 +231,7 @@ fn keys_expire_when_they_are_of_no_more_use() {
     });
 }
 
-/// Whatever waits can be a task that moves between threads, with the error that it returns.
+/// All futures can be tasks that move between threads, with the errors that they return.
 #[test]
 fn what_waits_can_be_spawned() {
     fn of(_: impl Future<Output: Send> + Send) {}
@@ -282,7 +282,7 @@ fn without_a_runtime_there_are_errors() {
     }
 }
 
-/// What Redis can't compute is refused when it is read.
+/// Rules that Redis can't compute are refused when they are read.
 #[test]
 fn what_redis_cannot_compute_is_refused() {
     run(async {
@@ -356,7 +356,7 @@ fn states_go_on_after_a_reload() {
     });
 }
 
-/// A service's own client says where, and as whom, and in which database.
+/// A service's own client chooses the address, the user and the database.
 #[test]
 fn a_client_of_the_service_is_handed_over() {
     let Some(server) = Server::start(&[]) else { return };

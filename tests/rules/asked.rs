@@ -1,4 +1,4 @@
-//! The store in memory, asked as one that may have to be waited for.
+//! The store in memory, asked through the trait of stores that may be slow.
 
 use super::{check, ruled};
 use core::future::Future;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 fn seeds() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // The first is not in the published crate, of which it would be another.
+    // The first belongs to the fuzzer, which is not in the published crate.
     let folders = ["fuzz/corpus/rules", "tests/rules/good", "tests/rules/bad"];
     let paths = folders.into_iter().filter_map(|folder| fs::read_dir(root.join(folder)).ok());
     let read = |path: &Path| {

@@ -182,7 +182,7 @@ fn bad_numbers_never_pass() {
     assert!(ruled.check(&Event { time: Time::ZERO, cost: 1.0, fields: &fields }).is_allowed());
 }
 
-/// What is said of an event, by which log lines and headers are made.
+/// The ruling has all that log lines and headers need.
 #[test]
 fn a_ruling_says_who_decided_and_what_each_said() {
     let ruled = ruled(

@@ -93,7 +93,7 @@ limit: gcra 100/1h
     );
     assert_eq!(changes.gone, Vec::<String>::new());
     assert_eq!(passed(&ruled, 1, 0.0, &[("ip", "a")]), 0);
-    // Five of ten are left, and each event costs two now, of which one a minute passes.
+    // Five of ten are left, and each event costs two now. Later, one passes each minute.
     assert_eq!(passed(&ruled, 5, 0.0, &[("user", "ann")]), 1);
     assert_eq!(passed(&ruled, 5, 61.0, &[("user", "ann")]), 1);
     assert_eq!(passed(&ruled, 5, 121.0, &[("user", "ann")]), 0);

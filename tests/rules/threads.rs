@@ -6,7 +6,7 @@ use ratescope::{Event, Time};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Whatever the order in which rules ask, none waits for another, and exactly the limit passes: a
+/// In whatever order rules lock their keys, none waits for another, and exactly the limit passes: a
 /// reload that keeps the limits loses no count.
 #[test]
 fn exactly_the_limit_passes_while_rules_change_places() {

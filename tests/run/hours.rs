@@ -16,7 +16,7 @@ fn send(scene: &Scene, secs: f64, times: usize) {
     }
 }
 
-/// What a viewer who comes then is told of the hours: the time in hours, and what was allowed until then.
+/// The hours that a viewer who comes then is told: the time in hours, and the sum that was allowed until then.
 fn hours(scene: &Scene, asked: &Asked, secs: f64) -> Vec<[f64; 2]> {
     let (said, _) = told(&scene.look(asked, secs).next(at(secs)));
     let list = said.get("hours").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -104,7 +104,7 @@ fn many_rules() {
     assert_eq!(said["hours"][23][1], json!(23));
 }
 
-/// The page draws the hours in a day, and not in a minute, of which they say nothing.
+/// The page draws the hours in a picture of a day, but not in one of a minute.
 #[test]
 fn the_page_draws_hours_where_they_can_be_told_apart() {
     let mut page = Live::default();

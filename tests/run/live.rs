@@ -376,7 +376,7 @@ fn the_page_draws_each_event_once() {
     let mut page = ratescope::lab::live::Live::default();
     page.name([("web:user", "gcra 2/1h")].into_iter());
     let second = |n: i64| Time::from_micros(n << 20);
-    // What was before it listened is in the sums, and not in the picture.
+    // Events from before it listened are in the sums, and not in the picture.
     page.take(second(100), &[50.0, 5.0, 0.0]);
     page.take(second(101), &[60.0, 5.0, 0.0]);
     // Ten seconds of silence: the events of that time are drawn as if they were even.

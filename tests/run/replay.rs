@@ -30,7 +30,7 @@ fn a_key_that_is_watched_is_the_replay_of_its_events() {
     ] {
         let scene =
             Scene::new(&format!("domain: web\nlimit: {limiter} per user\n"), Probe::default());
-        // Whoever watches from the first event on knows the key from elsewhere: here from another store.
+        // To watch from the first event on, one must know the key from elsewhere: here from another store.
         let mut table = scene.look(&Asked::default(), 0.0);
         scene.event(0.0, 1.0, &[("user", "ann")]);
         let (said, _) = told(&table.next(at(0.0)));

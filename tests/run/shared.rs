@@ -74,7 +74,7 @@ async fn share(store: &str, users: &[&str]) {
         // Two connections of the killed process; and a store that was late now and then, on a slow machine.
         let last = channel.should_rate_limit(&of(user)).await.unwrap();
         assert_eq!((last.overall_code(), last.statuses[0].limit_remaining), (Code::OverLimit, 0));
-        // What one process gives back, all have.
+        // Hits that one process gives back are free in all.
         let back = RateLimitDescriptor {
             hits_addend: Some(3),
             is_negative_hits: true,

@@ -36,7 +36,7 @@ fn protection_ends_within_a_period_or_so() {
     }
 }
 
-/// By less than a state takes to be as a new one, it waits for the clock, and is not protected for
+/// By less than a state takes to be as new, it waits for the clock, and is not protected for
 /// longer.
 #[test]
 fn protection_ends_when_the_clock_has_caught_up() {

@@ -15,7 +15,7 @@ use std::task::Poll;
 use tokio_test::task::{Spawn, spawn};
 use tokio_test::{assert_pending, assert_ready, assert_ready_ok};
 
-/// A clock that stands still, and knows when its sleepers are to be woken.
+/// A clock that stands still, and knows when to wake its sleepers.
 #[derive(Default)]
 struct Alarms(FakeClock, Mutex<BTreeSet<Time>>);
 
