@@ -4,27 +4,32 @@
 use super::faults::{RULES, ask, assert_goes_on, counted, options};
 use super::server::{PATIENCE, Server, free_port};
 use super::{open, rules, run};
-use ratescope::redis_store::redis::{Client, TlsCertificates};
+use ratescope::redis_store::redis::{Client, RedisConnectionInfo, TlsCertificates};
 use ratescope::redis_store::{Options, RedisStore};
 use ratescope::rules::Fault;
 use std::error::Error;
 
 const CA: &[u8] = include_bytes!("tls/ca.pem");
 
-/// A server with a port for TLS beside its own.
+/// The settings by which a server has a port for TLS beside its own.
+fn settings(port: u16) -> [[String; 2]; 5] {
+    let file = |name| format!("{}/tests/redis/tls/{name}", env!("CARGO_MANIFEST_DIR"));
+    [
+        ("tls-port", port.to_string()),
+        ("tls-auth-clients", "no".to_owned()),
+        ("tls-ca-cert-file", file("ca.pem")),
+        ("tls-cert-file", file("server.pem")),
+        ("tls-key-file", file("server.key")),
+    ]
+    .map(|(name, value)| [format!("--{name}"), value])
+}
+
+/// A server, and its address by TLS.
 fn start() -> Option<(Server, String)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis/tls/");
-    let [ca, server, key] =
-        ["ca.pem", "server.pem", "server.key"].map(|name| format!("{folder}{name}"));
     let port = free_port();
-    let arguments = [
-        ["--tls-port", &port.to_string()],
-        ["--tls-auth-clients", "no"],
-        ["--tls-ca-cert-file", &ca],
-        ["--tls-cert-file", &server],
-        ["--tls-key-file", &key],
-    ];
-    Some((Server::start(arguments.as_flattened())?, format!("rediss://127.0.0.1:{port}")))
+    let settings = settings(port);
+    let arguments: Vec<&str> = settings.as_flattened().iter().map(String::as_str).collect();
+    Some((Server::start(&arguments)?, format!("rediss://127.0.0.1:{port}")))
 }
 
 fn trusting(url: &str) -> Client {
@@ -55,5 +60,24 @@ fn a_client_with_its_own_roots_is_handed_over() {
         assert_eq!(ask(&store, "local").await.fault, None);
         // It is the same server that is asked without TLS.
         assert_eq!(counted(&open(&server.url(), rules(RULES), options)).await, 1.0);
+    });
+}
+
+/// The master is asked as its sentinel is, with the same roots.
+#[test]
+fn a_master_behind_sentinels_is_asked_as_they_are() {
+    let Some((server, url)) = start() else { return };
+    let port = free_port();
+    let lines = settings(port).map(|[name, value]| format!("{} {value}\n", &name[2..]));
+    let master = url.rsplit(':').next().unwrap();
+    let monitor = format!("sentinel monitor main-1 127.0.0.1 {master} 1\n");
+    let _sentinel = Server::sentinel(&(lines.concat() + &monitor));
+    run(async {
+        let options = Options { deadline: PATIENCE, ..options() };
+        let sentinel = trusting(&format!("rediss://127.0.0.1:{port}"));
+        let (login, rules) = (RedisConnectionInfo::default(), rules(RULES));
+        let store = RedisStore::of_sentinels(&[sentinel], "main-1", login, rules, options);
+        assert_eq!(ask(&store.unwrap(), "local").await.fault, None);
+        assert_eq!(server.keys(), 1);
     });
 }
