@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::time::Instant;
 
 /// The most keys. New users come all the time, so that others have to go.
 const ROOM: &str = "100000";
@@ -14,6 +15,10 @@ const SLICE: &str = "10";
 
 /// The requests that are sent at once for new users.
 const BATCH: usize = 64;
+
+/// The counter of all decisions, as the service shows it.
+const DECISIONS: &str =
+    "\nratelimit_service_rate_limit_total_hits{domain=\"web\",rule=\"web:user\",key1=\"user\"} ";
 
 /// Puts load on the service, prints its memory, and fails if that grows in the second half.
 pub fn soak(ours: &str, minutes: f64, folder: &Path) -> Result<(), Box<dyn Error>> {
@@ -25,15 +30,19 @@ pub fn soak(ours: &str, minutes: f64, folder: &Path) -> Result<(), Box<dyn Error
     // It ends with the service.
     std::thread::spawn(move || new_users(http));
     println!(
-        "| minutes | requests/s | 99 % | memory | keys | forgotten |\n|--:|--:|--:|--:|--:|--:|"
+        "| minutes | decisions/s | 99 % | memory | keys | forgotten |\n|--:|--:|--:|--:|--:|--:|"
     );
     let mut memory = Vec::new();
+    let mut before = (0.0, Instant::now());
     for slice in 1..=(minutes * 6.0).ceil() as usize {
         let (seen, kib) = (load.run(&program, SLICE)?, program.memory()?);
         memory.push(kib);
         let keys = program.metric("\nratescope_keys ")?;
         let gone = program.metric("\nratescope_keys_forgotten_total ")?;
-        let (at, rate, most) = (slice as f64 / 6.0, seen.rate, seen.most / 1e3);
+        let now = (program.metric(DECISIONS)?, Instant::now());
+        let rate = (now.0 - before.0) / (now.1 - before.1).as_secs_f64();
+        before = now;
+        let (at, most) = (slice as f64 / 6.0, seen.most / 1e3);
         println!("| {at:.1} | {rate:.0} | {most:.2} ms | {:.1} MB | {keys} | {gone} |", kib / 1e3);
     }
     let (first, second) = memory.split_at(memory.len() / 2);
