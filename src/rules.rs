@@ -105,7 +105,7 @@
 //! groups has no client.
 //!
 //! # What is refused at load
-//! A file is refused if it cannot be read, or cannot be meant so: two descriptors of one list for the
+//! A file is refused if it cannot be read, or if it cannot mean anything: two descriptors of one list for the
 //! same values, or a wildcard or network after one that has all of its values; a key that an outer descriptor
 //! has already; a limit that is unlimited and has a number; a limit that never admits the cost of an
 //! event, which is 1 unless the rule has another; rules that replace each other, or an unknown rule;

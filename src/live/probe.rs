@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Of so many places in a sketch, one has its key in words in any case.
+/// One of this many places in a sketch has its key in words in any case.
 const FEW: usize = 16;
 
 /// Counts the decisions of a service's rules for viewers.

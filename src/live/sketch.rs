@@ -141,7 +141,7 @@ impl<T: Default> Sketch<T> {
         if self.counts.len() < self.most { 0 } else { least }
     }
 
-    /// The heaviest keys, at most so many, the heaviest first.
+    /// The heaviest keys, at most `most`, the heaviest first.
     pub fn top(&self, most: usize) -> Vec<Weighed<'_, T>> {
         let each = self.counts.iter().zip(&self.rest);
         let weighed =

@@ -28,7 +28,7 @@ const EVENTS_AT_ONCE: usize = 1024;
 /// The most rules whose hours are told.
 const HOURLY: usize = BITE / HOURS;
 
-/// How many keys are told of each kind.
+/// The number of keys of each kind that a viewer is told.
 const TOLD: usize = 12;
 
 /// The columns between two messages with the tables of keys: a second.
@@ -39,7 +39,8 @@ const TABLES: i64 = 4;
 pub struct Asked {
     /// The key to watch, by its hash.
     pub(super) watch: Option<u64>,
-    /// The place from which it goes on: the name of the probe, its last column, and the next event of the same key.
+    /// The place from which it goes on: the name of the probe, its last column, and the next event of the
+    /// same key.
     pub(super) last: Option<(u64, i64, Option<u64>)>,
 }
 
@@ -122,7 +123,7 @@ impl Viewer {
 
     /// The rules, if some changed.
     fn rules(&mut self, kept: &Kept) -> Option<Vec<Arc<Series>>> {
-        // A rule that changed is another series.
+        // A rule that changed has a new series.
         let are_known = |known: &Vec<_>| {
             known.len() == kept.rules.len()
                 && known.iter().zip(&kept.rules).all(|(old, new)| Arc::ptr_eq(old, new))

@@ -98,7 +98,7 @@ fn with_port(host: &str) -> String {
     if is_given { host.to_owned() } else { format!("{host}:26379") }
 }
 
-/// Where a client leads to, and as whom.
+/// The address of a client's server, its user and its database.
 pub(super) fn of(client: &Client) -> ConnectionInfo {
     client.get_connection_info().clone()
 }

@@ -27,7 +27,7 @@ const DETAILS: Details = Details { standings: true, retry: true, at_once: true }
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoAnswer {
-    /// The request can't be meant so.
+    /// The request is malformed.
     Invalid(String),
     /// The request asks for something that this service can't do.
     Unsupported(String),
@@ -131,7 +131,7 @@ impl<B: States, C: Clock> Service<B, C> {
     /// proxy can't wait.
     ///
     /// # Errors
-    /// If the request can't be meant so, or the store can't be asked and a rule refuses then.
+    /// If the request is malformed, or the store can't be asked and a rule refuses then.
     pub async fn should_rate_limit(
         &self,
         request: &RateLimitRequest,
@@ -299,7 +299,7 @@ fn replace<B: States>(rules: &crate::rules::Rules, questions: &mut [Question<'_,
     }
 }
 
-/// Refuses requests that can't be meant so.
+/// Refuses malformed requests.
 fn check(request: &RateLimitRequest) -> Result<(), NoAnswer> {
     let invalid = |why: &str| Err(NoAnswer::Invalid(why.to_owned()));
     if request.domain.is_empty() {

@@ -59,7 +59,7 @@ pub(super) fn refused(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
         if narrow && x - last_x >= APART && next_x - x >= APART {
             cross(x);
         } else {
-            // In places of a cross each, which are those of time and not of the screen.
+            // Each cross has a place of its own width; the places move with time, not with the screen.
             let place = |x: f64| libm::floor((x.max(strip.left) - strip.origin) / APART) as i64;
             for place in place(group.first).max(filled.saturating_add(1))..=place(x) {
                 cross(strip.origin + (place as f64 + 0.5) * APART);

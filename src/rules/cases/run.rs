@@ -52,17 +52,17 @@ impl Test {
         let ruled = Ruled::new(rules.clone(), KEYS);
         ruled.set_load(self.load);
         let mut number = 0;
-        for step in &self.events {
-            if step.load.is_some() {
-                ruled.set_load(step.load);
+        for case in &self.events {
+            if case.load.is_some() {
+                ruled.set_load(case.load);
             }
-            for n in 0..step.times {
+            for n in 0..case.times {
                 number += 1;
-                let (time, cost) = (step.time(n), step.cost);
-                let event = Event { time, cost, fields: &step.fields };
+                let (time, cost) = (case.time(n), case.cost);
+                let event = Event { time, cost, fields: &case.fields };
                 let ruling = ruled.check(&event);
                 let got = Got { ruling: &ruling, ruled: &ruled, event: &event };
-                let failures = step.failures(&got, &self.name, number);
+                let failures = case.failures(&got, &self.name, number);
                 if !failures.is_empty() {
                     return failures;
                 }

@@ -72,7 +72,7 @@ pub(super) fn attacker(number: u32, night: u32) -> Client {
     Client { ip, user: None, agent: "python-requests/2.31.0" }
 }
 
-/// A number that looks unrelated, and is another for every number: each step can be undone.
+/// A number that looks unrelated. No two numbers give the same, since each step can be undone.
 fn mix(number: u32) -> u32 {
     let number = (number ^ number >> 16).wrapping_mul(0x7feb_352d);
     let number = (number ^ number >> 15).wrapping_mul(0x846c_a68b);

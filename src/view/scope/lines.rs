@@ -154,7 +154,7 @@ fn curve(
     at: &dyn Fn(Time) -> f64,
 ) {
     let (from, to) = (layout.x(last), layout.x(until));
-    // Next to each other, two columns need nothing between.
+    // Adjacent columns need nothing between them.
     if to - from < 1.0 {
         return;
     }

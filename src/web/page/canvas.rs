@@ -45,7 +45,7 @@ impl Canvas {
     }
 
     /// Makes the bitmap as large as the element is in the pixels of the screen: `device`, where the
-    /// browser knows. Which of them an edge falls on, the ratio alone does not say, and a bitmap
+    /// browser knows. The ratio alone does not say which of them an edge falls on, and a bitmap
     /// that is off by one is blurred. A browser that imitates another screen tells something else.
     pub(crate) fn resize(&mut self, size: [f64; 2], ratio: f64, device: Option<&[f64]>) {
         let rounded = size.map(|side| libm::round(side * ratio));

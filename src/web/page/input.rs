@@ -31,7 +31,7 @@ impl Page {
         (pointer.press, pointer.at) = (None, Some([x, y]));
     }
 
-    /// More time is seen, or less, as a wheel turns by `by` CSS pixels; the instant at `x` stays.
+    /// Shows more time, or less, as a wheel turns by `by` CSS pixels; the instant at `x` stays.
     pub fn zoom(&mut self, x: f64, by: f64) {
         let seen = self.viewer.sees(self.view.run());
         let window = seen.window.secs() * libm::exp(by.clamp(-300.0, 300.0) / 600.0);

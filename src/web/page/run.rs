@@ -32,7 +32,7 @@ pub(super) trait AnyRun {
     /// Lets `span` pass with the viewer's clock stopped.
     fn step(&mut self, _pace: &mut Pace, _span: Span) {}
 
-    /// Goes on with deciding earlier events by new settings; returns whether the picture is another now.
+    /// Continues to decide earlier events by new settings; returns whether the picture changed.
     fn catch_up(&mut self) -> bool {
         false
     }

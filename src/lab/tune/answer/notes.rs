@@ -17,7 +17,7 @@ impl Choices {
         if server == Target::Rust {
             return Vec::new();
         }
-        // From when on and until when the log was read makes no difference to a server.
+        // A server does not care which period of the log was read.
         let Filter { paths, methods, statuses, messages, also, not, .. } = options.filter.clone();
         let before = Filter { paths, methods, also, not, ..Filter::default() };
         let after = Filter { statuses, messages, ..Filter::default() };

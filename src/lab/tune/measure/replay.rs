@@ -174,7 +174,7 @@ impl Replay {
         let clients = &summary.clients;
         let Share { touched, clients: all } = self.touched(clients);
         let (of_all, s) = (grouped(all), plural(all));
-        // Of several, the last one from behind: the busiest.
+        // The busiest of those that were refused most often: `max_by_key` takes the last.
         let from_behind = self.refused_clients.iter().rev();
         let Some(most) = from_behind.max_by_key(|client| client.refused) else {
             return format!("would have refused nothing to any of {of_all} client{s}");
