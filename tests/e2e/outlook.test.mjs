@@ -49,7 +49,7 @@ pageTest('what the limit lets through', { ...clipboard, reducedMotion: 'reduce' 
       'At an even 0.4 a second: all; the rate settles at 8.00.', 'Nothing has to wait.',
     ]);
     // Instead of formulas without numbers.
-    assert.match(await page.innerText('#m-free'), /every event passes/);
+    assert.match(await page.innerText('#m-free'), /Even events at this rate all pass/);
     assert(await page.locator('#math-outlook-now').isHidden());
     await type(page, 'limit', '0');
     assert.equal((await said(page))[0], 'At once: all events.');

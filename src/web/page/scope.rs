@@ -299,7 +299,7 @@ impl View {
         };
         let free = match outlook.fate {
             Fate::Over(_) => "",
-            Fate::Passes => "With these settings every event passes: there is nothing to reckon.",
+            Fate::Passes => "Even events at this rate all pass: there is nothing to reckon.",
             Fate::Barred => "With these settings no event passes: there is nothing to reckon.",
         };
         texts.say("m-free", free);
