@@ -144,6 +144,12 @@ impl Probe {
         }
     }
 
+    /// Whether somebody looks, or did a moment ago.
+    #[must_use]
+    pub fn is_seen(&self) -> bool {
+        self.is_seen.load(Ordering::Relaxed)
+    }
+
     /// How many times as fast as they came events are replayed; 0 when all of them were counted.
     pub(super) fn speed(&self) -> Option<f64> {
         self.speed.as_ref().map(|speed| f64::from_bits(speed.load(Ordering::Acquire)))
@@ -197,7 +203,7 @@ impl Probe {
     /// Forgets what only viewers need if none has been there for a minute. Decisions see to that, too; call
     /// it now and then where there may be none for long.
     pub fn forget(&self, now: Time) {
-        if !self.is_seen.load(Ordering::Relaxed) {
+        if !self.is_seen() {
             return;
         }
         let mut kept = self.kept();
@@ -266,7 +272,7 @@ impl Taps {
             let which = usize::from(is_refused) + usize::from(is_refused && rule.is_shadow());
             series.add(which, rule.hits(event.cost));
         }
-        if self.probe.is_seen.load(Ordering::Relaxed) {
+        if self.probe.is_seen() {
             self.count_keys(ruling, event);
         }
     }

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
+use std::time::Duration;
 
 /// A simulation that is seen; it is killed when it is dropped.
 struct Replay {
@@ -34,6 +35,7 @@ impl Replay {
     /// Looks until all of these are said.
     fn told(&self, until: &[&str]) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         let request = format!("GET /live/events HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
         stream.write_all(request.as_bytes()).unwrap();
         let mut said = String::new();

@@ -289,6 +289,9 @@ impl<W: Write> Run<'_, W> {
                 return;
             }
         }
+        if let Some(screen) = self.screen {
+            screen.counted(event.time);
+        }
     }
 }
 

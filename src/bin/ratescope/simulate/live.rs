@@ -25,8 +25,8 @@ const HEAD: Duration = Duration::from_secs(5);
 /// How long requests may go on after Ctrl-C; streams of Live end at once.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// The time that may pass beyond the last event that is known. It is longer than a column of the probe, so the
-/// event is counted when the column after it begins.
+/// How far the clock goes beyond the last event that was counted. It is longer than a column of the probe, so
+/// that a column begins after the event.
 const AHEAD: Span = Span::seconds(1);
 
 /// The lengths of time that the page can show beside the usual minute, with their seconds.
@@ -60,9 +60,9 @@ fn speed(text: &str) -> Result<f64, String> {
     speed.ok_or_else(|| "write how many times as fast, as in 60 or 0.5".to_owned())
 }
 
-/// The probe, and the clock of the events. The clock stands still until it is read for the first time, as when
-/// somebody looks. It then goes from the first event on, `speed` times as fast as that of the system, but
-/// hardly beyond the last event that is known: so nothing is missed while more of the log is awaited.
+/// The probe, and the clock of the events. The clock stands at the first event until somebody looks. It then
+/// goes on, `speed` times as fast as that of the system, but hardly beyond the last event that was counted: so
+/// nothing is missed while more of the log is awaited.
 #[derive(Clone)]
 pub(super) struct Screen(Arc<Inner>);
 
@@ -72,8 +72,8 @@ struct Inner {
     /// The time of the first event, and the moment when somebody began to look.
     first: OnceLock<Time>,
     begun: OnceLock<Instant>,
-    /// The latest time of an event that is known, in microseconds.
-    known: AtomicI64,
+    /// The latest time that the clock may show, in microseconds.
+    reach: AtomicI64,
     has_events: Notify,
 }
 
@@ -84,7 +84,7 @@ impl Screen {
             speed,
             first: OnceLock::new(),
             begun: OnceLock::new(),
-            known: AtomicI64::new(i64::MIN),
+            reach: AtomicI64::new(i64::MIN),
             has_events: Notify::new(),
         })))
     }
@@ -123,33 +123,47 @@ impl Screen {
         Ok(lanes)
     }
 
+    /// Lets the clock go once somebody looks: earlier events would pass before the probe counts keys.
+    fn begin(&self) {
+        let Inner { probe, begun, .. } = &*self.0;
+        if probe.is_seen() {
+            begun.get_or_init(Instant::now);
+        }
+    }
+
     /// Waits until it is time for an event.
     pub(super) fn wait_for(&self, time: Time) {
-        let Inner { speed, first, begun, known, has_events, .. } = &*self.0;
+        let Inner { speed, first, begun, reach, has_events, .. } = &*self.0;
         let first = *first.get_or_init(|| time);
         // Of a log that is not sorted, an event may be earlier than the one before.
-        known.fetch_max(time.as_micros(), Ordering::Relaxed);
+        reach.fetch_max(time.as_micros(), Ordering::Relaxed);
         has_events.notify_one();
         let due = Duration::try_from_secs_f64(time.since(first).max(0.0) / speed);
         let passed = begun.wait().elapsed();
         thread::sleep(due.unwrap_or(Duration::MAX).saturating_sub(passed));
     }
 
+    /// Lets the clock go beyond an event, which was counted.
+    pub(super) fn counted(&self, time: Time) {
+        self.0.reach.fetch_max(time.after(AHEAD).as_micros(), Ordering::Release);
+    }
+
     /// Ends the replay: the last event was counted.
     fn end(&self) {
-        // The column after it may have begun before that, so another one begins.
-        let Inner { probe, known, .. } = &*self.0;
-        let last = Time::from_micros(known.load(Ordering::Relaxed)).after(AHEAD);
-        known.store(last.as_micros(), Ordering::Relaxed);
+        // If it was earlier than another, the column after that may have begun before it was counted.
+        let Inner { probe, reach, .. } = &*self.0;
+        let last = Time::from_micros(reach.load(Ordering::Relaxed)).after(AHEAD);
+        reach.store(last.as_micros(), Ordering::Relaxed);
         probe.end_replay();
     }
 }
 
 impl Clock for Screen {
     fn now(&self) -> Time {
-        let Inner { speed, first, begun, known, .. } = &*self.0;
-        let passed = begun.get_or_init(Instant::now).elapsed().as_secs_f64() * speed;
-        let most = Time::from_micros(known.load(Ordering::Relaxed)).after(AHEAD);
+        let Inner { speed, first, begun, reach, .. } = &*self.0;
+        let passed = begun.get().map_or(0.0, |begun| begun.elapsed().as_secs_f64() * speed);
+        // Who reads sums at this time reads those of the events before.
+        let most = Time::from_micros(reach.load(Ordering::Acquire));
         let first = first.get().copied().unwrap_or(most);
         Span::from_secs(passed).map_or(most, |passed| first.after(passed).min(most))
     }
@@ -178,10 +192,12 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     )?;
     let ended = start(args, screen.clone());
     let open = GracefulShutdown::new();
-    let live = routes.clone();
+    let (live, clock) = (routes.clone(), screen.clone());
     let answer = move |mut request: hyper::Request<_>, peer: SocketAddr| {
         request.extensions_mut().insert(peer);
-        ready(live.answer(&request))
+        let answer = live.answer(&request);
+        clock.begin();
+        ready(answer)
     };
     let served = async {
         // The time is not known before the first event.
