@@ -71,7 +71,12 @@ pageTest('a tap beside the graph ends the crosshair too', phone, async ({ page, 
 });
 
 pageTest('a finger that scrolls the page leaves the picture alone, and one that wobbles taps', phone, async ({ page, open, test }) => {
-  await show(page, open, 'auto-rate=2&at=50&paused&window=10s');
+  // Anew, as a page that was scrolled may still move.
+  const anew = async (settings) => {
+    await page.goto('about:blank');
+    await show(page, open, settings);
+  };
+  await anew('auto-rate=2&at=50&paused&window=10s');
   const before = await events(page);
   const { down, move, up } = await hand(page);
   const isLive = async () => { await settle(page); return page.locator('#live').isHidden(); };
@@ -82,10 +87,10 @@ pageTest('a finger that scrolls the page leaves the picture alone, and one that 
     await up();
     assert(await isLive());
     assert.equal(await events(page), before);
-    await page.evaluate(() => scrollTo(0, 0));
   });
 
   await test('sideways looks back, and what the browser takes over is undone', async () => {
+    await anew('auto-rate=2&at=50&paused&window=10s');
     await down([150, 200]);
     for (let i = 1; i <= 6; i++) await move(150 + 12 * i, 200);
     assert(!await isLive());
@@ -95,7 +100,7 @@ pageTest('a finger that scrolls the page leaves the picture alone, and one that 
   });
 
   await test('nine pixels are a tap', async () => {
-    await show(page, open, 'auto=off&at=5&paused');
+    await anew('auto=off&at=5&paused');
     await down([150, 150]);
     await move(156, 156);
     await up();
