@@ -85,7 +85,7 @@ fn main() {
         for (task, times) in tasks.iter().zip(&mut times) {
             let (clock, start) = (Clock::start(), Instant::now());
             let seen = (task.count)(black_box(task.text));
-            // What another program does is not this thread's time.
+            // The time of other programs does not count.
             let is_other = task.name.starts_with("wc");
             times.push(if is_other { start.elapsed().as_secs_f64() } else { clock.seconds() });
             let expected = lines + u64::from(task.name.starts_with("csv"));

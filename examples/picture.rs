@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the page shows at the time of `link`, with a crosshair so many CSS pixels from the left.
+/// The picture of the page at the time of `link`, with a crosshair so many CSS pixels from the left.
 pub(crate) fn picture(
     link: &str,
     crosshair: Option<f64>,

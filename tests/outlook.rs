@@ -1,4 +1,4 @@
-//! What the scope tells of a limit beforehand is what the limiter then does.
+//! The limiter does what the scope tells of it beforehand.
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use ratescope::lab::run::Named;

@@ -55,7 +55,7 @@ fn everything_stands_out_from_the_panel() {
                 assert!(ratio(ink, on) >= 3.0, "{theme:?} {ink:?} on {on:?}: {}", ratio(ink, on));
             }
         }
-        // What only helps the eye is there, and no more than that.
+        // Lines that only help the eye are seen, and no more than that.
         for ink in [Ink::Grid, Ink::Gap] {
             assert!((1.1..1.5).contains(&ratio(ink, Ink::Panel)), "{theme:?} {ink:?}");
         }

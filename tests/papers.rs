@@ -39,7 +39,7 @@ fn the_readme_is_short() {
 fn the_picture_is_what_the_page_draws() {
     for (name, theme) in [("readme-light.svg", Theme::Light), ("readme-dark.svg", Theme::Dark)] {
         let picture = picture::picture(picture::README, Some(picture::CROSSHAIR), theme).unwrap();
-        // What the text beside it says of the crosshair.
+        // The words about the crosshair in the text beside it.
         assert!(picture.contains(">refused: rate 11.6 per 10\u{202f}s, limit 10<"));
         assert!(picture.contains(">allowed again in 2.4\u{202f}s<"));
         golden(name, &picture);

@@ -1,4 +1,4 @@
-//! What real servers decided, replayed: verdict and wait of every event, and every number that the
+//! Decisions of real servers, replayed: verdict and wait of every event, and every number that the
 //! server printed. `tests/vectors/README.md` says where each file is from.
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used)]
@@ -92,7 +92,7 @@ fn passed(text: &str, times: impl IntoIterator<Item = f64>) -> Vec<f64> {
     times.into_iter().filter(|at| passes(at)).collect()
 }
 
-/// What people do not expect of their server.
+/// Things that people do not expect of their server.
 #[test]
 fn the_traps() {
     // nginx cuts a rate per minute to thousandths a second: 1r/m is 0.96 a minute.

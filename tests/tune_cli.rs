@@ -261,7 +261,7 @@ fn who_has_no_name_is_not_named() {
     assert!(says.ends_with(end), "{says}");
 }
 
-/// Whom a bucket touches is counted over the whole log, as for every other limit.
+/// The clients that a bucket touches are counted over the whole log, as for every other limit.
 #[test]
 fn buckets_touch_whom_their_replay_touches() {
     // In the last third come more clients who send at once than in the first two.

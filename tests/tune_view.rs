@@ -30,7 +30,7 @@ pub(crate) fn log(style: Style) -> String {
     text
 }
 
-/// What is read of it when it comes in pieces of so many bytes.
+/// Reads a log that comes in pieces of this many bytes.
 pub(crate) fn imported(text: &str, piece: usize) -> Imported {
     let mut import = Import::new(ReadOptions::default(), Room::default());
     text.as_bytes().chunks(piece).for_each(|piece| import.feed(piece).unwrap());

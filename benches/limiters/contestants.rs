@@ -1,4 +1,4 @@
-//! What decides about many keys: ten lines over a map, governor, and ours.
+//! The contestants for many keys: ten lines over a map, governor, and ours.
 
 use crate::events::Event;
 use governor::clock::Clock;
@@ -72,7 +72,7 @@ fn exim((rate, at): &mut (f64, i64), now: i64, limit: f64, period: f64) -> bool 
     *rate < limit
 }
 
-/// What Exim's rate is before the first event.
+/// Exim's rate before the first event.
 const QUIET: (f64, i64) = (0.0, i64::MIN / 2);
 
 fn numbers() -> (f64, f64) {

@@ -1,4 +1,4 @@
-//! What a decision about one of many keys costs, in time and in memory, and what is lost.
+//! The time and memory of a decision about one of many keys, and the share of keys that is lost.
 
 use crate::contestants::{self, Contestant, Decide};
 use crate::events::{Event, Events};

@@ -1,4 +1,4 @@
-//! What a limiter's decision about one key costs, beside its formula.
+//! The time of a limiter's decision about one key, beside its formula.
 
 use crate::formulas;
 use crate::turns::{in_turn, median, ratio};

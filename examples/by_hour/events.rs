@@ -27,7 +27,7 @@ fn is_night(at: Time) -> bool {
 /// Whether an event counts in a column, when those from an instant on are judged.
 type Counts<K> = fn(Time, &Event<K>) -> bool;
 
-/// What each of the limiters, in turn, makes of the events from `judged` on, in Markdown. Columns
+/// The result of each of the limiters, in turn, on the events from `judged` on, in Markdown. Columns
 /// without an event are left out.
 pub(super) fn table<K: Copy + Eq + Hash>(
     limiters: &[&str],
@@ -71,7 +71,7 @@ pub(super) fn table<K: Copy + Eq + Hash>(
     Ok(table)
 }
 
-/// What is refused.
+/// The events that the limiter refuses.
 fn refused<'a, K: Copy + Eq + Hash>(
     limiter: &AnyLimiter,
     events: &'a [Event<K>],

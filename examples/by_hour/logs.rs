@@ -9,7 +9,7 @@ use std::error::Error;
 use std::fs::File;
 use std::net::IpAddr;
 
-/// What `ratescope sample --lines LINES --over OVER` writes. The passwords that are tried at night
+/// The log that `ratescope sample --lines LINES --over OVER` writes. The passwords that are tried at night
 /// are unwanted.
 pub(super) fn sample(lines: u64, over: Span) -> Result<Vec<Event<IpAddr>>, BadNumber> {
     let event = |entry: ratescope::traffic::sample::Entry| Event {
@@ -20,7 +20,7 @@ pub(super) fn sample(lines: u64, over: Span) -> Result<Vec<Event<IpAddr>>, BadNu
     Ok(Sample::new(1, lines, over)?.map(event).collect())
 }
 
-/// What a log has, in order of time, by the number of its address.
+/// The events of a log in order of time, each by the number of its address.
 pub(super) fn log(path: &str) -> Result<Vec<Event<usize>>, Box<dyn Error>> {
     let mut log = Log::open(File::open(path)?, &Options::default())?;
     let (mut events, mut numbers) = (Vec::new(), HashMap::new());

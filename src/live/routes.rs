@@ -30,7 +30,7 @@ type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 /// The page, and what a probe sees: a service of tower, to be mounted under a path of its own.
 ///
 /// Open `live.html` under that path. The files of the page say nothing of the service, so anybody gets them.
-/// What the probe sees contains keys of clients, so it takes the [token](Self::token). Without a token,
+/// The probe shows keys of clients, so it takes the [token](Self::token). Without a token,
 /// only this machine gets it: the server has to say that the [peer](Self::peer) is on loopback, and the
 /// request must name this machine as its host. A proxy on this machine looks like such a peer, so set a
 /// token where there is a proxy. [`Probe::hiding_keys`] shows no keys but hashes.

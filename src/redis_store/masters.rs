@@ -220,7 +220,7 @@ impl Shared {
         Ok(held)
     }
 
-    /// What the last answer is worth: the slots that it covers, or how many sentinels give it.
+    /// The weight of the last answer: the slots that it covers, or how many sentinels give it.
     fn worth(&self, told: &[Vec<Range>]) -> usize {
         let Some(last) = told.last() else { return 0 };
         match &self.watched {

@@ -22,7 +22,7 @@ const NAMES: [&str; 11] = [
     "peer",
 ];
 
-/// What a line is called, and its fields.
+/// A line, its format, and its fields.
 #[track_caller]
 fn line(line: &str) -> (String, [String; 11]) {
     let read = read(line.as_bytes(), &Options::default(), NAMES);
@@ -82,7 +82,7 @@ fn a_column_may_come_first() {
         about,
         fields("203.0.113.9", "", "203.0.113.9", "10.0.0.5"),
     );
-    // What the client sent itself stands first, and is not believed; our own proxies stand last.
+    // The client's own words stand first, and are not believed; our own proxies stand last.
     assert_line(
         &format!("198.51.100.1, 203.0.113.9, 10.1.2.3 10.0.0.5 {rest}"),
         about,
@@ -128,7 +128,7 @@ fn users_may_have_spaces() {
     }
 }
 
-/// What can't be read is counted and told, and the rest is read.
+/// Lines that can't be read are counted and told, and the rest is read.
 #[test]
 fn wrong_lines_are_told() {
     let right = format!("192.0.2.7 - - {TIME} \"GET / HTTP/1.1\" 200 1");
@@ -162,7 +162,7 @@ fn wrong_lines_are_told() {
 }
 
 proptest! {
-    /// What is written in the columns comes back, whoever is logged in.
+    /// Columns come back as they were written, whoever is logged in.
     #[test]
     fn columns_come_back(
         ip in "[0-9]{1,3}\\.[0-9]{1,3}\\.1\\.2",

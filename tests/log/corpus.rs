@@ -1,4 +1,4 @@
-//! What the fuzzer begins with and what it found, as an ordinary test.
+//! The inputs with which the fuzzer begins, and those that it found, as an ordinary test.
 
 use super::{invariants, of, read};
 use ratescope::log::Format;

@@ -11,7 +11,7 @@ fn csv<const N: usize>(log: &str, names: [&str; N]) -> Read<N> {
     read(log.as_bytes(), &of(Format::Csv), names)
 }
 
-/// What is said of a log without a header that can be used.
+/// The error for a log without a header that can be used.
 #[track_caller]
 fn assert_no_header(log: &str, says: &str) {
     let error = recognize(log.as_bytes(), true, &of(Format::Csv)).unwrap_err().to_string();
@@ -35,7 +35,7 @@ fn every_other_column_is_a_field() {
         (-1_000_001, 1.0, strings(["bob", "/b c", "::/64"])),
     ];
     assert_eq!(read.events, want);
-    // What no column is called is not there.
+    // A field without a column is missing.
     assert_eq!(csv(log, ["User", "referer"]).fields(), [["", ""]; 2]);
 }
 
@@ -77,7 +77,7 @@ fn columns_may_have_the_names_of_servers() {
     assert_eq!(super::read(b"time\n1500\n", &options, []).events[0].0, 1_500_000);
 }
 
-/// What can't be read is named with its line, and the next one comes after it.
+/// A line that can't be read is named by its number, and the next one is read.
 #[test]
 fn reading_goes_on_after_a_wrong_line() {
     let time = "not a time; write seconds with up to six decimals, such as 12.5";

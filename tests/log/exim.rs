@@ -54,7 +54,7 @@ fn arrivals_are_events() {
     );
 }
 
-/// What the sender chose is never read as what the server found out.
+/// A sender's own words are never read as something that the server found out.
 #[test]
 fn senders_cannot_pass_for_others() {
     let id = "1s2abc-0003xY-Az";

@@ -1,4 +1,4 @@
-//! What holds for the fields of all formats: addresses, paths, filters, costs.
+//! Fields of all formats: addresses, paths, filters, costs.
 
 use super::{of, read, read_in_pieces, shape};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn an_address_has_one_form() {
         ("fe80::1%eth0", "fe80::/64"),
         ("::1", "::/64"),
         ("0:0:1::", "0:0:1::/64"),
-        // What is no address stays as it is.
+        // Text that is no address stays as it is.
         ("mail.example.org", "mail.example.org"),
         ("mail.example.org:25", "mail.example.org:25"),
         ("cafe", "cafe"),

@@ -38,7 +38,7 @@ fn an_input_that_fails_ends() {
     assert_eq!(error.to_string(), "the input can't be read: the disk is gone");
 }
 
-/// Where a line that can't be read is an error, the events before it have been handed out.
+/// If a line that can't be read is an error, the events before it have been handed out.
 #[test]
 fn a_log_may_be_read_strictly() {
     let mut log = Log::open(&b"time\n1\n2\nnoon\n3\n"[..], &Options::default()).unwrap();

@@ -1,4 +1,4 @@
-//! What holds of any input, however broken: for the tests and for the fuzzer.
+//! Promises for any input, however broken: for the tests and for the fuzzer.
 
 use ratescope::event::Fields;
 use ratescope::log::{Counts, Format, Layout, Log, Options, Pieces, Reader, Record, recognize};
@@ -32,7 +32,7 @@ pub(crate) const LINES: &[&str] = &[
     "__CURSOR=s=2\n__REALTIME_TIMESTAMP=971186137000000\nSYSLOG_IDENTIFIER=sshd\nMESSAGE=Failed password for x from ::1 port 5\n",
 ];
 
-/// What is asked of each event.
+/// The promises for each event.
 const NAMES: [&str; 16] = [
     "ip",
     "user",

@@ -200,7 +200,7 @@ proptest! {
         }
     }
 
-    /// What serde_json reads as an object, is read here.
+    /// Each line that serde_json reads as an object is read here.
     #[test]
     fn what_is_json_is_read(
         text in prop::collection::vec(

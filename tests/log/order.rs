@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use ratescope::log::{Order, Spread, StepsBack, When};
 use ratescope::{Span, Time};
 
-/// What comes out: the time in microseconds and the number of the event.
+/// An event that comes out: its time in microseconds and its number.
 struct Ordered {
     out: Vec<(i64, usize)>,
     late: u64,

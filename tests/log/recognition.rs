@@ -87,7 +87,7 @@ fn what_is_none_is_told() {
         "the format of the log is unknown; its first line is\n  {\"msg\":1}\n\
          It is not read as json: an object without a time; say which field it is: time=FIELD"
     );
-    // What was said is not guessed anew.
+    // A format that was given is not guessed.
     let says = unknown(COMBINED.as_bytes(), &of(Format::Exim));
     let why = "\nIt is not read as exim: no line begins with a date and a time";
     assert!(says.ends_with(why), "{says}");

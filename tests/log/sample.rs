@@ -125,7 +125,7 @@ fn it_is_the_site_that_is_described() {
 fn styles_have_names() {
     for style in Style::ALL {
         assert_eq!(style.to_string().parse::<Style>(), Ok(style));
-        // What it writes is called alike by what reads it.
+        // The reader recognizes the format that was written.
         assert!(style.to_string().parse::<Format>().is_ok());
     }
     assert!("xml".parse::<Style>().is_err());

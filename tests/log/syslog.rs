@@ -80,7 +80,7 @@ no time
 Oct 10 13:55:39 web1 sshd[2]: message repeated 3 times: [ Failed password for root from 192.0.2.7 port 5 ssh2]
 ";
     let read = read(log.as_bytes(), &first_of(2000), ["user"]);
-    // What was repeated is as many events.
+    // A repeated line counts as that many events.
     assert_eq!(read.fields(), [["admin"], ["root"], ["root"], ["root"]]);
     let counts = &read.counts;
     assert_eq!((counts.lines, counts.events, counts.others, counts.unread), (6, 4, 3, 1));

@@ -195,7 +195,7 @@ proptest! {
         }
     }
 
-    /// What is printed is what jiff prints, and reads back.
+    /// A time is printed as jiff prints it, and reads back.
     #[test]
     fn instants_are_written_as_dates(micros in -62_000_000_000_000_000i64..253_000_000_000_000_000) {
         let text = Civil(Time::from_micros(micros)).to_string();

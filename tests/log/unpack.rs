@@ -53,14 +53,14 @@ fn broken_ones_are_told() {
         for place in magic..packed.len() {
             let mut damaged = packed.to_vec();
             damaged[place] ^= 0x55;
-            // What is not noticed, as in the name of the file, changes nothing.
+            // Damage that is not noticed, as in the name of the file, changes no text.
             match text(&damaged) {
                 Ok(text) => assert_eq!(text, TEXT, "{name} {place}"),
                 Err(error) => assert!(says.contains(&error), "{name} {place}: {error}"),
             }
         }
     }
-    // What came before the end is read, and then the error comes with the number of lines.
+    // All lines before the end are read, and then the error comes with their number.
     let stored = [&GZIP[..GZIP.len() - 8], &[0; 8]].concat();
     let mut log = Log::open(unpack(&stored[..]).unwrap(), &Options::default()).unwrap();
     let mut events = 0;
@@ -94,7 +94,7 @@ fn an_input_that_fails_says_why_itself() {
     }
 }
 
-/// What is small and wants much: a dictionary of 1.5 GiB, which `xz -9e --lzma2=dict=1536MiB` writes.
+/// A small file that needs much memory: its dictionary is 1.5 GiB, as by `xz -9e --lzma2=dict=1536MiB`.
 #[test]
 fn a_dictionary_that_does_not_fit_is_refused() {
     const HUGE: &[u8] = include_bytes!("packed/huge.csv.xz");

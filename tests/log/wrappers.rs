@@ -265,7 +265,7 @@ fn events_without_a_key_are_counted() {
     assert_eq!(counts("all", true), (3, 0));
 }
 
-/// What clients write into each field, in each format, is never taken for the client.
+/// Text that clients write into any field, in any format, is never taken for the client.
 #[test]
 fn no_client_poses_as_another() {
     let posing = [
@@ -351,7 +351,7 @@ fn no_client_poses_as_another() {
     };
     for name in posing {
         for (usual, line) in lines("x").into_iter().zip(lines(name)) {
-            // What is not certain is no event.
+            // An uncertain line is no event.
             let log = format!("{usual}\n{usual}\n{line}\n");
             let read = read(log.as_bytes(), &Options::default(), ["ip"]);
             let count = read.events.len();

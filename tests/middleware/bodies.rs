@@ -1,4 +1,4 @@
-//! What is sent of a body costs, once it has ended or is dropped.
+//! The sent part of a body is charged once it has ended or is dropped.
 
 use crate::parts::{Far, Hand, Inner, call, finished, get, limit, ruled, send};
 use bytes::Bytes;

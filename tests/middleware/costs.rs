@@ -1,4 +1,4 @@
-//! What requests cost, before and after.
+//! Costs of requests, known before them or after.
 
 use crate::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use http::HeaderMap;

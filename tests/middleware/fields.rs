@@ -1,4 +1,4 @@
-//! What a limit may be for.
+//! The fields that a limit may be for.
 
 use crate::parts::{Hand, Inner, get, limit, ruled, send};
 use http::{HeaderName, HeaderValue, Method, Request};
@@ -84,7 +84,7 @@ fn the_peer_is_where_the_server_says() {
         request.extensions_mut().insert(address);
     }
     assert_eq!(passing("ip", |limit| limit, bare), [true, false]);
-    // Where there may be none, as on a Unix socket.
+    // There may be none, as on a Unix socket.
     let unknown = |limit: Limit| limit.peer(|_: &Connection| None);
     let requests = ["192.0.2.7:1", "192.0.2.7:2"].map(connected);
     assert_eq!(passing("ip", unknown, requests), [true, true], "no such field, no such rule");

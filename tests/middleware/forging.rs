@@ -60,7 +60,7 @@ fn the_last_that_is_not_trusted_counts() {
         "198.51.100.9",
     );
     assert_client(FORWARDED_FOR, "10.0.0.1", "1.1.1.1,198.51.100.9,192.0.2.1", "198.51.100.9");
-    // Where all are trusted, a client within is the one that is furthest away.
+    // If all are trusted, the client is the address that is furthest away.
     assert_client(FORWARDED_FOR, "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3");
     assert_client(FORWARDED_FOR, "10.0.0.1", "", "10.0.0.1");
 }
@@ -161,7 +161,7 @@ fn an_open_quote_swallows_nothing() {
     ] {
         assert_client(FORWARDED, "10.0.0.1", list, "198.51.100.9");
     }
-    // Where the proxy's own part has a quote too many, it is not known what belongs to it.
+    // If the proxy's own part has a quote too many, nobody can tell where it ends.
     assert_client(FORWARDED, "10.0.0.1", "for=\"[2001:db8::9]:47\";host=\"", "10.0.0.1");
 }
 

@@ -1,4 +1,4 @@
-//! What handlers see of the decision.
+//! The decision, as handlers see it.
 
 use crate::parts::{Far, Hand, call, finished, get, limit, ruled};
 use core::task::{Context, Poll};

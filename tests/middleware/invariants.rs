@@ -1,4 +1,4 @@
-//! What holds of any headers of proxies, however broken: for the tests and for the fuzzer.
+//! Promises for any headers of proxies, however broken: for the tests and for the fuzzer.
 
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
@@ -43,7 +43,7 @@ pub(crate) fn hold(data: &[u8]) {
         if name != "forwarded" {
             assert_eq!(find(PROXY, &[&lines.join(&b","[..])]), client, "as one list");
         }
-        // Where all are trusted, whoever asked the first of them may well be the client.
+        // If all are trusted, the one who asked the first of them may be the client.
         if trusted.contains(client) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What is counted, as a recorder has it.
+//! The meters, as a recorder has them.
 
 use crate::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};

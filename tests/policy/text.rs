@@ -41,7 +41,7 @@ proptest! {
     }
 }
 
-/// What is left out, and what is written for it.
+/// Parts that may be left out, and the text that is written for them.
 #[test]
 fn words_left_out() {
     for (read, written) in [
@@ -205,7 +205,7 @@ fn defaults_are_values() {
     ] {
         wrong(read(text), text, word, &problem);
     }
-    // Where no field is known, there is everybody together.
+    // Without a known field the limit is for everybody together.
     let nobody = Defaults { fields: Some(Vec::new()), ..Defaults::default() };
     wrong(
         Policy::read("1/1s per a", &nobody),

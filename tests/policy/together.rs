@@ -7,7 +7,7 @@ use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::policy::{Limit, strictest};
 use ratescope::{Limiter, Outcome, Policy, Span, Time};
 
-/// How a limit alone is told of an event that passed all limits or not.
+/// How a limit alone is told whether an event passed all limits.
 type Tell = fn(&AnyLimiter, &mut AnyState, &Sent, bool);
 
 /// What counts attempts counts them alone, as it does in company; the others have seen only what

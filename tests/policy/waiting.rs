@@ -65,7 +65,7 @@ proptest! {
     }
 }
 
-/// What one limit never lets pass is never told to come back, whatever the others say.
+/// If one limit never lets an event pass, it is not told to come back, whatever the others say.
 #[test]
 fn more_than_the_least_limit_never_passes() {
     let store = store(policy("100/1s per user & 10/1m per ip"));

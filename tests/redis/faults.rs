@@ -1,4 +1,4 @@
-//! What happens when Redis can't be asked, one fault a test, with a real server.
+//! Faults of Redis, one a test, with a real server.
 
 use super::proxy::Proxy;
 use super::server::{PATIENCE, Server, free_port};

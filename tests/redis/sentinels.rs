@@ -35,7 +35,7 @@ fn a_master_that_is_replaced_is_followed_with_its_states() {
         assert_eq!(counted(&store).await, 2.0);
         assert!(ask(&store, "local").await.ruling.is_allowed());
         assert!(!ask(&store, "local").await.ruling.is_allowed());
-        // What is removed is removed where the sentinels say.
+        // Counters are removed on the master that the sentinels name.
         assert_eq!(store.clear().await, Ok(1));
         assert_eq!(new.keys(), 0);
     });

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long to wait for what should be there in a moment.
+/// How long to wait for something that should be there in a moment.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The server program: `redis-server`, or what the environment variable REDIS_SERVER names.
@@ -121,7 +121,7 @@ impl Server {
         );
     }
 
-    /// What it answers to a command, as it stands on the wire.
+    /// Its answer to a command, as it stands on the wire.
     pub(crate) fn command(&self, words: &[&str]) -> String {
         self.try_command(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
@@ -155,7 +155,7 @@ impl Server {
         }
     }
 
-    /// What it tells of itself in a section; nothing if a failover ends the connection.
+    /// A section of its `INFO`; nothing if a failover ends the connection.
     pub(crate) fn info(&self, section: &str) -> String {
         self.try_command(&["INFO", section]).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What real servers measured and decided, through Redis: `tests/vectors/README.md` says where each
+//! The measures and decisions of real servers, through Redis: `tests/vectors/README.md` says where each
 //! file is from. In memory they are replayed in `tests/vectors.rs` and `tests/servers.rs`.
 
 use super::common::{EXIM, earrrl, exim};

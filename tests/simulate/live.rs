@@ -95,7 +95,7 @@ fn events_pass_in_their_time() {
         assert!(!said.contains(",2,0,0]") && said.contains("event: speed\ndata: 1.0\n"), "{said}");
         assert!(replay.stop().status.success());
     }
-    // What is known passes, though the log goes on.
+    // Events that are known pass, though the log goes on.
     let replay = Replay::start(&["--speed", "1e9", "gcra 2/1h per user"], input, false);
     replay.told(&[",2,0,0]"]);
     assert!(replay.stop().status.success());

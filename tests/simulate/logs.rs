@@ -126,7 +126,7 @@ fn costs_and_filters_are_chosen() {
     assert_eq!(wrong.status.code(), Some(1));
 }
 
-/// What is no log, or has no event, is an error and not an empty success.
+/// A file that is no log, or has no event, is an error and not an empty success.
 #[test]
 fn no_events_are_an_error() {
     let error = |args: &[&str], input: &str| {

@@ -1,4 +1,4 @@
-//! What holds of any bytes as a summary: for the tests and for the fuzzer.
+//! Promises for any bytes as a summary: for the tests and for the fuzzer.
 
 use ratescope::lab::tune::{Measure, Room, Summary};
 use ratescope::{Span, Time};

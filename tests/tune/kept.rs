@@ -1,4 +1,4 @@
-//! What is kept of the events, and what when there is no room.
+//! The events that are kept, with room for them and without.
 
 use super::*;
 
@@ -75,7 +75,7 @@ fn few_bytes_a_client() {
         });
         measured.bytes_current as i64
     };
-    // Where lists are just full. Of an entry 18 bytes are events.
+    // A list that is just full: 18 bytes of an entry are events.
     let beyond = of(1 << 16) / (1 << 16) - 8 - 18;
     assert!(beyond <= 64, "{beyond}");
 }

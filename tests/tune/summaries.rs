@@ -150,7 +150,7 @@ fn those_that_did_not_fit() {
     assert_eq!(sum.clients.requests(), 20_000);
 }
 
-/// What the fuzzer begins with and what it found.
+/// The inputs with which the fuzzer begins, and those that it found.
 #[test]
 fn the_corpus_holds() {
     let files: Vec<_> = fs::read_dir(corpus()).unwrap().map(|file| file.unwrap().path()).collect();

@@ -15,7 +15,7 @@ pub struct Program {
     pub at: SocketAddr,
     pub http: SocketAddr,
     admin: SocketAddr,
-    /// What it needs.
+    /// The program that keeps its states, such as Redis.
     store: Option<Box<Program>>,
 }
 
@@ -114,7 +114,7 @@ impl Drop for Program {
     }
 }
 
-/// What h2load sends.
+/// The request that h2load sends.
 #[derive(Clone)]
 pub struct Load {
     args: Vec<String>,

@@ -49,7 +49,7 @@ impl Folder {
         if path.ends_with('/') {
             file.push("index.html");
         }
-        // What is sent in its place, if it is there.
+        // The packed file that is sent in its place, if it is there.
         let mut packed = file.clone().into_os_string();
         packed.push(".br");
         let packed = tokio::fs::canonicalize(packed).await;
