@@ -1,12 +1,14 @@
 // Measures the pages in headless Chromium and prints tables: script time of a frame, weight, first
 // frame, memory over ten minutes of many events, and what Lighthouse says. uPlot draws the scope's two
-// lines beside it, for comparison. Of other engines that are installed, the frames in a second. Run by
+// lines beside it, for comparison, and an empty page is opened beside the first frames. Live shows a replay. Of other engines that are installed, the frames in a second. Run by
 // ./scripts/bench page, all of it or the table that is named.
 
-import { readFileSync, readdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path/posix';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { launchBrowser, root, startServer } from '../tests/e2e/launch.mjs';
+import { launchBrowser, root, startReplay, startServer } from '../tests/e2e/launch.mjs';
 import { frames } from './engines.mjs';
 
 // The canvas is 1200 x 600 CSS pixels in a window of this size.
@@ -18,6 +20,13 @@ const FRAMES = 240;
 
 const server = await startServer();
 const browser = await launchBrowser();
+
+// Where a page is: Live needs something to show, so it is that of a replay.
+const folder = mkdtempSync(join(tmpdir(), 'ratescope-bench-'));
+const sample = ['sample', '--lines', '8000', '--over', '2h'];
+writeFileSync(`${folder}/log`, execFileSync(process.env.RATESCOPE, sample, { maxBuffer: 1 << 26 }));
+const replay = await startReplay(`${folder}/log`, 'gcra 30/1m per ip', '10/1s per all');
+const link = (page) => (page === 'live.html' ? replay.url : `${server.origin}/${page}`);
 
 // Times every animation frame of the page from within; the site is cross-origin isolated, so the
 // clock has a resolution of 5 microseconds.
@@ -34,11 +43,13 @@ function timeFrames() {
     });
 }
 
-async function open(link, deviceScaleFactor, viewport = VIEWPORT) {
+async function open(path, deviceScaleFactor, viewport = VIEWPORT, body = undefined) {
   const context = await browser.newContext({ viewport, deviceScaleFactor });
   const page = await context.newPage();
   await page.addInitScript(timeFrames);
-  await page.goto(`${server.origin}/${link}`);
+  const headers = { 'content-type': 'text/html', 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
+  if (body) await page.route(link(path), (route) => route.fulfill({ body, headers }));
+  await page.goto(link(path));
   await page.waitForFunction(() => globalThis.frames_ms.length > 0);
   return page;
 }
@@ -47,8 +58,8 @@ const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.floor(val
 const ms = (value) => `${value.toFixed(2)} ms`;
 const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
 
-async function frameTime(name, link, ratio, viewport) {
-  const page = await open(link, ratio, viewport);
+async function frameTime(name, path, ratio, viewport) {
+  const page = await open(path, ratio, viewport);
   const size = await page.evaluate(() => {
     const { clientWidth, clientHeight } = document.getElementById('graph');
     return `${clientWidth} x ${clientHeight}`;
@@ -92,19 +103,24 @@ async function uplotTime() {
   await page.context().close();
 }
 
-async function firstFrame(path) {
-  const times = [];
-  for (let i = 0; i < 7; i++) {
-    const page = await open(path, 1);
-    times.push(await page.evaluate(() => globalThis.first_frame_ms));
-    await page.context().close();
+// When each page has drawn its first frame, in turn with an empty page that draws one.
+async function firstFrames() {
+  const empty = '<!DOCTYPE html><title>Empty</title><canvas></canvas><script>requestAnimationFrame(() => {});</script>';
+  const names = ['an empty page', ...pages];
+  const times = names.map(() => []);
+  for (let i = 0; i < 15; i++) {
+    for (const [n, name] of names.entries()) {
+      const page = await open(n === 0 ? 'empty.html' : name, 1, VIEWPORT, n === 0 && empty);
+      times[n].push(await page.evaluate(() => globalThis.first_frame_ms));
+      await page.context().close();
+    }
   }
-  return quantile(times, 0.5);
+  return names.map((name, n) => [name, quantile(times[n], 0.5)]);
 }
 
 // The module's memory after one and after ten minutes of its page's time.
-async function memory(link, events) {
-  const page = await open(link, 1);
+async function memory(path, events) {
+  const page = await open(path, 1);
   const bytes = async (events) => {
     await page.waitForFunction((n) => globalThis.events() >= n, events, { timeout: 600_000, polling: 500 });
     return page.evaluate(async () => (await (await import('/pkg/ratescope.js')).default()).memory.buffer.byteLength);
@@ -158,9 +174,9 @@ if (wanted('weight')) {
   console.log();
 }
 if (wanted('start')) {
-  for (const page of pages) {
-    console.log(`${page}: first frame drawn ${(await firstFrame(page)).toFixed(0)} ms after navigation (median of 7)`);
-  }
+  row('page', 'first frame after');
+  row('---', '---:');
+  for (const [name, time] of await firstFrames()) row(name, `${time.toFixed(0)} ms`);
   console.log();
 }
 if (wanted('memory')) {
@@ -191,8 +207,7 @@ if (wanted('lighthouse')) {
   const onlyCategories = ['performance', 'accessibility', 'best-practices', 'seo'];
   for (const page of pages) {
     for (const [screen, config] of [['phone'], ['desktop', desktopConfig]]) {
-      const url = `${server.origin}/${page}`;
-      const { lhr } = await lighthouse(url, { port, logLevel: 'error', onlyCategories }, config);
+      const { lhr } = await lighthouse(link(page), { port, logLevel: 'error', onlyCategories }, config);
       const scores = onlyCategories.map((category) => Math.round(100 * lhr.categories[category].score));
       row(page, screen, ...scores, lhr.audits['cumulative-layout-shift'].displayValue);
     }
@@ -202,3 +217,5 @@ if (wanted('lighthouse')) {
 
 await browser.close();
 await server.close();
+await replay.close();
+rmSync(folder, { recursive: true });

@@ -39,6 +39,7 @@ const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 function state(text, isWrong = false) {
   say($("state"), text);
   $("state").classList.toggle("wrong", isWrong);
+  document.documentElement.dataset.told = "";
 }
 
 /** Listens, again and again, until another request takes its place. */
