@@ -78,6 +78,8 @@ pub(crate) async fn accept_http<A, F, B>(
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(head)
+            // Most answers are short, and leave sooner if the head and the body are copied into one.
+            .writev(false)
             .serve_connection(TokioIo::new(stream), service_fn(answer));
         // An error is the client's: it has gone, or sent something else than HTTP.
         let connection = open.watch(connection);
