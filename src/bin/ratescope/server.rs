@@ -55,12 +55,19 @@ pub(crate) async fn accept(
     }
 }
 
-/// Accepts connections of HTTP/1 for ever. The head of a request has to arrive within `head`, also on a
-/// connection that had some before.
+/// How HTTP/1 is spoken. The head of a request has to arrive within `head`, also on a connection that had some
+/// before.
+pub(crate) fn http(head: Duration) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(head);
+    http
+}
+
+/// Accepts connections of HTTP/1 for ever.
 pub(crate) async fn accept_http<A, F, B>(
     listener: &TcpListener,
     open: &GracefulShutdown,
-    head: Duration,
+    http: http1::Builder,
     answer: A,
 ) where
     A: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + 'static,
@@ -75,12 +82,7 @@ pub(crate) async fn accept_http<A, F, B>(
             let response = answer(request, peer);
             async { Ok::<_, Infallible>(response.await) }
         };
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(head)
-            // Most answers are short, and leave sooner if the head and the body are copied into one.
-            .writev(false)
-            .serve_connection(TokioIo::new(stream), service_fn(answer));
+        let connection = http.serve_connection(TokioIo::new(stream), service_fn(answer));
         // An error is the client's: it has gone, or sent something else than HTTP.
         let connection = open.watch(connection);
         tokio::spawn(async move {

@@ -136,12 +136,15 @@ impl Ports {
         };
         let http = async {
             if let Some(listener) = &self.http {
-                server::accept_http(listener, open, HEAD, answer).await;
+                let mut spoken = server::http(HEAD);
+                // These answers are short, and leave sooner if the head and the body are copied into one.
+                spoken.writev(false);
+                server::accept_http(listener, open, spoken, answer).await;
             }
         };
         let admin = async {
             if let Some(listener) = &self.admin {
-                server::accept_http(listener, open, HEAD, answer_admin).await;
+                server::accept_http(listener, open, server::http(HEAD), answer_admin).await;
             }
         };
         tokio::join!(grpc, http, admin);

@@ -202,7 +202,7 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     let served = async {
         // The time is not known before the first event.
         screen.0.has_events.notified().await;
-        server::accept_http(&listener, &open, HEAD, answer).await;
+        server::accept_http(&listener, &open, server::http(HEAD), answer).await;
     };
     let result = tokio::select! {
         () = served => Ok(()),
