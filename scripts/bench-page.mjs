@@ -1,10 +1,11 @@
 // Measures the pages in headless Chromium and prints tables: script time of a frame, weight, first
 // frame, memory over ten minutes of many events, and what Lighthouse says. uPlot draws the scope's two
-// lines beside it, for comparison, and an empty page is opened beside the first frames. Live shows a replay. Of other engines that are installed, the frames in a second. Run by
-// ./scripts/bench page, all of it or the table that is named.
+// lines beside it, for comparison, and an empty page is opened beside the first frames. Live shows a
+// replay. Of other engines that are installed, the frames in a second. Run by ./scripts/bench page, all
+// of it or the table that is named.
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path/posix';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -18,11 +19,15 @@ const TALL = { width: 1250, height: 1000 };
 const COMPARE = 'compare.html#limit=8000/1s&auto=on&pattern=poisson&auto-rate=10000&window=10s';
 const FRAMES = 240;
 
-const server = await startServer();
+// The site, with an empty page beside the others, which draws one frame.
+const folder = mkdtempSync(join(tmpdir(), 'ratescope-bench-'));
+cpSync(`${root}www`, `${folder}/www`, { recursive: true });
+writeFileSync(`${folder}/www/empty.html`, '<!DOCTYPE html><title>Empty</title><canvas></canvas><script src="empty.js"></script>');
+writeFileSync(`${folder}/www/empty.js`, 'requestAnimationFrame(() => {});');
+const server = await startServer(['--dir', `${folder}/www`]);
 const browser = await launchBrowser();
 
 // Where a page is: Live needs something to show, so it is that of a replay.
-const folder = mkdtempSync(join(tmpdir(), 'ratescope-bench-'));
 const sample = ['sample', '--lines', '8000', '--over', '2h'];
 writeFileSync(`${folder}/log`, execFileSync(process.env.RATESCOPE, sample, { maxBuffer: 1 << 26 }));
 const replay = await startReplay(`${folder}/log`, 'gcra 30/1m per ip', '10/1s per all');
@@ -43,12 +48,10 @@ function timeFrames() {
     });
 }
 
-async function open(path, deviceScaleFactor, viewport = VIEWPORT, body = undefined) {
+async function open(path, deviceScaleFactor, viewport = VIEWPORT) {
   const context = await browser.newContext({ viewport, deviceScaleFactor });
   const page = await context.newPage();
   await page.addInitScript(timeFrames);
-  const headers = { 'content-type': 'text/html', 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
-  if (body) await page.route(link(path), (route) => route.fulfill({ body, headers }));
   await page.goto(link(path));
   await page.waitForFunction(() => globalThis.frames_ms.length > 0);
   return page;
@@ -105,17 +108,15 @@ async function uplotTime() {
 
 // When each page has drawn its first frame, in turn with an empty page that draws one.
 async function firstFrames() {
-  const empty = '<!DOCTYPE html><title>Empty</title><canvas></canvas><script>requestAnimationFrame(() => {});</script>';
-  const names = ['an empty page', ...pages];
-  const times = names.map(() => []);
+  const times = new Map(['empty.html', ...pages].map((name) => [name, []]));
   for (let i = 0; i < 15; i++) {
-    for (const [n, name] of names.entries()) {
-      const page = await open(n === 0 ? 'empty.html' : name, 1, VIEWPORT, n === 0 && empty);
-      times[n].push(await page.evaluate(() => globalThis.first_frame_ms));
+    for (const [name, each] of times) {
+      const page = await open(name, 1);
+      each.push(await page.evaluate(() => globalThis.first_frame_ms));
       await page.context().close();
     }
   }
-  return names.map((name, n) => [name, quantile(times[n], 0.5)]);
+  return [...times].map(([name, each]) => [name, quantile(each, 0.5)]);
 }
 
 // The module's memory after one and after ten minutes of its page's time.
