@@ -29,6 +29,7 @@
 #![doc = include_str!("redis_store/chapter.md")]
 
 mod address;
+mod algorithm;
 mod breaker;
 mod clear;
 mod link;

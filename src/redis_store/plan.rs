@@ -1,7 +1,8 @@
 //! Turns an event into a call: a script, its keys and its numbers.
 
+use super::algorithm::Algorithm;
 use super::options::{Options, TimeSource};
-use super::script::{Script, numbers};
+use super::script::Script;
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
@@ -26,21 +27,14 @@ pub(super) struct Plan {
     groups: Vec<Vec<Group>>,
     /// The algorithms of the limits. In a script, and in its arguments, the first is number 1.
     algorithms: Vec<Algorithm>,
+    /// The script for one limit by each of them.
+    ones: Vec<Arc<Script>>,
     /// Scripts for a few limits, by the numbers of their algorithms; each is made when it is first
     /// needed.
     several: Mutex<HashMap<Few<u8>, Arc<Script>>>,
     all: Arc<Script>,
     undo: Arc<Script>,
     is_given: bool,
-}
-
-/// An algorithm, with the script for one limit.
-#[derive(Debug)]
-struct Algorithm {
-    lua: Lua,
-    /// The count of the numbers that it is given.
-    numbers: usize,
-    one: Arc<Script>,
 }
 
 /// The largest number of limits that a script of their own is made for, and of such scripts.
@@ -62,8 +56,6 @@ pub(super) struct Item {
     limit: usize,
     is_stretched: bool,
     pub(super) in_f64: InF64,
-    /// The count of the numbers that its script reads.
-    numbers: usize,
     pub(super) limiter: AnyLimiter,
     /// The value that its level is compared with, unless that changes with the state.
     pub(super) held_against: f64,
@@ -100,15 +92,13 @@ impl Plan {
         luas.sort_unstable_by_key(|lua| lua.name);
         luas.dedup();
         let is_given = clock != TimeSource::Redis;
+        let algorithms: Vec<Algorithm> = luas.into_iter().map(Algorithm::new).collect();
+        let ones = algorithms.iter().map(|own| Arc::new(Script::one(own, is_given))).collect();
+        let each: Vec<&Algorithm> = algorithms.iter().collect();
+        let all = Arc::new(Script::all(&each, is_given));
+        let undo = Arc::new(Script::undo(&each, is_given));
         let several = Mutex::default();
-        let all = Arc::new(Script::all(&luas, is_given));
-        let undo = Arc::new(Script::undo(&luas, is_given));
-        let algorithm = |lua| {
-            let one = Arc::new(Script::one(lua, is_given));
-            Algorithm { lua, numbers: numbers(lua), one }
-        };
-        let algorithms = luas.into_iter().map(algorithm).collect();
-        Plan { rules, groups, algorithms, several, all, undo, is_given }
+        Plan { rules, groups, algorithms, ones, several, all, undo, is_given }
     }
 
     pub(super) fn item(&self, [rule, group, item]: [usize; 3]) -> Option<&Item> {
@@ -141,7 +131,9 @@ impl Plan {
                 numbers.push(group.items.len() as u8);
                 for (i, item) in group.items.iter().enumerate() {
                     let place = asked.iter().position(|ask| item.is_asked(rule, ask))?;
-                    item.write(&asked[place], self.number(item)?, &mut numbers);
+                    let number = self.number(item)?;
+                    let count = self.algorithm(number)?.numbers.len();
+                    item.write(&asked[place], number, count, &mut numbers);
                     order.push((place, [rule, g, i]));
                 }
                 keys.push(key(options, &group.per, &group.tag, event));
@@ -163,7 +155,8 @@ impl Plan {
             _ if deed == Deed::GiveBack => Arc::clone(&self.undo),
             ([(_, place)], _) => {
                 numbers = self.bare(&numbers)?;
-                Arc::clone(&self.algorithm(self.number(self.item(*place)?)?)?.one)
+                let number = self.number(self.item(*place)?)?;
+                Arc::clone(self.ones.get(usize::from(number).checked_sub(1)?)?)
             }
             (_, Some(few)) => {
                 numbers = self.bare(&numbers)?;
@@ -219,8 +212,8 @@ impl Plan {
         if known.len() >= SCRIPTS {
             return None;
         }
-        let luas = numbers.iter().filter_map(|number| Some(self.algorithm(*number)?.lua));
-        let script = Arc::new(Script::several(&luas.collect::<Vec<_>>(), self.is_given));
+        let algorithms: Option<Vec<_>> = numbers.iter().map(|n| self.algorithm(*n)).collect();
+        let script = Arc::new(Script::several(&algorithms?, self.is_given));
         known.insert(numbers, Arc::clone(&script));
         Some(script)
     }
@@ -241,7 +234,7 @@ impl Plan {
         let (_, mut rest) = numbers.split_first()?;
         let mut bare = Vec::with_capacity(rest.len());
         while let Some((number, _)) = rest.split_first() {
-            let length = 8 * (1 + self.algorithm(*number)?.numbers);
+            let length = 8 * (1 + self.algorithm(*number)?.numbers.len());
             let (own, next) = rest.get(4..)?.split_at_checked(length)?;
             bare.extend(own);
             rest = next;
@@ -255,21 +248,21 @@ impl Item {
         let in_f64 = limiter.in_f64()?;
         let limiter = limiter.clone();
         let held_against = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;
-        let numbers = numbers(in_f64.lua);
-        Some(Item { limit, is_stretched, in_f64, numbers, limiter, held_against })
+        Some(Item { limit, is_stretched, in_f64, limiter, held_against })
     }
 
     fn is_asked(&self, rule: usize, ask: &Ask) -> bool {
         ask.rule == rule && ask.limit == self.limit && ask.is_stretched == self.is_stretched
     }
 
-    fn write(&self, ask: &Ask, number: u8, out: &mut Vec<u8>) {
+    /// Writes a question, with the number of its algorithm and as many numbers as that reads.
+    fn write(&self, ask: &Ask, number: u8, count: usize, out: &mut Vec<u8>) {
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
         let flags = flag(ask.in_force, 1) | flag(ask.is_shadow, 2) | flag(ask.is_stretched, 4);
         out.extend([number, flags]);
         out.extend((ask.rule as u16).to_le_bytes());
         out.extend(self.in_f64.weight(ask.cost).to_le_bytes());
-        let given = self.in_f64.numbers.iter().take(self.numbers);
+        let given = self.in_f64.numbers.iter().take(count);
         given.for_each(|number| out.extend(number.to_le_bytes()));
     }
 }

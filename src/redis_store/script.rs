@@ -1,14 +1,10 @@
 //! Builds scripts out of a frame and the algorithms in it.
 //!
-//! The file of an algorithm has three parts: the functions it needs; from `--- numbers:` on, how it
-//! looks at a state; and from `--- keep` on, how it changes the state. If it can give back, there is a fourth
-//! from `--- undo` on, which follows what comes before `--- look`: reading the state. For one limit, or a few
-//! at one key, the parts are put into the frame one after the other. For any limits at several keys, the look
-//! is a function that returns the change as another function.
+//! For one limit, or a few at one key, the parts of the algorithms are put into the frame one after the
+//! other. For any limits at several keys, the look is a function that returns the change as another function.
 
-use crate::limit::in_f64::Lua;
+use super::algorithm::Algorithm;
 use sha1_smol::Sha1;
-use std::collections::HashSet;
 
 /// A script, and the SHA-1 by which Redis knows it.
 #[derive(Clone, Debug)]
@@ -36,77 +32,6 @@ const UNDO: &str = include_str!("lua/undo.lua");
 
 /// A cost that can't be counted gives nothing back.
 const NOTHING: &str = "if w ~= w then w = 0 end\n";
-
-/// The parts of an algorithm's file.
-struct Algorithm {
-    /// The name of its initial state.
-    initial: String,
-    before: &'static str,
-    /// The names of its numbers.
-    numbers: Vec<&'static str>,
-    look: String,
-    keep: &'static str,
-    /// How it gives back.
-    undo: Option<String>,
-}
-
-impl Algorithm {
-    fn new(lua: Lua) -> Self {
-        let (before, rest) = lua.text.split_once("--- numbers: ").unwrap_or((lua.text, ""));
-        let (names, rest) = rest.split_once('\n').unwrap_or((rest, ""));
-        let (look, rest) = rest.split_once("--- keep\n").unwrap_or((rest, ""));
-        let (keep, undo) = rest.split_once("--- undo\n").unzip();
-        let (read, look) = look.split_once("--- look\n").unwrap_or(("", look));
-        let undo = undo.map(|undo| [read, undo].concat());
-        let (look, keep) = ([read, look].concat(), keep.unwrap_or(rest));
-        let numbers = names.split(' ').collect();
-        Algorithm { initial: lua.name.to_uppercase(), before, numbers, look, keep, undo }
-    }
-
-    /// The line that reads the cost and the numbers out of `from`, and assigns them with `more`.
-    fn read(&self, from: &str, more: &str) -> String {
-        let names = self.numbers.join(", ");
-        let format = "d".repeat(self.numbers.len() + 1);
-        format!("local w, {names}{more} = unpack('<{format}', {from})\n")
-    }
-}
-
-impl Algorithm {
-    /// Both parts with `_n` after each of their names, so that several algorithms fit into one frame.
-    fn numbered(&self, n: usize) -> [String; 2] {
-        const OWN: [&str; 7] = ["w", "passes", "level", "extra", "counted", "bytes", "life"];
-        let declared =
-            [&*self.look, self.keep].into_iter().flat_map(|text| text.split("local ").skip(1));
-        let declared = declared.flat_map(|text| {
-            let end = text.find(['=', '\n']).unwrap_or(text.len());
-            text.get(..end).unwrap_or("").split(',').map(str::trim)
-        });
-        let own: HashSet<&str> = declared.chain(OWN).chain(self.numbers.iter().copied()).collect();
-        [&*self.look, self.keep].map(|text| {
-            let mut out = String::new();
-            let mut rest = text;
-            while !rest.is_empty() {
-                let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                let word = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-                let (word, after) = rest.split_at(word);
-                out += word;
-                if own.contains(word) {
-                    out += &format!("_{n}");
-                }
-                let next = after.find(is_word).unwrap_or(after.len());
-                let (between, after) = after.split_at(next);
-                out += between;
-                rest = after;
-            }
-            out
-        })
-    }
-}
-
-/// The count of the numbers that an algorithm is given, as its file names them.
-pub(super) fn numbers(lua: Lua) -> usize {
-    Algorithm::new(lua).numbers.len()
-}
 
 /// Functions of Redis and Lua that scripts use, by short names. Lua finds locals faster.
 const LOCALS: [(&str, &str); 9] = [
@@ -138,8 +63,7 @@ impl Script {
     }
 
     /// The script for one limit at one key. The time is that of Redis, unless it `is_given`.
-    pub(super) fn one(lua: Lua, is_given: bool) -> Self {
-        let algorithm = Algorithm::new(lua);
+    pub(super) fn one(algorithm: &Algorithm, is_given: bool) -> Self {
         let frame = ONE
             .replace("INITIAL", &algorithm.initial)
             .replace("--- look\n", &algorithm.look)
@@ -150,8 +74,7 @@ impl Script {
     }
 
     /// The script for a few limits at one key, all in force, by these algorithms in this order.
-    pub(super) fn several(luas: &[Lua], is_given: bool) -> Self {
-        let algorithms: Vec<Algorithm> = luas.iter().map(|lua| Algorithm::new(*lua)).collect();
+    pub(super) fn several(algorithms: &[&Algorithm], is_given: bool) -> Self {
         let numbered = || algorithms.iter().zip(1..);
         let (mut names, mut looks, mut keeps) = (Vec::new(), String::new(), String::new());
         for (algorithm, n) in numbered() {
@@ -180,14 +103,13 @@ impl Script {
             .replace("OUTCOMES", &each("passes_# and 1 or 0, level_#, extra_#", ", "));
         let format = "d".repeat(names.len());
         let read = format!("local {} = unpack('<{format}', ARGV[1])\n", names.join(", "));
-        Script::new(&(parts(&algorithms, is_given) + &read + &frame))
+        Script::new(&(parts(algorithms, is_given) + &read + &frame))
     }
 
     /// Gives back to any limits by these algorithms, as far as they can.
-    pub(super) fn undo(luas: &[Lua], is_given: bool) -> Self {
-        let algorithms: Vec<Algorithm> = luas.iter().map(|lua| Algorithm::new(*lua)).collect();
-        let mut text = parts(&algorithms, is_given) + "local undo, initial = {}, {}\n";
-        for (n, algorithm) in (1..).zip(&algorithms) {
+    pub(super) fn undo(algorithms: &[&Algorithm], is_given: bool) -> Self {
+        let mut text = parts(algorithms, is_given) + "local undo, initial = {}, {}\n";
+        for (n, algorithm) in (1..).zip(algorithms) {
             let (initial, read) = (&algorithm.initial, algorithm.read("args_, at_", ", next_"));
             let Some(undo) = &algorithm.undo else { continue };
             text += &format!(
@@ -199,18 +121,17 @@ impl Script {
     }
 
     /// For any limits by these algorithms, whose numbers count from 1 in this order.
-    pub(super) fn all(luas: &[Lua], is_given: bool) -> Self {
-        Script::new(&(looks(luas, is_given) + ALL))
+    pub(super) fn all(algorithms: &[&Algorithm], is_given: bool) -> Self {
+        Script::new(&(looks(algorithms, is_given) + ALL))
     }
 }
 
 /// Algorithms as functions, by their numbers.
-fn looks(luas: &[Lua], is_given: bool) -> String {
-    let algorithms: Vec<Algorithm> = luas.iter().map(|lua| Algorithm::new(*lua)).collect();
+fn looks(algorithms: &[&Algorithm], is_given: bool) -> String {
     let store = format!("local function store(key, bytes, life)\n{STORE}end\n");
-    let mut text = parts(&algorithms, is_given) + &store + "local look, initial = {}, {}\n";
-    for (n, algorithm) in (1..).zip(&algorithms) {
-        let Algorithm { initial, look, keep, .. } = algorithm;
+    let mut text = parts(algorithms, is_given) + &store + "local look, initial = {}, {}\n";
+    for (n, algorithm) in (1..).zip(algorithms) {
+        let Algorithm { initial, look, keep, .. } = *algorithm;
         let read = algorithm.read("args_, at_", ", next_");
         text += &format!(
             "initial[{n}] = {initial}\nlook[{n}] = function(args_, at_, s, i)\n{read}{look}\
@@ -222,11 +143,11 @@ fn looks(luas: &[Lua], is_given: bool) -> String {
 }
 
 /// The functions that these algorithms need, each once, and the line that takes the time.
-fn parts(algorithms: &[Algorithm], is_given: bool) -> String {
+fn parts(algorithms: &[&Algorithm], is_given: bool) -> String {
     let mut own: Vec<&str> = algorithms.iter().map(|algorithm| algorithm.before).collect();
     own.sort_unstable();
     own.dedup();
-    let texts = |algorithm: &'_ Algorithm| {
+    let texts = |algorithm: &&Algorithm| {
         let undo = algorithm.undo.as_deref().unwrap_or_default();
         [&*algorithm.look, algorithm.keep, undo].concat()
     };
@@ -248,57 +169,29 @@ fn parts(algorithms: &[Algorithm], is_given: bool) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::limit::FORMS;
     use crate::limit::any::AnyLimiter;
-    use crate::limit::{FORMS, Limiter};
-    use crate::time::Time;
 
-    fn luas() -> impl Iterator<Item = Lua> {
-        FORMS.iter().map(|form| lua(form.example))
-    }
-
-    fn lua(limiter: &str) -> Lua {
-        limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua
-    }
-
-    #[test]
-    fn files_have_all_parts() {
-        for lua in luas() {
-            let algorithm = Algorithm::new(lua);
-            assert!((2..=5).contains(&algorithm.numbers.len()), "{lua:?}");
-            assert!(!algorithm.look.is_empty() && !algorithm.keep.is_empty(), "{lua:?}");
-        }
+    fn algorithm(limiter: &str) -> Algorithm {
+        Algorithm::new(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua)
     }
 
     #[test]
     fn no_mark_is_left_in_a_script() {
-        for form in luas() {
+        let plain = algorithm("1/1s");
+        for form in FORMS {
+            let own = algorithm(form.example);
             for is_given in [true, false] {
                 for script in [
-                    Script::one(form, is_given),
-                    Script::several(&[form, lua("1/1s"), form], is_given),
-                    Script::all(&[form], is_given),
-                    Script::undo(&[form], is_given),
+                    Script::one(&own, is_given),
+                    Script::several(&[&own, &plain, &own], is_given),
+                    Script::all(&[&own], is_given),
+                    Script::undo(&[&own], is_given),
                 ] {
                     assert!(!script.text.contains("---"), "{}", script.text);
                     assert_eq!(script.sha.len(), 40);
                 }
             }
         }
-    }
-
-    #[test]
-    fn those_give_back_that_do_in_memory() {
-        for form in FORMS {
-            let limiter: AnyLimiter = form.example.parse().unwrap();
-            let can = limiter.undo(&mut limiter.initial(), Time::ZERO, Time::ZERO, 0.0);
-            assert_eq!(Algorithm::new(lua(form.example)).undo.is_some(), can, "{}", form.example);
-        }
-    }
-
-    #[test]
-    fn names_get_numbers_and_nothing_else_does() {
-        let [look, keep] = Algorithm::new(lua("1/1s")).numbered(7);
-        assert!(look.contains("local number_7 = floor(now / period_7)"), "{look}");
-        assert!(keep.contains("bytes_7 = content_7 > 0 and put_signed(number_7)"), "{keep}");
     }
 }
