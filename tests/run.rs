@@ -19,6 +19,10 @@ mod http;
 mod life;
 #[path = "run/live.rs"]
 mod live;
+#[path = "run/live_admin.rs"]
+mod live_admin;
+#[path = "run/live_keys.rs"]
+mod live_keys;
 #[path = "redis/nodes.rs"]
 mod nodes;
 #[path = "run/program.rs"]

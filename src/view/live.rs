@@ -159,7 +159,13 @@ fn lines(
     let mut above = plot.bottom() + SMALL;
     for (y, text, ink) in ends {
         above = y.min(above - SMALL - 3.0).max(plot.y - 12.0);
-        let x = (plot.right() + 6.0).min(all - width(&text, SMALL));
+        let wide = width(&text, SMALL);
+        let x = (plot.right() + 6.0).min(all - wide);
+        // On a narrow screen it lies over the ends of the lines.
+        if x < plot.right() {
+            let rect = Rect { x: x - 3.0, y: above - 7.0, width: wide + 6.0, height: 14.0 };
+            marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(Ink::Panel, 0.85) });
+        }
         marks.push(small(x, above, &text, ink, Anchor::Start));
     }
 }

@@ -1,19 +1,14 @@
-//! The probe, and Live on the admin port.
+//! The probe: what viewers of Live are told.
 
-use super::files::Folder;
-use super::program::{Program, get};
-use proptest::prelude::*;
 use ratescope::event::Event;
-use ratescope::live::{self, Asked, Probe, Sketch, Taps, Viewer};
+use ratescope::live::{self, Asked, Probe, Taps, Viewer};
 use ratescope::rules::{Ruled, Rules};
 use ratescope::{Span, Time};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 
-const RULES: &str = "
+pub(crate) const RULES: &str = "
 domain: web
 descriptors:
 - {key: user, limit: gcra 2/1h}
@@ -61,55 +56,8 @@ pub(crate) fn told(text: &str) -> (HashMap<String, Value>, Option<String>) {
     (all, last)
 }
 
-fn rates(said: &HashMap<String, Value>) -> &[Value] {
+pub(crate) fn rates(said: &HashMap<String, Value>) -> &[Value] {
     said["columns"].as_array().unwrap()
-}
-
-proptest! {
-    /// Metwally's bound, whatever comes: of keys that are counted, and of those that are not.
-    #[test]
-    fn the_sketch_keeps_its_bound(
-        most in 1..20_usize,
-        events in prop::collection::vec((0..40_u64, 0..5_u64), 0..400),
-    ) {
-        let (mut sketch, mut exact) = (Sketch::new(most), HashMap::<u64, u64>::new());
-        for &(key, n) in &events {
-            if let Some(placed) = sketch.add(key, n) {
-                *placed.what = key;
-            }
-            *exact.entry(key).or_default() += n;
-        }
-        let exact: HashMap<u64, u64> = exact.into_iter().filter(|(_, n)| *n > 0).collect();
-        let (top, all) = (sketch.top(usize::MAX), exact.values().sum::<u64>());
-        prop_assert_eq!(top.len(), exact.len().min(most));
-        prop_assert_eq!(top.iter().map(|key| key.count).sum::<u64>(), all);
-        prop_assert!(sketch.least() <= all / most as u64);
-        for key in &top {
-            let count = exact[key.what];
-            prop_assert!(key.count - key.error <= count && count <= key.count, "{:?}", key);
-            prop_assert!(exact.len() > most || key.error == 0);
-        }
-        for (key, count) in exact.iter().filter(|(key, _)| sketch.get(**key).is_none()) {
-            prop_assert!(*count <= sketch.least(), "{} was there {} times", key, count);
-        }
-        prop_assert!(top.is_sorted_by(|a, b| a.count >= b.count));
-    }
-}
-
-/// Many more keys than places: the heavy one is found, and it stays as large as it is.
-#[test]
-fn keys_beyond_the_places_of_the_sketch() {
-    for keys in [1000, 2000, 4000] {
-        let mut sketch = Sketch::new(64);
-        for key in 0..keys {
-            *sketch.add(key, 1).unwrap().what = key;
-            *sketch.add(u64::MAX, 1).unwrap().what = u64::MAX;
-        }
-        let top = sketch.top(1);
-        assert_eq!((*top[0].what, top[0].count), (u64::MAX, keys));
-        assert_eq!(sketch.top(usize::MAX).len(), 64);
-        assert!(sketch.least() <= 2 * keys / 64);
-    }
 }
 
 #[test]
@@ -155,65 +103,6 @@ fn sums_are_exact_whether_somebody_looks_or_not() {
     let (said, _) = told(&viewer.next(at(3.0)));
     assert_eq!(said["rules"]["rules"][0][1], "gcra 9/1h burst 9 per user");
     assert_eq!(rates(&said), [json!([3_000_000, 3, 3, 0, 0, 0, 10])]);
-}
-
-#[test]
-fn a_key_is_watched_from_its_first_event_on() {
-    let scene = Scene::new(RULES, Probe::default());
-    let mut viewer = scene.look(&Asked::default(), 0.0);
-    scene.event(1.0, 1.0, &[("user", "ann")]);
-    scene.event(1.0, 1.0, &[("user", "bob")]);
-    let (said, last) = told(&viewer.next(at(1.0)));
-    let hash =
-        said["keys"]["busiest"].as_array().unwrap().iter().find(|key| key["key"] == "user=ann");
-    let query = format!("watch={}", hash.unwrap()["hash"].as_str().unwrap());
-    drop(viewer);
-
-    // As the page asks: from the same column on, for the events of a key.
-    let last = last.unwrap();
-    let mut viewer = scene.look(&Asked::read(&query, last.rsplit_once('.').map(|(id, _)| id)), 1.1);
-    for secs in [2.0, 3.5, 4.0] {
-        scene.event(secs, 1.0, &[("user", "ann")]);
-        scene.event(secs, 1.0, &[("user", "bob")]);
-    }
-    let (said, last) = told(&viewer.next(at(5.0)));
-    assert_eq!(said["events"]["key"]["limiters"], "gcra 2/1h burst 2");
-    let events = json!([[2_000_000, 1.0, 0], [3_500_000, 1.0, 1], [4_000_000, 1.0, 1]]);
-    assert_eq!(said["events"]["events"], events);
-    assert_eq!(rates(&said).len(), 2, "the columns go on");
-    drop(viewer);
-
-    // Cut off and back: nothing is missing, and nothing comes twice.
-    scene.event(5.5, 1.0, &[("user", "ann")]);
-    let asked = Asked::read(&query, last.as_deref());
-    let (said, _) = told(&scene.look(&asked, 6.0).next(at(6.0)));
-    assert_eq!(said["events"]["events"], json!([[5_500_000, 1.0, 1]]));
-    assert_eq!(rates(&said), [json!([6_000_000, 4, 5, 0, 0, 0, 0])]);
-    // Another process knows neither its columns nor its events.
-    let (said, _) = told(&Scene::new(RULES, Probe::default()).look(&asked, 6.0).next(at(6.0)));
-    assert_eq!(rates(&said).len(), 1);
-    assert!(!said.contains_key("lost"));
-}
-
-#[test]
-fn an_event_that_another_limit_refused_did_not_count_for_the_key() {
-    let text = "domain: web\nlimit: gcra 9/1h per user & gcra 1/1h per ip\n";
-    let scene = Scene::new(text, Probe::default());
-    let look = |asked: &Asked| told(&scene.look(asked, 0.0).next(at(0.0))).0;
-    let _stays = scene.look(&Asked::default(), 0.0);
-    let send = || scene.event(0.0, 1.0, &[("user", "ann"), ("ip", "192.0.2.1")]);
-    send();
-    let keys = look(&Asked::default());
-    let of = |key: &str| {
-        let keys = keys["keys"]["busiest"].as_array().unwrap();
-        let found = keys.iter().find(|known| known["key"] == key).unwrap();
-        Asked::read(&format!("watch={}", found["hash"].as_str().unwrap()), None)
-    };
-    let mut viewers = ["user=ann", "ip=192.0.2.1"].map(|key| scene.look(&of(key), 0.0));
-    send();
-    let [user, ip] = viewers.each_mut().map(|viewer| told(&viewer.next(at(0.0))).0);
-    assert_eq!((&user["events"]["events"], &user["events"]["elsewhere"]), (&json!([]), &json!(1)));
-    assert_eq!(ip["events"]["events"], json!([[0, 1.0, 1]]));
 }
 
 #[test]
@@ -308,26 +197,6 @@ fn a_replay_is_told_and_forgets_nothing() {
     assert_eq!(viewer.next(at(1e6 + 1.0)), "");
 }
 
-/// Of thousands of keys that come once only some are put into words, but each that comes again.
-#[test]
-fn a_busy_key_is_shown_among_many_that_come_once() {
-    let scene = Scene::new(RULES, Probe::default());
-    let mut viewer = scene.look(&Asked::default(), 0.0);
-    for i in 0..4000 {
-        scene.event(0.0, 1.0, &[("user", &i.to_string())]);
-        if i >= 2000 && i % 50 == 0 {
-            scene.event(0.0, 1.0, &[("user", "ann")]);
-        }
-    }
-    let (said, _) = told(&viewer.next(at(0.0)));
-    let busiest = said["keys"]["busiest"].as_array().unwrap();
-    assert_eq!((busiest.len(), &busiest[0]["key"]), (12, &json!("user=ann")));
-    let [count, error] = ["count", "error"].map(|what| busiest[0][what].as_u64().unwrap());
-    assert!(count - error <= 40 && 40 <= count, "{count}, of which {error} are uncertain");
-    // No other key was refused.
-    assert_eq!(said["keys"]["refused"][0]["count"], 38);
-}
-
 /// A clock that is set back: the columns begin anew, and the sums go on.
 #[test]
 fn the_clock_is_set_back() {
@@ -339,25 +208,6 @@ fn the_clock_is_set_back() {
         let (said, _) = told(&viewer.next(at(secs)));
         assert_eq!(rates(&said), [json!([(secs * 1e6) as i64, 1, 0, 0, 0, 0, 0])]);
     }
-}
-
-#[test]
-fn keys_can_be_hidden_and_are_cut() {
-    let long = "x".repeat(1000);
-    let shown = |probe: Probe| {
-        let scene = Scene::new(RULES, probe);
-        let mut viewer = scene.look(&Asked::default(), 0.0);
-        scene.event(0.0, 1.0, &[("user", &long)]);
-        let (said, _) = told(&viewer.next(at(0.0)));
-        said["keys"]["busiest"][0]["key"].as_str().unwrap().to_owned()
-    };
-    let cut = shown(Probe::default());
-    assert!(cut.starts_with("user=xxx") && cut.ends_with("x…"), "{cut}");
-    assert_eq!(cut.chars().count(), live::LONGEST_KEY + 1);
-    let hidden = shown(Probe::default().hiding_keys());
-    assert!(hidden.starts_with('#') && hidden.len() == 9, "{hidden}");
-    // Each probe hashes with a secret of its own, so nobody can aim at a key.
-    assert_ne!(hidden, shown(Probe::default().hiding_keys()));
 }
 
 #[test]
@@ -395,57 +245,4 @@ fn the_page_draws_each_event_once() {
             assert!((count - exact).abs() < 1e-9, "{counts:?} {all:?}");
         }
     }
-}
-
-/// Reads an event stream until a text is in it.
-fn listen(stream: &mut TcpStream, request: &str, until: &str) -> String {
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut text = String::new();
-    while !text.contains(until) {
-        let mut bytes = [0; 4096];
-        let n = stream.read(&mut bytes).unwrap();
-        assert!(n > 0, "it ended: {text}");
-        text.push_str(&String::from_utf8_lossy(&bytes[..n]));
-    }
-    text
-}
-
-#[cfg(unix)]
-#[test]
-fn live_is_on_the_admin_port() {
-    let folder = Folder::new("live");
-    let rules = folder.write("rules.yaml", RULES);
-    let mut program = Program::start(&rules, &["--drain", "1h"]);
-    for _ in 0..3 {
-        get(program.http, "/check?domain=web&user=ann", "");
-    }
-    let mut stream = TcpStream::connect(program.admin).unwrap();
-    let request =
-        format!("GET /live/events HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", program.admin.port());
-    let said = listen(&mut stream, &request, "\nid: ");
-    assert!(said.contains("content-type: text/event-stream"), "{said}");
-    // In the first column is what was before.
-    let sums =
-        said.split("event: columns\ndata: [[").nth(1).and_then(|rest| rest.split(']').next());
-    assert!(sums.is_some_and(|sums| sums.ends_with(",2,1,0,0,0,0")), "{said}");
-    // A foreign name that leads here gets nothing.
-    assert_eq!(get(program.admin, "/live/events", "").0, 421);
-    assert!(get(program.admin, "/elsewhere", "").1.contains("/live.html"));
-    // Who looks does not keep the program from its end.
-    program.signal("TERM");
-    assert!(program.child.wait().unwrap().success());
-}
-
-#[test]
-fn live_asks_for_the_token_and_the_page_does_not() {
-    let folder = Folder::new("live-token");
-    let rules = folder.write("rules.yaml", RULES);
-    let token = folder.write("token", "0123456789abcdef\n");
-    let program = Program::start(&rules, &["--admin-token-file", token.to_str().unwrap()]);
-    assert_eq!(get(program.admin, "/live/events", "").0, 401);
-    assert_eq!(get(program.admin, "/live.html", "").0, 200);
-    let mut stream = TcpStream::connect(program.admin).unwrap();
-    let request = "GET /live/events HTTP/1.1\r\nhost: limits.example\r\n\
-                   authorization: Bearer 0123456789abcdef\r\n\r\n";
-    listen(&mut stream, request, "event: columns");
 }

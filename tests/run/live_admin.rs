@@ -1,0 +1,60 @@
+//! Live on the admin port.
+
+use super::files::Folder;
+use super::live::RULES;
+use super::program::{Program, get};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// Reads an event stream until a text is in it.
+fn listen(stream: &mut TcpStream, request: &str, until: &str) -> String {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    while !text.contains(until) {
+        let mut bytes = [0; 4096];
+        let n = stream.read(&mut bytes).unwrap();
+        assert!(n > 0, "it ended: {text}");
+        text.push_str(&String::from_utf8_lossy(&bytes[..n]));
+    }
+    text
+}
+
+#[cfg(unix)]
+#[test]
+fn live_is_on_the_admin_port() {
+    let folder = Folder::new("live");
+    let rules = folder.write("rules.yaml", RULES);
+    let mut program = Program::start(&rules, &["--drain", "1h"]);
+    for _ in 0..3 {
+        get(program.http, "/check?domain=web&user=ann", "");
+    }
+    let mut stream = TcpStream::connect(program.admin).unwrap();
+    let request =
+        format!("GET /live/events HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", program.admin.port());
+    let said = listen(&mut stream, &request, "\nid: ");
+    assert!(said.contains("content-type: text/event-stream"), "{said}");
+    // In the first column is what was before.
+    let sums =
+        said.split("event: columns\ndata: [[").nth(1).and_then(|rest| rest.split(']').next());
+    assert!(sums.is_some_and(|sums| sums.ends_with(",2,1,0,0,0,0")), "{said}");
+    // A foreign name that leads here gets nothing.
+    assert_eq!(get(program.admin, "/live/events", "").0, 421);
+    assert!(get(program.admin, "/elsewhere", "").1.contains("/live.html"));
+    // Who looks does not keep the program from its end.
+    program.signal("TERM");
+    assert!(program.child.wait().unwrap().success());
+}
+
+#[test]
+fn live_asks_for_the_token_and_the_page_does_not() {
+    let folder = Folder::new("live-token");
+    let rules = folder.write("rules.yaml", RULES);
+    let token = folder.write("token", "0123456789abcdef\n");
+    let program = Program::start(&rules, &["--admin-token-file", token.to_str().unwrap()]);
+    assert_eq!(get(program.admin, "/live/events", "").0, 401);
+    assert_eq!(get(program.admin, "/live.html", "").0, 200);
+    let mut stream = TcpStream::connect(program.admin).unwrap();
+    let request = "GET /live/events HTTP/1.1\r\nhost: limits.example\r\n\
+                   authorization: Bearer 0123456789abcdef\r\n\r\n";
+    listen(&mut stream, request, "event: columns");
+}
