@@ -128,6 +128,10 @@ impl Exim {
                 break;
             }
             x += step;
+            // What is left is about the square of the step.
+            if step < 1e-9 {
+                break;
+            }
         }
         x
     }

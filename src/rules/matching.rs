@@ -154,6 +154,12 @@ impl Like {
 }
 
 impl Rules {
+    /// Whether any rule replaces another.
+    #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
+    pub(crate) fn has_replacements(&self) -> bool {
+        self.replaces
+    }
+
     /// The rules that an event with these fields has to pass, in the order of the file. If there are
     /// none, it is not limited.
     pub fn matching<'a>(&'a self, fields: &dyn Fields) -> Vec<&'a Rule> {

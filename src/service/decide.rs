@@ -193,8 +193,9 @@ impl<B: States, C: Clock> Service<B, C> {
         let questions: Result<SmallVec<[_; 2]>, NoAnswer> =
             all.iter().enumerate().map(of).collect();
         let mut questions = questions?;
-        if questions.len() > 1 {
-            replace::<B>(&domain.rules(), &mut questions);
+        let rules = domain.rules();
+        if questions.len() > 1 && rules.has_replacements() {
+            replace::<B>(&rules, &mut questions);
         }
         // Before anything is counted.
         for question in questions.iter().filter(|question| question.is_refund) {
@@ -213,22 +214,23 @@ impl<B: States, C: Clock> Service<B, C> {
         domain: &Arc<Domain<B::Store>>,
         questions: &[Question<'_, B>],
     ) -> Answers<B::Store> {
-        let mut answers = Answers::<B::Store>::new();
-        if let [question] = questions {
-            answers.push(self.answer(domain, question, !question.is_look).await);
-            return answers;
-        }
-        for question in questions {
-            answers.push(self.answer(domain, question, false).await);
-        }
         let passes = |question: &Question<'_, B>, answer: &Option<(_, Answered)>| {
             answer.as_ref().is_none_or(|(_, answered)| question.retry(answered).is_none())
         };
-        let mut each = questions.iter().zip(&answers);
-        let all_pass = each.all(|(question, answer)| passes(question, answer));
-        for (question, answer) in questions.iter().zip(&mut answers) {
+        let mut answers = Answers::<B::Store>::new();
+        let (mut all_pass, mut counted) = (true, None);
+        for (i, question) in questions.iter().enumerate() {
+            // If all before the last one pass, it decides alone, and in one step.
+            let counts = all_pass && i + 1 == questions.len() && !question.is_look;
+            counted = counts.then_some(i);
+            let answer = self.answer(domain, question, counts).await;
+            all_pass &= passes(question, &answer);
+            answers.push(answer);
+        }
+        for (i, (question, answer)) in questions.iter().zip(&mut answers).enumerate() {
             // A refusal is counted by the limiters that count refusals, and in the counters.
-            if !question.is_look && (all_pass || !passes(question, answer)) {
+            let counts = !question.is_look && counted != Some(i);
+            if counts && (all_pass || !passes(question, answer)) {
                 *answer = self.answer(domain, question, true).await;
             }
         }

@@ -1,6 +1,7 @@
 //! What goes to the log.
 
-use crate::parts::{Hand, Inner, get, limit, ruled, send};
+use crate::parts::{Far, Hand, Inner, get, limit, ruled, send};
+use ratescope::rules::Fault;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use tower_layer::Layer;
@@ -97,6 +98,22 @@ fn a_long_key_is_cut() {
         });
         let key = format!("key=\"name={logged}\"");
         assert!(lines.len() == 1 && lines[0].contains(&key), "{key} is not in {lines:?}");
+    }
+}
+
+/// Of several layers, the one that it happened to is named.
+#[test]
+fn a_fault_says_at_which_layer() {
+    let lines = told(|| {
+        let mut store = Far::new("domain: web\nlimit: 9/1h\n", 0);
+        store.fault = Some(Fault::unreachable("gone"));
+        let limit = limit(store, &Hand::default()).charge(|_| f64::NAN).name("outer");
+        send(&mut limit.log_per_second(9).layer().layer(Inner::default()), get("/", "192.0.2.7"));
+    });
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    for (line, message) in lines.iter().zip(["the store can't be reached", "a charge is negative"])
+    {
+        assert!(line.contains(message) && line.contains(" layer=\"outer\" "), "{line}");
     }
 }
 

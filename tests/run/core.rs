@@ -3,8 +3,8 @@
 use ratescope::clock::FakeClock;
 use ratescope::rules::Fault;
 use ratescope::service::{
-    Code, Entry, InMemory, NoAnswer, RateLimitDescriptor, RateLimitOverride, RateLimitRequest,
-    RateLimitResponse, Service, Unit,
+    Code, DescriptorStatus, Entry, InMemory, NoAnswer, RateLimitDescriptor, RateLimitOverride,
+    RateLimitRequest, RateLimitResponse, Service, Unit,
 };
 use ratescope::{Span, Time};
 use std::pin::pin;
@@ -136,6 +136,44 @@ fn all_descriptors_pass_or_none_is_counted() {
     // The same descriptor twice counts twice.
     let twice = request(vec![descriptor(&[("user", "eve")]), descriptor(&[("user", "eve")])]);
     assert_eq!([code(&service, &twice), code(&service, &twice)], [Code::Ok, Code::OverLimit]);
+}
+
+/// In whichever place the refused descriptors are: none of the others is counted, and each of them is.
+#[test]
+fn the_order_of_descriptors_does_not_matter() {
+    let rules = "domain: web\ndescriptors:\n- {key: a, limit: fixed-window 3/1h}\n\
+                 - {key: b, limit: haproxy 1/1h}\n- {key: c, limit: haproxy 1/1h}\n";
+    for order in ["abc", "acb", "bac", "bca", "cab", "cba"] {
+        let (service, clock) = service(rules);
+        let of = |key: char| descriptor(&[(&key.to_string(), "x")]);
+        let whole = request(order.chars().map(of).collect());
+        let said = |request| {
+            let answer = ask(&service, request).unwrap();
+            let status = |status: &DescriptorStatus| (status.code(), status.limit_remaining);
+            answer.statuses.iter().map(status).collect::<Vec<_>>()
+        };
+        let expected = |a, b, c| {
+            let of = |key| match key {
+                'a' => a,
+                'b' => b,
+                _ => c,
+            };
+            order.chars().map(of).collect::<Vec<_>>()
+        };
+        let [ok, over] = [Code::Ok, Code::OverLimit];
+        assert_eq!(said(&whole), expected((ok, 2), (ok, 0), (ok, 0)), "{order}");
+        for _ in 0..2 {
+            assert_eq!(said(&whole), expected((ok, 2), (over, 0), (over, 0)), "{order}");
+        }
+        // HAProxy counts refusals, each of both once: of a count of 3 a third is left after 1 h 40 m.
+        for (minutes, then) in [(99, over), (102, ok)] {
+            clock.set(Time::from_micros(1_000_000_000_000_000 + minutes * 60_000_000));
+            for key in ['b', 'c'] {
+                let look = RateLimitDescriptor { hits_addend: Some(0), ..of(key) };
+                assert_eq!(code(&service, &request(vec![look])), then, "{order} {key} {minutes}");
+            }
+        }
+    }
 }
 
 #[test]

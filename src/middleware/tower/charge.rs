@@ -60,7 +60,7 @@ impl<S: AsyncStore, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         }
         meters::count_lost("cost", self.name());
         if let Some(passed_over) = self.faults.take(now) {
-            report::bad_cost(cost, passed_over);
+            report::bad_cost(cost, self.name(), passed_over);
         }
         None
     }

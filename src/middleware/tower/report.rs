@@ -99,13 +99,14 @@ pub(super) fn fault(sample: &Sample, fault: &Fault, layer: Option<&str>, now: Ti
     meters::count_fault(fault, layer);
     let Some(passed_over) = sample.take(now) else { return };
     let cause = fault.source().map(tracing::field::display);
-    tracing::warn!(target: "ratescope", fault = fault.name(), cause, passed_over, "{fault}");
+    tracing::warn!(target: "ratescope", layer, fault = fault.name(), cause, passed_over, "{fault}");
 }
 
 /// Logs a later cost that is no cost, and counts as 0.
-pub(super) fn bad_cost(cost: f64, passed_over: u64) {
+pub(super) fn bad_cost(cost: f64, layer: Option<&str>, passed_over: u64) {
     tracing::warn!(
         target: "ratescope",
+        layer,
         cost,
         passed_over,
         "a charge is negative or no number, and is not counted; a cost is from 0 to 1e12",

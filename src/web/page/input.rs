@@ -1,4 +1,10 @@
 //! The pointer over the picture, and keys.
+//!
+//! The way of a click to the drawn line begins here, at [`Page::press`]. Where the press ends without having
+//! moved, `click` gives an event to the run (`lab/run.rs`), which hands it to what decides: the instrument of
+//! the Scope (`lab/scope/instrument.rs`) or each lane (`lab/lane.rs`). That folds it into columns
+//! (`lab/trace.rs`, `lab/lane/history.rs`). At the next frame `view/scope` or `view/compare` makes marks of
+//! them, and `canvas.rs` paints these.
 
 use super::Page;
 use crate::view::{Hit, edges, seconds_per_pixel};
