@@ -141,6 +141,7 @@ mod history;
 pub mod in_f64;
 pub mod kept;
 mod retry;
+pub(crate) mod sealed;
 mod server;
 mod text;
 
@@ -154,6 +155,7 @@ use crate::order::smaller;
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
+use sealed::Sealed;
 
 /// The largest cost that is counted, and the largest limit on a count.
 pub const MAX_COST: f64 = 1e12;
@@ -175,7 +177,9 @@ const SHORTEST: Span = Span::micros(1);
 /// A cost is a number of events, or of whatever is limited: usually 1, and from 0 to [`MAX_COST`].
 /// A cost that is negative, larger or not a number is refused and not counted; only a
 /// [`charge`](Self::charge) takes a larger one.
-pub trait Limiter {
+///
+/// Only this crate implements it, so that a later version can add methods.
+pub trait Limiter: Sealed {
     /// The memory of one key.
     type State: Clone + core::fmt::Debug;
 

@@ -3,6 +3,7 @@
 //! Source: RFC 9110, section 10.2.3; RFC 6585, section 4.
 
 use crate::limit::Limiter;
+use crate::limit::sealed::Sealed;
 use crate::outcome::{Outcome, Retry};
 use crate::time::{Span, Time};
 use http::header::{DATE, RETRY_AFTER};
@@ -28,6 +29,8 @@ pub(super) fn asked_for(status: StatusCode, headers: &HeaderMap, now: Time) -> O
 /// cost of what it counts is the length of the pause in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause;
+
+impl Sealed for Pause {}
 
 impl Limiter for Pause {
     type State = Time;
