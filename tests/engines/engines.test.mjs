@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { By, Key } from 'selenium-webdriver';
-import { startServer } from '../e2e/launch.mjs';
+import { simulate, startReplay, startServer } from '../e2e/launch.mjs';
 import { browse, ENGINES, missing } from './driver.mjs';
 
 // Nobody waits that long for a page; a busy machine may.
@@ -77,21 +77,44 @@ for (const engine of ENGINES) {
       }
     });
 
-    test('Tune: logs are read as files, packed too', async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'ratescope-engines-'));
-      try {
-        const line = (ip, second) =>
-          `${ip} - - [02/Mar/2026:12:${String(second / 60 | 0).padStart(2, '0')}:${String(second % 60).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 1\n`;
-        const lines = Array.from({ length: 3000 }, (_, i) => line(`192.0.2.${i % 50}`, i)).join('');
+    test('Tune: logs are read as files, packed too, and dropped', async () => {
+      await inFolder(async (folder) => {
+        const lines = requests(3000, 50);
         writeFileSync(join(folder, 'a.log'), lines);
         writeFileSync(join(folder, 'b.log.gz'), gzipSync(lines.replaceAll('192.0.2', '198.51.100')));
+        const read = () => document.querySelector('#t-sentence').dataset.value === '1' && document.querySelector('#progress').hidden;
         await open('/tune.html');
         await (await find('#files')).sendKeys([join(folder, 'a.log'), join(folder, 'b.log.gz')].join('\n'));
-        await until(() => document.querySelector('#t-sentence').dataset.value === '1' && document.querySelector('#progress').hidden);
+        await until(read);
         assert.match(await text('#t-read'), /6.000 requests from 100 clients/);
-      } finally {
-        rmSync(folder, { recursive: true });
-      }
+        await open('/tune.html');
+        await see((lines) => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File([lines], 'dropped.log'));
+          document.body.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+        }, lines);
+        await until(read);
+        assert.match(await text('#t-read'), /3.000 requests from 50 clients/);
+      });
+    });
+
+    test('Live: a replay to its end, as the command decides it', async () => {
+      await inFolder(async (folder) => {
+        const log = join(folder, 'a.log');
+        writeFileSync(log, requests(3000, 50));
+        const limiter = 'gcra 30/1h burst 5 per ip';
+        const decided = simulate(limiter, requests(3000, 50));
+        const allowed = decided.filter(({ allowed }) => allowed).length;
+        const replay = await startReplay(log, '--speed', '3000', limiter);
+        try {
+          await driver.get(replay.url);
+          await until(() => document.querySelector('#state').textContent === 'The replay has ended');
+          await until((sums) => document.querySelector('#t-rules tr').dataset.sums === sums, `${allowed} ${decided.length - allowed} 0`);
+          assert(await driver.executeScript(inked), 'its lines are drawn');
+        } finally {
+          await replay.close();
+        }
+      });
     });
 
     test('the theme is kept, and a phone has no sideways scroll', async () => {
@@ -108,6 +131,22 @@ for (const engine of ENGINES) {
       }
     });
   });
+}
+
+// A log of requests by some clients in turn, one a second.
+function requests(count, clients) {
+  const two = (n) => String(n).padStart(2, '0');
+  const line = (_, i) => `192.0.2.${i % clients} - - [02/Mar/2026:12:${two(i / 60 | 0)}:${two(i % 60)} +0000] "GET / HTTP/1.1" 200 1\n`;
+  return Array.from({ length: count }, line).join('');
+}
+
+async function inFolder(body) {
+  const folder = mkdtempSync(join(tmpdir(), 'ratescope-engines-'));
+  try {
+    await body(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 // Whether the canvas has more than its background, read where the picture is.
