@@ -155,8 +155,21 @@ fn summaries_add_up() {
     {
         assert_eq!(merged[what], whole[what], "{what}");
     }
+    let first = std::fs::read(&a).unwrap();
+    let piped = tune(&[&["--merge", &b, "-"], &args[..]].concat(), &first);
+    assert_eq!(piped["curve"], whole["curve"]);
     assert_wrong(&["--merge", "Cargo.toml"], b"", "Cargo.toml: not a summary");
+    let large = [first, vec![0; 1 << 20]].concat();
+    assert_wrong(&["--merge", "--memory", "1"], &large, "standard input: has more than 1 MiB");
     assert_wrong(&["--merge", &a, "--limit", "9/1m per user"], b"", "only one limit per ip");
+}
+
+/// A device that never ends is read no further than its bound.
+#[cfg(unix)]
+#[test]
+fn a_file_without_an_end() {
+    assert_wrong(&["--merge", "/dev/zero", "--memory", "1"], b"", "/dev/zero: not a summary");
+    assert_wrong(&["--marks", "/dev/zero"], b"", "/dev/zero: it has more than 16777216 bytes");
 }
 
 /// Days and hours are those of the log's own clock, if it has one.

@@ -41,6 +41,10 @@ fn what_can_not_run_is_refused_with_a_reason() {
     let short = folder.write("short", "secret\n");
     let short = ["--admin-token-file", short.to_str().unwrap()];
     assert_refused(&run(&short, &rules), &["16 characters"]);
+    if cfg!(unix) {
+        let endless = ["--admin-token-file", "/dev/zero"];
+        assert_refused(&run(&endless, &rules), &["/dev/zero: it has more than 65536 bytes"]);
+    }
     let bad = folder.write("bad.yaml", "domain: web\nlimit: gcra 10/1x\n");
     assert_refused(&run(&["--check"], &bad), &["bad.yaml:2:17"]);
     let good = run(&["--check"], &rules);

@@ -2,6 +2,7 @@
 //! alone, it has just that command, which takes a third of the time to build.
 #![cfg_attr(not(feature = "cli"), allow(dead_code))] // `rules` and `words` serve all commands.
 
+mod bounded;
 #[cfg(feature = "cli")]
 mod check;
 #[cfg(feature = "cli")]
@@ -83,7 +84,7 @@ impl Tool {
 }
 
 fn main() -> ExitCode {
-    let result = match Command::parse() {
+    let result = match Command::parse_from(wild::args_os()) {
         Command::Serve(args) => serve::run(&args),
         #[cfg(feature = "run")]
         Command::Run(args) => run::run(&args),

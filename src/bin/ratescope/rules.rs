@@ -1,22 +1,16 @@
 //! Reading rule files, for the commands that take one.
 
+use crate::bounded;
 use crate::words::{name, say};
 use ratescope::rules::{LONGEST, Rules, RulesError, decode};
 use std::error::Error;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 /// The text of a file, or of standard input for `-`; errors name the file.
 pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {
     let name = name(path);
-    let reason = |error: io::Error| format!("{name}: {error}");
-    let file: Box<dyn Read> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin().lock()),
-        false => Box::new(File::open(path).map_err(reason)?),
-    };
-    let mut bytes = Vec::new();
-    file.take(LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(reason)?;
+    let bytes =
+        bounded::beginning(path, LONGEST + 1).map_err(|error| format!("{name}: {error}"))?;
     decode(&name, bytes).map_err(told)
 }
 

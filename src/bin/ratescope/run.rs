@@ -3,6 +3,7 @@
 mod admin;
 mod ports;
 
+use crate::bounded;
 use crate::server;
 use crate::words::{Visible, at_least_one};
 use admin::Admin;
@@ -17,7 +18,6 @@ use ratescope::middleware::Networks;
 use ratescope::redis_store::Options;
 use ratescope::service::{Http, HttpSettings, InMemory, NAME, OnRedis, Service, States};
 use std::error::Error;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -162,10 +162,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     })
 }
 
+/// The longest file with a token, in bytes.
+const LONGEST_TOKEN: usize = 1 << 16;
+
 /// Asks for the token in a file: its first line.
 fn asking(live: Routes, path: &Path) -> Result<Routes, String> {
-    let text = fs::read_to_string(path);
-    let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = bounded::text(path, LONGEST_TOKEN)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
     let token = text.lines().next().unwrap_or_default().trim();
     live.token(token).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -8,6 +8,7 @@ mod tail;
 mod text;
 mod threads;
 
+use crate::bounded;
 use crate::simulate::until_closed;
 use crate::source::Source;
 use crate::words::{self, Visible, at_least_one};
@@ -185,13 +186,16 @@ pub(crate) struct Server {
     configuration: Result<(String, Vec<String>), String>,
 }
 
+/// The longest file of marks, in bytes.
+const MARKS: usize = 1 << 24;
+
 /// How many of the busiest clients are shown.
 const BUSIEST: usize = 10;
 
 /// Reads the logs, answers, and prints the answer.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let marks: MarkedKeys = match &args.marks {
-        Some(path) => fs::read_to_string(path).map_err(|error| named(path, &error))?.parse()?,
+        Some(path) => bounded::text(path, MARKS).map_err(|error| named(path, &error))?.parse()?,
         None => Default::default(),
     };
     let asked = Asked { args, marks };

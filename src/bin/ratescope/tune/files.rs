@@ -1,7 +1,7 @@
 //! Reading the files: logs, or summaries of them.
 
 use super::{Args, progress, threads};
-use crate::words;
+use crate::{bounded, words};
 use ratescope::lab::tune::{Failure, Import, Imported, LogClock, Replay, Summary, Trial};
 use ratescope::log::{self, HEAD, Pieces, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
@@ -9,7 +9,7 @@ use ratescope::{Event, Policy};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A limit that was tried on every event.
@@ -20,14 +20,21 @@ pub(crate) struct Tried {
     pub(crate) forgotten: u64,
 }
 
+/// The files that are given, or standard input.
+fn paths(args: &Args) -> Vec<&Path> {
+    match args.files.is_empty() {
+        true => vec![Path::new("-")],
+        false => args.files.iter().map(PathBuf::as_path).collect(),
+    }
+}
+
 /// Reads logs, one after the other.
 pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut import = Import::new(args.source.reading(), args.room());
     let mut trials = Vec::new();
-    let stdin = [Path::new("-").to_owned()];
     let mut given = BTreeSet::new();
-    let paths = if args.files.is_empty() { &stdin[..] } else { &args.files };
-    for path in paths {
+    let paths = paths(args);
+    for path in &paths {
         let name = words::name(path);
         if fs::canonicalize(path).is_ok_and(|file| !given.insert(file)) {
             words::say(&format!("note: {name} is given twice, and counts twice"));
@@ -106,9 +113,16 @@ fn fields(trials: &[Trial], per: &Per) -> Option<Arc<[String]>> {
 /// Adds up summaries. Of the limits, single ones of the same clients can be tried on them.
 pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut sum: Option<Summary> = None;
-    for path in &args.files {
+    for path in paths(args) {
         let mut add = || -> Result<Summary, Failure> {
-            let next = Summary::read(&fs::read(path)?, args.room())?;
+            let room = args.room();
+            let bytes = bounded::beginning(path, room.bytes.saturating_add(1))?;
+            if bytes.len() > room.bytes && Summary::is_summary(&bytes) {
+                return Err(
+                    format!("has more than {} MiB; --memory says how much", args.memory).into()
+                );
+            }
+            let next = Summary::read(&bytes, room)?;
             Ok(match sum.take() {
                 Some(mut sum) => sum.add(&next).map(|()| sum)?,
                 None => next,
