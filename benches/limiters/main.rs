@@ -16,7 +16,8 @@
 //! to choose keys that collide, never forget a key, and are for one thread. Governor is bounded
 //! neither, keeps one number a key, and decides by GCRA alone.
 //!
-//! Of the three tables, `one-key`, `many-keys` and `threads`, those that are named are printed.
+//! Of the tables `one-key`, `many-keys` and `threads` those that are named are printed, or all; `scale` if it is
+//! named.
 //! Without `--bench`, as `cargo test --benches` calls it, everything is done once, with few keys.
 #![allow(clippy::unwrap_used)]
 
@@ -42,5 +43,10 @@ fn main() {
     }
     if is_asked("threads") {
         many_keys::print_threads(keys, rounds);
+    }
+    // Takes some GB of memory, so it is only done when it is named.
+    if parts.iter().any(|part| part == "scale") {
+        let all = [1_000, 100_000, 1_000_000, 10_000_000];
+        many_keys::print_scale(if full { &all } else { &all[..1] }, rounds);
     }
 }

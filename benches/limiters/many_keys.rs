@@ -39,6 +39,23 @@ impl Field {
         self.bytes.push(used.bytes_current as f64 / self.keys as f64);
         self
     }
+
+    /// The times of each by one thread, in turn, and how many events it let pass.
+    fn alone(&mut self, rounds: usize) -> (Vec<Vec<f64>>, Vec<usize>) {
+        let passed: Vec<Cell<usize>> = self.contestants.iter().map(|_| Cell::new(0)).collect();
+        let mut calls: Vec<Box<dyn FnMut(usize) -> usize + '_>> = Vec::new();
+        for (contestant, passed) in self.contestants.iter_mut().zip(&passed) {
+            let events = &self.events.then;
+            calls.push(Box::new(move |round| {
+                let more = contestant.decide.call(&events[round * CALLS..][..CALLS]);
+                passed.set(passed.get() + more);
+                CALLS
+            }));
+        }
+        let times = in_turn(rounds, &mut calls);
+        drop(calls);
+        (times, passed.into_iter().map(Cell::into_inner).collect())
+    }
 }
 
 impl Decide {
@@ -64,19 +81,7 @@ pub(crate) fn print(keys: usize, rounds: usize) {
         .with(|| contestants::trusting_gcra(keys))
         .with(|| contestants::store(GCRA, keys))
         .with(|| contestants::store(BOTH, keys));
-    let passed: Vec<Cell<usize>> = field.contestants.iter().map(|_| Cell::new(0)).collect();
-    let mut calls: Vec<Box<dyn FnMut(usize) -> usize + '_>> = Vec::new();
-    for (contestant, passed) in field.contestants.iter_mut().zip(&passed) {
-        let events = &field.events.then;
-        calls.push(Box::new(move |round| {
-            let more = contestant.decide.call(&events[round * CALLS..][..CALLS]);
-            passed.set(passed.get() + more);
-            CALLS
-        }));
-    }
-    let times = in_turn(rounds, &mut calls);
-    drop(calls);
-
+    let (times, passed) = field.alone(rounds);
     println!("| {keys} keys | a decision | of the first | a key | of the first | keys lost |");
     println!("|---|--:|--:|--:|--:|--:|");
     let mut most_lost = 0;
@@ -95,7 +100,7 @@ pub(crate) fn print(keys: usize, rounds: usize) {
     }
     // Those of one algorithm passed the same, but for some events of what was forgotten.
     for (i, algorithm) in [0, 0, 0, 0, 0, 5, 5, 5, 5, 5].into_iter().enumerate() {
-        let more = passed[i].get().abs_diff(passed[algorithm].get()) as u64;
+        let more = passed[i].abs_diff(passed[algorithm]) as u64;
         assert!(more <= 10 * most_lost, "{} passed {more} others", field.contestants[i].name);
     }
 }
@@ -129,5 +134,28 @@ pub(crate) fn print_threads(keys: usize, rounds: usize) {
     for (contestant, of) in field.contestants.iter().zip(&times) {
         let time = median(of.iter().copied());
         println!("| {} | {time:.0} ns | {:.2} |", contestant.name, ratio(of, &times[0]));
+    }
+}
+
+/// Prints a row for each number of keys, with a decision by one thread and the bytes of a key.
+pub(crate) fn print_scale(all: &[usize], rounds: usize) {
+    for (i, &keys) in all.iter().enumerate() {
+        let mut field = Field::new(keys, rounds)
+            .with(contestants::ten_lines)
+            .with(|| contestants::keyed_exim(keys))
+            .with(|| contestants::keyed_gcra(keys))
+            .with(contestants::governor_dashmap);
+        let (times, _) = field.alone(rounds);
+        if i == 0 {
+            let names =
+                field.contestants.iter().map(|one| format!(" {} | of the first |", one.name));
+            println!("| keys |{} bytes a key, `Keyed` |", names.collect::<String>());
+            println!("|--:|{}--:|", "--:|--:|".repeat(field.contestants.len()));
+        }
+        let cell = |of: &Vec<f64>| {
+            format!(" {:.0} ns | {:.2} |", median(of.iter().copied()), ratio(of, &times[0]))
+        };
+        let cells: String = times.iter().map(cell).collect();
+        println!("| {keys} |{cells} {:.1} |", field.bytes[1]);
     }
 }

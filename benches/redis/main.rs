@@ -5,7 +5,7 @@
 //! are 50 connections; *one by one* each waits for its answer, *by 16* each sends sixteen at a time.
 //! Keys are those of 10,000 senders, drawn at random and the same for all. A server of its own is
 //! started and ended. Beside decisions a second stands the processor time that the server took for
-//! each, which depends less on what else the machine does.
+//! each, which depends less on what else the machine does. With `nodes`, clusters are measured instead.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -13,6 +13,7 @@
 #[path = "../limiters/turns.rs"]
 mod turns;
 
+mod nodes;
 #[path = "../../tests/redis/server.rs"]
 mod server;
 
@@ -45,6 +46,9 @@ struct Contestant {
 
 fn main() {
     let rounds = std::env::args().filter_map(|word| word.parse().ok()).next().unwrap_or(9);
+    if std::env::args().any(|word| word == "nodes") {
+        return nodes::print(rounds);
+    }
     let Some(server) = Server::start(&[]) else { return };
     let mut all = contestants(&server);
     let mut client = Client::connect(server.port);

@@ -14,6 +14,7 @@
 //! with a constant of two bytes. Limitador answers as little. Ours answers what it knows of each limit, with headers,
 //! and counts for Prometheus and for Live.
 
+mod layer;
 mod peers;
 mod program;
 mod soak;
@@ -68,6 +69,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["soak", ours, minutes] => {
             let minutes = minutes.parse()?;
             with_folder(|folder| soak::soak(ours, minutes, folder))
+        }
+        ["layer", rounds, seconds] => {
+            let rounds = rounds.parse()?;
+            with_folder(|folder| layer::print(rounds, seconds, folder))
         }
         ["bench", ours, rounds, seconds] => {
             let rounds = rounds.parse()?;
@@ -130,7 +135,7 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
         ("ours, /check with Live open", run(&[])?.with_viewer()?, USERS),
     ] {
         caller.fill(program.at, users, 1)?;
-        let load = Load::http(folder, program.http, USERS)?;
+        let load = Load::http(folder, program.http, USERS, 64)?;
         rows.push(Row { name, program, load, floor, seen: Vec::new() });
     }
     Ok(rows)

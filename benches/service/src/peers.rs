@@ -1,10 +1,13 @@
 //! The peers, and the messages that all are asked.
 
 use axum::Router;
+use axum::extract::ConnectInfo;
 use axum::routing::get;
 use http::uri::PathAndQuery;
 use limitador::RateLimiter;
 use limitador::limit::{Context, Limit};
+use ratescope::middleware::{Headers, RateLimit, RateLimitLayer};
+use ratescope::rules::{Ruled, Rules};
 use ratescope::service::{Code, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -42,14 +45,27 @@ pub fn serve(name: &str) -> Result<(), Box<dyn Error>> {
     Builder::new_multi_thread().enable_all().build()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         println!("{}", listener.local_addr()?);
-        if name == "constant" {
-            let constant = Router::new().route("/check", get(|| async { "OK" }));
-            return Ok(axum::serve(listener, constant).await?);
+        let constant = Router::new().route("/check", get(|| async { "OK" }));
+        match name {
+            "constant" => return Ok(axum::serve(listener, constant).await?),
+            "layer" => {
+                let limited = constant.layer(layer()?);
+                let limited = limited.into_make_service_with_connect_info::<SocketAddr>();
+                return Ok(axum::serve(listener, limited).await?);
+            }
+            _ => {}
         }
         let incoming = TcpListenerStream::new(listener);
         let server = Server::builder().tcp_nodelay(true).add_service(Service(decide));
         Ok(server.serve_with_incoming(incoming).await?)
     })
+}
+
+/// Our layer with one limit for addresses, which is never met, and all headers.
+fn layer() -> Result<RateLimitLayer<Ruled>, Box<dyn Error>> {
+    let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 1000000000/1h per ip\n")?;
+    let limit = RateLimit::new(Ruled::new(rules, 100_000)).headers(Headers::ALL);
+    Ok(limit.peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip()).layer())
 }
 
 /// Limitador with one limit for users, as its server asks it.

@@ -135,12 +135,18 @@ impl Load {
         Ok(Load { args, path: Some(crate::peers::PATH), log: folder.join("log") })
     }
 
-    /// Requests by HTTP/1, of so many users in turn.
-    pub fn http(folder: &Path, at: SocketAddr, users: u32) -> Result<Self, Box<dyn Error>> {
+    /// Requests by HTTP/1 on so many connections, of so many users in turn.
+    pub fn http(
+        folder: &Path,
+        at: SocketAddr,
+        users: u32,
+        connections: usize,
+    ) -> Result<Self, Box<dyn Error>> {
         let uri = |user: u32| format!("http://{at}/check?domain=web&user={user:06}\n");
         let file = folder.join(at.port().to_string());
         fs::write(&file, (0..users).map(uri).collect::<String>())?;
-        let args = ["--h1", "-c", "64", "-i", &file.display().to_string()];
+        let connections = connections.to_string();
+        let args = ["--h1", "-c", &connections, "-i", &file.display().to_string()];
         let args = args.map(str::to_owned).to_vec();
         Ok(Load { args, path: None, log: folder.join("log") })
     }

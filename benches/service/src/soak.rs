@@ -25,7 +25,7 @@ pub fn soak(ours: &str, minutes: f64, folder: &Path) -> Result<(), Box<dyn Error
     let rules = folder.join("rules.yaml");
     std::fs::write(&rules, "domain: web\ndescriptors:\n- {key: user, limit: gcra 1000000/1s}\n")?;
     let program = Program::ours(ours, &rules, &["--keys", ROOM])?.with_viewer()?;
-    let load = Load::http(folder, program.http, 10_000)?;
+    let load = Load::http(folder, program.http, 10_000, 64)?;
     let http = program.http;
     // It ends with the service.
     std::thread::spawn(move || new_users(http));

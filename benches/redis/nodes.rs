@@ -1,0 +1,122 @@
+//! The processor's time of a decision on clusters of one node and of many: it must not grow with them.
+//!
+//! All clusters run at the same time, and each is asked in turn, through `RedisStore`, by 64 callers at
+//! once for each node, about senders drawn at random. With as many callers for all, a node with fewer of them would
+//! find fewer questions each time it looks, and take longer for each. Beside the time that all nodes took for a
+//! decision stands that of the caller.
+
+use crate::server::Server;
+use crate::turns::{median, ratio};
+use crate::{SENDERS, processor};
+use ratescope::redis_store::{Options, RedisStore};
+use ratescope::rules::{AsyncStore, Details, Rules};
+use ratescope::{Event, Policy, Time};
+use rustix::time::{ClockId, clock_gettime};
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+const SLOTS: usize = 16_384;
+const CALLERS: usize = 64;
+const SLICE: Duration = Duration::from_secs(1);
+
+struct Cluster {
+    nodes: Vec<Server>,
+    store: RedisStore,
+    /// Microseconds a decision in each round: of all nodes, and of this program.
+    costs: [Vec<f64>; 2],
+}
+
+impl Cluster {
+    fn start(nodes: usize, runtime: &Runtime) -> Option<Cluster> {
+        let start = |_| Server::start(&["--cluster-enabled", "yes"]);
+        let nodes: Vec<Server> = (0..nodes).map(start).collect::<Option<_>>()?;
+        for (i, node) in nodes.iter().enumerate() {
+            let [from, to] = [i, i + 1].map(|i| SLOTS * i / nodes.len());
+            let (from, to) = (from.to_string(), (to - 1).to_string());
+            node.command(&["CLUSTER", "ADDSLOTSRANGE", &from, &to]);
+            node.command(&["CLUSTER", "MEET", "127.0.0.1", &nodes[0].port.to_string()]);
+        }
+        let known = format!("cluster_known_nodes:{}", nodes.len());
+        let is_whole = |node: &Server| {
+            let info = node.command(&["CLUSTER", "INFO"]);
+            info.contains("cluster_state:ok") && info.contains(&known)
+        };
+        while !nodes.iter().all(is_whole) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let places: Vec<String> =
+            nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+        let rules = Rules::from("gcra 10/1m burst 20 per user".parse::<Policy>().unwrap());
+        let options = Options { deadline: Duration::from_secs(10), ..Options::default() };
+        let _entered = runtime.enter();
+        let url = format!("redis-cluster://{}", places.join(","));
+        let store = RedisStore::open(&url, rules, options).unwrap();
+        Some(Cluster { nodes, store, costs: Default::default() })
+    }
+
+    fn round(&mut self, runtime: &Runtime) {
+        let used = |nodes: &[Server]| nodes.iter().map(processor).sum::<f64>();
+        let (before, own) = (used(&self.nodes), worked());
+        let decisions = runtime.block_on(decide(&self.store, CALLERS * self.nodes.len())) as f64;
+        self.costs[0].push((used(&self.nodes) - before) / decisions);
+        self.costs[1].push((worked() - own) / decisions);
+    }
+}
+
+/// How many decisions so many callers make within the slice.
+async fn decide(store: &RedisStore, callers: usize) -> usize {
+    let end = Instant::now() + SLICE;
+    let decisions = Cell::new(0);
+    let caller = |caller: usize| {
+        let decisions = &decisions;
+        async move {
+            let mut random = caller as u64;
+            while Instant::now() < end {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let user = format!("{:06}", (random >> 33) as usize % SENDERS);
+                let fields = [("user", user.as_str())];
+                let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
+                assert_eq!(store.check(&event, Details::default()).await.fault, None);
+                decisions.set(decisions.get() + 1);
+            }
+        }
+    };
+    futures_util::future::join_all((0..callers).map(caller)).await;
+    decisions.get()
+}
+
+/// Microseconds that this program has worked.
+fn worked() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+}
+
+pub(crate) fn print(rounds: usize) {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let all = [1, 2, 3, 6].map(|nodes| Cluster::start(nodes, &runtime));
+    let Some(mut all) = all.into_iter().collect::<Option<Vec<_>>>() else { return };
+    for _ in 0..=rounds {
+        all.iter_mut().for_each(|cluster| cluster.round(&runtime));
+    }
+    // The first time connections are made, and scripts are loaded.
+    for of in all.iter_mut().flat_map(|cluster| &mut cluster.costs) {
+        of.remove(0);
+    }
+    println!("| nodes | Redis, a decision | of one node | the caller | of one node |");
+    println!("|--:|--:|--:|--:|--:|");
+    for cluster in &all {
+        let [nodes, caller] = [0, 1].map(|i| {
+            let of = &cluster.costs[i];
+            (median(of.iter().copied()), ratio(of, &all[0].costs[i]))
+        });
+        println!(
+            "| {} | {:.1} µs | {:.2} | {:.1} µs | {:.2} |",
+            cluster.nodes.len(),
+            nodes.0,
+            nodes.1,
+            caller.0,
+            caller.1
+        );
+    }
+}
