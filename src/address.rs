@@ -1,8 +1,9 @@
-//! Addresses of clients, each in one form, in logs and in requests.
+//! Client addresses from logs and requests, each brought into one form.
 //!
-//! An IPv6 address can be written in many ways, and may stand for an IPv4 address. A client with
-//! one IPv6 address usually has a whole /64 (RFC 6177, RFC 4941), so a limit for each address would
-//! limit nobody. Here addresses that stand for IPv4 become IPv4 first, and the others are grouped:
+//! An IPv6 address can be written in many ways, and may stand for an IPv4 address. A client with IPv6 usually
+//! has a whole /64 (RFC 6177) and can change its address within it (RFC 4941), so a limit for each address
+//! would limit nobody. Here addresses that stand for IPv4 become IPv4 first, and the other IPv6 addresses are
+//! grouped by network:
 //!
 //! | read | taken as |
 //! |---|---|
@@ -15,13 +16,13 @@
 //!
 //! # Which addresses stand for IPv4
 //! * `::ffff:0:0/96` (IPv4-mapped): a socket for both protocols reports an IPv4 client so.
-//! * `64:ff9b::/96` (NAT64, RFC 6052): a translator in front of an IPv6 network reports an IPv4 client
-//!   so. Without this step, all clients of IPv4 would share one /64. Only addresses of the internet are
-//!   taken out, as section 3.1 demands: so `64:ff9b::10.0.0.1` is never taken for a proxy in
-//!   `10.0.0.0/8`.
-//! * Not `2002::/16` (6to4) nor `2001::/32` (Teredo). Nothing on the way checks that the IPv4 address
-//!   inside is the sender's (RFC 3964), so anybody could send in the name of any IPv4 address, also of
-//!   a trusted proxy.
+//! * `64:ff9b::/96` (NAT64, RFC 6052): a translator in front of an IPv6 network reports an IPv4 client so.
+//!   Without this step, all clients of IPv4 would share one /64. Section 3.1 allows only global addresses
+//!   inside, so an address with an internal one inside stays IPv6: `64:ff9b::10.0.0.1` is never taken for a
+//!   proxy in `10.0.0.0/8`.
+//! * Not `2002::/16` (6to4) nor `2001::/32` (Teredo). Nothing on the way checks that the IPv4 address inside
+//!   is the sender's (RFC 3964), so anybody could pretend to have any IPv4 address, even that of a trusted
+//!   proxy.
 
 #[cfg(any(feature = "log", feature = "tower"))]
 mod made;
@@ -52,8 +53,8 @@ pub(crate) fn canonical(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Whether an address is internal, such as that of a proxy in front of the server, and so says
-/// nothing about who sent a request.
+/// Whether an address is internal: private, loopback, link-local or unspecified. Such an address, as of a
+/// proxy in front of the server, does not tell who sent a request.
 pub(crate) fn is_internal(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -68,7 +69,8 @@ pub(crate) fn is_internal(address: IpAddr) -> bool {
     }
 }
 
-/// Reads an address in its [canonical] form, also with a port, in brackets, or with a zone (`%eth0`).
+/// Reads an address and returns its [canonical] form; `None` if the text is no address. An IPv4 address may
+/// have a port, an IPv6 address a zone (`%eth0`), brackets, and after these a port.
 pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     let begin = text.bytes().next()?;
     if !(begin.is_ascii_hexdigit() || matches!(begin, b':' | b'[')) {
@@ -96,8 +98,8 @@ pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether a text is a port, or stands for one that a proxy does not tell, as in `_hidden` (RFC 7239,
-/// section 6.2).
+/// Whether a text is a port: up to five digits, or a name in place of a hidden port, as in `_hidden` (RFC
+/// 7239, section 6.2).
 fn is_port(text: &str) -> bool {
     match text.strip_prefix('_') {
         Some(name) => name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)),
@@ -105,7 +107,8 @@ fn is_port(text: &str) -> bool {
     }
 }
 
-/// An IPv6 address in eight groups of digits, as most are written; std takes five times as long.
+/// Reads an IPv6 address of eight groups of digits, the usual form, without `::`; `None` for any other. The
+/// parser of std takes five times as long.
 fn in_full(text: &str) -> Option<Ipv6Addr> {
     let (mut groups, mut place, mut digits) = ([0u16; 8], 0, 0);
     for byte in text.bytes() {

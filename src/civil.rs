@@ -1,5 +1,5 @@
-//! Dates, of the application and [outside of semver](crate#what-semver-promises): calendar days as day numbers,
-//! and instants as people write them.
+//! Dates, for the application and [outside of semver](crate#what-semver-promises): calendar days as day
+//! numbers, and instants as people write them.
 //!
 //! An instant here is a [`Time`] since the Unix epoch, in UTC without leap seconds, as in POSIX.
 //!
@@ -30,8 +30,9 @@ const ERA: i64 = 146_097;
 /// Days from 1 March of the year 0 to 1 January 1970.
 const EPOCH: i64 = 719_468;
 
-/// Microseconds in a second and in a day.
+/// Microseconds in a second.
 pub(crate) const SECOND: i64 = 1_000_000;
+/// Microseconds in a day.
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
 /// A day of the Gregorian calendar, also for days before the calendar was in force.
@@ -43,10 +44,10 @@ pub struct Date {
 }
 
 impl Date {
-    /// A day by year, month and day of the month; month and day count from 1.
+    /// The day with this year, month and day of the month; month and day count from 1.
     ///
     /// # Errors
-    /// When there is no such day.
+    /// When the calendar has no such day.
     pub fn new(year: i32, month: u8, day: u8) -> Result<Self, BadNumber> {
         let date = Date { year, month, day };
         // A day exists if its day number converts back to it.
@@ -59,7 +60,8 @@ impl Date {
         }
     }
 
-    /// The day that is `days` after 1 January 1970.
+    /// The day that is `days` after 1 January 1970. A year that no `i32` can hold becomes the nearest one
+    /// that it can.
     pub fn at(days: i64) -> Self {
         let day = days.saturating_add(EPOCH);
         let (era, day) = (day.div_euclid(ERA), day.rem_euclid(ERA));
@@ -74,7 +76,7 @@ impl Date {
         Date { year: year as i32, month: month as u8, day: of_month as u8 }
     }
 
-    /// How many days it is after 1 January 1970; negative before.
+    /// The number of days from 1 January 1970 to this day; negative before.
     pub fn since_epoch(self) -> i64 {
         let (month, day) = (i64::from(self.month), i64::from(self.day));
         let (year, month) = match month > 2 {
@@ -86,7 +88,7 @@ impl Date {
         era * ERA + 365 * year + year / 4 - year / 100 + of_year - EPOCH
     }
 
-    /// The year; 0 is the year before 1.
+    /// The year; the year 0 is the one before the year 1.
     pub fn year(self) -> i32 {
         self.year
     }
@@ -102,14 +104,14 @@ impl Date {
     }
 }
 
-/// As in `2000-10-10`.
+/// Writes a date as in `2000-10-10`.
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }
 }
 
-/// An instant that is written as a date and a time of day in UTC, with up to six decimals.
+/// An instant, written as a date and a time of day in UTC with up to six decimals of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Civil(pub Time);
 
@@ -125,7 +127,7 @@ impl Civil {
     }
 }
 
-/// As in `2000-10-10 13:55:36.25`.
+/// Writes an instant as in `2000-10-10 13:55:36.25`.
 impl fmt::Display for Civil {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, part) = (self.of_day() / SECOND, self.of_day() % SECOND);

@@ -1,4 +1,4 @@
-//! Small files that are there as a whole or not at all, such as [saved states](crate::store::saved).
+//! Small files that are written as a whole or not at all, such as [saved states](crate::store::saved).
 //!
 //! ```
 //! use ratescope::{Store, Time, files};
@@ -25,28 +25,28 @@ use std::hash::RandomState;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Writes a file: first beside its place, under another name, then to the disk, and then it takes the name.
-/// A reader of the name finds the old bytes or the new ones, also when the process is killed or the
-/// power fails meanwhile. On Unix only the user can read the file.
+/// Writes a file atomically: writes and syncs a temporary file beside it, then renames that file to `path`. A
+/// reader of `path` finds either the old bytes or the new ones, even if the process is killed or the power
+/// fails in between. On Unix only the owner may read the file (mode 600).
 ///
 /// # Errors
-/// When it can't be written: the old file stays then. Or when the system can't say that the new name is on
-/// the disk.
+/// When the file can't be written: the old file then stays. Also when the folder can't be synced: the new
+/// file is then in place, but the rename may not survive a power failure.
 pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     let path = path.as_ref();
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display()))
     })?;
-    // Two that write at once have two files, and the last one stays.
+    // Two writers at once use different temporary files; the last one to rename wins.
     let chance = RandomState::new().hash_one(0);
     let beside = path.with_file_name(format!(".{}.{chance:016x}", name.to_string_lossy()));
     let written = write_new(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     if let Err(error) = written {
-        // The file may not even have been created.
+        // The error is ignored, since the temporary file may not even have been created.
         let _ = fs::remove_file(&beside);
         return Err(error);
     }
-    // A name is on the disk when its folder is. Only Unix opens folders.
+    // The rename is on the disk once the folder is synced. Only Unix can open a folder.
     #[cfg(unix)]
     if let Some(folder) = path.parent() {
         let here = folder.as_os_str().is_empty();
@@ -65,10 +65,10 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Reads a file of at most `most` bytes, or `None` if there is none.
+/// Reads a file of at most `most` bytes; returns `None` if there is no file.
 ///
 /// # Errors
-/// When it is longer, or can't be read.
+/// When the file is longer, or can't be read.
 pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Option<Vec<u8>>> {
     let path = path.as_ref();
     let file = match File::open(path) {

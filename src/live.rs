@@ -1,6 +1,6 @@
 //! A probe in a running service: it counts the events that each rule allows and refuses, finds the busiest
-//! keys, and keeps the events of a key that a viewer watches. `ratescope run` shows it as Live, and with the
-//! feature `routes` so does any service with the crate inside: see `Routes`.
+//! keys, and keeps the events of a key that a viewer watches. `ratescope run` shows all of it on the page
+//! Live. With the feature `routes` any service that uses the crate can do so: see `Routes`.
 //!
 //! ```
 //! use ratescope::live::{Asked, Probe, Seen};
@@ -17,7 +17,7 @@
 //!     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
 //!     let _ = store.check_now(&event, Details::default());
 //! }
-//! // One of the three was allowed, two were refused, none would have been.
+//! // One of the three events was allowed, two were refused, and no shadow would have refused any.
 //! let told = viewer.next(Time::from_secs(1.0)?);
 //! assert!(told.contains("[1000000,1,2,0]"), "{told}");
 //! assert!(told.contains("user=ann"), "{told}");
@@ -26,20 +26,21 @@
 //!
 //! # Memory
 //! The probe always keeps the sums of each rule, three numbers, and those at the beginnings of the last
-//! [`HOURS`] hours: at most 600 KiB. It keeps all else only while there are viewers, and a minute longer, so
-//! that a viewer who was cut off can go on. That is at most
+//! [`HOURS`] hours: at most 600 KiB. It keeps all else only while there are viewers and for a minute after
+//! the last one has gone, so that a viewer who lost the connection can go on. That is at most
 //!
 //! * the sums of [`MOST_RULES`] rules at the beginnings of [`COLUMNS`] quarters of a second: 6 MiB;
-//! * two [sketches](Sketch) of [`KEYS`] keys each, of whose text [`LONGEST_KEY`] characters are kept;
+//! * two [sketches](Sketch) of [`KEYS`] keys each, with at most [`LONGEST_KEY`] characters of the text of
+//!   each key;
 //! * for [`WATCHED`] keys the last [`EVENTS`] events: 2 MiB;
-//! * [`VIEWERS`] viewers, each with what it was told last.
+//! * [`VIEWERS`] viewers, each with a note of what it was told last.
 //!
-//! A viewer asks for news when it can take them. Nobody waits for a slow one: it misses columns, or events
-//! of its key, and is told how many. As the sums are from the beginning on, no count is ever lost, only its
-//! time.
+//! A viewer asks for news when it can take them. Nobody waits for a slow one: it misses columns, or events of
+//! its key, and is told how many. No count is ever lost, only the time at which it was made, since sums count
+//! from the beginning.
 //!
-//! The page of the viewer makes a history of columns at many resolutions of this (`lab::lane::history`),
-//! since only that page draws it.
+//! The history of columns at many resolutions (`lab::lane::history`) is made on the viewer's page and not
+//! here, since only that page draws it.
 
 #[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
 mod body;

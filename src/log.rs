@@ -1,4 +1,4 @@
-//! Logs, of the application and [outside of semver](crate#what-semver-promises): lines in, events out.
+//! Logs, for the application and [outside of semver](crate#what-semver-promises): lines in, events out.
 //!
 //! | format | read as events |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | [`exim`](Format::Exim) | arriving mails in Exim's main log, refused ones in its reject log |
 //! | [`syslog`](Format::Syslog) | failed logins of sshd, Postfix and Dovecot, or messages that contain given texts |
 //! | [`csv`](Format::Csv) | comma-separated values with a header that has `time` |
-//! | [`columns`](Format::Columns) | requests in the columns of HAProxy, Envoy, Istio, Squid, AWS ALB and nginx's error log, of a `#Fields` header, of a [`Layout`] that is said, or of one that is guessed |
+//! | [`columns`](Format::Columns) | requests in the columns of HAProxy, Envoy, Istio, Squid, AWS ALB and nginx's error log, of a `#Fields` header, of a given [`Layout`], or of one that is guessed |
 //!
-//! Each may be in the log of another program: of syslog, the journal, docker or Kubernetes.
+//! Each of these may be inside the log of another program: syslog, the journal, docker or Kubernetes.
 //!
 //! ```
 //! use ratescope::Store;
@@ -32,22 +32,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Log`] reads its source itself. A [`Reader`] is fed pieces, as in a page, after [`recognize`]
-//! has found the format. A [`Record`] is handed out for each line with events, which are as many as
-//! [`Record::times`] says: one, but for the repeated messages of syslog. It borrows from its line: its fields
-//! are looked up on demand, and nothing is allocated. Lines that cannot be read are counted; the first few
-//! are kept with their numbers and reasons.
+//! A [`Log`] reads its source itself. A [`Reader`] is fed pieces, as in a page, after [`recognize`] has found
+//! the format. For each line with events it hands out a [`Record`], which stands for [`Record::times`] equal
+//! events: one, unless the line reports repeated messages or several failed logins. A record borrows from its
+//! line: its fields are looked up on demand, and nothing is allocated. Lines that cannot be read are counted;
+//! the first few are kept with their numbers and reasons.
 //!
 //! # Fields
-//! In every format, fields of the same meaning have the same name: `ip`, `user`, `method`, `path`,
-//! `status`, `bytes`, `host`, `agent`, `referer`, `forwarded`. In JSON and CSV they are also found
-//! under the names that servers use, and every other field under its own name. So `per ip` and `per
-//! user+path` mean the same for all logs. In `ip`, an IPv6 address stands for its /64, unless
-//! [`Options`] say otherwise, and one that stands for an IPv4 address becomes that. `path` has no
-//! query, and may be cut to its first segments.
+//! In every format, fields of the same meaning have the same name: `ip`, `user`, `method`, `path`, `status`,
+//! `bytes`, `host`, `agent`, `referer`, `forwarded`. In JSON and CSV they are also found under the names that
+//! servers use, and every other field under its own name. So `per ip` and `per user+path` mean the same for
+//! all logs. In `ip`, an IPv6 address that stands for an IPv4 address becomes that one, and any other is
+//! grouped by its /64, unless [`Options`] say otherwise. `path` has no query, and may be cut to its first
+//! segments.
 //!
 //! # Times
-//! Time zones are respected; a time without one is UTC. When a log has whole seconds, the events of
+//! Time zones are respected; a time without one is taken as UTC. When a log has whole seconds, the events of
 //! one second should be spread over it, and lines out of order should be sorted: [`Order`] does both.
 
 mod clf;

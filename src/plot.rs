@@ -1,11 +1,11 @@
-//! Marks, of the application and [outside of semver](crate#what-semver-promises): what to draw, as plain data
-//! in CSS pixels, x to the right and y down.
+//! Marks, for the application and [outside of semver](crate#what-semver-promises): what to draw, as plain
+//! data in CSS pixels, with x to the right and y down.
 //!
-//! A mark says which role its ink plays, not its colour, so that one picture serves the light and
-//! the dark theme, the canvas of the page and an SVG file. Marks of many parts (a polyline, all
-//! ticks of an axis) are one mark with one stroke, because that is what a canvas draws fast.
+//! A mark names the role of its ink, not the colour, so that one picture serves the light and the dark theme,
+//! the canvas of the page and an SVG file. Many like parts (the points of a polyline, all ticks of an axis)
+//! are one mark with one stroke, because a canvas draws that fast.
 //!
-//! [`view`](crate::view) makes them; [`svg::write`] and the page's canvas draw them.
+//! [`view`](crate::view) makes marks; [`svg::write`] and the page's canvas draw them.
 
 pub mod axis;
 pub mod palette;
@@ -15,9 +15,9 @@ pub mod svg;
 /// A point in CSS pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// To the right.
+    /// Pixels to the right of the origin.
     pub x: f64,
-    /// Down.
+    /// Pixels below the origin.
     pub y: f64,
 }
 
@@ -35,9 +35,9 @@ pub struct Rect {
     pub x: f64,
     /// The upper edge.
     pub y: f64,
-    /// To the right from there.
+    /// Its extent to the right.
     pub width: f64,
-    /// Down from there.
+    /// Its extent down.
     pub height: f64,
 }
 
@@ -52,21 +52,21 @@ impl Rect {
         self.y + self.height
     }
 
-    /// The ends of the line at `x` from the upper edge to the lower one.
+    /// The ends of the vertical line at `x` from the upper edge to the lower one.
     pub fn upright(self, x: f64) -> (Point, Point) {
         (Point::new(x, self.y), Point::new(x, self.bottom()))
     }
 
-    /// The ends of the line at the height `y` from the left edge to the right one.
+    /// The ends of the horizontal line at `y` from the left edge to the right one.
     pub fn across(self, y: f64) -> (Point, Point) {
         (Point::new(self.x, y), Point::new(self.right(), y))
     }
 }
 
-/// The purpose of a mark; [`palette`] has its colours.
+/// The role of a mark; [`palette`] has the colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    /// The surface that is drawn on, and text on a filled tag.
+    /// The background, and text on a filled tag.
     Panel,
     /// Grid lines.
     Grid,
@@ -74,7 +74,7 @@ pub enum Ink {
     Axis,
     /// Text to read.
     Text,
-    /// Text beside what matters.
+    /// Text of less weight.
     Muted,
     /// The red line: Exim's rate.
     Rate,
@@ -96,10 +96,10 @@ pub enum Ink {
     Refused,
     /// The crosshair.
     Crosshair,
-    /// The shade of a stretch of time that nobody saw.
+    /// The shade over a stretch of time that the page did not show, and the background of cells in a table of
+    /// hours.
     Gap,
-    /// The lane of that number, from 1. There are eight colours; from the ninth lane on they
-    /// begin again.
+    /// The lane of that number, from 1. There are eight colours; the ninth lane has the first one again.
     Lane(u8),
 }
 
@@ -110,12 +110,12 @@ pub struct Stroke {
     pub ink: Ink,
     /// Its width in CSS pixels.
     pub width: f64,
-    /// Whether it is dashed, 6 on and 4 off.
+    /// Whether it is dashed, with dashes of 6 pixels and gaps of 4.
     pub dashed: bool,
 }
 
 impl Stroke {
-    /// An unbroken line.
+    /// A solid line.
     pub const fn solid(ink: Ink, width: f64) -> Self {
         Stroke { ink, width, dashed: false }
     }
@@ -131,7 +131,7 @@ impl Stroke {
 pub struct Fill {
     /// Its role.
     pub ink: Ink,
-    /// From 0, nothing, to 1, opaque.
+    /// From 0, invisible, to 1, opaque.
     pub opacity: f64,
 }
 
@@ -142,7 +142,7 @@ impl Fill {
     }
 }
 
-/// Which part of a text is at its point, horizontally.
+/// The part of a text that is at its point, horizontally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// Its left end.
@@ -153,7 +153,7 @@ pub enum Anchor {
     End,
 }
 
-/// A line of text.
+/// A text on one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
     /// Its place: the middle of its height, and horizontally the part that `anchor` names.
@@ -210,7 +210,7 @@ pub enum Mark {
         /// How they are filled.
         fill: Fill,
     },
-    /// A rectangle with rounded corners; with half its side as radius, a disc.
+    /// A rectangle with rounded corners; a square is a disc if the radius is half its side.
     Rounded {
         /// The rectangle.
         rect: Rect,
@@ -219,9 +219,9 @@ pub enum Mark {
         /// How it is filled.
         fill: Fill,
     },
-    /// A line of text.
+    /// A text on one line.
     Text(Text),
-    /// Until `Unclip`, marks show only within this rectangle.
+    /// Until `Unclip`, marks are visible only within this rectangle.
     Clip(Rect),
     /// The end of the clip.
     Unclip,

@@ -30,7 +30,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// An error about `part`, the bytes `at` of `input`; `problem` says what would be right.
+    /// An error about the bytes `at` of `input`; `problem` says what is wrong and what would be right.
     pub fn new(input: &str, at: Range<usize>, problem: impl Into<String>) -> Self {
         let at = at.start.min(input.len())..at.end.min(input.len());
         ParseError { input: input.to_owned(), at, problem: problem.into() }
@@ -41,7 +41,8 @@ impl ParseError {
         Self::new(input, 0..input.len(), problem)
     }
 
-    /// The same error, reported in `outer`, a longer text that contains the input at byte `offset`.
+    /// The same error, reported about `outer`, a longer text that contains the input from the byte `offset`
+    /// on.
     pub fn inside(self, outer: &str, offset: usize) -> Self {
         let at = self.at.start + offset..self.at.end + offset;
         Self::new(outer, at, self.problem)
@@ -58,7 +59,7 @@ impl ParseError {
     }
 }
 
-/// The input is repeated up to its first 60 characters, which are enough to recognize it.
+/// Repeats at most the first 60 characters of the input, which are enough to recognize it.
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (input, problem) = (cut(&self.input), &self.problem);
@@ -71,16 +72,15 @@ impl fmt::Display for ParseError {
     }
 }
 
-/// The most characters of a problem and its remedy, which fit a line.
+/// The most characters of a problem and its remedy together: these fit on a line.
 pub(crate) const SHORT: usize = 100;
 
 /// The most characters of the input that an error repeats: slightly more than any text form written
 /// by hand has.
 const ECHO: usize = 60;
 
-/// For the program, and outside of semver: a character of a text from elsewhere, for people. It is a dot in
-/// place of one that a terminal would obey, that ends a line, or that changes the direction in which its
-/// neighbours are read.
+/// For the program, and outside of semver: returns `c`, a character of foreign text, or a middle dot (U+00B7)
+/// if it would control a terminal, end a line, or change the direction in which its neighbours are read.
 pub fn visible(c: char) -> char {
     let is_hidden = match c {
         '\u{61c}' | '\u{200e}' | '\u{200f}' => true,
@@ -96,8 +96,7 @@ pub fn plural(n: u64) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// For the program, and outside of semver: a number of things with a comma at each thousand, as in
-/// `9,812`.
+/// For the program, and outside of semver: a count with a comma between thousands, as in `9,812`.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
@@ -110,7 +109,7 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// The beginning of a text, of at most `bytes`.
+/// The beginning of a text: as many whole characters as fit into `bytes` bytes.
 #[cfg(any(feature = "lab", feature = "tower"))]
 #[inline]
 pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
@@ -121,7 +120,7 @@ pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or("")
 }
 
-/// The first [`ECHO`] characters as far as they are [`visible`], and `…` if there are more.
+/// The first [`ECHO`] characters, each made [`visible`], and then `…` if there are more.
 pub(crate) fn cut(text: &str) -> String {
     let mut cut: String = text.chars().take(ECHO).map(visible).collect();
     cut.push_str(if text.chars().nth(ECHO).is_some() { "…" } else { "" });
@@ -163,7 +162,7 @@ impl fmt::Display for BadNumber {
 
 impl core::error::Error for BadNumber {}
 
-/// Some texts are never wrong.
+/// Reading some texts never fails: their error type has no values.
 impl From<Infallible> for ParseError {
     fn from(never: Infallible) -> Self {
         match never {}
@@ -177,7 +176,7 @@ impl From<BadNumber> for ParseError {
     }
 }
 
-/// The parts of `text` between separators, each with the byte at which it begins.
+/// The parts of `text` between separators, each with the byte offset at which it begins.
 pub(crate) fn parts(text: &str, separator: char) -> impl Iterator<Item = (usize, &str)> {
     text.split(separator).scan(0, move |next, part| {
         let at = *next;

@@ -1,8 +1,7 @@
 //! Instants and spans of time.
 //!
-//! Time is always an argument: nothing here reads a clock. An instant is a whole number of
-//! microseconds, so differences are exact. A span is a number of seconds. A count and a span make a
-//! [rate](crate::rate).
+//! Time is always an argument: nothing here reads a clock. An instant is a whole number of microseconds, so
+//! differences are exact. A span is a number of seconds. A count and a span make a [rate](crate::rate).
 //!
 //! ```
 //! use ratescope::{Span, Time};
@@ -79,13 +78,13 @@ impl Time {
         self.0 as f64 / 1e6
     }
 
-    /// Seconds from `earlier` to here; negative when time ran backwards.
+    /// Seconds from `earlier` to this instant; negative when time ran backwards.
     #[inline(always)]
     pub fn since(self, earlier: Time) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / 1e6
     }
 
-    /// The span from here to `later`; zero when `later` is not later.
+    /// The span from this instant to `later`; zero if `later` is in fact earlier.
     pub fn until(self, later: Time) -> Span {
         Span::micros(later.max(self).0.abs_diff(self.0))
     }
@@ -101,9 +100,9 @@ impl Time {
     }
 }
 
-/// The instant `elapsed` after the origin, cut to whole microseconds, and [`Time::LAST`] beyond
-/// 292,000 years. With `Time::from(start.elapsed())` the origin is `start`, a
-/// `std::time::Instant` that the program keeps.
+/// The instant `elapsed` after the origin, with fractions of a microsecond cut off; [`Time::LAST`] beyond
+/// 292,000 years. With `Time::from(start.elapsed())` the origin is `start`, a `std::time::Instant` that the
+/// program keeps.
 impl From<Duration> for Time {
     fn from(elapsed: Duration) -> Self {
         let whole = i64::try_from(elapsed.as_secs()).ok().and_then(|s| s.checked_mul(1_000_000));
@@ -112,9 +111,9 @@ impl From<Duration> for Time {
     }
 }
 
-/// The time since the Unix epoch, cut to whole microseconds. With `Time::from(SystemTime::now())`
-/// windows are aligned to the epoch, and kept states mean the same in every process. This clock may
-/// be set back: [`limit`](crate::limit) says what happens then.
+/// The time since the Unix epoch, with fractions of a microsecond cut off. With
+/// `Time::from(SystemTime::now())` windows are aligned to the epoch, and kept states mean the same in every
+/// process. This clock may be set back: [`limit`](crate::limit) says what happens then.
 #[cfg(feature = "std")]
 impl From<SystemTime> for Time {
     fn from(now: SystemTime) -> Self {
@@ -166,11 +165,10 @@ impl FromStr for Time {
 
 /// A length of time in seconds, finite and not negative.
 ///
-/// The text form is Exim's time interval (spec chapter "Exim configuration file", section "Time
-/// intervals"): numbers with the units `w d h m s`, in any order, added up, as in `1h30m`.
-/// Decimals and the units `ms` and `us` are read too, since people type them. A number without a
-/// unit is refused, as Exim refuses it. Names of units and spaces are read, as in `1 minute`; case does not
-/// matter.
+/// The text form is Exim's time interval (spec chapter "Exim configuration file", section "Time intervals"):
+/// numbers with the units `w d h m s`, in any order, added up, as in `1h30m`. Decimals and the units `ms` and
+/// `us` are read too, since people type them. A number without a unit is refused, as Exim refuses it. Names
+/// of units and spaces are also read, as in `1 minute`; case does not matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Span(f64);
 
@@ -196,17 +194,17 @@ impl Hash for Span {
     }
 }
 
-/// Rounded to f64: off by less than a nanosecond up to 194 days.
+/// Rounded to the nearest f64: off by less than a nanosecond up to 194 days.
 impl From<Duration> for Span {
     fn from(duration: Duration) -> Self {
         Span(duration.as_secs_f64())
     }
 }
 
-/// Rounded up to whole nanoseconds, so a sleep of that duration is never too short.
+/// Rounded up to whole nanoseconds, so that a sleep of this duration is never too short.
 ///
 /// # Errors
-/// When the span is more than 584 billion years, which a [`Duration`] cannot hold.
+/// When the span is longer than a [`Duration`] can hold, 584 billion years.
 impl TryFrom<Span> for Duration {
     type Error = BadNumber;
 
@@ -223,11 +221,11 @@ impl TryFrom<Span> for Duration {
     }
 }
 
-/// The units of the text form, in seconds, largest first.
+/// The units of the text form from a second up, each with its length in seconds, largest first.
 const UNITS: [(&str, f64); 5] =
     [("w", 604_800.0), ("d", 86_400.0), ("h", 3600.0), ("m", 60.0), ("s", 1.0)];
 
-/// The names of units that people write, also in the plural.
+/// The names of units that people write; a plural `s` may follow each.
 const NAMES: [(&str, &str); 10] = [
     ("week", "w"),
     ("day", "d"),
@@ -241,7 +239,7 @@ const NAMES: [(&str, &str); 10] = [
     ("microsecond", "us"),
 ];
 
-/// The unit that a word means, in any case.
+/// The short form of the unit that `word` names, in any case; `None` if it names no unit.
 pub(crate) fn unit(word: &str) -> Option<&'static str> {
     let is = |name: &str| word.eq_ignore_ascii_case(name);
     let shorts = UNITS.iter().map(|(unit, _)| *unit).chain(["ms", "us"]);
@@ -250,13 +248,13 @@ pub(crate) fn unit(word: &str) -> Option<&'static str> {
     shorts.into_iter().find(|unit| is(unit)).or_else(|| named().map(|(_, unit)| *unit))
 }
 
-/// The seconds in a unit of [`UNITS`].
+/// The length in seconds of a unit in [`UNITS`].
 fn size(unit: &str) -> f64 {
     UNITS.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, size)| *size)
 }
 
 impl Span {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Span = Span(0.0);
 
     /// A whole number of seconds.
@@ -298,26 +296,26 @@ impl Span {
         self.0
     }
 
-    /// Rounded up to whole microseconds.
+    /// The span rounded up to whole microseconds.
     pub(crate) fn whole_micros(self) -> Span {
         Span::micros(self.micros_up().unsigned_abs())
     }
 
-    /// The span `factor` times as long; the span itself when that is no span.
+    /// The span `factor` times as long; the span itself if the product is negative or not finite.
     pub(crate) fn times(self, factor: f64) -> Span {
         Span::from_secs(self.0 * factor).unwrap_or(self)
     }
 
-    /// The microseconds in the span, rounded up, so a wait of that length is never too short.
+    /// The microseconds in the span, rounded up, so that a wait of that length is never too short.
     pub(crate) fn micros_up(self) -> i64 {
         millionths_up(self.0)
     }
 }
 
-/// The millionths in `x` (at least 0), rounded up.
+/// The millionths in `x`, which is at least 0, rounded up.
 ///
-/// An `x` that was made from whole millionths gives them back: when the product is within a
-/// rounding error of an integer, it is that integer.
+/// If `x` was made from whole millionths, they come back unchanged: a product within a rounding error of an
+/// integer counts as that integer.
 pub(crate) fn millionths_up(x: f64) -> i64 {
     let millionths = x * 1e6;
     let nearest = libm::round(millionths);
@@ -346,7 +344,7 @@ impl fmt::Display for Span {
             }
             return Ok(());
         }
-        // Milliseconds or microseconds, but only if they read back as the very same number.
+        // Milliseconds or microseconds, but only if the text reads back as the very same number.
         for (unit, per_second) in [("ms", 1e3), ("us", 1e6)] {
             let n = libm::round(self.0 * per_second);
             if self.0 < 1.0 && n >= 1.0 && n / per_second == self.0 {
@@ -386,7 +384,7 @@ impl FromStr for Span {
                 Some("us") => n / 1e6,
                 Some(unit) => n * size(unit),
                 None => {
-                    // An empty unit means that a second decimal point or number stands here.
+                    // The unit is empty if a second decimal point or number stands in its place.
                     let at = end - tail.len();
                     let at = at..at + name.len().max(1);
                     let help = "not a unit; the units are w, d, h, m, s, ms and us";

@@ -1,8 +1,8 @@
-//! Generated events, of the application and [outside of semver](crate#what-semver-promises): seeded patterns at
-//! a chosen mean rate.
+//! Generated events, for the application and [outside of semver](crate#what-semver-promises): patterns with a
+//! seed and a mean rate.
 //!
-//! A seed gives the same events, bit for bit, natively and in WebAssembly: the random numbers
-//! are PCG32 (O'Neill 2014) and every logarithm and sine is the `libm` crate's.
+//! The same seed gives the same events, bit for bit, natively and in WebAssembly: the random numbers are
+//! PCG32 (O'Neill 2014), and every logarithm is the `libm` crate's.
 //!
 //! ```
 //! use ratescope::{Pattern, Time, Traffic};
@@ -16,7 +16,7 @@
 //! # Ok::<(), ratescope::BadNumber>(())
 //! ```
 //!
-//! They go to a [limiter](crate::limit), or to the [scope](crate::lab::scope).
+//! The events go to a [limiter](crate::limit), or to the [scope](crate::lab::scope).
 
 mod bursts;
 mod clock;
@@ -34,14 +34,14 @@ use random::Random;
 
 pub use pattern::Pattern;
 
-/// An endless stream of events, in order. It allocates nothing.
+/// An endless stream of events, in order of time. It allocates nothing.
 ///
-/// The next event is always drawn already, so that asking up to 3 s and then up to 5 s gives the
-/// very events that asking up to 5 s at once would. To change the rate or the pattern, make a
-/// new generator that starts now.
+/// The next event is always drawn in advance, so that asking up to 3 s and then up to 5 s gives exactly the
+/// events that asking up to 5 s at once would. To change the rate or the pattern, make a new generator that
+/// starts now.
 ///
-/// A stream is as long as its rate says: at 1e300 a second, a second of it never ends. The
-/// caller chooses how many it takes.
+/// The number of events is not bounded: at 1e300 events a second, one second of them never ends. The caller
+/// has to bound how many it takes.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     next: Time,
@@ -57,10 +57,11 @@ enum Source {
 }
 
 impl Traffic {
-    /// Events after `start`, `per_second` a second in the mean; any finite rate above zero.
+    /// Events after `start`, with a mean of `per_second` events a second, which may be any finite rate above
+    /// zero.
     ///
-    /// The start itself is no event. Steady traffic begins one interval later, bursts begin with
-    /// a pause, and Poisson traffic has no memory, so its start is like any other instant.
+    /// No event comes at the start itself. Steady traffic begins one interval later, bursts begin with a
+    /// pause, and Poisson traffic has no memory, so its start is like any other instant.
     ///
     /// # Errors
     /// When the rate is not finite and above zero, or the day of day and night is zero.
@@ -74,7 +75,7 @@ impl Traffic {
             let want = "finite and above zero";
             return Err(BadNumber { what: "events per second", given: per_second, want });
         }
-        // Below 1e-302 a second the gap would be infinite, and 0 times infinity not a number.
+        // Below about 5e-303 a second the gap would be infinite, and 0 times infinity is not a number.
         let mean_gap = (1e6 / per_second).min(f64::MAX);
         let (clock, random) = (Clock::at(start), Random::new(seed));
         let source = match pattern {
@@ -90,7 +91,8 @@ impl Traffic {
         Ok(traffic)
     }
 
-    /// The next event, if it comes before `until`; an event at `until` itself waits.
+    /// Takes and returns the next event if it comes before `until`; an event at `until` itself is left for
+    /// later.
     #[inline(always)]
     pub fn next_before(&mut self, until: Time) -> Option<Time> {
         let next = self.next;
@@ -100,7 +102,7 @@ impl Traffic {
         })
     }
 
-    /// When the next event comes, without taking it. The last representable time means never.
+    /// When the next event comes, without taking it. [`Time::LAST`] means never.
     pub fn peek(&self) -> Time {
         self.next
     }
@@ -116,7 +118,7 @@ impl Traffic {
     }
 }
 
-/// All events until the end of time.
+/// All events before [`Time::LAST`].
 impl Iterator for Traffic {
     type Item = Time;
 

@@ -9,14 +9,14 @@ use ipnet::{IpNet, Ipv4Net};
 
 /// A list of networks. Its text form is `10.0.0.0/8, fd00::/8, 192.0.2.7`.
 ///
-/// An IPv6 address that stands for an IPv4 address (`::ffff:192.0.2.7`, `64:ff9b::192.0.2.7`) counts as
-/// that.
+/// An IPv6 address that stands for an IPv4 address (`::ffff:192.0.2.7`, `64:ff9b::192.0.2.7`) counts as that
+/// IPv4 address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Networks(Vec<IpNet>);
 
 impl Networks {
-    /// Networks by their first addresses and the lengths of their prefixes: `10.0.0.0` and 8, or an address
-    /// alone and 32 or 128.
+    /// Makes a list of networks, each from its first address and the length of its prefix in bits, such as
+    /// `10.0.0.0` and 8. A single address has the length 32 (IPv4) or 128 (IPv6).
     ///
     /// # Errors
     /// When a prefix is too long, or an address is not the first of its network.
@@ -28,14 +28,14 @@ impl Networks {
         networks.into_iter().map(read).collect::<Result<_, _>>().map(Networks)
     }
 
-    /// Whether an address is in one of them.
+    /// Whether an address is in one of the networks.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = canonical(address);
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// Whether the text of an address is in one of them, or that of a group of addresses, such as
-    /// `2001:db8:0:1::/64`, with all of the group. Any other text is not.
+    /// Whether `text` is an address in one of the networks, or a group of addresses, such as
+    /// `2001:db8:0:1::/64`, that lies wholly in one. `false` for any other text.
     pub(crate) fn has(&self, text: &str) -> bool {
         let network = match text.split_once('/') {
             None => parse(text).map(IpNet::from),
@@ -49,7 +49,7 @@ impl Networks {
         others.0.iter().all(|other| self.0.iter().any(|network| network.contains(other)))
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -98,7 +98,7 @@ fn network(word: &str) -> Result<IpNet, String> {
     let network: IpNet = word.parse().map_err(|_| "not a network".to_owned())?;
     let begin = network.trunc();
     if begin != network {
-        // Probably a mistake, since the remaining bits mean nothing.
+        // Probably a mistake, since the bits after the prefix mean nothing.
         return Err(format!("{address} is an address within the network {begin}"));
     }
     let mapped = match (network.addr(), network.prefix_len()) {

@@ -1,4 +1,4 @@
-//! The bodies of answers: a text, a file, or the news for a viewer.
+//! The bodies of responses: a text, a file, or the news for a viewer.
 
 use super::viewer::Viewer;
 use crate::time::Time;
@@ -16,10 +16,10 @@ use tokio::time::{Instant, Sleep, sleep};
 /// The time between two messages to a viewer.
 const OFTEN: Duration = Duration::from_millis(250);
 
-/// Tells the time.
+/// Returns the time by the clock of the probe's events.
 pub(super) type Now = Arc<dyn Fn() -> Time + Send + Sync>;
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub struct Body(Inner);
 
@@ -29,12 +29,12 @@ enum Inner {
     News(Box<News>),
 }
 
-/// The news for a viewer. Nothing waits in it: it is asked when there is room on the connection, and then
-/// has the news.
+/// The stream of news for a viewer. It holds no finished messages: it makes the next one when the connection
+/// has room for it.
 struct News {
     viewer: Viewer,
     now: Now,
-    /// Whether the streams of viewers are to end.
+    /// Set when the streams of all viewers are to end.
     ends: Arc<AtomicBool>,
     next: Pin<Box<Sleep>>,
 }
@@ -62,7 +62,7 @@ impl fmt::Debug for News {
 }
 
 impl Body {
-    /// The stream of columns for this viewer; it closes once `ends` is true.
+    /// The stream of news for this viewer; it ends within a quarter of a second once `ends` is true.
     pub(super) fn news(viewer: Viewer, now: Now, ends: Arc<AtomicBool>) -> Self {
         let next = Box::pin(sleep(Duration::ZERO));
         Body(Inner::News(Box::new(News { viewer, now, ends, next })))

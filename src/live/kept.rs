@@ -1,4 +1,4 @@
-//! The memory of the probe while somebody looks.
+//! The memory of the probe: sums that it always keeps, and data that it keeps only for viewers.
 
 use super::probe::{Key, Series};
 use super::sketch::{ByHash, Sketch};
@@ -7,16 +7,16 @@ use core::mem::take;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The most rules whose sums are shown.
+/// The most rules that are counted.
 pub const MOST_RULES: usize = 1024;
 
-/// The number of columns, of a quarter of a second each, at whose beginning the sums are remembered.
+/// The most columns, of about a quarter of a second each, for which the sums are remembered.
 pub const COLUMNS: usize = 256;
 
 /// The length of a column: 2^18 microseconds, about a quarter of a second.
 const COLUMN_BITS: u32 = 18;
 
-/// The number of hours at whose beginning the sums are remembered, also while nobody looks.
+/// The number of hours at whose beginnings the sums are remembered, even while there are no viewers.
 pub const HOURS: usize = 24;
 
 /// An hour in microseconds.
@@ -37,19 +37,20 @@ pub const EVENTS: usize = 4096;
 /// The most viewers at once.
 pub const VIEWERS: usize = 16;
 
-/// The seconds for which the data of viewers are usually kept.
+/// The seconds for which the data of viewers are kept after the last one has gone. A replay keeps them
+/// longer.
 const KEEPS: f64 = 60.0;
 
-/// The viewers, and the data that are kept for them.
+/// The sums of the rules, the number of viewers, and the data that are kept for these.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) rules: Vec<Arc<Series>>,
     pub(super) viewers: usize,
-    /// The time since which there are no viewers.
+    /// When the probe first noticed that the last viewer had gone.
     left: Option<Time>,
     /// The seconds for which the data of viewers are kept after the last one has gone.
     pub(super) keeps: f64,
-    /// The time since which keys are counted.
+    /// When the counting of keys began.
     pub(super) since: Time,
     pub(super) busiest: Sketch<Option<Arc<Key>>>,
     pub(super) refused: Sketch<Option<Arc<Key>>>,
@@ -58,23 +59,26 @@ pub(super) struct Kept {
     pub(super) watched: ByHash<Watch>,
 }
 
-/// The sums of the rules at an instant: one of the first moments of a column, or the beginning of an hour.
+/// The sums of the rules at an instant: the first one in a column at which they were taken, or the beginning
+/// of an hour.
 #[derive(Debug)]
 pub(super) struct Column {
+    /// The number of the column that contains `at`.
     pub(super) slot: i64,
     pub(super) at: Time,
     pub(super) sums: Vec<[u64; 3]>,
 }
 
-/// The last events of a key.
+/// A watched key and its last events.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     pub(super) key: Option<Arc<Key>>,
+    /// The number of viewers that watch it.
     pub(super) viewers: usize,
-    /// The number of the event that comes next.
+    /// The number that the next event will have.
     pub(super) next: u64,
     pub(super) events: VecDeque<Seen>,
-    /// How many events another limit refused, so that they did not count for this key.
+    /// How many events of this key did not count for it, because another limit refused them.
     pub(super) elsewhere: u64,
 }
 
@@ -114,7 +118,8 @@ impl Default for Kept {
 }
 
 impl Kept {
-    /// A viewer comes, and watches a key or none. The key loses its place only to others that are watched.
+    /// Adds a viewer, and keeps the events of the key with the hash `watch` for it. If there are [`WATCHED`]
+    /// keys already, it first forgets those that nobody watches any more.
     pub(super) fn enter(&mut self, watch: Option<u64>, now: Time) {
         if self.columns.is_empty() && self.viewers == 0 {
             self.since = now;
@@ -132,7 +137,7 @@ impl Kept {
         watch.key = known.or(watch.key.take());
     }
 
-    /// A viewer goes.
+    /// Removes a viewer, who watched the key with the hash `watch`, if any.
     pub(super) fn leave(&mut self, watch: Option<u64>) {
         self.viewers = self.viewers.saturating_sub(1);
         if let Some(watch) = watch.and_then(|hash| self.watched.get_mut(&hash)) {
@@ -140,32 +145,35 @@ impl Kept {
         }
     }
 
-    /// Another hour than `last` has begun, and nothing of it is counted yet. So between two hours that are
-    /// remembered all was counted in the first, and none where an hour in between is missing.
+    /// Remembers the sums at the beginning of the hour that contains `now`, before anything in this hour is
+    /// counted; `last` is the hour that was counted until now. Of two remembered sums that follow each other,
+    /// the difference was counted in the hour that begins with the first; it is zero if more than an hour
+    /// lies between them.
     pub(super) fn begin_hour(&mut self, now: Time, last: i64) {
         let this = hour(now);
         if this < last {
-            // The clock was set back.
+            // The clock was set back: the sums of later hours mean nothing now.
             self.hours.clear();
         }
         let begin = |hour: i64| Time::from_micros(hour.saturating_mul(HOUR));
         let ends = (this > last.saturating_add(1)).then(|| begin(last + 1));
         let begins = match self.hours.is_empty() {
             true => [None, Some(now)],
-            // The end of the hour that was last, if it is not the beginning of this one.
+            // The end of the last hour, if this hour does not begin there.
             false => [ends, Some(begin(this))],
         };
         let sums: Vec<_> = self.rules.iter().map(|series| series.sums()).collect();
         let column = |at: Time| Arc::new(Column { slot: slot(at), at, sums: sums.clone() });
         self.hours.extend(begins.into_iter().flatten().map(column));
         let is_old = |hour: &Arc<Column>| self::hour(hour.at) <= this - HOURS as i64;
-        // The one before the oldest in sight is not needed: sums are from its beginning on.
+        // Of the hours in sight only the beginnings are needed, so everything before the oldest one can go.
         while self.hours.front().is_some_and(is_old) {
             self.hours.pop_front();
         }
     }
 
-    /// Remembers the sums, at most once in each column. If the clock was set back, it begins anew.
+    /// Remembers the sums, at most once in each column. If the clock was set back, it drops all earlier
+    /// columns.
     pub(super) fn sample(&mut self, now: Time) {
         let slot = slot(now);
         match self.columns.back() {
@@ -178,13 +186,13 @@ impl Kept {
         self.columns.push_back(Arc::new(Column { slot, at: now, sums }));
     }
 
-    /// Forgets all but the sums if nobody has looked for a minute; returns whether it did.
+    /// Forgets all but the sums once there were no viewers for `keeps` seconds; returns whether it did.
     pub(super) fn forget(&mut self, now: Time) -> bool {
         if self.viewers > 0 {
             return false;
         }
         let left = *self.left.get_or_insert(now);
-        // Also if the clock was set back, but not because something came a little late.
+        // Also if the clock was set back by as much, but not if an event came a little late.
         let is_over = !(-self.keeps..self.keeps).contains(&now.since(left));
         if is_over {
             let (rules, hours) = (take(&mut self.rules), take(&mut self.hours));
@@ -195,6 +203,7 @@ impl Kept {
 }
 
 impl Watch {
+    /// Adds an event, and drops the oldest one if there are [`EVENTS`] already.
     pub(super) fn push(&mut self, seen: Seen) {
         if self.events.len() == EVENTS {
             self.events.pop_front();

@@ -1,5 +1,5 @@
-//! The page within the program, as `./scripts/build` left it before the program was built, and the rules by
-//! which any server shows it.
+//! The files of the page, built into the program as `./scripts/build` left them, and the headers and checks
+//! with which any server sends them.
 
 use super::body::Body;
 use bytes::Bytes;
@@ -15,38 +15,39 @@ use std::borrow::Cow;
 #[folder = "www"]
 struct Page;
 
-/// The modules without which the page can't work.
+/// The WebAssembly modules without which the page can't work.
 pub const MODULES: [&str; 3] = ["pkg/ratescope_bg.wasm", "pkg/tune_bg.wasm", "pkg/tuner_bg.wasm"];
 
-/// Sent with every response, errors too.
+/// The headers of every response, also of errors.
 const HEADERS: [(&str, &str); 7] = [
-    // The page loads nothing but its own files, runs no script but those, and is in no frame.
+    // The page loads only its own files, runs only its own scripts, and can't be shown in a frame.
     (
         "content-security-policy",
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
          img-src 'self' data:; connect-src 'self'; worker-src 'self'; \
          manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
-    // Cross-origin isolation: without it browsers make performance.now() 0.1 ms coarse.
+    // Cross-origin isolation: without it browsers round performance.now() to 0.1 ms.
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-embedder-policy", "require-corp"),
     ("x-content-type-options", "nosniff"),
-    // Browsers ask each time whether a file changed, so that a rebuilt page is seen on reload.
+    // Browsers ask each time whether a file changed, so that a reload shows a rebuilt page.
     ("cache-control", "no-cache"),
     ("referrer-policy", "no-referrer"),
-    // The modules are there packed, too.
+    // Files such as the modules are also sent packed, to browsers that unpack Brotli.
     ("vary", "accept-encoding"),
 ];
 
-/// The names of this machine in the address of the site.
+/// The host names of this machine itself, as a browser sends them.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Whether the page is in this program, with its modules.
+/// Whether the page was built into this program, with its modules.
 pub fn is_built() -> bool {
     MODULES.iter().all(|module| Page::get(module).is_some())
 }
 
-/// Answers with the file at a path; `None` if there is none, or if it is asked to change.
+/// The response with the file at `path`; `None` if there is no such file, or if the method is neither GET nor
+/// HEAD.
 pub fn file(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response<Body>> {
     if method != Method::GET && method != Method::HEAD {
         return None;
@@ -79,8 +80,8 @@ pub fn file(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response
     Some(response)
 }
 
-/// Whether a browser unpacks Brotli (RFC 9110, section 12.5.3). Weights don't matter: what it takes at all
-/// it may get, since the modules are half as long.
+/// Whether a browser unpacks Brotli (RFC 9110, section 12.5.3). Weights above 0 make no difference: a browser
+/// that takes Brotli at all gets it, since it halves the modules.
 fn takes_brotli(headers: &HeaderMap) -> bool {
     let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());
     lists.flat_map(|list| list.split(',')).any(|coding| {
@@ -90,22 +91,23 @@ fn takes_brotli(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The name of a file's content, by which browsers ask whether it changed.
+/// The entity tag of a file, from its hash: with it a browser asks whether the file changed.
 fn tag(file: &EmbeddedFile) -> String {
     let hash: String =
         file.metadata.sha256_hash()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("\"{hash}\"")
 }
 
-/// Adds the headers that every response of a site with the page has.
+/// Adds the headers that every response must have on a site with the page.
 pub fn guard(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
 }
 
-/// Whether a browser was sent here by a name of this machine, at this port or, with none, at any: a tunnel
-/// may lead here. A foreign name that leads here (DNS rebinding) would let another site read what is told.
+/// Whether the request was sent to a name of this machine and to the port `own`, or to any port if that is
+/// `None`, since a tunnel may lead here. A foreign name that leads here (DNS rebinding) would let another
+/// site read the answers.
 pub fn is_local(headers: &HeaderMap, own: Option<u16>) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };

@@ -1,4 +1,4 @@
-//! The probe counts decisions and lets viewers in.
+//! The probe counts decisions and admits viewers.
 
 use super::kept::{Kept, LONGEST_KEY, MOST_RULES, Seen, VIEWERS, hour};
 use super::sketch::Placed;
@@ -14,20 +14,21 @@ use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One of this many places in a sketch has its key in words in any case.
+/// One place in this many of a sketch always has the text of its key: see [`show`].
 const FEW: usize = 16;
 
 /// Counts the decisions of a service's rules for viewers.
 #[derive(Debug)]
 pub struct Probe {
-    /// Keys are hashed with it, so that nobody can aim at a place of the sketch.
+    /// The secret with which keys are hashed, so that nobody can choose keys that collide in a sketch.
     secret: Secret,
     hides_keys: bool,
-    /// Whether there are viewers.
+    /// Whether there are viewers, or were until a moment ago.
     is_seen: AtomicBool,
-    /// The latest hour of which something was counted.
+    /// The hour since 1970 that is counted now; `i64::MIN` before the first one.
     hour: AtomicI64,
-    /// How many times as fast as they came events are replayed, as the bits of a number: 0 at their end.
+    /// For a replay, the bits of its speed: how many times as fast as the original the events come, or 0
+    /// after the last of them.
     speed: Option<AtomicU64>,
     kept: Mutex<Kept>,
 }
@@ -45,8 +46,8 @@ impl Default for Probe {
     }
 }
 
-/// The sums of a rule since the start: hits that were allowed, that were refused, and that were allowed
-/// though the rule, a shadow, would have refused them.
+/// The sums of a rule since the start: the hits that it allowed, those that it refused, and those that it
+/// would have refused if it were not a shadow.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) name: String,
@@ -66,33 +67,33 @@ impl Series {
     }
 }
 
-/// A key, as it is shown.
+/// A key as viewers see it.
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) text: String,
     pub(super) kind: Arc<Kind>,
 }
 
-/// The keys by which a rule counts, as those of `per user`.
+/// A kind of key that a rule counts by, such as that of `per user`.
 #[derive(Debug)]
 pub(super) struct Kind {
     pub(super) rule: Arc<Series>,
     per: Per,
-    /// The limiters of the rule that count by them.
+    /// The limiters of the rule that count by such a key.
     pub(super) limiters: String,
     /// The hash of the rule's name and of the fields.
     hash: u64,
 }
 
-/// The counters of the decisions by some rules.
+/// Counts the decisions of one set of rules.
 #[derive(Debug)]
 pub struct Taps {
     probe: Arc<Probe>,
-    /// One for each rule; `None` beyond [`MOST_RULES`](super::MOST_RULES).
+    /// A counter for each rule; `None` for rules beyond the first [`MOST_RULES`](super::MOST_RULES).
     rules: Vec<Option<Tap>>,
 }
 
-/// A rule that is counted.
+/// The counter of a rule.
 #[derive(Debug)]
 struct Tap {
     series: Arc<Series>,
@@ -117,14 +118,15 @@ impl Tap {
 }
 
 impl Probe {
-    /// A probe that shows no keys but their hashes.
+    /// Shows hashes in place of keys.
     #[must_use]
     pub fn hiding_keys(self) -> Self {
         Probe { hides_keys: true, ..self }
     }
 
-    /// A probe of events that are replayed, `speed` times as fast as they came. Viewers are told so, and what
-    /// is kept for them is kept as long as the probe, as its minutes may be short.
+    /// A probe of replayed events, which come `speed` times as fast as they originally did. Viewers are told
+    /// this speed. The data for viewers are kept as long as the probe, since a minute of the replay may last
+    /// only a moment.
     ///
     /// # Errors
     /// If `speed` is not positive and finite.
@@ -137,26 +139,27 @@ impl Probe {
         Ok(Probe { speed: Some(AtomicU64::new(speed.to_bits())), ..self })
     }
 
-    /// Tells viewers that the last event of a replay was counted.
+    /// Tells viewers that the last event of the replay was counted. Does nothing if the probe sees no replay.
     pub fn end_replay(&self) {
         if let Some(speed) = &self.speed {
             speed.store(0.0_f64.to_bits(), Ordering::Release);
         }
     }
 
-    /// Whether somebody looks, or did a moment ago.
+    /// Whether there are viewers, or were within the last minute.
     #[must_use]
     pub fn is_seen(&self) -> bool {
         self.is_seen.load(Ordering::Relaxed)
     }
 
-    /// How many times as fast as they came events are replayed; 0 when all of them were counted.
+    /// The speed of a replay: how many times as fast as the original the events come, or 0 after the last of
+    /// them. `None` if the probe sees no replay.
     pub(super) fn speed(&self) -> Option<f64> {
         self.speed.as_ref().map(|speed| f64::from_bits(speed.load(Ordering::Acquire)))
     }
 
-    /// The counters of decisions by these rules. A rule with a name that was there before, as after a
-    /// reload, goes on with its counts.
+    /// The counters for decisions of these rules. A rule whose name is known already, as after a reload, goes
+    /// on with its sums.
     pub fn taps(self: &Arc<Self>, rules: &Rules) -> Taps {
         let mut kept = self.kept();
         let mut tap = |name: &str, limits: String| {
@@ -165,7 +168,7 @@ impl Probe {
             if let Some(series) = known.filter(|series| series.limits == limits) {
                 return Some(Arc::clone(series));
             }
-            // With other limits than before, the sums go on.
+            // A rule keeps its sums even if its limits changed.
             let sums = known.map_or_else(Arc::default, |series| Arc::clone(&series.sums));
             let series = Arc::new(Series { name: name.to_owned(), limits, sums });
             match place {
@@ -186,7 +189,7 @@ impl Probe {
         Taps { probe: Arc::clone(self), rules }
     }
 
-    /// Adds a viewer; `None` if there are too many already.
+    /// Adds a viewer; `None` if there are [`VIEWERS`](super::VIEWERS) already.
     pub fn look(self: &Arc<Self>, asked: &Asked, now: Time) -> Option<Viewer> {
         self.keep_hours(now);
         let mut kept = self.kept();
@@ -200,28 +203,30 @@ impl Probe {
         Some(Viewer::new(Arc::clone(self), asked))
     }
 
-    /// Forgets what only viewers need if none has been there for a minute. Decisions see to that, too; call
-    /// it now and then where there may be none for long.
+    /// Forgets the data for viewers if there were none for a minute. Every decision checks this too, so call
+    /// it now and then only where there may be no decisions for long.
     pub fn forget(&self, now: Time) {
         if !self.is_seen() {
             return;
         }
         let mut kept = self.kept();
-        // Before the lock is given back, so that a viewer who comes now is not overlooked.
+        // Stored while the lock is held, so that a viewer who enters right after this sets it again.
         if kept.forget(now) {
             self.is_seen.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Remembers the sums if `now` is in another hour, before anything of it is counted.
+    /// Remembers the sums if `now` is in another hour than the one that is counted, before anything at `now`
+    /// is counted.
     pub(super) fn keep_hours(&self, now: Time) {
-        // An event that comes a little late, or after a small step back of the clock, belongs to the last hour.
+        // An event that comes a little late, or after a small step back of the clock, counts in the current
+        // hour.
         let is_last = |last: i64| (0..=1).contains(&last.saturating_sub(hour(now)));
         if is_last(self.hour.load(Ordering::Relaxed)) {
             return;
         }
         let mut kept = self.kept();
-        // Another thread may have been first.
+        // Another thread may have begun the hour meanwhile.
         let last = self.hour.load(Ordering::Relaxed);
         if !is_last(last) {
             kept.begin_hour(now, last);
@@ -229,15 +234,17 @@ impl Probe {
         }
     }
 
-    /// A name of this probe that no other has.
+    /// A number that tells this probe from all others.
     pub(super) fn name(&self) -> u64 {
         self.secret.hash_one("probe")
     }
 
+    /// The data, also after another thread panicked while it held the lock.
     pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The hash of the key that an event has of this kind.
     fn hash(&self, kind: &Kind, event: &Event<'_>) -> u64 {
         let mut hasher = self.secret.build_hasher();
         kind.hash.hash(&mut hasher);
@@ -245,6 +252,7 @@ impl Probe {
         hasher.finish()
     }
 
+    /// The text of a key for viewers: its hash if keys are hidden, else at most [`LONGEST_KEY`] characters.
     fn text(&self, hash: u64, per: &Per, event: &Event<'_>) -> String {
         if self.hides_keys {
             return format!("#{:08x}", hash >> 32);
@@ -277,10 +285,10 @@ impl Taps {
         }
     }
 
-    /// Counts the keys of an event: each once in each rule, however many limits count by it.
+    /// Counts the keys of an event: each key once for each rule, however many limits count by it.
     #[cold]
     fn count_keys(&self, ruling: &Ruling, event: &Event<'_>) {
-        // All that can be is done before the lock is taken.
+        // As much as possible is done before the lock is taken.
         let mut keys = SmallVec::<[Counted<'_>; 4]>::new();
         for opinion in ruling.opinions() {
             let Some(Some(tap)) = self.rules.get(opinion.place.rule) else { continue };
@@ -311,7 +319,7 @@ impl Taps {
             if refused {
                 show(kept.refused.add(hash, hits), hits, key);
             }
-            // Also while its viewer is cut off, so that nothing is missing in between.
+            // Also while its viewer is disconnected, so that the viewer misses nothing.
             let Some(watch) = kept.watched.get_mut(&hash) else { continue };
             watch.key.get_or_insert_with(key);
             if refused || ruling.is_allowed() {
@@ -323,19 +331,20 @@ impl Taps {
     }
 }
 
-/// One key of an event, with the numbers that are counted for it.
+/// A key of an event, with the numbers that are counted for it.
 #[derive(Clone, Copy)]
 struct Counted<'a> {
     kind: &'a Arc<Kind>,
     hash: u64,
     hits: u64,
     cost: f64,
-    /// Whether a limiter that counts by it refused.
+    /// Whether a limit that counts by this key refused the event.
     refused: bool,
 }
 
-/// A key in words, unless that is not worth it: of many keys that come once, most are never shown. One that
-/// takes the place of another is put into words if it is heavy, comes again, or has one of a few places.
+/// Sets the text of a key that was placed in a sketch, if that is worth the time: of many keys that come
+/// once, most are never shown. A key that took a free place gets its text at once. A key that displaced
+/// another gets it if it has more than one hit, comes again, or has one of every [`FEW`] places.
 fn show(placed: Option<Placed<'_, Option<Arc<Key>>>>, hits: u64, key: impl Fn() -> Arc<Key>) {
     let Some(Placed { place, what, is_new, error }) = placed else { return };
     if what.is_none() && (!is_new || error == 0 || hits > 1 || place % FEW == 0) {

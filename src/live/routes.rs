@@ -1,4 +1,4 @@
-//! Live as a route of a service.
+//! Live as routes of a service.
 
 use super::body::{Body, Now};
 use super::page;
@@ -18,26 +18,27 @@ use http::{Extensions, Method, Request, Response, StatusCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The path of the stream.
+/// The path of the stream of events.
 const EVENTS: &str = "/live/events";
 
 /// The fewest characters of a token.
 const SHORTEST: usize = 16;
 
-/// Reads the address of the client from what the server attached to the request.
+/// Reads the client's address from what the server attached to the request.
 type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 
-/// The page, and what a probe sees: a service of tower, to be mounted under a path of its own.
+/// A service of tower with the page and what a probe sees, to be mounted under a path of its own.
 ///
-/// Open `live.html` under that path. The files of the page say nothing of the service, so anybody gets them.
-/// The probe shows keys of clients, so it takes the [token](Self::token). Without a token,
-/// only this machine gets it: the server has to say that the [peer](Self::peer) is on loopback, and the
-/// request must name this machine as its host. A proxy on this machine looks like such a peer, so set a
-/// token where there is a proxy. [`Probe::hiding_keys`] shows no keys but hashes.
+/// Open `live.html` under that path. The files of the page tell nothing about the service, so anybody gets
+/// them. What the probe sees includes keys of clients, so only those who send the [token](Self::token) get
+/// it. Without a token, only this machine gets it: the server has to say that the [peer](Self::peer) is on
+/// loopback, and the request must name this machine as its host. A proxy on this machine looks like such a
+/// peer, so set a token where there is a proxy. With [`Probe::hiding_keys`] viewers see hashes in place of
+/// keys.
 ///
-/// The page is in the program if `./scripts/build` made it before, as in the released crate; otherwise
-/// the answer to `live.html` says so. Mount it beside the limits rather than below them, or a viewer is
-/// limited, too.
+/// The page is in the program if `./scripts/build` made it before, as in the released crate; otherwise the
+/// answer to `live.html` says that it is missing. Mount the routes beside the limits rather than below them,
+/// or viewers are limited, too.
 ///
 /// ```
 /// use axum::extract::ConnectInfo;
@@ -74,7 +75,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Serves what this probe sees, by the clock of the system.
+    /// Serves what this probe sees, with the clock of the system.
     pub fn new(probe: Arc<Probe>) -> Self {
         let peer = |extensions: &Extensions| {
             let socket = extensions.get::<SocketAddr>().map(SocketAddr::ip);
@@ -84,11 +85,11 @@ impl Routes {
         Routes { probe, token: None, peer: Arc::new(peer), now, ends: Arc::default() }
     }
 
-    /// Tells what is seen to those who send this token, as in `Authorization: Bearer TOKEN`, and to nobody
-    /// else. The page asks for it.
+    /// Shows what the probe sees to those who send this token, as in `Authorization: Bearer TOKEN`, and to
+    /// nobody else. The page asks its user for the token.
     ///
     /// # Errors
-    /// If it has less than 16 characters.
+    /// If the token has fewer than 16 characters.
     pub fn token(self, token: &str) -> Result<Self, BadNumber> {
         let given = token.chars().count();
         match given < SHORTEST {
@@ -100,9 +101,8 @@ impl Routes {
         }
     }
 
-    /// Says how the server tells who is connected: with axum, that is
-    /// `|peer: &ConnectInfo<SocketAddr>| peer.0.ip()`. Otherwise it is a `SocketAddr` or an `IpAddr` in the
-    /// extensions of a request.
+    /// Sets how to read the client's address from the extensions of a request: with axum, that is
+    /// `|peer: &ConnectInfo<SocketAddr>| peer.0.ip()`. By default it is a `SocketAddr` or an `IpAddr` there.
     pub fn peer<T: Send + Sync + 'static>(
         self,
         address: impl Fn(&T) -> IpAddr + Send + Sync + 'static,
@@ -111,18 +111,18 @@ impl Routes {
         Routes { peer: Arc::new(peer), ..self }
     }
 
-    /// Takes the clock by which the events are that the probe sees.
+    /// Sets the clock. It must be the one from which the probe's events have their times.
     pub fn clock(self, clock: impl Clock) -> Self {
         Routes { now: Arc::new(move || clock.now()), ..self }
     }
 
-    /// Ends the streams of all viewers, now and later, within a quarter of a second: a server that ends
-    /// gracefully waits for them.
+    /// Ends the streams of all viewers, also of those who come later, within a quarter of a second. Call it
+    /// before a graceful shutdown, which waits for open streams.
     pub fn end(&self) {
         self.ends.store(true, Ordering::Relaxed);
     }
 
-    /// Answers a request: a file of the page, the stream for a viewer, or why not.
+    /// Answers a request with a file of the page, with the stream for a viewer, or with an error.
     pub fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
         let path = request.uri().path();
         if path == EVENTS {
@@ -137,8 +137,9 @@ impl Routes {
         response
     }
 
-    /// The refusal of a request that is not for all eyes: it lacks the token if there is one, or would
-    /// change something. For other routes with the same readers.
+    /// The refusal of a request for protected data: the token is missing or wrong, or the method is neither
+    /// GET nor HEAD. `None` if the request may be answered. Without a token to check, this says nothing about
+    /// who asks. Other routes for the same readers can use it, too.
     pub fn refusal<Q>(&self, request: &Request<Q>) -> Option<Response<Body>> {
         if !self.is_known(request) {
             let mut response = said(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");
@@ -150,7 +151,7 @@ impl Routes {
         (!is_reading).then(|| said(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"))
     }
 
-    /// The stream.
+    /// The stream of events for a viewer, or an error.
     fn events<Q>(&self, request: &Request<Q>) -> Response<Body> {
         if self.token.is_none() {
             let peer = (self.peer)(request.extensions());
@@ -188,7 +189,7 @@ impl Routes {
 
 impl fmt::Debug for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The token stays where it is.
+        // The token is left out.
         f.debug_struct("Routes").field("probe", &self.probe).finish_non_exhaustive()
     }
 }
@@ -207,12 +208,12 @@ impl<Q> tower_service::Service<Request<Q>> for Routes {
     }
 }
 
-/// Whether two texts are the same, in a time that says nothing about where they differ.
+/// Whether two texts are the same, in a time that does not depend on where they differ.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && black_box(a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b))) == 0
 }
 
-/// An answer in words.
+/// A response in plain text.
 fn said(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut response = Response::new(Bytes::from_static(text.as_bytes()).into());
     *response.status_mut() = status;

@@ -6,8 +6,8 @@ use crate::rules::by_rules::ByRules;
 use crate::rules::{Answered, AsyncStore, Rules, Witness, Witnessed};
 use std::sync::Arc;
 
-/// A store, wherever its states are, whose decisions a probe counts. It can be given to a layer, or to whatever
-/// else asks a store.
+/// A store, wherever its states are, whose decisions a probe counts. It can be given to a layer, or to
+/// anything else that takes a store.
 pub type Seen<S> = Witnessed<S, Counting>;
 
 /// Counts decisions for a probe.
@@ -29,19 +29,20 @@ impl Witness for Counting {
 }
 
 impl<S: AsyncStore> Witnessed<S, Counting> {
-    /// The store, seen by this probe. Viewers see its rules before its first decision.
+    /// Wraps a store so that this probe counts its decisions. Viewers see the store's rules even before the
+    /// first decision.
     pub fn new(store: S, probe: Arc<Probe>) -> Self {
         let witness = Counting { probe, taps: ByRules::default() };
         witness.taps(&store.rules());
         Witnessed { store, witness }
     }
 
-    /// The store.
+    /// The wrapped store.
     pub fn inner(&self) -> &S {
         &self.store
     }
 
-    /// The probe.
+    /// The probe that counts the decisions.
     pub fn probe(&self) -> &Arc<Probe> {
         &self.witness.probe
     }

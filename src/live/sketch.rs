@@ -3,12 +3,12 @@
 //! Source: Ahmed Metwally, Divyakant Agrawal, Amr El Abbadi, "Efficient Computation of Frequent and
 //! Top-k Elements in Data Streams", 2005.
 //!
-//! A key that has a place is counted there. One that has none takes the place with the least count, goes
-//! on from that count, and remembers it as its error, since as much of the count may be of others.
-//! Therefore, for a key with count c and error e, the true count t is `c - e <= t <= c`. For a key without
-//! a place, t is at most the least count: its own last count in a place, if it had one, was not above the
-//! least count then, and the least count never falls. The counts add up to all that was added, so the
-//! least of k is at most a k-th of that: any key with more than that has a place.
+//! A key that has a place is counted there. One that has none takes the place with the least count, goes on
+//! from that count, and remembers it as its error, since up to that much of its count may belong to other
+//! keys. Therefore, for a key with count c and error e, the true count t is `c - e <= t <= c`. For a key
+//! without a place, t is at most the least count: if it had a place before, its count there was the least
+//! when it lost the place, and the least count never falls. The counts add up to all that was added, so the
+//! least of k counts is at most a k-th of that: any key with more than that has a place.
 
 use core::cmp::Reverse;
 use core::hash::{BuildHasherDefault, Hasher};
@@ -16,18 +16,19 @@ use std::collections::HashMap;
 
 /// The heaviest keys, by their 64-bit hashes; `T` is the value of a key.
 ///
-/// Two keys of the same hash are counted as one, so the hash needs a secret where others choose the keys. It is
-/// not hashed again.
+/// Two keys with the same hash are counted as one, so the hash needs a secret where others choose the keys.
+/// The hash is not hashed again.
 #[derive(Clone, Debug)]
 pub struct Sketch<T> {
     most: usize,
     /// The place of each hash.
     places: ByHash<usize>,
-    /// Apart from the rest, because all of them are looked at to find the least.
+    /// Kept apart from the rest, because the search for the least one reads all of them.
     counts: Vec<u64>,
     rest: Vec<Rest<T>>,
-    /// A count that none is below, and the place from which one with the least count is looked for.
+    /// A lower bound of all counts: the least one at the last full search.
     least: u64,
+    /// The place at which the next search for a least count begins.
     next: usize,
 }
 
@@ -41,13 +42,13 @@ struct Rest<T> {
 /// Values by a hash.
 pub(super) type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
 
-/// The hash of a number that is a hash itself.
+/// A hasher for numbers that are hashes already: it leaves them as they are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AsItIs(u64);
 
 impl Hasher for AsItIs {
     fn write(&mut self, bytes: &[u8]) {
-        // Only for what is no u64, and so for nothing here.
+        // The trait demands it. Keys are u64, so nothing here calls it.
         self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
     }
 
@@ -60,16 +61,16 @@ impl Hasher for AsItIs {
     }
 }
 
-/// A key that was counted.
+/// The place of a key that was just counted.
 #[derive(Debug)]
 pub struct Placed<'a, T> {
-    /// Its place, below the number of places.
+    /// Its place, from 0 to one less than the number of places.
     pub place: usize,
     /// Its value: the default one until another is set.
     pub what: &'a mut T,
     /// Whether it had no place before.
     pub is_new: bool,
-    /// How much of its count may be of other keys.
+    /// How much of its count may belong to other keys.
     pub error: u64,
 }
 
@@ -80,21 +81,21 @@ pub struct Weighed<'a, T> {
     pub hash: u64,
     /// The value of the key.
     pub what: &'a T,
-    /// The most that was counted for it.
+    /// What was counted for it and possibly for others before it: no less than its true count.
     pub count: u64,
-    /// How much of that may be of other keys.
+    /// How much of that may belong to other keys.
     pub error: u64,
 }
 
 impl<T: Default> Sketch<T> {
-    /// An empty sketch with a number of places, at least one.
+    /// An empty sketch with `most` places, at least one.
     pub fn new(most: usize) -> Self {
         let most = most.max(1);
         let (places, counts, rest) = (ByHash::default(), Vec::new(), Vec::new());
         Sketch { most, places, counts, rest, least: 0, next: 0 }
     }
 
-    /// Adds `n` to the count of a key, and returns where it is; `None` for nothing.
+    /// Adds `n` to the count of a key, and returns its place; `None` if `n` is 0, which gives a key no place.
     pub fn add(&mut self, hash: u64, n: u64) -> Option<Placed<'_, T>> {
         if n == 0 {
             return None;
@@ -119,8 +120,9 @@ impl<T: Default> Sketch<T> {
         Some(Placed { place, what, is_new: known.is_none(), error })
     }
 
-    /// A place with the least count. It is looked for where the search before ended: of many keys that come
-    /// once, the next is near. No count ever falls, so one that is what the least was then is the least.
+    /// A place with the least count. The search goes on where the one before ended, since with many keys that
+    /// come once the next such place is near. No count ever falls, so a count equal to the least one of an
+    /// earlier search is still the least.
     fn lightest(&mut self) -> usize {
         let (before, after) = self.counts.split_at(self.next.min(self.counts.len()));
         let is_least = |count: &u64| *count == self.least;
@@ -135,7 +137,7 @@ impl<T: Default> Sketch<T> {
         place
     }
 
-    /// The most that any key was counted that has no place: 0 while there are free ones.
+    /// The most that may have been counted for any key without a place: 0 while there are free places.
     pub fn least(&self) -> u64 {
         let least = self.counts.iter().copied().min().unwrap_or(0);
         if self.counts.len() < self.most { 0 } else { least }
@@ -152,7 +154,7 @@ impl<T: Default> Sketch<T> {
         all
     }
 
-    /// The value of a key that has a place.
+    /// The value of a key; `None` if the key has no place.
     pub fn get(&self, hash: u64) -> Option<&T> {
         self.places.get(&hash).and_then(|&place| Some(&self.rest.get(place)?.what))
     }

@@ -1,16 +1,18 @@
 //! A viewer: its request, and the Server-Sent Events that answer it.
 //!
-//! Source: WHATWG, "HTML Living Standard", section 9.2. The messages, each with JSON:
+//! Source: WHATWG, "HTML Living Standard", section 9.2. The messages, each with data in JSON:
 //!
-//! * `rules`: the name of the probe, and of each rule the name and the limits, in the order of the sums.
-//! * `speed`: of a replay, how many times as fast as they came its events pass; 0 at its end.
-//! * `hours`: of the time before the first of the columns, as far as it is not told yet, the sums at the
-//!   beginnings of hours, as lists like those of the columns, but of at most `HOURLY` rules.
-//! * `columns`: a list for each: microseconds since 1970, then for each rule the sums of the events that
-//!   were allowed, that were refused, and that would have been. Its id is where to go on.
-//! * `keys`: since when keys are counted, and the busiest and the most refused.
-//! * `events`: of the key that is watched: for each event the microseconds, the cost, and 1 if it was
-//!   refused; how many events were `elsewhere`, refused by another limit and so not counted by this.
+//! * `rules`: the name of the probe, and the name and the limits of each rule, in the order of the sums.
+//! * `speed`: of a replay, how many times as fast as the original its events come; 0 after the last of them.
+//! * `hours`: the sums at the beginnings of hours that the viewer has not been told of and that lie before
+//!   the first of the columns: lists like those of the columns, but of the first `HOURLY` rules at most.
+//! * `columns`: a list for each column: microseconds since 1970, then for each rule the sums of the hits that
+//!   were allowed, that were refused, and that a shadow would have refused. With the id of this message a
+//!   viewer goes on after it lost the connection.
+//! * `keys`: since when keys are counted, and the busiest and the most refused of them.
+//! * `events`: of the watched key: for each event the microseconds since 1970, the cost, and 1 if it was
+//!   refused, else 0; and as `elsewhere`, how many events did not count for the key because another limit
+//!   refused them.
 //! * `lost`: how many columns and events were forgotten before this viewer took them.
 
 use super::kept::{Column, HOURS, Kept, Seen, Watch};
@@ -21,32 +23,33 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The most sums of columns, and the most events, in one turn: at most some 100 KiB of text.
+/// The most sums of rules in the columns of one turn: at most some 100 KiB of text with the events.
 const BITE: usize = 4096;
+/// The most events in one turn.
 const EVENTS_AT_ONCE: usize = 1024;
 
-/// The most rules whose hours are told.
+/// The most rules whose hours a viewer is told.
 const HOURLY: usize = BITE / HOURS;
 
-/// The number of keys of each kind that a viewer is told.
+/// The most keys in each of the two tables that a viewer is told.
 const TOLD: usize = 12;
 
-/// The columns between two messages with the tables of keys: a second.
+/// The number of columns, one second of them, from one message with the tables of keys to the next.
 const TABLES: i64 = 4;
 
-/// The request of a viewer.
+/// The request of a viewer, read from HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The key to watch, by its hash.
+    /// The hash of the key to watch.
     pub(super) watch: Option<u64>,
-    /// The place from which it goes on: the name of the probe, its last column, and the next event of the
-    /// same key.
+    /// The place from which the viewer goes on: the name of the probe, the last column that it was told, and
+    /// the number of the next event of its key.
     pub(super) last: Option<(u64, i64, Option<u64>)>,
 }
 
 impl Asked {
-    /// Reads the query of a request, as in `watch=00c0ffee00c0ffee`, and the header `Last-Event-ID`. A
-    /// part that can't be read counts as missing: the viewer then gets all there is.
+    /// Reads the query of a request, as in `watch=00c0ffee00c0ffee`, and the header `Last-Event-ID`. A part
+    /// that can't be read counts as missing; without a valid id the viewer gets all there is.
     pub fn read(query: &str, last_event_id: Option<&str>) -> Self {
         let hash = |text: &str| u64::from_str_radix(text, 16).ok();
         let watch = query.split('&').find_map(|part| part.strip_prefix("watch=")).and_then(hash);
@@ -59,20 +62,22 @@ impl Asked {
     }
 }
 
-/// A viewer; when it is dropped, it has gone.
+/// A viewer. Dropping it tells the probe that the viewer has gone.
 #[derive(Debug)]
 pub struct Viewer {
     probe: Arc<Probe>,
     watch: Option<u64>,
-    /// The last column that it was told, and the event of its key that comes next.
+    /// The last column that it was told.
     slot: Option<i64>,
+    /// The number of the next event of its key.
     event: Option<u64>,
-    /// The rules of which it was told last.
+    /// The rules that it was told last.
     rules: Option<Vec<Arc<Series>>>,
-    /// When it was last told of the keys.
+    /// The turn in which it was last told the tables of keys: see [`keys`](Self::keys).
     told: i64,
-    /// The speed of a replay that it was told last, and how many turns ago it came.
+    /// The speed of a replay that it was told last.
     speed: Option<f64>,
+    /// How many times it took news.
     turns: i64,
 }
 
@@ -84,19 +89,20 @@ impl Viewer {
         Viewer { probe, watch, slot, event, rules, told: i64::MIN, speed, turns: 0 }
     }
 
-    /// The news at `now`, as text of an event stream; empty if there are none. It keeps no queue, so it may
-    /// be asked as seldom as its reader can take it.
+    /// The news at `now`, as text of an event stream; empty if there are none. No messages are queued, so it
+    /// may be called as seldom as the reader can take the text.
     pub fn next(&mut self, now: Time) -> String {
         let news = self.take(now);
-        // Only now, as decisions wait while the data are held.
+        // The text is written after the lock is released, since decisions wait for the lock.
         news.text(self)
     }
 
-    /// Takes what is new.
+    /// Takes what is new and notes that the viewer was told of it.
     fn take(&mut self, now: Time) -> News {
         let probe = Arc::clone(&self.probe);
         probe.keep_hours(now);
-        // Before the sums, so that with the end of a replay all of it is told.
+        // Read before the sums, so that a viewer who is told of the end of a replay gets the sums of all its
+        // events.
         let speed = probe.speed();
         let is_new_speed = speed != self.speed;
         self.speed = speed;
@@ -121,7 +127,7 @@ impl Viewer {
         }
     }
 
-    /// The rules, if some changed.
+    /// The rules, if any of them changed since the viewer was told of them.
     fn rules(&mut self, kept: &Kept) -> Option<Vec<Arc<Series>>> {
         // A rule that changed has a new series.
         let are_known = |known: &Vec<_>| {
@@ -135,10 +141,10 @@ impl Viewer {
         None
     }
 
-    /// The columns that are new, and how many are lost.
+    /// The columns that are new to the viewer, and how many were lost.
     fn columns(&mut self, kept: &Kept) -> (Vec<Arc<Column>>, u64) {
         let Some(last) = kept.columns.back() else { return (Vec::new(), 0) };
-        // From the future: the clock was set back.
+        // A known column in the future means that the clock was set back: then all columns are new.
         let known = self.slot.filter(|slot| *slot <= last.slot);
         let fresh = |column: &&Arc<Column>| known.is_none_or(|known| column.slot > known);
         let mut new = kept.columns.iter().filter(fresh).peekable();
@@ -151,7 +157,7 @@ impl Viewer {
         (columns, lost.unsigned_abs())
     }
 
-    /// The events of the watched key that are new, and how many are lost.
+    /// The new events of the watched key, and how many were lost. `None` if no key is watched.
     fn events(&mut self, kept: &Kept) -> Option<(Events, u64)> {
         let hash = self.watch?;
         let Watch { key, next, events, elsewhere, .. } = kept.watched.get(&hash)?;
@@ -165,11 +171,13 @@ impl Viewer {
         Some((told, known.map_or(0, |known| oldest.saturating_sub(known))))
     }
 
-    /// The tables of keys, once a second, and since when keys are counted.
+    /// When the counting of keys began, and the tables of the busiest and the most refused keys. `None` if
+    /// the viewer was told them within the last second.
     fn keys(&mut self, kept: &Kept, now: Time) -> Option<(Time, [Vec<Ranked>; 2])> {
         let turn = match self.speed {
             None => super::kept::slot(now).div_euclid(TABLES),
-            // The seconds of a replay may be short, so its viewer's turns count. After its end nothing changes.
+            // The seconds of a replay may be short, so turns of the viewer are counted instead. After the end
+            // of the replay nothing changes any more.
             Some(speed) if speed > 0.0 => self.turns / TABLES,
             Some(_) => i64::MAX,
         };
@@ -194,26 +202,26 @@ impl Drop for Viewer {
     }
 }
 
-/// The changes since a viewer was last told.
+/// What is new since the viewer was last told.
 struct News {
     rules: Option<Vec<Arc<Series>>>,
     speed: Option<f64>,
     events: Option<Events>,
     hours: Vec<Arc<Column>>,
     columns: Vec<Arc<Column>>,
-    /// How many columns and events are lost.
+    /// How many columns and events were lost.
     lost: [u64; 2],
     keys: Option<(Time, [Vec<Ranked>; 2])>,
 }
 
-/// The changes of the watched key since then.
+/// What is new of the watched key.
 struct Events {
     key: Option<(u64, Arc<Key>)>,
     seen: Vec<Seen>,
     elsewhere: u64,
 }
 
-/// A key of a table, by its hash.
+/// A row in a table of keys; the key comes with its hash.
 struct Ranked {
     key: (u64, Arc<Key>),
     count: u64,
@@ -221,7 +229,7 @@ struct Ranked {
 }
 
 impl News {
-    /// The text for a viewer who has taken them.
+    /// The messages as text of an event stream; `viewer` has already noted that it was told of them.
     fn text(self, viewer: &Viewer) -> String {
         let mut text = String::new();
         let name = viewer.probe.name();
@@ -233,7 +241,7 @@ impl News {
         if let Some(speed) = self.speed {
             say(&mut text, "speed", &json!(speed));
         }
-        // The events first, as the id of the columns says how many of them are told.
+        // The events come first, since the id of the columns says which event comes next.
         if let Some(Events { key, seen, elsewhere }) = self.events {
             let seen = seen.iter();
             let list =
@@ -266,7 +274,7 @@ impl News {
     }
 }
 
-/// Lists of sums, of `most` rules, as far as their data go.
+/// Writes lists of the sums of at most `most` rules, without the line break that ends the data.
 fn columns(text: &mut String, event: &str, columns: &[Arc<Column>], most: usize) {
     // Writing to a String does not fail.
     _ = write!(text, "event: {event}\ndata: [");
@@ -281,11 +289,13 @@ fn columns(text: &mut String, event: &str, columns: &[Arc<Column>], most: usize)
     text.push(']');
 }
 
+/// Writes a message.
 fn say(text: &mut String, event: &str, data: &Value) {
-    // Writing to a String does not fail; JSON has no line breaks.
+    // Writing to a String does not fail; JSON on one line has no line breaks.
     _ = write!(text, "event: {event}\ndata: {data}\n\n");
 }
 
+/// The row as JSON, with its counts.
 fn ranked(Ranked { key, count, error }: &Ranked) -> Value {
     let mut row = row(key);
     row["count"] = (*count).into();
@@ -293,6 +303,7 @@ fn ranked(Ranked { key, count, error }: &Ranked) -> Value {
     row
 }
 
+/// The key as JSON.
 fn row((hash, key): &(u64, Arc<Key>)) -> Value {
     let Kind { rule, limiters, .. } = &*key.kind;
     json!({"hash": format!("{hash:016x}"), "key": key.text, "rule": rule.name, "limiters": limiters})

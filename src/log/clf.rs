@@ -7,16 +7,16 @@
 //! 192.0.2.7, 198.51.100.3 10.0.0.5 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "-" "-"
 //! ```
 //!
-//! A line is read up to the bytes; what follows is read only on demand. Before the address there may
-//! be one more column: the requested host, or the X-Forwarded-For of the request, which may also follow the
-//! address. The first lines tell where it is, and if they don't, each line shows whether it has the column:
-//! the second word is then an address, and otherwise the identity, usually `-`.
+//! A line is read up to the bytes; what follows is read only on demand. Before the address there may be one
+//! more column: the requested host, or the X-Forwarded-For of the request, which may also follow the address.
+//! The first lines of the log tell where this column is. If they don't, each line is looked at: it has the
+//! column if its second word is an address, and not if that is the identity, usually `-`.
 //!
 //! `peer` is the address that the connection came from. Anybody can send an X-Forwarded-For, so `ip` is the
-//! peer, too, unless it is an internal address, as that of a proxy is: then `ip` is the last address of the
-//! list that is not internal. If the log begins with many internal peers, they are the clients. nginx writes
-//! the X-Forwarded-For at the end; there it is only the field `forwarded`, since nothing says that the
-//! server trusts it.
+//! peer, too. Only if the peer is internal, as a proxy is, or is no address, `ip` is the last address of the
+//! list that is not internal. If the log begins with many internal peers, they are the clients and not
+//! proxies. nginx writes the X-Forwarded-For at the end; there it is only the field `forwarded`, since
+//! nothing says that the server trusts it.
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
@@ -31,9 +31,9 @@ use memchr::{memchr, memchr2};
 /// The parts of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clf<'a> {
-    /// The column before or after the address; empty if there is none.
+    /// The column beside the address; empty if there is none.
     leading: &'a str,
-    /// Whether the list of an internal peer tells the client.
+    /// Whether the X-Forwarded-For from an internal peer tells the client.
     believed: bool,
     peer: &'a str,
     user: &'a str,
@@ -60,10 +60,10 @@ const FIELDS: [&str; 12] = [
     "host",
 ];
 
-/// The place of a column beside the address, as the first lines show it.
+/// The place of a column beside the address, as the first lines of the log show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Beside {
-    /// Before the address, if a line shows that there is one.
+    /// Before the address, in those lines that show that they have it.
     #[default]
     Shown,
     /// An X-Forwarded-For before the address.
@@ -76,11 +76,11 @@ pub(super) enum Beside {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Form {
     pub(super) beside: Beside,
-    /// Whether there are many internal peers, which are then no proxies.
+    /// Whether there are many internal peers: then they are clients and not proxies.
     pub(super) many_peers: bool,
 }
 
-/// The forms that a line may have, the likeliest first.
+/// Adds to `found` the forms in which the line can be read, the likeliest first.
 pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Problem> {
     for beside in [Beside::Shown, Beside::Before, Beside::After] {
         let form = Form { beside, many_peers: false };
@@ -119,14 +119,14 @@ pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Problem> {
         });
     }
     match found.is_empty() {
-        // A log may begin in the middle of a line.
+        // This does not decide about the log, which may begin in the middle of a line.
         true => Err(problem(line)),
         false => Ok(()),
     }
 }
 
-/// The event of a line, if it can be read. Inlined, since returning it through memory costs a third
-/// of the time of reading it.
+/// The event of a line; `None` if the line cannot be read. Inlined, since returning the event through memory
+/// costs a third of the time of reading it.
 #[inline(always)]
 pub(super) fn read<'a>(
     line: &'a str,
@@ -144,7 +144,7 @@ pub(super) fn read<'a>(
     Some((instant, Clf { leading, believed, peer, user, request, status, bytes, rest }))
 }
 
-/// A time in seconds, as Apache's `%{sec}t`.
+/// Reads a time in seconds, as Apache's `%{sec}t` writes it.
 #[cold]
 fn seconds(stamp: &str) -> Option<Instant> {
     number::plain(stamp, None).map(|(instant, _)| instant)
@@ -163,6 +163,7 @@ pub(super) fn problem(line: &str) -> Problem {
     }
 }
 
+/// The column beside the address, the address, and the user.
 type Head<'a> = (&'a str, &'a str, &'a str);
 
 /// The columns before the time, the time, and what follows the quote that opens the request.
@@ -170,13 +171,13 @@ type Head<'a> = (&'a str, &'a str, &'a str);
 fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
     let bytes = line.as_bytes();
     let space = memchr(b' ', bytes)?;
-    // Usually nobody is logged in, and the identity is nearly always a dash.
+    // Usually the identity is a dash, and so is the user, since nobody is logged in.
     let open = match bytes.get(space..space + 6)? {
         b" - - [" => space + 5,
         [b' ', b'-', b' ', ..] => space + 3 + memchr(b'[', bytes.get(space + 3..)?)?,
         _ => return any_parts(line, Beside::Shown),
     };
-    // The time has its usual length. Otherwise, try the other forms.
+    // The time usually has this length; otherwise the other forms are tried.
     let close = open + 1 + STAMP;
     if bytes.get(close..close + 3) != Some(b"] \"") || open < space + 5 {
         return any_parts(line, Beside::Shown);
@@ -188,7 +189,7 @@ fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
 /// The length of `10/Oct/2000:13:55:36 -0700`.
 const STAMP: usize = 26;
 
-/// As [`parts`], for lines with columns beside the address or another form of the time.
+/// Does the same as [`parts`] for lines with a column beside the address or another form of the time.
 #[cold]
 fn any_parts(line: &str, beside: Beside) -> Option<(Head<'_>, &str, &str)> {
     let end = line.find("] \"")?;
@@ -198,7 +199,8 @@ fn any_parts(line: &str, beside: Beside) -> Option<(Head<'_>, &str, &str)> {
     Some((head, before.get(open + 2..)?, line.get(end + 3..)?))
 }
 
-/// The column beside the address, the address and the user. The user may contain spaces.
+/// The column beside the address, the address and the user, from the columns before the time. The user may
+/// contain spaces.
 fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
     match beside {
         Beside::Shown => shown(text),
@@ -209,8 +211,9 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
                 let peer = before.get(from + 1..).filter(|peer| address::parse(peer).is_some())?;
                 Some((before.get(..from)?, peer, text.get(end + dash.len()..)?))
             });
-            // After a list of nothing but addresses comes the peer. Otherwise a second address that could be
-            // the client's may be forged.
+            // If the list has only addresses, the address after it is the peer. Otherwise the list may
+            // contain ` - ` after an address that a client forged, so the line is read only if one place
+            // fits.
             let is_address = |text: &str| address::parse(text.trim()).is_some();
             let is_list = |list: &str| list == "-" || list.split(',').all(is_address);
             let first = all.next()?;
@@ -225,7 +228,7 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
     }
 }
 
-/// The parts of a line that shows itself whether it has a column before the address.
+/// The columns before the time, of a line whose own words show whether it has a column before the address.
 fn shown(text: &str) -> Option<Head<'_>> {
     let mut from = 0;
     let (mut leading, mut rest) = ("", text);
@@ -233,7 +236,7 @@ fn shown(text: &str) -> Option<Head<'_>> {
         let (word, after) = rest.split_once(' ')?;
         let next = after.split(' ').next()?;
         if word.ends_with(',') || address::parse(next.trim_end_matches(',')).is_some() {
-            // The time of a wrapper is no host.
+            // This is the time of a wrapper, and not a host.
             if is_date(word.as_bytes()) {
                 return None;
             }
@@ -246,8 +249,8 @@ fn shown(text: &str) -> Option<Head<'_>> {
     }
 }
 
-/// Whether a word may be a client: an address, a name, or a dash. A time, a month or a priority is what
-/// another program wrote before the line.
+/// Whether a word may be a client: an address, a name, or a dash. A date or a month is not, since another
+/// program wrote it before the line.
 fn is_client(word: &str) -> bool {
     let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     let bytes = word.as_bytes();
@@ -260,7 +263,7 @@ fn is_date(word: &[u8]) -> bool {
     word.iter().take(4).all(u8::is_ascii_digit) && word.get(4) == Some(&b'-')
 }
 
-/// The text up to the closing quote, and what follows the quote. `\"` does not close it.
+/// The text up to the closing quote, and what follows the quote; `None` if no quote closes it. `\"` does not.
 #[inline]
 fn in_quotes(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
@@ -281,7 +284,7 @@ fn numbers(text: &str) -> Option<(&str, &str, &str)> {
     (status.len() == 3 || status == "-").then_some((status, bytes, rest))
 }
 
-/// A space, and digits or `-`.
+/// A number or `-` after a space, and the rest.
 #[inline]
 fn number(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix(' ')?;
@@ -321,33 +324,33 @@ impl<'a> Clf<'a> {
         })
     }
 
-    /// The client, where the line has an X-Forwarded-For.
+    /// The client of a line with a column beside the address.
     fn client(&self) -> &'a str {
         let is_proxy = self.believed && address::parse(self.peer).is_none_or(address::is_internal);
         let list = self.forwarded().filter(|_| is_proxy);
         list.and_then(forwarded).unwrap_or(self.peer)
     }
 
-    /// Whether the line shows that the column is there: a list that is empty, or has several addresses.
+    /// Whether the line proves that the column is an X-Forwarded-For: it is empty, or has several addresses.
     fn shows(&self, beside: Beside) -> bool {
         let is_list = self.leading == "-" || self.leading.contains(", ");
         is_list && beside != Beside::Shown
     }
 
-    /// The leading column, if it is the requested host, without the port.
+    /// The requested host without its port, if the column beside the address is one.
     fn host(&self) -> Option<&'a str> {
         let is_host = !self.leading.is_empty() && self.forwarded().is_none();
         is_host.then(|| self.leading.split(':').next().unwrap_or(self.leading))
     }
 
-    /// The leading column, if it is an X-Forwarded-For.
+    /// The column beside the address, if it is an X-Forwarded-For.
     fn forwarded(&self) -> Option<&'a str> {
         let is_list =
             |list: &str| list == "-" || list.split(',').any(|a| address::parse(a.trim()).is_some());
         (!self.leading.is_empty() && is_list(self.leading)).then_some(self.leading)
     }
 
-    /// A text in quotes after the bytes: the first one after `skip` others.
+    /// The text in quotes after the bytes, of several the one after `skip` others.
     fn quoted(&self, skip: usize) -> Option<&'a str> {
         let mut rest = self.rest;
         for _ in 0..skip {
@@ -357,7 +360,7 @@ impl<'a> Clf<'a> {
     }
 }
 
-/// The value, if it is there: servers write a dash for nothing.
+/// The value, unless it is the dash that servers write for a missing one.
 #[inline]
 fn present(value: &str) -> Option<&str> {
     (value != "-").then_some(value)

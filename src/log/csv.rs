@@ -6,10 +6,10 @@
 //! 2000-10-10T13:55:36Z,bob,192.0.2.7,2
 //! ```
 //!
-//! `time` is in seconds since any origin, with up to six decimals, or a date and a time; large
-//! numbers are taken as milliseconds, microseconds or nanoseconds. `cost` is 1 if it is missing.
-//! Every other column is a field that a limit may be for. Source: RFC 4180, except that a record is
-//! one line, so that errors can name the line.
+//! `time` is in seconds since any origin, with up to six decimals, or a date and a time; large numbers are
+//! taken as milliseconds, microseconds or nanoseconds. `cost` is 1 if it is missing. Every other column is a
+//! field that a limit can count by. Source: RFC 4180, except that a record is one line, so that errors can
+//! name the line.
 
 use super::format::{Problem, Shape};
 use super::names::{Alias, Standard, classify};
@@ -21,10 +21,10 @@ use csv_core::{ReadRecordResult, Reader};
 use memchr::{memchr, memchr_iter};
 use std::collections::HashSet;
 
-/// The default column of the cost.
+/// The column that has the cost by default.
 pub(super) const COST: &str = "cost";
 
-/// The header decides: the first line that is not empty.
+/// The shape of a log with the header `line`, which must be its first line that is not empty.
 pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<Shape, Problem> {
     let columns = Columns::of(line, aliases)?.ok_or("the header is missing")?;
     let time = columns.places.get(Standard::Time).map(usize::from);
@@ -39,7 +39,7 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<Shape, Problem> {
     Ok(Shape { columns, ..Shape::new("CSV".to_owned(), Some(fields)) })
 }
 
-/// The meaning of the columns.
+/// The names of the columns, and the standard fields among them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
     names: Vec<String>,
@@ -81,7 +81,7 @@ impl Columns {
     }
 }
 
-/// Reads lines, all in the same memory.
+/// Reads lines, and reuses its memory for each of them.
 #[derive(Default)]
 pub(super) struct Csv {
     pub(super) columns: Columns,
@@ -117,7 +117,7 @@ impl Csv {
         Ok(Some((time, table)))
     }
 
-    /// Whether a line is the header.
+    /// Whether a line repeats the header.
     pub(super) fn is_header(&mut self, line: &str) -> bool {
         let is_split = self.split(line).is_ok();
         let Csv { columns: Columns { names, .. }, values, made, .. } = self;
@@ -144,8 +144,8 @@ impl Csv {
     }
 }
 
-/// Numbers are taken exactly as they are. A number of seconds has at most six decimals: cutting more
-/// would change the event.
+/// Reads a time. Numbers are read exactly: more than six decimals are refused, since cutting them would
+/// change the event.
 fn time_of(text: &str, stamps: &mut Stamps, unit: Option<Unit>) -> Result<Instant, Problem> {
     let time = match number::plain(text, unit) {
         Some((instant, decimals)) if decimals <= 6 => instant.time,
@@ -159,7 +159,7 @@ fn time_of(text: &str, stamps: &mut Stamps, unit: Option<Unit>) -> Result<Instan
     Ok(Instant { time, coarse: false, east: Some(0) })
 }
 
-/// Splits lines with quotes. Other lines do not need it.
+/// Splits lines that contain quotes.
 struct Splitter {
     reader: Reader,
     text: Vec<u8>,
@@ -168,7 +168,7 @@ struct Splitter {
 
 impl Default for Splitter {
     fn default() -> Self {
-        // Not `Reader::default`, which has no grammar yet.
+        // `Reader::default` would not do, since it has no grammar yet.
         Splitter { reader: Reader::new(), text: Vec::new(), ends: Vec::new() }
     }
 }
@@ -180,14 +180,14 @@ impl Splitter {
         values: &mut Vec<Excerpt>,
         made: &mut String,
     ) -> Result<(), Problem> {
-        // A quote within quotes is written twice, so the number of quotes in a line is even.
+        // A quote within quotes is written twice, so a complete line has an even number of quotes.
         if memchr_iter(b'"', line.as_bytes()).count() % 2 == 1 {
             return Err("a quote is not closed; within quotes it is written twice".into());
         }
         self.text.resize(line.len() + 1, 0);
         self.ends.resize(line.len() + 2, 0);
         self.reader.reset();
-        // The empty input ends the record.
+        // After the line comes an empty input, which ends the record.
         let (mut written, mut fields) = (0, 0);
         for input in [line.as_bytes(), &[]] {
             let (text, ends) = (&mut self.text[written..], &mut self.ends[fields..]);

@@ -1,15 +1,15 @@
-//! Cutting a text at a character, which is looked for in many bytes at once.
+//! Splitting a text at an ASCII character, with a search that tests many bytes at once.
 
 use memchr::memchr;
 
-/// The text before the first `at`, an ASCII character, and the text after it.
+/// The text before the first `at`, an ASCII character, and the text after it; `None` if there is no `at`.
 #[inline]
 pub(super) fn once(text: &str, at: u8) -> Option<(&str, &str)> {
     let end = memchr(at, text.as_bytes())?;
     Some((text.get(..end)?, text.get(end + 1..)?))
 }
 
-/// The text before the first `at` that a space follows, and the text after that space.
+/// The text before the first `at` with a space after it, and the text after that space.
 #[inline]
 pub(super) fn before_space(text: &str, at: u8) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();

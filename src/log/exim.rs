@@ -1,17 +1,18 @@
-//! Exim's main log, whose events are mails that arrive, and its reject log, whose events are refusals.
+//! Exim's main log, whose events are arriving mails, and its reject log, whose events are refusals.
 //!
 //! ```text
 //! 2024-05-01 12:00:00 1s2abc-0003xY-Az <= ann@example.org H=mx.example.org (helo) [192.0.2.7]:4567 P=esmtpsa A=plain:ann S=1234 T="Hello" for bob@example.com
 //! 2024-05-01 12:00:00 H=mx.example.org (helo) [192.0.2.7]:4567 F=<ann@example.org> rejected RCPT <x@example.net>: relay not permitted
 //! ```
 //!
-//! The main log has the lines about refusals, too. They are events if there is no arrival among the first
-//! lines, and then nothing else is: after them, the reject log has the headers of mails, which are no lines
-//! of Exim's. In the main log, other lines (deliveries, connections, rejections) are no events. The time may
-//! be followed by decimals, a zone and the number of the process. The fields are `ip`, `host` (a verified
-//! name), `helo`, `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or the local user
-//! who sent the mail), `bytes`, `protocol` and `id`. Text that the sender chose, such as the subject, comes
-//! after all of these or in parentheses, and is never read as one of them.
+//! The main log has the lines about refusals, too. A log is read as the main log if its first lines have an
+//! arrival from an address, and otherwise as whichever of the two more of them fit. In the main log, all
+//! lines but arrivals (deliveries, connections, refusals) are no events. In the reject log, only refusals are
+//! events, and any other line is left out: after a refusal it has the headers of the mail, which Exim did not
+//! write. The time may be followed by decimals, a zone and the number of the process. The fields are `ip`,
+//! `host` (a verified name), `helo`, `sender` (empty for a bounce), `auth` (who logged in), `user` (the same,
+//! or the local user who sent the mail), `bytes`, `protocol` and `id`. Text that the sender chose, such as
+//! the subject, comes after all of these or in parentheses, and is never read as one of them.
 //!
 //! Source: the Exim specification, chapter "Log files".
 
@@ -19,7 +20,7 @@ use super::format::{Guess, Problem, Shape};
 use super::names::Standard;
 use super::stamp::{Instant, Stamps};
 
-/// An arrival.
+/// The fields of an arrival or of a refusal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Exim<'a> {
     id: &'a str,
@@ -36,8 +37,8 @@ pub(super) struct Exim<'a> {
 const FIELDS: [&str; 9] =
     ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id"];
 
-/// A line with the id of a message decides, or else one about a refusal. A date and a time alone are not
-/// enough, since many programs begin their lines so.
+/// Recognizes a line by the id of a message, or else by the refusal of a host. A date and a time alone are
+/// not enough, since many programs begin their lines so.
 pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Problem> {
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());
@@ -54,8 +55,8 @@ pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Problem
     Ok(Guess::new(shape, if is_client { Guess::CLIENT } else { Guess::NAME }))
 }
 
-/// The arrival in a line, or the refusal, if it is one. `outer` is the time of a line that has none of its
-/// own.
+/// The event of a line: an arrival, or with `rejections` a refusal. `None` if the line has no such event.
+/// `outer` is the time of a line that has none of its own.
 pub(super) fn read<'a>(
     line: &'a str,
     outer: Option<Instant>,
@@ -76,7 +77,7 @@ pub(super) fn read<'a>(
     }
 }
 
-/// The time of a line, its own or else `outer`, and what follows it.
+/// The time of a line, or else `outer`, and what follows the time.
 fn time_of<'a>(
     line: &'a str,
     outer: Option<Instant>,
@@ -109,14 +110,15 @@ fn message(text: &str) -> Option<(&str, &str, &str)> {
     (is_id(id) && is_arrow).then_some((id, arrow, rest))
 }
 
-/// Whether a word is the id of a message, as in 1s2abc-0003xY-Az, or longer since Exim 4.97.
+/// Whether a word is the id of a message, such as 1s2abc-0003xY-Az, or a longer one as since Exim 4.97.
 fn is_id(word: &str) -> bool {
     let parts = || word.split('-');
     let is_part = |part: &str| part.len() >= 2 && part.bytes().all(|b| b.is_ascii_alphanumeric());
     parts().count() == 3 && parts().all(is_part) && (16..=24).contains(&word.len())
 }
 
-/// Reads the refusal of a host, up to the word that says so: the other side chose what follows.
+/// Reads the refusal of a host, up to the word `rejected`: the other side chose what follows. `None` if the
+/// text has no such word.
 fn refusal(text: &str) -> Option<Exim<'_>> {
     let (id, rest) = text.split_once(' ').filter(|(id, _)| is_id(id)).unwrap_or(("", text));
     let (name, rest) = rest.strip_prefix("H=")?.split_once(' ')?;
@@ -137,7 +139,8 @@ fn refusal(text: &str) -> Option<Exim<'_>> {
     }
 }
 
-/// Reads the fields of an arrival, up to the subject: the sender chose what follows.
+/// Reads the fields of an arrival, up to the subject: the sender chose what follows. `None` if the text is
+/// empty.
 fn arrival<'a>(id: &'a str, text: &'a str) -> Option<Exim<'a>> {
     let (sender, mut rest) = text.split_at_checked(end_of_sender(text))?;
     let sender = if sender == "<>" { "" } else { sender };
@@ -182,7 +185,7 @@ impl<'a> Exim<'a> {
         }
         if let Some(helo) = word.strip_prefix('(') {
             self.helo = helo.strip_suffix(')').unwrap_or(helo);
-            // The helo may have spaces if Exim is configured to accept any.
+            // The helo may contain spaces if Exim is configured to accept any.
             while !word.ends_with(')') && !rest.is_empty() {
                 (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
             }
@@ -202,7 +205,7 @@ impl<'a> Exim<'a> {
             "sender" => self.sender,
             "auth" => self.auth,
             "user" if !self.auth.is_empty() => self.auth,
-            // Only of a local mail: otherwise `U=` is what the other host claims.
+            // Counts only for a local mail: otherwise `U=` is what the other host claims.
             "user" if self.ip.is_empty() => self.local,
             "bytes" => self.bytes,
             "protocol" => self.protocol,

@@ -1,4 +1,4 @@
-//! The journal as `journalctl -o export` writes it: a field a line, and an empty line after each entry.
+//! The journal as `journalctl -o export` writes it: one field a line, and an empty line after each entry.
 //!
 //! ```text
 //! __CURSOR=s=739ad463348b4ceca5a9e69c95a3c93f;i=4ece7
@@ -8,9 +8,9 @@
 //! MESSAGE=Failed password for root from 192.0.2.7 port 5 ssh2
 //! ```
 //!
-//! A text with other than printable characters has its length before it: the name in a line of its own, then
-//! eight bytes with the length, the lowest first, and the text. Each entry becomes a line as
-//! `journalctl -o short-unix` writes it, which any format may be in.
+//! A text with unprintable characters is written with its length: the name on a line of its own, then the
+//! length as eight bytes with the lowest first, and the text. Each entry becomes a line as
+//! `journalctl -o short-unix` writes it, which may contain a line of any format.
 //!
 //! Source: systemd, "Journal Export Formats".
 
@@ -21,12 +21,12 @@ use core::mem;
 /// The first bytes of an export, and of each entry.
 const BEGIN: &[u8] = b"__CURSOR=";
 
-/// Whether a log begins as an export does.
+/// Whether a log begins like an export.
 pub(super) fn is_export(head: &[u8]) -> bool {
     head.starts_with(BEGIN)
 }
 
-/// The lines of all entries that end in `text`.
+/// The lines made of all entries that end in `text`.
 pub(super) fn lines(text: &[u8]) -> Vec<u8> {
     let mut lines = Vec::new();
     let mut add = |line: &[u8]| -> Result<(), Infallible> {
@@ -37,26 +37,26 @@ pub(super) fn lines(text: &[u8]) -> Vec<u8> {
     lines
 }
 
-/// Makes lines of entries that come in chunks of any size.
+/// Makes lines of entries; the bytes may come in chunks of any size.
 #[derive(Debug, Default)]
 pub(super) struct Export {
     within: Within,
-    /// The line, the length or the text that has begun; at most [`LONGEST`] bytes.
+    /// The begun line, length or text; at most [`LONGEST`] bytes.
     begun: Vec<u8>,
     entry: Entry,
     /// The line that was made of the last entry.
     line: Vec<u8>,
 }
 
-/// The part of an entry that the next bytes belong to.
+/// What the next bytes belong to.
 #[derive(Debug, Default)]
 enum Within {
     #[default]
     Line,
     /// The length of the text of the field with this name.
     Length(Vec<u8>),
-    /// The text of the field with this name: the number of its bytes that are still to come, and after them a
-    /// line feed.
+    /// The text of the field with this name, and the number of bytes that are still to come, with the line
+    /// feed after the text.
     Text(Vec<u8>, u64),
 }
 
@@ -122,7 +122,7 @@ impl Export {
         Ok(())
     }
 
-    /// Hands out the entry that has ended, if it has a message.
+    /// Hands out the line of the entry that has ended, if it has a time and a message.
     fn end<E>(&mut self, on: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let Entry { micros, host, program, command, pid, message } = mem::take(&mut self.entry);
         let Some(micros) = micros.filter(|_| !message.is_empty()) else { return Ok(()) };
@@ -132,7 +132,7 @@ impl Export {
         let program = if program.is_empty() { command } else { program };
         for (before, word) in [(b' ', host), (b' ', program), (b'[', pid)] {
             line.push(before);
-            // A space would end it. No host or program has one.
+            // A space would end the word. Real hosts and programs have none.
             let shown = |byte: u8| if byte.is_ascii_whitespace() { b'_' } else { byte };
             line.extend(word.into_iter().map(shown));
         }
@@ -143,7 +143,7 @@ impl Export {
     }
 }
 
-/// Keeps more of a text, as far as it is not too long.
+/// Appends to a text as many bytes as fit into [`LONGEST`].
 fn keep(text: &mut Vec<u8>, more: &[u8]) {
     let room = LONGEST.saturating_sub(text.len());
     text.extend_from_slice(more.get(..room).unwrap_or(more));

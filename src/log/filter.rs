@@ -1,4 +1,4 @@
-//! The choice of events of a log.
+//! The filter that chooses the events of a log.
 
 use super::names::Standard;
 use super::record::Record;
@@ -11,7 +11,8 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-/// The events to hand out. In each list that is not empty, at least one entry must match.
+/// The conditions for the events to hand out. Of the paths, methods, statuses and messages, one of each list
+/// must match, unless the list is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Beginnings of the path.
@@ -20,25 +21,26 @@ pub struct Filter {
     pub methods: Vec<String>,
     /// Statuses of the response.
     pub statuses: Vec<Statuses>,
-    /// Texts that the message of a syslog line contains. Without any, failed logins are wanted.
+    /// Texts of which the message of a syslog line must contain one. If there are none, failed logins are
+    /// wanted.
     pub messages: Vec<String>,
-    /// The time of the first events that are wanted.
+    /// Events before this time are left out.
     pub since: Option<WrittenTime>,
-    /// The time that wanted events come before.
+    /// Events at this time or later are left out.
     pub until: Option<WrittenTime>,
-    /// Tests that events must all pass.
+    /// Tests that an event must pass, all of them.
     pub also: Vec<Test>,
-    /// Tests that they must all fail.
+    /// Tests that an event must fail, all of them.
     pub not: Vec<Test>,
 }
 
 impl Filter {
-    /// Whether every event is wanted.
+    /// Whether there are no conditions, so that every event is wanted.
     pub fn is_empty(&self) -> bool {
         *self == Filter::default()
     }
 
-    /// The fields that it looks at.
+    /// The fields that the conditions are about, apart from the time.
     pub(super) fn fields(&self) -> impl Iterator<Item = &str> {
         let each = [
             (self.paths.is_empty(), "path"),
@@ -50,7 +52,7 @@ impl Filter {
         wanted.chain(self.also.iter().chain(&self.not).map(Test::field))
     }
 
-    /// Whether an event is wanted. The parser has already checked its message.
+    /// Whether an event is wanted. The parser has already compared its message with the texts.
     #[inline]
     pub(super) fn wants(&self, record: &Record<'_>) -> bool {
         let fits =
@@ -75,7 +77,7 @@ impl Filter {
     }
 }
 
-/// For people, as in `path /api or /login and method POST`.
+/// Writes the conditions for people, as in `path /api or /login and method POST`.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let statuses: Vec<String> = self.statuses.iter().map(ToString::to_string).collect();
@@ -120,7 +122,7 @@ impl FromStr for WrittenTime {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        // Hours, minutes and seconds may be left out, and are zero then.
+        // The time of day or the seconds may be left out, and are then zero.
         let whole = match text.len() {
             10 => format!("{text}T00:00:00"),
             16 => format!("{text}:00"),
@@ -145,7 +147,7 @@ impl fmt::Display for WrittenTime {
 pub struct Statuses(RangeInclusive<u16>);
 
 impl Statuses {
-    /// Whether `status` is one of them.
+    /// Whether `status` is in the range.
     pub fn has(&self, status: u16) -> bool {
         self.0.contains(&status)
     }
@@ -155,6 +157,7 @@ impl FromStr for Statuses {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
+        // Squid writes the status 0 for a request that the client gave up.
         let code =
             |text: &str| text.parse().ok().filter(|code| (100..1000).contains(code) || *code == 0);
         let class = |digit: u16| digit * 100..=digit * 100 + 99;

@@ -20,7 +20,7 @@ pub enum Format {
     Combined,
     /// JSON lines, `json`.
     Json,
-    /// Exim's main log, `exim`.
+    /// Exim's main log or reject log, `exim`.
     Exim,
     /// `syslog`.
     Syslog,
@@ -30,7 +30,8 @@ pub enum Format {
     Columns,
 }
 
-/// The names of formats, and of the servers that write them by default.
+/// The names of formats, and of the servers that write them by default. The first name of a format is its
+/// text form.
 const NAMES: [(Format, &str); 26] = [
     (Format::Json, "json"),
     (Format::Combined, "combined"),
@@ -89,29 +90,29 @@ impl FromStr for Format {
     }
 }
 
-/// Why a line cannot be read.
+/// The reason why a line cannot be read.
 pub(super) type Problem = Cow<'static, str>;
 
-/// A format that reads a line.
+/// A format in which a line can be read, and how well it fits.
 #[derive(Clone, Debug)]
 pub(super) struct Guess {
     pub(super) shape: Shape,
-    /// How much the line speaks for it.
+    /// The weight of the line as evidence for the format.
     pub(super) points: u32,
-    /// The address that the connection came from, if it is an internal one.
+    /// The address that the connection came from, if that is internal.
     pub(super) peer: Option<String>,
 }
 
 impl Guess {
-    /// The points of an event with an address, in a form that other lines can't have.
+    /// For an event with an address, in a form that lines of other formats can't have.
     pub(super) const PROOF: u32 = 5;
-    /// The points of an event with an address.
+    /// For an event with an address.
     pub(super) const CLIENT: u32 = 4;
-    /// The points of the same in columns that are guessed.
+    /// For an event with an address, in columns whose order is guessed.
     pub(super) const GUESSED: u32 = 3;
-    /// The points of an event with the name of a client, and of a line that no other format has.
+    /// For an event with the name of a client, and for a line that only this format can have.
     pub(super) const NAME: u32 = 2;
-    /// The points of a line that could as well be of another format.
+    /// For a line that could as well be of another format.
     pub(super) const OTHER: u32 = 1;
 
     pub(super) fn new(shape: Shape, points: u32) -> Self {
@@ -119,22 +120,22 @@ impl Guess {
     }
 }
 
-/// A format, and what the first lines of the log say about it.
+/// A format, and the properties of the log that its first lines show.
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub(super) format: Format,
     pub(super) about: String,
     pub(super) fields: Option<Vec<String>>,
     pub(super) columns: Columns,
-    /// The wrappers of each line, outermost first.
+    /// The wrappers around each line, outermost first.
     pub(super) wrappers: Vec<Wrapper>,
-    /// The program whose lines are read, if the log has lines of several; else empty.
+    /// The program whose lines are read, if the log has lines of several programs; otherwise empty.
     pub(super) program: String,
     pub(super) form: Form,
     pub(super) layout: Option<Arc<Layout>>,
-    /// Whether only the requests of a server's log are events.
+    /// Whether only requests are events, in a log of Caddy with other objects.
     pub(super) only_requests: bool,
-    /// Whether events are what Exim refused, as in its reject log.
+    /// Whether the events are refusals, as in Exim's reject log.
     pub(super) rejections: bool,
     /// Whether the log is an exported journal.
     pub(super) is_export: bool,
@@ -162,8 +163,8 @@ impl Shape {
         self.format
     }
 
-    /// Whether each line can be read on its own. Lines that take their time from syslog cannot: it may have
-    /// no year, and take it from the line before.
+    /// Whether each line can be read without the lines before it. Lines that take their time from syslog
+    /// cannot: their time may have no year, and the year follows from earlier lines.
     pub fn is_divisible(&self) -> bool {
         let own_time = matches!(self.format, Format::Combined | Format::Columns);
         // An entry of an exported journal has several lines.
@@ -171,7 +172,7 @@ impl Shape {
         is_whole && (own_time || !self.wrappers.contains(&Wrapper::Syslog))
     }
 
-    /// Whether both are of the same format, in the same wrappers.
+    /// Whether both have the same format, in the same form and wrappers.
     pub(super) fn is_like(&self, other: &Shape) -> bool {
         self.format == other.format
             && self.wrappers == other.wrappers
@@ -180,7 +181,7 @@ impl Shape {
             && self.layout == other.layout
     }
 
-    /// Why a log has no events.
+    /// A sentence that says why the log has no events.
     pub fn no_events(&self, filter: &Filter, counts: &Counts) -> String {
         let Counts { lines, filtered, keyless, .. } = *counts;
         let s = if lines == 1 { "" } else { "s" };
@@ -197,8 +198,8 @@ impl Shape {
         }
     }
 
-    /// The name of its events, in plural: `requests`, `mails`, `refusals`, `failed logins`, `messages` or
-    /// `events`.
+    /// The plural noun for the events of the log: `requests`, `mails`, `refusals`, `failed logins`,
+    /// `messages` or `events`.
     pub fn events(&self, filter: &Filter) -> &'static str {
         match self.format {
             Format::Combined | Format::Columns => "requests",
@@ -210,17 +211,17 @@ impl Shape {
         }
     }
 
-    /// The fields that its lines may have; `None` if each line may have others, as in JSON.
+    /// The fields that the lines may have; `None` if each line may have others, as in JSON.
     pub fn fields(&self) -> Option<&[String]> {
         self.fields.as_deref()
     }
 }
 
-/// For a person: `Combined Log Format, after a column with the host`.
+/// Writes the shape for people, as in `Combined Log Format, after a column with the host`.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.about)?;
-        // Syslog is the wrapper of its messages.
+        // The wrapper syslog is part of the format syslog, so it is not named again.
         let is_own = |wrapper| self.format == Format::Syslog && wrapper == Wrapper::Syslog;
         let mut around = self.wrappers.iter().rev().filter(|wrapper| !is_own(**wrapper));
         around.try_for_each(|wrapper| write!(f, ", {}", wrapper.about()))?;
@@ -228,7 +229,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// The beginning of a text, for people.
+/// The first `most` characters of a text, made [`visible`], and `…` if there are more.
 pub(super) fn shown(text: &str, most: usize) -> String {
     let mut shown: String = text.chars().take(most).map(visible).collect();
     if text.chars().nth(most).is_some() {

@@ -2,15 +2,16 @@
 
 use crate::address::{is_internal, parse};
 
-/// Whether a text has dots and digits only. An IPv4 address without a port has one spelling.
+/// Whether a text has only digits and dots. An IPv4 address of only these has one spelling, so it needs no
+/// change.
 #[inline]
 pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
-/// The client in an X-Forwarded-For list: the last address that is not of a private network, since
-/// anybody can send the part before it. If all addresses are private, the first of them, a client
-/// inside the network.
+/// The client in an X-Forwarded-For list: the last address that is not internal, since anybody can send the
+/// part before it. If all addresses are internal, the client is inside the network, and is the first of them.
+/// `None` if the list has no address.
 pub(super) fn forwarded(list: &str) -> Option<&str> {
     let each = || list.split(',').map(str::trim).filter(|text| parse(text).is_some());
     each().rev().find(|text| parse(text).is_some_and(|a| !is_internal(a))).or_else(|| each().next())

@@ -1,4 +1,4 @@
-//! A log that reads the next piece from its source on request.
+//! A log that reads its source itself, piece by piece.
 
 use super::format::Shape;
 use super::options::Options;
@@ -15,9 +15,9 @@ use std::io::{self, Read};
 pub struct Log<R> {
     pieces: Pieces<R>,
     reader: Reader,
-    /// The piece that was read last.
+    /// The piece that was read last; its memory is reused.
     piece: Vec<u8>,
-    /// Whether nothing more comes.
+    /// Whether the log is at its end, or has failed.
     finished: bool,
 }
 
@@ -35,8 +35,8 @@ impl<R: Read> Log<R> {
     /// Reads the next piece and hands out its events; `false` at the end of the log.
     ///
     /// # Errors
-    /// When the input fails or is cut off, or when a line cannot be read and the log is read
-    /// strictly. Then nothing more comes.
+    /// When the input fails or is cut off, or when a line cannot be read and the log is read strictly. After
+    /// that, nothing more is read.
     pub fn read(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<bool, Error> {
         if self.finished {
             return Ok(false);
@@ -74,13 +74,13 @@ impl<R: Read> Log<R> {
     }
 }
 
-/// Why a log cannot be read, or not to its end.
+/// Why a log cannot be read to its end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Its format is unknown.
+    /// The format is unknown.
     Unknown(Unknown),
-    /// The options do not fit it.
+    /// The options do not fit the log.
     Options(ParseError),
     /// A line cannot be read, and the log is read strictly.
     Unread(Unread),

@@ -1,14 +1,14 @@
-//! JSON lines: an object a line, as nginx, Caddy, Traefik and Envoy write them when asked to.
+//! JSON lines: one object a line, as nginx, Caddy, Traefik and Envoy write them if so configured.
 //!
 //! ```text
 //! {"time_iso8601":"2000-10-10T13:55:36-07:00","remote_addr":"192.0.2.7","request_uri":"/a","status":200}
 //! {"ts":971211336.25,"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/a"},"status":200}
 //! ```
 //!
-//! Fields may have any names; [`names`](super::names) lists the known ones. A value in an inner
-//! object is named like `request.remote_ip`. Of a list the first value counts, as needed for Caddy's
-//! headers. A time may be a number or a text. An object without a time is no event, since a server
-//! may write other things to the same log.
+//! Fields may have any names; [`names`](super::names) lists the known ones. A value in an inner object has a
+//! name such as `request.remote_ip`. Of a list only the first value counts, which suits Caddy's headers. A
+//! time may be a number or a text. An object without a time is no event, since a server may write other
+//! things to the same log.
 //!
 //! Source: RFC 8259.
 
@@ -24,7 +24,7 @@ use super::table::{Best, Excerpt, Names, Places, Table};
 use crate::address;
 use memchr::memchr2;
 
-/// Reads lines, all in the same memory.
+/// Reads lines, and reuses its memory for each of them.
 #[derive(Clone, Debug)]
 pub(super) struct Json {
     names: Vec<Excerpt>,
@@ -34,13 +34,13 @@ pub(super) struct Json {
     places: Places,
     aliases: Vec<Alias>,
     classify: fn(&str, &[Alias]) -> Option<Class>,
-    /// The names of the line before and their classes. Lines of one log are usually alike.
+    /// The names in the line before and their classes, since the lines of a log are usually alike.
     known: Vec<(String, Option<Class>)>,
-    /// Whether objects of Caddy that are no requests are left out.
+    /// Whether objects of Caddy that are not about requests are left out.
     pub(super) only_requests: bool,
 }
 
-/// Reads a line of a log whose lines are objects.
+/// Recognizes a line that is an object with a time.
 pub(super) fn guess(
     line: &str,
     options: &Options,
@@ -60,17 +60,17 @@ pub(super) fn guess(
     Ok(Guess::new(Shape { only_requests, ..Shape::new(about(&table), None) }, points))
 }
 
-/// Whether a logger of Caddy writes requests.
+/// Whether a logger of Caddy is one for requests.
 fn is_access(logger: &str) -> bool {
     logger.starts_with("http.log.access")
 }
 
-/// Whether Caddy writes about a request that has a line of its own.
+/// Whether an object of Caddy is about a failed request. The request itself has another line.
 fn is_other(table: &Table<'_>) -> bool {
     table.value("logger").is_some_and(|logger| logger.starts_with("http.log.error"))
 }
 
-/// Describes which fields were taken for which standard fields.
+/// Says in which fields of the line the standard fields were found.
 fn about(table: &Table<'_>) -> String {
     let named = |standard: Standard| {
         let field = table.name_of(standard).filter(|field| *field != standard.name())?;
@@ -90,14 +90,14 @@ impl Json {
         Json { aliases, ..Json::of_parts(classify) }
     }
 
-    /// A reader that finds the standard fields by `classify`.
+    /// A reader that uses `classify` to find the standard fields.
     pub(super) fn of_parts(classify: fn(&str, &[Alias]) -> Option<Class>) -> Self {
         let (names, values, made, places, aliases, known, only_requests) = Default::default();
         Json { names, values, made, places, aliases, classify, known, only_requests }
     }
 
-    /// The event of a line, which may take its time from `outer`; `None` if it has none, or is about
-    /// something else than a request.
+    /// The event of a line; `None` if it has no time, or is not about a request where only requests are read.
+    /// A line without a time of its own takes that of `outer`.
     pub(super) fn read<'a>(
         &'a mut self,
         line: &'a str,
@@ -119,7 +119,7 @@ impl Json {
         }
     }
 
-    /// The members of a line.
+    /// The members of the object in a line.
     pub(super) fn members<'a>(&'a mut self, line: &'a str) -> Result<Table<'a>, Problem> {
         scan::members(line, &mut self.names, &mut self.values, &mut self.made)?;
         self.place(line);
@@ -128,7 +128,8 @@ impl Json {
     }
 
     /// Reads a line as docker writes it, always in the form `{"log":"...","stream":"stdout","time":"..."}`,
-    /// in one pass. Returns the time; [`made`](Self::made) then has the text.
+    /// in one pass. Returns the time; [`made`](Self::made) then returns the text. `None` for a line of
+    /// another form.
     pub(super) fn docker<'a>(&mut self, line: &'a str) -> Option<&'a str> {
         let rest = line.strip_prefix("{\"log\":\"")?;
         self.made.clear();
@@ -139,12 +140,12 @@ impl Json {
         memchr2(b'"', b'\\', time.as_bytes()).is_none().then_some(time)
     }
 
-    /// The texts that were made of the last line.
+    /// The texts made from the last line, such as those with escapes replaced.
     pub(super) fn made(&self) -> &str {
         &self.made
     }
 
-    /// Finds the member for each standard field.
+    /// Finds the best member for each standard field.
     fn place(&mut self, line: &str) {
         let mut best = Best::default();
         self.known.resize(self.known.len().max(self.names.len()), (String::new(), None));

@@ -1,9 +1,10 @@
-//! Lines of columns, in an order that is known, said or guessed.
+//! Lines of columns, in an order that is known, given or guessed.
 //!
-//! A layout is texts and the columns between them, as in nginx's `$remote_addr [$time_local]`. A column ends
-//! where the next text begins. Clients choose the text of some columns, and servers don't always escape it.
-//! So a column before an address or a time ends only where an address or a time follows. If an address could
-//! follow in several places, the line is not read.
+//! A layout is a sequence of columns with fixed texts between them, as in nginx's
+//! `$remote_addr [$time_local]`. A column ends where the next text begins. Clients choose the text of some
+//! columns, and servers don't always escape it. So a column before an address or a time ends only where an
+//! address or a time follows. If a client chose the text of the column, and an address could follow in
+//! several places, the line is not read.
 
 mod guess;
 mod known;
@@ -22,8 +23,8 @@ use core::fmt;
 use memchr::memmem;
 use std::sync::Arc;
 
-/// The columns of lines, and the texts between them. The text form is the notation of nginx's `log_format`
-/// or of Apache's `LogFormat`, with or without the directive.
+/// The columns of lines, and the fixed texts between them. The text form is the notation of nginx's
+/// `log_format` or of Apache's `LogFormat`, with or without the directive.
 ///
 /// ```
 /// use ratescope::log::{Layout, Log, Options};
@@ -37,31 +38,33 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    /// As it was written.
+    /// The notation as it was written.
     text: String,
     about: String,
     parts: Vec<Part>,
     names: Vec<String>,
     places: Places,
-    /// Whether the client is the last address of the X-Forwarded-For.
+    /// Whether the client is the last address of the X-Forwarded-For, since the line has no address of its
+    /// own.
     last_of_list: bool,
-    /// Whether the last column ends at a space, so that a longer line is not read.
+    /// Whether the last column has no spaces, and a column before an address has none unless a client chose
+    /// its text. A line with more columns is then not read.
     is_exact: bool,
-    /// Whether lines that begin with `#` are about the log.
+    /// Whether lines that begin with `#` are remarks about the log.
     has_remarks: bool,
 }
 
-/// A text, and the column after it. The last part may have no column.
+/// A fixed text, and the column after it. The last part has only a text.
 #[derive(Clone, Debug)]
 struct Part {
     before: String,
     kind: Kind,
-    /// Whether the text ends with any number of spaces.
+    /// Whether the text ends with one space or more, any number of them.
     has_spaces: bool,
 }
 
 impl Part {
-    /// Two spaces at the end stand for any number.
+    /// Two spaces or more at the end of `before` stand for any number of them.
     fn new(mut before: String, kind: Kind) -> Self {
         let has_spaces = before.ends_with("  ");
         if has_spaces {
@@ -70,7 +73,7 @@ impl Part {
         Part { before, kind, has_spaces }
     }
 
-    /// The end of the text if it is at `from`.
+    /// The end of the text that begins at `from`, after all of its spaces.
     fn end(&self, line: &str, from: usize) -> usize {
         let end = from + self.before.len();
         match self.has_spaces {
@@ -85,9 +88,9 @@ enum Kind {
     Text,
     Time,
     Address,
-    /// Texts in braces, each followed by a space.
+    /// Texts in braces, with a space after each.
     Braces,
-    /// Nothing: the end of the line.
+    /// No column: the end of the line.
     End,
 }
 
@@ -106,7 +109,7 @@ impl fmt::Display for Layout {
 }
 
 impl Layout {
-    /// A layout of columns with these names and the texts before them, and of the text at the end.
+    /// A layout of columns with the text before each, and of the text `end` after the last.
     fn new(text: &str, columns: Vec<(String, String)>, end: String) -> Self {
         let (mut parts, mut names) = (Vec::new(), Vec::new());
         let mut best = Best::default();
@@ -137,7 +140,8 @@ impl Layout {
         }
     }
 
-    /// Makes the last address of the X-Forwarded-For the client, as a server does that appends its peer.
+    /// Makes the last address of the X-Forwarded-For the client: right for a server that appends its peer to
+    /// it.
     fn of_list(mut self) -> Self {
         self.places.set(Standard::Ip, self.names.len() as u16);
         self.names.push("ip".to_owned());
@@ -148,7 +152,7 @@ impl Layout {
         Layout { about: about.to_owned(), ..self }
     }
 
-    /// The names of its columns, and the standard fields that they are taken for.
+    /// The names of the columns, and the standard fields found in them.
     fn fields(&self) -> Vec<String> {
         let mut fields = self.names.clone();
         let mut add = |name: &str| {
@@ -164,7 +168,7 @@ impl Layout {
     }
 }
 
-/// Reads lines, all in the same memory.
+/// Reads lines, and reuses its memory for each of them.
 #[derive(Debug)]
 pub(super) struct Rows {
     layout: Arc<Layout>,
@@ -176,7 +180,7 @@ impl Rows {
         Rows { layout, values: Vec::new() }
     }
 
-    /// The event of a line, which takes its time from `outer` if it has none; `None` for a remark.
+    /// The event of a line, with the time `outer` if no column has one; `None` for a remark.
     pub(super) fn read<'a>(
         &'a mut self,
         line: &'a str,
@@ -206,7 +210,7 @@ impl Rows {
     }
 }
 
-/// A line on its way into columns.
+/// Splits a line into columns.
 struct Split<'a, 'b> {
     layout: &'a Layout,
     line: &'a str,
@@ -218,7 +222,7 @@ struct Split<'a, 'b> {
 const LONGEST: usize = 64;
 
 impl Split<'_, '_> {
-    /// Finds the columns; returns the time in the first column that has one.
+    /// Finds the columns of the line; returns the time from the first column that has one.
     fn all(&mut self, values: &mut Vec<Excerpt>) -> Result<Option<Instant>, Problem> {
         let (line, parts) = (self.line, &self.layout.parts);
         let first = parts.first().map_or("", |part| part.before.as_str());
@@ -256,7 +260,7 @@ impl Split<'_, '_> {
         }
     }
 
-    /// The beginning of the text at a place, for a message.
+    /// The beginning of the text at `at`, to be quoted in a message.
     fn near(&self, at: usize) -> String {
         match self.line.get(at..) {
             None | Some("") => "the end of the line".to_owned(),
@@ -264,13 +268,15 @@ impl Split<'_, '_> {
         }
     }
 
-    /// The places of the text after column `i` that begins at `at`: where it begins, and where it ends.
+    /// The places where column `i`, which begins at `at`, may end: for each the end of the column, and the
+    /// end of the fixed text after it.
     fn ends(&self, i: usize, at: usize) -> impl Iterator<Item = (usize, usize)> {
         let line = self.line;
         let next = self.layout.parts.get(i + 1);
         let text = next.map_or("", |part| part.before.as_str());
         let rest = line.get(at..).unwrap_or("");
-        // Without a text, the column goes on to the end, and so does the last one of a line that was cut off.
+        // A column without a text after it goes on to the end of the line. So does a last column in quotes if
+        // the line was cut off before its closing quote.
         let is_cut = || text == "\"" && i + 2 == self.layout.parts.len() && !rest.contains('"');
         let whole = (text.is_empty() || is_cut()).then_some((line.len(), line.len()));
         let rest = if whole.is_some() { "" } else { rest };
@@ -281,7 +287,7 @@ impl Split<'_, '_> {
         whole.into_iter().chain(found.map(move |from| (from, end(from))))
     }
 
-    /// The end of a column of text, and where the next one begins.
+    /// The end of column `i`, a text, and the beginning of the next column; `None` if it ends nowhere.
     fn text(&mut self, i: usize, at: usize) -> Result<Option<(usize, usize)>, Problem> {
         let kind = |i: usize| self.layout.parts.get(i).map_or(Kind::End, |part| part.kind);
         let last = kind(i + 1) == Kind::End;
@@ -298,7 +304,7 @@ impl Split<'_, '_> {
                     text.is_some_and(|text| address::parse(text).is_some())
                 };
                 let is_free = self.layout.names.get(i).is_some_and(|name| is_free(name));
-                // Spaces in front are those of a number that stands at the right of its column.
+                // Leading spaces are allowed: they pad a number at the right of its column.
                 let may_have_spaces = is_free || !self.layout.is_exact;
                 let is_column = |(end, _): &(usize, usize)| {
                     let text = self.line.get(at..*end).unwrap_or("");
@@ -320,8 +326,8 @@ impl Split<'_, '_> {
         })
     }
 
-    /// The end of an address, and where the next column begins. A port may follow, and an address may have
-    /// colons itself.
+    /// The end of column `i`, an address, and the beginning of the next column. If that is a port after a
+    /// colon, the last colon counts, since an address may contain others.
     fn address(&self, i: usize, at: usize) -> Option<(usize, usize)> {
         let near = |from: usize| from <= at + LONGEST;
         let next = self.layout.parts.get(i + 1)?;
@@ -333,7 +339,8 @@ impl Split<'_, '_> {
         Some((colon, colon + 1))
     }
 
-    /// The time in column `i`, its end, and where the next column begins. A time may have spaces.
+    /// The time in column `i`, the end of the column, and the beginning of the next one. Of the first four
+    /// possible ends the last one that gives a time counts, since a time may contain spaces.
     fn time(&mut self, i: usize, at: usize) -> Option<(Instant, usize, usize)> {
         let near: Vec<_> =
             self.ends(i, at).take(4).take_while(|(end, _)| *end <= at + LONGEST).collect();
@@ -344,7 +351,7 @@ impl Split<'_, '_> {
         })
     }
 
-    /// The end of the texts in braces, and where the next column begins.
+    /// The end of the texts in braces, and the beginning of the next column.
     fn braces(&self, next: &Part, at: usize) -> Option<(usize, usize)> {
         let mut end = at;
         while let Some(rest) = self.line.get(end..).filter(|rest| rest.starts_with('{'))
@@ -357,7 +364,8 @@ impl Split<'_, '_> {
     }
 }
 
-/// Whether clients choose the text of a column of that name.
+/// Whether clients choose the text of the column with this name. For a column with a guessed name this is
+/// assumed.
 fn is_free(name: &str) -> bool {
     use Standard::{Agent, Forwarded, Host, Path, Referer, Request, User};
     let class = classify(name, &[]).map(|(standard, _)| standard);
@@ -367,7 +375,7 @@ fn is_free(name: &str) -> bool {
         || is_guessed
 }
 
-/// Whether a quote follows an odd number of backslashes.
+/// Whether the quote at `quote` is escaped: an odd number of backslashes precedes it.
 fn is_escaped(line: &str, at: usize, quote: usize) -> bool {
     let before = line.as_bytes().get(at..quote).unwrap_or(&[]);
     before.iter().rev().take_while(|b| **b == b'\\').count() % 2 == 1

@@ -1,26 +1,26 @@
-//! The lines of an input that comes in chunks. A line is borrowed from its chunk, unless it lies in
-//! several.
+//! The lines of an input that comes in chunks. A line is borrowed from its chunk, unless it spans several
+//! chunks.
 
 use core::str;
 use memchr::{memchr_iter, memrchr};
 
-/// The longest line in bytes. A longer one is no event, and would have to be kept in memory.
+/// The most bytes of a line. A longer line is not read, since all of it would have to be kept in memory.
 pub const LONGEST: usize = 1 << 20;
 
 /// Splits chunks into lines.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// The beginning of a line that continues in the next chunk; at most [`LONGEST`] bytes.
+    /// The begun line, which continues in the next chunk; at most [`LONGEST`] bytes.
     begun: Vec<u8>,
-    /// Whether that line is too long; it is then skipped up to its end.
+    /// Whether the begun line is too long; it is then skipped up to its end.
     too_long: bool,
     /// The number of lines that have ended.
     number: u64,
-    /// The text of a line that is not UTF-8.
+    /// The last line that was not UTF-8, as text.
     shown: String,
 }
 
-/// A line, or `None` for one that is too long.
+/// A line, or `None` if it is too long.
 pub(super) type Line<'a> = Option<&'a str>;
 
 impl Lines {
@@ -52,7 +52,7 @@ impl Lines {
         told
     }
 
-    /// Hands out the last line, if no line feed ended it.
+    /// Hands out the last line if it does not end with a line feed.
     pub(super) fn finish<E>(
         &mut self,
         on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>,
@@ -60,7 +60,7 @@ impl Lines {
         if self.number() > self.number { self.end(on) } else { Ok(()) }
     }
 
-    /// Hands out whole lines. UTF-8 is checked once for all of them, which is faster.
+    /// Hands out whole lines. UTF-8 is checked once for all of them, which is faster than for each.
     fn split<E>(
         &mut self,
         whole: &[u8],
@@ -79,6 +79,7 @@ impl Lines {
         Ok(())
     }
 
+    /// Appends a part to the begun line.
     fn keep(&mut self, part: &[u8]) {
         self.too_long |= self.begun.len() + part.len() > LONGEST;
         if self.too_long {
@@ -88,7 +89,7 @@ impl Lines {
         }
     }
 
-    /// Hands out the line that was kept.
+    /// Hands out the begun line, which has ended.
     fn end<E>(&mut self, on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>) -> Result<(), E> {
         self.number += 1;
         let line = (!self.too_long).then(|| bare(text_of(&self.begun, &mut self.shown)));
@@ -99,8 +100,8 @@ impl Lines {
     }
 }
 
-/// A line without a byte order mark, without a carriage return, and without the zeros that a file has at its
-/// beginning after it was cut while a program still wrote to it.
+/// A line without a byte order mark, without a carriage return, and without leading zero bytes: a file has
+/// these if it was truncated while a program went on writing to it.
 #[inline]
 pub(super) fn bare(line: &str) -> &str {
     let line = if line.starts_with('\0') { line.trim_start_matches('\0') } else { line };
@@ -108,7 +109,7 @@ pub(super) fn bare(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// The text of a line. Bytes that are not UTF-8 are written like `\xE9`, as servers do, so different
+/// The text of a line. Bytes that are not UTF-8 are written like `\xE9`, as servers do, so that different
 /// values stay different.
 fn text_of<'a>(line: &'a [u8], shown: &'a mut String) -> &'a str {
     if let Ok(text) = str::from_utf8(line) {

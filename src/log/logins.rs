@@ -7,21 +7,22 @@
 //! ```
 //!
 //! The header of the line is a [wrapper](super::wrap), which tells the program. By default, an event is a
-//! message of sshd that begins with `Failed`, or one of Postfix or Dovecot about a failed authentication.
-//! Dovecot may write one line for several attempts, which is as many events. If texts are given, an event
-//! is a message that contains one of them. Other lines are no events. The fields are `host`, `program`,
-//! `pid`, `user`, `ip` and `message`.
+//! message of sshd that begins with `Failed`, or one of Postfix or Dovecot about a failed authentication. A
+//! line of Dovecot about several attempts stands for as many events. If texts are given, an event is a
+//! message that contains one of them. Other lines are no events. The fields are `host`, `program`, `pid`,
+//! `user`, `ip` and `message`.
 //!
 //! A client chooses the name that it logs in with, which may look like an address or like a part of the
-//! message. So the address is where the program writes it: in sshd's messages before the last ` port `, in
-//! Postfix's in the first brackets, in Dovecot's after the last `rip=`.
+//! message. So the address is first looked for where the program writes it: in sshd's messages before the
+//! last ` port `, in Postfix's in the first brackets, in Dovecot's after the last `rip=`. Only if there is
+//! none, another address in the message counts.
 
 use super::format::Problem;
 use super::names::Standard;
 use super::stamp::{Instant, Stamps};
 use super::wrap::Envelope;
 
-/// A message, and what the header says of it.
+/// A message, and the fields of its header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Login<'a> {
     envelope: Envelope<'a>,
@@ -46,13 +47,13 @@ impl Program {
         match name {
             _ if name.starts_with("sshd") => Some(Program::Sshd),
             _ if name.starts_with("postfix") => Some(Program::Postfix),
-            // In a log of its own, the part that writes is the program.
+            // In Dovecot's own log, the name before the message is that of its part, such as `imap-login`.
             _ if name.starts_with("dovecot") || name.ends_with("-login") => Some(Program::Dovecot),
             _ => None,
         }
     }
 
-    /// The number of logins that failed according to a message.
+    /// The number of failed logins that a message reports.
     fn failed(self, message: &str) -> u32 {
         let is_failed = match self {
             Program::Sshd => message.starts_with("Failed "),
@@ -72,14 +73,15 @@ pub(super) fn is_known(envelope: &Envelope<'_>) -> bool {
     Program::of(envelope.program).is_some()
 }
 
-/// The event of a message, if it contains one of `wanted`; without any, if it is about a failed login.
+/// The event of a message: if it contains one of the texts `wanted` or, without any, if it reports a failed
+/// login.
 pub(super) fn read<'a>(
     envelope: Envelope<'a>,
     message: &'a str,
     stamps: &mut Stamps,
     wanted: &[String],
 ) -> Result<Option<(Instant, Login<'a>)>, Problem> {
-    // The year of later lines depends on that of each line.
+    // The time of every message is read, since the year of later ones depends on it.
     let Some(instant) = envelope.instant(stamps) else {
         return Err("no time before the message".into());
     };
@@ -121,7 +123,8 @@ impl<'a> Login<'a> {
         text.filter(|text| is_address(text)).or_else(|| self.any_address())
     }
 
-    /// The address in a message of any program: after a mark, or else the first one.
+    /// An address in a message of any program: at its beginning, after a mark such as `from `, or else the
+    /// first one.
     fn any_address(&self) -> Option<&'a str> {
         if word(self.message).is_some_and(is_address) {
             return word(self.message);
@@ -162,13 +165,13 @@ fn is_address(text: &str) -> bool {
     crate::address::parse(text).is_some()
 }
 
-/// The text up to a space or a closing mark.
+/// The text up to a space, a separator or a closing bracket.
 fn word(text: &str) -> Option<&str> {
     text.split([' ', ',', ']', ')', ';']).next()
 }
 
-/// The address in a message of sshd: before the last ` port `, or after the last `from `. What a client says
-/// when it leaves comes after its address.
+/// The address in a message of sshd: before the last ` port `, or else after the last `from `. In a
+/// disconnect the address comes first, and the text after it is the client's.
 fn of_sshd(message: &str) -> Option<&str> {
     if let Some(rest) = message.strip_prefix("Received disconnect from ") {
         return word(rest);

@@ -1,9 +1,9 @@
 //! The names of fields: the standard ones, and the names that servers use for them.
 //!
-//! In JSON and CSV a field may have any name. The standard fields are found under the names listed
-//! below; if a line has several of them, the first in the list counts. An alias sets another name:
-//! with `ip=client.address` the address is looked up there. A dot leads into an object, as in
-//! Caddy's `request.remote_ip`.
+//! In JSON and CSV a field may have any name. The standard fields are found under the names listed below; if
+//! a line has several of the names, the first one listed counts. An alias replaces them: with
+//! `ip=client.address` the address is taken from that field only. A dot leads into an object, as in Caddy's
+//! `request.remote_ip`.
 
 use crate::text::ParseError;
 use core::fmt;
@@ -23,14 +23,15 @@ pub(super) enum Standard {
     Agent,
     Referer,
     Forwarded,
-    /// `GET /path HTTP/1.1`, used for the method and the path if these have no fields of their own.
+    /// A text such as `GET /path HTTP/1.1`, used for the method and the path if these have no fields of their
+    /// own.
     Request,
 }
 
 /// The number of standard fields.
 pub(super) const STANDARDS: usize = 12;
 
-/// Each standard field with its names: the standard name, then those of servers, the best first.
+/// Each standard field with its names: first the standard name, then those of servers, the best first.
 const NAMES: [(Standard, &[&str]); STANDARDS] = [
     (
         Standard::Time,
@@ -208,7 +209,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
 ];
 
 impl Standard {
-    /// The standard field of that name.
+    /// The standard field with this standard name.
     pub(super) fn of(name: &str) -> Option<Self> {
         let known = NAMES.iter().find(|(_, names)| names.first() == Some(&name));
         known.map(|(standard, _)| *standard)
@@ -251,24 +252,25 @@ impl FromStr for Alias {
     }
 }
 
-/// As in `time=when`.
+/// Writes an alias as in `time=when`.
 impl fmt::Display for Alias {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.standard.name(), self.field)
     }
 }
 
-/// A standard field, and the rank of a name for it: the lower the better.
+/// A standard field, and the rank of a name for it: the lower, the better.
 pub(super) type Class = (Standard, u8);
 
-/// The standard field that a field of this name is taken for.
+/// The standard field that a field of this name is taken for, and the rank of the name; `None` if it is no
+/// such name.
 pub(super) fn classify(field: &str, aliases: &[Alias]) -> Option<Class> {
     if let Some(alias) = aliases.iter().find(|alias| alias.field == field) {
         return Some((alias.standard, 0));
     }
     NAMES.iter().find_map(|(standard, names)| {
         let place = names.iter().position(|name| *name == field)?;
-        // With an alias for the standard field, no other name is guessed.
+        // With an alias for the standard field, its other names do not count.
         let said = aliases.iter().any(|alias| alias.standard == *standard);
         (!said).then_some((*standard, place as u8 + 1))
     })

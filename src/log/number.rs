@@ -1,4 +1,4 @@
-//! Times as numbers: seconds, milliseconds, microseconds or nanoseconds since the epoch.
+//! Times that are written as numbers: seconds, milliseconds, microseconds or nanoseconds since the epoch.
 
 use super::stamp::Instant;
 use crate::text::{ParseError, name_of, named};
@@ -25,9 +25,9 @@ const UNITS: [(Unit, &str); 4] =
 impl Unit {
     /// The most likely unit of a number, by its size.
     ///
-    /// Below 10¹¹ it is seconds, which reach to the year 5138 and include small numbers since any
-    /// other origin; below 10¹⁴ milliseconds; below 10¹⁷ microseconds; and from there nanoseconds.
-    /// The last three begin in March 1973, so the guess is right for all times of the epoch since.
+    /// Below 10¹¹ it is seconds, which reach to the year 5138 and include small numbers since any other
+    /// origin; below 10¹⁴ milliseconds; below 10¹⁷ microseconds; and from there on nanoseconds. In each of
+    /// the last three units, the range begins in March 1973, so the guess is right for all times since then.
     pub fn guess(number: f64) -> Self {
         match number.abs() {
             size if size < 1e11 => Unit::Seconds,
@@ -54,13 +54,13 @@ impl FromStr for Unit {
     }
 }
 
-/// Reads a number as a time, in the given or guessed unit, cut to microseconds. `None` if it is no
-/// number or the time is out of range.
+/// Reads a number as a time, in the given unit or in the guessed one, cut to microseconds. `None` if the text
+/// is no number or the time is out of range.
 pub(super) fn read(text: &str, unit: Option<Unit>) -> Option<Instant> {
     plain(text, unit).map(|(instant, _)| instant).or_else(|| exponential(text, unit))
 }
 
-/// As [`read`], for a number without an exponent; also returns how many decimals it has.
+/// Does the same as [`read`] for numbers without an exponent; also returns the number of decimals.
 pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -72,8 +72,7 @@ pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> 
         return None;
     }
     let whole: i64 = whole.parse().ok()?;
-    // The number of decimals that microseconds have, and the divisor that turns `whole` into
-    // microseconds.
+    // The number of decimals of the unit down to a microsecond, and the divisor of units below a microsecond.
     let (shift, cut) = match unit.unwrap_or_else(|| Unit::guess(whole as f64)) {
         Unit::Seconds => (6, 1),
         Unit::Millis => (3, 1),
@@ -87,7 +86,7 @@ pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> 
     Some((Instant { time, coarse: shift == 6 && part.is_empty(), east: Some(0) }, part.len()))
 }
 
-/// Reads a number such as `1.7e9`, rounded to f64.
+/// Reads a number such as `1.7e9` as a time, rounded to f64.
 fn exponential(text: &str, unit: Option<Unit>) -> Option<Instant> {
     let first = text.bytes().next()?;
     let number: f64 = text.parse().ok().filter(|_| first.is_ascii_digit() || first == b'-')?;

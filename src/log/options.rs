@@ -20,11 +20,11 @@ use std::sync::Arc;
 pub struct Options {
     /// The format; `None` guesses it.
     pub format: Option<Format>,
-    /// The columns of the lines; then no other format is tried.
+    /// The columns of the lines; if given, no other format is tried.
     pub layout: Option<Arc<Layout>>,
-    /// The key that makes clients of events; if `None`, the [usual one](super::Shape::usual_key).
+    /// The key whose values tell clients apart; if `None`, the [usual one](super::Shape::usual_key).
     pub key: Option<Per>,
-    /// Whether events without any field of the key are left out. Otherwise they are one client.
+    /// Whether events without any field of the key are left out. Otherwise all of them count as one client.
     pub only_keyed: bool,
     /// Other names for the standard fields of JSON and CSV.
     pub aliases: Vec<Alias>,
@@ -34,9 +34,10 @@ pub struct Options {
     pub year: Year,
     /// The events to hand out.
     pub filter: Filter,
-    /// The cost of an event; `None` takes the column `cost` of CSV, and 1 otherwise.
+    /// The cost of an event; `None` takes it from the column `cost` of CSV, and 1 without that column.
     pub cost: Option<Cost>,
-    /// The prefix in bits by which IPv6 addresses are grouped in `ip`; from 128 on, none are grouped.
+    /// The prefix in bits by which IPv6 addresses are grouped in `ip` and `forwarded`; from 128 on, none are
+    /// grouped.
     pub ipv6_prefix: u8,
     /// The number of segments that `path` keeps; `None` keeps all.
     pub path_depth: Option<NonZeroU8>,
@@ -65,7 +66,7 @@ impl Default for Options {
 pub enum Cost {
     /// Always 1.
     One,
-    /// The number in a field; 0 if the field is missing, as `bytes` is when none were sent.
+    /// The number in a field; 0 if the field is missing, as `bytes` may be when none were sent.
     Field(String),
 }
 
@@ -89,7 +90,7 @@ impl fmt::Display for Cost {
 /// Reads a prefix in bits: a whole number from 0 to 128.
 ///
 /// # Errors
-/// When it is anything else.
+/// When the text is anything else.
 pub fn ipv6_prefix(text: &str) -> Result<u8, ParseError> {
     let bits = text.parse().ok().filter(|bits| *bits <= 128);
     bits.ok_or_else(|| ParseError::whole(text, "write a number of bits from 0 to 128"))

@@ -1,19 +1,19 @@
 //! Sorts events by time when their lines are slightly out of order.
 //!
-//! A server logs a request when it has answered it, but often with the time of arrival. So the line
-//! of a slow request follows those of later requests. Lines are held until the log is `slack`
-//! further, as many as there is room for, and then their events come out in the order of their times;
-//! events of equal time keep the order of their lines. An event that comes later than that is counted
-//! as late, and gets the earliest time that has not been handed out yet.
+//! A server logs a request when it has answered it, but often with the time of arrival. So the line of a slow
+//! request follows those of later requests. Lines are held until the log has advanced by `slack`, as far as
+//! there is room for them, and then their events come out in the order of their times; events of equal time
+//! keep the order of their lines. An event that comes too late for that is counted as late, and gets the
+//! earliest time for which events can still be handed out.
 //!
-//! If the clock was set back, as at the end of summer time in a log without zones, or if the parts of
-//! a log are in the wrong order, all lines are late from there on. After 64 late lines in a row the
-//! clock is taken to have been set back: their times and later ones are shifted so that they continue where
-//! the log was, and the step is counted. A log whose newest line is the first cannot be put in order like
+//! If the clock was set back, as at the end of summer time in a log without zones, or if the parts of a log
+//! are in the wrong order, all lines are late from there on. After 64 late lines in a row the clock is taken
+//! to have been set back: the times of these lines and of later ones are shifted so that they continue where
+//! the log was, and the step is counted. A log whose first line is its newest cannot be put in order like
 //! this: see [`Order::is_newest_first`].
 //!
-//! A line that is far ahead of the others, such as one of 2099, waits for a second line that is as far
-//! ahead. If none comes, the line is dropped and counted, and changes nothing else.
+//! A line that is far ahead of the others, such as one of 2099, waits for a second line with about that time
+//! or a later one. If none comes, the line is dropped and counted, and changes nothing else.
 //!
 //! ```
 //! use ratescope::log::{Order, Spread, When};
@@ -44,28 +44,28 @@ use crate::time::{Span, Time};
 use ahead::Ahead;
 use line::{Line, Second};
 
-/// The default slack: nearly all requests take less time.
+/// The default slack; nearly all requests take less time.
 pub const SLACK: Span = Span::minutes(1);
 
-/// The longest slack in seconds, since all lines of that time must be held.
+/// The longest slack in seconds, since all lines within the slack must be held.
 const LONGEST_SLACK: f64 = 3600.0;
 
-/// The default for how many bytes are held.
+/// The default number of bytes that are held.
 pub const HELD: usize = 64 << 20;
 
-/// The number of late lines in a row from which on the clock counts as set back.
+/// The number of late lines in a row after which the clock counts as set back.
 const LATE_IN_A_ROW: usize = 64;
 
-/// The greatest step ahead in seconds that needs no second line, if the slack is shorter.
+/// The greatest step ahead in seconds that is believed without a second line, if the slack is shorter.
 const USUAL_STEP: i64 = 60;
 
-/// The greatest step ahead in seconds that is believed of a line near the end of a log.
+/// The greatest step ahead in seconds that is believed at the end of a log without a second line.
 const FAR: i64 = 24 * 3600;
 
-/// Memory for at most this many lines is used again, even if a second had far fewer.
+/// Memory for this many lines more than four times those of a second is kept for the next second.
 const SMALL: usize = 64;
 
-/// Holds lines until no earlier one can come, and hands out an item of type `T` for each.
+/// Holds lines until no earlier one can come, and hands out their items of type `T` in the order of time.
 #[derive(Clone, Debug)]
 pub struct Order<T> {
     spread: Spread,
@@ -75,25 +75,30 @@ pub struct Order<T> {
     seconds: Vec<Second<T>>,
     /// Memory for the lines of the next second.
     spare: Vec<Line<T>>,
-    /// The lines whose time is not believed yet.
+    /// The lines far ahead whose time is not confirmed yet.
     ahead: Ahead<T>,
-    /// The first open second, and the last one with a line.
+    /// The first open second.
     first: i64,
+    /// The last second with a line.
     newest: i64,
+    /// The bytes of the lines in `seconds`.
     held: usize,
-    /// The time in the first second up to which events were handed out, in microseconds.
+    /// The time in the first open second up to which events were handed out, in microseconds.
     given: i64,
-    /// The time of the event that came out last, in microseconds.
+    /// The time of the last event that was handed out, in microseconds.
     last: i64,
+    /// Whether the first line was put into its second.
     begun: bool,
     /// The sum of all steps back of the clock, in microseconds.
     shift: i64,
     late: u64,
-    /// The late lines since the last one that was not.
+    /// The late lines since the last line that was not late.
     belated: Vec<Line<T>>,
-    /// The time of the line before, and how many lines were earlier and later than that.
+    /// The time of the line before, in microseconds.
     before: i64,
+    /// The number of lines that are earlier than the line before them.
     earlier: u64,
+    /// The number of lines that are later than the line before them.
     later: u64,
     steps_back: StepsBack,
     dropped: u64,
@@ -106,8 +111,8 @@ fn start(second: i64) -> i64 {
 }
 
 impl<T> Order<T> {
-    /// Waits for lines that are up to `slack` late (rounded up to whole seconds, at most an hour),
-    /// and holds lines of `room` bytes, at least one line.
+    /// Waits for lines that are up to `slack` late (rounded up to whole seconds, at most an hour), and holds
+    /// lines of at most `room` bytes, but always at least one line.
     pub fn new(slack: Span, room: usize, spread: Spread) -> Self {
         let slack = libm::ceil(slack.secs()).min(LONGEST_SLACK) as i64;
         let length = (slack as usize + 1).next_power_of_two();
@@ -146,17 +151,18 @@ impl<T> Order<T> {
         self.steps_back
     }
 
-    /// The number of events that were dropped because their lines were far ahead of all others.
+    /// The number of events that were dropped because their lines were far ahead of all other lines.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Whether the log goes backwards, line by line: its newest line is the first.
+    /// Whether the log goes backwards, so that its first line is the newest: more than four times as many
+    /// lines are earlier than the line before them as are later.
     pub fn is_newest_first(&self) -> bool {
         self.late + self.steps_back.count > 0 && self.earlier / 4 > self.later
     }
 
-    /// The number of events that were moved within their second.
+    /// The number of events that were spread over their second, without the first of each second.
     pub fn spread_out(&self) -> u64 {
         self.spread_out
     }
@@ -167,8 +173,8 @@ impl<T> Order<T> {
         self.held + self.ahead.bytes() + belated
     }
 
-    /// Takes the next line of the log, which takes `bytes` to hold, and hands out the events that no
-    /// later line can precede. The item of a line comes as often as the line has events.
+    /// Takes the next line of the log, which takes `bytes` bytes to hold, and hands out the events that no
+    /// later line can precede. The item of a line comes once for each event of the line.
     #[inline]
     pub fn push(&mut self, when: When, bytes: usize, item: T, out: &mut impl FnMut(Time, &T)) {
         let When { time, coarse, times } = when;
@@ -201,13 +207,13 @@ impl<T> Order<T> {
         self.spare = Vec::new();
     }
 
-    /// The greatest step ahead in seconds that needs no second line.
+    /// The greatest step ahead in seconds that is believed without a second line.
     #[inline]
     fn step(&self) -> i64 {
         self.slack.max(USUAL_STEP)
     }
 
-    /// Keeps a line that is far ahead. If none of many lines is near another, they are the log.
+    /// Keeps a line that is far ahead. If there is no room for more lines, all lines that wait are believed.
     #[cold]
     fn wait(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
         self.ahead.push(line);
@@ -216,7 +222,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Puts the lines that one at the time `micros` confirms, and drops those that waited too long.
+    /// Puts the lines that a line at the time `micros` confirms, and drops those that waited too long.
     #[cold]
     fn believe(&mut self, micros: i64, out: &mut impl FnMut(Time, &T)) {
         let until = micros.saturating_add(start(self.step()));
@@ -227,7 +233,7 @@ impl<T> Order<T> {
         if self.begun {
             self.drop_all(wrong);
         } else if !wrong.is_empty() {
-            // No two of these lines are near each other: the earliest of them begin.
+            // No two of these lines are near each other, and nothing else is known: the log begins with them.
             wrong.into_iter().for_each(|line| self.ahead.push(line));
             self.put_all(out);
         }
@@ -243,7 +249,7 @@ impl<T> Order<T> {
         self.dropped += lines.iter().map(|line| u64::from(line.times)).sum::<u64>();
     }
 
-    /// Puts a line to those of its second.
+    /// Puts a line into its second.
     #[inline]
     fn put(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
         let second = line.micros.div_euclid(SECOND);
@@ -282,8 +288,8 @@ impl<T> Order<T> {
         if self.belated.len() < LATE_IN_A_ROW {
             return;
         }
-        // The first of them continues where the log was. The shift is in whole seconds, so fractions stay
-        // the same.
+        // The first of them continues where the log was. The shift is in whole seconds, so that fractions of
+        // a second stay the same.
         let lines = core::mem::take(&mut self.belated);
         let first = lines.first().map_or(0, |line| line.micros.div_euclid(SECOND));
         let back = self.newest.saturating_sub(first).saturating_mul(SECOND);
@@ -294,7 +300,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Gives late lines the earliest time that was not handed out yet.
+    /// Gives late lines the earliest time for which events can still be handed out.
     #[cold]
     fn put_belated(&mut self, out: &mut impl FnMut(Time, &T)) {
         for line in core::mem::take(&mut self.belated) {
@@ -309,9 +315,9 @@ impl<T> Order<T> {
         second as usize & (self.seconds.len() - 1)
     }
 
-    /// Advances to `second`.
+    /// Advances the log to `second`.
     fn go_on(&mut self, second: i64, out: &mut impl FnMut(Time, &T)) {
-        // Nothing is held beyond the newest second, however far the log jumps.
+        // No second after the newest has lines, so there is nothing to close, however far the log jumps.
         self.close((second - self.slack).min(self.newest + 1), out);
         self.newest = second;
         if self.first < second - self.slack {
@@ -329,7 +335,8 @@ impl<T> Order<T> {
         }
     }
 
-    /// Hands out the events of the first second, spread over its next `length` microseconds.
+    /// Hands out the events of the first open second, spread over the next `length` microseconds of it if its
+    /// events are to be spread.
     fn give(&mut self, length: i64, out: &mut impl FnMut(Time, &T)) {
         let (place_of, from) = (self.place(self.first), self.given);
         let Some(second) = self.seconds.get_mut(place_of) else { return };
@@ -357,14 +364,15 @@ impl<T> Order<T> {
             }
         }
         (self.last, self.held) = (last, self.held - bytes);
-        // The next second is probably as busy. The memory of a much busier one is not kept.
+        // The next second is probably as busy. If this one was much less busy than its memory allows, the
+        // memory is freed.
         if lines.capacity() <= lines.len() * 4 + SMALL {
             lines.clear();
             self.spare = lines;
         }
     }
 
-    /// Hands out the earliest seconds with lines early.
+    /// Hands out the earliest seconds before their time is over, until the rest fits into `room`.
     #[cold]
     fn make_room(&mut self, out: &mut impl FnMut(Time, &T)) {
         while self.first < self.newest {
@@ -373,13 +381,15 @@ impl<T> Order<T> {
                 return;
             }
         }
-        // All lines are of one second, and more may come: these get half of the rest of the second.
+        // All lines are in one second, and more may come: the events of these get half of the rest of the
+        // second.
         let half = self.left() / 2;
         self.give(half, out);
         self.given = self.given.saturating_add(half);
     }
 
-    /// The rest of the first second, in microseconds: at least one, since half of one is rounded to 0.
+    /// The rest of the first open second in microseconds. It is at least 1, since half of 1 is rounded down
+    /// to 0.
     fn left(&self) -> i64 {
         SECOND - (self.given - start(self.first))
     }

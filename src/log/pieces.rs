@@ -8,21 +8,21 @@ use super::recognize::recognize;
 use memchr::memrchr;
 use std::io::{self, Read};
 
-/// The number of bytes that are read at once. They fit in a processor's second-level cache, and are enough for
-/// threads to meet seldom.
+/// The number of bytes that are read at once. They fit into a processor's second-level cache, and take so
+/// long to read that threads seldom wait for each other.
 const PIECE: usize = 1 << 19;
 
-/// A log whose format was recognized. Its lines are still to be [read](super::Reader).
+/// A log whose format was recognized, but whose lines are still to be [read](super::Reader).
 ///
-/// If the lines are [independent](Shape::is_divisible), several threads can share the work: each
-/// takes the next piece and reads it with its own reader.
+/// If the lines are [independent](Shape::is_divisible), several threads can share the work: each takes the
+/// next piece and reads it with a reader of its own.
 #[derive(Debug)]
 pub struct Pieces<R> {
     input: R,
     shape: Shape,
-    /// The bytes that were read to recognize the format, until they are handed out.
+    /// The bytes that were read to recognize the format and not handed out yet.
     head: Vec<u8>,
-    /// The beginning of a line that has not ended yet.
+    /// The beginning of the line after the last piece.
     begun: Vec<u8>,
     bytes: u64,
     ended: bool,
@@ -48,15 +48,16 @@ impl<R: Read> Pieces<R> {
         Ok(Pieces { input, shape, head, begun: Vec::new(), bytes: length as u64, ended })
     }
 
-    /// Replaces `piece` by the next lines; `false` at the end of the log.
+    /// Replaces the content of `piece` by the next lines; returns `false` at the end of the log.
     ///
     /// All lines are whole; only the last one of the log may lack a line feed. A line of more than
-    /// [`LONGEST`] bytes is cut to one byte more than that.
+    /// [`LONGEST`] bytes may lack some of its bytes, but still has more than that.
     ///
     /// # Errors
-    /// When the input fails or is cut off. Then nothing more comes.
+    /// When the input fails or is cut off. After that, nothing more is read.
     pub fn next(&mut self, piece: &mut Vec<u8>) -> io::Result<bool> {
-        // The old bytes are overwritten. Clearing them first would fill the piece with zeros.
+        // The old bytes are overwritten. If they were cleared first, resizing would fill all of the piece
+        // with zeros.
         let mut length = self.begun.len();
         piece.resize(length + PIECE, 0);
         piece.get_mut(..length).unwrap_or_default().copy_from_slice(&self.begun);
@@ -110,7 +111,7 @@ impl<R: Read> Pieces<R> {
     }
 }
 
-/// Reads once, and repeats a read that was interrupted.
+/// Reads once, and reads again if that was interrupted.
 fn read(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match input.read(into) {

@@ -1,4 +1,4 @@
-//! Reading: chunks of a log in, events out.
+//! Reads a log: chunks in, events out.
 
 use super::clf::{self, Form};
 use super::csv::{self, Csv};
@@ -22,10 +22,10 @@ use core::fmt;
 /// Reads a log that comes in chunks of any size, such as those of a file or of a stream in a page.
 ///
 /// The events of a line are handed out together, as soon as it has ended, and borrow from it. Only a line
-/// that lies in several chunks is kept in memory, at most [`LONGEST`](super::LONGEST) bytes.
+/// that spans several chunks is kept in memory, at most [`LONGEST`](super::LONGEST) bytes of it.
 #[derive(Debug)]
 pub struct Reader {
-    /// Makes lines of an exported journal.
+    /// Makes lines of the entries of an exported journal.
     export: Option<Export>,
     lines: Lines,
     work: Work,
@@ -38,16 +38,16 @@ struct Work {
     layers: Layers,
     /// The wrappers of each line, outermost first.
     wrappers: Vec<Wrapper>,
-    /// The program whose lines are read, if the log has lines of several; else empty.
+    /// The program whose lines are read, if the log has lines of several programs; otherwise empty.
     program: String,
     parser: Parser,
     stamps: Stamps,
     unit: Option<Unit>,
     filter: Filter,
-    /// The field with the cost, and the cost if the field is missing.
+    /// The field that has the cost, and the cost of an event without it.
     cost: Option<(String, f64)>,
     normal: Normal,
-    /// The fields of the key, and whether events without any are left out.
+    /// The fields of the key, and whether events that have none of them are left out.
     key: Vec<String>,
     only_keyed: bool,
     strict: bool,
@@ -67,10 +67,10 @@ enum Parser {
 /// The most problems that are kept.
 pub const PROBLEMS: usize = 5;
 
-/// The most characters of a problem that are kept, since it may quote the line.
+/// The most characters of a problem that are kept, since a problem may quote the line.
 const MOST_SHOWN: usize = 300;
 
-/// The lines of a log by their outcome.
+/// The numbers of lines and events of a log, by what became of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All lines, including empty ones.
@@ -79,23 +79,23 @@ pub struct Counts {
     pub events: u64,
     /// Events that the filter dropped.
     pub filtered: u64,
-    /// Events without any field of the key, such as an address; with
-    /// [`only_keyed`](Options::only_keyed) they are not handed out.
+    /// Events without any field of the key, such as an address; with [`only_keyed`](Options::only_keyed) they
+    /// are left out.
     pub keyless: u64,
     /// Lines that are no events, such as a delivery in a mail log, or the header of CSV.
     pub others: u64,
     /// Lines that could not be read.
     pub unread: u64,
-    /// The first [`PROBLEMS`] of them.
+    /// The first [`PROBLEMS`] lines that could not be read.
     pub problems: Vec<Unread>,
 }
 
 /// A line that could not be read, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unread {
-    /// The name of its log if there are several; else empty.
+    /// The name of the line's log if there are several logs; otherwise empty.
     pub log: String,
-    /// The number of the line, from 1: in its log if that has a name, else in all that was read.
+    /// The number of the line, from 1: in its log if that has a name, otherwise in all that was read.
     pub line: u64,
     /// The reason.
     pub problem: String,
@@ -112,7 +112,7 @@ impl fmt::Display for Unread {
 impl core::error::Error for Unread {}
 
 impl Counts {
-    /// Adds the counts of what follows in the same log, or of another one.
+    /// Adds the counts of a later part of the same log, or of another log.
     pub fn add(&mut self, next: &Counts) {
         for unread in next.problems.iter().take(PROBLEMS - self.problems.len().min(PROBLEMS)) {
             let before = if unread.log.is_empty() { self.lines } else { 0 };
@@ -128,10 +128,10 @@ impl Counts {
 }
 
 impl Reader {
-    /// Reads a log of this shape from its beginning.
+    /// A reader for a log of this shape, from its beginning on.
     ///
     /// # Errors
-    /// When the filter or the cost is about a field that such a log does not have.
+    /// When the filter or the cost needs a field that such a log does not have.
     pub fn new(shape: &Shape, options: &Options) -> Result<Self, ParseError> {
         let cost = match &options.cost {
             Some(Cost::Field(name)) => Some((name.clone(), 0.0)),
@@ -191,8 +191,8 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Hands out the events of a part of whole lines, and returns what became of its lines. Line
-    /// numbers begin at 1 in each part.
+    /// Hands out the events of a part, which consists of whole lines, and returns the counts of its lines.
+    /// Line numbers begin at 1 in each part.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
@@ -215,7 +215,7 @@ impl Reader {
     /// Hands out the events of all lines that end in `chunk`.
     ///
     /// # Errors
-    /// When a line cannot be read and the reader is strict. Then nothing more comes.
+    /// When a line cannot be read and the reader is strict. The rest of `chunk` is then not read.
     pub fn feed(
         &mut self,
         chunk: &[u8],
@@ -229,7 +229,7 @@ impl Reader {
         }
     }
 
-    /// Hands out the event of the last line, if no line feed ended it.
+    /// Hands out the events of the last line if it does not end with a line feed.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
@@ -238,8 +238,7 @@ impl Reader {
         self.lines.finish(&mut |number, line| work.line(number, line, on_event))
     }
 
-    /// Ends the last line, and goes on with another file of the same log, which may have a header of its
-    /// own.
+    /// Ends the last line, and continues with another file of the same log, which may have its own header.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
@@ -276,7 +275,7 @@ impl Work {
         }
     }
 
-    /// Hands out the event of a line, if there is one and the filter wants it.
+    /// Hands out the events of a line, if it has any and the filter wants them.
     #[inline]
     fn event(
         &mut self,
@@ -299,7 +298,7 @@ impl Work {
             }
         }
         let mut times = envelope.times.unwrap_or(1);
-        // Another program may write anything to the same log.
+        // Another program may write anything to the same log, so its lines are never problems.
         let is_other = !self.wrappers.is_empty() && envelope.program != self.program;
         let mut wrong = |problem| match is_other {
             true => {
@@ -390,7 +389,7 @@ impl Work {
     }
 }
 
-/// The cost in a field. An empty field counts as missing.
+/// The cost in the text of a field; `missing` if the field is missing or empty.
 fn cost(text: Option<&str>, missing: f64) -> Result<f64, Problem> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(missing) };
     let number: Option<f64> = text.parse().ok().filter(|cost| (0.0..=MAX_COST).contains(cost));

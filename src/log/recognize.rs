@@ -1,7 +1,7 @@
-//! Recognizing the format of a log by its first lines.
+//! Recognizes the format of a log by its first lines.
 //!
-//! Each line is evidence for the formats that can read it, bare or in wrappers. A format that finds the
-//! address of a client in the line gets the most points. Several lines decide, so a log may begin in the
+//! Each line is evidence for the formats in which it can be read, bare or in wrappers. A format in which the
+//! line has the address of a client gets the most points. Several lines decide, so a log may begin in the
 //! middle of a line or with lines of another kind, and its beginning may arrive in any pieces.
 
 use super::format::{Format, Guess, Problem, Shape};
@@ -15,33 +15,34 @@ use super::{clf, csv, exim, export, json, logins};
 use crate::address;
 use std::sync::Arc;
 
-/// The most bytes of a log that are read to recognize it.
+/// The most bytes at the beginning of a log by which it is recognized.
 pub const HEAD: usize = 1 << 16;
 
-/// The number of lines with the address of a client that decide.
+/// The number of lines with the address of a client that is enough to decide.
 const ENOUGH: u32 = 10;
 
-/// The most formats that are compared. A log of nothing but different lines has no more.
+/// The most candidates that are compared, also if every line of a log suggests other ones.
 const MOST: usize = 40;
 
-/// A log with at least this many internal peers has them as its clients.
+/// The number of different internal peers from which on they are taken for the clients of a log.
 const PEERS: usize = 5;
 
-/// A format, and the evidence for it.
+/// A format that the log may have, and the evidence for it.
 struct Candidate {
     guess: Guess,
-    /// The lines with the address of a client, and those of them that no other format has.
+    /// The number of lines with the address of a client.
     clients: u32,
+    /// The number of those lines that can't be of another format.
     proofs: u32,
     points: u32,
     peers: Vec<String>,
 }
 
-/// Recognizes a log by its beginning. `None` means that more of it is needed: then call again with a
-/// longer `head`, until it has [`HEAD`] bytes or is the whole log, which `complete` says.
+/// Recognizes a log by its beginning `head`. `None` means that more of the log is needed: then call again
+/// with a longer `head`, until it has [`HEAD`] bytes or is `complete`, the whole log.
 ///
 /// # Errors
-/// When the log has none of the formats, is empty, or is no text.
+/// When the log has none of the formats, is empty, or is not text.
 pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Option<Shape>, Unknown> {
     let complete = complete && head.len() <= HEAD;
     let head = head.get(..HEAD).unwrap_or(head);
@@ -74,11 +75,11 @@ pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Optio
     }
     let is_enough = candidates.iter().any(|candidate| candidate.clients >= ENOUGH);
     if !is_enough && !complete {
-        // Only a header can be CSV, and it is the first line.
+        // Only the first line can be the header of CSV, so more lines would not help.
         let is_csv = options.format == Some(Format::Csv) && count > 0;
         return if is_csv { Err(unknown(head, count, options, why)) } else { Ok(None) };
     }
-    // Of equals the first one wins.
+    // Of equal candidates the first one wins.
     let rank = |candidate: &Candidate| (candidate.clients + candidate.proofs, candidate.points);
     let best = candidates.into_iter().rev().max_by_key(rank);
     let Some(Candidate { guess, peers, .. }) = best else {
@@ -94,7 +95,8 @@ fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Problem>) -> 
     Unknown::new(head, lines, format.zip(why))
 }
 
-/// Adds the evidence of a line to `candidates`. Returns why the requested format does not read the line.
+/// Adds the evidence of a line to `candidates`. Returns why the line cannot be read, bare, in the first
+/// format that was tried.
 fn see(
     line: &str,
     options: &Options,
@@ -123,6 +125,7 @@ fn see(
     why
 }
 
+/// Adds the evidence of a guess to its candidate, which may be a new one.
 fn count(guess: Guess, candidates: &mut Vec<Candidate>) {
     let known = candidates.iter().position(|known| known.guess.shape.is_like(&guess.shape));
     let place = known.unwrap_or(candidates.len());
@@ -145,7 +148,7 @@ fn count(guess: Guess, candidates: &mut Vec<Candidate>) {
     {
         candidate.peers.push(peer.clone());
     }
-    // The first line with a client tells the fields.
+    // The first line with a client shows which fields the log has.
     if guess.points >= Guess::GUESSED && candidate.guess.points < Guess::GUESSED {
         candidate.guess = guess;
     }
@@ -159,7 +162,7 @@ struct Line<'a> {
     inner: &'a str,
 }
 
-/// The ways in which a format reads the text inside the wrappers of a line.
+/// Adds the ways in which a format reads the text inside the wrappers of a line to `found`.
 fn guess(
     format: Format,
     Line { line, wrappers, inner }: Line<'_>,

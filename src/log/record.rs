@@ -1,4 +1,4 @@
-//! Records: events that borrow from their lines.
+//! Records: events that borrow from their line.
 
 use super::clf::Clf;
 use super::exim::Exim;
@@ -17,12 +17,12 @@ use core::fmt;
 use core::num::NonZeroU8;
 use std::sync::OnceLock;
 
-/// The most events of a line. A line that stands for more has as many, and they share the cost.
+/// The most events of a line. If a line stands for more, it has this many, and they share the cost of all.
 const MOST_TIMES: u32 = 1000;
 
-/// The event of a line, or several equal ones. Its fields are looked up on demand, and nothing is allocated.
+/// The event of a line, or several equal ones. Fields are looked up on demand, and nothing is allocated.
 ///
-/// In `ip` and `forwarded` an address has one form, however the log writes it (see [`log`](super)).
+/// In `ip` and `forwarded` an address has its common form, however the log writes it (see [`log`](super)).
 /// `path` has no query. Every other field is as in the log.
 pub struct Record<'a> {
     pub(super) line: u64,
@@ -44,7 +44,7 @@ pub(super) enum Found<'a> {
     Table(Table<'a>),
 }
 
-/// The grouping of addresses and paths.
+/// How addresses and paths are grouped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Normal {
     pub(super) ipv6_prefix: u8,
@@ -58,31 +58,31 @@ impl<'a> Record<'a> {
         Record { line, instant, cost: 1.0, times: 1, found, normal, ip, forwarded }
     }
 
-    /// The number of its line, from 1.
+    /// The number of the line, from 1.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// The time since the Unix epoch, or since the origin of the numbers in the log.
+    /// The time since the Unix epoch, or since the origin of the numbers in a log of numbers.
     #[inline]
     pub fn time(&self) -> Time {
         self.instant.time
     }
 
-    /// The offset of the log's clock from UTC in minutes, if the line says it. Numbers are in UTC.
+    /// The offset of the log's clock from UTC in minutes, if the line tells it. Times as numbers are in UTC.
     #[inline]
     pub fn minutes_east(&self) -> Option<i16> {
         self.instant.east
     }
 
-    /// The number of equal events that the line stands for, from 0 to 1,000. A line that says more has
+    /// The number of equal events that the line stands for, from 0 to 1,000. A line that stands for more has
     /// 1,000, whose costs add up to those of all.
     #[inline]
     pub fn times(&self) -> u32 {
         self.times
     }
 
-    /// Makes it as many events as the line says.
+    /// Makes the record stand for `times` events.
     pub(super) fn repeat(&mut self, times: u32) {
         self.times = times.min(MOST_TIMES);
         if times > MOST_TIMES {
@@ -91,31 +91,31 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The time and the number of its events, for an [`Order`](super::Order).
+    /// The time and the number of the events, for an [`Order`](super::Order).
     #[inline]
     pub fn when(&self) -> When {
         let Instant { time, coarse, .. } = self.instant;
         When { time, coarse, times: self.times }
     }
 
-    /// The cost of each of its events.
+    /// The cost of each of the events.
     #[inline]
     pub fn cost(&self) -> f64 {
         self.cost
     }
 
-    /// The event, one of [`times`](Self::times).
+    /// The event; the line stands for [`times`](Self::times) of it.
     pub fn event(&self) -> Event<'_> {
         Event { time: self.instant.time, cost: self.cost, fields: self }
     }
 
-    /// Whether the line has one of these fields, not empty.
+    /// Whether the line has one of these fields and it is not empty.
     #[inline]
     pub(super) fn has_any(&self, names: &[String]) -> bool {
         names.iter().any(|name| self.raw(name).is_some_and(|text| !text.is_empty()))
     }
 
-    /// A standard field, as in the log.
+    /// The value of a standard field, as in the log.
     pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
         match &self.found {
             Found::Clf(clf) => clf.standard(standard),
@@ -125,7 +125,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// A field, as in the log.
+    /// The value of a field, as in the log.
     #[inline]
     pub(super) fn raw(&self, name: &str) -> Option<&'a str> {
         match &self.found {
@@ -136,19 +136,20 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The path without the query, with as many segments as are wanted.
+    /// The path without its query, cut to as many segments as the options say.
     #[inline]
     pub fn path(&self) -> Option<&'a str> {
         let path = request::path(self.standard(Standard::Path)?);
         Some(self.normal.path_depth.map_or(path, |depth| request::segments(path, depth)))
     }
 
-    /// The program that asked, as in the log.
+    /// The name of the program that sent the request, as in the log.
     #[inline]
     pub fn agent(&self) -> Option<&'a str> {
         self.standard(Standard::Agent)
     }
 
+    /// The common form of an address; other texts stay as they are. `made` keeps the form.
     #[inline]
     fn address<'b>(&self, text: &'b str, made: &'b OnceLock<Option<Made>>) -> &'b str {
         if is_plain(text) {

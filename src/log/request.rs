@@ -9,8 +9,8 @@ pub(super) fn method(request: &str) -> Option<&str> {
     cut::once(request, b' ').map(|(method, _)| method)
 }
 
-/// `/path?query` from `GET /path?query HTTP/1.1`. A target may contain spaces, although it should
-/// not.
+/// `/path?query` from `GET /path?query HTTP/1.1`. A target may contain spaces, although that is against the
+/// standard.
 pub(super) fn target(request: &str) -> Option<&str> {
     const PROTOCOL: &str = " HTTP/";
     let (_, rest) = cut::once(request, b' ')?;
@@ -21,8 +21,8 @@ pub(super) fn target(request: &str) -> Option<&str> {
     }
 }
 
-/// The path of a target, without the query, and without the scheme and the host of a request to a
-/// proxy.
+/// The path of a target, without its query, and without the scheme and the host that a request to a proxy
+/// has.
 pub(super) fn path(target: &str) -> &str {
     let end = memchr2(b'?', b'#', target.as_bytes()).unwrap_or(target.len());
     let path = target.get(..end).unwrap_or(target);
@@ -37,7 +37,7 @@ pub(super) fn path(target: &str) -> &str {
     }
 }
 
-/// The first `depth` segments of a path: `/a/b` for `/a/b/c` and 2.
+/// The first `depth` segments of a path: `/a/b` for `/a/b/c` and 2. The path itself if it has no more.
 pub(super) fn segments(path: &str, depth: NonZeroU8) -> &str {
     let mut ends = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
     ends.nth(usize::from(depth.get()) - 1).and_then(|end| path.get(..end)).unwrap_or(path)

@@ -1,18 +1,18 @@
 //! Spreads the events of one second over that second, for logs in whole seconds.
 //!
-//! In such a log two events of one second seem to have come at once, and two events of neighbouring
-//! seconds a second apart. A limiter would see bursts that nobody sent. Even spacing is the guess
-//! that assumes least: n events of a second are put at multiples of 1/n of the second, beginning
-//! with 0, in the order of their lines. A single event stays where it is.
+//! In such a log two events of one second seem to have come at once, and two events of neighbouring seconds a
+//! second apart. A limiter would see bursts that nobody sent. Even spacing assumes the least: n events of a
+//! second are put at the multiples of 1/n of a second, beginning with 0, in the order of their lines. A
+//! single event stays where it is.
 
 use crate::text::{ParseError, name_of, named};
 use core::fmt;
 use core::str::FromStr;
 
-/// Whether times in whole seconds are spread. The text form is `coarse`, `always` or `never`.
+/// When the events of a second are spread over it. The text form is `coarse`, `always` or `never`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// If all events of a second are written in whole seconds.
+    /// If the times of all events of the second are written in whole seconds.
     #[default]
     Coarse,
     /// In every second, however its events are written.
@@ -39,11 +39,12 @@ impl FromStr for Spread {
     }
 }
 
-/// The time in microseconds of event `i` of `count`, spread over the `length` microseconds from `from`
-/// on.
+/// The time of event `i` of `count` in microseconds, if they are spread over the `length` microseconds from
+/// `from` on.
 #[inline]
 pub(super) fn place(from: i64, i: u64, count: u64, length: i64) -> i64 {
-    // The product fits: a second, and at most a thousand events for each line that fits in memory.
+    // The product fits into i64: `length` is a second at most, and there are at most a thousand events for
+    // each line in memory.
     let part = i.cast_signed().saturating_mul(length) / count.cast_signed().max(1);
     from.saturating_add(part)
 }

@@ -1,4 +1,4 @@
-//! Calendar times, as logs write them.
+//! Calendar times as logs write them.
 //!
 //! | form | written by |
 //! |---|---|
@@ -7,11 +7,11 @@
 //! | `2000-10-10 13:55:36.250 +0200` | Exim, with and without the decimals and the zone |
 //! | `Oct 10 13:55:36` | syslog by RFC 3164: without a year; also with decimals |
 //!
-//! A time without a zone is taken as UTC, since only differences matter. Decimals beyond a microsecond
-//! are cut, and the second 60 is the one after 59.
+//! A time without a zone is taken as UTC, since only differences matter. Decimals beyond microseconds are
+//! cut, and second 60 is the one after 59.
 //!
-//! Times of one minute begin alike. So the date, the minute and the zone are compared with those of
-//! the line before; if they are equal, only the seconds are computed.
+//! Times within a minute begin alike. So the date, the minute and the zone are compared with those of the
+//! time before; if they are equal, only the seconds are computed.
 
 use crate::civil::{Civil, Date, SECOND};
 use crate::text::ParseError;
@@ -19,11 +19,11 @@ use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
 
-/// An instant that was read.
+/// A time that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Instant {
     pub(super) time: Time,
-    /// Whether it is written in whole seconds: it may then have been anywhere in its second.
+    /// Whether the time is written in whole seconds: the event may then have been anywhere in its second.
     pub(super) coarse: bool,
     /// The offset from UTC in minutes, if it is written.
     pub(super) east: Option<i16>,
@@ -32,28 +32,30 @@ pub(super) struct Instant {
 /// Reads times, and remembers the minute of the last one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stamps {
-    /// The beginning of the last time, up to the colon before its seconds, and its zone.
+    /// The beginning of the last time, up to the colon before its seconds.
     begin: Text<18>,
+    /// The zone of the last time, as it was written.
     zone: Text<10>,
-    /// The beginning of that minute, in microseconds of UTC since the epoch.
+    /// The beginning of the last time's minute, in microseconds since the epoch, in UTC.
     minute: i64,
+    /// The offset of the last time's zone from UTC in minutes.
     east: Option<i16>,
-    /// The year and the month of the last time that had no year.
+    /// The year and the month of the last time that was written without a year.
     of_year: Option<(i32, u8)>,
     year: Year,
 }
 
-/// The year of the first line, for logs whose times have none, such as syslog by RFC 3164. The text
-/// form is a year from 1 to 9999, as in `2026`, or else `auto`.
+/// The year of the first line, for logs whose times have no year, such as syslog by RFC 3164. The text form
+/// is a year from 1 to 9999, as in `2026`, or else `auto`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Year {
-    /// Some leap year: only differences matter.
+    /// An arbitrary leap year: only differences matter.
     #[default]
     Any,
     /// This year, from 0 to 9999; with any other number, no line can be read.
     First(i32),
-    /// The latest year in which the first line is at most a day after this time, which may be that of
-    /// the clock or of the log's last change.
+    /// The latest year in which the first line is at most a day after this time, such as the present or the
+    /// time of the log's last change.
     Before(Time),
 }
 
@@ -81,19 +83,19 @@ impl fmt::Display for Year {
 }
 
 impl Year {
-    /// The same, and for no certain year the latest one before this time.
+    /// The same year, but [`Before`](Self::Before) this time instead of [`Any`](Self::Any).
     pub fn or_before(self, time: Time) -> Self {
         if self == Year::Any { Year::Before(time) } else { self }
     }
 
-    /// The year of the first line.
+    /// The year of the first line, which has this month and day.
     fn of(self, month: u8, day: u8) -> i32 {
         match self {
             Year::Any => SOME_LEAP_YEAR,
             Year::First(year) => year,
             Year::Before(time) => {
                 let last = Date::at(Civil(time).date().since_epoch() + 1);
-                // The last 29 February may be up to eight years ago, as in 1904, after 1896.
+                // The 29 February before may be eight years ago: before that of 1904 it was in 1896.
                 let mut years = (0..=8).map(|ago| last.year().saturating_sub(ago));
                 let fits = |year: &i32| Date::new(*year, month, day).is_ok_and(|date| date <= last);
                 years.find(fits).unwrap_or(last.year())
@@ -103,12 +105,13 @@ impl Year {
 }
 
 impl Stamps {
-    /// Nothing read so far; `year` is the year of the first time without one.
+    /// Has read nothing so far; `year` is that of the first time that is written without a year.
     pub(super) fn new(year: Year) -> Self {
         Stamps { year, ..Stamps::default() }
     }
 
-    /// Reads a time with a year. Inlined, since its parts would come back through memory.
+    /// Reads a time with a year; `None` if the text is no such time. Inlined, since its parts would otherwise
+    /// be returned through memory.
     #[inline(always)]
     pub(super) fn read(&mut self, text: &str) -> Option<Instant> {
         let text = text.as_bytes();
@@ -125,7 +128,7 @@ impl Stamps {
         (seconds <= 60).then_some(Instant { time, coarse: part.is_none(), east: self.east })
     }
 
-    /// Another minute begins, or another zone.
+    /// Reads another minute or another zone than that of the last time.
     #[cold]
     fn enter(&mut self, begin: &[u8], zone: &[u8]) -> Option<()> {
         let east = offset_of(zone)?;
@@ -137,8 +140,8 @@ impl Stamps {
 
     /// Reads a time such as `Oct 10 13:55:36` at the beginning of `text`, and returns the rest.
     ///
-    /// The year goes up by one when the month falls by more than one, as from December to January.
-    /// A line of the month before is only out of order, and so is a line of December after January.
+    /// The year goes up by one when the month falls by more than one, as from December to January. A line of
+    /// the month before is only out of order, and so is a line of December after one of January.
     pub(super) fn read_of_year<'a>(&mut self, text: &'a str) -> Option<(Instant, &'a str)> {
         let (stamp, rest) = text.split_at_checked(15)?;
         let stamp = stamp.as_bytes();
@@ -165,10 +168,11 @@ impl Stamps {
     }
 }
 
-/// The year of times without a year when none is known. It has a 29 February.
+/// The year of times without a year when none is known: a leap year, so that 29 February exists.
 const SOME_LEAP_YEAR: i32 = 2000;
 
-/// The beginning of a minute in microseconds, from `10/Oct/2000:13:55:` or `2000-10-10T13:55:`.
+/// The beginning of a minute in microseconds since the epoch, from `10/Oct/2000:13:55:` or
+/// `2000-10-10T13:55:`.
 fn minute_of(begin: &[u8]) -> Option<i64> {
     let (date, time) = match begin {
         [d0, d1, b'/', m0, m1, m2, b'/', year @ .., b':', _, _, b':', _, _, b':'] => {
@@ -197,15 +201,15 @@ fn minute_of(begin: &[u8]) -> Option<i64> {
     Some((date.ok()?.since_epoch() * 1440 + minutes(time)?) * 60 * SECOND)
 }
 
-/// Minutes since midnight, from `?13:55:`.
+/// The minutes since midnight, from `?13:55:`, where the first character may be any.
 fn minutes(time: &[u8]) -> Option<i64> {
     let [_, h0, h1, b':', m0, m1, b':'] = time else { return None };
     let (hours, minutes) = (two(&[*h0, *h1])?, two(&[*m0, *m1])?);
     (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
 }
 
-/// The offset of a zone from UTC in minutes, or `None` for an empty text. A zone is `Z`, `+0200`, `-07:00`
-/// or ` +0200`.
+/// The offset of a zone from UTC in minutes; `Some(None)` for an empty text, and `None` for what is no zone.
+/// A zone is such as `Z`, `+0200`, `-07:00` or ` +0200`.
 fn offset_of(zone: &[u8]) -> Option<Option<i16>> {
     let zone = zone.strip_prefix(b" ").unwrap_or(zone);
     let (sign, digits) = match zone {
@@ -223,8 +227,8 @@ fn offset_of(zone: &[u8]) -> Option<Option<i16>> {
     (hours < 24 && minutes < 60).then_some(Some(sign * (hours * 60 + minutes) as i16))
 }
 
-/// The microseconds of decimals such as `.25` at the beginning of `text`, if there are any, and the
-/// rest.
+/// The microseconds of decimals such as `.25` at the beginning of `text`, or `None` if it begins otherwise,
+/// and the rest.
 fn decimals(text: &[u8]) -> (Option<i64>, &[u8]) {
     let Some((b'.' | b',', digits)) = text.split_first() else { return (None, text) };
     let end = digits.iter().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
@@ -241,6 +245,7 @@ pub(super) fn is_month(name: &[u8]) -> bool {
     month_of(name).is_some()
 }
 
+/// The number of a month, from 1, by its English abbreviation.
 fn month_of(name: &[u8]) -> Option<u8> {
     const MONTHS: [&[u8; 3]; 12] = [
         b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov",

@@ -1,4 +1,4 @@
-//! Lines of named values, as in JSON and CSV.
+//! Lines of named values, as in JSON, CSV and columns.
 
 use super::names::{Class, STANDARDS, Standard, standards};
 use core::ops::Range;
@@ -27,12 +27,12 @@ impl Excerpt {
         (self.to - self.from) as usize
     }
 
-    /// Its end in the line or the text.
+    /// The index of its end, in the line or in the made text.
     pub(super) fn end(self) -> usize {
         self.to as usize
     }
 
-    /// The range in the text that was made, if it is there.
+    /// Its range in the made text, or `None` if it is a part of the line.
     pub(super) fn of_made_range(self) -> Option<Range<usize>> {
         self.made.then_some(self.from as usize..self.to as usize)
     }
@@ -44,7 +44,7 @@ impl Excerpt {
     }
 }
 
-/// A number for each standard field, such as the index of its value.
+/// A number for each standard field, such as the index of its value; `u16::MAX` stands for none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places([u16; STANDARDS]);
 
@@ -54,7 +54,7 @@ impl Places {
         self.0.get(standard as usize).copied().filter(|place| *place != u16::MAX)
     }
 
-    /// The standard fields that have a place, without the time.
+    /// The standard fields that have a place, apart from the time.
     pub(super) fn found(&self) -> impl Iterator<Item = Standard> {
         standards().filter(|standard| *standard != Standard::Time && self.get(*standard).is_some())
     }
@@ -73,7 +73,7 @@ impl Default for Places {
     }
 }
 
-/// The field for each standard field, chosen by the ranks of their names.
+/// The best field for each standard field, by the ranks of their names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Best {
     pub(super) places: Places,
@@ -81,8 +81,8 @@ pub(super) struct Best {
 }
 
 impl Best {
-    /// Takes the field at `place` for the standard field of its class, unless one with a name that is as
-    /// good or better was taken before.
+    /// Takes the field at `place` for the standard field of its class, unless a field with a better or an
+    /// equal rank was taken before.
     #[inline]
     pub(super) fn offer(&mut self, (standard, rank): Class, place: u16) {
         if self.ranks.get(standard).is_none_or(|best| u16::from(rank) < best) {
@@ -92,18 +92,18 @@ impl Best {
     }
 }
 
-/// A line: values and their names.
+/// The values of a line and their names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table<'a> {
     pub(super) line: &'a str,
     pub(super) made: &'a str,
     pub(super) names: Names<'a>,
     pub(super) values: &'a [Excerpt],
-    /// The index of each standard field's value.
+    /// The indexes of the values of the standard fields.
     pub(super) places: &'a Places,
 }
 
-/// Names in the order of their values.
+/// The names, in the order of the values.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Names<'a> {
     OfLine(&'a [Excerpt]),
@@ -111,7 +111,7 @@ pub(super) enum Names<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The text of a field. If a name occurs twice, its first text counts.
+    /// The value of a field. If a name occurs twice, its first value counts.
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
         match Standard::of(name) {
             Some(standard) => self.standard(standard),
@@ -119,6 +119,7 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The value of a standard field. The method and the path may also come from the request line.
     pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
         if let Some(place) = self.places.get(standard) {
             return self.at(place.into()).filter(|text| *text != "-");
@@ -131,7 +132,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The name that a standard field has in this line.
+    /// The name of the field that this line has for a standard field.
     pub(super) fn name_of(&self, standard: Standard) -> Option<&'a str> {
         self.name(self.places.get(standard)?.into())
     }

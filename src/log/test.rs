@@ -1,4 +1,4 @@
-//! Tests of a field, by which events of a log are chosen or left out.
+//! Tests of a field, which choose events of a log or leave them out.
 
 use super::record::Record;
 use super::request;
@@ -10,9 +10,10 @@ use core::str::FromStr;
 #[cfg(feature = "expressions")]
 use regex_lite::{Regex, RegexBuilder};
 
-/// A field and a text: `ip=192.0.2.0/24` is an address or a network, `path=/health` the beginning of the
-/// path, `agent=bot` a part of any other field, and `agent~^curl/[78]` a regular expression that is found
-/// in it, in time linear in its length (feature `expressions`).
+/// A test of a field against a text. `ip=192.0.2.0/24` asks for an address or a network, and so does `peer=`;
+/// `path=/health` for the beginning of the path; `agent=bot` for a part of any other field; and
+/// `agent~^curl/[78]` for a match of a regular expression, in time linear in the length of the field (feature
+/// `expressions`).
 #[derive(Clone, Debug)]
 pub struct Test {
     field: String,
@@ -21,7 +22,7 @@ pub struct Test {
     fits: Fits,
 }
 
-/// How a field is held against the text.
+/// How the value of a field is compared with the text.
 #[derive(Clone, Debug)]
 enum Fits {
     Network(IpAddr, u8),
@@ -31,9 +32,10 @@ enum Fits {
     Expression(Regex),
 }
 
-/// The most characters of a regular expression, and the bytes that it may take once it is read.
+/// The most characters of a regular expression.
 #[cfg(feature = "expressions")]
 const LONGEST: usize = 1000;
+/// The most bytes of a compiled regular expression.
 #[cfg(feature = "expressions")]
 const LARGEST: usize = 1 << 18;
 
@@ -42,7 +44,7 @@ impl Test {
         &self.field
     }
 
-    /// Whether an event has that text in the field.
+    /// Whether an event passes the test. An event without the field does not.
     pub(super) fn is(&self, record: &Record<'_>) -> bool {
         let Some(value) = record.raw(&self.field) else { return false };
         let value = if self.field == "path" { request::path(value) } else { value };
@@ -63,7 +65,7 @@ impl Test {
     }
 }
 
-/// Tests are equal if they are written alike.
+/// Tests are equal if they are written the same way.
 impl PartialEq for Test {
     fn eq(&self, other: &Self) -> bool {
         (&self.field, self.sign, &self.text) == (&other.field, other.sign, &other.text)
@@ -72,7 +74,7 @@ impl PartialEq for Test {
 
 impl Eq for Test {}
 
-/// An address whose prefix can be cut.
+/// The address as IPv6 with the bits of an IPv4 address first, so that a prefix of either can be cut.
 fn bits(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(v4) => IpAddr::V6(Ipv6Addr::from_bits(u128::from(v4.to_bits()) << 96)),

@@ -4,14 +4,14 @@ use super::format::{Format, Problem, shown};
 use super::recognize::HEAD;
 use core::fmt;
 
-/// The input has none of the known formats: how it begins, and why each format does not fit.
+/// The input has none of the known formats. Says how it begins, and why it is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     says: String,
     is_empty: bool,
 }
 
-/// The first bytes of other kinds of files, and what to do about them.
+/// The first bytes of other kinds of files, and what to do with such a file.
 const OTHERS: [(&[u8], &str); 9] = [
     (b"\x1f\x8b", "it is packed with gzip; unpack it first"),
     (
@@ -31,7 +31,7 @@ const OTHERS: [(&[u8], &str); 9] = [
     (b"LPKSHHRH", "it is a journal of systemd; write it with journalctl -o short-iso"),
 ];
 
-/// The formats, for people.
+/// The formats that are read, for people.
 const READ: &str = "\
 Read are: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, Istio, Squid, \
 IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, Postfix and Dovecot; \
@@ -39,13 +39,13 @@ and Exim's main and reject log; also through syslog, the journal, docker and Kub
 columns by --log-format, as in '$remote_addr [$time_local] \"$request\" $status'";
 
 impl Unknown {
-    /// Whether the input has no line with anything in it.
+    /// Whether the input has no line, or only blank ones.
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }
 
-    /// Says why the log that begins with `head` is not read; `why` is the reason of the format that was
-    /// asked for. Without a whole line, there is none.
+    /// Says why the log that begins with `head` is not read. `lines` is the number of whole lines that were
+    /// tried, and `why` the problem of the format that was asked for, if one was.
     pub(super) fn new(head: &[u8], lines: u64, why: Option<(Format, Problem)>) -> Self {
         const SHOWN: usize = 60;
         let text = String::from_utf8_lossy(head);

@@ -1,9 +1,9 @@
-//! Packed logs.
+//! Unpacks logs.
 //!
-//! All unpackers are pure Rust: building needs no C compiler, and mostly safe code reads bytes from
-//! strangers. gzip is read by zlib-rs through flate2, as fast as the C library. zstd is read by
-//! ruzstd: on logs it takes about twice as long as the C library, and no longer than gzip. bzip2 is
-//! read by libbz2-rs-sys, and xz by lzma-rust2, without its unsafe parts.
+//! All unpackers are pure Rust, so that building needs no C compiler, and bytes from strangers are mostly
+//! read by safe code. gzip is read by zlib-rs through flate2, as fast as by the C library. zstd is read by
+//! ruzstd: on logs it takes about twice as long as the C library, and no longer than gzip. bzip2 is read by
+//! libbz2-rs-sys, and xz by lzma-rust2, without its unsafe parts.
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
@@ -14,7 +14,7 @@ use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A program that packs.
+/// A format of packed files.
 #[derive(Clone, Copy)]
 enum Packer {
     Gzip,
@@ -23,7 +23,7 @@ enum Packer {
     Xz,
 }
 
-/// The packers with their names and the first bytes of what they write.
+/// The formats with their names, and the first bytes by which each is recognized.
 const PACKERS: [(Packer, &str, &[u8]); 4] = [
     (Packer::Gzip, "gzip", b"\x1f\x8b"),
     (Packer::Zstd, "zstd", b"\x28\xb5\x2f\xfd"),
@@ -31,17 +31,17 @@ const PACKERS: [(Packer, &str, &[u8]); 4] = [
     (Packer::Xz, "xz", b"\xfd7zXZ\0"),
 ];
 
-/// The most first bytes of a packer.
+/// The most bytes by which a format is recognized.
 const LONGEST: usize = 6;
 
-/// The bytes of a packed input that are read at once.
+/// The number of bytes of a packed input that are read at once.
 const PIECE: usize = 1 << 16;
 
-/// The most KiB that unpacking xz may take. `xz -9` needs 65 MiB.
+/// The most KiB of memory for unpacking xz. `xz -9` needs 65 MiB.
 const XZ_ROOM: u32 = 100 << 10;
 
-/// The packer of an input that begins so, or none. The file name does not count: it may be wrong, and
-/// standard input has none.
+/// The name of the format of an input that begins with `begin`; `None` if it is not packed. The file name
+/// does not count: it may be wrong, and standard input has none.
 pub fn packer(begin: &[u8]) -> Option<&'static str> {
     of(begin).map(|(_, name)| name)
 }
@@ -51,12 +51,12 @@ fn of(begin: &[u8]) -> Option<(Packer, &'static str)> {
     known.map(|(packer, name, _)| (*packer, *name))
 }
 
-/// The text of `input`, unpacked if its first bytes are those of gzip, zstd, bzip2 or xz. Packed inputs
-/// that follow one another are read as one text.
+/// A reader of the text of `input`, which is unpacked if its first bytes are those of gzip, zstd, bzip2 or
+/// xz. Several packed inputs in a row are read as one text.
 ///
 /// # Errors
-/// When the first bytes cannot be read. If a packed input is cut off or damaged, reading the text
-/// ends with an error that says so, and so does an xz that needs more than 100 MiB to unpack.
+/// When the first bytes cannot be read. If a packed input is cut off or damaged, or an xz needs more than 100
+/// MiB to unpack, reading the text ends with an error that says so.
 pub fn unpack<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut begin = Vec::new();
     input.by_ref().take(LONGEST as u64).read_to_end(&mut begin)?;
@@ -74,19 +74,19 @@ pub fn unpack<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read +
     Ok(Box::new(Unpacked { text, name, end }))
 }
 
-/// How a packed input ended.
+/// How reading a packed input has ended.
 #[derive(Debug, Default)]
 enum End {
-    /// It did not.
+    /// It has not ended.
     #[default]
     NotYet,
-    /// There is no more of it.
+    /// It ended after its last byte.
     Last,
-    /// It could not be read.
+    /// It failed.
     Failed(io::Error),
 }
 
-/// A packed input whose end is noted, since the unpackers say it in words of their own.
+/// A packed input that notes how it ended, since the errors of the unpackers differ in how they tell that.
 struct Watched<R> {
     input: R,
     end: Arc<Mutex<End>>,
@@ -106,7 +106,7 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
-/// The text of a packed input.
+/// The unpacked text; its errors say what is wrong with the input.
 struct Unpacked<'a> {
     text: Box<dyn Read + Send + 'a>,
     name: &'static str,
@@ -130,11 +130,11 @@ impl Read for Unpacked<'_> {
     }
 }
 
-/// Reads frames, one after the other.
+/// Unpacks zstd, frame after frame.
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,
-    /// Whether a frame has begun and was not handed out completely.
+    /// Whether a frame has begun and not all of its text was handed out.
     within: bool,
 }
 
@@ -159,7 +159,7 @@ impl<R: BufRead> Read for Zstd<R> {
 }
 
 impl<R: BufRead> Zstd<R> {
-    /// Begins the next frame; `false` at the end of the input.
+    /// Begins the next frame, after any frames to be skipped; returns `false` at the end of the input.
     fn begin(&mut self) -> io::Result<bool> {
         use FrameDecoderError::ReadFrameHeaderError as Header;
         use ReadFrameHeaderError::SkipFrame;
@@ -178,7 +178,7 @@ impl<R: BufRead> Zstd<R> {
         Ok(false)
     }
 
-    /// Compares the checksum at the end of a frame, if it has one.
+    /// Compares the checksum of a frame that has ended, if it has one.
     fn check(&self) -> io::Result<()> {
         let said = self.decoder.get_checksum_from_data();
         match said.is_none() || said == self.decoder.get_calculated_checksum() {

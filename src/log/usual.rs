@@ -1,4 +1,4 @@
-//! The defaults of the options that depend on the log.
+//! Defaults of options that depend on the log.
 
 use super::format::{Format, Shape};
 use super::options::check_field;
@@ -9,7 +9,8 @@ use crate::text::ParseError;
 use crate::time::Span;
 
 impl Shape {
-    /// The key of a limit without `per`: the address; in CSV the column `key`, or all if there is none.
+    /// The key of a limit without `per`: the address, or in CSV the column `key` if there is one, and
+    /// otherwise all events together.
     pub fn usual_key(&self) -> Per {
         let has_key = self.fields().is_none_or(|fields| fields.iter().any(|field| field == "key"));
         let name = match self.format() {
@@ -20,16 +21,16 @@ impl Shape {
         name.parse().unwrap_or_default()
     }
 
-    /// Refuses a key of a field that the lines do not have.
+    /// Refuses a key with a field that the lines of the log do not have.
     ///
     /// # Errors
-    /// Names that field, and those that there are.
+    /// When there is no such field; the error names it and the fields that there are.
     pub fn check_key(&self, key: &Per) -> Result<(), ParseError> {
         key.fields().iter().try_for_each(|name| check_field(name, self.fields()))
     }
 
-    /// The longest time that a line may be late, or `None` if lines are not sorted: in CSV the times may be
-    /// anything.
+    /// How late a line may be and still be sorted; `None` if lines are not to be sorted, as in CSV, whose
+    /// times may be anything.
     pub fn usual_slack(&self, spread: Spread) -> Option<Span> {
         let as_it_comes = self.format() == Format::Csv && spread != Spread::Always;
         (!as_it_comes).then_some(SLACK)

@@ -10,8 +10,8 @@
 //! | `{"MESSAGE":"...","_HOSTNAME":"web1"}` | the journal, rsyslog and others, also with `message` |
 //! | `2000/10/10 13:55:36.123\tINFO\thttp.log.access\thandled request\t{...}` | Caddy's console |
 //!
-//! The wrappers of a log are recognized with its format. They are taken off each line, and any format
-//! reads the text inside. The time of a wrapper counts for lines that have none of their own.
+//! The wrappers of a log are recognized with its format. They are taken off each line, and any format may
+//! read the text inside. The time of a wrapper is used for lines that have none of their own.
 
 mod header;
 
@@ -21,7 +21,7 @@ use super::names::{Alias, Class, Standard, classify};
 use super::number;
 use super::stamp::{Instant, Stamps};
 
-/// A wrapper.
+/// A kind of wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrapper {
     Syslog,
@@ -32,23 +32,25 @@ pub(super) enum Wrapper {
     Json,
 }
 
-/// The fields that wrappers add to a line.
+/// The fields that the wrappers of a line tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Envelope<'a> {
     stamp: Stamp<'a>,
     pub(super) host: &'a str,
     pub(super) program: &'a str,
     pub(super) pid: &'a str,
-    /// The number of equal lines that the line stands for, if it says so.
+    /// The number of equal lines that the line stands for, if a wrapper tells it.
     pub(super) times: Option<u32>,
 }
 
-/// The time of a wrapper, which is only read if it is needed.
+/// The time of a wrapper, which is read only if it is needed.
 #[derive(Clone, Copy, Debug, Default)]
 enum Stamp<'a> {
     #[default]
     None,
+    /// A time without a year.
     OfYear(&'a str),
+    /// A time with a year, or a number.
     Any(&'a str),
 }
 
@@ -57,7 +59,7 @@ impl<'a> Envelope<'a> {
         Envelope { stamp, ..Envelope::default() }
     }
 
-    /// The time, if a wrapper has one that can be read.
+    /// The time; `None` if no wrapper has one that can be read.
     pub(super) fn instant(&self, stamps: &mut Stamps) -> Option<Instant> {
         match self.stamp {
             Stamp::None => None,
@@ -66,7 +68,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// The fields of both; where both have one, that of the inner.
+    /// The fields of both envelopes; where both have a field, that of the inner one.
     fn around(self, inner: Envelope<'a>) -> Self {
         let or = |inner: &'a str, outer| if inner.is_empty() { outer } else { inner };
         Envelope {
@@ -89,7 +91,7 @@ impl Wrapper {
         Wrapper::Json,
     ];
 
-    /// For people: `in syslog`.
+    /// A description for people, such as `in syslog`.
     pub(super) fn about(self) -> &'static str {
         match self {
             Wrapper::Syslog => "in syslog",
@@ -101,7 +103,8 @@ impl Wrapper {
         }
     }
 
-    /// Takes a wrapper of text off a line.
+    /// Takes a wrapper of text off a line: returns its fields and the text inside. `None` if the line has no
+    /// such wrapper.
     #[inline]
     fn peel<'a>(self, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
         match self {
@@ -110,7 +113,7 @@ impl Wrapper {
                 let (stamp, rest) = iso(line)?;
                 let rest = rest.strip_prefix("stdout ").or(rest.strip_prefix("stderr "))?;
                 let (tag, inner) = cut::once(rest, b' ')?;
-                // A long line comes in parts, P before the last one, F.
+                // A long line comes in parts: the last one has the tag F, and those before it P.
                 let is_tag =
                     matches!(tag, "F" | "P") || tag.starts_with("F:") || tag.starts_with("P:");
                 is_tag.then_some((Envelope::at(stamp), inner))
@@ -138,7 +141,7 @@ impl Wrapper {
     }
 }
 
-/// Reads `2000-10-10T13:55:36.123Z ` at the beginning of a line.
+/// Reads `2000-10-10T13:55:36.123Z ` at the beginning of a line; returns the time and the text after it.
 fn iso(line: &str) -> Option<(Stamp<'_>, &str)> {
     let (stamp, rest) = cut::once(line, b' ')?;
     let bytes = stamp.as_bytes();
@@ -148,14 +151,14 @@ fn iso(line: &str) -> Option<(Stamp<'_>, &str)> {
     is_time.then_some((Stamp::Any(stamp), rest))
 }
 
-/// The wrappers of a log, from the outside in.
+/// The wrappers of a log, outermost first.
 #[derive(Debug, Default)]
 pub(super) struct Layers(Vec<Layer>);
 
 #[derive(Debug)]
 enum Layer {
     Text(Wrapper),
-    /// Its texts are written without their escapes into the memory of the reader.
+    /// The text inside, without its escapes, is kept in the memory of this reader.
     Json(Box<Json>),
 }
 
@@ -168,7 +171,7 @@ impl Layers {
         Layers(wrappers.iter().map(layer).collect())
     }
 
-    /// Why a line does not have these wrappers; `None` if other things may stand there.
+    /// What is wrong with a line that lacks these wrappers; `None` if the log may have other lines, too.
     #[cold]
     pub(super) fn missing(wrappers: &[Wrapper]) -> Option<&'static str> {
         match wrappers.first()? {
@@ -180,7 +183,8 @@ impl Layers {
         }
     }
 
-    /// Takes the wrappers off a line; `None` if it does not have them.
+    /// Takes all wrappers off a line: returns their fields and the text inside. `None` if the line lacks a
+    /// wrapper.
     #[inline]
     pub(super) fn peel<'a>(&'a mut self, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
         let (mut envelope, mut inner) = (Envelope::default(), line);
@@ -195,9 +199,9 @@ impl Layers {
     }
 }
 
-/// The members with the line inside, and those about it. A table of members has no fields for them, so they
-/// use those of requests. The names are those of the journal, rsyslog, docker and log shippers, the best
-/// first.
+/// The parts of a wrapper in JSON: the text inside and the fields about it. A [`Table`](super::table::Table)
+/// can only find standard fields, so each part is kept as one of these. The names of its member are those of
+/// the journal, rsyslog, docker and log shippers, the best first.
 const INNER: Standard = Standard::Request;
 const HOST: Standard = Standard::Host;
 const PROGRAM: Standard = Standard::Agent;
@@ -209,7 +213,7 @@ const PARTS: [(Standard, &[&str]); 4] = [
     (PID, &["SYSLOG_PID", "_PID", "procid"]),
 ];
 
-/// The part that a member of this name is taken for.
+/// The part that the member with this name is, or the time.
 fn part(name: &str, aliases: &[Alias]) -> Option<Class> {
     let place = |(part, names): &(Standard, &[&str])| {
         Some((*part, names.iter().position(|known| *known == name)? as u8))
@@ -218,6 +222,7 @@ fn part(name: &str, aliases: &[Alias]) -> Option<Class> {
     PARTS.iter().find_map(place).or_else(|| classify(name, aliases).filter(is_time))
 }
 
+/// Takes a wrapper in JSON off a line.
 fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
     if !line.starts_with('{') {
         return None;
@@ -236,10 +241,11 @@ fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a s
     (!inner.is_empty()).then_some((envelope, inner))
 }
 
-/// The deepest that wrappers are in each other.
+/// The most wrappers that are inside each other.
 const DEEPEST: usize = 3;
 
-/// All chains of wrappers that a line may have, beginning with none, each with the text inside.
+/// All chains of wrappers that a line may have, outermost wrapper first, each with the text inside. The first
+/// chain is empty.
 pub(super) fn chains(line: &str) -> Vec<(Vec<Wrapper>, String)> {
     let mut found = vec![(Vec::new(), line.to_owned())];
     let mut from = 0;
@@ -249,7 +255,7 @@ pub(super) fn chains(line: &str) -> Vec<(Vec<Wrapper>, String)> {
         for wrapper in each.filter(|_| chain.len() < DEEPEST) {
             if let Some((_, rest)) = Layers::new(&[wrapper]).peel(&inner) {
                 found.push(([&chain[..], &[wrapper]].concat(), rest.to_owned()));
-                // Its `stdout` is no host, and its `F` no column.
+                // Other wrappers would take its `stdout` for a host, and its `F` for a column.
                 if wrapper == Wrapper::Container {
                     break;
                 }

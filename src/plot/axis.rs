@@ -1,6 +1,6 @@
-//! Where an axis has its ticks, and how numbers and times are written.
+//! The places of ticks on an axis, and the text forms of numbers and times.
 //!
-//! Every function takes any number, also NaN, and does a bounded amount of work.
+//! Every function accepts any number, also NaN, and does a bounded amount of work.
 
 mod label;
 mod round;
@@ -20,15 +20,15 @@ pub struct Tick {
 /// The most intervals of an axis.
 const MOST: usize = 1000;
 
-/// A part of a step that is rounding and not a distance.
+/// A deviation of at most this part of a step is taken for a rounding error.
 const ROUNDING: f64 = 1e-9;
 
 /// Ticks at the multiples of 1, 2 or 5 · 10^k in a domain, both ends included, in ascending order.
 ///
-/// There are at most `about` intervals, at most 1000, and as a rule more than a third of `about`:
-/// of the possible steps the smallest is taken. All labels have the decimals of the step. A
-/// domain that is shorter than 1e-12 of its ends is one value and one tick; one that is not
-/// finite, or longer than 1e300, has none.
+/// There are at most `about` intervals, at most 1000, and as a rule more than a third of `about`, since the
+/// smallest step with so few intervals is taken. All labels have as many decimals as the step. A domain that
+/// is shorter than 1e-12 of its ends gets a single tick; one that is not finite, or longer than 1e300, gets
+/// none.
 pub fn ticks(from: f64, to: f64, about: usize) -> Vec<Tick> {
     let (from, to) = if from <= to { (from, to) } else { (to, from) };
     let length = to - from;
@@ -50,10 +50,10 @@ pub fn ticks(from: f64, to: f64, about: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// Ticks on an axis that ends now: the value is in seconds before its right end, ascending.
+/// Ticks on an axis of time whose right end is now: the values are seconds before that end, ascending.
 ///
-/// The end itself has none. The steps are those of [`next_round_time`], and the labels read
-/// `−0.5 s`, `−10 s`, `−1 m 30 s`, `−2 h`. There are at most `about` ticks, and at most 1000.
+/// The end itself has no tick. The steps are those of [`next_round_time`], and the labels read `−0.5 s`,
+/// `−10 s`, `−1 m 30 s`, `−2 h`. There are at most `about` ticks, and at most 1000.
 pub fn time_ticks(window_seconds: f64, about: usize) -> Vec<Tick> {
     if !(round::LEAST..=round::GREATEST).contains(&window_seconds) {
         return Vec::new();
@@ -69,11 +69,11 @@ pub fn time_ticks(window_seconds: f64, about: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// Ticks at round times of a run from `from` to `to`, in seconds since its start, ascending; there
-/// are none before it.
+/// Ticks at round times of a run, in seconds since its start, from `from` to `to`, ascending; there are none
+/// before the start.
 ///
-/// The steps are those of [`next_round_time`], and the labels read as [`instant`] does. There are at
-/// most `about` intervals, and at most 1000.
+/// The steps are those of [`next_round_time`], and the labels read as those of [`instant`]. There are at most
+/// `about` intervals, and at most 1000.
 pub fn run_ticks(from: f64, to: f64, about: usize) -> Vec<Tick> {
     let length = to - from;
     if !(round::LEAST..=round::GREATEST).contains(&length) {

@@ -1,10 +1,9 @@
-//! The colour of each ink, in the light and in the dark theme. The page's style sheet and the
-//! SVG files take theirs from here.
+//! The colour of each ink in the light and in the dark theme, for the page's style sheet and for SVG files.
 //!
-//! On the panel, lines have a contrast of at least 3 and everything that is also written as text
-//! or stands behind text at least 4.5 (WCAG 2.2, success criteria 1.4.11 and 1.4.3). The lines,
-//! and allowed and refused, stay apart with each of the three kinds of colour blindness, and so do
-//! any two of the eight lanes. The tests compute both.
+//! On the panel, lines have a contrast of at least 3. Every ink that is also used for text, or stands behind
+//! text, has a contrast of at least 4.5 (WCAG 2.2, success criteria 1.4.11 and 1.4.3). The lines differ
+//! visibly from each other with each of the three kinds of colour blindness; so do allowed and refused, and
+//! any two of the eight lanes. Tests compute the contrasts and the differences.
 
 use super::Ink;
 
@@ -17,8 +16,8 @@ pub enum Theme {
     Dark,
 }
 
-/// Lanes 1 to 8: light, dark. They were found by search, within 20 degrees of eight hues, for the
-/// largest distance between the nearest two as seen by any of the four kinds of sight.
+/// The colours of lanes 1 to 8: light, dark. A search within 20 degrees of eight hues maximized the smallest
+/// difference between any two, as seen with normal sight and with the three kinds of colour blindness.
 const LANES: [[&str; 2]; 8] = [
     ["#016add", "#78b3ff"],
     ["#a25b41", "#ce7728"],

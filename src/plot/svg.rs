@@ -1,7 +1,7 @@
 //! Marks as a standalone SVG file, for export and for pictures that tests compare.
 //!
-//! The same marks give the same text: coordinates have at most two decimals, and nothing depends
-//! on the font. What a canvas leaves out is left out here too: points that are not finite.
+//! The same marks give the same text: coordinates have at most two decimals, and nothing depends on the font.
+//! Points that are not finite are left out, as a canvas leaves them out.
 
 use super::palette::Theme;
 use super::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke, Text};
@@ -9,7 +9,7 @@ use core::fmt::{self, Write};
 
 const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
-/// The marks on a panel of `width` by `height` CSS pixels, one line of text a mark.
+/// The marks on a panel of `width` by `height` CSS pixels, as an SVG file with a line of text for each mark.
 pub fn write(marks: &[Mark], width: f64, height: f64, theme: Theme) -> String {
     let mut picture = Picture { text: String::new(), theme, clips: 0 };
     // Writing to a String cannot fail.
@@ -36,7 +36,7 @@ impl Picture {
         for mark in marks {
             self.mark(mark)?;
         }
-        // Clips that were never ended.
+        // The end of the file, after the ends of clips that have none.
         self.text.push_str(&"</svg>\n".repeat(self.clips + 1));
         Ok(())
     }
@@ -93,8 +93,8 @@ impl Picture {
         if !is_drawn(text.at) {
             return Ok(());
         }
-        // From the middle of a text to the line that its letters stand on, in sizes of the type. Programs
-        // differ in how they read SVG's own baselines.
+        // The distance from the middle of a text down to its baseline, in units of the type size. SVG's own
+        // baselines are not used, since programs differ in how they read them.
         let down = 0.35;
         let anchor = match text.anchor {
             Anchor::Start => "start",
@@ -108,8 +108,8 @@ impl Picture {
         writeln!(self.text, r#"text-anchor="{anchor}">{}</text>"#, escaped(&text.text))
     }
 
-    /// An inner picture with the coordinates of the outer one shows only its own rectangle, and
-    /// unlike a clip path it needs no name that could be taken.
+    /// Opens an inner picture with the coordinates of the outer one, which shows only its own rectangle.
+    /// Unlike a clip path it needs no id, which another element could already have.
     fn clip(&mut self, rect: Rect) -> fmt::Result {
         self.clips += 1;
         let Rect { x, y, width, height } = rect;
@@ -160,7 +160,7 @@ fn is_finite(rect: Rect) -> bool {
     [rect.x, rect.y, rect.width, rect.height].into_iter().all(f64::is_finite)
 }
 
-/// Text without what would end it, or what XML cannot hold at all.
+/// Text with XML's special characters escaped, and with those replaced that XML cannot hold.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -190,7 +190,7 @@ impl fmt::Display for Short {
     }
 }
 
-/// The place of a rectangle.
+/// A rectangle as the attributes of an SVG element.
 struct Place(Rect);
 
 impl fmt::Display for Place {

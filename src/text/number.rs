@@ -16,27 +16,28 @@ pub(crate) fn leading_number(text: &str) -> (&str, &str) {
     split(text, end)
 }
 
-/// Splits `text` at the byte `at` without panicking: inside a character or past the end, all of
-/// `text` and nothing.
+/// Splits `text` at the byte `at` without panicking: if `at` is inside a character or past the end, returns
+/// all of `text` and an empty rest.
 pub(crate) fn split(text: &str, at: usize) -> (&str, &str) {
     text.split_at_checked(at).unwrap_or((text, ""))
 }
 
-/// The f64 nearest to a plain decimal number; `None` if `digits` is anything else or the value is
-/// not finite.
+/// The f64 nearest to a plain decimal number; `None` if `digits` is not a plain number or its value is not
+/// finite.
 pub(crate) fn number(digits: &str) -> Option<f64> {
     let (number, rest) = leading_number(digits);
     let plain = rest.is_empty() && number.bytes().any(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|value: &f64| plain && value.is_finite())
 }
 
-/// A count such as `20`, `0.5` or `300k`; `None` if it is anything else.
+/// A count such as `20`, `0.5` or `300k`; `None` if `text` is not one.
 pub(crate) fn count(text: &str) -> Option<f64> {
     let (digits, suffix) = leading_number(text);
     Some(number(digits)? * thousands(suffix)?)
 }
 
-/// The factor of the suffix of a count: k, M and G, in either case, are powers of 1000.
+/// The factor that the suffix of a count stands for: k, M and G, in either case, are powers of 1000. `None`
+/// for any other suffix.
 pub(crate) fn thousands(suffix: &str) -> Option<f64> {
     match suffix {
         "" => Some(1.0),

@@ -1,4 +1,4 @@
-//! Reading a text word by word; every word knows its position.
+//! Reading a text word by word; each word keeps its position in the text.
 
 use super::ParseError;
 use alloc::string::String;
@@ -12,7 +12,7 @@ pub(crate) struct Words<'a> {
     words: Vec<Word<'a>>,
 }
 
-/// A word and the byte at which it begins.
+/// A word and the byte offset at which it begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Word<'a> {
     pub(crate) text: &'a str,
@@ -20,14 +20,14 @@ pub(crate) struct Word<'a> {
 }
 
 impl Word<'_> {
-    /// Whether it is this word, in any case.
+    /// Whether the word equals `word`, in any ASCII case.
     pub(crate) fn is(&self, word: &str) -> bool {
         self.text.eq_ignore_ascii_case(word)
     }
 }
 
 impl<'a> Words<'a> {
-    /// The words of `text`, which is split at white space.
+    /// The words of `text`, split at white space.
     pub(crate) fn new(text: &'a str) -> Self {
         let mut from = 0;
         let mut words = Vec::new();
@@ -43,22 +43,23 @@ impl<'a> Words<'a> {
         self.words
     }
 
-    /// The words that are left.
+    /// The words that have not been read yet.
     pub(crate) fn rest(&self) -> &[Word<'a>] {
         &self.words
     }
 
-    /// Removes the next word.
+    /// Removes the next word and returns it.
     pub(crate) fn next(&mut self) -> Option<Word<'a>> {
         self.take(0, 1)
     }
 
-    /// Removes the next `count` words, and returns them as one.
+    /// Removes the next `count` words, at least one, and returns them as one word.
     pub(crate) fn next_few(&mut self, count: usize) -> Option<Word<'a>> {
         self.take(0, count)
     }
 
-    /// Removes `count` words from index `at` on, and returns them as one.
+    /// Removes `count` words, at least one, from index `at` on, and returns them as one word. `None`, and no
+    /// change, if there are fewer.
     fn take(&mut self, at: usize, count: usize) -> Option<Word<'a>> {
         let (first, last) = (*self.words.get(at)?, *self.words.get(at + count.max(1) - 1)?);
         self.words.drain(at..at + count.max(1));
@@ -66,14 +67,15 @@ impl<'a> Words<'a> {
         Some(Word { text, from: first.from })
     }
 
-    /// Removes the first word that is one of `names`.
+    /// Removes the first word that is one of `names`, and returns it.
     pub(crate) fn flag(&mut self, names: &[&str]) -> Option<Word<'a>> {
         let is_one = |word: &Word<'_>| names.iter().any(|name| word.is(name));
         let at = self.words.iter().position(is_one)?;
         self.take(at, 1)
     }
 
-    /// Removes the word `name` and the word after it, and returns the latter.
+    /// Removes the word `name` and the word after it, and returns the latter; `None` if there is no word
+    /// `name`.
     ///
     /// # Errors
     /// When nothing follows the name.
@@ -81,7 +83,8 @@ impl<'a> Words<'a> {
         self.option_of(name, |_| 1)
     }
 
-    /// The same for a value of several words: `count` says of how many of those that follow.
+    /// Does the same for a value of several words: `count` gets the words after the name, and returns how
+    /// many of them belong to the value.
     pub(crate) fn option_of(
         &mut self,
         name: &str,
@@ -108,7 +111,7 @@ impl<'a> Words<'a> {
         ParseError::new(self.text, word.from..word.from + word.text.len(), problem)
     }
 
-    /// An error at the end of the text, about a word that is missing there.
+    /// An error at the end of the text, where a word is missing.
     pub(crate) fn missing(&self, problem: impl Into<String>) -> ParseError {
         let end = self.text.trim_end().len();
         ParseError::new(self.text, end..end, problem)

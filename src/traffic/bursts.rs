@@ -7,10 +7,10 @@ use crate::time::Time;
 /// Events in one burst.
 const SIZE: u32 = 10;
 
-/// How much faster than the mean rate a burst is.
+/// The rate within a burst, as a multiple of the mean rate.
 const HASTE: f64 = 10.0;
 
-/// The pause after a burst in mean gaps, in the mean.
+/// The mean pause after a burst, in mean gaps.
 ///
 /// With the mean gap g, the last event of a burst comes (SIZE - 1) g/HASTE after its first. From
 /// the first event of one burst to the first of the next must be SIZE g in the mean, for SIZE
@@ -23,6 +23,7 @@ pub(super) struct Bursts {
     clock: Clock,
     random: Random,
     mean_gap: f64,
+    /// The events that are left of the current burst.
     left: u32,
 }
 

@@ -1,13 +1,13 @@
-//! A position in time that can move by less than a microsecond.
+//! A position in time that can advance by less than a microsecond.
 
 use crate::time::Time;
 
 /// A whole microsecond and an offset from it in microseconds, kept below `REBASE`.
 ///
-/// At a million events a second most gaps are below a microsecond. Added to one ever growing
-/// f64, they would lose more digits the longer it runs; the offset keeps 2⁻³³ of a microsecond
-/// after a year as at the start. (It moves to the base seldom, not at each event, because the
-/// rounding would stand in the chain from one event to the next.)
+/// At a million events a second most gaps are below a microsecond. Added to one ever growing f64, they would
+/// lose more and more digits; the offset has a resolution of 2⁻³³ of a microsecond, after a year as at the
+/// start. (It moves to the base seldom and not at each event, because each event would then have to wait for
+/// the rounding of the one before.)
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     base: i64,
@@ -21,7 +21,7 @@ impl Clock {
         Clock { base: start.as_micros(), offset: 0.0 }
     }
 
-    /// Moves on by `gap` microseconds, which is at least zero; it stops at the end of time.
+    /// Advances by `gap` microseconds, which is at least zero; the clock stops at the end of time.
     #[inline(always)]
     pub(super) fn advance(&mut self, gap: f64) {
         self.offset += gap;
@@ -32,13 +32,13 @@ impl Clock {
         }
     }
 
-    /// The microsecond it is in.
+    /// The time, cut to a whole microsecond.
     #[inline(always)]
     pub(super) fn time(self) -> Time {
         Time::from_micros(self.base.saturating_add(self.offset as i64))
     }
 
-    /// Microseconds since the origin, as exact as an f64 of that size is.
+    /// Microseconds since the origin, as exactly as an f64 of that size can tell.
     pub(super) fn micros(self) -> f64 {
         self.base as f64 + self.offset
     }

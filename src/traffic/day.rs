@@ -5,42 +5,44 @@ use super::random::Random;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 
-/// How far the rate swings to either side of its mean, as a part of the mean.
+/// The amplitude of the rate around its mean, as a part of the mean.
 const SWING: f64 = 0.9;
 
-/// A piece of a day over which the rate is bounded, unless that is short of `PIECE_GAPS`.
+/// The number of pieces of a day, each with its own bounds of the rate; fewer if they would be shorter than
+/// `PIECE_GAPS`.
 const PIECES_A_DAY: f64 = 64.0;
 
 /// The least length of a piece in mean gaps, so that no event takes many pieces to find.
 const PIECE_GAPS: f64 = 8.0;
 
-/// Poisson events at the rate `r(t) = R (1 + 0.9 wave(t/day))`, with t from the origin of time:
-/// each day begins at the mean, rising, and swings between 0.1 and 1.9 times the mean. The wave is
-/// a parabola up for the first half of the day and one down for the second: near enough to a sine
-/// that nobody sees the difference, and a fraction of its cost and of its weight in the page.
+/// Poisson events at the rate `r(t) = R (1 + 0.9 wave(t/day))`, with t from the origin of time: each day
+/// begins at the mean with a rising rate, which swings between 0.1 and 1.9 times the mean. The wave is an
+/// upward arch of a parabola for the first half of the day and a downward one for the second: so near to a
+/// sine that nobody sees the difference, at a fraction of its time and of its size in the page.
 ///
 /// By thinning (Lewis and Shedler, "Simulation of nonhomogeneous Poisson processes by thinning",
 /// Naval Research Logistics Quarterly 26, 1979): candidates come at a constant rate `top`, never
 /// below r; each is kept with the probability r(t)/top; the kept ones have the rate r, exactly.
 ///
-/// One top for the whole day (1.9 R) would waste every second candidate,
-/// so time is cut in pieces with a top of their own. In a piece of length h, the rate differs
-/// from that in its middle by at most `h/2 · max|r'| = h/2 · 0.9 R 8/day`, which bounds it from
-/// above and below. At the end of a piece the candidate beyond it is dropped and drawn again at
-/// the next top: exponential gaps have no memory. And where the lot falls under the lower bound,
-/// the event is kept without asking for the rate. Where pieces are long against the day, the
-/// bounds are 0.1 R and 1.9 R, which is plain thinning.
+/// One top for the whole day (1.9 R) would waste almost every second candidate, so time is cut into pieces
+/// with a top of their own. In a piece of length h, the rate differs from that in the middle by at most
+/// `h/2 · max|r'| = h/2 · 0.9 R 8/day`, which gives a lower and an upper bound. A candidate beyond the end of
+/// its piece is dropped and drawn again at the top of the next piece: exponential gaps have no memory. A
+/// candidate whose random number is at most the lower bound is kept without computing the rate. Where pieces
+/// are long against the day, the bounds are 0.1 R and 1.9 R, which is plain thinning.
 #[derive(Clone, Debug)]
 pub(super) struct DayAndNight {
     clock: Clock,
     random: Random,
-    /// Microseconds: of the mean gap, of a day, and of a piece.
+    /// The mean gap in microseconds.
     mean_gap: f64,
+    /// The length of a day in microseconds.
     day: f64,
+    /// The length of a piece in microseconds.
     piece: f64,
-    /// The rest of this piece in microseconds, and the bounds of the rate in it as parts of
-    /// the mean rate.
+    /// The rest of the current piece in microseconds.
     left: f64,
+    /// The bounds of the rate in the current piece, as parts of the mean rate.
     low: f64,
     top: f64,
 }
@@ -57,7 +59,8 @@ impl DayAndNight {
             let want = "longer than zero";
             return Err(BadNumber { what: "a day in seconds", given: 0.0, want });
         }
-        // A day below a microsecond cannot be told from one: either way the rate is the mean.
+        // A day of less than a microsecond looks the same as one of a microsecond: either way the rate is the
+        // mean.
         let day = (day.secs() * 1e6).clamp(1.0, f64::MAX);
         let piece = (day / PIECES_A_DAY).max(mean_gap * PIECE_GAPS).min(f64::MAX);
         Ok(DayAndNight { clock, random, mean_gap, day, piece, left: 0.0, low: 0.0, top: 0.0 })
@@ -97,10 +100,10 @@ impl DayAndNight {
     }
 }
 
-/// The steepest rise or fall of the wave, per day: at the beginning, in the middle and at the end.
+/// The steepest slope of the wave, per day: at the beginning, in the middle and at the end of the day.
 const STEEPEST: f64 = 8.0;
 
-/// From 0 to 1 and back in the first half of a day, to -1 and back in the second.
+/// The wave at a time in days: from 0 to 1 and back in the first half of a day, to -1 and back in the second.
 fn wave(days: f64) -> f64 {
     let halves = 2.0 * (days - libm::floor(days));
     let part = halves - libm::floor(halves);

@@ -7,25 +7,25 @@ use core::str::FromStr;
 
 /// How events are spread over time, at any mean rate.
 ///
-/// The text form is the name: `steady`, `poisson`, `bursts`, `day-and-night`; the last with the
-/// length of its day when that is not 24 hours, as in `day-and-night 2m`.
+/// The text form is the name: `steady`, `poisson`, `bursts`, `day-and-night`. The length of the day follows
+/// the last one if it is not 24 hours, as in `day-and-night 2m`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
     /// Equal gaps.
     Steady,
-    /// Independent events: exponential gaps, as of many senders who know nothing of each other.
+    /// Independent events with exponential gaps, as from many senders who know nothing of each other.
     Poisson,
     /// Bursts of ten, each at ten times the mean rate, with exponential pauses between.
     Bursts,
-    /// Poisson events whose rate swings between 0.1 and 1.9 times the mean in the course of a
-    /// day. Each day begins at the mean, rising; days are aligned to the origin of time.
+    /// Poisson events whose rate swings between 0.1 and 1.9 times the mean in the course of a day. Each day
+    /// begins at the mean with a rising rate; days are aligned to the origin of time.
     DayAndNight {
-        /// How long a day is; above zero.
+        /// The length of a day; above zero.
         day: Span,
     },
 }
 
-/// The day of `day-and-night` when none is given.
+/// The length of a day if the text does not say it.
 const DAY: Span = Span::hours(24);
 
 impl fmt::Display for Pattern {

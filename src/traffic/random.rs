@@ -7,23 +7,23 @@ use rand_pcg::Pcg32;
 pub(super) struct Random(Pcg32);
 
 impl Random {
-    /// Seeds that differ in one bit, such as 1 and 2, give unrelated numbers.
+    /// Similar seeds, such as 1 and 2, give unrelated numbers.
     pub(super) fn new(seed: u64) -> Self {
         Random(Pcg32::seed_from_u64(seed))
     }
 
-    /// Uniform above 0 and up to 1, a multiple of 2⁻⁵³.
+    /// A uniform number above 0 and up to 1, a multiple of 2⁻⁵³.
     #[inline(always)]
     pub(super) fn uniform(&mut self) -> f64 {
         const STEP: f64 = 1.0 / (1u64 << 53) as f64;
         ((self.0.next_u64() >> 11) + 1) as f64 * STEP
     }
 
-    /// Exponential with mean 1, from 0 up to 36.7 (53 ln 2).
+    /// An exponential number with mean 1, from 0 up to 36.7 (53 ln 2).
     ///
-    /// By inversion: P(-ln u > x) = P(u < e^-x) = e^-x. Knuth's algorithm S, which needs no
-    /// logarithm, was measured: no faster natively and slower in WebAssembly. The hint to inline
-    /// is measured too: called, it takes three times as long.
+    /// By inversion: P(-ln u > x) = P(u < e^-x) = e^-x. Knuth's algorithm S needs no logarithm, but measured
+    /// no faster natively and slower in WebAssembly. Without the hint to inline, this measured three times as
+    /// slow.
     #[inline(always)]
     pub(super) fn exponential(&mut self) -> f64 {
         -libm::log(self.uniform())

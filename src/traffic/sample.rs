@@ -1,12 +1,12 @@
-//! A made-up server log: days of a small site, to try things on.
+//! A made-up server log: days of a small site, to try things with.
 //!
-//! People come by day more than by night and read some pages, each with its pictures; an office has
-//! many people behind one address in working hours; two search engines and a feed reader go through
-//! the pages at their own pace; a monitor asks regularly; and each night somebody tries stolen
-//! passwords from many addresses, slowly from each. A seed gives the same log on every machine.
+//! More people come by day than by night, and each reads some pages with their pictures; in working hours
+//! many people of an office share one address; two search engines and a feed reader fetch pages at their own
+//! pace; a monitor asks at regular intervals; and each night somebody tries stolen passwords from many
+//! addresses, slowly from each. The same seed gives the same log on every machine.
 //!
-//! Nobody is meant: the addresses are reserved for examples, tests and networks of providers (RFC
-//! 5737, 3849, 2544, 6598), the names are made up.
+//! No real client appears: the addresses are reserved for examples, tests and networks of providers (RFC
+//! 5737, 3849, 2544, 6598), and the names are made up.
 //!
 //! ```
 //! use ratescope::Span;
@@ -38,29 +38,29 @@ use core::net::IpAddr;
 use site::Page;
 use std::collections::BinaryHeap;
 
-/// When every log begins: midnight of Monday, 2 March 2026, UTC.
+/// The beginning of every log: midnight of Monday, 2 March 2026, UTC.
 const START: i64 = 20_514 * DAY;
 
-/// A request, a mail or a login, by the style of the log.
+/// An entry of the log: a request, a mail or a login, depending on the style of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
-    /// When it came.
+    /// When the request came.
     pub time: Time,
     /// The address of the client.
     pub ip: IpAddr,
-    /// The number of the user, if one is logged in.
+    /// The number of the user, if the client is logged in.
     pub user: Option<u32>,
     /// `GET` or `POST`.
     pub method: &'static str,
     /// The requested page.
     page: Page,
-    /// The page that led there.
+    /// The page with the link to the requested one.
     from: Option<Page>,
-    /// The answer.
+    /// The status of the response.
     pub status: u16,
-    /// How long it was, in bytes.
+    /// The length of the response in bytes.
     pub bytes: u32,
-    /// The program that asked.
+    /// The name of the program that sent the request.
     pub agent: &'static str,
 }
 
@@ -71,46 +71,50 @@ impl Entry {
     }
 }
 
-/// The entries of a log, in order. It holds the next actions, not the log.
+/// The entries of a log, in order of time. It keeps only the next action of each actor, not the log.
 #[derive(Clone, Debug)]
 pub struct Sample {
     random: Random,
+    /// The number of entries that are left.
     left: u64,
     plan: Plan,
     /// The next actions, the earliest first.
     due: BinaryHeap<Due>,
-    /// The number of actions that were ever put into `due`.
+    /// The number of actions that were ever added to `due`.
     put: u64,
-    /// When people come, by day and by night.
+    /// The times at which people come, before the shift by `LATER`.
     visits: Traffic,
-    /// How many people have come.
+    /// The number of people who have come.
     clients: u32,
 }
 
-/// How much of everything there is.
+/// How often the actors act, as mean gaps in microseconds, and how many attackers there are.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
-    /// Visits from the office in working hours, entries of the crawlers and of the monitor, and
-    /// attempts of each address at night: the gaps between them, in microseconds.
+    /// Between visits from the office, in working hours.
     office: f64,
+    /// Between entries of each crawler.
     crawlers: [f64; 3],
+    /// Between entries of the monitor: always the same gap.
     monitor: f64,
+    /// Between attempts of one address at night.
     attempts: f64,
-    /// How many addresses try passwords at night.
+    /// The number of addresses that try passwords each night.
     attackers: u32,
 }
 
-/// The parts of the log that come from people, the office, crawlers, the attack and the monitor.
+/// The parts of the log that come from people, the office, the crawlers, the attack and the monitor.
 const PARTS: [f64; 5] = [0.7, 0.1, 0.1, 0.08, 0.02];
 
-/// How the crawlers share theirs.
+/// The part of each crawler in the entries of all three.
 const CRAWLERS: [f64; 3] = [0.55, 0.35, 0.1];
 
-/// How many times an address tries passwords in a night, in the mean.
+/// The mean number of attempts of an address in a night.
 const TRIES: f64 = 150.0;
 
 impl Sample {
-    /// A log of `lines` entries in about `span`: more of them in the same span are a busier site.
+    /// A log of `lines` entries that spans about `span`: the more entries in the same span, the busier the
+    /// site.
     ///
     /// # Errors
     /// When the span is zero.
@@ -125,14 +129,14 @@ impl Sample {
         let days = micros / DAY as f64;
         let attackers = libm::ceil(attack / days.max(0.5) / TRIES);
         let plan = Plan {
-            // A third of the day are working hours.
+            // Working hours are a third of a day.
             office: micros / 3.0 / (office / site::PER_VISIT),
             crawlers: CRAWLERS.map(|part| micros / (crawlers * part)),
             monitor: (micros / monitor).max(SECOND as f64),
             attempts: actors::NIGHT as f64 / TRIES,
             attackers: attackers.min(65_536.0) as u32,
         };
-        // The rate of day and night is the highest at six; people are at fifteen.
+        // The rate of day and night is highest at 6:00, that of people at 15:00.
         let start = Time::from_micros(START - actors::LATER);
         let pattern = super::Pattern::DayAndNight { day: Span::hours(24) };
         let per_second = people / site::PER_VISIT / span.secs();

@@ -4,8 +4,8 @@ use crate::time::Time;
 
 /// Event i comes i gaps after the start, rounded to the nearest microsecond.
 ///
-/// It is computed from i and not from the event before, so that a rate whose gap is no whole
-/// number of microseconds, such as 3 a second, does not drift.
+/// The time is computed from i and not from the event before, so that there is no drift if the gap is not a
+/// whole number of microseconds, as at 3 events a second.
 #[derive(Clone, Debug)]
 pub(super) struct Steady {
     start: i64,

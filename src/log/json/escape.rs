@@ -1,11 +1,12 @@
 //! Texts with escapes.
 
-/// Writes a text up to its closing quote to `out`, and returns how many bytes were read, including
-/// the quote; `None` if there is no such quote. An escape that JSON does not have stays as it is:
-/// nginx writes `\x22` unless it has `escape=json`.
+/// Appends a text up to its closing quote to `out`, with its escapes replaced, and returns how many bytes
+/// were read, including the quote; `None` if there is no such quote. An escape that JSON does not have stays
+/// as it is: nginx writes `\x22` unless it has `escape=json`.
 pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     let bytes = text.as_bytes();
-    // The text up to `written` is in `out` already. From there to `from` it has no mark.
+    // The text up to `written` is in `out` already. Between there and `from` is a character that is taken as
+    // it is.
     let (mut written, mut from) = (0, 0);
     loop {
         let at = from + mark(bytes.get(from..)?)?;
@@ -21,14 +22,14 @@ pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     }
 }
 
-/// The place of the first quote or backslash. It is often near, so eight bytes at once are quicker than a
-/// search that begins with a few dozen.
+/// The index of the first quote or backslash. It is often near, so testing eight bytes at once is quicker
+/// than a search that begins with a few dozen.
 #[inline]
 fn mark(text: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
-    // The lowest bit that is set is the high bit of the first byte that is `byte`: only bytes after it may be
-    // taken for it wrongly, by the carry.
+    // The lowest bit that is set marks the first byte that equals `byte`. The subtraction may carry, but only
+    // into bytes after that one, so only these may be marked wrongly.
     let is = |word: u64, byte: u8| {
         let zero = word ^ (ONES * u64::from(byte));
         zero.wrapping_sub(ONES) & !zero & HIGH
@@ -45,7 +46,8 @@ fn mark(text: &[u8]) -> Option<usize> {
     Some(words.len() * 8 + at)
 }
 
-/// Writes the character of the escape after a backslash, and returns the text after it.
+/// Appends the character that an escape stands for, and returns the text after it; `text` begins after the
+/// backslash.
 fn escaped<'a>(text: &'a str, out: &mut String) -> Option<&'a str> {
     let mut chars = text.chars();
     let plain = match chars.next()? {
@@ -64,8 +66,8 @@ fn escaped<'a>(text: &'a str, out: &mut String) -> Option<&'a str> {
     Some(chars.as_str())
 }
 
-/// Reads `00e9`, or a surrogate pair such as `d83d\ude00`; a lone surrogate is replaced. Returns the
-/// text after it.
+/// Reads `00e9`, or a surrogate pair such as `d83d\ude00`, and appends the character; a lone surrogate
+/// becomes U+FFFD. Returns the text after it.
 fn hexadecimal<'a>(text: &'a str, out: &mut String) -> &'a str {
     let Some((first, rest)) = four(text) else {
         out.push_str("\\u");
@@ -81,7 +83,7 @@ fn hexadecimal<'a>(text: &'a str, out: &mut String) -> &'a str {
     rest
 }
 
-/// The value of the first four digits, and the text after them.
+/// The value of the first four hexadecimal digits, and the text after them.
 fn four(text: &str) -> Option<(u32, &str)> {
     let (digits, rest) = text.split_at_checked(4)?;
     let code = digits.chars().try_fold(0, |code, c| Some(code << 4 | c.to_digit(16)?))?;

@@ -1,5 +1,5 @@
-//! Finds the members of an object in one pass. Members that are not kept are still read to the end,
-//! so a line that is cut off is no event.
+//! Finds the members of an object in one pass. Members that are not kept are read to their end, too, so that
+//! a line that is cut off is no event.
 
 use super::escape;
 use crate::log::format::Problem;
@@ -9,13 +9,14 @@ use memchr::memchr2;
 /// The greatest depth of nested objects and lists.
 const DEEPEST: usize = 32;
 
-/// The most members that are kept, including those of inner objects, and the longest name.
+/// The most members that are kept, including those of inner objects.
 const MOST: usize = 256;
+/// The most bytes of the name of a member that is kept.
 const LONGEST_NAME: usize = 256;
 
-/// Finds the names and the values of all members of the object in `line`. A `null` becomes an empty
-/// value. Members of an inner object are named `outer.inner`, and of a list only the first value
-/// counts. `made` receives the texts that differ from the line.
+/// Finds the names and the values of the members of the object in `line`. A `null` becomes an empty value.
+/// Members of an inner object are named `outer.inner`, and of a list only the first value counts. `made`
+/// receives the texts that differ from the line.
 pub(super) fn members(
     line: &str,
     names: &mut Vec<Excerpt>,
@@ -41,14 +42,14 @@ struct Scan<'a> {
     made: &'a mut String,
 }
 
-/// The place of an object.
+/// What an object belongs to.
 #[derive(Clone, Copy)]
 enum Outer {
-    /// Nothing: the object is the line.
+    /// The object is the line itself.
     None,
-    /// The member of that name.
+    /// The object is the value of the member with this name.
     Member(Excerpt),
-    /// A list, or something that is not kept.
+    /// The object is in a list, or in something that is not kept.
     Dropped,
 }
 
@@ -65,7 +66,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Skips `byte` and the space around it, if it comes next.
+    /// Skips `byte` and the space around it, if it comes next; returns whether it did.
     #[inline]
     fn take(&mut self, byte: u8) -> bool {
         self.space();
@@ -77,6 +78,7 @@ impl Scan<'_> {
         there
     }
 
+    /// An error at the current column, counted in bytes from 1.
     fn wrong<T>(&self, problem: &str) -> Result<T, Problem> {
         match self.at < self.line.len() {
             true => Err(format!("column {}: {problem}", self.at + 1).into()),
@@ -108,7 +110,7 @@ impl Scan<'_> {
             }
             self.value(name, depth + 1)?;
             if self.names.len() == kept {
-                // Nothing refers to the texts that were made for this member.
+                // Nothing refers to the texts that were made for this member, so they can go.
                 self.made.truncate(made);
             }
             if self.take(b'}') {
@@ -120,7 +122,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Reads a list. Its first value is kept, unless it is an object or a list.
+    /// Reads a list. Its first value is kept under `name`, unless that is an object or a list.
     fn list(&mut self, mut name: Option<Excerpt>, depth: usize) -> Result<(), Problem> {
         if depth == DEEPEST {
             return self.wrong("more than 32 objects and lists in each other");
@@ -140,7 +142,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Reads a value and keeps it if `name` is given.
+    /// Reads a value, and keeps it if `name` is given.
     fn value(&mut self, name: Option<Excerpt>, depth: usize) -> Result<(), Problem> {
         let value = match self.peek() {
             Some(b'"') => self.text("")?,
@@ -155,7 +157,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Reads a number, `true`, `false` or `null`. Some servers write `-` for nothing.
+    /// Reads a number, `true`, `false` or `null`. Also reads `-`, which some servers write for a missing
+    /// value.
     fn plain(&mut self) -> Result<Excerpt, Problem> {
         let ends = |b: &u8| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.'));
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
@@ -174,7 +177,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Reads a text in quotes.
+    /// Reads a text in quotes; `missing` is the problem if there is none.
     fn text(&mut self, missing: &str) -> Result<Excerpt, Problem> {
         if self.peek() != Some(b'"') {
             return self.wrong(missing);
@@ -204,7 +207,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The name of a member of a member; `None` if it is too long to be kept.
+    /// The name of a member of an inner object; `None` if it is too long to be kept.
     fn join(&mut self, outer: Excerpt, name: Excerpt) -> Option<Excerpt> {
         if outer.len() + 1 + name.len() > LONGEST_NAME {
             return None;

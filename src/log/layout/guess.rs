@@ -10,7 +10,8 @@ use crate::log::options::Options;
 use crate::log::stamp::{Instant, Stamps};
 use std::sync::Arc;
 
-/// The layouts that read a line. `born` has those that a header of the log named.
+/// Adds the layouts that can read a line to `found`. `born` collects the layouts that headers of the log
+/// name.
 pub(in crate::log) fn guess(
     line: &str,
     options: &Options,
@@ -37,7 +38,7 @@ pub(in crate::log) fn guess(
     Ok(())
 }
 
-/// A guess from one line, if the layout can read it.
+/// The guess that a line is of this layout, or why the layout cannot read it.
 fn reads(
     layout: &Arc<Layout>,
     line: &str,
@@ -53,7 +54,8 @@ fn reads(
     Ok(Guess::new(Shape { layout: Some(Arc::clone(layout)), ..shape }, points))
 }
 
-/// A layout with the time, the address and the request or the status of a line, if it has them.
+/// A layout guessed from a line: it must find the time, the address, and the request or both the method and
+/// the path.
 pub(super) fn guessed(line: &str) -> Option<Layout> {
     // JSON and access logs have formats of their own.
     if line.starts_with('{') || clf::read(line, Form::default(), &mut Stamps::default()).is_some() {
@@ -69,17 +71,17 @@ pub(super) fn guessed(line: &str) -> Option<Layout> {
     })
 }
 
-/// How the first line of a log that is not recognized may be read.
+/// A proposal for the columns of a log that is not recognized, made from its first line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// The notation of its columns, as a [`Layout`] is written.
     pub notation: String,
-    /// The name of each column in it, and its value in the line.
+    /// The name of each column, and its value in the line.
     pub columns: Vec<(String, String)>,
 }
 
 impl Proposal {
-    /// The proposal for the log that begins so; `None` where that is no text of several columns.
+    /// The proposal for a log that begins with `head`; `None` if that is no text of several columns.
     pub fn new(head: &[u8]) -> Option<Self> {
         let head = head.get(..head.len().min(LONGEST)).unwrap_or_default();
         let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
@@ -94,24 +96,24 @@ impl Proposal {
     }
 }
 
-/// A proposal is made from at most this many bytes of a log.
+/// The most bytes of a log from which a proposal is made.
 const LONGEST: usize = 1 << 13;
 
-/// The columns of a line: the text before each and its name, the text at the end, and their values.
+/// The columns of a line: the text before each with its name, the text at the end, and the values.
 struct Columns {
     columns: Vec<(String, String)>,
     end: String,
     values: Vec<String>,
 }
 
-/// The columns as one writes them.
+/// The notation of the columns.
 fn notation(columns: &[(String, String)], end: &str) -> String {
     let text: String = columns.iter().map(|(before, name)| format!("{before}${name}")).collect();
     text + end
 }
 
-/// Guesses the columns of a line. Those that look like no standard field are called `c1`, `c2` and so on,
-/// by their place.
+/// Guesses the columns of a line. Those that look like no standard field are named `c1`, `c2` and so on, by
+/// their positions.
 fn columns(line: &str) -> Columns {
     let between = ["\t", "|", ";"].into_iter().find(|between| line.matches(between).count() > 2);
     let (tokens, end) = tokens(line, between.unwrap_or(" "));
@@ -122,7 +124,7 @@ fn columns(line: &str) -> Columns {
         let kind = match kind_of(token) {
             Some("status") if !has(&columns, "request") && !has(&columns, "path") => None,
             None if after == "status" && token.parse::<u64>().is_ok() => Some("bytes"),
-            // A client can write an address into its request and into quoted columns.
+            // A client can write an address into its request and into quoted columns, so none is taken there.
             Some("ip") if has(&columns, "request") || before.ends_with('"') => None,
             kind => kind,
         };
@@ -137,7 +139,7 @@ fn columns(line: &str) -> Columns {
 const MOST: usize = 64;
 
 /// The columns of a line, each with the text before it, and the text at the end. Quotes and brackets around a
-/// column are no part of it.
+/// column do not belong to it.
 fn tokens(line: &str, between: &str) -> (Vec<(String, String)>, String) {
     let (mut found, mut rest, mut before) = (Vec::new(), line, String::new());
     while found.len() < MOST {
@@ -158,7 +160,7 @@ fn tokens(line: &str, between: &str) -> (Vec<(String, String)>, String) {
             before = close.to_owned();
         } else {
             let mut end = rest.find(between).unwrap_or(rest.len());
-            // A date and a time with a space between them are one column.
+            // A date and a time with a space between them are one column, `2000-10-10 13:55:36`.
             let longer = rest.get(..end + 9).filter(|text| {
                 between == " " && end == 10 && Stamps::default().read(text).is_some()
             });
@@ -179,10 +181,12 @@ fn tokens(line: &str, between: &str) -> (Vec<(String, String)>, String) {
     (found, before)
 }
 
-/// The standard field that a text looks like.
+/// The standard field that a text looks like; `None` if it looks like none.
 fn kind_of(token: &str) -> Option<&'static str> {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (whole, part) = token.split_once('.').unwrap_or((token, "0"));
+    // Seconds, milliseconds and microseconds since 1970 have 10, 13 and 16 digits since 2001. Nine digits may
+    // as well be another number, unless they have decimals.
     let is_long = matches!(whole.len(), 10 | 13 | 16) || whole.len() == 9 && token != whole;
     let is_epoch = is_digits(whole) && is_digits(part) && is_long;
     let is_method = |word: &str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase());

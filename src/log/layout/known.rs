@@ -3,7 +3,8 @@
 use super::Layout;
 use std::sync::{Arc, LazyLock};
 
-/// Each with its name, in the notation of nginx. `ip`, `time` and so on are the standard fields.
+/// The name of each layout, and its columns in the notation of nginx. `ip`, `time` and so on are the standard
+/// fields.
 ///
 /// Sources: HAProxy's manual, "HTTP log format" and "TCP log format"; Envoy, "Access logging", default
 /// format; Istio, "Envoy access logs"; Squid, logformat `squid`; AWS, "Access logs for your Application Load
@@ -45,7 +46,7 @@ const KNOWN: [(&str, &str); 7] = [
     ),
 ];
 
-/// All of them, read once.
+/// All known layouts, parsed once.
 pub(super) fn known() -> &'static [Arc<Layout>] {
     static ALL: LazyLock<Vec<Arc<Layout>>> = LazyLock::new(|| {
         let layout = |(about, text): (&str, &str)| {
@@ -62,8 +63,8 @@ pub(super) fn known() -> &'static [Arc<Layout>] {
     &ALL
 }
 
-/// The layouts of `#Fields: date time c-ip ...` (W3C Extended Log File Format, as IIS and CloudFront write
-/// it): with tabs, and with spaces.
+/// The layouts of a header `#Fields: date time c-ip ...` (W3C Extended Log File Format, as IIS and CloudFront
+/// write it): one for tabs between the columns, one for spaces. `None` if the line is no such header.
 pub(super) fn of_header(line: &str) -> Option<[Arc<Layout>; 2]> {
     let names: Vec<&str> = line.strip_prefix("#Fields:")?.split_whitespace().collect();
     let layout = |between: &str| {

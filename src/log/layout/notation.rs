@@ -30,14 +30,14 @@ impl FromStr for Layout {
 }
 
 /// The format in a line of a configuration, such as `log_format main '...' '...';` or
-/// `LogFormat "..." combined`; another text is a format itself.
+/// `LogFormat "..." combined`. Any other text is the format itself.
 fn directive(text: &str) -> String {
     if let Some(rest) = text.strip_prefix("LogFormat").or(text.strip_prefix("CustomLog")) {
         let inside = rest.split_once('"').and_then(|(_, rest)| rest.rsplit_once('"'));
         return inside.map_or(rest, |(inside, _)| inside).replace("\\\"", "\"");
     }
     let Some(rest) = text.strip_prefix("log_format") else { return text.replace("\\\"", "\"") };
-    // Each part is in quotes; they are joined.
+    // The format is in several quoted parts, which are joined.
     let (mut format, mut quote) = (String::new(), None);
     let mut chars = rest.chars();
     while let Some(c) = chars.next() {
@@ -52,10 +52,10 @@ fn directive(text: &str) -> String {
     format
 }
 
-/// Columns, each with the text before it, and the text at the end.
+/// The columns, each with the text before it, and the text at the end.
 type Columns = (Vec<(String, String)>, String);
 
-/// Reads `$remote_addr - ${remote_user} [$time_local]`.
+/// Reads the notation of nginx: `$remote_addr - ${remote_user} [$time_local]`.
 fn nginx(format: &str) -> Result<Columns, String> {
     let (mut columns, mut before, mut rest) = (Vec::new(), String::new(), format);
     while let Some((text, after)) = rest.split_once('$') {
@@ -76,7 +76,7 @@ fn nginx(format: &str) -> Result<Columns, String> {
     Ok((columns, rest.to_owned()))
 }
 
-/// The fields that Apache's letters stand for. Source: mod_log_config, "Custom Log Formats".
+/// The fields for Apache's letters. Source: mod_log_config, "Custom Log Formats".
 const APACHE: [(char, &str); 20] = [
     ('h', "ip"),
     ('a', "ip"),
@@ -100,9 +100,9 @@ const APACHE: [(char, &str); 20] = [
     ('P', "pid"),
 ];
 
-/// Reads `%h %l %u %t "%r" %>s %b "%{Referer}i"`.
+/// Reads the notation of Apache: `%h %l %u %t "%r" %>s %b "%{Referer}i"`.
 fn apache(format: &str) -> Result<Columns, String> {
-    // The parts of a time in seconds are one column.
+    // The whole and the fractional part of a time in seconds are one column.
     let mut format = format.replace("\\t", "\t");
     for part in ["usec_frac", "msec_frac"] {
         format = format.replace(&format!("%{{sec}}t.%{{{part}}}t"), "%{sec}t");
@@ -115,7 +115,7 @@ fn apache(format: &str) -> Result<Columns, String> {
             rest = after;
             continue;
         }
-        // Conditions such as %!200,304 do not matter.
+        // Flags and conditions such as %!200,304 do not change the column.
         let is_flag = |c: char| matches!(c, '<' | '>' | '!' | ',' | '^') || c.is_ascii_digit();
         let after = after.trim_start_matches(is_flag);
         let (inside, after) = match after.strip_prefix('{') {
@@ -127,6 +127,7 @@ fn apache(format: &str) -> Result<Columns, String> {
         rest = chars.as_str();
         let header = || inside.to_ascii_lowercase().replace('-', "_");
         let name = match (letter, inside) {
+            // Apache puts this form of the time in brackets.
             ('t', "") => {
                 before.push('[');
                 "time".to_owned()

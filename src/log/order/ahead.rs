@@ -1,12 +1,12 @@
 //! Lines that are far ahead of the log, until another line confirms their time.
 //!
-//! A clock that is wrong for a moment, or a damaged byte, dates a line years ahead. If the log went
-//! on from there, all later lines would be late. So the log goes on only when a second line is that
-//! far. A line that 64 others follow without one was wrong, and is dropped.
+//! A clock that is wrong for a moment, or a damaged byte, dates a line years ahead. If the log continued from
+//! there, all later lines would be late. So it continues only when a second line confirms that time. A line
+//! that 64 others follow without confirming it was wrong, and is dropped.
 
 use super::line::Line;
 
-/// A line is dropped after this many others that do not confirm it.
+/// The number of lines after which a line that none of them confirmed is dropped.
 const PATIENCE: u32 = 64;
 
 #[derive(Clone, Debug)]
@@ -32,19 +32,19 @@ impl<T> Ahead<T> {
         self.waiting.push((line, 0));
     }
 
-    /// Removes the lines up to the time `micros`, which are confirmed, in the order of their times.
-    /// The others have waited for one more line.
+    /// Removes the lines up to the time `micros` in microseconds, which are now confirmed, in the order of
+    /// their times. Counts one more line that followed the others.
     pub(super) fn confirmed(&mut self, micros: i64) -> Vec<Line<T>> {
         self.waiting.iter_mut().for_each(|(_, others)| *others += 1);
         self.remove(|line, _| line.micros <= micros)
     }
 
-    /// Removes the lines that have waited too long.
+    /// Removes the lines that were not confirmed for too long, in the order of their times.
     pub(super) fn wrong(&mut self) -> Vec<Line<T>> {
         self.remove(|_, others| others >= PATIENCE)
     }
 
-    /// Removes the lines after the time `micros` that other lines followed.
+    /// Removes the lines after the time `micros` that other lines followed, in the order of their times.
     pub(super) fn passed(&mut self, micros: i64) -> Vec<Line<T>> {
         self.remove(|line, others| others > 0 && line.micros > micros)
     }

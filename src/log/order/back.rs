@@ -4,7 +4,8 @@ use crate::text::{grouped, plural};
 use crate::time::Span;
 use core::fmt;
 
-/// From here on no clock was set back: the parts of the log are in the wrong order.
+/// The longest step back of a clock, in seconds. A longer one means that the parts of the log are in the
+/// wrong order.
 const FAR: f64 = 3.0 * 3600.0;
 
 /// The places where a log goes back in time. The text form is a sentence, empty if there are none.
@@ -12,17 +13,17 @@ const FAR: f64 = 3.0 * 3600.0;
 pub struct StepsBack {
     /// The number of places.
     pub count: u64,
-    /// The longest way back.
+    /// The longest of the steps back.
     pub farthest: Span,
 }
 
 impl StepsBack {
-    /// Adds a place.
+    /// Adds a place where the log goes back by `back`.
     pub(super) fn step(&mut self, back: Span) {
         self.add(StepsBack { count: 1, farthest: back });
     }
 
-    /// Adds those of another log.
+    /// Adds the places of another log.
     pub fn add(&mut self, other: StepsBack) {
         self.count += other.count;
         if other.farthest > self.farthest {

@@ -1,4 +1,4 @@
-//! The lines that wait for their turn.
+//! The lines that an [`Order`](super::Order) holds.
 
 use crate::time::Time;
 
@@ -13,23 +13,23 @@ pub struct When {
     pub times: u32,
 }
 
-/// A line that is held.
+/// A line that is held until its turn.
 #[derive(Clone, Debug)]
 pub(super) struct Line<T> {
-    /// The time in microseconds, after all shifts of the clock.
+    /// The time in microseconds, with the steps back of the clock made up for.
     pub(super) micros: i64,
     pub(super) times: u32,
     pub(super) coarse: bool,
-    /// The bytes that it takes.
+    /// The bytes that it takes in memory.
     pub(super) bytes: usize,
     pub(super) item: T,
 }
 
-/// The lines of a second.
+/// The lines of one second.
 #[derive(Clone, Debug)]
 pub(super) struct Second<T> {
     pub(super) lines: Vec<Line<T>>,
-    /// Whether all of them are in whole seconds.
+    /// Whether the times of all of them are in whole seconds.
     pub(super) coarse: bool,
     pub(super) sorted: bool,
     pub(super) bytes: usize,

@@ -12,14 +12,14 @@
 //! ```
 //!
 //! The first is RFC 3164. The second to the sixth are the forms of rsyslog and of journalctl
-//! (`short-precise`, `short-iso`, `short-full`, `short-unix` and `short-monotonic`, whose times begin with the
-//! machine), the seventh is RFC 5424. Each may begin with a
-//! priority. The host may be missing, as in the datagrams of HAProxy, and so may the program.
+//! (`short-precise`, `short-iso`, `short-full`, `short-unix` and `short-monotonic`, whose times count from
+//! the start of the machine), the seventh is RFC 5424. Each may begin with a priority. The host may be
+//! missing, as in the datagrams of HAProxy, and so may the program.
 
 use super::{Envelope, Stamp, iso};
 use crate::log::cut;
 
-/// Takes the header off a line.
+/// Takes the header off a line: returns its fields and the message. `None` if the line has no header.
 pub(super) fn peel(line: &str) -> Option<(Envelope<'_>, &str)> {
     let line = priority(line).unwrap_or(line);
     let (envelope, message) = match line.strip_prefix("1 ") {
@@ -33,7 +33,7 @@ pub(super) fn peel(line: &str) -> Option<(Envelope<'_>, &str)> {
     Some((Envelope { times, ..envelope }, message))
 }
 
-/// The rest after a priority such as `<38>`.
+/// The text after a priority such as `<38>`.
 fn priority(line: &str) -> Option<&str> {
     let (number, rest) = line.strip_prefix('<')?.split_once('>')?;
     (number.len() <= 3 && number.bytes().all(|b| b.is_ascii_digit())).then_some(rest)
@@ -50,7 +50,7 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
             let stamp = stamp.trim_start_matches(' ');
             (digits(stamp)? <= 9).then_some((Stamp::Any(stamp), rest))
         }
-        // The month, as in `Oct 10 13:55:36`.
+        // A month, as in `Oct 10 13:55:36`.
         [_, _, b'a'..=b'z', b' ', _, b'0'..=b'9', b' ', _, _, b':', _, _, b':', _, _, next] => {
             let end = match next {
                 b'.' => 16 + bytes[16..].iter().position(|b| !b.is_ascii_digit())?,
@@ -58,7 +58,7 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
             };
             Some((Stamp::OfYear(line.get(..end)?), line.get(end..)?.strip_prefix(' ')?))
         }
-        // The day of the week, as in `Tue 2000-10-10 13:55:36 UTC`.
+        // A day of the week, as in `Tue 2000-10-10 13:55:36 UTC`.
         [_, _, b'a'..=b'z', b' ', b'0'..=b'9', _, _, _, b'-', ..] => {
             let (zone, rest) = line.get(23..)?.strip_prefix(' ')?.split_once(' ')?;
             let known = matches!(zone, "UTC" | "GMT") || zone.starts_with(['+', '-']);
@@ -69,13 +69,13 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
     }
 }
 
-/// Reads `971186136.123456 `.
+/// Reads a time in seconds, as in `971186136.123456 `.
 fn seconds(line: &str) -> Option<(Stamp<'_>, &str)> {
     let (stamp, rest) = line.split_once(' ')?;
     (9..=11).contains(&digits(stamp)?).then_some((Stamp::Any(stamp), rest))
 }
 
-/// The number of digits before the point of a number such as `971186136.123456`.
+/// The number of digits before the point of a number with a point, such as `971186136.123456`.
 fn digits(number: &str) -> Option<usize> {
     let (whole, part) = number.split_once('.')?;
     let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -117,7 +117,7 @@ fn rfc5424(text: &str) -> Option<(Envelope<'_>, &str)> {
     Some((Envelope { stamp: Stamp::Any(stamp), host, program, pid, times: None }, message))
 }
 
-/// The rest after an element of structured data, in whose values `"`, `\` and `]` are escaped.
+/// The text after an element of structured data, in whose values `"`, `\` and `]` are escaped.
 fn element(text: &str) -> Option<&str> {
     let mut escaped = false;
     let end = text.bytes().position(|b| {
@@ -128,7 +128,8 @@ fn element(text: &str) -> Option<&str> {
     text.get(end + 1..)
 }
 
-/// The message within `message repeated 3 times: [ ... ]`, and that number.
+/// The number and the message in `message repeated 3 times: [ ... ]`; `None` and the whole message if it is
+/// another one.
 pub(super) fn unrepeated(message: &str) -> (Option<u32>, &str) {
     let repeated = || {
         let (times, rest) = message.strip_prefix("message repeated ")?.split_once(" times: [ ")?;

@@ -1,18 +1,18 @@
-//! How numbers and times are written: thousands apart, a true minus, a thin space before units.
+//! The text forms of numbers and times: a comma between thousands, a true minus, a thin space before units.
 
 use super::round::shift;
 use core::fmt::Write;
 
-/// The narrow no-break space, between thousands and before units.
+/// The narrow no-break space before units.
 const THIN: char = '\u{202f}';
 
 /// The units of time from a second up, in seconds, largest first.
 const UNITS: [(char, u64); 4] = [('d', 86_400), ('h', 3600), ('m', 60), ('s', 1)];
 
-/// From here on numbers are written with a power of ten.
+/// Numbers from here on are written with a power of ten.
 const HUGE: f64 = 1e15;
 
-/// A multiple of a step of the magnitude 10^`exponent`, with the decimals of the step.
+/// A multiple of a step, with as many decimals as the step has; `exponent` is the step's power of ten.
 pub(super) fn number(value: f64, exponent: i32) -> String {
     if exponent < -6 || value.abs() >= HUGE {
         let digits = super::round::exponent(value).saturating_sub(exponent);
@@ -21,10 +21,10 @@ pub(super) fn number(value: f64, exponent: i32) -> String {
     fixed(value, exponent.min(0).unsigned_abs() as usize)
 }
 
-/// A number to be read off at a glance: three significant digits, or all those before the
-/// decimal point where they are more, as in `0.0123`, `9.87`, `12.3`, `1,235`, `1,000,000`.
+/// A number to be read at a glance: three significant digits, or all digits before the decimal point if there
+/// are more, as in `0.0123`, `9.87`, `12.3`, `1,235`, `1,000,000`.
 ///
-/// Beyond 1e15 and below 1e-6 it reads `1.23×10⁻⁷`; what is not a number reads `–`.
+/// From 1e15 on and below 1e-6 it reads `1.23×10⁻⁷`; NaN reads `–`.
 pub fn readout(value: f64) -> String {
     if value.is_nan() {
         return "–".to_owned();
@@ -39,15 +39,15 @@ pub fn readout(value: f64) -> String {
     fixed(value, (2 - exponent).max(0) as usize)
 }
 
-/// A number for a narrow place, at most six characters below 1e15: as [`readout`] but with three
-/// decimals at most, and from 10,000 on as in `12.3k`, `2.59M`, `1G`.
+/// A number for a narrow place, with at most six characters below 1e15: like [`readout`], but with at most
+/// three decimals, and from 10,000 on as in `12.3k`, `2.59M`, `1G`.
 pub fn compact(value: f64) -> String {
     const UNITS: [(f64, char); 4] = [(1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k')];
     let size = value.abs();
     if size < 0.1 && size > 0.0 {
         return fixed(value, 3);
     }
-    // A number that rounds up to a unit has that unit: 999,950 is 1M.
+    // A number that rounds up to a unit is written in it: 999,950 is 1M.
     let unit = UNITS.into_iter().find(|(unit, _)| size >= unit * 0.9995);
     match unit.filter(|_| (9999.5..HUGE).contains(&size)) {
         Some((unit, letter)) => {
@@ -62,20 +62,20 @@ pub fn compact(value: f64) -> String {
     }
 }
 
-/// A count, with its thousands apart.
+/// A count, with a comma between thousands.
 pub fn readout_count(count: u64) -> String {
     grouped(&count.to_string())
 }
 
-/// A length of time to be read off at a glance: `350 µs`, `2.3 ms`, `2.3 s`, `1 m 5 s`, `3 h`,
-/// `1 d 2 h`; two units at most, rounded to nearest.
+/// A length of time to be read at a glance: `350 µs`, `2.3 ms`, `2.3 s`, `1 m 5 s`, `3 h`, `1 d 2 h`; at most
+/// two units, rounded to nearest.
 pub fn seconds(value: f64) -> String {
     let s = value.abs();
     let sign = if value < 0.0 { "−" } else { "" };
     if s.is_nan() || s >= HUGE {
         return format!("{}{THIN}s", readout(value));
     }
-    // Each limit is half a step of its form below the next form, so that 59.96 s is 1 m.
+    // Each form ends half a step below the beginning of the next, so that 59.96 s is written as 1 m.
     let text = match s {
         0.0 => format!("0{THIN}s"),
         _ if s < 0.999_5e-3 => format!("{}{THIN}µs", short(s * 1e6)),
@@ -88,7 +88,7 @@ pub fn seconds(value: f64) -> String {
     format!("{sign}{text}")
 }
 
-/// A multiple of a step of the magnitude 10^`exponent` seconds, exactly.
+/// A multiple of a step in seconds, exactly; `exponent` is the step's power of ten.
 pub(super) fn time(value: f64, exponent: i32) -> String {
     if exponent < 0 || value >= HUGE {
         return format!("{}{THIN}s", number(value, exponent));
@@ -96,8 +96,8 @@ pub(super) fn time(value: f64, exponent: i32) -> String {
     whole(value, 1.0)
 }
 
-/// An instant of a run, in seconds since its start: in seconds of at most two decimals up to 1000,
-/// as a person says it of a short run, and from there on as [`seconds`] has it.
+/// An instant of a run, in seconds since its start. Below 1000 s it has at most two decimals, as a person
+/// would say it; from there on it is written like [`seconds`].
 pub fn instant(value: f64) -> String {
     if !(0.0..1000.0).contains(&value) {
         return seconds(value);
@@ -107,7 +107,8 @@ pub fn instant(value: f64) -> String {
     format!("{digits}{THIN}s")
 }
 
-/// A multiple of a step of the magnitude 10^`exponent` seconds, on an axis that ends at `to`.
+/// A multiple of a step in seconds, on an axis that ends at `to`: always in seconds if the axis ends before
+/// 1000 s. `exponent` is the step's power of ten.
 pub(super) fn at(value: f64, exponent: i32, to: f64) -> String {
     match to < 1000.0 || value == 0.0 {
         true => format!("{}{THIN}s", number(value, exponent.min(0))),
@@ -115,7 +116,7 @@ pub(super) fn at(value: f64, exponent: i32, to: f64) -> String {
     }
 }
 
-/// Seconds, rounded to whole `unit`s, in days, hours, minutes and seconds; zeros are left out.
+/// Seconds, rounded to a multiple of `unit`, as days, hours, minutes and seconds; zeros are left out.
 fn whole(value: f64, unit: f64) -> String {
     let mut rest = (libm::round(value / unit) * unit) as u64;
     let mut text = String::new();
@@ -130,18 +131,18 @@ fn whole(value: f64, unit: f64) -> String {
     text
 }
 
-/// A number from 0 up to 1000, with a decimal where it is short of two digits.
+/// A number from 0 up to 1000, with one decimal if it is below 10.
 fn short(value: f64) -> String {
     fixed(value, if value < 9.95 { 1 } else { 0 })
 }
 
-/// The decimals that an integer of 64 bits has room for.
+/// The most decimals for which a number below 10 fits an integer of 64 bits.
 const DECIMALS: usize = 17;
 
-/// A number below 1e15, rounded to `decimals` decimals.
+/// A number below 1e15, rounded to `decimals` decimals, or to as many as fit an integer of 64 bits.
 ///
-/// It is rounded to an integer and written as one: printing an f64 is the most expensive thing
-/// that the standard library would bring into the page.
+/// It is rounded to an integer and written as one: printing an f64 is the most expensive part of the standard
+/// library that the page would otherwise contain.
 fn fixed(value: f64, decimals: usize) -> String {
     let room = DECIMALS.saturating_sub(super::round::exponent(value.abs().max(1.0)) as usize);
     let decimals = decimals.min(room);
@@ -155,8 +156,8 @@ fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// The digits of a number that is finite and not zero, as an integer with `decimals` digits
-/// after the first, and the exponent of the first: both after rounding, so that 9.996 is 1.00e1.
+/// The digits of a number, which is finite and not zero, as an integer with `decimals` digits after the
+/// first, and the exponent of the first digit. Both hold after rounding, so that 9.996 is 1.00e1.
 fn significant(value: f64, decimals: usize) -> (u64, i32) {
     let exponent = super::round::exponent(value);
     let digits = |exponent: i32| libm::round(shift(value.abs(), decimals as i32 - exponent)) as u64;
@@ -166,7 +167,7 @@ fn significant(value: f64, decimals: usize) -> (u64, i32) {
     }
 }
 
-/// As in `1.23×10⁻⁷`, without zeros at the end of the decimals.
+/// A number as in `1.23×10⁻⁷`, without zeros at the end of the decimals.
 fn scientific(value: f64, decimals: usize) -> String {
     let sign = if value < 0.0 { "−" } else { "" };
     if value == 0.0 || value.is_infinite() {
@@ -181,13 +182,13 @@ fn scientific(value: f64, decimals: usize) -> String {
     format!("{sign}{first}{point}{rest}×10{raised}")
 }
 
-/// A digit or a minus, raised.
+/// A digit as superscript; any other character, which is a minus, as a superscript minus.
 fn superscript(c: char) -> char {
     const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     c.to_digit(10).map_or('⁻', |digit| RAISED[digit as usize])
 }
 
-/// Plain decimal digits, with a comma at each thousand before the point.
+/// Plain decimal digits, with a comma between thousands before the point.
 fn grouped(digits: &str) -> String {
     let point = digits.find('.').unwrap_or(digits.len());
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

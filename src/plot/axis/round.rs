@@ -1,7 +1,7 @@
 //! Round numbers: 1, 2 and 5 times a power of ten, and the round times of a clock.
 
-/// A round step: `mantissa` · 10^`exponent`, kept apart so that multiples of 0.1 are the
-/// numbers that are written 0.2 and 0.3, and not sums of a rounded tenth.
+/// A round step: `mantissa` · 10^`exponent`. The two are kept apart so that multiples of 0.1 are exactly the
+/// numbers written 0.2 and 0.3, and not sums of a rounded tenth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) mantissa: f64,
@@ -18,12 +18,11 @@ impl Step {
     }
 }
 
-/// The least and the greatest number that has a round one beside it; what lies beyond is left as
-/// it is, so that no power of ten overflows.
+/// The range within which numbers are rounded: beyond it, a power of ten could overflow.
 pub(super) const LEAST: f64 = 1e-300;
 pub(super) const GREATEST: f64 = 1e300;
 
-/// Numbers that are relatively closer than this count as the same.
+/// Numbers with a smaller relative difference count as the same.
 const SAME: f64 = 1e-9;
 
 const WEEK: f64 = 604_800.0;
@@ -55,7 +54,7 @@ const TIMES: [f64; 20] = {
     ]
 };
 
-/// `value` · 10^`exponent`; where the power of ten is exact, up to 10²², rounded once.
+/// `value` · 10^`exponent`. As long as the power of ten is exact, up to 10²², the result is rounded once.
 pub(super) fn shift(value: f64, exponent: i32) -> f64 {
     let power = ten_to(exponent.unsigned_abs());
     if exponent < 0 { value / power } else { value * power }
@@ -74,27 +73,27 @@ fn ten_to(mut n: u32) -> f64 {
     power
 }
 
-/// The exponent of the power of ten at or below `value`, which is finite and not zero.
+/// The exponent of the greatest power of ten not above `value`, which is finite and not zero.
 pub(super) fn exponent(value: f64) -> i32 {
     libm::floor(libm::log10(value.abs())) as i32
 }
 
-/// The round numbers around `value`, ascending. They reach a power of ten further on both sides,
-/// so that a logarithm that is off by its last bit does no harm.
+/// The round numbers around `value`, ascending. They reach one more power of ten on each side, so that an
+/// error in the last bit of the logarithm does no harm.
 fn around(value: f64) -> impl DoubleEndedIterator<Item = Step> {
     let middle = exponent(value);
     (middle - 1..=middle + 1)
         .flat_map(|exponent| [1.0, 2.0, 5.0].map(|mantissa| Step { mantissa, exponent }))
 }
 
-/// The least round number that is not below `value`, which is brought into the range.
+/// The least round number not below `value`, after `value` was clamped to [`LEAST`] and [`GREATEST`].
 pub(super) fn at_least(value: f64) -> Step {
     let value = value.clamp(LEAST, GREATEST);
     let ten = Step { mantissa: 10.0, exponent: exponent(value) };
     around(value).find(|step| step.value() >= value * (1.0 - SAME)).unwrap_or(ten)
 }
 
-/// The least round time in seconds that is not below `seconds`.
+/// The least round time not below `seconds`, in seconds.
 pub(super) fn time_at_least(seconds: f64) -> Step {
     if seconds <= 0.5 {
         return at_least(seconds);
@@ -105,9 +104,9 @@ pub(super) fn time_at_least(seconds: f64) -> Step {
     Step { mantissa, exponent: 0 }
 }
 
-/// The next of 1, 2 and 5 · 10^k above `value` (`by` > 0) or below it (`by` < 0).
+/// The next of the numbers 1, 2 and 5 · 10^k above `value` (`by` > 0) or below it (`by` < 0).
 ///
-/// A value that has none, such as zero, comes back as it is.
+/// A value without such a neighbour, such as zero, is returned unchanged.
 pub fn next_round(value: f64, by: f64) -> f64 {
     if !(LEAST..=GREATEST).contains(&value) {
         return value;
@@ -125,8 +124,9 @@ pub fn next_round(value: f64, by: f64) -> f64 {
 
 /// The next round time above `seconds` (`by` > 0) or below it (`by` < 0), in seconds.
 ///
-/// Round are 1, 2, 5, 10, 15, 20 and 30 seconds and as many minutes, 1, 2, 6 and 12 hours, a day
-/// and a week. Below a second and above a week it goes on by 1, 2 and 5 · 10^k seconds or weeks.
+/// The round times are 1, 2, 5, 10, 15, 20 and 30 seconds and as many minutes, 1, 2, 6 and 12 hours, a day
+/// and a week. Below a second they go on as 1, 2 and 5 · 10^k seconds, above a week as such multiples of a
+/// week.
 pub fn next_round_time(seconds: f64, by: f64) -> f64 {
     let (up, down) = (by > 0.0, by < 0.0);
     if !up && !down {
@@ -146,7 +146,7 @@ pub fn next_round_time(seconds: f64, by: f64) -> f64 {
     next.unwrap_or_else(|| next_round(seconds, by))
 }
 
-/// `value` rounded to two significant digits; zero, infinities and NaN come back as they are.
+/// `value` rounded to two significant digits; zero, infinities and NaN are returned unchanged.
 pub fn two_digits(value: f64) -> f64 {
     if !(LEAST..=GREATEST).contains(&value.abs()) {
         return value;

@@ -1,4 +1,4 @@
-//! The actors: what each does next, and when.
+//! The actors: what each of them does next, and when.
 
 use super::clients::{self, Client};
 use super::site::{self, Page};
@@ -7,22 +7,24 @@ use crate::civil::{DAY, SECOND};
 use crate::time::Time;
 use core::cmp::Ordering;
 
-/// By how much people are later than the pattern of day and night, which is the highest at six.
+/// The shift of people's visits against the pattern of day and night, whose rate is highest at 6:00.
 pub(super) const LATER: i64 = 9 * 3600 * SECOND;
 
-/// When passwords are tried, and for how long.
+/// The time of day at which the attack begins.
 const NIGHTFALL: i64 = 2 * 3600 * SECOND;
+/// The length of the attack.
 pub(super) const NIGHT: i64 = 90 * 60 * SECOND;
 
-/// Working hours, from Monday to Friday.
+/// The beginning of working hours, from Monday to Friday.
 const OPENS: i64 = 9 * 3600 * SECOND;
+/// The end of working hours.
 const CLOSES: i64 = 17 * 3600 * SECOND;
 
-/// Something that is going to happen. In a heap, the earliest comes first.
+/// A planned action. In a heap, the earliest one is on top.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub(super) at: i64,
-    /// Its number, so that of two at the same time the first comes first.
+    /// The running number of the action: of two at the same time, the one planned first comes first.
     pub(super) put: u64,
     pub(super) actor: Actor,
 }
@@ -31,29 +33,30 @@ pub(super) struct Due {
 pub(super) enum Actor {
     /// The next person comes.
     Visitor,
-    /// Somebody in the office begins to read.
+    /// Somebody in the office begins a visit.
     Colleague,
-    /// Somebody reads.
+    /// Somebody requests the next page or picture of a visit.
     Visit(Visit),
     Crawler(u8),
     Monitor,
-    /// The attack of a night begins, and one of its addresses tries a password.
+    /// The attack of a night begins.
     Nightfall,
+    /// One address of the attack tries a password.
     Attacker(u32),
 }
 
-/// A person who reads some pages.
+/// The visit of a person, who reads some pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Visit {
     client: Client,
     page: Page,
     from: Option<Page>,
-    /// How many pictures of the page are still to be loaded.
+    /// The number of the next picture of the page; 0 stands for the page itself.
     pictures: u8,
 }
 
 impl Sample {
-    /// Starts the actors that are active when the log begins.
+    /// Plans the first actions of the log.
     pub(super) fn begin(&mut self) {
         self.visitor();
         self.put(START + OPENS, Actor::Colleague);
@@ -65,12 +68,12 @@ impl Sample {
         self.put(START + NIGHTFALL, Actor::Nightfall);
     }
 
-    /// Lets an actor act at `at`: returns its request and plans its next one.
+    /// Carries out an action at `at` and plans the next one; returns an entry if the action makes one.
     pub(super) fn act(&mut self, at: i64, actor: Actor) -> Option<Entry> {
         match actor {
             Actor::Visitor => {
                 self.visitor();
-                // Three in ten have been here before.
+                // Three in ten visits are by one of the last 5000 people.
                 let known = self.clients.min(5000);
                 let number = match self.random.uniform() < 0.3 && known > 0 {
                     true => self.clients - 1 - self.below(known),
@@ -120,7 +123,7 @@ impl Sample {
                 let night = at.div_euclid(DAY) as u32;
                 let client = clients::attacker(number, night);
                 let mut entry = self.entry(at, client, Page::LOGIN, None, "POST");
-                // One password in a thousand is still in use.
+                // One password in a thousand is still valid.
                 let found = self.random.uniform() < 0.001;
                 (entry.status, entry.bytes) = if found { (302, 0) } else { (401, 1290) };
                 Some(entry)
@@ -128,18 +131,21 @@ impl Sample {
         }
     }
 
+    /// Plans the visit of the next person.
     fn visitor(&mut self) {
         if let Some(at) = self.visits.next() {
             self.put(at.as_micros() + LATER, Actor::Visitor);
         }
     }
 
+    /// Begins a visit with a page.
     fn arrive(&mut self, at: i64, client: Client) {
         let page = site::page(&mut self.random);
         self.put(at, Actor::Visit(Visit { client, page, from: None, pictures: 0 }));
     }
 
-    /// A page, its pictures, and perhaps another page after a while.
+    /// Requests the page of a visit or its next picture, and plans what follows: another picture, or perhaps
+    /// another page.
     fn read(&mut self, at: i64, mut visit: Visit) -> Entry {
         let Visit { client, page, from, pictures } = visit;
         let shown = if pictures > 0 { page.picture(pictures) } else { page };
@@ -171,17 +177,19 @@ impl Sample {
         Entry { time, ip, user, method, page, from, status, bytes, agent }
     }
 
-    /// Microseconds, exponential with this mean.
+    /// A random time in microseconds, exponential with this mean.
     fn exponential(&mut self, mean: f64) -> i64 {
         (self.random.exponential() * mean) as i64
     }
 
+    /// A random number from 0 to `count` - 1.
     fn below(&mut self, count: u32) -> u32 {
         site::below(&mut self.random, count)
     }
 }
 
-/// The time itself, or when the office opens next.
+/// `at` in working hours, otherwise the next opening of the office; a time in working hours of a weekend
+/// becomes the same time on Monday.
 fn working_time(at: i64) -> i64 {
     let (day, of_day) = (at.div_euclid(DAY), at.rem_euclid(DAY));
     let next = match of_day {
@@ -189,7 +197,7 @@ fn working_time(at: i64) -> i64 {
         OPENS..CLOSES => at,
         _ => (day + 1) * DAY + OPENS,
     };
-    // 1 January 1970 was a Thursday: Saturday is 2 of the week from there.
+    // Day 0, 1 January 1970, was a Thursday, so Saturday is 2 and Sunday is 3 modulo 7.
     match next.div_euclid(DAY).rem_euclid(7) {
         2 => next + 2 * DAY,
         3 => next + DAY,

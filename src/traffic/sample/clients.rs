@@ -1,9 +1,9 @@
-//! The clients: addresses, names and programs.
+//! The clients: their addresses, users and programs.
 
 use super::Random;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Somebody, or something.
+/// A person or a program that sends requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Client {
     pub(super) ip: IpAddr,
@@ -25,7 +25,7 @@ const CRAWLERS: [&str; 3] = [
     "FeedFetcher/3.2 (+https://feeds.example; 214 subscribers)",
 ];
 
-/// It looks every now and then whether the site is up.
+/// The client that checks at regular intervals whether the site is up.
 pub(super) const MONITOR: Client =
     Client { ip: v4(203, 0, 113, 200), user: None, agent: "UptimeCheck/1.4" };
 
@@ -33,10 +33,10 @@ const fn v4(a: u8, b: u8, c: u8, d: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(a, b, c, d))
 }
 
-/// One of the people. Who has IPv6 has a network of their own, and another address in it each time.
+/// A person by number. One with IPv6 has a /64 of their own, and a new address in it at each visit.
 pub(super) fn person(number: u32, random: &mut Random) -> Client {
     let traits = mix(number);
-    // Eight of a hundred are logged in, and fifteen have IPv6.
+    // Eight people in a hundred are logged in, and fifteen have IPv6.
     let user = (traits % 100 < 8).then_some(number);
     let ip = match traits / 128 % 100 < 15 {
         true => {
@@ -45,7 +45,7 @@ pub(super) fn person(number: u32, random: &mut Random) -> Client {
             IpAddr::V6(Ipv6Addr::from_bits(u128::from(network) << 64 | u128::from(interface)))
         }
         false => {
-            // All of 100.64.0.0/10 once, before one comes again: the factor is odd.
+            // Each address of 100.64.0.0/10 comes once before any comes again, since the factor is odd.
             let place = number.wrapping_mul(0x9e37_79b1) & 0x3f_ffff;
             IpAddr::V4(Ipv4Addr::from_bits(0x6440_0000 | place))
         }
@@ -54,7 +54,7 @@ pub(super) fn person(number: u32, random: &mut Random) -> Client {
     Client { ip, user, agent }
 }
 
-/// One of forty people behind the same address, all logged in.
+/// One of forty people behind the same address, all of them logged in.
 pub(super) fn colleague(number: u32) -> Client {
     let agent = BROWSERS[number as usize % 3];
     Client { ip: v4(203, 0, 113, 10), user: Some(4_000_000 + number), agent }
@@ -65,14 +65,15 @@ pub(super) fn crawler(number: u8) -> Client {
     Client { ip: v4(192, 0, 2, 10 + number), user: None, agent }
 }
 
-/// One of the addresses from which passwords are tried: others each night.
+/// One of the addresses that try passwords; each night has its own.
 pub(super) fn attacker(number: u32, night: u32) -> Client {
     let place = (number.wrapping_mul(0x9e37_79b1) ^ mix(night)) & 0x1_ffff;
     let ip = IpAddr::V4(Ipv4Addr::from_bits(0xc612_0000 | place));
     Client { ip, user: None, agent: "python-requests/2.31.0" }
 }
 
-/// A number that looks unrelated. No two numbers give the same, since each step can be undone.
+/// Scrambles a number, so that neighbours look unrelated. No two numbers have the same result, since each
+/// step can be undone.
 fn mix(number: u32) -> u32 {
     let number = (number ^ number >> 16).wrapping_mul(0x7feb_352d);
     let number = (number ^ number >> 15).wrapping_mul(0x846c_a68b);

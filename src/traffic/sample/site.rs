@@ -1,15 +1,15 @@
-//! The site: its pages and its answers.
+//! The site: its pages and its responses.
 
 use super::Random;
 use core::fmt;
 
-/// Another page follows with this probability: three pages a visit, in the mean.
+/// The probability that another page follows a page: a visit has three pages in the mean.
 pub(super) const GO_ON: f64 = 2.0 / 3.0;
 
-/// Requests in a visit, in the mean: three pages, each with two pictures.
+/// The mean number of requests in a visit: three pages, each with two pictures.
 pub(super) const PER_VISIT: f64 = 9.0;
 
-/// The number of articles. Each has 0 to 4 pictures, by its own number.
+/// The number of articles. Each has 0 to 4 pictures, depending on its own number.
 const ARTICLES: u32 = 2000;
 
 /// A page or a picture.
@@ -30,7 +30,7 @@ enum Place {
     Health,
 }
 
-/// One of the pages that people read. Old ones are read less than new ones.
+/// A random page among those that people read. Old articles are read less than new ones.
 pub(super) fn page(random: &mut Random) -> Page {
     match random.uniform() {
         x if x < 0.15 => Page { place: Place::Home, number: 2 },
@@ -42,7 +42,7 @@ pub(super) fn page(random: &mut Random) -> Page {
     }
 }
 
-/// A whole number from 0 to `count` - 1.
+/// A random whole number from 0 to `count` - 1.
 pub(super) fn below(random: &mut Random, count: u32) -> u32 {
     ((1.0 - random.uniform()) * f64::from(count)) as u32
 }
@@ -52,7 +52,7 @@ impl Page {
     pub(super) const FEED: Page = Page { place: Place::Feed, number: 0 };
     pub(super) const HEALTH: Page = Page { place: Place::Health, number: 0 };
 
-    /// How many pictures it has.
+    /// The number of pictures on the page.
     pub(super) fn pictures(self) -> u8 {
         match self.place {
             Place::Home | Place::Article => (self.number % 5) as u8,
@@ -60,13 +60,13 @@ impl Page {
         }
     }
 
-    /// Its picture of that number, from 1.
+    /// The picture of the page with that number, from 1.
     pub(super) fn picture(self, number: u8) -> Page {
         let number = self.number * 8 + u32::from(number);
         Page { place: Place::Picture, number }
     }
 
-    /// A status and how many bytes there are.
+    /// The status of the response and its length in bytes.
     pub(super) fn answer(self, random: &mut Random) -> (u16, u32) {
         let about = |mean: f64, random: &mut Random| (mean * (0.5 + random.exponential())) as u32;
         match (self.place, random.uniform()) {
@@ -81,7 +81,7 @@ impl Page {
     }
 }
 
-/// As the path of a request.
+/// Writes the path of a request.
 impl fmt::Display for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.number;

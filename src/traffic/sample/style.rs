@@ -1,4 +1,4 @@
-//! The entries of a made-up log, written as various servers write theirs.
+//! The entries of a made-up log, written as various servers write them.
 
 use super::Entry;
 use crate::civil::{Civil, SECOND};
@@ -6,18 +6,18 @@ use crate::text::{ParseError, name_of, named};
 use core::fmt::{self, Write};
 use core::str::FromStr;
 
-/// How a log is written. Its text form is the name.
+/// The style of a log. Its text form is the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// `combined`: Combined Log Format, in whole seconds.
+    /// `combined`: Combined Log Format, with times in whole seconds.
     Combined,
-    /// `json`: JSON lines as nginx is told to write them, in milliseconds.
+    /// `json`: JSON lines as an nginx may be told to write them, with times in milliseconds.
     Json,
-    /// `exim`: Exim's main log; every entry is a mail that arrives, in whole seconds.
+    /// `exim`: Exim's main log; every entry is an incoming mail, with times in whole seconds.
     Exim,
-    /// `syslog`: every entry is a failed login, by RFC 3164 and so without the year.
+    /// `syslog`: every entry is a failed login, in the format of RFC 3164 and so without a year.
     Syslog,
-    /// `csv`: with a header, in microseconds.
+    /// `csv`: with a header, and with times in microseconds.
     Csv,
 }
 
@@ -30,7 +30,7 @@ const STYLES: [(Style, &str); 5] = [
 ];
 
 impl Style {
-    /// All of them.
+    /// All styles.
     pub const ALL: [Style; 5] =
         [Style::Combined, Style::Json, Style::Exim, Style::Syslog, Style::Csv];
 
@@ -42,7 +42,7 @@ impl Style {
         }
     }
 
-    /// Adds the line of an entry.
+    /// Appends the line of an entry to `out`.
     pub fn write(self, entry: &Entry, out: &mut String) {
         // Writing to a String cannot fail.
         let _ = match self {
@@ -75,13 +75,13 @@ impl FromStr for Style {
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// The date and the time of day in parts.
+/// The parts of a date and a time of day.
 struct Parts {
     year: i32,
     month: &'static str,
     month_number: u8,
     day: u8,
-    /// As in `13:55:36`.
+    /// The time of day, as in `13:55:36`.
     clock: [u8; 8],
     millis: i64,
 }
@@ -164,7 +164,7 @@ fn exim(entry: &Entry, out: &mut String) -> fmt::Result {
     )
 }
 
-/// Six digits of the base 62, of the last bits of a number.
+/// The last six digits of a number in base 62.
 fn base62(number: i64) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let digit = |power: u32| {
