@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use ratescope::log::{Format, Options};
 
 const TIME: &str = "[10/Oct/2000:13:55:36 -0700]";
-/// That time, in microseconds.
+/// The time [`TIME`] in microseconds.
 const MICROS: i64 = 971_211_336_000_000;
 
 const NAMES: [&str; 11] = [
@@ -22,7 +22,7 @@ const NAMES: [&str; 11] = [
     "peer",
 ];
 
-/// A line, its format, and its fields.
+/// The description of the format of a log with only this line, and the line's fields.
 #[track_caller]
 fn line(line: &str) -> (String, [String; 11]) {
     let read = read(line.as_bytes(), &Options::default(), NAMES);
@@ -65,7 +65,7 @@ fn the_columns_are_fields() {
     );
 }
 
-/// A column before the address: the host that was asked, or X-Forwarded-For.
+/// There may be a column before the address: the requested host, or X-Forwarded-For.
 #[test]
 fn a_column_may_come_first() {
     let rest = format!("- - {TIME} \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"");
@@ -82,14 +82,14 @@ fn a_column_may_come_first() {
         about,
         fields("203.0.113.9", "", "203.0.113.9", "10.0.0.5"),
     );
-    // The client's own words stand first, and are not believed; our own proxies stand last.
+    // The client wrote the beginning of the list, which is not believed; the end is by our own proxies.
     assert_line(
         &format!("198.51.100.1, 203.0.113.9, 10.1.2.3 10.0.0.5 {rest}"),
         about,
         fields("203.0.113.9", "", "203.0.113.9", "10.0.0.5"),
     );
     assert_line(&format!("- 192.0.2.7 {rest}"), about, fields("192.0.2.7", "", "", "192.0.2.7"));
-    // nginx has it at the end, where it is a field and not the address.
+    // nginx writes the list at the end of the line, where it is a field and does not change the address.
     assert_line(
         &format!("192.0.2.7 - - {TIME} \"GET / HTTP/1.1\" 200 1 \"-\" \"-\" \"203.0.113.9\""),
         "Combined Log Format",
@@ -97,7 +97,7 @@ fn a_column_may_come_first() {
     );
 }
 
-/// Odd requests are requests: somebody sent them.
+/// Odd requests count as requests, since somebody sent them.
 #[test]
 fn odd_requests_are_read() {
     let path = |request: &str| {
@@ -128,7 +128,7 @@ fn users_may_have_spaces() {
     }
 }
 
-/// Lines that can't be read are counted and told, and the rest is read.
+/// Lines that can't be read are counted and reported, and the other lines are read.
 #[test]
 fn wrong_lines_are_told() {
     let right = format!("192.0.2.7 - - {TIME} \"GET / HTTP/1.1\" 200 1");
@@ -162,7 +162,7 @@ fn wrong_lines_are_told() {
 }
 
 proptest! {
-    /// Columns come back as they were written, whoever is logged in.
+    /// Columns are read as they were written, whatever the name of the user.
     #[test]
     fn columns_come_back(
         ip in "[0-9]{1,3}\\.[0-9]{1,3}\\.1\\.2",

@@ -1,4 +1,4 @@
-//! The inputs with which the fuzzer begins, and those that it found, as an ordinary test.
+//! The inputs with which the fuzzer begins, and those that it found, run as an ordinary test.
 
 use super::{invariants, of, read};
 use ratescope::log::Format;
@@ -20,7 +20,7 @@ fn the_corpus_holds() {
     let files = corpus("log");
     assert!(files.len() >= invariants::LINES.len(), "it has a seed for each kind of line");
     for (name, data) in files {
-        // The name is printed if it fails.
+        // If it fails, the name of the input is in the output.
         println!("{name}");
         invariants::hold(&data);
     }
@@ -36,8 +36,8 @@ fn the_objects_of_the_corpus_are_read() {
     }
 }
 
-/// The seeds: each kind of line in its format, all in each, and cut in the middle. Run it with
-/// `--ignored` to write them anew.
+/// Writes the seeds: each kind of line as a log in its own format, all lines as a log of each format, and
+/// lines that are cut in the middle. Run it with `--ignored` to write them anew.
 #[test]
 #[ignore = "writes the seeds of the corpus"]
 fn write_the_seeds() {

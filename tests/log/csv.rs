@@ -1,17 +1,17 @@
-//! CSV: which columns are what, which line is wrong, and that reading goes on.
+//! CSV: the meaning of columns, problems of lines, and that reading continues after a problem.
 
 use super::{Read, of, read, read_in_pieces, shape};
 use proptest::prelude::*;
 use ratescope::Time;
 use ratescope::log::{Format, LONGEST, Options, Unit, recognize};
 
-/// The events of a log that has a header.
+/// Reads a log with a header.
 #[track_caller]
 fn csv<const N: usize>(log: &str, names: [&str; N]) -> Read<N> {
     read(log.as_bytes(), &of(Format::Csv), names)
 }
 
-/// The error for a log without a header that can be used.
+/// Asserts the error for a log without a usable header.
 #[track_caller]
 fn assert_no_header(log: &str, says: &str) {
     let error = recognize(log.as_bytes(), true, &of(Format::Csv)).unwrap_err().to_string();
@@ -35,11 +35,11 @@ fn every_other_column_is_a_field() {
         (-1_000_001, 1.0, strings(["bob", "/b c", "::/64"])),
     ];
     assert_eq!(read.events, want);
-    // A field without a column is missing.
+    // A field that has no column is missing.
     assert_eq!(csv(log, ["User", "referer"]).fields(), [["", ""]; 2]);
 }
 
-/// A line may end early; spaces, empty lines, a byte order mark and ends of lines do not matter.
+/// A line may end early; spaces, empty lines, a byte order mark and the kind of line ends make no difference.
 #[test]
 fn what_may_be_left_out() {
     let log = "\u{feff}cost, time ,key\r\n2,0,a\r\n\r\n , -1.5\r\n,,\n3,1";
@@ -58,7 +58,7 @@ fn quoted_fields_may_have_commas_and_quotes() {
     assert_eq!(csv(log, ["the key"]).fields().concat(), ["a,b", "c \"d\"", ""]);
 }
 
-/// Columns are known by other names too; and times may be dates, or milliseconds.
+/// Columns may have other known names, and times may be dates or milliseconds.
 #[test]
 fn columns_may_have_the_names_of_servers() {
     let log =
@@ -71,13 +71,13 @@ fn columns_may_have_the_names_of_servers() {
         (971_211_336_500_000, 1.0, strings(["192.0.2.7", "/a", "::ffff:192.0.2.7"]))
     );
     assert_eq!(read.events[1].0, 971_211_336_500_000);
-    // Numbers are instants, and not seconds in which something was.
+    // Numbers are exact instants, and not whole seconds in which the event may be anywhere.
     assert_eq!(csv("time\n1\n2\n", []).coarse, [false, false]);
     let options = Options { unit: Some(Unit::Millis), ..of(Format::Csv) };
     assert_eq!(super::read(b"time\n1500\n", &options, []).events[0].0, 1_500_000);
 }
 
-/// A line that can't be read is named by its number, and the next one is read.
+/// The problem of a line has the number of the line, and the next lines are read.
 #[test]
 fn reading_goes_on_after_a_wrong_line() {
     let time = "not a time; write seconds with up to six decimals, such as 12.5";
@@ -104,7 +104,7 @@ fn reading_goes_on_after_a_wrong_line() {
         assert!(read.events[2].1.is_sign_positive(), "minus zero is zero");
         assert_eq!((read.counts.lines, read.counts.others, read.counts.unread), (6, 1, 1));
     }
-    // All of them are counted, and the first few told.
+    // All problems are counted, and only the first few are kept.
     let read = csv(&format!("time\n{}", "x\n".repeat(1000)), []);
     assert_eq!((read.counts.unread, read.counts.problems.len()), (1000, 5));
 }
@@ -119,8 +119,8 @@ fn a_header_that_cannot_be_used_is_refused() {
     assert_no_header("time,\"key\n", "a quote is not closed; within quotes it is written twice");
 }
 
-/// A line of a megabyte is read, and one byte more is passed over, however much more follows, and in
-/// whatever pieces it comes.
+/// A line of one MiB is read, and one with a byte more is skipped, however much longer it is, and in whatever
+/// pieces it comes.
 #[test]
 fn a_line_that_is_too_long_is_skipped() {
     let too_long = "line 2: more than 1 MiB long; no event is";
@@ -143,14 +143,14 @@ fn a_line_that_is_too_long_is_skipped() {
     }
 }
 
-/// A field as a spreadsheet writes it.
+/// A field in quotes, as a spreadsheet writes it.
 fn quoted(field: &str) -> String {
     format!("\"{}\"", field.replace('"', "\"\""))
 }
 
 proptest! {
-    /// Whatever is in a field comes back, but for the white space around it. Beyond the year 5138 a
-    /// number is taken for another unit.
+    /// Any field is read as it was written, apart from the white space around it. Times stay below the year
+    /// 5138, since greater numbers are taken for another unit.
     #[test]
     fn what_is_written_reads_back(
         rows in prop::collection::vec(
@@ -168,7 +168,7 @@ proptest! {
         prop_assert_eq!(csv(&log, ["a", "b"]).events, want);
     }
 
-    /// Without quotes a line is split as with them, which is the work of the csv-core library.
+    /// A line without quotes is split as the same line with quotes, which the csv-core library splits.
     #[test]
     fn quotes_change_nothing(fields in prop::collection::vec("[a-z \t\u{a0}é.]{0,6}", 1..5)) {
         let header = "time,a,b,c,d,e\n";

@@ -35,13 +35,13 @@ fn arrivals_are_events() {
             id,
         ],
     );
-    // A bounce, with the longer ids of newer versions, milliseconds, a zone and a process.
+    // A bounce, with a long id as of newer versions, milliseconds, a zone and a process.
     assert_line(
         "2024-05-01 12:00:00.123 +0200 [4567] 1s2abc-00000003xyz-0abc <= <> R=1s2abc-0003xY-Az U=Debian-exim P=local S=99",
         NOON - 2 * 3600 * 1_000_000 + 123_000,
         ["", "", "", "", "", "Debian-exim", "99", "local", "1s2abc-00000003xyz-0abc"],
     );
-    // Without a name that was verified; IPv6; a user that the other side claims.
+    // No verified name; an IPv6 address; a user that only the other side claims.
     assert_line(
         "2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b H=(x) [2001:db8:1:2::3]:99 U=root P=smtp S=1",
         NOON,
@@ -54,7 +54,7 @@ fn arrivals_are_events() {
     );
 }
 
-/// A sender's own words are never read as something that the server found out.
+/// Text that the sender chose is never read as something that the server found out.
 #[test]
 fn senders_cannot_pass_for_others() {
     let id = "1s2abc-0003xY-Az";
@@ -104,7 +104,7 @@ fn other_lines_are_no_events() {
 }
 
 proptest! {
-    /// Whatever the sender and the subject are, the address is that of the connection.
+    /// Whatever the sender, the subject and the HELO are, the address is that of the connection.
     #[test]
     fn the_address_is_that_of_the_connection(
         local in "[a-zA-Z0-9 =\\[\\]().:<>-]{0,30}",
@@ -119,8 +119,8 @@ proptest! {
     }
 }
 
-/// The reject log of a real Exim 4.96: what it refused, and whom. The headers of a mail that was refused
-/// pretend to be lines of the log.
+/// The reject log of a real Exim 4.96: the refusals and the clients. The headers of a refused mail pretend to
+/// be lines of the log.
 #[test]
 fn refusals_are_events() {
     let log = include_str!("real/exim-rejectlog.txt");
@@ -145,7 +145,7 @@ fn refusals_are_events() {
     let shape = shape(log.as_bytes(), &Options::default());
     assert_eq!(shape.to_string(), "Exim's reject log");
     assert_eq!(shape.events(&Options::default().filter), "refusals");
-    // The main log says the same, but there the mails that arrive are the events.
+    // The main log has the same lines, but its events are the arriving mails.
     let arrival = "2026-11-23 04:19:50 1s2abc-0003xY-Az <= a@b H=[192.0.2.9] P=smtp S=1\n";
     let main = read(format!("{log}{arrival}").as_bytes(), &Options::default(), ["ip"]);
     assert_eq!(main.fields(), [["192.0.2.9"]]);

@@ -1,4 +1,4 @@
-//! Fields of all formats: addresses, paths, filters, costs.
+//! Fields, in all formats: addresses, paths, filters and costs.
 
 use super::{of, read, read_in_pieces, shape};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use ratescope::lab::tune::ReadOptions;
 use ratescope::log::{Cost, Filter, Format, Options, Reader, Statuses, Test, WrittenTime};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The field `ip` of what a log has there.
+/// The field `ip` of a line that has `text` there.
 fn ip(text: &str, prefix: u8) -> String {
     let log = format!("{{\"ts\":0,\"ip\":\"{text}\"}}\n");
     let options = Options { ipv6_prefix: prefix, ..of(Format::Json) };
@@ -28,7 +28,7 @@ fn an_address_has_one_form() {
         ("fe80::1%eth0", "fe80::/64"),
         ("::1", "::/64"),
         ("0:0:1::", "0:0:1::/64"),
-        // Text that is no address stays as it is.
+        // Text that is not an address stays as it is.
         ("mail.example.org", "mail.example.org"),
         ("mail.example.org:25", "mail.example.org:25"),
         ("cafe", "cafe"),
@@ -114,7 +114,7 @@ fn filters_choose() {
     assert_eq!(chosen(both), "2");
 }
 
-/// By time, and without the events that are not wanted.
+/// Events are chosen by time, and left out by tests.
 #[test]
 fn events_are_left_out() {
     let line = |second: u32, ip: &str, path: &str, agent: &str| {
@@ -163,14 +163,14 @@ fn events_are_left_out() {
         assert!(error.problem().starts_with(says), "{wrong}: {error}");
     }
     assert!("noon".parse::<WrittenTime>().is_err());
-    // In a link, a comma may be a part of one.
+    // In a link, a comma may be a part of a test.
     let mut reading = ReadOptions::default();
     reading.set("not", "agent=a{1,2}, x-y=b,c,ip=::1").unwrap();
     assert_eq!(reading.get("not"), "agent=a{1,2},x-y=b,c,ip=::1");
     assert_eq!(reading.options.filter.not.len(), 3);
 }
 
-/// Regular expressions are found in a field, in linear time: the last one takes others for ever.
+/// Regular expressions search a field in linear time: the third takes exponential time by backtracking.
 #[cfg(feature = "expressions")]
 fn expressions(paths: &dyn Fn(&[&str]) -> String) {
     assert_eq!(paths(&["agent~^b.t/[0-9]{1,2}$"]), "/health /b /c/health");
@@ -197,7 +197,7 @@ fn statuses_have_a_text_form() {
     }
 }
 
-/// A filter or a cost that no line can have is an error, and not a log without events.
+/// A filter or a cost by a field that no line can have is an error, instead of a log without events.
 #[test]
 fn fields_that_there_are_not_are_refused() {
     let refused = |log: &str, options: &Options| {
@@ -244,7 +244,7 @@ fn costs_are_fields() {
     );
 }
 
-/// Bytes that are no UTF-8 are shown as servers write them, and no line is lost for them.
+/// Bytes that are not UTF-8 are shown as servers write them, and their line is read.
 #[test]
 fn bytes_that_are_no_text_are_shown() {
     let log = b"192.0.2.1 - \xe9va [10/Oct/2000:13:55:36 -0700] \"GET /\xff HTTP/1.1\" 200 10\n\
@@ -260,7 +260,7 @@ fn any_ip() -> impl Strategy<Value = IpAddr> {
     prop_oneof![
         any::<u32>().prop_map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits))),
         any::<u128>().prop_map(|bits| IpAddr::V6(Ipv6Addr::from_bits(bits))),
-        // Rows of zeros, and what is mapped.
+        // Addresses with runs of zeros, and mapped ones.
         (any::<u128>(), any::<u8>()).prop_map(|(bits, keep)| {
             let mask =
                 (0..8).filter(|i| keep >> i & 1 == 1).fold(0u128, |m, i| m | 0xffff << (16 * i));
@@ -271,8 +271,8 @@ fn any_ip() -> impl Strategy<Value = IpAddr> {
 }
 
 proptest! {
-    /// All spellings of an address are one; two addresses are one exactly if their prefixes are; and
-    /// what is printed is what the standard library prints.
+    /// All spellings of an address give the same text; two addresses give the same text exactly if their
+    /// prefixes are equal; and the text is what the standard library prints.
     #[test]
     fn addresses_are_grouped_by_their_prefix(address in any_ip(), other in any_ip(), near in any::<u128>(), keep in 0u8..129, prefix in 0u8..=128) {
         let bits = |ip: IpAddr| match ip { IpAddr::V6(v6) => v6.to_bits(), IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits() };
@@ -292,7 +292,7 @@ proptest! {
                 prop_assert_eq!(&text, &format!("{network}/{prefix}"));
             }
         }
-        // A neighbour that shares the first bits.
+        // An address that shares its first bits with `address`.
         let near = cut(bits(address), keep) | (near & !cut(u128::MAX, keep));
         let near = IpAddr::V6(Ipv6Addr::from_bits(near));
         for other in [other, near] {

@@ -1,4 +1,4 @@
-//! A log that is read from its source: in any pieces, and where that fails.
+//! A log that is read from its source: in any pieces, and from a source that fails.
 
 use super::invariants;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use ratescope::log::{Counts, Error, Log, Options, Unread};
 use std::error::Error as _;
 use std::io::{self, Read};
 
-/// An input that comes in pieces, and fails after them.
+/// An input that comes in these pieces, and then fails.
 #[derive(Debug)]
 struct Failing<'a>(Vec<&'a [u8]>);
 
@@ -19,7 +19,7 @@ impl Read for Failing<'_> {
     }
 }
 
-/// The error of the input is handed on, once: nothing can come after it.
+/// The error of the input is returned once, and nothing is read after it.
 #[test]
 fn an_input_that_fails_ends() {
     let mut log =
@@ -38,7 +38,7 @@ fn an_input_that_fails_ends() {
     assert_eq!(error.to_string(), "the input can't be read: the disk is gone");
 }
 
-/// If a line that can't be read is an error, the events before it have been handed out.
+/// If a line that can't be read is an error, the events before it are still handed out.
 #[test]
 fn a_log_may_be_read_strictly() {
     let mut log = Log::open(&b"time\n1\n2\nnoon\n3\n"[..], &Options::default()).unwrap();
@@ -85,7 +85,7 @@ fn counts_are_added_up() {
 }
 
 proptest! {
-    /// Whatever comes in: see there.
+    /// Holds the promises of [`invariants::hold`] for any input.
     #[test]
     fn no_input_breaks_it(
         lines in prop::collection::vec(

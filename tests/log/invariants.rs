@@ -1,10 +1,10 @@
-//! Promises for any input, however broken: for the tests and for the fuzzer.
+//! Promises that hold for any input, however broken: for the tests and the fuzzer.
 
 use ratescope::event::Fields;
 use ratescope::log::{Counts, Format, Layout, Log, Options, Pieces, Reader, Record, recognize};
 use std::io::Read;
 
-/// A line of each kind, to begin with.
+/// A line of each kind, from which inputs are made.
 pub(crate) const LINES: &[&str] = &[
     "192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"GET /a?b HTTP/1.1\" 200 2326 \"-\" \"Fox/5.0 (X11)\"",
     "www.example.org:80 ::ffff:192.0.2.7 - ann [10/Oct/2000:13:55:36 -0700] \"-\" 408 -",
@@ -32,7 +32,7 @@ pub(crate) const LINES: &[&str] = &[
     "__CURSOR=s=2\n__REALTIME_TIMESTAMP=971186137000000\nSYSLOG_IDENTIFIER=sshd\nMESSAGE=Failed password for x from ::1 port 5\n",
 ];
 
-/// The promises for each event.
+/// The names of the fields that are read of each event.
 const NAMES: [&str; 16] = [
     "ip",
     "user",
@@ -52,13 +52,13 @@ const NAMES: [&str; 16] = [
     "x",
 ];
 
-/// The line, its time, cost and fields, and how many events it is.
+/// An event: its line, time, cost bits and fields, and for how many equal events it stands.
 type Seen = (u64, i64, u64, Vec<Option<String>>, u32);
 
-/// Panics unless it holds that the beginning tells the same whether it is there at once or not; that
-/// reading in any pieces, and by several readers, gives the same events and counts; that every line is
-/// counted as one thing; and that an address that was made stays what it is. The first byte chooses the
-/// format; 8 takes the first line as the layout of the others.
+/// Panics unless: the first half of the input is recognized as the whole is, if it suffices at all; reading
+/// in any pieces, or by several readers, gives the same events and counts; no line is counted as two things;
+/// and an address has the same text when it is asked for again. The first byte chooses the format; 8 takes
+/// the first line as the layout of the others.
 pub(crate) fn hold(data: &[u8]) {
     let Some((format, mut log)) = data.split_first() else { return };
     let mut layout = None;
@@ -87,7 +87,7 @@ pub(crate) fn hold(data: &[u8]) {
     let (events, counts) = whole;
     let lines =
         log.split(|b| *b == b'\n').count() - usize::from(log.ends_with(b"\n") || log.is_empty());
-    // An entry of an exported journal counts as a line.
+    // An entry of an exported journal counts as one line.
     let is_export = log.starts_with(b"__CURSOR=");
     assert!(counts.lines == lines as u64 || is_export && counts.lines < lines as u64);
     assert_eq!(counts.events, events.iter().map(|event| u64::from(event.4)).sum::<u64>());
@@ -115,7 +115,7 @@ fn read(log: &[u8], length: usize, options: &Options) -> (Vec<Seen>, Counts) {
     (events, reader.counts().clone())
 }
 
-/// By three readers in turn, where the lines can be read apart.
+/// Reads with three readers in turn, if the lines are independent, and otherwise with one.
 fn shared(log: &[u8], options: &Options) -> (Vec<Seen>, Counts) {
     let mut pieces = Pieces::open(Slow(log), options).expect("it was recognized");
     let shape = pieces.shape().clone();
@@ -137,14 +137,14 @@ fn shared(log: &[u8], options: &Options) -> (Vec<Seen>, Counts) {
 
 fn see(record: &Record<'_>, lines_before: u64) -> Seen {
     let values = NAMES.map(|name| record.value(name).map(str::to_owned)).to_vec();
-    // The second time it is what it was.
+    // Asked for again, the address is the same.
     assert_eq!(record.value("ip"), values[0].as_deref());
     assert!((0.0..=1e12).contains(&record.cost()));
     let cost = record.cost().to_bits();
     (lines_before + record.line(), record.time().as_micros(), cost, values, record.times())
 }
 
-/// A few bytes at a time.
+/// An input that gives a few bytes at a time.
 struct Slow<'a>(&'a [u8]);
 
 impl Read for Slow<'_> {

@@ -1,4 +1,4 @@
-//! JSON lines, held against serde_json.
+//! JSON lines, compared with serde_json.
 
 use super::{of, read, shape};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn assert_line(line: &str, about: &str, micros: i64, fields: [&str; 6]) {
     assert_eq!(read.events[0].0, micros, "{line}");
 }
 
-/// As nginx, Caddy, Traefik and Envoy write them.
+/// Lines as nginx, Caddy, Traefik and Envoy write them.
 #[test]
 fn servers_are_known() {
     assert_line(
@@ -42,13 +42,13 @@ fn servers_are_known() {
         971_211_336_250_000,
         ["192.0.2.7", "", "GET", "/a", "200", "7"],
     );
-    // An object that is about something else is passed over, before the first event and later.
+    // An object about something else is no event, before the first event and after it.
     let log = "{\"msg\":\"begins\"}\n{\"ts\":1,\"ip\":\"::1\"}\n{\"msg\":\"goes on\"}\n";
     let read = read(log.as_bytes(), &Options::default(), ["ip"]);
     assert_eq!((read.fields(), read.counts.others), (vec![["::/64"]], 2));
 }
 
-/// The best name counts, wherever it stands; what is null or a dash is not there.
+/// The best name counts, wherever it stands in the line; null or a dash counts as missing.
 #[test]
 fn the_best_name_counts() {
     let ip =
@@ -58,7 +58,7 @@ fn the_best_name_counts() {
     assert_eq!(ip(r#"{"client_ip":null,"remote_addr":"192.0.2.7","ts":1}"#), "192.0.2.7");
     assert_eq!(ip(r#"{"client_ip":"-","remote_addr":"192.0.2.7","ts":1}"#), "192.0.2.7");
     assert_eq!(ip(r#"{"ts":1,"client_ip":"-"}"#), "");
-    // Lines may differ.
+    // Lines may have different names.
     let log = "{\"ts\":1,\"ip\":\"192.0.2.1\"}\n{\"remote_ip\":\"192.0.2.2\",\"x\":{},\"ts\":2}\n\
                {\"ts\":3,\"ip\":\"192.0.2.3\",\"client_ip\":\"192.0.2.4\"}\n";
     let read = read(log.as_bytes(), &Options::default(), ["ip"]);
@@ -113,8 +113,7 @@ fn what_is_no_json_is_told() {
     assert!(problem(&deep).ends_with("more than 32 objects and lists in each other"));
 }
 
-/// A name that is repeated a thousand times over in objects within objects takes no more memory than
-/// the line itself.
+/// A long name that is repeated in objects within objects takes no more memory than the line itself.
 #[test]
 fn names_within_names_are_bounded() {
     let name = "n".repeat(200);
@@ -124,7 +123,8 @@ fn names_within_names_are_bounded() {
     assert_eq!(read.events.len(), 1);
 }
 
-/// The members of an object as they are asked for: `a.b` in objects, the first value of a list.
+/// The members of an object under the names by which they are found: `a.b` for inner objects, and the first
+/// value of a list.
 fn members(object: &Map<String, Value>, outer: &str, found: &mut Vec<(String, String)>) {
     for (name, value) in object {
         let name = format!("{outer}{name}");
@@ -168,8 +168,8 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Every member of an object is found under its name, as serde_json has it, however it is
-    /// written.
+    /// Every member of an object is found under its name with the value that serde_json has, however the line
+    /// is written.
     #[test]
     fn members_are_those_of_serde_json(
         object in prop::collection::hash_map("[a-z\"\\\\é]{1,4}x", any_value(), 0..6),
@@ -192,7 +192,7 @@ proptest! {
         let mut found = Vec::new();
         members(&object, "", &mut found);
         for (name, value) in &found {
-            // Of two members of the same name only one can be found.
+            // Of two members with the same name only one can be found.
             if found.iter().filter(|(other, _)| other == name).count() == 1 {
                 let read = read(line.as_bytes(), &of(Format::Json), [name.as_str()]);
                 prop_assert_eq!(read.fields(), [[value.as_str()]], "{} of {}", name, line);
@@ -200,7 +200,7 @@ proptest! {
         }
     }
 
-    /// Each line that serde_json reads as an object is read here.
+    /// A line that serde_json reads as an object is read here, too.
     #[test]
     fn what_is_json_is_read(
         text in prop::collection::vec(

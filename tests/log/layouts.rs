@@ -1,4 +1,4 @@
-//! Columns that are said, known or guessed.
+//! Columns that are given, known or guessed.
 
 use super::{read, shape};
 use ratescope::log::{Format, Layout, Options, Proposal};
@@ -13,7 +13,7 @@ fn said(text: &str) -> Options {
     Options { layout: Some(Arc::new(layout)), ..Options::default() }
 }
 
-/// The fields of a line that is read in a layout, or the reason why it is not.
+/// The fields of a line that is read with a layout, or the reason why it is not read.
 fn line(layout: &str, line: &str) -> Result<String, String> {
     let options = said(layout);
     match ratescope::log::recognize(line.as_bytes(), true, &options) {
@@ -54,7 +54,7 @@ fn the_notations_of_nginx_and_apache_say_the_columns() {
         ),
         want
     );
-    // After a column that clients write, the address is found where there is only one.
+    // After a column that clients write, the address is found if there is only one place for it.
     let list = "$http_x_forwarded_for $remote_addr - $status [$time_iso8601]";
     let after = "- 200 [2000-10-10T13:55:36+00:00]";
     let ip = |lists: &str| line(list, &format!("{lists} 192.0.2.7 {after}"));
@@ -82,7 +82,7 @@ fn layouts_that_say_nothing_are_refused() {
     }
 }
 
-/// The line tells where it differs.
+/// The problem of a line tells where it differs from the layout.
 #[test]
 fn a_line_that_does_not_fit_is_told() {
     let layout = "$remote_addr [$time_local] \"$request\" $status";
@@ -171,7 +171,7 @@ fn servers_are_known_by_their_columns() {
     }
 }
 
-/// Squid writes the status 000 for a request that was given up.
+/// Squid writes the status 000 for a request that the client gave up.
 #[test]
 fn zero_is_a_status() {
     let line =
@@ -191,16 +191,16 @@ fn a_log_that_is_not_recognized_is_proposed_in_columns() {
     let want =
         ["time=10/Oct/2000:13:55:36 +0000", "c2=ann", "ip=192.0.2.7", "c4=ok", "c5=two words"];
     assert_eq!(columns, want);
-    // As it is, or with other names, it is a layout that reads the line.
+    // The proposal, as it is or with other names, is a layout that reads the line.
     let first = line.lines().next().unwrap();
     let options = said(&proposal.notation.replace("$c2", "$user"));
     assert_eq!(read(first.as_bytes(), &options, ["ip", "user"]).fields(), [["192.0.2.7", "ann"]]);
-    // No text of columns, no proposal.
+    // Text without columns gives no proposal.
     for head in ["", "\n\n", "once", "a\0b c d", "\u{1f}\u{8b} x y z"] {
         assert_eq!(Proposal::new(head.as_bytes()), None, "{head:?}");
     }
     assert_eq!(Proposal::new(b"\xff\xfe a b c d"), None);
-    // However long the line is, little of it is looked at.
+    // However long the line is, only its beginning is read.
     let long = "x ".repeat(1 << 20);
     assert!(Proposal::new(long.as_bytes()).unwrap().columns.len() <= 64);
 }

@@ -1,11 +1,12 @@
-//! Putting events in order, and spreading them over their seconds.
+//! Sorting events, and spreading them over their seconds.
 
 use proptest::prelude::*;
 use ratescope::log::{Order, Spread, StepsBack, When};
 use ratescope::{Span, Time};
 
-/// An event that comes out: its time in microseconds and its number.
+/// The result of ordering events.
 struct Ordered {
+    /// The time in microseconds and the number of each event, in the order in which they came out.
     out: Vec<(i64, usize)>,
     late: u64,
     steps_back: StepsBack,
@@ -46,13 +47,13 @@ fn events_of_a_second_are_spread_over_it() {
     );
     let as_they_are = [-SECOND, -SECOND, 3_000_000, 4_000_000, 4_000_000, 4_000_000];
     assert_eq!(times(&events, Spread::Never), as_they_are);
-    // One that is finer says that the log has no whole seconds there.
+    // One finer time shows that this second is not in whole seconds.
     let mixed = [(0, true), (500_000, false), (0, true), (SECOND, true), (SECOND, true)];
     assert_eq!(times(&mixed, Spread::Coarse), [0, 0, 500_000, SECOND, 1_500_000]);
     assert_eq!(times(&mixed, Spread::Always), [0, 333_333, 666_666, SECOND, 1_500_000]);
 }
 
-/// Files in the wrong order, a day each.
+/// Files of a day each, in the wrong order.
 #[test]
 fn the_oldest_file_comes_first() {
     let day = |day: i64| (0..100).map(move |i| day * 86_400 + i);
@@ -67,19 +68,19 @@ fn the_oldest_file_comes_first() {
 
 #[test]
 fn the_clock_may_be_set_back() {
-    // From summer to winter: an hour is there twice.
+    // At the end of summer time, an hour comes twice.
     let hour = 3600;
     let twice: Vec<i64> = (0..hour).chain(0..2 * hour).collect();
     let Ordered { out, late, steps_back, .. } = order(&seconds(&twice), 10, 1000, Spread::Never);
     assert_eq!((late, steps_back.to_string().as_str()), (0, "The clock was set back 1 time."));
-    // It goes on without a gap and without a burst.
+    // The log continues without a gap and without a burst.
     let times: Vec<i64> = out.iter().map(|(micros, _)| micros / SECOND).collect();
     assert_eq!(times.len(), twice.len());
     let steps: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(steps.iter().all(|step| (0..2).contains(step)), "{steps:?}");
 }
 
-/// A log whose newest line is the first says so; one that is only out of order does not.
+/// A log whose first line is the newest is reported as such; one that is only out of order is not.
 #[test]
 fn newest_first_is_told() {
     let is_newest_first = |seconds: &[i64]| {
@@ -100,17 +101,17 @@ fn newest_first_is_told() {
     for log in [&forward[..], &rotated, &shuffled, &[]] {
         assert!(!is_newest_first(log));
     }
-    // Within the slack it is put in order.
+    // A log within the slack is sorted.
     assert!(!is_newest_first(&[50, 40, 30, 20, 10, 0]));
 }
 
-/// Lines from the future, at the beginning, in the middle and at the end, change nothing else.
+/// Single lines from the future, at the beginning, in the middle or at the end, change nothing else.
 #[test]
 fn a_line_far_ahead_is_dropped() {
     for places in [&[0usize][..], &[1], &[500], &[998], &[0, 300, 301, 302, 600], &[0, 400, 997]] {
         let mut future: Vec<i64> = (0..1000).collect();
         for (i, place) in places.iter().enumerate() {
-            // None of them is near another.
+            // No two of them are near each other.
             future[*place] = 4_000_000_000 - 1_000_000 * i as i64;
         }
         let seen = order(&seconds(&future), 10, 1000, Spread::Never);
@@ -121,8 +122,8 @@ fn a_line_far_ahead_is_dropped() {
     }
 }
 
-/// A step ahead that the log follows is no mistake, however far; nor are lines that are all far from
-/// each other.
+/// A step ahead is no mistake if the log continues from there, however far it is; nor if all lines are far
+/// from each other.
 #[test]
 fn the_log_may_go_ahead() {
     for far in [200, 3600, 86_400 * 365] {
@@ -141,13 +142,14 @@ fn the_log_may_go_ahead() {
             assert_eq!((out, late, dropped), (wanted, 0, 0), "{lines:?}");
         }
     }
-    // Backwards, in steps of ten minutes: the first 65 lines are sorted, later ones are late.
+    // Backwards in steps of ten minutes: the first 65 lines are sorted, and later ones are late.
     let backwards: Vec<i64> = (0..300).map(|i| (300 - i) * 600).collect();
     let Ordered { out, dropped, .. } = order(&seconds(&backwards), 10, 1000, Spread::Never);
     assert_eq!((out.len(), dropped), (300, 0));
 }
 
-/// A line of several events has them all in its second, spread with those of the others.
+/// A line that stands for several events has all of them in its second, spread with the events of other
+/// lines.
 #[test]
 fn a_line_may_be_several_events() {
     let mut order = Order::new(Span::seconds(5), 100, Spread::Coarse);
@@ -162,7 +164,7 @@ fn a_line_may_be_several_events() {
     assert_eq!(order.spread_out(), 3);
 }
 
-/// Lines that take more bytes than there is room for are handed out early.
+/// Lines that take more bytes than there is room for come out early.
 #[test]
 fn what_is_held_has_a_budget_in_bytes() {
     let mut order = Order::new(Span::seconds(60), 1000, Spread::Never);
@@ -188,9 +190,9 @@ fn the_ends_of_time_are_no_trouble() {
 }
 
 proptest! {
-    /// Each event comes out once, in the order of the times that come out, however few are held; and
-    /// where none is late and all can be held, in the order of the times of the log, those of equal
-    /// times in that of its lines.
+    /// Each event comes out once, in the order of the times that are handed out, however few can be held. If
+    /// no event is late and all can be held, that is the order of the times in the log; events of equal time
+    /// keep the order of their lines.
     #[test]
     fn everything_comes_out_in_order(
         steps in prop::collection::vec((0i64..3_000_000, -4_000_000i64..1, any::<bool>()), 0..60),
@@ -213,7 +215,7 @@ proptest! {
         seen.sort_unstable();
         prop_assert!(seen.into_iter().eq(0..events.len()));
         if late == 0 {
-            // Each stays in its second, and where nothing is spread, at its time.
+            // Each event stays in its second, and keeps its time if nothing is spread.
             for (micros, i) in &out {
                 prop_assert_eq!(micros.div_euclid(SECOND), events[*i].0.div_euclid(SECOND));
                 prop_assert!(*micros == events[*i].0 || spread != Spread::Never || most < events.len());
@@ -229,7 +231,7 @@ proptest! {
         }
     }
 
-    /// Many more events in a second than can be held are still spread over it, in order.
+    /// More events in a second than can be held are still spread over it, in order.
     #[test]
     fn a_full_second_is_spread_as_far_as_it_can_be(count in 1usize..2000, most in 1usize..50) {
         let out = order(&vec![(7 * SECOND, true); count], 3, most, Spread::Coarse).out;

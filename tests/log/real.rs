@@ -1,5 +1,5 @@
-//! Logs that real servers wrote, in `real`: the events, clients and times are those that independent
-//! readers found.
+//! Logs that real servers wrote, in `real`: events, clients and times are compared with those that
+//! independent readers found.
 
 use ratescope::event::Fields;
 use ratescope::log::{Log, Options, Record, Year, unpack};
@@ -11,8 +11,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/log/real")
 }
 
-/// The log of a file: what its format is called, the lines with an address, each with the time and the
-/// address, and the number of events that have none.
+/// Reads the log in a file: returns the description of its format, the time and the address of each line that
+/// has one, and the number of events without an address.
 fn read(file: &str, options: &Options) -> (String, Vec<(i64, String)>, u64) {
     let file = File::open(folder().join(format!("{file}.gz"))).unwrap();
     let mut log = Log::open(unpack(file).unwrap(), options).unwrap();
@@ -30,7 +30,7 @@ fn options() -> Options {
     Options { ipv6_prefix: 128, year: Year::First(2026), ..Options::default() }
 }
 
-/// A time in seconds with six decimals, in microseconds.
+/// A time in seconds with six decimals, as microseconds.
 fn micros(text: &str) -> i64 {
     text.replace('.', "").parse().unwrap()
 }
@@ -43,7 +43,7 @@ fn real_logs_are_read_as_they_are() {
         let cells: Vec<&str> = row.split('\t').collect();
         let [file, events, clients, first, last, each] = cells[..] else { panic!("{row}") };
         let (about, mut seen, _) = read(file, &options());
-        // Lines may be out of order, since a server writes them when it has answered.
+        // Lines may be out of order, since a server writes a line when it has answered.
         seen.sort();
         let mut count: BTreeMap<&str, usize> = BTreeMap::new();
         seen.iter().for_each(|(_, ip)| *count.entry(ip).or_default() += 1);
@@ -53,7 +53,7 @@ fn real_logs_are_read_as_they_are() {
             .map(|(ip, n)| (ip, n.parse().unwrap()))
             .collect();
         let times = [seen.first(), seen.last()].map(|line| line.unwrap().0);
-        // A time with more decimals may be cut or rounded.
+        // A time with more than six decimals may be cut or rounded.
         let is_off = |(at, text)| i64::abs_diff(at, micros(text)) > 1;
         if count != want || times.into_iter().zip([first, last]).any(is_off) {
             let found = format!("{about}: {} events, {times:?}, {count:?}", seen.len());
@@ -65,7 +65,7 @@ fn real_logs_are_read_as_they_are() {
     assert_eq!(table.lines().count(), 29);
 }
 
-/// Servers that were not told the client, or could not tell it.
+/// Some lines have no client, since their server was not told the client or could not log it.
 #[test]
 fn events_without_a_client_are_counted() {
     let keyless = |file: &str| read(file, &options()).2;
@@ -74,7 +74,7 @@ fn events_without_a_client_are_counted() {
     assert_eq!(keyless("caddy-default-mixed.log"), 0);
 }
 
-/// The fields of a line in the middle of each log, by the names that they have everywhere.
+/// A line in the middle of each log has its fields under the names that they have in all formats.
 #[test]
 fn fields_have_their_names_everywhere() {
     let names = ["method", "path", "status", "user", "flags", "queue"];

@@ -1,4 +1,4 @@
-//! Which format a log is, and what is said of what is none.
+//! The format of a log, and the errors for logs of no known format.
 
 use super::of;
 use ratescope::log::{Format, HEAD, Options, recognize};
@@ -29,7 +29,7 @@ fn formats_are_recognized() {
             assert_eq!(format(&format!("{begin}{line}")), Some(want), "{line}");
             assert_eq!(format(&format!("{begin}{line}\r\nnothing else\n")), Some(want), "{line}");
         }
-        // It may begin within a line, or with others; a header is the first of its lines.
+        // The log may begin within a line, or with other lines; only a header of CSV must be its first line.
         let later = format(&format!("ond half of a line\nand another\n{line}\n"));
         assert_eq!(later, (want != Format::Csv).then_some(want), "{line}");
         assert_eq!(want.to_string().parse(), Ok(want));
@@ -40,8 +40,8 @@ fn formats_are_recognized() {
     assert_eq!("dovecot".parse(), Ok(Format::Syslog));
 }
 
-/// It does not matter in which pieces the beginning comes: ten lines with a client decide, or the header of
-/// CSV.
+/// The pieces in which the beginning of a log comes make no difference: ten lines with a client decide, or
+/// the header of CSV.
 #[test]
 fn more_is_asked_for() {
     let ten = |line: &str| format!("{line}\n").repeat(10);
@@ -59,12 +59,12 @@ fn more_is_asked_for() {
             assert_eq!(shape.map(|shape| shape.format()), is_whole.then_some(want), "{length}");
         }
     }
-    // But not for ever.
+    // But there is a limit to what is asked for.
     let long = "no log\n".repeat(HEAD / 7);
     assert!(recognize(long.as_bytes(), false, &Options::default()).unwrap().is_none());
     let long = "no log\n".repeat(HEAD / 7 + 1);
     assert!(recognize(long.as_bytes(), false, &Options::default()).is_err());
-    // A line that goes beyond is not taken for a shorter one.
+    // A line that goes beyond the limit is not taken for a shorter one.
     let header = format!("time,{}", "k,".repeat(HEAD));
     assert!(recognize(header.as_bytes(), false, &Options::default()).is_err());
 }
@@ -87,7 +87,7 @@ fn what_is_none_is_told() {
         "the format of the log is unknown; its first line is\n  {\"msg\":1}\n\
          It is not read as json: an object without a time; say which field it is: time=FIELD"
     );
-    // A format that was given is not guessed.
+    // If the format is given, no other is tried.
     let says = unknown(COMBINED.as_bytes(), &of(Format::Exim));
     let why = "\nIt is not read as exim: no line begins with a date and a time";
     assert!(says.ends_with(why), "{says}");

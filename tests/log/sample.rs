@@ -1,4 +1,4 @@
-//! Made-up logs: written in every format, they read back as what they are.
+//! Made-up logs: written in any format, they are read as the entries that they were made of.
 
 use super::{Read, read};
 use ratescope::event::Fields;
@@ -18,7 +18,7 @@ fn written(style: Style, entries: &[Entry]) -> String {
     log
 }
 
-/// The address as it is counted.
+/// The text of an address as `ip` has it.
 fn counted(ip: IpAddr) -> String {
     match ip {
         IpAddr::V4(v4) => v4.to_string(),
@@ -77,21 +77,21 @@ fn every_format_reads_back() {
     }
 }
 
-/// The same seed, the same log; and each is in order.
+/// The same seed gives the same log, and its entries are in order.
 #[test]
 fn a_seed_is_a_log() {
     let first = entries(1, 5000);
     assert_eq!(first, entries(1, 5000));
     assert_ne!(first, entries(2, 5000));
     assert!(first.is_sorted_by_key(|entry| entry.time));
-    // It begins with a Monday, and has about the length that was asked for.
+    // The log begins on a Monday, and has about the length that was asked for.
     let monday = Time::from_secs(1_772_409_600.0).unwrap();
     assert!(first[0].time >= monday);
     let length = monday.until(first[4999].time).secs() / 3600.0;
     assert!((40.0..56.0).contains(&length), "{length} hours");
 }
 
-/// It has what it is said to have: see the description of the module.
+/// The log has the clients that the description of the module says.
 #[test]
 fn it_is_the_site_that_is_described() {
     let entries = entries(3, 60_000);
@@ -112,7 +112,7 @@ fn it_is_the_site_that_is_described() {
     assert!(tries.len() >= 20 && tries.values().all(|tries| *tries < 400), "slowly, from many");
     assert!((0.05..0.2).contains(&share(&|entry| entry.ip.to_string().starts_with("192.0.2."))));
     assert!((0.05..0.2).contains(&share(&|entry| entry.ip.is_ipv6())));
-    // By day more than by night, without the attack.
+    // Apart from the attack, there are more entries by day than by night.
     let people = |from: i64, to: i64| share(&|e| !attack(e) && (from..to).contains(&hour(e)));
     assert!(people(12, 18) > 2.0 * people(0, 6));
     let mut clients: Vec<String> = entries.iter().map(|entry| counted(entry.ip)).collect();
@@ -125,7 +125,7 @@ fn it_is_the_site_that_is_described() {
 fn styles_have_names() {
     for style in Style::ALL {
         assert_eq!(style.to_string().parse::<Style>(), Ok(style));
-        // The reader recognizes the format that was written.
+        // The reader knows the name of a style as that of a format.
         assert!(style.to_string().parse::<Format>().is_ok());
     }
     assert!("xml".parse::<Style>().is_err());
@@ -134,8 +134,8 @@ fn styles_have_names() {
     assert_eq!(entries(1, 1).len(), 1);
 }
 
-/// Reading a line allocates nothing, whichever its format and fields; nor does an address that is
-/// written anew.
+/// Reading a line allocates nothing, whatever its format and fields, not even for an address that is written
+/// in its common form.
 #[test]
 fn lines_are_read_without_allocating() {
     let entries = entries(5, 4000);
@@ -149,12 +149,12 @@ fn lines_are_read_without_allocating() {
                 std::hint::black_box(record.value(name));
             }
         };
-        // What is kept from line to line has its size after the first half.
+        // After the first half, the memory that is kept from line to line has its size.
         reader.feed(first.as_bytes(), &mut see).unwrap();
         let allocated = allocation_counter::measure(|| {
             reader.feed(rest.as_bytes(), &mut see).unwrap();
         });
-        // But for the line that both halves share.
+        // The line that spans both halves may allocate.
         assert!(allocated.count_total <= 2, "{style}: {allocated:?}");
         assert!(reader.counts().events > 3990);
     }

@@ -1,4 +1,4 @@
-//! Syslog: failed logins, and years that nobody wrote.
+//! Syslog: failed logins, and times without a year.
 
 use super::read;
 use proptest::prelude::*;
@@ -49,9 +49,9 @@ fn failed_logins_are_events() {
         971_186_136_500_000,
         fields,
     );
-    // Since the machine began.
+    // A time since the start of the machine.
     assert_line(&format!("[ 4711.123456] web1 sshd[4567]: {message}"), 4_711_123_456, fields);
-    // Whoever logs in chooses the name.
+    // The client chooses the name that it logs in with.
     assert_line(
         "Oct 10 13:55:36 web1 sshd[4567]: Failed password for invalid user x from 192.0.2.9 from 192.0.2.7 port 5 ssh2",
         971_186_136_000_000,
@@ -80,13 +80,13 @@ no time
 Oct 10 13:55:39 web1 sshd[2]: message repeated 3 times: [ Failed password for root from 192.0.2.7 port 5 ssh2]
 ";
     let read = read(log.as_bytes(), &first_of(2000), ["user"]);
-    // A repeated line counts as that many events.
+    // A message that was repeated counts as that many events.
     assert_eq!(read.fields(), [["admin"], ["root"], ["root"], ["root"]]);
     let counts = &read.counts;
     assert_eq!((counts.lines, counts.events, counts.others, counts.unread), (6, 4, 3, 1));
 }
 
-/// A line of very many repetitions is a thousand events, which cost as much together.
+/// A line with more than 1,000 repetitions is 1,000 events, whose costs add up to the number of repetitions.
 #[test]
 fn repetitions_share_the_cost() {
     let line = |times: &str| {
@@ -104,11 +104,11 @@ fn repetitions_share_the_cost() {
     assert_eq!(events("1500"), (1000, 1500.0));
     assert_eq!(events("100000"), (1000, 100_000.0));
     assert_eq!(events("0"), (0, 0.0));
-    // No number of repetitions: a message that is about something else.
+    // A number that is too large is not read as one of repetitions, so the message is about something else.
     assert_eq!(events("4294967296"), (0, 0.0));
 }
 
-/// Other messages can be asked for, of any program.
+/// Messages with given texts can be asked for, of any program.
 #[test]
 fn messages_may_be_asked_for() {
     let log = "\
@@ -128,7 +128,7 @@ Oct 10 13:55:38 web1 sshd[3]: Accepted publickey for ann from 192.0.2.9 port 6 s
     assert_eq!(messages(&[]), "192.0.2.8");
 }
 
-/// The dates of lines, each as year-month-day.
+/// The dates of the lines with these times, each as year-month-day.
 fn dates(year: Year, stamps: &[&str]) -> Vec<String> {
     let message = "Failed password for root from 192.0.2.7 port 5 ssh2";
     let line = |stamp: &&str| format!("{stamp} 12:00:00 web1 sshd[1]: {message}\n");
@@ -146,16 +146,16 @@ fn the_year_follows_from_the_months() {
         dates(year, &["Nov 30", "Dec 31", "Jan  1", "Feb 28", "Feb 29", "Jan  1"]),
         ["1999-11-30", "1999-12-31", "2000-01-01", "2000-02-28", "2000-02-29", "2000-01-01"]
     );
-    // Lines that are a little out of order do not turn it.
+    // Lines that are slightly out of order do not change the year.
     assert_eq!(
         dates(year, &["Dec 31", "Jan  1", "Dec 31", "Jan  1", "Feb  1", "Jan 31"]),
         ["1999-12-31", "2000-01-01", "1999-12-31", "2000-01-01", "2000-02-01", "2000-01-31"]
     );
-    // There was no 29 February 1999.
+    // 29 February 1999 did not exist.
     assert_eq!(dates(year, &["Feb 28", "Feb 29"]), ["1999-02-28"]);
 }
 
-/// Not in the future: of the last year that fits.
+/// The first line is not in the future: its year is the last one that fits.
 #[test]
 fn the_first_year_is_the_last_that_fits() {
     let clock = |text: &str| Year::Before(Time::from_secs(text.parse().unwrap()).unwrap());
@@ -172,7 +172,7 @@ fn the_first_year_is_the_last_that_fits() {
     }
     // 10 January 2023.
     assert_eq!(dates(clock("1673352000"), &["Feb 29"]), ["2020-02-29"]);
-    // Without a clock, any year in which there is that day.
+    // Without a clock, the year is any in which the day exists.
     assert_eq!(dates(Year::Any, &["Feb 29", "Mar  1"]), ["2000-02-29", "2000-03-01"]);
 }
 

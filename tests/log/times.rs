@@ -1,4 +1,4 @@
-//! Times, held against the jiff library.
+//! Times, compared with those of the jiff library.
 
 use super::{of, read};
 use jiff::civil::{Date as JiffDate, DateTime};
@@ -8,7 +8,7 @@ use ratescope::Time;
 use ratescope::civil::{Civil, Date};
 use ratescope::log::{Format, Options, Unit};
 
-/// Every day of the years in which logs can be, and the ends of what the text forms reach.
+/// Every day of the years that logs can have, and the first and the last days that the text forms can have.
 #[test]
 fn days_are_those_of_the_calendar() {
     let epoch = JiffDate::constant(1970, 1, 1);
@@ -20,7 +20,7 @@ fn days_are_those_of_the_calendar() {
         assert_eq!(ours.since_epoch(), i64::from(days));
         assert_eq!(ours.to_string(), theirs.to_string());
     }
-    // Far from all of that, a day is still a day.
+    // Far beyond these, a number of days still gives a date.
     for days in [i64::MIN, -800_000_000_000, 800_000_000_000, i64::MAX] {
         let _ = Date::at(days).to_string();
     }
@@ -81,7 +81,7 @@ fn stamps_are_read() {
     ] {
         assert_eq!(json(stamp), Some((micros + part, false)), "{stamp}");
     }
-    // A leap second is the one after.
+    // A leap second is read as the second after it.
     assert_eq!(clf("31/Dec/2016:23:59:60 +0000"), clf("01/Jan/2017:00:00:00 +0000"));
     for stamp in [
         "",
@@ -155,7 +155,7 @@ fn numbers_are_read() {
         "m".parse::<Unit>().unwrap_err().problem(),
         "not a unit of times in numbers; write s, ms, us or ns"
     );
-    // Whole seconds may have been anywhere in them; finer times not.
+    // A time in whole seconds may have been anywhere in its second; a finer time may not.
     let log = "{\"ts\":1}\n{\"ts\":1.0}\n{\"ts\":1700000000000}\n{\"ts\":\"2\"}\n";
     assert_eq!(read(log.as_bytes(), &of(Format::Json), []).coarse, [true, false, false, true]);
 }
@@ -164,8 +164,8 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 proptest! {
-    /// Any times one after the other, near and far, in any zones: each as jiff computes it, whatever
-    /// the line before was.
+    /// Each of several times in a row, near or far from each other and in any zones, is as jiff computes it,
+    /// whatever the time before was.
     #[test]
     fn times_are_those_of_jiff(
         times in prop::collection::vec((-62_135_596_800i64..253_402_300_799, -93_599i32..93_599), 1..4),
@@ -195,7 +195,7 @@ proptest! {
         }
     }
 
-    /// A time is printed as jiff prints it, and reads back.
+    /// A time is written as jiff writes it, and is read back.
     #[test]
     fn instants_are_written_as_dates(micros in -62_000_000_000_000_000i64..253_000_000_000_000_000) {
         let text = Civil(Time::from_micros(micros)).to_string();

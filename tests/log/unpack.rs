@@ -1,4 +1,4 @@
-//! Packed logs, as the tools pack them, whole and broken.
+//! Packed logs, as the tools write them, whole and damaged.
 
 use ratescope::log::{Log, Options, packer, unpack};
 use std::io::{self, Read};
@@ -27,11 +27,11 @@ fn packed_logs_are_read() {
         while log.read(&mut |_| events += 1).unwrap() {}
         assert_eq!((events, log.bytes()), (2, TEXT.len() as u64));
     }
-    // One after the other, as `cat` puts them together.
+    // Several in a row, as `cat` joins them.
     for (name, packed) in PACKED {
         assert_eq!(text(&packed.repeat(2)).unwrap(), TEXT.repeat(2), "{name}");
     }
-    // Between frames of zstd, something that is skipped.
+    // Frames of zstd, with one to be skipped between them.
     let skippable = [&[0x53, 0x2a, 0x4d, 0x18, 5, 0, 0, 0][..], b"12345"].concat();
     let frames = [ZSTD, &skippable, ZSTD].concat();
     assert_eq!(text(&frames).unwrap(), TEXT.repeat(2));
@@ -53,14 +53,14 @@ fn broken_ones_are_told() {
         for place in magic..packed.len() {
             let mut damaged = packed.to_vec();
             damaged[place] ^= 0x55;
-            // Damage that is not noticed, as in the name of the file, changes no text.
+            // Damage that is not noticed, as in the name of the file, must not change the text.
             match text(&damaged) {
                 Ok(text) => assert_eq!(text, TEXT, "{name} {place}"),
                 Err(error) => assert!(says.contains(&error), "{name} {place}: {error}"),
             }
         }
     }
-    // All lines before the end are read, and then the error comes with their number.
+    // All lines before the damage are read, and the error has the number of the last one.
     let stored = [&GZIP[..GZIP.len() - 8], &[0; 8]].concat();
     let mut log = Log::open(unpack(&stored[..]).unwrap(), &Options::default()).unwrap();
     let mut events = 0;
@@ -94,7 +94,7 @@ fn an_input_that_fails_says_why_itself() {
     }
 }
 
-/// A small file that needs much memory: its dictionary is 1.5 GiB, as by `xz -9e --lzma2=dict=1536MiB`.
+/// A small file that needs much memory: its dictionary has 1.5 GiB, as with `xz -9e --lzma2=dict=1536MiB`.
 #[test]
 fn a_dictionary_that_does_not_fit_is_refused() {
     const HUGE: &[u8] = include_bytes!("packed/huge.csv.xz");

@@ -4,10 +4,10 @@ use super::{of, read, shape};
 use ratescope::log::{Format, Options, Year};
 
 const TIME: &str = "10/Oct/2000:13:55:36 +0000";
-/// That time, in microseconds.
+/// The time [`TIME`] in microseconds.
 const MICROS: i64 = 971_186_136_000_000;
 
-/// Lines of each format with the address 192.0.2.7, and what they are read as.
+/// Lines of each format with the client 192.0.2.7.
 fn lines() -> [(Format, String); 8] {
     [
         (
@@ -46,7 +46,8 @@ fn lines() -> [(Format, String); 8] {
     ]
 }
 
-/// Each wrapper around a line, and whether it tells a program.
+/// A line in each wrapper: the name of the wrapper, the wrapped line, and whether the wrapper tells the
+/// program.
 fn wrapped(line: &str, program: &str) -> Vec<(&'static str, String, bool)> {
     let json = |text: &str| serde_json::to_string(text).unwrap();
     let syslog = format!("web1 {program}[7]: {line}");
@@ -119,7 +120,7 @@ fn wrapped(line: &str, program: &str) -> Vec<(&'static str, String, bool)> {
     ]
 }
 
-/// The lowest two bytes of a length.
+/// The lowest two bytes of a length, as characters.
 fn length(length: usize) -> String {
     assert!(length % 256 < 128);
     [length % 256, length / 256].map(|byte| char::from(byte as u8)).iter().collect()
@@ -162,7 +163,7 @@ fn every_format_is_read_in_every_wrapper() {
     }
 }
 
-/// A line without a time of its own has that of its wrapper.
+/// A line without a time of its own has the time of its wrapper.
 #[test]
 fn the_time_of_a_wrapper_counts_if_there_is_no_other() {
     for line in [
@@ -177,7 +178,8 @@ fn the_time_of_a_wrapper_counts_if_there_is_no_other() {
     }
 }
 
-/// Programs share a log: lines of others are no events, and what the program itself wrote wrongly is told.
+/// Several programs may share a log: lines of others are no events, and lines of the program itself that
+/// can't be read are problems.
 #[test]
 fn other_programs_may_write_to_the_same_log() {
     let right =
@@ -205,7 +207,7 @@ fn other_programs_may_write_to_the_same_log() {
     assert!(shape.is_divisible());
 }
 
-/// Repeated messages are as many events, of whatever format.
+/// A repeated message counts as that many events, in any format.
 #[test]
 fn repeated_lines_are_counted() {
     let line = format!("192.0.2.7 - - [{TIME}] \"GET / HTTP/1.1\" 200 1");
@@ -215,7 +217,7 @@ fn repeated_lines_are_counted() {
     assert_eq!(read(log.as_bytes(), &Options::default(), ["ip"]).counts.events, 4);
 }
 
-/// Dovecot writes one line for several attempts.
+/// Dovecot writes one line for several attempts, which counts as that many events.
 #[test]
 fn attempts_are_counted() {
     let line = "Oct 10 13:55:36 mx dovecot: imap-login: Disconnected (auth failed, 3 attempts in 9 secs): \
@@ -224,7 +226,7 @@ fn attempts_are_counted() {
     assert_eq!(read.fields(), vec![["192.0.2.7", "a>, rip=203.0.113.9, user=<x"]; 3]);
 }
 
-/// Zeros before a line, as after a file was cut while a server still wrote to it.
+/// Zeros may precede a line, as after a file was truncated while a server went on writing to it.
 #[test]
 fn zeros_before_a_line_are_no_client() {
     let line = format!("192.0.2.7 - - [{TIME}] \"GET / HTTP/1.1\" 200 1\n");
@@ -232,7 +234,7 @@ fn zeros_before_a_line_are_no_client() {
     assert_eq!(read(log.as_bytes(), &Options::default(), ["ip"]).fields(), [["192.0.2.7"]; 2]);
 }
 
-/// Caddy logs a request that failed twice, and starts with lines that are no requests.
+/// Caddy writes two lines about a request that failed, and begins with lines that are not about requests.
 #[test]
 fn only_requests_of_caddy_are_events() {
     let line =
@@ -249,7 +251,7 @@ fn only_requests_of_caddy_are_events() {
     assert_eq!(read.counts.others, 2);
 }
 
-/// Events without the fields of the key are counted, and left out if one wants that.
+/// Events without any field of the key are counted, and left out on request.
 #[test]
 fn events_without_a_key_are_counted() {
     let log =
@@ -285,7 +287,7 @@ fn no_client_poses_as_another() {
     let rest = "\"GET / HTTP/1.1\" 200 1 \"-\" \"-\"";
     let lines = |name: &str| {
         [
-            // Users, agents, referers, paths and lists of forwarded addresses in access logs.
+            // Users, agents, referers, paths and lists of forwarded addresses, in access logs.
             format!("192.0.2.7 - {name} [{TIME}] {rest}"),
             format!("192.0.2.7 - - [{TIME}] \"GET /{name} HTTP/1.1\" 200 1 \"-\" \"-\""),
             format!("192.0.2.7 - - [{TIME}] \"GET / HTTP/1.1\" 200 1 \"{name}\" \"{name}\" \"{name}\""),
@@ -321,7 +323,7 @@ fn no_client_poses_as_another() {
                 "[2000-10-10T13:55:36.000Z] \"GET /{name} HTTP/1.1\" 200 - via_upstream - \"-\" 0 9 3 1 \"{name}\" \"{name}\" \"id\" \
                  \"{name}\" \"10.1.0.2:80\" inbound|80|| 127.0.0.6:1 10.1.0.2:80 192.0.2.7:4711 outbound_.80_._.web default"
             ),
-            // IIS writes a plus for a space, and CloudFront tabs between columns.
+            // IIS writes a plus for a space, and CloudFront has tabs between columns.
             format!(
                 "#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) sc-status\n\
                  2000-10-10 13:55:36 10.0.0.1 GET /{plus} {plus} 443 {plus} 192.0.2.7 {plus} 200",
@@ -331,7 +333,7 @@ fn no_client_poses_as_another() {
                 "#Fields: date time x-edge-location c-ip cs-method cs(Host) cs-uri-stem sc-status cs(User-Agent)\n\
                  2000-10-10\t13:55:36\tFRA2\t192.0.2.7\tGET\t{name}\t/{name}\t200\t{name}"
             ),
-            // Logins, and names of hosts that a client says.
+            // User names of logins, and host names that a client claims.
             format!("Oct 10 13:55:36 a sshd[1]: Failed password for invalid user {name} from 192.0.2.7 port 5 ssh2"),
             format!(
                 "Oct 10 13:55:36 a postfix/smtpd[1]: warning: unknown[192.0.2.7]: SASL LOGIN authentication \
@@ -351,7 +353,7 @@ fn no_client_poses_as_another() {
     };
     for name in posing {
         for (usual, line) in lines("x").into_iter().zip(lines(name)) {
-            // An uncertain line is no event.
+            // A line with an uncertain client is no event.
             let log = format!("{usual}\n{usual}\n{line}\n");
             let read = read(log.as_bytes(), &Options::default(), ["ip"]);
             let count = read.events.len();
@@ -361,8 +363,8 @@ fn no_client_poses_as_another() {
     }
 }
 
-/// Beside a list of forwarded addresses, the peer is the client unless it is internal; where it is not certain
-/// which is the peer, nobody is.
+/// Beside a list of forwarded addresses, the peer is the client unless it is internal. If it is uncertain
+/// which address is the peer, the line has no client.
 #[test]
 fn lists_before_and_after_the_peer() {
     let rest = format!("- - [{TIME}] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"");

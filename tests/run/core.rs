@@ -1,4 +1,4 @@
-//! The decisions, by a clock that stands still.
+//! The decisions of the service, by a clock that stands still.
 
 use ratescope::clock::FakeClock;
 use ratescope::rules::Fault;
@@ -89,13 +89,14 @@ fn a_limit_and_all_that_is_said_of_it() {
     assert_eq!(refused.statuses[0].duration_until_reset.unwrap().seconds, 30);
     assert_eq!(header(&refused, "retry-after"), Some("30"));
     assert!(format!("{:?}", refused.dynamic_metadata).contains("web:user"), "{refused:?}");
-    // Another user is not concerned, and refused calls were not counted.
+    // Another user is not affected, and refused calls were not counted.
     assert_eq!(code(&service, &request(vec![descriptor(&[("user", "bob")])])), Code::Ok);
     clock.advance(Span::seconds(30));
     assert_eq!([code(&service, &ann), code(&service, &ann)], [Code::Ok, Code::OverLimit]);
 }
 
-/// As envoyproxy/ratelimit looks descriptors up: all keys of a rule, in its order, and no more.
+/// Descriptors match a rule as in envoyproxy/ratelimit: with all keys of the rule, in its order, and no
+/// others.
 #[test]
 fn exactly_the_keys_of_a_rule() {
     let (service, _) = service(RULES);
@@ -130,7 +131,7 @@ fn all_descriptors_pass_or_none_is_counted() {
     let codes: Vec<Code> = refused.statuses.iter().map(|status| status.code()).collect();
     assert_eq!(codes, [Code::OverLimit, Code::Ok]);
     assert_eq!(refused.statuses[1].limit_remaining, 1);
-    // The third of three was not used up by the refused request.
+    // The refused request did not use up the third hit of three.
     let login = request(vec![login]);
     assert_eq!([code(&service, &login), code(&service, &login)], [Code::Ok, Code::OverLimit]);
     // The same descriptor twice counts twice.
@@ -138,7 +139,8 @@ fn all_descriptors_pass_or_none_is_counted() {
     assert_eq!([code(&service, &twice), code(&service, &twice)], [Code::Ok, Code::OverLimit]);
 }
 
-/// In whichever place the refused descriptors are: none of the others is counted, and each of them is.
+/// Wherever the refused descriptors are in a request, no other descriptor is counted, and each of them is
+/// counted once.
 #[test]
 fn the_order_of_descriptors_does_not_matter() {
     let rules = "domain: web\ndescriptors:\n- {key: a, limit: fixed-window 3/1h}\n\
@@ -165,7 +167,8 @@ fn the_order_of_descriptors_does_not_matter() {
         for _ in 0..2 {
             assert_eq!(said(&whole), expected((ok, 2), (over, 0), (over, 0)), "{order}");
         }
-        // HAProxy counts refusals, each of both once: of a count of 3 a third is left after 1 h 40 m.
+        // HAProxy counts refused events, too: after three requests each of the two keys has the count 3. A
+        // third of it, the limit of 1, is left after 1 h 40 m.
         for (minutes, then) in [(99, over), (102, ok)] {
             clock.set(Time::from_micros(1_000_000_000_000_000 + minutes * 60_000_000));
             for key in ['b', 'c'] {
@@ -237,7 +240,7 @@ fn a_limit_that_the_request_brings() {
     let longer = ask(&service, &of("ann", 1, Some(90))).unwrap();
     let limit = longer.statuses[0].current_limit.as_ref().unwrap();
     assert_eq!((limit.unit(), limit.unit_multiplier), (Unit::Second, Some(90)));
-    // However many different limits come, memory is bounded, and each decides.
+    // However many different limits requests bring, memory is bounded, and each limit decides.
     for count in 1..200 {
         assert_eq!(code(&service, &of("ann", count, Some(1000))), Code::Ok, "{count}");
     }
@@ -246,7 +249,7 @@ fn a_limit_that_the_request_brings() {
     assert!(matches!(ask(&service, &request(vec![wrong])), Err(NoAnswer::Invalid(_))));
 }
 
-/// What was taken can be given back, and no more than that.
+/// Counted hits can be given back, but never more than were counted.
 #[test]
 fn hits_are_given_back() {
     let (service, clock) = service(RULES);
@@ -264,20 +267,20 @@ fn hits_are_given_back() {
     assert_eq!(left(vec![of(&user, 2, false), of(&login, 3, false)]), (Code::Ok, vec![0, 0]));
     assert_eq!(left(vec![of(&user, 1, true)]), (Code::Ok, vec![1]));
     assert_eq!(left(vec![of(&login, 2, true)]), (Code::Ok, vec![2]));
-    // More than was taken: never more is left than for a new key, now and later.
+    // After giving back more than was counted, no more is left than for a new key, now and later.
     assert_eq!(left(vec![of(&user, 1000, true), of(&login, 7, true)]), (Code::Ok, vec![2, 3]));
     clock.advance(Span::hours(1));
     assert_eq!(left(vec![of(&user, 9, true), of(&login, 9, true)]), (Code::Ok, vec![2, 3]));
     assert_eq!(left(vec![of(&user, 3, false)]), (Code::OverLimit, vec![2]));
-    // 0 is a look here, too; and a key that nobody knows has nothing to give back.
+    // Giving back 0 hits only looks, too; and a key that is not known has nothing to give back.
     assert_eq!(left(vec![of(&user, 0, true)]), (Code::Ok, vec![2]));
     assert_eq!(left(vec![of(&[("user", "new")], 1, true)]), (Code::Ok, vec![2]));
-    // With another descriptor that is refused, nothing happens.
+    // If another descriptor is refused, nothing is given back.
     assert_eq!(left(vec![of(&user, 2, false)]), (Code::Ok, vec![0]));
     let both = vec![of(&user, 1, true), of(&login, 4, false)];
     assert_eq!(left(both), (Code::OverLimit, vec![0, 3]));
     assert_eq!(left(vec![of(&user, 1, true), of(&login, 3, false)]), (Code::Ok, vec![1, 0]));
-    // What brings its own limit.
+    // Hits of a limit that the request brings can be given back, too.
     let limit =
         RateLimitOverride { requests_per_unit: 3, unit: Unit::Day.into(), unit_multiplier: None };
     let own = |hits, back| RateLimitDescriptor { limit: Some(limit), ..of(&user, hits, back) };
@@ -285,7 +288,7 @@ fn hits_are_given_back() {
     assert_eq!(left(vec![own(2, true)]), (Code::Ok, vec![2]));
 }
 
-/// Limiters that measure a rate can't say what is left of what they have counted.
+/// Limiters that measure a rate can't give hits back, since their states don't tell what is left of these.
 #[test]
 fn who_can_not_give_back_says_so_and_counts_nothing() {
     let text =
@@ -327,7 +330,7 @@ fn what_can_not_be_meant_is_refused() {
     }
 }
 
-/// A rule of one descriptor can replace that of another, as in envoyproxy/ratelimit.
+/// The rule for one descriptor can replace the rule for another, as in envoyproxy/ratelimit.
 #[test]
 fn a_descriptor_can_replace_another() {
     let (service, _) = service(
@@ -345,7 +348,7 @@ descriptors:
     assert_eq!(codes, [Code::Ok, Code::Ok, Code::Ok, Code::OverLimit]);
 }
 
-/// A limit at the top is for the request, and not for each of its descriptors.
+/// A limit at the top of the file counts each request once, and not each of its descriptors.
 #[test]
 fn a_limit_for_all_counts_a_request_once() {
     let (service, _) = service("domain: web\nlimit: gcra 2/1m per ip\n");
@@ -355,7 +358,7 @@ fn a_limit_for_all_counts_a_request_once() {
     assert_eq!(code(&service, &two("b")), Code::Ok);
 }
 
-/// A proxy can't wait, so what would be delayed is refused, with the wait.
+/// A proxy can't wait, so an event that would be delayed is refused, and the answer says how long to wait.
 #[test]
 fn a_delay_is_a_refusal() {
     let (service, _) = service("domain: web\nlimit: leaky-bucket 1/1s queue 5 per all\n");

@@ -1,4 +1,4 @@
-//! Rule files: a folder of them, and what becomes of changes.
+//! Rule files: a folder of them, and the effects of changes.
 
 use super::core::{descriptor, request};
 use ratescope::clock::FakeClock;
@@ -8,7 +8,7 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder of its own, which is removed at the end.
+/// A temporary folder that is removed when this is dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -46,7 +46,7 @@ fn following(named: &[PathBuf]) -> Service<InMemory, FakeClock> {
     service
 }
 
-/// How much is left for a user after this request.
+/// How much is left for the user `ann` after a request; `None` if no limit applies.
 fn left(service: &Service<InMemory, FakeClock>, domain: &str) -> Option<u32> {
     let ask = request(vec![descriptor(&[("user", "ann")])]);
     let ask = RateLimitRequest { domain: domain.to_owned(), ..ask };
@@ -55,12 +55,12 @@ fn left(service: &Service<InMemory, FakeClock>, domain: &str) -> Option<u32> {
     answer.statuses[0].current_limit.as_ref().map(|_| answer.statuses[0].limit_remaining)
 }
 
-/// Looks twice, since a change counts when two readings are equal.
+/// Looks twice, since changed rules are put in force only when two looks in a row find them the same.
 fn look(service: &Service<InMemory, FakeClock>) -> Vec<Changed> {
     [service.look(), service.look()].concat()
 }
 
-/// A line or more for each file, and the cause of one that can't be read.
+/// The error has at least a line for each file, and the cause if one file can't be read.
 #[test]
 fn what_is_wrong_at_the_beginning_is_told_of_all_files() {
     let folder = Folder::new("beginning");
@@ -91,27 +91,27 @@ fn a_folder_is_followed() {
     assert_eq!((left(&service, "web"), left(&service, "mail")), (Some(9), None));
     assert_eq!(look(&service), []);
 
-    // What was counted stays counted.
+    // Counts survive a change of the rules.
     folder.write("web.yaml", &rules("web", 20));
     let changes = look(&service);
     assert!(changes.len() == 1 && changes[0].is_good(), "{changes:?}");
     assert_eq!(left(&service, "web"), Some(18));
 
-    // A broken file keeps the old rules, and is said to be broken.
+    // If a file is broken, its old rules stay in force, and the health says so.
     folder.write("web.yaml", "domain: web\ndescriptors: 7\n");
     let changes = look(&service);
     assert!(changes.len() == 1 && !changes[0].is_good(), "{changes:?}");
     assert_eq!(left(&service, "web"), Some(17));
     let health = service.health();
     assert!(health.len() == 1 && health[0].0 == web && health[0].1.is_some(), "{health:?}");
-    // Nor can a file take another domain while it is in force.
+    // A file in force can't change its domain either.
     folder.write("web.yaml", &rules("shop", 20));
     assert!(!look(&service)[0].is_good());
     folder.write("web.yaml", &rules("web", 20));
     assert!(look(&service)[0].is_good());
     assert_eq!(service.health()[0].1, None);
 
-    // A new file is added, also one that was wrong at first, and one that is gone is removed.
+    // A new file is added, even if it was wrong at first, and a file that is deleted is removed.
     let mail = folder.write("mail.yml", "domain: mail\n");
     let changes = look(&service);
     assert!(
@@ -121,7 +121,7 @@ fn a_folder_is_followed() {
     folder.write("mail.yml", &rules("mail", 5));
     assert_eq!(look(&service), [Changed::Added(mail.clone())]);
     assert_eq!(left(&service, "mail"), Some(4));
-    // Two files can't have one domain.
+    // Two files can't have the same domain.
     folder.write("zz.yaml", &rules("mail", 6));
     assert!(matches!(look(&service).as_slice(), [Changed::Wrong(..)]));
     assert_eq!(left(&service, "mail"), Some(3));

@@ -1,4 +1,4 @@
-//! gRPC over a socket: decisions, health, and the descriptions that clients ask for.
+//! gRPC over a socket: decisions, health, and the descriptions of the protocol that clients ask for.
 
 use super::core::{RULES, descriptor, request};
 use super::files::Folder;
@@ -6,7 +6,8 @@ use super::program::{Channel, Program, get};
 use prost::Message;
 use ratescope::service::Code;
 
-/// The code of the protocol's health: 1 serves, 2 does not.
+/// Asks for the health of a service: returns the code of gRPC, and a message whose value is 1 if it serves
+/// and 2 if not.
 async fn health(channel: &mut Channel, name: &str) -> (u32, Vec<u8>) {
     let mut message = Vec::new();
     prost::encoding::string::encode(1, &name.to_owned(), &mut message);
@@ -28,7 +29,7 @@ async fn calls_are_decided_and_counted() {
     assert_eq!(channel.should_rate_limit(&request(vec![])).await.unwrap_err(), 3);
     assert_eq!(channel.call("/no.Service/Call", &[]).await.0, 12);
 
-    // The counters, by rules alone; the name of a user is nowhere.
+    // The counters are labelled by rules alone: no name of a user is in them.
     let elsewhere = ratescope::service::RateLimitRequest { domain: "nowhere".into(), ..ann };
     channel.should_rate_limit(&elsewhere).await.unwrap();
     let (status, metrics) = get(program.admin, "/metrics", "");
@@ -58,10 +59,10 @@ async fn health_and_reflection() {
         assert_eq!(health(&mut channel, name).await, (0, vec![8, 1]), "{name}");
     }
     assert_eq!(health(&mut channel, "unknown").await.0, 5);
-    // list_services of the reflection: field 7.
+    // The request list_services of the reflection has field 7.
     let mut list = Vec::new();
     prost::encoding::string::encode(7, &"*".to_owned(), &mut list);
-    // file_containing_symbol: field 4.
+    // The request file_containing_symbol has field 4.
     let mut file = Vec::new();
     let name = "envoy.service.ratelimit.v3.RateLimitRequest".to_owned();
     prost::encoding::string::encode(4, &name, &mut file);
@@ -78,7 +79,7 @@ async fn health_and_reflection() {
     }
 }
 
-/// The messages and the description of them, which is made from the files beside it, say the same.
+/// The messages have the same fields as their description, which is made from the files beside it.
 #[test]
 fn messages_are_as_they_are_described() {
     let set = include_bytes!("../../src/service/proto/descriptors.bin");

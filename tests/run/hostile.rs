@@ -1,4 +1,4 @@
-//! Those who mean no good, or know no better: none of them keeps others from being served.
+//! Hostile or careless clients: none of them keeps others from being served.
 
 use super::core::{RULES, descriptor, request};
 use super::files::Folder;
@@ -7,13 +7,13 @@ use ratescope::service::Code;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// How many connections are left open. `./scripts/test strangers` leaves ten thousand.
+/// The number of connections that are left open. `./scripts/test strangers` sets it to ten thousand.
 fn crowd() -> usize {
     let said = std::env::var("RATESCOPE_STRANGERS").ok().and_then(|text| text.parse().ok());
     said.unwrap_or(400)
 }
 
-/// The memory that a program has, in KiB, where the system says it.
+/// The memory of a program in KiB, if the system tells it.
 fn memory(program: &Program) -> Option<usize> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", program.child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -26,7 +26,7 @@ async fn strangers_do_no_harm() {
     let program = Program::start(&folder.write("rules.yaml", RULES), &[]);
     let mut channel = Channel::open(program.grpc).await;
 
-    // HTTP/1 on the port of gRPC is answered, and garbage ends its connection.
+    // HTTP/1 on the port of gRPC gets an answer, and garbage ends its connection.
     let answer = http(program.grpc, "GET / HTTP/1.1\r\nhost: example.org\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 505") && answer.contains("HTTP/2"), "{answer}");
     for garbage in
@@ -34,18 +34,18 @@ async fn strangers_do_no_harm() {
     {
         let mut stream = TcpStream::connect(program.grpc).unwrap();
         _ = stream.write_all(garbage);
-        // It is closed, or reset because not all was read.
+        // The connection is closed, or reset because not all of the garbage was read.
         _ = stream.read_to_end(&mut Vec::new());
     }
-    // Connections that say nothing, or half of something, stay until their time is up; more than that is
-    // not kept for them.
+    // Connections that send nothing, or half of something, stay open until their time is up; no more memory
+    // than the connection itself is kept for them.
     let before = memory(&program);
     let idle: Vec<TcpStream> = (0..crowd())
         .map(|i| {
             let at = [program.grpc, program.http, program.admin][i % 3];
             let mut stream = TcpStream::connect(at).unwrap();
             let half: &[u8] = [&b""[..], b"P", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"][i / 3 % 3];
-            // It may have been closed as nonsense.
+            // The server may have closed it as nonsense already.
             _ = stream.write_all(half);
             stream
         })
@@ -61,7 +61,8 @@ async fn strangers_do_no_harm() {
         assert!(grown < 16 * crowd() + (16 << 10), "{grown} KiB for {} connections", crowd());
     }
 
-    // A long message is refused with a code, however often, and so is one that is none.
+    // A message that is too long is refused with a code, however often it comes, and so is one that can't be
+    // read.
     for _ in 0..10 {
         let (long, _) = channel.call(SHOULD_RATE_LIMIT, &vec![0; 4 << 20]).await;
         assert!([8, 11].contains(&long), "{long}");
@@ -69,7 +70,7 @@ async fn strangers_do_no_harm() {
     let (wrong, _) = channel.call(SHOULD_RATE_LIMIT, &[0xff; 100]).await;
     assert!([3, 13].contains(&wrong), "{wrong}");
 
-    // Calls that are given up in all their states.
+    // Calls are cancelled in all their states.
     let mut given_up = Channel::open(program.grpc).await;
     for i in 0..100 {
         let (answer, mut body) = given_up.begin(SHOULD_RATE_LIMIT).await;
@@ -79,7 +80,7 @@ async fn strangers_do_no_harm() {
         body.send_reset(h2::Reason::CANCEL);
         drop(answer);
     }
-    // A call ends in the time that it gives itself: DEADLINE_EXCEEDED.
+    // A call ends within the time limit that it sets: DEADLINE_EXCEEDED.
     for within in ["1n", "900u", "20m"] {
         let (answer, mut body) = channel.try_begin(SHOULD_RATE_LIMIT, within).await.unwrap();
         body.send_data(vec![0, 0, 0, 0, 9].into(), false).unwrap();

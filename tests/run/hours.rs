@@ -1,4 +1,4 @@
-//! The sums at the beginnings of hours, which Live knows of the time when nobody looked.
+//! The sums at the beginnings of hours, with which Live shows the time before there were viewers.
 
 use super::live::{Scene, at, told};
 use ratescope::lab::live::Live;
@@ -16,7 +16,8 @@ fn send(scene: &Scene, secs: f64, times: usize) {
     }
 }
 
-/// The hours that a viewer who comes then is told: the time in hours, and the sum that was allowed until then.
+/// The hours that a viewer who comes at `secs` is told: for each the time in hours, and the sum of allowed
+/// hits up to it.
 fn hours(scene: &Scene, asked: &Asked, secs: f64) -> Vec<[f64; 2]> {
     let (said, _) = told(&scene.look(asked, secs).next(at(secs)));
     let list = said.get("hours").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -30,11 +31,11 @@ fn each_hour_is_told_to_whoever_comes_later() {
     send(&scene, 1.25 * HOUR, 3);
     send(&scene, 2.0 * HOUR, 4);
     send(&scene, 2.9 * HOUR, 1);
-    // Then hours of silence, which are not smeared with what was before.
+    // Hours without events follow: the events before and after are not spread over them.
     send(&scene, 5.1 * HOUR, 2);
     let all = vec![[1.25, 0.0], [2.0, 3.0], [3.0, 8.0], [5.0, 8.0]];
     assert_eq!(hours(&scene, &Asked::default(), 5.5 * HOUR), all);
-    // All of it is kept though nobody looks, and an hour without any event is one.
+    // All of it is kept while there are no viewers, and hours without any event begin, too.
     scene.probe.forget(at(6.0 * HOUR));
     scene.probe.forget(at(7.0 * HOUR));
     let later = [all, vec![[6.0, 10.0], [7.0, 10.0]]].concat();
@@ -50,7 +51,7 @@ fn a_day_of_hours_is_kept_and_no_more() {
     let told = hours(&scene, &Asked::default(), 99.9 * HOUR);
     let day: Vec<_> = (76..100_u32).map(|hour| [f64::from(hour), 2.0 * f64::from(hour)]).collect();
     assert_eq!((told.len(), told), (HOURS, day));
-    // After a week of silence only the hour that is now.
+    // After more than a week of silence there is only the hour of the viewer.
     scene.probe.forget(at(100.0 * HOUR));
     scene.probe.forget(at(101.0 * HOUR));
     assert_eq!(hours(&scene, &Asked::default(), 300.5 * HOUR), [[300.0, 200.0]]);
@@ -61,12 +62,12 @@ fn a_clock_that_is_set_back() {
     let scene = Scene::new(RULES, Probe::default());
     send(&scene, 9.5 * HOUR, 1);
     send(&scene, 10.1 * HOUR, 1);
-    // A little: what is late counts in the last hour.
+    // Set back by little: late events count in the current hour.
     send(&scene, 9.9 * HOUR, 1);
     send(&scene, 11.0 * HOUR, 1);
     let all = [[9.5, 0.0], [10.0, 1.0], [11.0, 3.0]];
     assert_eq!(hours(&scene, &Asked::default(), 11.5 * HOUR), all);
-    // By more: hours begin anew, and the sums go on.
+    // Set back by more: the hours begin anew, and the sums go on.
     send(&scene, 5.5 * HOUR, 1);
     send(&scene, 6.5 * HOUR, 1);
     assert_eq!(hours(&scene, &Asked::default(), 6.6 * HOUR), [[5.5, 4.0], [6.0, 5.0]]);
@@ -85,7 +86,7 @@ fn a_viewer_who_was_cut_off_is_told_the_hours_in_between() {
     assert_eq!(hours(&scene, &back, 5.5 * HOUR), [[3.0, 1.0], [4.0, 3.0], [5.0, 3.0]]);
 }
 
-/// Of many rules the hours are told only of the first, as one message is bounded.
+/// If there are many rules, viewers are told the hours of only the first ones, since a message is bounded.
 #[test]
 fn many_rules() {
     let rule = |i: usize| format!("- {{key: k{i}, limit: gcra 1/1h}}\n");
@@ -104,7 +105,7 @@ fn many_rules() {
     assert_eq!(said["hours"][23][1], json!(23));
 }
 
-/// The page draws the hours in a picture of a day, but not in one of a minute.
+/// The page draws the hours in a picture of a day, but not in a picture of a minute.
 #[test]
 fn the_page_draws_hours_where_they_can_be_told_apart() {
     let mut page = Live::default();
@@ -112,7 +113,7 @@ fn the_page_draws_hours_where_they_can_be_told_apart() {
     let hour = |n: f64| Time::from_secs(n * HOUR).unwrap();
     page.take_hour(hour(1.0), &[0.0, 0.0, 0.0]);
     page.take_hour(hour(2.0), &[7200.0, 0.0, 0.0]);
-    // As long without an event as a history of it can be.
+    // As long without an event as a history can be.
     page.take_hour(hour(3.0), &[10_800.0, 3600.0, 0.0]);
     page.take_hour(hour(24.0), &[10_800.0, 3600.0, 0.0]);
     page.take(hour(24.5), &[14_400.0, 3600.0, 0.0]);
@@ -138,7 +139,7 @@ fn the_page_draws_hours_where_they_can_be_told_apart() {
     assert!(minute.len() <= 5);
 }
 
-/// Without anybody who sees to it, decisions forget what only viewers need.
+/// Decisions forget the data for viewers who are gone, even if nobody calls `forget`.
 #[test]
 fn decisions_forget_for_viewers_who_are_gone() {
     let scene = Scene::new(RULES, Probe::default());
@@ -148,7 +149,7 @@ fn decisions_forget_for_viewers_who_are_gone() {
     };
     assert_eq!(since(100.0), 100);
     send(&scene, 110.0, 1);
-    // A decision of another thread, a little late.
+    // A decision of another thread comes slightly late.
     send(&scene, 109.9, 1);
     send(&scene, 169.0, 1);
     assert_eq!(since(169.5), 100);

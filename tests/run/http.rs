@@ -1,4 +1,4 @@
-//! The service by HTTP.
+//! The service over HTTP.
 
 use super::core::RULES;
 use super::files::Folder;
@@ -40,7 +40,7 @@ fn the_messages_as_json() {
     let limit = serde_json::json!({"name": "web:user", "requestsPerUnit": 2, "unit": "MINUTE"});
     assert_eq!((&first["currentLimit"], first["limitRemaining"].as_u64()), (&limit, Some(1)));
     assert!(first["durationUntilReset"].as_str().unwrap().ends_with('s'), "{first}");
-    // Names in both forms, numbers as texts, 0 as a look, and enums by name.
+    // Field names in both spellings, numbers as texts, 0 hits as a look, and enums by name.
     let looks = r#"{"domain":"web","hits_addend":7,"descriptors":[
         {"entries":[{"key":"user","value":"ann"}],"hitsAddend":"0"}]}"#;
     assert_eq!([ask(looks).0, ask(looks).0, ask(ann).0, ask(looks).0], [200, 200, 200, 429]);
@@ -85,14 +85,14 @@ fn anything_by_its_fields() {
     assert_eq!(check("domain=none&user=ann").0, 200);
     let body = r#"{"domain": "web", "fields": {"user": "eve"}, "hits": 2}"#;
     assert_eq!([post(&program, "/check", body).0, post(&program, "/check", body).0], [200, 429]);
-    // Rules are found by all fields together: one that refuses keeps the others from counting.
+    // All rules that the fields match decide together: if one refuses, the others don't count.
     assert_eq!(check("user=bob&ip=a").0, 200);
     assert_eq!(check("user=bob&ip=a").0, 429);
     assert_eq!([check("user=bob").0, check("user=bob").0], [200, 429]);
     for wrong in ["hits=-1", "hits=x", "hits=NaN", "hits=1e13"] {
         assert_eq!(check(wrong).0, 400, "{wrong}");
     }
-    // The last one of a name counts, and there is a bound.
+    // Of fields with the same name the last one counts, and the number of fields is bounded.
     assert_eq!(
         [check("user=x&user=y&hits=2").0, check("user=x").0, check("user=y").0],
         [200, 200, 429]
@@ -120,9 +120,9 @@ fn what_a_proxy_asks() {
     assert_eq!([auth("/auth", &from("a")), auth("/auth/web", &from("192.0.2.1"))], [200, 200]);
     assert_eq!(auth("/auth", &from("192.0.2.1")), 429);
     assert_eq!(auth("/auth?refused=403", &from("192.0.2.1")), 403);
-    // Who is not trusted is the client, whatever came before.
+    // The client is the last address that is not a trusted proxy, whatever precedes it.
     assert_eq!(auth("/auth", &from("192.0.2.9, 192.0.2.1")), 429);
-    // The path that the proxy was asked for, without its query, in both forms.
+    // The path that the client asked the proxy for, without its query, in both headers.
     let login = |ip: &str| format!("{}x-forwarded-uri: /login?a=b\r\nuser-agent: x\r\n", from(ip));
     assert_eq!(
         [auth("/auth", &login("192.0.2.2")), auth("/auth", &login("192.0.2.3"))],
@@ -134,13 +134,13 @@ fn what_a_proxy_asks() {
     let codes = ["198.51.100.1", "198.51.100.2", "198.51.100.3"].map(|ip| auth("/auth", &user(ip)));
     assert_eq!(codes, [200, 200, 429]);
     assert_eq!((auth("/auth?refused=500", ""), auth("/auth/nowhere", "")), (400, 200));
-    // All ways are in one set of counters.
+    // All ways of asking use the same counters.
     let metrics = get(program.admin, "/metrics", "").1;
     let line = "ratelimit_service_rate_limit_over_limit{domain=\"web\",rule=\"web:user\",key1=\"user\"} 1\n";
     assert!(metrics.contains(line), "{metrics}");
 }
 
-/// Nobody who is not trusted can speak for others.
+/// A client that is not a trusted proxy can't name another address as its own.
 #[test]
 fn a_stranger_can_not_pose() {
     let folder = Folder::new("pose");

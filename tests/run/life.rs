@@ -1,4 +1,4 @@
-//! The start and the end of the program, and the port for those who run it.
+//! The start and the end of the program, and the admin port.
 
 use super::core::{RULES, descriptor, request};
 use super::files::Folder;
@@ -75,7 +75,7 @@ fn the_admin_port() {
     assert_eq!(get(program.http, "/healthcheck", "").0, 200);
     assert!(ask("/rules", good).1.contains("gcra 2/1m burst 2 per user"));
     assert!(ask("/healthz?verbose", good).1.contains("green"));
-    // A broken file turns it yellow, and the counters say so.
+    // A broken file turns the health yellow, and the counters show it.
     folder.write("rules.yaml", "domain: web\nnonsense: 1\n");
     let yellow =
         (0..1000).map(|_| ask("/healthz?verbose", good).1).find(|text| text.contains("yellow"));
@@ -87,7 +87,8 @@ fn the_admin_port() {
     assert_eq!(get(program.admin, "/readyz", "").0, 200, "it goes on by the rules before");
 }
 
-/// Asked to end, it says so, serves on for the notice, and then ends; asked twice, it ends at once.
+/// When the program is asked to end, it announces that, serves on for the notice, and then ends. When it is
+/// asked twice, it ends at once.
 #[cfg(unix)]
 #[tokio::test]
 async fn the_end_is_announced() {
@@ -103,14 +104,14 @@ async fn the_end_is_announced() {
     let health =
         async |channel: &mut Channel| channel.call("/grpc.health.v1.Health/Check", &[]).await;
     while health(&mut channel).await != (0, vec![8, 2]) {}
-    // New connections are served all the same.
+    // New connections are still served.
     let mut other = Channel::open(program.grpc).await;
     assert_eq!(other.should_rate_limit(&ann).await.unwrap().overall_code(), Code::Ok);
     program.signal("TERM");
     assert!(program.child.wait().unwrap().success());
 }
 
-/// After the notice nobody can connect, what is under way is answered, and idle connections end.
+/// After the notice nobody can connect, calls under way are answered, and idle connections end.
 #[cfg(unix)]
 #[tokio::test]
 async fn what_is_under_way_is_answered() {
@@ -127,7 +128,7 @@ async fn what_is_under_way_is_answered() {
     frame.extend(message);
     let rest = frame.split_off(7);
     body.send_data(frame.into(), false).unwrap();
-    // It has arrived once a later call is answered.
+    // The first part of the message has arrived once a later call is answered.
     channel.should_rate_limit(&ann).await.unwrap();
     program.signal("TERM");
     while TcpStream::connect(program.grpc).is_ok() {}
@@ -137,8 +138,8 @@ async fn what_is_under_way_is_answered() {
     assert!(program.child.wait().unwrap().success());
 }
 
-/// A client that calls all the time, at the first address until that says that it ends, then at the
-/// second; it tells of each answer whether it had moved.
+/// A client that calls all the time: the first address until the server there says that it ends, then the
+/// second. For each answer it sends whether it had moved to the second by then.
 #[cfg(unix)]
 async fn call([first, second]: [SocketAddr; 2], tell: mpsc::Sender<bool>) {
     let (mut channel, mut has_moved) = (Channel::open(first).await, false);
@@ -146,7 +147,7 @@ async fn call([first, second]: [SocketAddr; 2], tell: mpsc::Sender<bool>) {
     for _ in 0..500 {
         let answer = match channel.try_should_rate_limit(&free).await {
             Ok(answer) => answer,
-            // It said before that it takes no more: it has not seen this call.
+            // The server had announced that it takes no more calls, so it has not seen this one.
             Err(error) => {
                 assert!(error.is_go_away() && !has_moved, "a call is lost: {error}");
                 assert_eq!(error.reason(), Some(h2::Reason::NO_ERROR));
@@ -159,7 +160,7 @@ async fn call([first, second]: [SocketAddr; 2], tell: mpsc::Sender<bool>) {
     }
 }
 
-/// A process that ends answers each call that it has taken, and says that it takes no more.
+/// A process that ends answers each call that it has taken, and announces that it takes no more.
 #[cfg(unix)]
 #[tokio::test]
 async fn the_end_costs_no_call_under_load() {
@@ -185,7 +186,7 @@ async fn the_end_costs_no_call_under_load() {
     assert!(moved > 0 && ends.child.wait().unwrap().success());
 }
 
-/// Rules that change all the time, under load: each call is answered, and what was counted stays counted.
+/// Rules that change all the time under load: each call is answered, and counts survive each change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reload_under_load_loses_nothing() {
     let folder = Folder::new("load");
@@ -208,7 +209,8 @@ async fn a_reload_under_load_loses_nothing() {
         let ann = request(vec![descriptor(&[("user", "ann")])]);
         clients.push(tokio::spawn(async move {
             let (mut allowed, mut last) = (0, 0);
-            // To the end, and then for as many that the limit is met for certain.
+            // Until all changes are made, and then for 300 more calls, so that the limit is certainly
+            // reached.
             while last <= 300 {
                 last += u32::from(is_over.load(Ordering::Relaxed));
                 let code = channel.should_rate_limit(&ann).await.unwrap().overall_code();
@@ -218,7 +220,7 @@ async fn a_reload_under_load_loses_nothing() {
         }));
     }
     for i in 1..=20 {
-        // By renaming, so that no half of it is read.
+        // By renaming, so that no half-written file is read.
         let new = folder.write("new", &rules(i));
         std::fs::rename(new, &file).unwrap();
         while loads() < i {

@@ -1,4 +1,4 @@
-//! The probe: what viewers of Live are told.
+//! The probe, and what it tells the viewers of Live.
 
 use ratescope::event::Event;
 use ratescope::live::{self, Asked, Probe, Taps, Viewer};
@@ -15,7 +15,7 @@ descriptors:
 - {key: path, shadow: true, limit: gcra 1/1h}
 ";
 
-/// Rules with a probe that counts what they decide.
+/// Rules with a probe that counts their decisions.
 pub(crate) struct Scene {
     pub(crate) store: Ruled,
     pub(crate) probe: Arc<Probe>,
@@ -44,7 +44,7 @@ pub(crate) fn at(secs: f64) -> Time {
     Time::from_secs(secs).unwrap()
 }
 
-/// The messages of an event stream, by their names, and the last id.
+/// The messages of an event stream by their names, and the last id.
 pub(crate) fn told(text: &str) -> (HashMap<String, Value>, Option<String>) {
     let (mut all, mut last) = (HashMap::new(), None);
     for message in text.split("\n\n").filter(|message| !message.is_empty()) {
@@ -78,12 +78,13 @@ fn sums_are_exact_whether_somebody_looks_or_not() {
         ["web:path", "gcra 1/1h burst 1 per path, a shadow"]
     ]);
     assert_eq!(said["rules"]["rules"], rules);
-    // 1.5 is two hits, as in the counters. More than the limit of the shadow, so it would be refused.
+    // A cost of 1.5 is two hits, as in the counters. It is above the limit of the shadow, which would refuse
+    // it.
     assert_eq!(
         rates(&said),
         [json!([1_000_000, 2, 1, 0, 0, 0, 6]), json!([2_000_000, 2, 2, 0, 0, 0, 8])]
     );
-    // Keys are counted since somebody looks.
+    // Keys are counted only since the first viewer came.
     assert_eq!(said["keys"]["since"], 1_000_000);
     let busiest = said["keys"]["busiest"].as_array().unwrap();
     let counts: Vec<_> =
@@ -94,7 +95,7 @@ fn sums_are_exact_whether_somebody_looks_or_not() {
     );
     assert_eq!(said["keys"]["refused"].as_array().unwrap().len(), 2);
 
-    // After a reload the rule goes on with its sums, also for answers by the rules before.
+    // After a reload a rule goes on with its sums, even for decisions by the old rules.
     let other = Rules::read("rules.yaml", &RULES.replace("gcra 2/1h", "gcra 9/1h")).unwrap();
     let taps = scene.probe.taps(&other);
     events(1);
@@ -118,7 +119,7 @@ fn a_slow_viewer_is_told_how_much_it_lost() {
         scene.event(f64::from(i), 1.0, &[("user", "ann")]);
         quick.next(at(f64::from(i)));
     }
-    // All that is remembered, and no more: then it waits again.
+    // The slow viewer gets all that is remembered, and then no more until there is something new.
     let (mut events, mut columns, mut lost) = (0, 0, Vec::new());
     for _ in 0..100 {
         let text = slow.next(at(4200.0));
@@ -144,7 +145,7 @@ fn what_viewers_need_is_bounded_and_not_kept_while_nobody_looks() {
     viewers.pop();
     for i in 0..1000 {
         scene.event(0.0, 1.0, &[("user", &i.to_string())]);
-        // Keys that nobody watches any more make room.
+        // Keys that nobody watches any more make room for new ones.
         scene.look(&Asked::read(&format!("watch={:x}", 100 + i), None), 0.0).next(at(0.0));
     }
     viewers.clear();
@@ -153,7 +154,7 @@ fn what_viewers_need_is_bounded_and_not_kept_while_nobody_looks() {
         let busiest = said["keys"]["busiest"].as_array().unwrap().len();
         (said["keys"]["since"].as_i64().unwrap(), busiest)
     };
-    // For a minute all is kept, so that whoever was cut off goes on.
+    // Everything is kept for a minute, so that a viewer who lost the connection can go on.
     scene.probe.forget(at(1.0));
     scene.probe.forget(at(60.0));
     assert_eq!(since(60.0), (0, 12));
@@ -165,7 +166,8 @@ fn what_viewers_need_is_bounded_and_not_kept_while_nobody_looks() {
     assert_eq!(rates(&said), [json!([130_000_000, 1001, 0, 0, 0, 0, 0])], "sums are kept always");
 }
 
-/// Whoever looks at a replay is told how fast it is, and that it has ended; its minutes may be short.
+/// Viewers of a replay are told its speed and its end. Nothing is forgotten, since a minute of the replay may
+/// be short.
 #[test]
 fn a_replay_is_told_and_forgets_nothing() {
     for speed in [0.0, -1.0, f64::INFINITY, f64::NAN] {
@@ -177,7 +179,7 @@ fn a_replay_is_told_and_forgets_nothing() {
     scene.event(1.0, 1.0, &[("user", "ann")]);
     let said = look(&mut viewer, 15.0);
     assert_eq!((&said["speed"], &said["keys"]["since"]), (&json!(60.0), &json!(0)));
-    // The keys come with every fourth message, as in a second of a service.
+    // The tables of keys come with every fourth message, which would be once a second in a service.
     let keys: Vec<bool> = (2..10)
         .map(|turn| look(&mut viewer, 15.0 * f64::from(turn)))
         .inspect(|said| assert!(!said.contains_key("speed")))
@@ -197,7 +199,7 @@ fn a_replay_is_told_and_forgets_nothing() {
     assert_eq!(viewer.next(at(1e6 + 1.0)), "");
 }
 
-/// A clock that is set back: the columns begin anew, and the sums go on.
+/// When the clock is set back, the columns begin anew, and the sums go on.
 #[test]
 fn the_clock_is_set_back() {
     let scene = Scene::new(RULES, Probe::default());
@@ -220,16 +222,16 @@ fn nonsense_from_a_viewer_is_as_nothing() {
     }
 }
 
-/// What the page makes of the sums: each event once, also those of a time when it did not listen.
+/// The page draws each event of the sums once, including those of a time when it did not listen.
 #[test]
 fn the_page_draws_each_event_once() {
     let mut page = ratescope::lab::live::Live::default();
     page.name([("web:user", "gcra 2/1h")].into_iter());
     let second = |n: i64| Time::from_micros(n << 20);
-    // Events from before it listened are in the sums, and not in the picture.
+    // Events before the page listened are in the sums, but not in the picture.
     page.take(second(100), &[50.0, 5.0, 0.0]);
     page.take(second(101), &[60.0, 5.0, 0.0]);
-    // Ten seconds of silence: the events of that time are drawn as if they were even.
+    // Ten seconds without news: the events of that time are drawn as if they had come evenly.
     page.take(second(111), &[160.0, 25.0, 1.0]);
     page.take(second(112), &[160.0, 25.0, 1.0]);
     let rule = &page.rules()[0];

@@ -6,7 +6,7 @@ use super::program::{Program, get};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// Reads an event stream until a text is in it.
+/// Sends a request, and reads the event stream until it contains the text `until`.
 fn listen(stream: &mut TcpStream, request: &str, until: &str) -> String {
     stream.write_all(request.as_bytes()).unwrap();
     let mut text = String::new();
@@ -33,14 +33,14 @@ fn live_is_on_the_admin_port() {
         format!("GET /live/events HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", program.admin.port());
     let said = listen(&mut stream, &request, "\nid: ");
     assert!(said.contains("content-type: text/event-stream"), "{said}");
-    // In the first column is what was before.
+    // The first column has the sums of the time before the viewer came.
     let sums =
         said.split("event: columns\ndata: [[").nth(1).and_then(|rest| rest.split(']').next());
     assert!(sums.is_some_and(|sums| sums.ends_with(",2,1,0,0,0,0")), "{said}");
-    // A foreign name that leads here gets nothing.
+    // A foreign host name that leads here gets nothing.
     assert_eq!(get(program.admin, "/live/events", "").0, 421);
     assert!(get(program.admin, "/elsewhere", "").1.contains("/live.html"));
-    // Who looks does not keep the program from its end.
+    // A viewer does not keep the program from ending.
     program.signal("TERM");
     assert!(program.child.wait().unwrap().success());
 }

@@ -1,4 +1,4 @@
-//! The keys that Live shows: the heaviest, by a sketch of bounded size, and those that somebody watches.
+//! The keys that Live shows: the heaviest ones, from a sketch of bounded size, and those that are watched.
 
 use super::live::{RULES, Scene, at, rates, told};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::HashMap;
 
 proptest! {
-    /// Metwally's bound, whatever comes: of keys that are counted, and of those that are not.
+    /// Metwally's bounds hold for any events: for keys with a place in the sketch, and for keys without one.
     #[test]
     fn the_sketch_keeps_its_bound(
         most in 1..20_usize,
@@ -37,7 +37,7 @@ proptest! {
     }
 }
 
-/// Many more keys than places: the heavy one is found, and it stays as large as it is.
+/// With many more keys than places, the heavy key is found, and its count is exact.
 #[test]
 fn keys_beyond_the_places_of_the_sketch() {
     for keys in [1000, 2000, 4000] {
@@ -65,7 +65,7 @@ fn a_key_is_watched_from_its_first_event_on() {
     let query = format!("watch={}", hash.unwrap()["hash"].as_str().unwrap());
     drop(viewer);
 
-    // As the page asks: from the same column on, for the events of a key.
+    // The page then asks for the events of a key, and for columns from where it was.
     let last = last.unwrap();
     let mut viewer = scene.look(&Asked::read(&query, last.rsplit_once('.').map(|(id, _)| id)), 1.1);
     for secs in [2.0, 3.5, 4.0] {
@@ -79,13 +79,13 @@ fn a_key_is_watched_from_its_first_event_on() {
     assert_eq!(rates(&said).len(), 2, "the columns go on");
     drop(viewer);
 
-    // Cut off and back: nothing is missing, and nothing comes twice.
+    // After a lost connection, nothing is missing and nothing comes twice.
     scene.event(5.5, 1.0, &[("user", "ann")]);
     let asked = Asked::read(&query, last.as_deref());
     let (said, _) = told(&scene.look(&asked, 6.0).next(at(6.0)));
     assert_eq!(said["events"]["events"], json!([[5_500_000, 1.0, 1]]));
     assert_eq!(rates(&said), [json!([6_000_000, 4, 5, 0, 0, 0, 0])]);
-    // Another process knows neither its columns nor its events.
+    // Another process knows neither the columns nor the events of this one.
     let (said, _) = told(&Scene::new(RULES, Probe::default()).look(&asked, 6.0).next(at(6.0)));
     assert_eq!(rates(&said).len(), 1);
     assert!(!said.contains_key("lost"));
@@ -112,7 +112,7 @@ fn an_event_that_another_limit_refused_did_not_count_for_the_key() {
     assert_eq!(ip["events"]["events"], json!([[0, 1.0, 1]]));
 }
 
-/// Of thousands of keys that come once only some are put into words, but each that comes again.
+/// Of thousands of keys that come once only some get their text, but each key that comes again does.
 #[test]
 fn a_busy_key_is_shown_among_many_that_come_once() {
     let scene = Scene::new(RULES, Probe::default());
@@ -128,7 +128,7 @@ fn a_busy_key_is_shown_among_many_that_come_once() {
     assert_eq!((busiest.len(), &busiest[0]["key"]), (12, &json!("user=ann")));
     let [count, error] = ["count", "error"].map(|what| busiest[0][what].as_u64().unwrap());
     assert!(count - error <= 40 && 40 <= count, "{count}, of which {error} are uncertain");
-    // No other key was refused.
+    // No key but this one was refused.
     assert_eq!(said["keys"]["refused"][0]["count"], 38);
 }
 
@@ -147,6 +147,6 @@ fn keys_can_be_hidden_and_are_cut() {
     assert_eq!(cut.chars().count(), live::LONGEST_KEY + 1);
     let hidden = shown(Probe::default().hiding_keys());
     assert!(hidden.starts_with('#') && hidden.len() == 9, "{hidden}");
-    // Each probe hashes with a secret of its own, so nobody can aim at a key.
+    // Each probe hashes with its own secret, so nobody can choose keys that collide.
     assert_ne!(hidden, shown(Probe::default().hiding_keys()));
 }

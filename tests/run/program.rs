@@ -1,4 +1,4 @@
-//! The program, started on free ports, and calls to it.
+//! Starts the program on free ports, and calls it.
 
 use ratescope::service::{RateLimitRequest, RateLimitResponse};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A program that is killed when it is dropped.
+/// A running program; it is killed when this is dropped.
 pub(crate) struct Program {
     pub(crate) child: Child,
     pub(crate) grpc: SocketAddr,
@@ -38,7 +38,7 @@ impl Program {
         Program { child, grpc, http, admin }
     }
 
-    /// Sends a signal.
+    /// Sends the program a signal, by its name without SIG.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
@@ -52,7 +52,7 @@ impl Drop for Program {
     }
 }
 
-/// Sends a request of HTTP/1 on a connection of its own, and returns all of the answer.
+/// Sends an HTTP/1 request on a new connection, and returns the whole answer.
 pub(crate) fn http(at: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -61,7 +61,7 @@ pub(crate) fn http(at: SocketAddr, request: &str) -> String {
     answer
 }
 
-/// The status and the whole answer to a GET.
+/// Sends a GET; returns the status and the whole answer.
 pub(crate) fn get(at: SocketAddr, path: &str, headers: &str) -> (u16, String) {
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
     let answer = http(at, &request);
@@ -69,7 +69,7 @@ pub(crate) fn get(at: SocketAddr, path: &str, headers: &str) -> (u16, String) {
     (status.parse().unwrap(), answer)
 }
 
-/// A connection of gRPC.
+/// A connection for gRPC.
 pub(crate) struct Channel(h2::client::SendRequest<bytes::Bytes>, SocketAddr);
 
 impl Channel {
@@ -80,7 +80,7 @@ impl Channel {
         Channel(send, at)
     }
 
-    /// Begins a call without sending its message.
+    /// Begins a call, and does not send its message yet.
     pub(crate) async fn begin(
         &mut self,
         path: &str,
@@ -88,7 +88,7 @@ impl Channel {
         self.try_begin(path, "1H").await.unwrap()
     }
 
-    /// The same with a time within which it wants the answer.
+    /// Does the same with the time limit `within` for the answer, in the notation of gRPC.
     pub(crate) async fn try_begin(
         &mut self,
         path: &str,
@@ -103,12 +103,12 @@ impl Channel {
         self.0.clone().ready().await?.send_request(request, false)
     }
 
-    /// A call with the bytes of a message: the code of gRPC, and the bytes of the answer.
+    /// Calls with the bytes of a message; returns the code of gRPC and the bytes of the answer.
     pub(crate) async fn call(&mut self, path: &str, message: &[u8]) -> (u32, Vec<u8>) {
         self.try_call(path, message).await.unwrap()
     }
 
-    /// The same, of a server that may end meanwhile.
+    /// Does the same with a server that may end meanwhile.
     pub(crate) async fn try_call(
         &mut self,
         path: &str,
@@ -134,6 +134,7 @@ impl Channel {
         Ok((code, bytes.get(5..).unwrap_or_default().to_vec()))
     }
 
+    /// Asks for a decision; the error is the code of gRPC.
     pub(crate) async fn should_rate_limit(
         &mut self,
         request: &RateLimitRequest,
@@ -141,7 +142,7 @@ impl Channel {
         self.try_should_rate_limit(request).await.unwrap()
     }
 
-    /// The same, of a server that may end meanwhile.
+    /// Does the same with a server that may end meanwhile.
     pub(crate) async fn try_should_rate_limit(
         &mut self,
         request: &RateLimitRequest,

@@ -1,4 +1,4 @@
-//! The examples in examples/run, with the servers that they are for.
+//! The examples in examples/run, with the real servers that they are for.
 
 use super::files::Folder;
 use super::program::{Program, get};
@@ -20,7 +20,7 @@ fn service(args: &[&str]) -> Program {
     Program::start(&example("rules.yaml"), &[&["--field", "user=x-user"], args].concat())
 }
 
-/// A server that answers everything, for as long as the tests run.
+/// Starts a server that answers every request with 200, for as long as the tests run. Returns its address.
 fn upstream() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -38,7 +38,7 @@ fn upstream() -> SocketAddr {
     address
 }
 
-/// A server that is killed when it is dropped.
+/// A running server; it is killed when this is dropped.
 pub(crate) struct Server(Child);
 
 impl Drop for Server {
@@ -48,7 +48,8 @@ impl Drop for Server {
     }
 }
 
-/// Starts a server by an example in which these texts are replaced, and waits until it listens.
+/// Starts a server with the example `name`, in which the texts of `changes` are replaced, and waits until it
+/// listens. Returns its address, too.
 fn start(
     server: &Path,
     args: &[&str],
@@ -82,7 +83,7 @@ fn asked<const N: usize>(at: SocketAddr, path: &str, headers: &str) -> [u16; N] 
     [(); N].map(|()| get(at, path, headers).0)
 }
 
-/// Starts Envoy before the services at these ports, with `timeout` for a question.
+/// Starts Envoy in front of the services at these ports; it waits for an answer of theirs for `timeout`.
 pub(crate) fn start_envoy(
     envoy: &Path,
     (services, timeout): (&[u16], &str),
@@ -112,7 +113,7 @@ pub(crate) fn start_envoy(
 fn envoy() {
     let Some(server) = program("ENVOY", "envoy") else { return };
     let (folder, limits) = (Folder::new("envoy"), service(&[]));
-    // However slow the machine is.
+    // The long timeout allows for a slow machine.
     let (_server, at) = start_envoy(&server, (&[limits.grpc.port()], "60s"), &[], &folder);
     assert_eq!(asked(at, "/", "x-user: ann\r\n"), [200, 200, 200, 200, 200, 429, 429]);
     let refused = get(at, "/", "x-user: ann\r\n").1;
@@ -123,12 +124,12 @@ fn envoy() {
     ] {
         assert!(refused.contains(header), "{header} in {refused}");
     }
-    // An export is two hits of six; what it refuses is not counted for the user either.
+    // An export counts as two hits of six; if it is refused, it does not count for the user either.
     assert_eq!(asked(at, "/export", "x-user: bob\r\n"), [200, 200, 200, 429, 429]);
     assert_eq!(asked(at, "/", "x-user: bob\r\n"), [200, 200, 429]);
-    // Without a descriptor there is no question.
+    // A request without a descriptor is not asked about.
     assert_eq!(asked(at, "/", ""), [200; 8]);
-    // Without the service Envoy denies, and goes on when it is back.
+    // Without the service Envoy refuses requests; once the service is back, they pass again.
     let grpc = limits.grpc.to_string();
     drop(limits);
     assert_eq!(asked(at, "/", "x-user: eve\r\n"), [500]);
@@ -139,8 +140,8 @@ fn envoy() {
     assert_eq!(asked(at, "/", "x-user: eve\r\n"), [200, 200, 200, 200, 429]);
 }
 
-/// A service that stands still is as one that is gone: Envoy waits for as long as it was told, and then
-/// denies or lets pass, as `failure_mode_deny` says.
+/// A service that is stopped is like one that is gone: Envoy waits for its timeout, and then refuses the
+/// request or lets it pass, as `failure_mode_deny` says.
 #[cfg(unix)]
 #[test]
 fn envoy_before_a_service_that_stands_still() {
@@ -160,20 +161,21 @@ fn envoy_before_a_service_that_stands_still() {
         assert_eq!(get(passes, "/", "x-user: ann\r\n").0, 200);
     }
     limits.signal("CONT");
-    // What was asked meanwhile was counted when it went on, or was given up before; more than five are not
-    // let through. On a slow machine an answer may be late again.
+    // The questions asked meanwhile were counted when the service went on, or had been cancelled. No more
+    // than five requests pass. On a slow machine an answer may be late again.
     let of = |at| std::iter::repeat_with(move || get(at, "/", "x-user: bob\r\n").0);
     let allowed = of(denies).take_while(|status| *status != 429).filter(|status| *status == 200);
     assert!(allowed.count() <= 5);
 }
 
-/// One of two services ends while requests come all the time: Envoy is told in time, and no request fails.
+/// One of two services ends while requests come all the time: Envoy learns of it in time, and no request
+/// fails.
 #[cfg(unix)]
 #[test]
 fn envoy_before_a_service_that_ends() {
     let Some(server) = program("ENVOY", "envoy") else { return };
     let folder = Folder::new("envoy-ends");
-    // Envoy asks every tenth of a second whether they serve.
+    // Envoy checks the health of both every tenth of a second.
     let (mut ends, stays) = (service(&["--notice", "3s", "--drain", "1h"]), service(&[]));
     let often = [("interval: 1s", "interval: 0.1s".to_owned())];
     let ports = [ends.grpc.port(), stays.grpc.port()];
@@ -204,7 +206,7 @@ fn envoy_before_a_service_that_ends() {
             value.and_then(|value| value.parse::<u32>().ok()).unwrap_or(0)
         };
         let all_go_on = || clients.iter().all(|client| !client.is_finished());
-        // Both are asked.
+        // Wait until both services are asked.
         while all_go_on() && (total(&ends) < 20 || total(&stays) < 20) {}
         ends.signal("TERM");
         assert!(ends.child.wait().unwrap().success());
@@ -251,7 +253,7 @@ fn caddy() {
     assert!(refused.contains("retry-after: 3") && refused.contains("quota-exceeded"), "{refused}");
 }
 
-/// The arguments in the unit and in the container are read, and the rules beside them are right.
+/// The program accepts the arguments in the unit and in the container, and the rules beside them.
 #[test]
 fn arguments_of_the_examples() {
     let unit = fs::read_to_string(example("ratescope.service")).unwrap();

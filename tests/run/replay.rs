@@ -1,4 +1,4 @@
-//! A watched key, decided once more; and a service with the crate inside, seen through a probe.
+//! The events of a watched key, decided again; and a service with the crate inside, seen by a probe.
 
 use super::live::{Scene, at, told};
 use axum::Router;
@@ -16,8 +16,8 @@ use ratescope::rules::{Reloaded, Ruled, Rules};
 use std::sync::Arc;
 use tower_service::Service;
 
-/// The events of a key that are told, put to its limiters anew, give the very answers of the service: the same
-/// levels, bit for bit, and the same verdicts. So what the page shows of a key is what happened.
+/// If the events that viewers are told of a key are put to its limiter again, the answers are those of the
+/// service: the same levels, bit for bit, and the same verdicts. So the page shows of a key what happened.
 #[test]
 fn a_key_that_is_watched_is_the_replay_of_its_events() {
     for limiter in [
@@ -30,7 +30,8 @@ fn a_key_that_is_watched_is_the_replay_of_its_events() {
     ] {
         let scene =
             Scene::new(&format!("domain: web\nlimit: {limiter} per user\n"), Probe::default());
-        // To watch from the first event on, one must know the key from elsewhere: here from another store.
+        // A key can only be watched once its hash is known. So a first event goes to one store, and the
+        // watched events go to another, where they are the first.
         let mut table = scene.look(&Asked::default(), 0.0);
         scene.event(0.0, 1.0, &[("user", "ann")]);
         let (said, _) = told(&table.next(at(0.0)));
@@ -39,7 +40,7 @@ fn a_key_that_is_watched_is_the_replay_of_its_events() {
         let store = Ruled::new((*scene.store.rules()).clone(), 1000);
         let (mut time, mut levels, mut text) = (0.0, Vec::new(), String::new());
         for i in 0..500_u32 {
-            // Costs and times that have no short form.
+            // Times and costs without a short decimal form.
             time += f64::from(i * 7919 % 97) / 7.3;
             let cost = 0.1 + f64::from(i * 104_729 % 31) / 23.0;
             let event = Event { time: at(time), cost, fields: &[("user", "ann")] };
@@ -55,7 +56,7 @@ fn a_key_that_is_watched_is_the_replay_of_its_events() {
         let events: Vec<&str> = lists.flat_map(|list| list.split("],[")).collect();
         let mut replayed = Vec::new();
         for event in events.iter().filter(|event| event.contains(',') && !event.starts_with(']')) {
-            // As a browser reads numbers.
+            // Read the numbers as a browser does.
             let mut numbers = event.trim_matches(['[', ']']).split(',');
             let micros = numbers.next().unwrap().parse().unwrap();
             let cost: f64 = numbers.next().unwrap().parse().unwrap();
@@ -70,7 +71,7 @@ fn a_key_that_is_watched_is_the_replay_of_its_events() {
     }
 }
 
-/// A layer over a store that is seen: what it decides is in the sums, also after a reload.
+/// The decisions of a layer over a store with a probe are in the sums, even after a reload.
 #[tokio::test]
 async fn a_layer_is_seen() {
     let text = "domain: web\nlimit: gcra 2/1h per user\n";

@@ -1,4 +1,4 @@
-//! Live as a route of a service that has the crate inside.
+//! Live as routes of a service that has the crate inside.
 
 use super::live::told;
 use axum::Router;
@@ -18,7 +18,7 @@ use tower_service::Service;
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// A service of two calls an hour for each user, with Live under /scope.
+/// A service that allows each user two calls an hour, with Live under /scope.
 fn service(live: impl FnOnce(Routes) -> Routes) -> (Router, Routes, FakeClock) {
     let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 2/1h per user\n").unwrap();
     let (probe, clock) = (Arc::new(Probe::default()), FakeClock::default());
@@ -71,7 +71,7 @@ async fn whoever_has_the_token_sees_what_the_layer_decides() {
     for status in [200, 200, 429] {
         assert_eq!(ask(&mut router, "/", &[("x-user", "ann")]).await.status(), status);
     }
-    // The page is for everybody, with the headers that keep it to itself.
+    // Everybody gets the page, with headers that keep other sites from using it.
     let page = ask(&mut router, "/scope/live.html", &[]).await;
     assert_eq!(page.status(), 200);
     assert!(page.headers().contains_key("content-security-policy"));
@@ -93,7 +93,7 @@ async fn whoever_has_the_token_sees_what_the_layer_decides() {
     let (said, last) = told(&next(&mut answer).await.unwrap());
     assert_eq!(said["columns"][0].as_array().unwrap()[1..], [2, 1, 0]);
     drop(answer);
-    // It goes on where it was cut off.
+    // The stream continues where it was cut off.
     clock.advance(Span::seconds(10));
     ask(&mut router, "/", &[("x-user", "bob")]).await;
     let last = last.unwrap();
@@ -102,7 +102,7 @@ async fn whoever_has_the_token_sees_what_the_layer_decides() {
     let (said, _) = told(&next(&mut answer).await.unwrap());
     let micros = clock.now().as_micros();
     assert_eq!(said["columns"], serde_json::json!([[micros, 3, 1, 0]]));
-    // A server that ends gracefully does not wait for those who look.
+    // A server that ends gracefully does not wait for viewers.
     live.end();
     assert_eq!(next(&mut answer).await, None);
     let mut late = ask(&mut router, "/scope/live/events", &known).await;
@@ -116,10 +116,10 @@ async fn without_a_token_only_this_machine_is_told() {
         ("127.0.0.1:9", "localhost:3000", 200),
         ("[::1]:9", "[::1]:3000", 200),
         ("[::ffff:127.0.0.1]:9", "127.0.0.1", 200),
-        // A name that leads here from elsewhere.
+        // A foreign host name that leads here.
         ("127.0.0.1:9", "limits.example", 421),
         ("127.0.0.1:9", "localhost.example:3000", 421),
-        // From elsewhere, whatever it says, and from who knows where.
+        // Another machine, whatever host it names, and an unknown one.
         ("192.0.2.1:9", "localhost", 403),
         ("[::ffff:192.0.2.1]:9", "localhost", 403),
         ("unknown", "localhost", 403),
@@ -127,7 +127,7 @@ async fn without_a_token_only_this_machine_is_told() {
         let answer = ask_from(peer, &mut router, "/scope/live/events", &[("host", host)]).await;
         assert_eq!(answer.status(), status, "{peer} {host}");
     }
-    // A server that does not say who is connected.
+    // A server that does not tell who is connected.
     let (mut router, ..) = service(|live| live);
     let host = [("host", "localhost")];
     let answer = ask_from("127.0.0.1:9", &mut router, "/scope/live/events", &host).await;
@@ -139,7 +139,7 @@ async fn viewers_are_bounded_and_only_look() {
     let (mut router, live, _) = service(by_axum);
     let host = [("host", "localhost")];
     let mut look = async || ask_from("127.0.0.1:9", &mut router, "/scope/live/events", &host).await;
-    // They never read.
+    // These viewers never read.
     let mut viewers = Vec::new();
     for _ in 0..VIEWERS {
         viewers.push(look().await);

@@ -1,4 +1,4 @@
-//! States on Redis, shared by processes.
+//! States on Redis that several processes share.
 
 use super::core::{descriptor, request};
 use super::files::Folder;
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// The limit of each user, for all processes together.
+/// The limit of each user, in all processes together.
 const LIMIT: u32 = 200;
 
 fn rules(folder: &Folder) -> std::path::PathBuf {
@@ -23,8 +23,8 @@ fn of(user: &str) -> RateLimitRequest {
     request(vec![descriptor(&[("user", user)])])
 }
 
-/// Sends requests of a user until one is refused or the process has gone, and tells of each that it was
-/// allowed, or that nobody knows, as when the process was killed.
+/// Sends requests of a user until one is refused or the process is gone. For each it sends whether it was
+/// allowed; `false` means that this is unknown, as when the process was killed.
 async fn send(at: SocketAddr, user: String, told: mpsc::Sender<(String, bool)>) {
     let (mut channel, request) = (Channel::open(at).await, of(&user));
     loop {
@@ -41,14 +41,16 @@ async fn send(at: SocketAddr, user: String, told: mpsc::Sender<(String, bool)>) 
     }
 }
 
-/// Two processes have one limit for each user, whatever happens to one of them in the middle: no request is
-/// allowed beyond it, and none is lost but those that a process had in hand when it was killed.
+/// Two processes share one limit for each user, even if one of them is killed in between: no request beyond
+/// the limit is allowed, and no hit is lost, apart from requests that the process was deciding when it was
+/// killed.
 async fn share(store: &str, users: &[&str]) {
     let folder = Folder::new(&format!("shared-{}", users.len()));
     let rules = rules(&folder);
     let mut killed = Program::start(&rules, &["--store", store]);
     let lives = Program::start(&rules, &["--store", store]);
-    // Nobody goes ahead while nobody listens: that is how the middle is met.
+    // The channel holds one result, so no client runs ahead of the loop below, and the process is killed
+    // halfway.
     let (tell, mut told) = mpsc::channel(1);
     for at in [killed.grpc, lives.grpc, killed.grpc, lives.grpc] {
         for user in users {
@@ -63,18 +65,19 @@ async fn share(store: &str, users: &[&str]) {
         *(if is_allowed { &mut allowed } else { &mut unknown }).get_mut(place).unwrap() += 1;
         n += 1;
         if n == users.len() * LIMIT as usize / 2 {
-            // With -9.
+            // With SIGKILL.
             killed.child.kill().unwrap();
         }
     }
     let mut channel = Channel::open(lives.grpc).await;
     for (place, user) in users.iter().enumerate() {
         let (allowed, unknown) = (allowed[place], unknown[place]);
+        // Unknown are the last requests on the two connections to the killed process, and those for which the
+        // store was late, on a slow machine.
         assert!(allowed <= LIMIT && LIMIT <= allowed + unknown, "{user}: {allowed}, {unknown}");
-        // Two connections of the killed process; and a store that was late now and then, on a slow machine.
         let last = channel.should_rate_limit(&of(user)).await.unwrap();
         assert_eq!((last.overall_code(), last.statuses[0].limit_remaining), (Code::OverLimit, 0));
-        // Hits that one process gives back are free in all.
+        // Hits that one process gives back are free for all processes.
         let back = RateLimitDescriptor {
             hits_addend: Some(3),
             is_negative_hits: true,
@@ -96,7 +99,7 @@ async fn two_processes_have_one_limit_on_a_redis() {
 #[tokio::test]
 async fn two_processes_have_one_limit_on_a_cluster() {
     let Some(cluster) = Cluster::steady() else { return };
-    // Each master has some of them.
+    // The users are spread over all masters.
     share(&cluster.url(), &["a", "b", "c", "d", "e", "f"]).await;
 }
 
@@ -120,7 +123,7 @@ async fn without_its_redis_each_rule_says_what_happens() {
         let answer = channel.should_rate_limit(&request).await.unwrap();
         assert_eq!(answer.overall_code(), Code::Ok);
     }
-    // A rule that refuses then makes the call fail: UNAVAILABLE.
+    // A rule with `on_store_failure: refuse` then makes the call fail: UNAVAILABLE.
     drop(redis);
     assert_eq!(channel.should_rate_limit(&of("ann")).await.unwrap_err(), 14);
     let back = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };

@@ -1,4 +1,4 @@
-//! The vectors of the limiters through a real Envoy: 429 exactly where they say.
+//! The vectors of the limiters through a real Envoy, which must answer 429 exactly where they refuse.
 
 use super::common::{self, EXIM, limiters};
 use super::files::Folder;
@@ -18,20 +18,21 @@ use std::thread;
 use tokio::net::TcpListener;
 use tower_service::Service as _;
 
-/// The events of each limiter of `limiters.txt` that are sent: each is a request.
+/// The number of common events that are sent for each limiter of `limiters.txt`, each as a request.
 const EVENTS: usize = 60;
 
 const AT_ONCE: Decision = Decision::Allowed { wait: Span::ZERO };
 
-/// A user who sends, by a limiter of its own.
+/// A user with a limiter of its own, and the requests that it sends.
 #[derive(Default)]
 struct User {
     limiter: String,
-    /// The time and the hits of each request, and whether it is refused.
+    /// The time and the hits of each request, and whether it must be refused.
     requests: Vec<(Time, u64, bool)>,
 }
 
-/// What a real Exim and a real Redis decided, and the limiters about events that are held elsewhere.
+/// The users: those of the vectors that a real Exim and a real Redis decided, and one for each limiter of
+/// `limiters.txt`, with the common events.
 fn users() -> Vec<User> {
     let mut users = BTreeMap::<String, User>::new();
     for (file, json) in &EXIM[..3] {
@@ -39,7 +40,7 @@ fn users() -> Vec<User> {
             let (limiter, answer) = (attempt.limiter(), attempt.answer.unwrap());
             let user = users.entry(format!("{file} {} {limiter}", attempt.key)).or_default();
             user.limiter = limiter.to_string();
-            // Envoy's hits are whole.
+            // Hits in Envoy are whole numbers.
             assert_eq!(attempt.cost.fract(), 0.0);
             let is_refused = answer.over && !limiter.measures_only();
             user.requests.push((attempt.at, attempt.cost as u64, is_refused));
@@ -55,7 +56,7 @@ fn users() -> Vec<User> {
             let hits = cost.ceil().max(1.0);
             let asked = limiter.peek(&state, at, hits);
             let passes = asked.decision == AT_ONCE;
-            // A proxy can't wait: what would wait is refused, and leaves no trace.
+            // A proxy can't wait: an event that would wait is refused and not recorded.
             if passes || !asked.is_allowed() {
                 limiter.record(&mut state, at, hits, passes);
             }
@@ -67,7 +68,7 @@ fn users() -> Vec<User> {
     users
 }
 
-/// Serves the limits of these users by a clock that a test sets.
+/// Serves the limits of these users, by a clock that the test sets; returns the address.
 fn serve(users: &[User], clock: FakeClock) -> SocketAddr {
     let rule = |(i, user): (usize, &User)| {
         format!("- {{key: user, value: u{i}, limit: {}}}\n", user.limiter)
@@ -106,7 +107,7 @@ fn serve(users: &[User], clock: FakeClock) -> SocketAddr {
     at
 }
 
-/// The status and the head of each answer on one connection, to which no body belongs.
+/// Sends a GET on an open connection; returns the status and the head of the answer, which has no body.
 fn ask(stream: &mut BufReader<TcpStream>, headers: &str) -> (u16, String) {
     let request = format!("GET / HTTP/1.1\r\nhost: x\r\n{headers}\r\n");
     stream.get_mut().write_all(request.as_bytes()).unwrap();
