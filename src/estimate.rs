@@ -1,6 +1,6 @@
 //! Estimators: how fast are events arriving?
 //!
-//! An estimator turns the events so far into a number of events per period. It decides nothing; a
+//! An estimator turns the events so far into a number of events per period. It decides nothing: a
 //! [limiter](crate::limit) compares that number with a limit.
 //!
 //! | estimator | keeps | reads after a burst of n from rest | forgets |

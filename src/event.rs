@@ -24,30 +24,30 @@ use {
 /// Something that happened: a request, a mail, a login.
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
-    /// When.
+    /// When it happened.
     pub time: Time,
     /// How much it counts: usually 1, and from 0 to [`MAX_COST`](crate::limit::MAX_COST).
     pub cost: f64,
-    /// Who sent it, from where, to what: the texts that keys are made of.
+    /// Its sender, address, path and so on: the texts that keys are made of.
     pub fields: &'a dyn Fields,
 }
 
 /// Named texts: a list of pairs, a map, or anything else that finds a text by its name, such as a line of
 /// a log or the head of a request.
 ///
-/// Threads can share fields, so an event can be kept while a task waits for a store.
+/// Fields are `Sync`, so that a task may hold an event while it waits for a store, and move between threads.
 pub trait Fields: Sync {
     /// The text of the field called `name`, if there is one.
     fn value(&self, name: &str) -> Option<&str>;
 
-    /// The bytes of that text. There is no need to implement this, except where the bytes are at hand and
-    /// the text has to be checked first: keys in memory are made of the bytes.
+    /// The bytes of that text. Keys in memory are made of them. Implement this only if
+    /// [`value`](Self::value) has to check the bytes before it can return them as a text.
     fn bytes(&self, name: &str) -> Option<&[u8]> {
         self.value(name).map(str::as_bytes)
     }
 
-    /// The one list of keys and values by which rules are found, if the sender made one, as Envoy does.
-    /// Without it, rules are found by all lists that the fields can form.
+    /// The list of keys and values that the sender of the event made, as Envoy does. Then exactly this list
+    /// is looked up in the rules. With `None`, all lists that the fields can form are.
     fn descriptor(&self) -> Option<Descriptor<'_>> {
         None
     }
@@ -59,8 +59,8 @@ pub trait Fields: Sync {
 pub struct Descriptor<'a> {
     /// Keys and their values.
     pub entries: &'a [(&'a str, &'a str)],
-    /// Whether the rule for all events applies, too. Of several descriptors of one request, this is the
-    /// first one.
+    /// Whether this is the first descriptor of its request. The rule for all events applies only to the
+    /// first, so that it counts a request once.
     pub is_first: bool,
 }
 
@@ -123,7 +123,7 @@ impl<N: Borrow<str> + Ord + Sync, T: AsRef<str> + Sync> Fields for BTreeMap<N, T
     }
 }
 
-/// So that a slice can be given, as in `fields: &slice`.
+/// Lets a slice be given, as in `fields: &slice`.
 impl<F: Fields + ?Sized> Fields for &F {
     fn value(&self, name: &str) -> Option<&str> {
         (**self).value(name)

@@ -71,8 +71,8 @@
 //!
 //! # States that outlive their limit
 //! In memory a state has the units in which its limiter decides fastest. For a file, a database or
-//! the next version of a rule, [`kept`] converts it to plain units, and says which changes of a
-//! limit it survives.
+//! the next version of a rule, [`kept`] converts it to plain units, and says after which changes of
+//! the limit it can still be used.
 //!
 //! # When time runs backwards
 //! Clocks are set back, and threads hand in their events out of order. An event from before the
@@ -80,18 +80,18 @@
 //! so early that the clock must have been set back, the next event that is counted or refused moves
 //! the state to the new time; a [`peek`](Limiter::peek) alone does not move it. So a clock that is
 //! set back lengthens the longest wait by one period at most: the period of a window, or the time
-//! that a full bucket takes to drain. A bucket that owes more than it holds is not taken for a clock
-//! that was set back: the state has the time of its latest event, which tells the two apart. [`nginx`]
-//! differs, as the server does.
+//! that a full bucket takes to drain. A bucket with a large debt is not mistaken for a clock that was
+//! set back: the state has the time of its latest event, which tells the two apart. [`envoy`] has no
+//! such time, so its debt is at most one full bucket. [`nginx`] handles such clocks as the server does.
 //!
 //! Limiters that measure a rate follow the clock at once, as Exim does. An event out of order sets
 //! their time back, so the time between decays once more when the clock catches up.
 
 /// The one list of all limiters, in the order in which people read them: the module and the type of
-/// each. `boxed` ones have states that are kept on the heap. A new limiter is a file with its
+/// each. `boxed` marks a limiter whose states are on the heap. A new limiter is a file with its
 /// `Algorithm`, a Lua file and two lines here.
 ///
-/// The list is handed to the macro `$to` after `$with`.
+/// Calls the macro `$to` with `$with`, followed by the list.
 macro_rules! limiters {
     ($to:ident! $with:tt) => {
         $to! {
@@ -202,9 +202,9 @@ pub trait Limiter: Sealed {
     }
 
     /// Counts a cost that is known only after the event was allowed, such as bytes sent. It is never
-    /// refused. If it exceeds the limit, it is owed: later events wait for all of it, as long as it
-    /// counts in this limiter. A bucket drains it at its rate, a window forgets it with the period.
-    /// More than [`MAX_COST`] counts as `MAX_COST`.
+    /// refused. What exceeds the limit is owed: later events wait until it no longer counts. A bucket
+    /// drains it at its rate, a window forgets it with the period. [`nginx`] and [`envoy`] owe at most one
+    /// full bucket. More than [`MAX_COST`] counts as `MAX_COST`.
     ///
     /// # Errors
     /// When the cost is negative or not a number. Nothing is counted then.
@@ -214,15 +214,15 @@ pub trait Limiter: Sealed {
     }
 
     /// Takes back an event of cost `cost` that was allowed and counted at `at`, such as a call that failed.
-    /// No more is given back than what certainly still counts of it at `now`, so that no more is ever
-    /// admitted than if the event had not been. Returns whether the limiter can do that: buckets and
-    /// windows can; those that measure a rate, and those of servers, cannot, and change nothing.
+    /// Gives back only the part of the cost that certainly still counts at `now`, so that no more is ever
+    /// admitted than if the event had never come. Returns whether the limiter can do that: buckets and
+    /// windows can; limiters that measure a rate, and those of servers, cannot, and change nothing.
     fn undo(&self, _state: &mut Self::State, _at: Time, _now: Time, _cost: f64) -> bool {
         false
     }
 
-    /// Whether its states grow with the events that they count, so that [`forget`](Self::forget)
-    /// frees something.
+    /// Whether the states of this limiter grow with the events that they count, so that
+    /// [`forget`](Self::forget) can free memory.
     fn grows(&self) -> bool {
         false
     }
@@ -239,8 +239,8 @@ pub trait Limiter: Sealed {
     /// because of it.
     fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry;
 
-    /// How much may still be counted at `now`: the largest cost that would be allowed. Where a cost
-    /// must be less than some bound to pass, it is that bound.
+    /// How much may still be counted at `now`: the largest cost that would be allowed. If a cost has to
+    /// be below some bound to pass, as for Exim, this is the bound.
     fn remaining(&self, state: &Self::State, now: Time) -> f64;
 
     /// How long until an event of cost 1 is treated like the first event of a new key, if nothing

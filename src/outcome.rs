@@ -16,8 +16,8 @@ pub struct Outcome {
     /// Whether it may pass, and when.
     pub decision: Decision,
     /// The measure by which the limiter decided: a rate, an estimate, a count or a fill level, in the
-    /// unit of its limit. Each limiter's documentation says which. For an event whose cost is no
-    /// valid number, which is always refused, it is that cost, and may be NaN.
+    /// unit of its limit. Each limiter's documentation says which. An event whose cost cannot be counted
+    /// is always refused, and for most limiters its level is that cost, which may be NaN.
     pub level: f64,
     /// The bound that the level was compared with.
     pub limit: f64,
@@ -43,7 +43,8 @@ pub enum Decision {
 pub enum Retry {
     /// After this span, the shortest one that suffices, rounded up to whole microseconds.
     After(Span),
-    /// Never: its cost is more than the limiter ever admits.
+    /// No wait is long enough. Usually the cost is more than the limiter ever admits; an adaptive limit may
+    /// also sink for good.
     Never,
 }
 
@@ -99,7 +100,7 @@ impl fmt::Display for Numbers<'_> {
         for (name, number) in [("level ", self.0.level), (", limit ", self.0.limit)] {
             f.write_str(name)?;
             match number as u64 {
-                // The same text, much sooner.
+                // A whole number has the same text as an integer, and is written much faster as one.
                 whole if (1..1 << 53).contains(&whole) && whole as f64 == number => {
                     fmt::Display::fmt(&whole, f)?
                 }

@@ -38,8 +38,9 @@
 //! events that never passed, and the order of the limits matters. The remedy is two passes: first
 //! all limits are asked, then the event is counted in all of them or in none.
 //!
-//! Limiters that count refused events are the exception: strict Exim, EARRRL and HAProxy's request
-//! rate. They count every event, also when another limit refused it.
+//! Limiters that count refused events are the exception: Exim and the adaptive limiter in strict mode,
+//! EARRRL, HAProxy's request rate, and fail2ban except during a ban. They also count an event that
+//! another limit refused.
 
 mod decide;
 #[cfg(feature = "lab")]
@@ -79,7 +80,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Counts by this field, too: each combination of the values of its fields has a state of its own.
+    /// Adds a field to the key: each combination of the values of its fields has a state of its own.
     ///
     /// ```
     /// use core::num::NonZeroU32;
@@ -97,8 +98,8 @@ impl Limit {
     /// ```
     ///
     /// # Errors
-    /// When the name is empty, `all`, there already, or has other characters than letters, digits and `-_.`;
-    /// or when there are [`FIELDS`] already.
+    /// When the name is empty, `all`, in the key already, or has other characters than letters, digits and
+    /// `-_.`; or when the key has [`FIELDS`] fields already.
     #[doc(alias = "per")]
     pub fn by(mut self, field: &str) -> Result<Self, ParseError> {
         self.per.add(field)?;
@@ -110,8 +111,9 @@ impl Limit {
         self.limiter.shape()
     }
 
-    /// The change by which the limit would admit an event of cost `cost`. `None` if it does so already,
-    /// if it admits nothing at all, which is intended, or if the cost is 0.
+    /// The advice on how the limit would admit an event of cost `cost`, as in `write a burst of at least 5`.
+    /// `None` if it admits such an event from rest, if it admits nothing at all, which is intended, or if
+    /// the cost is 0.
     pub(crate) fn remedy(&self, cost: f64) -> Option<String> {
         let new = self.limiter.initial();
         let admits = |cost| self.limiter.retry_after(&new, Time::ZERO, cost) != Retry::Never;
@@ -186,7 +188,7 @@ pub(crate) fn state_names(limits: &[Limit]) -> Vec<String> {
     limits.iter().enumerate().map(name).collect()
 }
 
-/// A limiter of all events together.
+/// The limiter applied to all events together, `per all`.
 impl<L: Into<AnyLimiter>> From<L> for Limit {
     fn from(limiter: L) -> Self {
         Limit { limiter: limiter.into(), per: Per::ALL }

@@ -24,7 +24,7 @@ use core::str::FromStr;
 /// Count and period are kept apart because most limiters use both. For Exim, `10/1m` and `600/1h`
 /// are the same rate, but the second lets a burst of 600 through.
 ///
-/// Two rates are equal when both numbers are. Rates have no order, since neither of those two is
+/// Two rates are equal when both numbers are. Rates have no order, since neither `10/1m` nor `600/1h` is
 /// the lower one: compare [`per_second`](Self::per_second) or [`count`](Self::count) instead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
@@ -104,8 +104,8 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Reads `10/1m`, `0.5/1s`, `64k/1h`. The suffixes k, M and G, in either case, are powers of 1000. Also
-/// read is how people write rates elsewhere: `5r/s`, `100/minute`, `10 / 1m`, `100 requests per 10 seconds`.
+/// Reads `10/1m`, `0.5/1s`, `64k/1h`. The suffixes k, M and G, in either case, are powers of 1000. Other
+/// common spellings are read, too: `5r/s`, `100/minute`, `10 / 1m`, `100 requests per 10 seconds`.
 impl FromStr for Rate {
     type Err = ParseError;
 

@@ -26,8 +26,8 @@ pub fn decay(x: f64) -> Decay {
     }
 }
 
-/// `e^-x` alone, for x from 0 to infinity. Without the mean there is no cancellation to avoid, and
-/// `exp` is faster than `expm1`.
+/// `e^-x` alone, for x from 0 to infinity. If the mean is not needed, there is no cancellation to avoid,
+/// and `exp` is faster than `expm1`.
 #[inline(always)]
 pub(crate) fn left(x: f64) -> f64 {
     if x < 1.0 / 128.0 { decay(x).left } else { libm::exp(-x) }

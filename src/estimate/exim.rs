@@ -26,11 +26,10 @@
 //!   is tiny. For two events in one microsecond its rate is off by up to 1.1e-16/x of a cost: 7 % at
 //!   a period of a week, and less than 0.1 % up to two hours. Here no digits are lost.
 //! * **A long silence:** w/x becomes tiny, but an isolated event is w events in its period, so
-//!   the rate starts again from w. Unless faster events came before, one gap longer than the period
-//!   is enough.
+//!   the rate starts again from w. If r was at most w, one gap longer than the period is enough.
 //!   For x >= 2 the mean is below 0.44, and e^-x is at most 1/(1 + x + x²/2). So where r is at most
-//!   w (1 + x + x²/2)/2, the formula gives less than 0.94 w, and the rate is w without an
-//!   exponential being taken. That is so for most events of most senders.
+//!   w (1 + x + x²/2)/2, the formula gives less than 0.94 w. The rate is then w, and the exponential
+//!   need not be computed. That is so for most events of most senders.
 //! * **Cost 0:** the rate only decays.
 //! * **More than f64 can hold:** the rate stays at the largest number, and decays from there.
 
@@ -110,8 +109,8 @@ impl Exim {
         if room > 0.0 { (room / mean).min(target) } else { 0.0 }
     }
 
-    /// After how many periods of silence a rate of `rate` is so low that an event of cost `cost`
-    /// reads `target`; 0 when it does already. `cost <= target`, and both are finite.
+    /// Returns after how many periods of silence a rate of `rate` is so low that an event of cost `cost`
+    /// reads `target`; 0 when it does already. `cost` is at most `target`, and both are finite.
     ///
     /// After x periods the event reads w·mean(x) + r·e^-x. Both terms fall with x and their sum is
     /// convex, so Newton's method, started left of the root, approaches it and never passes it. It
@@ -128,7 +127,7 @@ impl Exim {
                 break;
             }
             x += step;
-            // What is left is about the square of the step.
+            // The error that is left is about the square of the step.
             if step < 1e-9 {
                 break;
             }
@@ -143,7 +142,7 @@ impl Exim {
     }
 }
 
-/// How many events, evenly spaced at `steady` events per period, bring the rate from `from` to
+/// Returns how many events, evenly spaced at `steady` events per period, bring the rate from `from` to
 /// `to`: the number n for which `to = steady + (from - steady) e^(-n/steady)`.
 ///
 /// All three are in events per period. The answer is infinite when the rate never reaches `to`.
@@ -180,7 +179,7 @@ fn ln_ratio(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// With and without an exponential, at and around the rates where it begins to be taken.
+    /// With and without an exponential, at and around the rates from which on it is computed.
     #[test]
     fn a_long_silence_is_what_the_formula_says() {
         let exim = Exim { period: Span::seconds(1) };

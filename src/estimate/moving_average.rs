@@ -22,8 +22,9 @@
 //! # The edges
 //! * **The first event:** it has no gap, and the rate is 0.
 //! * **Fewer than N gaps:** the mean of the gaps so far.
-//! * **No time passed:** as for [`exim`](super::exim), a gap is at least a nanosecond. So N + 1 events
-//!   at one instant read a billion times N: this mean has no notion of a burst.
+//! * **No time passed:** the N gaps together count as at least a nanosecond, the least gap of
+//!   [`exim`](super::exim). So N + 1 events at one instant read a billion times N: this mean has no notion
+//!   of a burst.
 //! * **Time runs backwards:** an event counts at the last time seen.
 
 use super::exim::SHORTEST_GAP;
@@ -38,8 +39,8 @@ pub struct MovingAverage {
     times: VecDeque<Time>,
 }
 
-/// The events that a mean is of, and when their time began: 16 bytes. The mean follows from it until
-/// the next event.
+/// The number of events in a mean, and when their time began: 16 bytes. Until the next event, the mean at
+/// any time follows from these two.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     /// The number of gaps, at most N.
@@ -64,7 +65,7 @@ impl MovingAverage {
         self.times.push_back(now);
     }
 
-    /// The events that the mean is of.
+    /// The number of events in the mean, and when their time began.
     pub fn tally(&self) -> Tally {
         let since = self.times.front().copied().unwrap_or_default();
         Tally { events: self.times.len().saturating_sub(1) as u32, since }

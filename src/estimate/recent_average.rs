@@ -32,7 +32,7 @@
 //!
 //! # The edges
 //! * **First event:** N = w.
-//! * **Time ran backwards:** d = 0: N does not decay, and it does not grow.
+//! * **Time ran backwards:** d counts as 0, so N does not decay; the event adds its cost as always.
 //! * **A long silence:** N decays to nothing, and the next event starts anew.
 //! * **More than f64 can hold:** N stays at the largest number, and decays from there.
 
@@ -51,15 +51,15 @@ pub struct RecentAverage {
 /// All events so far, as if they had arrived together: 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Impulse {
-    /// How many events, the impulse N.
+    /// The impulse N, in events.
     pub size: f64,
-    /// When, the time T of the last event.
+    /// T, the time of the last event.
     pub at: Time,
 }
 
 impl Impulse {
-    /// The impulse with one more event at the same instant. Its cost is at most
-    /// [`MAX_COST`](crate::limit::MAX_COST), too small to change `f64::MAX`, so the sum stays finite.
+    /// The impulse with one more event at the same instant. Limiters pass a cost of at most
+    /// [`MAX_COST`](crate::limit::MAX_COST), too small to change `f64::MAX`, so their sum stays finite.
     #[inline(always)]
     pub(crate) fn plus(self, cost: f64) -> Self {
         Impulse { size: cost + self.size, ..self }
@@ -101,7 +101,7 @@ impl RecentAverage {
     }
 }
 
-/// The rest of the impulse at `now`.
+/// What is left of the impulse at `now`, for an inverse time constant of `lambda` per second.
 #[inline(always)]
 pub(crate) fn remembered(lambda: f64, last: Impulse, now: Time) -> Impulse {
     let gap = larger(0.0, now.since(last.at));

@@ -64,8 +64,8 @@ impl Smoothed {
         smoothed * forgotten + rate * slower * lifted
     }
 
-    /// When the smoothed rate is highest if nothing arrives: that many seconds after it was
-    /// `smoothed` and the rate was `rate`. There the falling rate meets it. 0 when the rate is not
+    /// The seconds until the smoothed rate is highest, if nothing arrives, from the instant at which it
+    /// was `smoothed` and the rate was `rate`. There the falling rate meets it. 0 when the rate is not
     /// above it to begin with.
     ///
     /// Setting B(d) = R e^(-d/p) in the formula above leaves e^x = 1 + z with

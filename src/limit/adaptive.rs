@@ -39,8 +39,8 @@
 //! # The edges
 //! * **First event:** B is 0 and the limit is the floor.
 //! * **Equality, no time passed, time runs backwards:** as for Exim's limiter.
-//! * **A cost of the floor or more:** passes only while the habit allows it. A refused event may
-//!   therefore pass a little later, and after that never again.
+//! * **A cost of the floor or more:** passes only while the habit keeps the limit above it. A refused
+//!   event may therefore pass a little later, but not once the habit has sunk.
 
 use super::algorithm::{Algorithm, Stretch, Unstretched};
 use super::any::AnyLimiter;
@@ -156,7 +156,8 @@ impl Adaptive {
         state.rate.min(self.limit(state.smoothed))
     }
 
-    /// Stores the rate and the habit at `now`, if they count.
+    /// Stores `counted`, the rate and the habit at `now`. If the event is not counted, a leaky limiter
+    /// follows a clock that was set back by more than the decay interval.
     fn store(&self, state: &mut Habit, now: Time, counted: Option<(f64, f64)>) {
         if let Some((rate, smoothed)) = counted {
             *state = Habit { rate, smoothed, at: now };
@@ -173,13 +174,13 @@ impl Adaptive {
         Measured { rate: state.rate, at: state.at }
     }
 
-    /// When the rate has decayed so far that an event of cost `cost` reads `target`.
+    /// The instant at which the rate has decayed so far that an event of cost `cost` reads `target`.
     pub(super) fn decayed(&self, state: &Habit, cost: f64, target: f64) -> Time {
         let periods = Estimator::periods_until(state.rate, cost, target);
         self.later(state.at, periods * self.smoothed.decay.secs())
     }
 
-    /// When the habit is highest, if nothing more is counted.
+    /// The instant at which the habit is highest, if nothing more is counted.
     pub(super) fn peak(&self, state: &Habit) -> Time {
         self.later(state.at, self.smoothed.peak_after(state.smoothed, self.lesson(state)))
     }
@@ -270,7 +271,7 @@ impl Limiter for Adaptive {
         if at_floor(peak.max(now)) {
             return now.until(alone);
         }
-        // From its peak B falls as (B + a) e^(-t/q) or faster.
+        // By its formula, B is at most (B + a) e^(-t/q) after a time t, with a = lesson p/(q - p).
         let (p, q) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
         let most = state.smoothed + self.lesson(state) * p / (q - p);
         let sunk = self.later(state.at, q * libm::log(self.limit(most) / self.floor));

@@ -45,13 +45,13 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     /// Reads a state that a limiter of the same shape has kept.
     fn restore(&self, bytes: &mut Bytes<'_>) -> Result<Self::State, KeptError>;
 
-    /// See [`AnyLimiter::in_f64`]; an error when a number is outside of the domain. A state that is in
-    /// f64 anyway is as exact there.
+    /// See [`AnyLimiter::in_f64`]; an error when a number is outside of the domain. A limiter that
+    /// computes in f64 anyway has no such domain, and returns no error.
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber>;
 }
 
-/// The items of [`Algorithm`] for a state that is kept as it is. `$kind` and `$spans` are its shape. Each
-/// field follows with the way in which its number is written, and its name in errors.
+/// The items of [`Algorithm`] for a state that is kept field by field. `$kind` and `$spans` are its shape.
+/// Each field is followed by the method that writes and reads its number, and by its name in errors.
 macro_rules! kept {
     ($kind:literal $spans:tt $state:ident { $($field:ident: $number:ident $part:literal,)* }) => {
         const KIND: &'static Kind = &Kind {
@@ -75,13 +75,13 @@ macro_rules! kept {
 
 pub(super) use kept;
 
-/// The size of a bucket per the time to fill it.
+/// The size of a bucket per the time to fill it at `rate`; `None` if there is no such rate.
 pub(super) fn fill(size: f64, rate: Rate) -> Option<Rate> {
     let time = Span::from_secs(size / rate.per_second()).ok()?;
     Rate::new(size, time).ok()
 }
 
-/// How far limits are stretched, in percent.
+/// How far limits are stretched, in percent: 100 leaves them as they are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch(pub(super) f64);
 

@@ -38,7 +38,7 @@ pub(super) fn limit(what: &'static str, count: f64, zero: bool) -> Result<u64, B
     }
 }
 
-/// The amount and the whole microseconds of a limit on a count, which may be 0.
+/// The count of `rate` as an amount, which may be 0, and its period in whole microseconds.
 ///
 /// # Errors
 /// When the count is neither 0 nor from 0.001 to 10^12.

@@ -72,7 +72,8 @@ macro_rules! define {
 
         const ALL_FORMS: &[Form] = &[$(<super::$module::$limiter as Algorithm>::FORM,)*];
 
-        /// Each kind of kept state once for each limiter that has it.
+        /// The kinds of kept states, in the order of the limiters. A kind that several limiters share is
+        /// there several times.
         pub(super) const KINDS: &[&Kind] = &[$(<super::$module::$limiter as Algorithm>::KIND,)*];
 
         /// Reads the words after the name of the limiter whose form is `form`.
@@ -94,13 +95,14 @@ macro_rules! state {
 
 limiters!(define! {});
 
-/// Every text form. The words after the rate may come in any order.
+/// Every text form. The words after the rate may come in any order. The limiter by hour, the last in
+/// the list, is left out: its form is that of the adaptive limiter.
 pub const FORMS: &[Form] = match ALL_FORMS {
     [forms @ .., _by_hour] => forms,
     [] => &[],
 };
 
-/// `$body` with the limiter, whichever it is.
+/// Evaluates `$body` with the limiter in `$of`, whichever kind it is.
 macro_rules! each {
     ({ $of:expr, $l:ident, $body:expr } $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
         match $of { $(AnyLimiter::$limiter($l) => $body,)* }
@@ -108,7 +110,7 @@ macro_rules! each {
     ($of:expr, |$l:ident| $body:expr) => { limiters!(each! { $of, $l, $body }) };
 }
 
-/// `$body`, wrapped as the state of the limiter, whichever it is.
+/// Evaluates `$body` in the same way, and wraps the result as the state of that limiter.
 macro_rules! stated {
     ({ $of:expr, $l:ident, $body:expr } $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
         match $of { $(AnyLimiter::$limiter($l) => AnyState::$limiter($body.into()),)* }
@@ -116,7 +118,7 @@ macro_rules! stated {
     ($of:expr, |$l:ident| $body:expr) => { limiters!(stated! { $of, $l, $body }) };
 }
 
-/// `$body` with the limiter and its state; `$other` when the state is of another kind of limiter.
+/// Evaluates `$body` with the limiter and its state, or `$other` when the state is of another kind.
 macro_rules! matched {
     (
         { $of:expr, $state:expr, $l:ident, $s:ident, $body:expr, $other:expr }
@@ -142,8 +144,8 @@ impl AnyLimiter {
         text::read(text, default)
     }
 
-    /// Checks events, each its time and cost, one after the other from a new state, and hands out the
-    /// time and the outcome of each. It asks only once which limiter it is.
+    /// Checks events, given as their times and costs, one after the other from a new state, and calls
+    /// `each` with the time and the outcome of each event. The kind of the limiter is matched only once.
     pub fn outcomes(
         &self,
         events: impl Iterator<Item = (Time, f64)>,
@@ -214,7 +216,8 @@ impl AnyLimiter {
         each!(self, |l| l.in_f64()).map(drop)
     }
 
-    /// The limiter as f64 alone can compute it; `None` outside of that domain, and for those by hour.
+    /// The limiter as f64 alone can compute it; `None` outside of that domain, and for an adaptive limiter
+    /// by hour.
     pub fn in_f64(&self) -> Option<InF64> {
         each!(self, |l| l.in_f64()).ok().flatten()
     }

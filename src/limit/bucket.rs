@@ -72,8 +72,8 @@ impl State {
 /// The kept content of a bucket at an instant: `millionths` of an event, and the fraction `part / of` of
 /// one more.
 ///
-/// A fraction drains in a microsecond, so whole millionths alone would lose a little with every
-/// event. `of` is the denominator of the rate in lowest terms.
+/// What drains in a microsecond is usually a fraction of a millionth, so whole millionths alone would
+/// lose a little with every event. `of` is the denominator b of the rate in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Filled {
     pub(super) at: Time,
@@ -112,9 +112,9 @@ impl Filled {
 pub(super) struct Bucket {
     pub(super) rate: Rate,
     pub(super) size: f64,
-    /// a: what drains in a microsecond.
+    /// a: the parts that drain in a microsecond.
     per_micro: u64,
-    /// b: what a millionth of an event fills.
+    /// b: the parts that a millionth of an event fills.
     per_millionth: u64,
     /// The parts that an event fills, as f64.
     per_event: f64,
@@ -141,7 +141,7 @@ impl Bucket {
 
     /// A bucket that drains at a `rate` of whole events in whole `seconds`, and holds `size` of them.
     pub(super) const fn of_whole(rate: Rate, seconds: u64, size: NonZeroU32) -> Self {
-        // In millionths and microseconds, so both get shorter by a million.
+        // In millionths and in microseconds both are a million times as large, which cancels.
         let count = rate.count() as u64;
         let divisor = gcd(count, seconds);
         let (per_micro, per_millionth) = (count / divisor, seconds / divisor);
@@ -215,8 +215,8 @@ impl Bucket {
         self.time(self.content(state, now).0)
     }
 
-    /// Adds an event that was allowed, or only follows a clock that was set back. An event from
-    /// before the latest one is added as of that.
+    /// Adds an event if it was allowed; in any case follows a clock that was set back. An event that is
+    /// earlier than the latest one is added at the time of the latest.
     pub(super) fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let amount = amount(cost).filter(|_| allowed).unwrap_or(0);
         self.add(state, now, self.parts(amount), self.content(state, now));
@@ -236,9 +236,9 @@ impl Bucket {
 
     /// Takes back an event that was added at `at`.
     ///
-    /// Let the difference be what the bucket holds more than it would without the event. It begins as the
-    /// event's cost, and stays that as long as the bucket would not be empty without it. While that is
-    /// empty, the difference drains, and so by no more than what drains from `at` to `now`. The rest is
+    /// Compare the bucket with one that never had the event. At `at` it holds the event's cost more. The
+    /// difference stays the same while the other bucket is not empty, and drains while the other one is.
+    /// So by `now` it has shrunk by no more than what drains from `at` to `now`. The rest of it is
     /// certainly still there, and is taken out.
     pub(super) fn undo(&self, state: &mut State, at: Time, now: Time, cost: f64) {
         let drained = self.drained(at, now.max(state.at)).max(0);
@@ -262,9 +262,9 @@ impl Bucket {
         events(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
-    /// The content in plain units, as of `now`. If the bucket is empty then, it is the content as of
-    /// the last microsecond at which less than one microsecond's worth was left, so that nothing is
-    /// lost even when time runs backwards.
+    /// The content in plain units, as of `now`. If the bucket has run empty by then, it is the content as
+    /// of the first microsecond with less left than drains in one, so that nothing is lost even when time
+    /// runs backwards.
     pub(super) fn keep(&self, state: &State, now: Time) -> Filled {
         let (content, per_micro) = (state.content.get(), i128::from(self.per_micro));
         let passed = i128::from(now.as_micros()) - i128::from(state.at.as_micros());
@@ -286,7 +286,7 @@ impl Bucket {
         State { content: Parts::new(self.parts(millionths.min(MOST)) + part), at }
     }
 
-    /// `what` names the size in an error; in a queue events wait.
+    /// The rule in f64. `what` names the size in an error; `is_queue` says that events wait.
     pub(super) fn in_f64(
         &self,
         what: &'static str,
@@ -299,7 +299,8 @@ impl Bucket {
         InF64::new(lua!("bucket", counts: true), [a, b, size, f64::from(u8::from(is_queue))])
     }
 
-    /// The whole bucket at once, and what drains from then until the end of the window.
+    /// The whole bucket at once, and what drains from then until the end of the window. A window of n
+    /// microseconds has n instants, and so n - 1 gaps in which something drains.
     pub(super) fn max_admitted(&self, window: Span) -> f64 {
         let gaps = window.micros_up().saturating_sub(1).max(0);
         self.events(self.full + i128::from(gaps) * i128::from(self.per_micro))
@@ -307,8 +308,8 @@ impl Bucket {
 }
 
 /// The conversion of an i128 is a call into the compiler's runtime; that of an i64 is one
-/// instruction. It is a cold function of its own because the compiler would otherwise make the call
-/// always, which takes half the time of a decision.
+/// instruction. It is a cold function of its own because otherwise the compiler makes that call in
+/// every decision, of which it takes half the time.
 #[cold]
 #[inline(never)]
 fn to_f64(parts: i128) -> f64 {

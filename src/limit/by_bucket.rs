@@ -1,9 +1,9 @@
-//! The token bucket, GCRA and the leaky bucket differ in names and in whether events wait. The rest of
-//! them is here; the source file `bucket.rs` has the arithmetic.
+//! The token bucket, GCRA and the leaky bucket differ in names and in whether events wait. What they
+//! share is here; the source file `bucket.rs` has the arithmetic.
 
 /// Implements [`Limiter`](super::Limiter) and [`Algorithm`](super::algorithm::Algorithm) for a type with a
 /// bucket in it. `$size` is the word for the size of the bucket; `$waits` says whether an event waits
-/// until the bucket before it has drained.
+/// until everything that was in the bucket before it has drained.
 macro_rules! limit_by_bucket {
     (
         $limiter:ident, $name:literal, $size:ident, $unit:literal, waits: $waits:literal,

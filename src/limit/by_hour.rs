@@ -21,8 +21,9 @@
 //! hour's own limit.
 //!
 //! The neighbouring hours count because people are not on time: without them, half as many honest
-//! events again are refused. They raise the limit but teach nothing. If a habit learned from what its
-//! neighbours allow, a sender could climb from hour to hour and double its limit 24 times as often.
+//! events again are refused. They raise the limit, but a habit learns only up to the limit of its own
+//! hour. If it learned from what its neighbours allow, a sender could climb from hour to hour and double
+//! its limit 24 times as often.
 //!
 //! # How much control it gives the sender
 //! The habit of an hour moves only during that hour, a 24th of each day, and then 24 times as fast.
@@ -175,7 +176,7 @@ impl ByHour {
         self.day.around(state.current.at.after(self.day.length())).end
     }
 
-    /// Lets the hours pass one by one.
+    /// Moves the habits forward to `until`, hour by hour.
     fn pass(&self, habits: &mut Habits, until: Time) {
         while habits.current.at < until {
             let Habit { at, .. } = habits.current;
@@ -220,7 +221,7 @@ impl ByHour {
         }
     }
 
-    /// When an event of cost `cost` can no longer be refused, or all habits only sink from then on.
+    /// The instant from which on an event of cost `cost` passes, or all habits only sink.
     fn settled(&self, state: &Habits, cost: f64) -> Time {
         let faded = self.faded(state).after(self.day.length());
         self.hourly.decayed(&state.current, cost, cost.max(self.hourly.floor())).max(faded)
@@ -242,7 +243,7 @@ impl Limiter for ByHour {
         *state = self.recorded(state, self.at(state, now), cost, allowed);
     }
 
-    /// Passes the hours once instead of twice.
+    /// Moves the habits forward once instead of twice.
     fn check(&self, state: &mut Habits, now: Time, cost: f64) -> Outcome {
         let habits = self.at(state, now);
         let outcome = self.decide(state, &habits, cost);
@@ -303,7 +304,7 @@ impl Limiter for ByHour {
         let decayed = self.hourly.decayed(&state.current, 1.0, 1.0);
         let alone = now.after(wait_until(decayed, now, &reads_itself));
         let here = self.at(state, now);
-        // No habit rises above the rate.
+        // A habit that rises follows the rate, and never exceeds it.
         if at_floor(here.highest().max(here.current.rate)) {
             return now.until(alone);
         }

@@ -16,8 +16,9 @@
 //!
 //! # The most in a window
 //! Before an allowed event the impulse N is at most limit/λ, so after one of cost w it is at most
-//! limit/λ + w. Within s seconds at most (limit/λ + w) λ s of it decays. What is allowed is at most
-//! what is left at the end and what decayed before. Refused events only make the sender wait longer.
+//! limit/λ + w. Within s seconds at most (limit/λ + w) λ s of it decays. What is allowed is at most the
+//! sum of what is left at the end and what decayed before. Refused events only make the sender wait
+//! longer.
 //!
 //! ```text
 //! total <= (limit/λ + w) (1 + λ s)
@@ -94,12 +95,12 @@ impl Earrrl {
         self.level(state, now) <= self.limit.count()
     }
 
-    /// The size of the impulse at which the estimate is the limit: limit/λ.
+    /// The size of the impulse, in events, at which the estimate is the limit: limit/λ.
     fn brim(&self) -> f64 {
         self.limit.per_second() / self.lambda
     }
 
-    /// When the impulse has decayed by a factor of `times`.
+    /// The instant at which the impulse has decayed by a factor of `times`; its own if that is at most 1.
     fn decayed(&self, state: Impulse, times: f64) -> Time {
         let seconds = libm::log(times).max(0.0) / self.lambda;
         state.at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))

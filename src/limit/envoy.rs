@@ -5,8 +5,8 @@
 //! `token_bucket: { max_tokens: 10, tokens_per_fill: 5, fill_interval: 1s }` is `envoy 5/1s burst
 //! 10` here.
 //!
-//! For each descriptor Envoy keeps an instant t, in seconds: the bucket would be empty at t and
-//! fills since then. A request takes its tokens by moving t:
+//! For each descriptor Envoy keeps an instant t, in seconds: the bucket counts as empty at t and as
+//! filling since then. A request takes its tokens by moving t:
 //!
 //! ```text
 //! rate = tokens_per_fill/fill_interval
@@ -27,18 +27,19 @@
 //! Envoy's clock is the time since the host's start, as a double of seconds. Its rounding therefore
 //! depends on the uptime: to 1.5e-11 s after a day. A log does not contain the uptime. Here the clock
 //! stands at [`UPTIME`] at the beginning of the day of the key's first event, as it did in the
-//! recordings. So an event that comes exactly when its token does passes here if it did there.
+//! recordings. So an event that comes exactly when its token does passes here if it passed there.
 //!
 //! # The edges
 //! * **Equality:** an event that takes the last token passes, if the token is there to the last bit.
 //! * **First event:** creates the bucket, even when it is refused.
 //! * **A long silence:** the bucket is full.
 //! * **Costs** are `hits_addend`, whole numbers; fractions are rounded up. Cost 0 takes nothing
-//!   and is *refused*: Envoy reads no token taken as not enough tokens.
-//! * **Time runs backwards:** the tokens that came since are gone. When more than a full bucket would
-//!   be missing, the clock was set back, and the bucket is empty. Envoy's own clock never goes back.
-//! * **Not imitated:** in Envoy a request that matches several descriptors has paid the first ones
-//!   when a later one refuses it; a policy of this crate counts in all or in none. Envoy keeps only
+//!   and is *refused*: Envoy takes "no token was taken" for "there were not enough".
+//! * **Time runs backwards:** the tokens that came after the earlier time are gone again. When more than a
+//!   full bucket would be owed, the clock was set back, and the bucket is empty. Envoy's own clock never
+//!   goes back.
+//! * **Not imitated:** in Envoy a request that matches several descriptors takes tokens from the first ones
+//!   even if a later one refuses it; a policy of this crate counts in all or in none. Envoy keeps only
 //!   the last 20 buckets of a wildcard descriptor, unless `max_dynamic_descriptors` says more.
 
 use super::Limiter;
@@ -126,7 +127,8 @@ impl Envoy {
         State { empty: new.clock(now) - self.size() / self.rate, ..new }
     }
 
-    /// The tokens in the bucket, which must exist; negative when time ran backwards.
+    /// The tokens in the bucket of a state that has [`begun`](Self::begun); negative when tokens are owed
+    /// or time ran backwards.
     fn tokens(&self, state: &State, now: Time) -> f64 {
         if self.is_set_back(state, now) {
             return 0.0;
@@ -134,13 +136,13 @@ impl Envoy {
         ((state.clock(now) - state.empty) * self.rate).min(self.size())
     }
 
-    /// Whether the bucket will be empty for longer than it takes to fill, by more than the clock's
-    /// rounding.
+    /// Whether the bucket will be empty for longer than it takes to fill, which no debt can cause. A
+    /// microsecond is left for the clock's rounding.
     fn is_set_back(&self, state: &State, now: Time) -> bool {
         state.empty - state.clock(now) > self.size() / self.rate + 1e-6
     }
 
-    /// How long until there are `tokens` in the bucket, which must exist.
+    /// How long until there are `tokens` in the bucket of a state that has [`begun`](Self::begun).
     fn has(&self, state: &State, now: Time, tokens: f64) -> Span {
         let seconds = state.empty + tokens / self.rate - UPTIME;
         let guess = state.day.as_micros().saturating_add(libm::ceil(seconds * 1e6) as i64);

@@ -76,7 +76,7 @@ impl Mode {
         word.and_then(|word| word.text.parse().ok()).unwrap_or_default()
     }
 
-    /// Its number in Lua.
+    /// The number that stands for it in Lua.
     pub(super) fn number(self) -> f64 {
         match self {
             Mode::Strict => 0.0,
@@ -85,7 +85,7 @@ impl Mode {
         }
     }
 
-    /// The cost with which an event of cost `cost` is measured.
+    /// The cost with which an event of cost `cost` is measured: 0 in readonly mode.
     pub(super) fn cost(self, cost: f64) -> f64 {
         if self == Mode::Readonly { 0.0 } else { cost }
     }
@@ -125,8 +125,8 @@ impl fmt::Display for Mode {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exim {
     /// The limit m and the period p. A limit of 0 measures without limiting:
-    /// [`check`](Limiter::check) allows everything. It is what a `warn` with a limit of 0 is for in
-    /// Exim. (There it also needs the strict mode, since every event is over that limit: leaky would
+    /// [`check`](Limiter::check) allows everything. In Exim, a `warn` with a limit of 0 serves that
+    /// purpose. (There it also needs the strict mode, since every event is over that limit: leaky would
     /// store nothing, and a `deny` would refuse everything.)
     pub limit: Rate,
     /// The events that are counted.
@@ -163,8 +163,8 @@ impl Exim {
 
     #[inline(always)]
     fn outcome(&self, rate: f64) -> Outcome {
-        // Without a branch: a sender at its limit passes and is refused in turns, which no branch
-        // predictor foresees.
+        // `|` instead of `||` saves a branch: a sender at its limit passes and is refused in turns, which no
+        // branch predictor foresees.
         let passes = self.is_below(rate) | self.measures_only();
         Outcome::new(passes, rate, self.limit.count())
     }
@@ -215,8 +215,8 @@ impl Limiter for Exim {
 
     /// When the rate with the event will be below the limit.
     ///
-    /// The rate is never measured as less than the event's own cost. So the answer is never if the
-    /// limit is not above the cost, or if the rate is below the limit only after [`Time::LAST`].
+    /// The rate is never measured as less than the event's own cost. So the answer is [`Retry::Never`] if
+    /// the limit is not above the cost, or if the rate is below the limit only after [`Time::LAST`].
     /// Otherwise a closed form gives the instant, and the estimator itself corrects its rounding, so
     /// that the answer and the verdict agree.
     fn retry_after(&self, state: &Measured, now: Time, cost: f64) -> Retry {

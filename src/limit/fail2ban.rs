@@ -1,4 +1,4 @@
-//! fail2ban: so many failures within its `findtime`, and the address is banned for a while.
+//! fail2ban: bans an address for a while after a number of failures within its `findtime`.
 //!
 //! Source: fail2ban 0.10 to 1.1, `server/failmanager.py` and `FailTicket.adjustTime` in
 //! `server/ticket.py`, and the decisions of a real fail2ban (`tests/vectors/fail2ban_*.json`).
@@ -11,17 +11,17 @@
 //! ```
 //!
 //! An event is a failure, such as a wrong password. fail2ban keeps no list of them, only their
-//! estimated number c, the time of the last, and an instant b at which the count begins. An event at t
-//! later than F, the `findtime`, after b moves b, and takes the share of the count with it that an even
-//! rate would leave in the last F:
+//! estimated number c, the time of the last, and an instant b at which the count begins. F is the
+//! `findtime`. An event at t > b + F moves b to t - F, and reduces the count to the share that would be
+//! left in the last F if the events had come evenly:
 //!
 //! ```text
 //! if t - b > F:    c = round(c / (t - b) * F),  b = t - F        a half is rounded to the even number
 //! c = c + 1                                                      banned if c reaches maxretry
 //! ```
 //!
-//! F after the last event, all is forgotten. The event that reaches `maxretry` bans; here it counts as
-//! refused, although its sender has got an answer. During a ban nothing is counted, and after it the
+//! At F after the last event the count is forgotten. The event that reaches `maxretry` bans; here it counts
+//! as refused, although its sender has got an answer. During a ban nothing is counted, and after it the
 //! count begins anew.
 //!
 //! It surprises a user who takes `maxretry` for the most in any `findtime`. By the rounding, a count of
@@ -37,10 +37,11 @@
 //!   forgotten; F after b nothing is rounded yet. A ban still holds when it has lasted its whole time.
 //! * **Costs:** fail2ban counts whole failures; fractions are rounded up. Cost 0 only reads.
 //! * **Time runs backwards:** an event from before the last one counts at the time of the last one. When
-//!   it is from more than F before, the clock was set back, and the count moves to it. A ban never
-//!   ends later than its length from now.
-//! * **Not imitated:** fail2ban forgets counts every five seconds, so one may last that much longer. It reads
-//!   a log some time after the event, and its bans take effect then. `bantime.increment` is not known here.
+//!   it is from more than F before, the clock was set back, and the count moves to it. A ban that would
+//!   last longer than its whole length from now is shortened to that.
+//! * **Not imitated:** fail2ban forgets counts every five seconds, so a count may last up to five seconds
+//!   longer. It reads a log some time after the event, and its bans take effect then. There is no
+//!   `bantime.increment` here.
 
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::any::AnyLimiter;
@@ -59,7 +60,7 @@ use core::fmt;
 /// The longest `findtime` and `bantime` in seconds: a hundred years of 365 days.
 const LONGEST: u64 = 100 * 365 * 86_400;
 
-/// How long fail2ban bans if nothing is said: ten minutes.
+/// The default length of a ban, as in fail2ban: ten minutes.
 pub const BAN: Span = Span::minutes(10);
 
 /// A jail.
@@ -99,12 +100,13 @@ impl Fail2ban {
         self.limit
     }
 
-    /// The time of a ban.
+    /// The length of a ban.
     pub fn ban(&self) -> Span {
         self.ban
     }
 
-    /// The first instant after a ban that begins `now`: its last instant is the whole time later.
+    /// The first instant after a ban that begins at `now`. The ban still holds when its whole length has
+    /// passed, so that is a microsecond later.
     fn freed(&self, now: Time) -> Time {
         now.after(self.ban).after(Span::micros(1))
     }
@@ -194,8 +196,8 @@ impl Limiter for Fail2ban {
         }
     }
 
-    /// One less than `maxretry` at once. Each further event needs that the count lost one: by
-    /// rounding, which takes F/(2 m - 3) at least, or by a ban, after which m - 1 more pass.
+    /// One less than `maxretry` at once. For each further event the count must have lost one: by
+    /// rounding, which takes at least F/(2 m - 3), or by a ban, after which m - 1 more pass.
     fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         let once = f64::from(self.most) - 1.0;
         if once <= 0.0 {

@@ -60,19 +60,19 @@ impl Gcra {
         Gcra(Bucket::of_whole(Rate::each_second(count.get()), 1, count))
     }
 
-    /// The same for a minute.
+    /// `count` events in a minute, all of which may come at once; also a constant.
     #[doc(alias = "per_minute")]
     pub const fn each_minute(count: NonZeroU32) -> Self {
         Gcra(Bucket::of_whole(Rate::each_minute(count.get()), 60, count))
     }
 
-    /// The same for an hour.
+    /// `count` events in an hour, all of which may come at once; also a constant.
     #[doc(alias = "per_hour")]
     pub const fn each_hour(count: NonZeroU32) -> Self {
         Gcra(Bucket::of_whole(Rate::each_hour(count.get()), 3600, count))
     }
 
-    /// The same for a day.
+    /// `count` events in a day, all of which may come at once; also a constant.
     #[doc(alias = "per_day")]
     pub const fn each_day(count: NonZeroU32) -> Self {
         Gcra(Bucket::of_whole(Rate::each_day(count.get()), 86_400, count))

@@ -83,7 +83,7 @@ pub enum Counts {
     Allowed,
 }
 
-/// The beginning of the window, its count and the count of the window before: 16 bytes.
+/// The beginning of the current window, its count and the count of the window before: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// Milliseconds.
@@ -145,8 +145,8 @@ impl Haproxy {
         }
     }
 
-    /// The counts of the window that contains `now` and of the one before. Here the first
-    /// millisecond of the next window still belongs to a window.
+    /// The counts of the window that contains `now` and of the one before. For reading, as in HAProxy, a
+    /// window also contains the first millisecond after its end; for counting it does not.
     fn windows(&self, state: State, now: i64) -> (u64, u64) {
         match now - state.began {
             passed if passed <= self.period => (state.current.into(), state.previous.into()),
@@ -165,7 +165,8 @@ impl Haproxy {
         (previous * left + current * period) / period
     }
 
-    /// The number that the rule compares when `n` requests come at `now`, and whether they pass.
+    /// The number that the rule compares with the limit when `n` requests come at `now`, and whether they
+    /// pass. Reading alone, n = 0, always passes.
     fn decide(&self, state: State, now: i64, n: u32) -> (u64, bool) {
         let most = u64::from(self.most);
         match self.counts {
@@ -228,8 +229,8 @@ impl Limiter for Haproxy {
         Retry::After(wait_until(instant(self.faded(&state) + 1), now, &passes))
     }
 
-    /// The count that is left until the limit is reached. With [`Counts::Allowed`], an event that
-    /// costs more still passes.
+    /// The count that is left until the limit is reached. With [`Counts::Allowed`], an event that costs
+    /// more than that still passes, unless nothing is left.
     fn remaining(&self, state: &State, now: Time) -> f64 {
         let (state, now) = self.at(state, now);
         let rate = match self.counts {

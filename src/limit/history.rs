@@ -11,8 +11,8 @@
 //! # The edges
 //! * **Equality:** the event that reaches the limit passes.
 //! * **Cost 0:** adds no block.
-//! * **Time runs backwards:** an event counts in the latest block seen. When the clock was set
-//!   back by more than the window, the blocks move back with it.
+//! * **Time runs backwards:** an event counts in the latest block so far. If it is from more than a
+//!   window before that block, the clock was set back, and the blocks move back with it.
 
 use super::amount::{amount, events, touched};
 use super::in_f64::{self, InF64, lua};
@@ -24,7 +24,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// The blocks in which anything was allowed, oldest first: 40 bytes, and 16 for each block of its
-/// capacity. The capacity doubles when it is full, and halves when less than a quarter is in use.
+/// capacity. The capacity doubles when it is full, and above 64 blocks it halves when less than a
+/// quarter is in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// The number of a block and the amount in it.
@@ -52,8 +53,8 @@ impl Window {
     }
 
     /// The current block at `now`, and whether the clock was set back. When blocks lie ahead of the
-    /// clock, the latest of them is the current one; if the clock was set back, the next event moves
-    /// them.
+    /// clock, the latest of them is the current one. After a clock that was set back, the next event
+    /// moves the blocks.
     #[inline]
     fn current(&self, history: &History, now: Time) -> (i64, bool) {
         let (block, latest) = (self.block(now), history.latest());
@@ -82,7 +83,7 @@ impl Window {
         left.fold(history.total, |total, (_, amount)| total.saturating_sub(*amount))
     }
 
-    /// Drops the blocks that have left the window, and the capacity that they leave unused.
+    /// Drops the blocks that have left the window, and frees most of the capacity that is then unused.
     pub(super) fn forget(&self, history: &mut History, now: Time) {
         let (current, _) = self.current(history, now);
         self.drop_left(history, current);
@@ -104,8 +105,8 @@ impl Window {
         }
     }
 
-    /// Moves the blocks back so that the `current` one is that of `now`. None goes before the first
-    /// block of all time: those that would are one there, and remembered for longer.
+    /// Moves the blocks back so that the `current` one is that of `now`. No block moves before the first
+    /// one that a [`Time`] can have: those that would are merged there, and are remembered for longer.
     #[cold]
     fn move_back(&self, history: &mut History, current: i64, now: Time) {
         let (here, lowest) = (self.block(now), self.block(Time::from_micros(i64::MIN)));
@@ -142,7 +143,8 @@ impl Window {
         }
     }
 
-    /// Takes an event out of its block, if that is still there.
+    /// Takes an event out of the block of `at`, if that is still there. An event that was counted in a
+    /// later block, since time ran backwards, stays there: then less is given back, or for a shorter time.
     pub(super) fn undo(&self, history: &mut History, at: Time, cost: f64) {
         let place = history.blocks.binary_search_by_key(&self.block(at), |(block, _)| *block);
         let counted = place.ok().and_then(|place| history.blocks.get_mut(place));
@@ -153,7 +155,7 @@ impl Window {
         }
     }
 
-    /// The oldest blocks leave first, until there is room.
+    /// The oldest blocks leave first. The event passes when enough of them have left.
     pub(super) fn retry_after(&self, history: &History, now: Time, cost: f64) -> Retry {
         let Some(amount) = amount(cost).filter(|&amount| amount <= self.most) else {
             return Retry::Never;
@@ -174,7 +176,7 @@ impl Window {
         events(self.most.saturating_sub(self.counted(history, now)))
     }
 
-    /// Until the latest block has left.
+    /// The time until the latest block has left the window.
     pub(super) fn reset_after(&self, history: &History, now: Time) -> Span {
         let leaves = history.latest().map_or(now, |latest| self.leaves(latest));
         self.until(history, now, leaves)
@@ -196,9 +198,9 @@ impl Window {
         events(self.most) * (1 + (blocks - 1) / self.blocks) as f64
     }
 
-    /// Makes a history that was kept fit. A limiter with a larger capacity may have kept more. Then
-    /// only the latest blocks that together reach the limit matter, since older ones leave first. If
-    /// there are still too many, neighbours are merged at the time of the first.
+    /// The history of blocks that were kept, cut to this capacity: a limiter with a larger one may have
+    /// kept more. Then only the latest blocks that together reach the limit matter, since older ones
+    /// leave first. If there are still too many, neighbours are merged at the time of the first.
     pub(super) fn fit(&self, all: &[(i64, u64)]) -> History {
         let (mut kept, mut total) = (all, 0u64);
         if kept.len() > self.capacity {
@@ -270,7 +272,7 @@ impl History {
         self.blocks.back().map(|(block, _)| *block)
     }
 
-    /// Adds to the current block. When no more blocks fit, the latest block becomes the current one:
+    /// Adds to the current block. When no more blocks fit, the latest block is moved to be the current one:
     /// its content is then remembered for longer, never for less time.
     #[inline]
     fn add(&mut self, current: i64, amount: u64, capacity: usize) {
@@ -338,7 +340,8 @@ macro_rules! limit_by_window {
     };
 }
 
-/// The items of [`Algorithm`](super::algorithm::Algorithm) that are the same for both.
+/// The items of [`Algorithm`](super::algorithm::Algorithm) that the sliding window and the sliding log
+/// share.
 macro_rules! by_window {
     () => {
         const UNIT: &'static str = "in window";

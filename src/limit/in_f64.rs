@@ -69,8 +69,9 @@ use crate::text::BadNumber;
 pub struct InF64 {
     /// The algorithm.
     pub lua: Lua,
-    /// As many as the algorithm has; the others are 0. Amounts are in millionths of an event; times
-    /// in microseconds where events are counted, and else in seconds.
+    /// The numbers of the algorithm in the order of its Lua file; unused ones are 0. Limiters that count
+    /// have amounts in millionths of an event and times in microseconds, those that measure a rate have
+    /// seconds, and those of servers have the server's own units: the first lines of the file name them.
     pub numbers: [f64; 5],
 }
 
@@ -106,7 +107,7 @@ macro_rules! lua {
 pub(super) use lua;
 
 impl InF64 {
-    /// As the type that `Algorithm::in_f64` returns.
+    /// Puts an algorithm and its numbers into the type that `Algorithm::in_f64` returns; never an error.
     pub(super) fn new<const N: usize>(
         lua: Lua,
         given: [f64; N],
@@ -140,7 +141,7 @@ pub(super) fn amount(what: &'static str, amount: u64) -> Result<(), BadNumber> {
     Err(BadNumber { what, given: events(amount), want: "below 2.25e9 to be exact in f64" })
 }
 
-/// The limit and the period of a window.
+/// Checks the limit and the period of a window.
 pub(super) fn window(most: u64, micros: i64) -> Result<(), BadNumber> {
     amount("the count of a rate", most)?;
     period(micros)
@@ -154,13 +155,14 @@ pub(super) fn period(micros: i64) -> Result<(), BadNumber> {
     Err(BadNumber { what: "the period of a rate in seconds", given: micros as f64 / 1e6, want })
 }
 
-/// `per_micro` millionths of an event drain in `per_millionth` microseconds.
+/// Checks a rate in lowest terms: `per_micro` millionths of an event drain in `per_millionth`
+/// microseconds.
 pub(super) fn rate(per_micro: u64, per_millionth: u64) -> Result<(), BadNumber> {
     let what = "the product of a rate's millionths and microseconds in lowest terms";
     product(what, per_micro, per_millionth)
 }
 
-/// A product that is compared.
+/// Checks that a product is small enough to be compared exactly.
 pub(super) fn product(what: &'static str, a: u64, b: u64) -> Result<(), BadNumber> {
     let product = u128::from(a) * u128::from(b);
     if product < WHOLE {

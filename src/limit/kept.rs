@@ -41,6 +41,7 @@
 //! | [`nginx`](super::nginx) | `nginx` | the excess, in thousandths of a request, and its millisecond | rate, burst, delay |
 //! | [`haproxy`](super::haproxy) | `haproxy/PERIOD` | when the window began and both counts | count, what is counted |
 //! | [`envoy`](super::envoy) | `envoy/INTERVAL` | when the bucket was empty | burst; the interval is that of one token |
+//! | [`fail2ban`](super::fail2ban) | `fail2ban/FINDTIME` | when the count began, the time of the last event or the end of the ban, and the count | count, ban |
 //!
 //! A state with the same shape goes on, as in Exim: the measured rate is compared with the new
 //! limit. A sender over the new limit stays refused, and a sender below it passes. In a bucket, what
@@ -53,13 +54,15 @@
 //!
 //! # Rounding
 //! Under the same limit nothing is rounded: the restored state decides as the kept one, at every
-//! instant and to the last bit; a bucket takes the time of keeping for the latest that it has seen.
-//! When a limit changes, there are two cases, each in favour of the sender:
+//! instant and to the last bit. For a bucket, the time of keeping then counts as its latest event.
+//! When a limit changes, there are three cases, each in favour of the sender:
 //! * **A bucket whose rate changes** loses a fraction of a millionth of an event. If two rates take
 //!   turns on one state, it does so at each turn.
 //! * **A log that becomes shorter** drops the entries that leave the period before they could matter.
 //!   If there are still too many, which takes costs below 1, neighbours are merged at the time of
 //!   the first.
+//! * **A smaller burst of nginx** leaves a debt of at most one full bucket of the new size. With a smaller
+//!   burst of Envoy, a larger debt looks like a clock that was set back, and the bucket is empty.
 //!
 //! # Two generations of rules on one store
 //! During a rolling deployment, processes with the old rules and processes with the new rules use
@@ -67,7 +70,7 @@
 //! So **the shape belongs in the key** ([`Policy::state_names`](crate::Policy::state_names)): rules
 //! of another shape have states of their own, and rules of the same shape share theirs.
 //! [`VERSION`] belongs in the key, too, if it is not in the value: builds that write different
-//! versions then leave each other's states alone. Old states are left to expire.
+//! versions then leave each other's states alone. Nothing removes old states but their expiry.
 //!
 //! A store writes back **only what an event has changed**. When a bucket is much smaller than the
 //! one that filled the state, it refuses and leaves the state as it is. A bucket that becomes smaller
@@ -95,6 +98,7 @@
 //! | nginx | excess, millisecond (each with its sign as the lowest bit) | 7 to 9 |
 //! | haproxy | millisecond, current and previous count | 8 to 10 |
 //! | envoy | day, seconds | 16 |
+//! | fail2ban | beginning of the count, time of the last event, count (0 for a ban) | 17 |
 //!
 //! Numbers of variable length are compact. A program that has only f64 reads them in a loop of one
 //! line, exactly in the domain of [`in_f64`](super::in_f64).
@@ -205,8 +209,8 @@ impl Keeps for AnyLimiter {
 }
 
 impl Kept {
-    /// The content of a bucket, for a store that has a form of its own for it: `millionths` and the
-    /// fraction `part / of` of one more, as of `at`. `None` where that is no fraction.
+    /// The state of a bucket, from a store that writes it in a form of its own: `millionths` and the
+    /// fraction `part / of` of one more, as of `at`. `None` when `part` is not below `of`.
     #[cfg(feature = "redis")]
     pub(crate) fn filled(at: Time, millionths: u64, part: u64, of: u64) -> Option<Self> {
         let mut content = Content::default();
@@ -231,7 +235,7 @@ impl Kept {
     ///
     /// # Errors
     /// When the bytes are anything else. Reading any bytes does not panic, and takes no more memory
-    /// than a few times their length.
+    /// than a few dozen times their length.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, KeptError> {
         let mut bytes = Bytes { rest: bytes };
         let version = bytes.byte("the version")?;
@@ -266,7 +270,7 @@ impl Kept {
     }
 }
 
-/// Why another limiter cannot use a state: the shape has changed.
+/// The reason why a limiter cannot use a state: the shape has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     what: &'static str,
@@ -304,7 +308,7 @@ pub enum KeptError {
         /// The version in the bytes.
         found: u8,
     },
-    /// Their shape is unknown.
+    /// The text of their shape cannot be read.
     Shape(ParseError),
     /// A number that no state can have.
     OutOfRange {

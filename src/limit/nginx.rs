@@ -29,9 +29,9 @@
 //! * **Fractions of a thousandth** that drained are lost at each event that passes.
 //! * **Costs:** nginx counts requests. A cost of n counts as n requests in one millisecond, all or
 //!   none of them; fractions of a thousandth are rounded up. Cost 0 counts nothing.
-//! * **Time runs backwards:** up to a minute, time counts as standing still. From further back, one
-//!   millisecond counts as passed, and the next event that passes moves the state to its time. So a
-//!   key without any room is refused until the clock has caught up. nginx itself reads a clock that
+//! * **Time runs backwards:** an event up to a minute early counts as if no time had passed. For one that
+//!   is earlier still, one millisecond counts as passed, and if it passes, it moves the state to its time.
+//!   So a key without any room is refused until the clock has caught up. nginx itself reads a clock that
 //!   is never set back.
 //! * **Not imitated:** when a new key comes, nginx may forget one or two keys that were not used for
 //!   a minute and whose excess has drained. The next event of such a key counts as its first, so it
@@ -54,7 +54,8 @@ use core::fmt;
 /// The excess of a new key, in thousandths of a request: its first event brings it to 0.
 const IDLE: i64 = -1000;
 
-/// The clock was set back if an event is from before this many milliseconds.
+/// An event whose time minus that of the last one is below this, in milliseconds, shows that the clock
+/// was set back: it is more than a minute early.
 const SET_BACK: i64 = -60_000;
 
 /// nginx's `limit_req`.
@@ -169,8 +170,8 @@ impl Nginx {
         Outcome { decision, level: (excess - IDLE) as f64 / 1000.0, limit }
     }
 
-    /// A charge, or an event that only another limiter allowed, may overfill the bucket, up to twice
-    /// its size like other buckets.
+    /// Stores the excess after an event. A charge, or an event that only another limiter allowed, may
+    /// overfill the bucket, up to twice its size as in [`envoy`](super::envoy): other buckets owe it all.
     #[inline]
     fn store(&self, state: &mut State, now: Time, excess: i64) {
         if elapsed(state, now) > 0 {
@@ -194,7 +195,7 @@ impl Nginx {
     }
 }
 
-/// The milliseconds that count as passed since the last event.
+/// The milliseconds that count as passed since the last event: 1 if the clock was set back.
 fn elapsed(state: &State, now: Time) -> u64 {
     match millis(now) - state.last {
         ms if ms < SET_BACK => 1,
@@ -224,7 +225,7 @@ impl Limiter for Nginx {
         }
     }
 
-    /// Works the excess out once instead of twice.
+    /// Computes the excess once instead of twice.
     #[inline]
     fn check(&self, state: &mut State, now: Time, cost: f64) -> Outcome {
         let excess = self.with(state, now, cost);

@@ -1,12 +1,13 @@
-//! The exact time to retry: a formula guesses it, and the limiter itself confirms it.
+//! The exact time to retry: a formula gives a guess, and the limiter itself corrects it.
 
 use crate::time::{Span, Time};
 
-/// How much later than the guess is searched, in microseconds. No rounding error of a formula in f64
-/// puts a guess further off.
+/// How far after the guess the search goes, in microseconds: 12.7 days. No rounding error of a formula
+/// in f64 makes a guess earlier than that.
 const LATER: i64 = 1 << 40;
 
-/// The largest stride back. A guess may be an upper bound only, ages after the instant that is searched.
+/// The largest stride back, in microseconds. A guess may be a mere upper bound, ages after the instant
+/// that is searched for.
 const BACK: i64 = 1 << 61;
 
 /// The time from `now` to the first whole microsecond at which `passes` is true. The search begins
@@ -45,8 +46,8 @@ mod tests {
     use super::*;
     use core::cell::Cell;
 
-    /// The wait from 0 to `instant`, with the number of questions, which grows with the logarithm of
-    /// the distance.
+    /// The wait from 0 to `instant`, and how often `passes` was called. That number grows with the
+    /// logarithm of the distance.
     fn asked(guess: Time, instant: i64) -> (Span, u32) {
         let asked = Cell::new(0);
         let passes = |at: Time| {

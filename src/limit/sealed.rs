@@ -9,5 +9,5 @@ macro_rules! seal {
 limiters!(seal! {});
 impl Sealed for super::any::AnyLimiter {}
 
-/// What can be a limiter.
+/// Every limiter of this crate implements it; no other crate can name it.
 pub trait Sealed {}

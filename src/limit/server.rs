@@ -7,11 +7,11 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::ops::RangeInclusive;
 
-/// Why such a limiter is never stretched.
+/// The reason why the limiter of a server is never stretched.
 pub(super) const FIXED: Unstretched =
     Unstretched::Fixed("a server's limiter is as that server has it");
 
-/// The highest limit of a count, below the 2^32 of a counter.
+/// The highest count of a limit. A counter of 32 bits holds it.
 const HIGHEST: u64 = 1_000_000_000;
 
 /// `given` as a whole number within `range`.

@@ -55,7 +55,7 @@ pub struct State {
     current: u64,
 }
 
-/// A state as of an instant.
+/// A state as of an instant, and what is left of its window.
 #[derive(Clone, Copy)]
 struct Rolled {
     state: State,
@@ -113,7 +113,7 @@ impl SlidingCounter {
 
     fn outcome(&self, rolled: &Rolled, amount: u64) -> Outcome {
         let level = self.weighed(rolled, amount);
-        // Doubles are made of 64 bits in one instruction, and of 128 in many.
+        // A u64 becomes a double in one instruction, a u128 in many.
         let shown = u64::try_from(level).map_or_else(|_| level as f64, |level| level as f64);
         let shown = shown / (self.scale() as f64 * 1e6);
         Outcome::new(level <= self.bound(), shown, self.limit.count())
@@ -136,8 +136,8 @@ impl SlidingCounter {
         u128::from(self.most) * self.scale()
     }
 
-    /// The most microseconds of a window that may be left for `standing` to fit beside what is then
-    /// left of `fading`.
+    /// The most microseconds that may be left of a window so that `standing` fits beside what `fading`
+    /// still counts then; at most a period. `fading` and `standing` are amounts.
     fn fits_from(&self, fading: u64, standing: u128) -> i64 {
         let room = self.bound().saturating_sub(standing * self.scale());
         let left = room.checked_div(u128::from(fading)).unwrap_or(u128::MAX);

@@ -1,5 +1,5 @@
-//! Reads the text forms of the limiters. Each limiter reads and writes its own words. What is written
-//! is one form; more is read, as people write it elsewhere: `GCRA 100 per minute`, `token bucket 5r/s`.
+//! Reads the text forms of the limiters. Each limiter reads and writes its own words. One form is written;
+//! other common spellings are read, too, such as `GCRA 100 per minute` and `token bucket 5r/s`.
 
 use super::any::{self, AnyLimiter, FORMS};
 use crate::rate::{Rate, is_noun};
@@ -56,7 +56,8 @@ pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, Pars
 
 const HELP: &str = "write a rate such as 10/1m, or a name and a rate such as gcra 10/1m";
 
-/// Help for a name that is none: the limiter whose name begins alike.
+/// Help for an unknown name: the limiter whose name shares at least its first three letters, or else how
+/// to write a limit.
 fn meant(word: &str) -> String {
     let alike = |form: &&Form| {
         let pairs = form.name.bytes().zip(word.bytes());
@@ -68,7 +69,7 @@ fn meant(word: &str) -> String {
     }
 }
 
-/// The limiter whose name these words begin with, and of how many words the name is: `gcra`, `GCRA`,
+/// The limiter whose name the first one or two words are, and their number: `gcra`, `GCRA`,
 /// `token-bucket`, `token bucket`.
 fn name(words: &[Word<'_>]) -> Option<(&'static Form, usize)> {
     (1..=2).rev().find_map(|count| {
@@ -78,15 +79,15 @@ fn name(words: &[Word<'_>]) -> Option<(&'static Form, usize)> {
     })
 }
 
-/// How many words are the name and the rate at the beginning of a limit. Only after them `per` begins a
-/// key: in `gcra 100 per minute` it does not.
+/// Returns how many words at the beginning of a limit are its name and its rate. A `per` after them begins
+/// a key; one among them, as in `gcra 100 per minute`, does not.
 pub(crate) fn head(words: &[Word<'_>]) -> usize {
     let name = name(words).map_or(0, |(_, count)| count);
     name + rate_words(words.get(name..).unwrap_or_default())
 }
 
-/// How many words are the rate at the beginning of these; 0 if there is none. It is one word as in
-/// `10/1m`, or several as in `10 / 1m`, `100/1 minute` and `100 requests per minute`.
+/// Returns how many of the first words are a rate; 0 if they are none. A rate is one word as in `10/1m`,
+/// or several as in `10 / 1m`, `100/1 minute` and `100 requests per minute`.
 fn rate_words(words: &[Word<'_>]) -> usize {
     let text = |i: usize| words.get(i).map_or("", |word| word.text);
     let rest = |i: usize| words.get(i..).unwrap_or_default();
@@ -114,7 +115,7 @@ fn rate_words(words: &[Word<'_>]) -> usize {
     }
 }
 
-/// How many words are the span at the beginning of these: two in `1 minute`, else one.
+/// Returns how many of the first words are a span: two in `1 minute`, otherwise one, or 0 without words.
 fn span_words(words: &[Word<'_>]) -> usize {
     match words {
         [first, second, ..] if number(first.text).is_some() && unit(second.text).is_some() => 2,
@@ -128,7 +129,7 @@ pub(super) struct Given<'a> {
     /// The rate of a limiter that names none.
     default: Option<Rate>,
     form: &'static Form,
-    /// Whether the rate stands alone, without the name of the limiter.
+    /// Whether the text begins with a rate, without the name of a limiter.
     is_bare: bool,
     /// The word of the rate; the name of the limiter if the rate is the default.
     rate: Word<'a>,
@@ -205,7 +206,7 @@ impl<'a> Given<'a> {
         count(word.text).map(Some).ok_or_else(|| self.words.wrong(word, help))
     }
 
-    /// A number of events as servers write it: a whole number from 1.
+    /// The value of an option, as a number of events that servers write: a whole number from 1.
     pub(super) fn whole(&mut self, name: &'static str) -> Result<Option<u64>, ParseError> {
         let Some(word) = self.value(name)? else { return Ok(None) };
         let digits = word.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -224,7 +225,8 @@ impl<'a> Given<'a> {
         self.words.wrong(word, problem)
     }
 
-    /// The problem, and how the limiter is written: in as many ways as fit into [`SHORT`].
+    /// The problem, and how the limiter is written: its form and an example if both fit into [`SHORT`]
+    /// bytes, or else one of them.
     pub(super) fn advised(&self, problem: &str) -> String {
         let Form { name, words, example, .. } = self.form;
         if self.is_bare {
@@ -238,7 +240,8 @@ impl<'a> Given<'a> {
         fitting.unwrap_or_else(|| format!("{problem}; write it as in {example}"))
     }
 
-    /// The error about a number, at the word that it was read from.
+    /// The error about a number, at the word that it was read from: the value whose name `error.what`
+    /// ends with, or else the rate.
     fn blame(&self, error: BadNumber) -> ParseError {
         let named = self.values.iter().find(|(name, _)| error.what.ends_with(name));
         let word = named.map_or(self.rate, |(_, word)| *word);

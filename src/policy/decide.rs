@@ -34,14 +34,15 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The common verdict of limits that answered `outcomes`. The order only matters for
-/// [`Verdict::by`]. Without any limit the event is allowed.
+/// The common verdict of limits that answered `outcomes`. Their order matters for [`Verdict::by`] alone.
+/// Without any limit the event is allowed.
 pub fn strictest(outcomes: impl IntoIterator<Item = Outcome>) -> Verdict {
     let each = outcomes.into_iter().enumerate().map(|(by, outcome)| Verdict { outcome, by });
     each.reduce(stricter).unwrap_or(Verdict { outcome: Outcome::new(true, 0.0, 0.0), by: 0 })
 }
 
-/// The verdict that decides of the two, with the longer wait of both.
+/// Returns the one of two verdicts that decides, the first if both are alike. If both allow the event, it
+/// has the longer of their waits.
 pub(crate) fn stricter(a: Verdict, b: Verdict) -> Verdict {
     let less = tightness(&a.outcome, &b.outcome) == Ordering::Less;
     let (mut decides, other) = if less { (b, a) } else { (a, b) };
@@ -52,15 +53,15 @@ pub(crate) fn stricter(a: Verdict, b: Verdict) -> Verdict {
 }
 
 fn tightness(a: &Outcome, b: &Outcome) -> Ordering {
-    // A limit of 0 that lets an event pass only measures.
+    // A limit of 0 that allows an event only measures, and never decides before another.
     let share =
         |x: &Outcome| if x.is_allowed() && x.limit == 0.0 { 0.0 } else { x.level / x.limit };
     let refuses = b.is_allowed().cmp(&a.is_allowed());
     refuses.then(share(a).total_cmp(&share(b))).then(a.limit.total_cmp(&b.limit))
 }
 
-/// The wait until all limits let an event pass. `ask` lists, for an instant, how long after it each
-/// limit would let the event pass if nothing is counted until then.
+/// The wait from `now` until all limits let an event pass. `ask` returns, for an instant, how long after
+/// it each limit would let the event pass if nothing is counted until then.
 ///
 /// A limit usually lets the event pass from some instant on, so the latest of these instants is the
 /// answer. An adaptive limit can sink again, so all limits are asked once more at that instant.
@@ -83,5 +84,6 @@ pub fn retry_after<R: Iterator<Item = Retry>>(now: Time, ask: impl Fn(Time) -> R
     Retry::Never
 }
 
-/// How often [`retry_after`] asks for a common instant; twice is nearly always enough.
+/// How many times [`retry_after`] asks all limits before it answers [`Retry::Never`]; twice is nearly
+/// always enough.
 const ROUNDS: usize = 2 * LIMITS;

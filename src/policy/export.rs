@@ -18,8 +18,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A limit is exported only if the server decides as the limiter does. If the server differs
-//! slightly or surprises, a warning says how. Nothing is approximated silently.
+//! A limit is exported only if the server decides as the limiter does. If the server differs slightly,
+//! or does something unexpected, a warning says how. Nothing is approximated silently.
 //!
 //! # Keys
 //! | field | meaning |
@@ -31,7 +31,7 @@
 //! | `agent`, `referer` | the request headers `User-Agent` and `Referer` |
 //! | any other | the request header of that name |
 //!
-//! A field that is known only after the answer, such as `status`, is no key.
+//! A field that is known only after the answer, such as `status`, cannot be a key.
 //!
 //! In Exim `ip`, `host`, `helo`, `sender` and `user` (or `auth`) are those of the message.
 
@@ -91,28 +91,30 @@ pub enum Target {
 pub struct Configuration {
     /// The text to paste; its comments say where.
     pub text: String,
-    /// How the server differs from the policy or surprises, one sentence each.
+    /// How the server differs from the policy or from what people expect, one sentence each.
     pub warnings: Vec<String>,
 }
 
 /// How a server should count the addresses of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// The prefix in bits by which IPv6 addresses are one client; with 128 each is one.
+    /// The length in bits of the prefix that IPv6 addresses of one client share; with 128 each address is
+    /// a client of its own.
     pub ipv6_prefix: u8,
     /// Whether clients come through proxies of a private network, which name them in
     /// X-Forwarded-For.
     pub forwarded: bool,
 }
 
-/// Each address that connects is a client.
+/// Each address that connects is a client of its own, and nothing is forwarded.
 impl Default for Addresses {
     fn default() -> Self {
         Addresses { ipv6_prefix: 128, forwarded: false }
     }
 }
 
-/// The networks of proxies, as a log is read: those from which nothing comes over the internet.
+/// The networks in which proxies are trusted: private, loopback and link-local ones, from which nothing
+/// comes over the internet. A log is read by the same rule.
 const PROXIES: [&str; 8] = [
     "10.0.0.0/8",
     "172.16.0.0/12",
@@ -156,7 +158,8 @@ impl Target {
         self.configure_for(policy, Addresses::default())
     }
 
-    /// The same for clients whose addresses are counted in this way.
+    /// Writes `policy` in the syntax of the target, for clients whose addresses are counted as `addresses`
+    /// says.
     ///
     /// # Errors
     /// When the target cannot express it.
@@ -185,8 +188,9 @@ impl Target {
         text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
     }
 
-    /// Whether a bucket of this rate and burst can be said. nginx has few rates, and Traefik forgets
-    /// soon, so that it has large bursts at high rates only; of others it is not known here.
+    /// Whether the target has a bucket of this rate and burst. nginx has few rates. Traefik forgets silent
+    /// senders soon, so it has large bursts at high rates only. nftables has whole rates and bursts up to
+    /// 65,535. For the other targets this is not checked, and the answer is `true`.
     pub fn has_bucket(self, rate: Rate, burst: f64) -> bool {
         match self {
             Target::Nginx => Nginx::new(rate, 0, Delay::Never).is_ok(),
@@ -226,7 +230,7 @@ impl Target {
     }
 }
 
-/// The text; or the reason why it cannot be written, with the limit if it is about one.
+/// The text; or the reason why it cannot be written, with the limit if the reason is about one.
 type Written = Result<String, (Option<String>, String)>;
 
 /// The warnings so far, each once.
@@ -241,7 +245,7 @@ impl Notes {
         }
     }
 
-    /// Warns that a limiter is written as the server's own, which differs slightly.
+    /// Warns that a limiter is written as `own`, that of the server, with the `difference` between them.
     fn instead(&mut self, limit: &Limit, own: &impl fmt::Display, difference: &str) {
         self.add(format!("{} is written as \"{own}\", {difference}", limit.limiter));
     }
@@ -256,19 +260,19 @@ fn token_bucket(limiter: &AnyLimiter) -> Option<(Rate, f64)> {
     }
 }
 
-/// Whether it is a whole number from 1.
+/// Whether a number is whole and at least 1.
 fn is_whole(number: f64) -> bool {
     number >= 1.0 && number == libm::floor(number)
 }
 
-/// How many events a rate has in a span, if that is a whole number from 1, but for rounding.
+/// Returns how many events a rate has in a span, if that is, up to rounding errors, a whole number from 1.
 fn whole_count(rate: Rate, span: Span) -> Option<f64> {
     let count = rate.count() * (span.secs() / rate.per().secs());
     let whole = libm::round(count);
     (whole >= 1.0 && (count - whole).abs() < count * 1e-12).then_some(whole)
 }
 
-/// Each limit with its number from 1, written by `write`.
+/// The texts that `write` makes of each limit and its number, from 1 on, one after the other.
 fn each(
     limits: &[Limit],
     mut write: impl FnMut(usize, &Limit) -> Result<String, String>,

@@ -1,4 +1,4 @@
-//! Keys: the senders that a limit counts separately, written without ambiguity.
+//! Keys: the names of the senders that a limit counts separately, written without ambiguity.
 //!
 //! A key is written as `user=ann,path=/login`. In a value, every character except letters, digits
 //! and `-._~/:@` is written as `%` and two digits, as in a URL. So `=` and `,` only separate names
@@ -6,7 +6,7 @@
 //! that they may contain, such as `_`, then `a` = `b_c` and `a_b` = `c` would.) The names come from
 //! the limit and contain no such characters. The key for `all` is empty.
 //!
-//! A key is text, so that it can be read in a log and in Redis. In Redis it stands between braces,
+//! A key is text, so that people can read it in a log and in Redis. In Redis it stands between braces,
 //! which it never contains, so all limits of one key are on one node of a cluster.
 
 use crate::event::Event;
@@ -28,7 +28,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b':')
     .remove(b'@');
 
-/// A value as it stands in a key.
+/// A value, escaped as in a key.
 #[cfg(feature = "rules")]
 pub(crate) fn escaped(value: &str) -> impl fmt::Display {
     utf8_percent_encode(value, ESCAPED)
@@ -53,7 +53,8 @@ impl Per {
     /// The key of these fields, at most [`FIELDS`]; without any, [`ALL`](Self::ALL).
     ///
     /// # Errors
-    /// When a name is empty, `all`, there twice, or has other characters than letters, digits and `-_.`.
+    /// When a name is empty, `all`, given twice, or has other characters than letters, digits and `-_.`; or
+    /// when there are more than [`FIELDS`].
     pub fn new<F: AsRef<str>>(fields: impl IntoIterator<Item = F>) -> Result<Self, ParseError> {
         let mut per = Per::ALL;
         fields.into_iter().try_for_each(|name| per.add(name.as_ref()))?;

@@ -23,7 +23,7 @@ pub struct Defaults {
     pub per: Per,
     /// The fields that events have. If this is `None`, a limit may use any name.
     pub fields: Option<Vec<String>>,
-    /// The cost of an event. A limit that never admits so much is refused, since no event would pass.
+    /// The cost of an event. A limit that never admits such a cost is an error, since no event would pass.
     /// If this is 0, any limit is read, as on the page, which shows the effect of each.
     pub cost: f64,
 }

@@ -1,4 +1,4 @@
-//! `ratescope completions`: what a shell completes.
+//! `ratescope completions`: scripts by which a shell completes this command.
 
 use crate::simulate::until_closed;
 use clap_complete::Shell;
@@ -13,7 +13,7 @@ pub(crate) struct Args {
 
 /// Prints the shell's script for the command.
 pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<(), Box<dyn Error>> {
-    // Not straight to the output: where that is closed, generating would panic.
+    // Not written straight to the output: if that is closed, generating would panic.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "ratescope", &mut script);
     until_closed(io::stdout().write_all(&script))

@@ -1,5 +1,5 @@
 //! The command line, with one file for each command beside this one. Built with the feature `serve`
-//! alone, it has just that command, which takes a third of the time to build.
+//! alone, it has only that command, and builds in a third of the time.
 #![cfg_attr(not(feature = "cli"), allow(dead_code))] // `rules` and `words` serve all commands.
 
 mod bounded;

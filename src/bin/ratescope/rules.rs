@@ -20,7 +20,7 @@ pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
     Rules::read(&name(path), &text).map_err(told)
 }
 
-/// Prints which fields no rule uses, since they may be misspelled.
+/// Prints the fields of `place` that no rule uses, since they may be misspelled.
 pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
     let known = rules.fields();
     let unknown: Vec<&str> = fields.iter().copied().filter(|name| !known.contains(name)).collect();
@@ -30,7 +30,8 @@ pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
     }
 }
 
-/// An error with a line for each mistake, after a first line that follows "error: ".
+/// An error of several lines: the first, which will follow "error: ", names the file, and each other line is
+/// a mistake.
 pub(crate) fn told(error: RulesError) -> Box<dyn Error> {
     let n = error.mistakes().len();
     let mistakes = if n == 1 { "a mistake" } else { "mistakes" };

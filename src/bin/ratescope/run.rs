@@ -165,7 +165,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 /// The longest file with a token, in bytes.
 const LONGEST_TOKEN: usize = 1 << 16;
 
-/// Asks for the token in a file: its first line.
+/// Makes the admin port ask for a token, which is the first line of the file at `path`.
 fn asking(live: Routes, path: &Path) -> Result<Routes, String> {
     let text = bounded::text(path, LONGEST_TOKEN)
         .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -219,6 +219,7 @@ async fn serve<B: States>(
             () = signal() => true,
         }
     };
+    // Whether to end without waiting for requests: after a second signal, or if serving stopped by itself.
     let is_hurried = tokio::select! {
         () = ports.serve(&open, &calls, http, &admin) => true,
         () = follow(&service, &metrics, interval) => true,
@@ -234,7 +235,7 @@ async fn serve<B: States>(
     Ok(())
 }
 
-/// Says that all is well.
+/// Prints the domain, the number of rules and the file of each of the rules that were read.
 fn check<B: States>(service: &Service<B>) -> Result<(), Box<dyn Error>> {
     let each = service.rules();
     let mut out = Visible(io::stdout());
@@ -252,7 +253,7 @@ async fn listen(port: Port, option: &str) -> Result<Option<TcpListener>, String>
     }
 }
 
-/// Records the counters for Prometheus.
+/// Starts to record the counters for Prometheus, and returns the handle that renders them.
 fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
     let recorder = PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
@@ -260,7 +261,7 @@ fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
     Ok(handle)
 }
 
-/// Writes the log to standard error.
+/// Starts to write the log to standard error.
 fn log(form: Log) -> Result<(), Box<dyn Error>> {
     let log = tracing_subscriber::fmt().with_writer(io::stderr);
     let begun = match form {
@@ -270,7 +271,8 @@ fn log(form: Log) -> Result<(), Box<dyn Error>> {
     begun.map_err(|error| error as Box<dyn Error>)
 }
 
-/// Follows the rule files for ever, and says what becomes of changes.
+/// Looks for changed rule files every `interval`, for ever, and logs the result of each change. Also updates
+/// the gauges and lets the probe forget what is old.
 async fn follow<B: States>(
     service: &Arc<Service<B>>,
     prometheus: &PrometheusHandle,

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     over: Span,
 }
 
-/// The bytes that are written at once.
+/// The least number of bytes that are written at once.
 const PIECE: usize = 1 << 16;
 
 /// Writes the log to standard output.

@@ -19,7 +19,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The longest time in which the head of a request has to arrive.
+/// The longest time that the head of a request may take to arrive.
 const HEAD: Duration = Duration::from_secs(5);
 
 /// Serve the page at http://127.0.0.1:8080 until Ctrl-C
@@ -53,7 +53,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         .block_on(serve(args, &files))
 }
 
-/// Without its modules the page cannot work. This says so before a browser shows an empty one.
+/// Checks that the WebAssembly modules of the page are there. Without them a browser would show an empty
+/// page.
 fn check_built(dir: Option<&Path>) -> Result<(), String> {
     let Some(dir) = dir else {
         return match page::is_built() {

@@ -1,5 +1,5 @@
 //! Connections, and their end: a client that never finishes its request, or never reads the answer,
-//! must not keep the program alive, nor others from being served.
+//! must neither keep the program alive nor keep others from being served.
 
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 /// The most connections of a listener at once. More wait until others end.
 const MOST: usize = 16_384;
 
-/// The pause after a connection could not be accepted, for want of file handles.
+/// The pause after a connection could not be accepted, usually for lack of file handles.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Listens at an address; `option` is the argument that chooses it.
@@ -35,7 +35,8 @@ pub(crate) async fn listen(address: SocketAddr, option: &str) -> Result<TcpListe
     })
 }
 
-/// Accepts connections for ever. Each is served with the permit that counts it.
+/// Accepts connections for ever, and hands each to `serve` with a permit. The connection counts as open until
+/// `serve` drops the permit.
 pub(crate) async fn accept(
     listener: &TcpListener,
     mut serve: impl FnMut(TcpStream, SocketAddr, OwnedSemaphorePermit),
@@ -46,7 +47,7 @@ pub(crate) async fn accept(
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // An answer does not wait until the one before has been confirmed.
+                // Otherwise the kernel may hold an answer back until the client confirms the one before.
                 _ = stream.set_nodelay(true);
                 serve(stream, peer, place);
             }
@@ -55,15 +56,16 @@ pub(crate) async fn accept(
     }
 }
 
-/// How HTTP/1 is spoken. The head of a request has to arrive within `head`, also on a connection that had some
-/// before.
+/// The settings of HTTP/1. The head of a request has to arrive within `head`, also that of a later request on
+/// the same connection.
 pub(crate) fn http(head: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head);
     http
 }
 
-/// Accepts connections of HTTP/1 for ever.
+/// Accepts connections of HTTP/1 for ever, and answers their requests by `answer`, which is given the address
+/// of the client. `open` watches the connections, so that [`end`] can end them.
 pub(crate) async fn accept_http<A, F, B>(
     listener: &TcpListener,
     open: &GracefulShutdown,
@@ -93,8 +95,8 @@ pub(crate) async fn accept_http<A, F, B>(
     .await;
 }
 
-/// Ends connections: those without a request at once, the others when it is answered, all of them after
-/// `drain` or with the next `signal`.
+/// Ends the connections in `open`: idle ones at once, the others when their request is answered. Returns when
+/// all have ended, after `drain` or at the next `signal`, whichever comes first.
 pub(crate) async fn end(open: GracefulShutdown, drain: Duration, mut signal: impl AsyncFnMut()) {
     tokio::select! {
         _ = timeout(drain, open.shutdown()) => {}
@@ -102,8 +104,8 @@ pub(crate) async fn end(open: GracefulShutdown, drain: Duration, mut signal: imp
     }
 }
 
-/// Catches Ctrl-C, and a request to end the program, from now on, also while nobody waits for it: each
-/// call of the result waits for one.
+/// Catches Ctrl-C and requests to end the program (SIGTERM), from now on. Returns a function: each call waits
+/// for the next signal. One that comes while nobody waits is kept for the next call.
 pub(crate) fn catch_signals() -> io::Result<impl AsyncFnMut()> {
     #[cfg(unix)]
     let (mut pressed, mut asked) = {

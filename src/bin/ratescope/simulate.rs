@@ -1,4 +1,4 @@
-//! `ratescope simulate`: the events of logs through any policies.
+//! `ratescope simulate`: puts the events of logs to any policies.
 
 mod lane;
 mod live;
@@ -130,14 +130,14 @@ impl FromStr for Given {
     }
 }
 
-/// All logs, one after the other; without any, standard input.
+/// Opens the logs as one stream, one after the other and unpacked; without any, standard input.
 fn opened(logs: &[PathBuf]) -> Result<Box<dyn Read>, Box<dyn Error>> {
     let mut all: Option<Box<dyn Read>> = None;
     for path in logs {
         let opened = source::open(path).and_then(|(file, _)| unpack(file));
         let next = opened.map_err(|error| format!("{}: {error}", name(path)))?;
         all = Some(match all {
-            // A last line may have no end.
+            // The last line of a log may lack its line end.
             Some(before) => Box::new(before.chain(&b"\n"[..]).chain(next)),
             None => Box::new(next),
         });
@@ -224,10 +224,10 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     until_closed(run.lanes.iter().try_for_each(|lane| lane.summary(&mut out)))
 }
 
-/// Events on their way through the lanes to the report, or at the pace of a screen.
+/// The state of a simulation: events go through the lanes to the report, or at the pace of a screen.
 struct Run<'a, W: Write> {
     lanes: Vec<Lane>,
-    /// The key that is printed.
+    /// The fields of the key that is printed with each decision.
     per: Per,
     report: Option<Report<W>>,
     screen: Option<&'a Screen>,
@@ -295,7 +295,7 @@ impl<W: Write> Run<'_, W> {
     }
 }
 
-/// Prints which fields of the rules are missing in the input, since such rules never apply.
+/// Prints the fields of the rules that the input does not have.
 fn warn_of_fields(rules: &Rules, known: &[String]) {
     let mut missing: Vec<&str> = rules.fields();
     missing.retain(|field| !known.iter().any(|known| known == field));

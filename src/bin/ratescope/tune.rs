@@ -115,7 +115,7 @@ pub(crate) struct Args {
     source: Source,
 }
 
-/// A policy as it is written. Its fields can only be checked when a log is read.
+/// Checks a policy and returns its text. Its fields can only be checked when a log is read.
 fn written(text: &str) -> Result<String, ParseError> {
     text.parse::<Policy>().map(|_| text.trim().to_owned())
 }
@@ -170,7 +170,7 @@ impl Args {
 pub(crate) struct Answer<'a> {
     analysis: &'a Analysis,
     tried: &'a [Tried],
-    /// The clients and requests that the recommended limit refuses, and those that the bucket does.
+    /// The effects of the recommended limit and of the recommended bucket; `None` if there is none.
     effect: Option<Effect>,
     bucket: Option<Effect>,
     servers: Vec<Server>,
@@ -180,7 +180,7 @@ pub(crate) struct Answer<'a> {
 /// The recommendation for one server.
 pub(crate) struct Server {
     target: Target,
-    /// The clients and requests that its limiter refuses; `None` if no limit leaves enough clients alone.
+    /// The effect of its limiter; `None` if no limit leaves enough clients alone.
     effect: Option<Effect>,
     /// The configuration to paste and notes on it, or why it can't be written.
     configuration: Result<(String, Vec<String>), String>,
@@ -189,7 +189,7 @@ pub(crate) struct Server {
 /// The longest file of marks, in bytes.
 const MARKS: usize = 1 << 24;
 
-/// How many of the busiest clients are shown.
+/// How many rows are shown of the busiest clients, and of the paths and agents that are refused most.
 const BUSIEST: usize = 10;
 
 /// Reads the logs, answers, and prints the answer.
@@ -204,7 +204,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     }
     let read = if args.merge { files::summaries(args) } else { files::logs(args) };
     let (log, tried) = read.map_err(|error: Failure| -> Box<dyn Error> { error })?;
-    // Finding the answer may take long, so a file that can't be written is reported after it.
+    // Reading the log may have taken long, so the answer is printed even if the summary can't be written.
     let kept = args.summary.as_ref().map_or(Ok(()), |path| {
         let mut file = io::BufWriter::new(fs::File::create(path).map_err(|e| named(path, &e))?);
         let written = log.summary.write(&mut file).and_then(|()| file.flush());
@@ -217,19 +217,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         let picture = picture(&analysis).ok_or("--svg: there is no period to draw")?;
         fs::write(path, picture).map_err(|error| named(path, &error))
     });
-    // The process ends here, which frees the log's events at once and not client by client.
+    // The process is about to end, which frees the log's events all at once: `drop` would go through them
+    // client by client.
     mem::forget(analysis);
     printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
 }
 
-/// The arguments, and the clients that are marked: the question that each log is asked.
+/// What each log is asked: the arguments, and the clients that are marked.
 pub(crate) struct Asked<'a> {
     args: &'a Args,
     marks: MarkedKeys,
 }
 
 impl Asked<'_> {
-    /// Finds the answer and prints it.
+    /// Finds the answer and prints it. Returns the analysis, and the result of printing.
     fn answer(
         &self,
         log: Imported,
@@ -269,13 +270,14 @@ impl Asked<'_> {
     }
 }
 
-/// Finds the limit that some choices lead to, and its effect.
+/// Advances the analysis until the limit that `choices` lead to is known with its effect, or nothing is left
+/// to do.
 fn decide(analysis: &mut Analysis, choices: Choices) {
     analysis.ask(choices);
     while !analysis.is_decided() && !analysis.advance_by(u64::MAX, &threads::count) {}
 }
 
-/// The pictures of the page as an SVG file, as wide as on a large screen; none without a curve.
+/// The pictures of the page as the text of an SVG file, 1200 pixels wide; `None` without a curve.
 fn picture(analysis: &Analysis) -> Option<String> {
     let data = analysis.picture_data();
     let picture = Picture::new(&data, analysis.choices())?;

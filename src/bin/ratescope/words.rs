@@ -1,15 +1,15 @@
-//! Numbers and times for people to read, and to write.
+//! Text for people at a terminal: messages, names of inputs, and text from elsewhere made harmless.
 
 use std::io::{self, Write};
 use std::num::ParseIntError;
 use std::path::Path;
 
-/// Prints lines to standard error. When even that cannot be written, the exit status has to do.
+/// Prints lines to standard error. If that fails, nothing is said: the exit status still tells of an error.
 pub(crate) fn say(lines: &str) {
     let _ = writeln!(Visible(io::stderr()), "{}", lines.trim_end());
 }
 
-/// Writes text for people. What a terminal would obey becomes dots, except for the ends of lines.
+/// Writes text for people. Characters that a terminal would obey become dots, except for line ends.
 pub(crate) struct Visible<W>(pub(crate) W);
 
 impl<W: Write> Write for Visible<W> {
@@ -26,7 +26,8 @@ impl<W: Write> Write for Visible<W> {
     }
 }
 
-/// A text from elsewhere in one line, for people.
+/// A text from elsewhere on one line, for people: line ends and characters that a terminal would obey become
+/// dots.
 pub(crate) fn visible(text: &str) -> String {
     text.chars().map(ratescope::text::visible).collect()
 }
@@ -48,7 +49,7 @@ pub(crate) fn without_numbers(message: &str) -> String {
     kept
 }
 
-/// Reads how many of something there may be.
+/// Reads a whole number of at least 1, for an argument.
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("it is 1 at least".to_owned()),

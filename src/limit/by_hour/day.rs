@@ -51,7 +51,7 @@ impl Day {
         Ok(Day { length, hour, ahead: libm::round(ahead * 1e6) as i64 })
     }
 
-    /// Reads the day after `by hour`, if it is there.
+    /// Reads `by hour` and the words of the day after it; `None` if `by` is not there.
     pub(in crate::limit) fn read(given: &mut Given<'_>) -> Result<Option<Day>, Unread> {
         let Some(what) = given.value("by")? else { return Ok(None) };
         if !what.is("hour") {

@@ -14,7 +14,7 @@ pub struct Habits {
 }
 
 impl Habits {
-    /// The habit of an hour that is not the current one; 24 and more count on into the next day.
+    /// The habit of an hour that is not the current one. Indices from 24 on are hours of the next day.
     pub(super) fn of(&self, hour: usize) -> f64 {
         self.hours.get(hour % HOURS).map_or(0.0, |habit| f64::from(*habit))
     }
@@ -24,7 +24,7 @@ impl Habits {
         self.hours.iter().fold(self.current.smoothed, |most, &habit| most.max(f64::from(habit)))
     }
 
-    /// Makes `to` the current hour instead of `from`.
+    /// Makes `to` the current hour instead of `from`, whose habit is stored rounded down.
     pub(super) fn turn(&mut self, from: usize, to: usize) {
         if from != to
             && let Ok([left, entered]) = self.hours.get_disjoint_mut([from, to])

@@ -12,7 +12,7 @@ use core::ops::RangeInclusive;
 /// Millionths in an event.
 const EVENT: u64 = 1_000_000;
 
-/// The longest whole number: 65 bits.
+/// The most bytes of a whole number: an amount has up to 65 bits, in ten bytes of seven bits.
 const LONGEST: usize = 10;
 
 /// The bytes of a state that is being written.
@@ -20,7 +20,7 @@ const LONGEST: usize = 10;
 pub(in crate::limit) struct Content(pub(super) Vec<u8>);
 
 impl Content {
-    /// Appends to bytes that are there.
+    /// Appends what `write` writes to the bytes in `out`.
     pub(super) fn append(out: &mut Vec<u8>, write: impl FnOnce(&mut Content)) {
         let mut content = Content(core::mem::take(out));
         write(&mut content);
@@ -91,7 +91,7 @@ pub(in crate::limit) struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// Reads from the beginning of `bytes`, and advances them past what was read, if it can be read.
+    /// Reads a value from the beginning of `bytes`, and advances them past it; on an error they stay.
     pub(super) fn read<T>(
         bytes: &mut &'a [u8],
         read: impl FnOnce(&mut Self) -> Result<T, KeptError>,
@@ -131,7 +131,7 @@ impl<'a> Bytes<'a> {
             let byte = self.byte(part)?;
             n |= u128::from(byte & 0x7f) << (7 * i);
             if byte < 0x80 {
-                // Each number has one form only: a last byte of zero is not the shortest.
+                // Each number has one form only, the shortest: a last byte of zero would be one too many.
                 let shortest = byte > 0 || i == 0;
                 return if shortest { Ok(n) } else { Err(KeptError::OutOfRange { part }) };
             }
@@ -189,8 +189,8 @@ impl<'a> Bytes<'a> {
         within(self.signed(part)?, i64::MIN / 1000 - 1..=i64::MAX / 1000, part)
     }
 
-    /// The number of a block of `width` microseconds that a [`Time`] can be in. It is the number
-    /// itself, or how much later it is than the block `before`.
+    /// The number of a block of `width` microseconds that a [`Time`] can be in. The bytes have the number
+    /// itself or, if there is a block `before`, by how much it is later than that, at least 1.
     pub(in crate::limit) fn block(
         &mut self,
         width: i64,

@@ -1,4 +1,4 @@
-//! Shapes give the numbers of a state their meaning.
+//! Shapes: what the numbers of a kept state refer to.
 
 use super::{Bytes, KeptError};
 use crate::limit::any::KINDS;
@@ -34,7 +34,7 @@ pub(in crate::limit) struct Kind {
     pub(in crate::limit) name: &'static str,
     /// The names of its spans.
     pub(in crate::limit) spans: &'static [&'static str],
-    /// Reads past a state of these spans.
+    /// Reads past a state of a shape with these spans; an error when the bytes begin with none.
     pub(in crate::limit) read: fn(&Spans, &mut Bytes<'_>) -> Result<(), KeptError>,
 }
 
@@ -53,7 +53,7 @@ impl Hash for Kind {
 }
 
 impl Shape {
-    /// A kind with its spans.
+    /// The shape of this kind with these spans, at most three.
     pub(in crate::limit) fn new<const N: usize>(kind: &'static Kind, spans: [Span; N]) -> Self {
         let mut all = [Span::ZERO; 3];
         all.iter_mut().zip(spans).for_each(|(to, span)| *to = span);

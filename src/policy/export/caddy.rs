@@ -37,7 +37,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
     ))
 }
 
-/// How Caddy finds out who the client is, from 2.8 on.
+/// The options by which Caddy takes the client from X-Forwarded-For, from 2.8 on.
 const REAL_ADDRESS: &str = "\
 # In the global options, as clients come through proxies of a private network:
 servers {

@@ -45,7 +45,7 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
     Ok(format!("[\n{rules}]\n"))
 }
 
-/// The characteristics by which requests are counted separately.
+/// The characteristics by which Cloudflare counts requests separately, always with its data center.
 fn characteristics(per: &Per) -> Result<String, String> {
     let mut names = vec!["\"cf.colo.id\"".to_owned()];
     for field in fields(per)? {

@@ -9,7 +9,7 @@ use crate::limit::any::AnyLimiter;
 use crate::policy::Limit;
 use crate::rate::Rate;
 
-/// The units, in seconds.
+/// The units of a limit, with their lengths in seconds.
 const UNITS: [(&str, f64); 4] =
     [("second", 1.0), ("minute", 60.0), ("hour", 3600.0), ("day", 86_400.0)];
 

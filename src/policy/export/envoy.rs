@@ -8,10 +8,10 @@ use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
 use crate::policy::{Limit, Per};
 
-/// How many buckets of a wildcard Envoy is told to keep. Its default is 20.
+/// The number of buckets that Envoy is told to keep for a descriptor with a wildcard. Its default is 20.
 const BUCKETS: usize = 100_000;
 
-/// How Envoy finds out who the client is.
+/// The options by which Envoy takes the client from X-Forwarded-For.
 pub(super) const REAL_ADDRESS: &str = "\
 # In the HttpConnectionManager, as clients come through one proxy; with two of them write 2:
 use_remote_address: true

@@ -2,7 +2,7 @@
 //!
 //! Source: Exim specification, chapter "Access control lists", section "Rate limiting incoming
 //! messages", and `acl_ratelimit` in its source. Exim splits the condition at `/` after expansion,
-//! and takes a part that is the name of an option as that option. So text that a sender chose goes
+//! and reads a part that is the name of an option as that option. So a text that a sender chooses goes
 //! into the key as a digest.
 
 use super::{Addresses, Notes, Written, each};

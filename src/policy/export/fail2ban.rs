@@ -25,7 +25,8 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         }
         let (most, find, ban) = (own.limit().count(), own.limit().per().secs(), own.ban().secs());
         if most >= 3.0 {
-            // Where the quotient is whole, a half may be rounded up.
+            // A second more than the quotient, cut to whole seconds: at the exact quotient the count ends in
+            // a half, which may be rounded up, so that nothing is forgotten.
             let gap = libm::floor(find / (2.0 * most - 3.0)) + 1.0;
             notes.add(format!(
                 "a sender with a failure every {gap} s is never banned: fail2ban keeps a count, and \

@@ -75,8 +75,8 @@ pub(super) fn fields(per: &Per) -> Result<Vec<Field>, String> {
 }
 
 impl Addresses {
-    /// The same for these limits: a server needs to know of proxies and networks only if it counts
-    /// by addresses, and it has to know of proxies if it counts by `forwarded`.
+    /// The settings that these limits need: a server needs to know of proxies and networks only if it
+    /// counts by addresses, and it always has to know of proxies if it counts by `forwarded`.
     pub(super) fn of(self, limits: &[Limit]) -> Self {
         let has = |name| limits.iter().any(|limit| limit.per.fields().iter().any(|f| f == name));
         match has("ip") || has("address") || has(FORWARDED) {
@@ -95,7 +95,7 @@ pub(super) fn joined(fields: &[Field]) -> Option<&'static str> {
     )
 }
 
-/// The error about `user`, for a server that does not know users.
+/// The error about `user`, for a server that does not know who the user is.
 pub(super) fn no_user() -> String {
     "it knows no users; name the request header that carries the user, as in per x-user".to_owned()
 }

@@ -10,10 +10,10 @@ use crate::limit::any::AnyLimiter;
 use crate::limit::haproxy::{Counts, Haproxy};
 use crate::policy::{Limit, Per};
 
-/// How many keys of a request HAProxy tracks by default.
+/// The number of keys of a request that HAProxy tracks by default.
 const COUNTERS: usize = 3;
 
-/// The longest that a table keeps an entry, in milliseconds.
+/// The longest time for which a table keeps an entry, in milliseconds.
 const LONGEST: f64 = i32::MAX as f64;
 
 pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
@@ -117,7 +117,7 @@ impl Key {
         }
         let names =
             fields.iter().map(|field| name(field, addresses)).collect::<Result<Vec<_>, _>>()?;
-        // A digest: the table would cut a text to its length, and would not count a missing one.
+        // The key is a digest: a table cuts a longer text off, and does not count a request without one.
         Ok(Key {
             kind: "binary len 20",
             track: format!("var(txn.limit{n}),sha1"),

@@ -1,8 +1,8 @@
 //! nftables: a bucket of new connections for each address, in the Linux kernel.
 //!
-//! `limit rate over 6/hour burst 5 packets` is a token bucket that starts full: a packet costs the time of one
-//! at that rate, in whole nanoseconds, and the bucket holds the cost of a burst. What finds less in it is
-//! over, and costs nothing.
+//! `limit rate over 6/hour burst 5 packets` is a token bucket that starts full. A packet costs the time that
+//! one packet takes at that rate, in whole nanoseconds, and the bucket holds the cost of a burst. A packet
+//! that finds less than its cost there is over the rate, and takes nothing.
 //!
 //! Source: Linux, `net/netfilter/nft_limit.c`; `man nft`.
 
@@ -21,7 +21,7 @@ const UNITS: [(&str, Span); 5] = [
     ("week", Span::hours(24 * 7)),
 ];
 
-/// The port in the text.
+/// The condition of every rule: a new connection to the port of ssh, which people replace by their own.
 const PORT: &str = "tcp dport 22 ct state new";
 
 pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
@@ -42,7 +42,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
             [Field::Ip] => {}
             _ => return Err("it knows addresses only; write per ip or per all".to_owned()),
         }
-        // A bucket that is forgotten later than it would be full again is as before.
+        // By then the bucket would be full again, as a new one is, so forgetting it changes nothing.
         let timeout = libm::ceil(burst / rate.per_second());
         let mask = mask(addresses.ipv6_prefix);
         rules += &format!(
@@ -77,10 +77,10 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
     ))
 }
 
-/// A rate in its words.
+/// A rate as nftables writes it, as in `6/hour`.
 ///
 /// # Errors
-/// When it has no such rate or burst.
+/// When nftables has no such rate or burst.
 pub(super) fn said(rate: Rate, burst: f64) -> Result<String, String> {
     if !is_whole(burst) || burst > 65_535.0 {
         return Err("its burst is a whole number from 1 to 65,535".to_owned());
@@ -91,7 +91,8 @@ pub(super) fn said(rate: Rate, burst: f64) -> Result<String, String> {
     found.ok_or_else(|| problem.to_owned())
 }
 
-/// The part of an IPv6 address that is a client.
+/// The mask that cuts an IPv6 address to the prefix of its client, as in ` & ffff:ffff:ffff:ffff::`; empty
+/// if each address is a client.
 fn mask(prefix: u8) -> String {
     match prefix {
         128.. => String::new(),

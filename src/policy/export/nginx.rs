@@ -95,7 +95,8 @@ fn warn(nginx: &Nginx, notes: &mut Notes) {
 /// The variables for the address of a client: alone, and in a key with others.
 type Client = [&'static str; 2];
 
-/// Returns whether networks are clients. The map cuts an address between two of its bytes.
+/// Returns whether clients are IPv6 networks that the map can cut: it cuts an address between two of its
+/// bytes, so the prefix is a multiple of 8.
 const fn has_map(addresses: Addresses) -> bool {
     matches!(addresses.ipv6_prefix, 1..128) && addresses.ipv6_prefix.is_multiple_of(8)
 }
@@ -111,7 +112,8 @@ fn client(addresses: Addresses, notes: &mut Notes) -> Client {
 }
 
 /// The directives that find the client: the module for real addresses, and a map from an address to its
-/// network. The first letter tells a network from an address of IPv4, also one that comes as IPv6.
+/// network. A value of the map begins with 4 for an IPv4 address, also for one that comes as IPv6, and
+/// with 6 for an IPv6 network, so that the two are never equal.
 fn modules(addresses: Addresses) -> String {
     let mut text = String::new();
     if addresses.forwarded {

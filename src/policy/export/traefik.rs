@@ -45,7 +45,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
     Ok(format!("http:\n  middlewares:\n{middlewares}"))
 }
 
-/// Checks that it has such a bucket.
+/// Checks that Traefik has a bucket of this rate and burst, and remembers a sender until it is full again.
 pub(super) fn check_bucket(rate: Rate, burst: f64) -> Result<(), String> {
     if !is_whole(rate.count()) || !is_whole(burst) {
         return Err("its average and burst are whole numbers from 1".to_owned());
@@ -80,7 +80,7 @@ fn source(per: &Per, addresses: Addresses) -> Result<String, String> {
     }
 }
 
-/// How an address makes a sender.
+/// The `ipStrategy`, which says what part of which address is the sender.
 fn strategy(addresses: Addresses) -> String {
     let depth = addresses.forwarded.then(|| "depth: 1".to_owned());
     let prefix = addresses.ipv6_prefix;

@@ -1,5 +1,5 @@
--- The adaptive limiter: Exim's rate over `p` seconds, held against `factor` times its smoothed
--- average over `q` seconds, and at least `least`. `mode` as in Exim's.
+-- The adaptive limiter: Exim's rate over `p` seconds, compared with `factor` times its smoothed
+-- average over `q` seconds, or with `least` if that is more. `mode` is as in exim.lua.
 -- Source: src/estimate/smoothed.rs and src/limit/adaptive.rs.
 local ADAPTIVE = string.rep('\0', 24)
 
@@ -26,7 +26,7 @@ end
 local rate, smoothed, at
 rate, smoothed, at, i = unpack('<ddi8', s, i)
 local gap = (now - at) / 1000000
--- The average learns from the rate, but from no more than the limit at that time.
+-- The average follows the rate as of the last event, but no more of it than the limit at that time.
 local lesson = math.min(rate, math.max(least, factor * smoothed))
 local habit = after(smoothed, lesson, gap, p, q)
 local limit = math.max(least, factor * habit)
@@ -48,5 +48,5 @@ if mode == 0 or mode == 1 and counted then
 elseif mode == 1 and (at - now) / 1000000 > p then
   bytes = pack('<ddi8', rate, smoothed, now)
 end
--- After that time the average is less than 1e-12 of what would raise the limit.
+-- After that many microseconds the average is less than 1e-12 of what would raise the limit.
 life = (log(1 + (rate + smoothed) * factor / least) + log(1 + rate) + 28) * q * 1000000

@@ -1,6 +1,6 @@
--- Several limits, at one key or several: all are asked first, and then counted in all or in none.
--- ARGV[1]: the limits at each key with their numbers, one key after the other; the value of a key holds
--- the states of its limits in the same order. ARGV[2]: the operation.
+-- Several limits, at one key or several: all are asked first, and then the event is counted in all of
+-- them or in none. ARGV[1]: the limits at each key with their numbers, one key after the other; the value
+-- of a key holds the states of its limits in the same order. ARGV[2]: the operation.
 local args, deed = ARGV[1], ARGV[2]
 local at, n, passes, refused = 1, 0, true, {}
 local found, ends, starts, stops, keep, reply = {}, {}, {}, {}, {}, {}
@@ -19,7 +19,7 @@ for k = 1, #KEYS do
       at, i, allowed[n], level, extra, keep[n] = look[kind](args, at, initial[kind], 1)
     end
     stops[n] = i - 1
-    -- 1: it is in force, 2: it is a shadow, 4: it is stretched.
+    -- The flags of a limit are added up. 1: it is in force, 2: it is a shadow, 4: it is stretched.
     if flag % 2 == 1 and not allowed[n] then
       refused[rule] = true
       if flag % 4 < 2 then passes = false end
@@ -36,8 +36,8 @@ if deed ~= 'peek' and deed ~= 'peek+' then
     while m <= ends[k] do
       local counted = deed == 'charge'
       if passes and not counted then
-        -- A shadow counts what it would if it could refuse; a limit in whose place the stretched one
-        -- decides counts what passes within it.
+        -- A shadow counts what it would count if it could refuse. A limit whose stretched form is in force in
+        -- its place counts only what it would have allowed itself.
         local flag = flags[m]
         counted = flag == 1
           or (flag % 4 < 2 or not refused[rules[m]]) and (flag % 2 == 1 or flag >= 4 or allowed[m])

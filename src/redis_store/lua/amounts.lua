@@ -1,4 +1,5 @@
--- An amount in millionths: twice the events, or else twice the millionths and one.
+-- Reads an amount, and returns it in millionths. Whole events are kept as twice their number, other
+-- amounts as twice their millionths plus one.
 local function amount(s, i)
   local n
   n, i = whole(s, i)
@@ -6,7 +7,8 @@ local function amount(s, i)
   return (n - 1) / 2, i
 end
 
--- Where the odd number would not be exact, the amount is rounded up to whole events.
+-- Writes an amount. From 2^52 millionths on, where the odd number would not be exact in f64, it is
+-- rounded up to whole events.
 local function put_amount(n)
   if n % 1000000 == 0 and n < 9e18 then return put(n / 500000) end
   if n < 4503599627370496 then return put(n * 2 + 1) end

@@ -1,6 +1,5 @@
 -- The sliding window and the sliding log: at most `most` millionths in `blocks` blocks of `width`
--- microseconds, of which no more than `capacity` are remembered. Those of a log are of one
--- microsecond.
+-- microseconds. At most `capacity` blocks are remembered. The blocks of a log are one microsecond wide.
 -- Source: tests/f64/blocks.rs.
 local BLOCKS = '\0'
 
@@ -8,7 +7,7 @@ local BLOCKS = '\0'
 local count, begin = whole(s, i)
 local here = floor(now / width)
 local current = here
--- The blocks in the window: their number, their content, the first and the last.
+-- The blocks in the window: their number, their content in millionths, the first and the last of them.
 local held, content, latest, first, first_amount, first_end, last_from, last_gap, last_amount
 repeat
   local again = false
@@ -28,7 +27,7 @@ repeat
       last_from, last_gap, last_amount = from, gap, counted
     end
   end
-  -- Time runs backwards: the latest block is the current one.
+  -- Time runs backwards: the latest block becomes the current one, and the blocks are read again.
   if count > 0 and latest > current then current, again = latest, true end
 until not again
 local back = 0

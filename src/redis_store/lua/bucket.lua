@@ -2,9 +2,11 @@
 -- in lowest terms; the bucket holds `size` millionths. With `queue` 1, events wait in it.
 -- Source: tests/f64/bucket.rs, and ratescope::limit::in_f64 for why that is exact.
 --
--- A state is the time and the content as doubles, which is faster than short numbers. Where there is a
--- fraction of one more millionth, it follows as `part` and `of`, in two bytes each, and the content is
--- -1 - content; or in four bytes each, and that is 2^52 less; or in eight, and the time is -1 - time.
+-- A state is the time and the content as two doubles, which is faster than short numbers. If there is a
+-- fraction `part`/`of` of one more millionth, both numbers follow, and a sign says how they are written:
+--   two bytes each, with a content of -1 - content
+--   four bytes each, with a content of -2^52 - 1 - content
+--   doubles, with a content of -1 - content and a time of -1 - time
 local BUCKET = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
 -- Writes that state. From 2^52 on, what is owed is rounded up to whole millionths.
@@ -32,7 +34,7 @@ if content < 0 then
     content = content - 4503599627370496
     part, of, i = unpack('<I4I4', s, i)
   end
-  -- Another rule may have left it in other units.
+  -- Another rule may have left a fraction in other units, which is dropped.
   if of ~= b then part = 0 end
 end
 --- look
@@ -57,7 +59,7 @@ local filled = fill + w
 local passes = filled < size or filled == size and share == 0
 local level, extra = (filled * b + share) / (b * 1000000), 0
 if queue == 1 then
-  -- How long what is in it takes to drain, in microseconds, rounded up.
+  -- The wait: how long the queue takes to drain, in microseconds, rounded up.
   local whole = floor(fill / a)
   extra = whole * b - floor(-((fill - whole * a) * b + share) / a)
 end
@@ -70,7 +72,7 @@ end
 life = (content + 1) / a * b + at - now
 
 --- undo
--- If the clock is behind the latest event, as much has drained since.
+-- `now` is the time of the event to give back. What drained from then to the latest event is not given back.
 local ahead = at > now and at - now or 0
 local times = floor(ahead / b)
 local rest = (ahead - times * b) * a

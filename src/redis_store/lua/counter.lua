@@ -33,7 +33,7 @@ local moved = any and at ~= before
 local counts = counted and w > 0
 if counts then current = current + w end
 if previous > 0 or current > 0 then
-  -- The latest time that was seen counts, as time may run backwards.
+  -- The latest time is written even without a new count, as time may run backwards.
   if counts or moved then
     bytes = pack('<i8', at) .. put_amount(previous) .. put_amount(current)
   end

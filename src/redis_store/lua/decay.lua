@@ -1,6 +1,6 @@
 -- The exponential decay over x time constants, with the same bits as natively
--- (ratescope::estimate::decay): what is left, and the mean of what was left on the way. Where the
--- mean is not wanted, `alone`, what is left is found by the exponential as soon as that is exact.
+-- (ratescope::estimate::decay). Returns what is left, and the mean of what was left on the way. With
+-- `alone` the caller does not use the mean, and from x = 1/128 on `exp` gives what is left.
 -- `exp` and `expm1` are computed as in the libm crate, after FreeBSD's e_exp.c and s_expm1.c, for
 -- negative numbers: nothing but + - * / in doubles, so that every machine rounds alike, whereas the
 -- exponential of the platform differs in the last bit.
@@ -13,7 +13,7 @@ local function decay(x, alone)
   local whole = x
   x = -x
   if whole < 0.6931471805599453 and not alone then
-    -- expm1, as a loss.
+    -- `expm1` gives the loss, which is less than a half here.
     local k, c = 0, 0
     if x <= -0.3465735912322998 then
       local hi, lo = x + 6.93147180369123816490e-01, -1.90821492927058770002e-10

@@ -1,5 +1,5 @@
--- EARRRL, the recent average: at most `limit` events in `period` seconds, by an impulse that
--- decays by `lambda` a second. The refused are counted, too.
+-- EARRRL, the recent average: at most `limit` events in `period` seconds, by an impulse that decays
+-- with the time constant 1/`lambda` in seconds. Refused events are counted, too.
 -- Source: src/estimate/recent_average.rs and src/limit/earrrl.rs; John Berryman, "EARRRL".
 local EARRRL = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
@@ -18,5 +18,6 @@ if w == w then
   if not (size < 1.7976931348623157e308) then size = 1.7976931348623157e308 end
   bytes = pack('<di8', size, now)
 end
--- The key of a sender that goes on is in use, and so is not evicted.
+-- The key does not expire, so that offences are not forgiven by its age: Redis evicts it when it is no
+-- longer used.
 life = 1 / 0

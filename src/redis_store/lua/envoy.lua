@@ -2,7 +2,7 @@
 -- Source: src/limit/envoy.rs; Envoy, AtomicTokenBucketImpl.
 local ENVOY = pack('<i8d', 0, -1 / 0) -- a bucket that has not begun
 
--- Seconds of the host's clock, which stood at 100,000 when the day began.
+-- The host's clock at `at`, in seconds. It stood at 100,000 when the day began.
 local function clock_envoy(day, at) return (at - day + 100000000000) * 1000 / 1000000000 end
 
 --- numbers: rate size

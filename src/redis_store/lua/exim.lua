@@ -1,5 +1,5 @@
--- Exim's rate, in events per `period` seconds, held against `limit`; 0 only measures. `mode` is 0
--- for strict, 1 for leaky, 2 for readonly. Two events of one instant are `least` periods apart.
+-- Exim's rate, in events per `period` seconds, compared with `limit`; a limit of 0 only measures. `mode`
+-- is 0 for strict, 1 for leaky, 2 for readonly. Two events of one instant count as `least` periods apart.
 -- Source: src/estimate/exim.rs and src/limit/exim.rs; the specification of Exim, "ratelimit".
 local EXIM = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
@@ -24,6 +24,6 @@ elseif mode == 1 and (at - now) / 1000000 > period then
   -- The clock was set back.
   bytes = pack('<di8', rate, now)
 end
--- After that time less than 1e-12 of an event is left. In the strict mode the key of a sender that goes
--- on is in use, and so is not evicted.
+-- After that many microseconds less than 1e-12 of an event is left. In strict mode the key does not expire,
+-- so that offences are not forgiven by its age: Redis evicts it when it is no longer used.
 life = mode == 0 and 1 / 0 or (log(rate > 1 and rate or 1) + 28) * period * 1000000

@@ -1,5 +1,5 @@
 -- A jail of fail2ban: the event that reaches `most` in `findtime` bans its sender for `ban`, both in
--- microseconds. A count of 0 stands for a ban before `last`, which may be over.
+-- microseconds. A count of 0 stands for a ban that ends at `last`, and may be over.
 -- Source: src/limit/fail2ban.rs; fail2ban, failmanager.py and ticket.py.
 local FAIL2BAN = string.rep('\0', 17) -- a ban that ended at the origin of time
 
@@ -25,7 +25,7 @@ else
     began = at - findtime
   end
 end
--- A cost that can't be counted is refused with that level.
+-- A cost that can't be counted comes as NaN: it is refused, with NaN as the level.
 local passes, level, extra = false, w, 0
 local n = w == w and math.min(ceil(w / 1000000), 4294967295) or 0
 if w == w then

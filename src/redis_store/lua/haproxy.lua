@@ -1,9 +1,9 @@
--- HAProxy's rate counter: at most `most` in `period` milliseconds, in windows of the sender's own.
--- With `allowed` 1 it counts those that passed, else all.
+-- HAProxy's rate counter: at most `most` requests in `period` milliseconds, in windows of the sender's
+-- own. With `allowed` 1 it counts the requests that passed, with 0 all.
 -- Source: src/limit/haproxy.rs; HAProxy, freq_ctr.
 local HAPROXY = '\255\255\255\255\255\63\0\0' -- a window that began long before any time
 
--- The counter after `n` more at `at`.
+-- The counter after `n` more requests at `at`: when its window began, its count and the one before.
 local function count_haproxy(began, current, previous, at, n, period)
   if at - began < period then return began, math.min(current + n, 4294967295), previous end
   began = began + period
@@ -37,7 +37,7 @@ if began - at > period then
 elseif at < began then
   at = began
 end
--- A cost that can't be counted is refused with that level.
+-- A cost that can't be counted comes as NaN: it is refused, with NaN as the level.
 local passes, level, extra = false, w, 0
 local n = w == w and math.min(ceil(w / 1000000), 4294967295) or 0
 local after_began, after_current, after_previous =

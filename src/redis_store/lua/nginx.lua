@@ -1,5 +1,6 @@
 -- nginx's limit_req: `rate` thousandths of a request drain in a second, and a sender may be `most`
--- thousandths ahead of it. Those that are more than `delay` ahead wait, unless that is below 0.
+-- thousandths ahead of that. Events that are more than `delay` thousandths ahead wait; with a `delay`
+-- below 0 none does.
 -- Source: src/limit/nginx.rs; nginx, ngx_http_limit_req_module.
 local NGINX = '\207\15\0' -- 1000 thousandths behind, which a new one is, at the origin of time
 

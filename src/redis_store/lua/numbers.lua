@@ -1,6 +1,6 @@
 -- The numbers of a kept state (ratescope::limit::kept). Whole numbers are seven bits a byte, the
--- lowest first, the high bit set in all but the last. Each reader returns the number and the place
--- after it; beyond the end of the bytes it fails, before anything was written.
+-- lowest first, with the high bit set in all bytes but the last. Each reader returns the number and
+-- the place after it. Beyond the end of the bytes it fails, and nothing has been written by then.
 local function whole(s, i)
   local a, b, c, d = byte(s, i, i + 3)
   if a < 128 then return a, i + 1 end

@@ -1,4 +1,4 @@
--- One limit at one key, the usual case. ARGV: its numbers, and the operation, by default `check`.
+-- One limit at one key, the usual case. ARGV[1]: its numbers. ARGV[2]: the operation, by default `check`.
 local key = KEYS[1]
 local found = call('GET', key)
 local s, i = found or INITIAL, 1

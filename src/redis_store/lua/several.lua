@@ -1,6 +1,6 @@
--- A few limits at one key, all of them in force: all are asked first, and then counted in all or in
--- none. The parts of each limit stand one after the other, with its number after each of their names.
--- ARGV: the numbers of all, and the operation, by default `check`.
+-- A few limits at one key, all of them in force: all are asked first, and then the event is counted in
+-- all of them or in none. The parts of the limits follow each other here; each name in them ends with the
+-- number of its limit. ARGV[1]: the numbers of all limits. ARGV[2]: the operation, by default `check`.
 local key = KEYS[1]
 local found = call('GET', key)
 local s, i = found or INITIAL, 1

@@ -1,4 +1,4 @@
--- A number with its sign as the lowest bit.
+-- Reads and writes a whole number with its sign as the lowest bit.
 local function signed(s, i)
   local n
   n, i = whole(s, i)

@@ -1,4 +1,6 @@
--- Writes the states of a key, which are useless after `life` microseconds.
+-- Writes the states of a key, which are useless after `life` microseconds. The key lives a second longer
+-- than that, and at least `shortest` milliseconds. If `life` is infinite, it lives for `shortest`, or for
+-- ever if that is 0.
 if life == 1 / 0 and shortest == 0 then
   call('SET', key, bytes)
 else

@@ -1,5 +1,5 @@
--- Gives back to any limits at one key or several what they have counted. ARGV[1]: the limits with their
--- numbers, as all.lua has them. A key stays for as long as it would have.
+-- Takes an event back from any limits at one key or several that have counted it. ARGV[1]: the limits with
+-- their numbers, as all.lua reads them. The lifetime of a key does not change.
 local args, at, writes = ARGV[1], 1, {}
 for k = 1, #KEYS do
   local count, s, i = byte(args, at), call('GET', KEYS[k]), 1

@@ -15,13 +15,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct Admin<B: States> {
     pub(super) service: Arc<Service<B>>,
     pub(super) metrics: PrometheusHandle,
-    /// The page, what the probe sees, and the token if there is one.
+    /// The page, the probe's view of the service, and the token if there is one.
     pub(super) live: Routes,
     /// Whether new requests are welcome.
     pub(super) is_ready: AtomicBool,
 }
 
 impl<B: States> Admin<B> {
+    /// Answers a request. `/healthz` and `/readyz` without a query and the files of the page need no token;
+    /// everything else does, if there is one.
     pub(super) fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
         let is_reading = request.method() == Method::GET || request.method() == Method::HEAD;
         let (status, text) = match (request.uri().path(), request.uri().query()) {
@@ -84,7 +86,7 @@ impl<B: States> Admin<B> {
     }
 }
 
-/// An answer in words.
+/// A response in plain text.
 pub(super) fn plain<B: From<Bytes>>(status: StatusCode, text: Bytes) -> Response<B> {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;

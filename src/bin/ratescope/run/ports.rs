@@ -39,18 +39,19 @@ const LONGEST_HEAD: u32 = 16 << 10;
 /// The longest time that the head of a request, or the beginning of a connection, may take to arrive.
 const HEAD: Duration = Duration::from_secs(30);
 
-/// The longest time from the head of a call to the head of its answer; a caller may give less.
+/// The longest time from the head of a call to the head of its answer; a caller may ask for less.
 const CALL: Duration = Duration::from_secs(30);
 
-/// The begin of every connection of HTTP/2.
+/// The first bytes of every connection of HTTP/2.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The answer to a client that speaks HTTP/1 to the port of gRPC.
 const NOT_HERE: &[u8] = b"HTTP/1.1 505 HTTP Version Not Supported\r\nconnection: close\r\n\
     content-type: text/plain\r\n\r\nThis port is for gRPC, which needs HTTP/2.\n";
 
-/// The descriptions of all messages, for clients that ask for them. In `src/service/proto`, they are made by
-/// `protoc -I. --include_imports --descriptor_set_out=descriptors.bin envoy/service/ratelimit/v3/rls.proto`.
+/// The descriptions of all messages, for clients that ask for them by reflection. In `src/service/proto`,
+/// `protoc -I. --include_imports --descriptor_set_out=descriptors.bin envoy/service/ratelimit/v3/rls.proto`
+/// makes them.
 const DESCRIPTORS: &[u8] = include_bytes!("../../../service/proto/descriptors.bin");
 
 /// The address to listen at, or `off`.
@@ -70,7 +71,7 @@ impl FromStr for Port {
     }
 }
 
-/// Everything that is listened to.
+/// The listeners of the service; `None` where a port is off.
 pub(super) struct Ports {
     pub(super) grpc: Option<TcpListener>,
     pub(super) http: Option<TcpListener>,
@@ -96,7 +97,7 @@ impl Ports {
         Ok(said.join(", "))
     }
 
-    /// Serves all of them for ever.
+    /// Serves all ports for ever. `open` watches the connections, so that they can be ended.
     pub(super) async fn serve<B: States>(
         &self,
         open: &GracefulShutdown,
@@ -137,7 +138,7 @@ impl Ports {
         let http = async {
             if let Some(listener) = &self.http {
                 let mut spoken = server::http(HEAD);
-                // These answers are short, and leave sooner if the head and the body are copied into one.
+                // These answers are short, and are sent faster if head and body are copied into one buffer.
                 spoken.writev(false);
                 server::accept_http(listener, open, spoken, answer).await;
             }
@@ -197,7 +198,7 @@ impl Calls {
         Ok(answer.unwrap_or_else(late))
     }
 
-    /// Serves a connection.
+    /// Serves a connection until it ends. A client that does not begin with HTTP/2 is told so in HTTP/1.
     async fn serve(mut self, stream: TcpStream, watcher: Watcher) {
         let (mut reader, mut writer) = stream.into_split();
         let mut begin = [0; PREFACE.len()];
@@ -221,7 +222,7 @@ impl Calls {
             .keep_alive_interval(Some(HEAD))
             .keep_alive_timeout(HEAD)
             .max_concurrent_streams(STREAMS)
-            // A proxy gives up many calls at once when they take too long.
+            // A proxy resets many calls at once when they take too long, which is no attack.
             .max_pending_accept_reset_streams(STREAMS as usize)
             .max_header_list_size(LONGEST_HEAD)
             .serve_connection(
@@ -236,8 +237,8 @@ impl Calls {
     }
 }
 
-/// Runs the calls of a connection on its task, and not each on its own. So the answers to calls that came
-/// together leave together: otherwise each would be written for itself, which costs as much as all else.
+/// Runs the calls of a connection on the task of the connection, instead of a task for each. So the answers
+/// to calls that came together are written together. To write each by itself costs as much as all else.
 #[derive(Clone, Default)]
 struct Beside(Arc<Mutex<Vec<Running>>>);
 
@@ -262,7 +263,7 @@ impl Beside {
                 calls.extend(self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
                 let before = calls.len();
                 while let Poll::Ready(Some(())) = calls.poll_next_unpin(context) {}
-                // Without a new answer there is nothing more to write.
+                // If no call has ended, there is no answer that the connection could write.
                 if calls.len() == before {
                     return Poll::Pending;
                 }
@@ -272,7 +273,7 @@ impl Beside {
     }
 }
 
-/// The time that a caller gives, as in `250m`: up to eight digits, and a unit. A wrong one is ignored.
+/// The timeout that a caller gives, as in `250m`: up to eight digits, and a unit. `None` if it is malformed.
 ///
 /// Source: "gRPC over HTTP2", Timeout.
 fn time_given(text: &str) -> Option<Duration> {
@@ -290,7 +291,7 @@ fn time_given(text: &str) -> Option<Duration> {
     }
 }
 
-/// A service as one closure; these are always ready.
+/// A service as a closure. It is not asked whether it is ready, since these services always are.
 fn call<S>(service: S) -> Call
 where
     S: tower_service::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,

@@ -1,4 +1,4 @@
-//! A folder's files, without those that are hidden or lie elsewhere.
+//! The files of a folder, without hidden ones and without those outside that symbolic links lead to.
 
 use hyper::{Request, Response};
 use percent_encoding::percent_decode_str;
@@ -35,8 +35,8 @@ impl Folder {
         }
     }
 
-    /// Whether a path leads to something in the folder that is not hidden. Symbolic links may lead
-    /// out of it.
+    /// Whether a path leads to something in the folder that exists and is not hidden. Symbolic links are
+    /// followed first, since they may lead out of it.
     async fn is_inside(&self, path: &str) -> bool {
         let Ok(path) = percent_decode_str(path).decode_utf8() else { return false };
         let mut file = self.root.clone();
@@ -49,7 +49,7 @@ impl Folder {
         if path.ends_with('/') {
             file.push("index.html");
         }
-        // The packed file that is sent in its place, if it is there.
+        // If there is a packed file, it is sent in place of this one, so it has to be inside, too.
         let mut packed = file.clone().into_os_string();
         packed.push(".br");
         let packed = tokio::fs::canonicalize(packed).await;

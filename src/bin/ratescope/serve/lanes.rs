@@ -6,7 +6,7 @@ use ratescope::lab::run::{Link, Named};
 use ratescope::policy::{Limit, Per};
 use ratescope::rules::{Rule, Rules, Value};
 
-/// The fields of the events in Compare, each with the names that rules may have for it.
+/// The fields of the events in Compare, each with the names by which rules may call it.
 const FIELDS: [(&str, &[&str]); 2] =
     [("user", &["user", "sender", "key"]), ("ip", &["ip", "address", "remote_address"])];
 
@@ -42,7 +42,7 @@ impl Lanes {
     }
 }
 
-/// The lane of a rule.
+/// The lane of a rule, as the text of its limits; or the reason why it has none.
 fn lane(rule: &Rule) -> Result<String, String> {
     if rule.limits().is_empty() {
         return Err("it has no limit".to_owned());
@@ -54,8 +54,8 @@ fn lane(rule: &Rule) -> Result<String, String> {
     Ok(limits?.join(" & "))
 }
 
-/// The same key by the names of Compare. A field that has one value in all events of a rule tells
-/// nobody apart.
+/// The same key by the names of Compare; or the reason why there is none. A field that has the same value in
+/// all events of the rule is left out, since it distinguishes no senders.
 fn renamed(per: &Per, rule: &Rule) -> Result<Per, String> {
     let is_fixed = |field: &&String| {
         rule.path().iter().any(|step| step.key == **field && matches!(step.value, Value::Is(_)))
@@ -78,6 +78,6 @@ fn link(lanes: &[String]) -> Result<Option<String>, ParseError> {
     }
     let mut settings = Settings::default();
     settings.set("lanes", &lanes.join(";"))?;
-    // Without spaces a terminal takes all of it for one address.
+    // A terminal takes an address without spaces as one link.
     Ok(Some(Link { settings, ..Link::default() }.to_string().replace(' ', "%20")))
 }

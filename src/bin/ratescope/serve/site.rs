@@ -26,12 +26,12 @@ impl Site {
         Ok(Site { port, folder: dir.map(Folder::new).transpose()? })
     }
 
-    /// Answers a request. Files that may not be served are not found.
+    /// Answers a request. For a file that may not be served the answer is 404, as for one that is missing.
     pub(super) async fn answer<B>(mut self, request: Request<B>) -> Response<Body>
     where
         B: Send + 'static,
     {
-        // A foreign name that leads here would let another site read the folder.
+        // Another site could have a name of its own lead to this machine, and so read the folder.
         let mut response = match page::is_local(request.headers(), Some(self.port)) {
             true => self.found(request).await,
             false => refuse(StatusCode::MISDIRECTED_REQUEST),
@@ -54,7 +54,7 @@ impl Site {
     }
 }
 
-/// A response that says its status in words.
+/// A plain-text response with this status and an empty body.
 fn refuse(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Either::Right(Bytes::new().into()));
     *response.status_mut() = status;

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 /// A policy or rules at work, and the counts of their decisions so far.
 pub(crate) struct Lane {
-    /// As it was written: the limits, or the name of the file.
+    /// The limits as they were written, or the name of the rule file.
     pub(crate) text: String,
     decider: Decider,
     /// The counters of Live.
     taps: Option<Taps>,
-    /// The number of keys of each limit that was asked for; there may be room for some more.
+    /// The number of keys of each limit that the user asked for; there may be room for some more.
     keys: usize,
     allowed: u64,
     refused: u64,
@@ -41,11 +41,11 @@ enum Decider {
 pub(crate) struct Decided<'a> {
     pub(crate) text: &'a str,
     pub(crate) decision: Decision,
-    /// The numbers of the limit that decided; none where no rule applies.
+    /// The level and the limit of the limit that decided; `None` if no rule applies.
     pub(crate) outcome: Option<Outcome>,
-    /// The limit that decided, and the key that it counted for.
+    /// The limit that decided, and the key that it counted.
     pub(crate) by: Option<(String, String)>,
-    /// Whether it is one of several.
+    /// Whether that limit is one of several, or of rules, so that a reader has to be told which.
     pub(crate) is_chosen: bool,
     /// The time until a refused event would pass.
     pub(crate) retry_after: Retry,
@@ -57,7 +57,7 @@ impl Lane {
     /// A policy with room for `keys` keys of each limit.
     ///
     /// # Errors
-    /// When a limit is for an unknown field, or the store does not have such a limit.
+    /// When a limit is for an unknown field, or the store cannot be opened or has no such limit.
     pub(crate) fn policy(
         text: String,
         defaults: &Defaults,
@@ -75,7 +75,7 @@ impl Lane {
     /// The rules of a file.
     ///
     /// # Errors
-    /// When the store does not have such a limit.
+    /// When the store cannot be opened or has no such limit.
     pub(crate) fn rules(
         rules: Rules,
         keys: usize,
@@ -89,7 +89,8 @@ impl Lane {
         Ok(Lane::new(text, decider, keys))
     }
 
-    /// Rules whose decisions a probe sees, or a policy as such if it was written as `text`.
+    /// A lane whose decisions `probe` sees. `text` is the policy that was made into `rules`, or `None` for
+    /// the rules of a file.
     pub(crate) fn seen(
         rules: Rules,
         text: Option<String>,
@@ -112,7 +113,7 @@ impl Lane {
         matches!(self.decider, Rules { is_rules: true, .. } | Shared { is_rules: true, .. })
     }
 
-    /// The fields that it looks at.
+    /// The fields of events that it reads.
     pub(crate) fn fields(&self) -> Vec<String> {
         match &self.decider {
             Decider::Policy(store) => store.policy().fields().map(str::to_owned).collect(),
@@ -124,7 +125,7 @@ impl Lane {
     /// Decides about an event.
     ///
     /// # Errors
-    /// When its field `load` is no load, on which rules may depend; or the store can't be asked.
+    /// When the lane has rules and the event's field `load` is not a load; or the store can't be asked.
     pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<Decided<'_>> {
         let (ruling, retry, is_rules);
         let decided = match &self.decider {
@@ -190,7 +191,7 @@ impl Lane {
     }
 }
 
-/// The fields of rules, and the one that is the load.
+/// The fields of rules, and the field `load`, on which they may depend.
 fn fields(rules: &Rules) -> Vec<String> {
     rules.fields().into_iter().chain([LOAD]).map(str::to_owned).collect()
 }
@@ -243,10 +244,10 @@ fn by_policy<'a>(text: &'a str, store: &Store, event: &Event<'_>) -> Decided<'a>
     }
 }
 
-/// The field that is the load of the service.
+/// The field with the load of the service.
 const LOAD: &str = "load";
 
-/// The load that stands beside an event, if one does.
+/// The load in the field `load` of an event; `None` if that is empty.
 fn load(event: &Event<'_>) -> io::Result<Option<Load>> {
     match event.field(LOAD) {
         "" => Ok(None),

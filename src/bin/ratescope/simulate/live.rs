@@ -25,11 +25,11 @@ const HEAD: Duration = Duration::from_secs(5);
 /// How long requests may go on after Ctrl-C; streams of Live end at once.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// How far the clock goes beyond the last event that was counted. It is longer than a column of the probe, so
-/// that a column begins after the event.
+/// How far the clock goes beyond the last event that was counted. It is longer than a column of the probe (a
+/// quarter of a second), so that a column begins after the event and shows it.
 const AHEAD: Span = Span::seconds(1);
 
-/// The lengths of time that the page can show beside the usual minute, with their seconds.
+/// The windows that the page can show besides the usual minute, by name and in seconds.
 const WINDOWS: [(&str, f64); 4] =
     [("5m", 300.0), ("1h", 3600.0), ("6h", 21_600.0), ("1d", 86_400.0)];
 
@@ -61,8 +61,8 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 /// The probe, and the clock of the events. The clock stands at the first event until somebody looks. It then
-/// goes on, `speed` times as fast as that of the system, but hardly beyond the last event that was counted: so
-/// nothing is missed while more of the log is awaited.
+/// goes on, `speed` times as fast as that of the system, but at most to the next event, or [`AHEAD`] beyond
+/// the last one that was counted. So it stands still, and misses nothing, while more of the log is awaited.
 #[derive(Clone)]
 pub(super) struct Screen(Arc<Inner>);
 
@@ -92,7 +92,8 @@ impl Screen {
     /// The lanes of these limits, each seen by the probe.
     ///
     /// # Errors
-    /// If a policy can't be read, or two files are for the same domain: their rules would have the same names.
+    /// If a policy can't be read, or a file is for a domain that a file or limiter before it has: their rules
+    /// would have the same names.
     pub(super) fn lanes(
         &self,
         policies: Vec<String>,
@@ -123,7 +124,8 @@ impl Screen {
         Ok(lanes)
     }
 
-    /// Lets the clock go once somebody looks: earlier events would pass before the probe counts keys.
+    /// Starts the clock once somebody looks. The probe counts keys only from then on, so no event may pass
+    /// earlier.
     fn begin(&self) {
         let Inner { probe, begun, .. } = &*self.0;
         if probe.is_seen() {
@@ -135,7 +137,7 @@ impl Screen {
     pub(super) fn wait_for(&self, time: Time) {
         let Inner { speed, first, begun, reach, has_events, .. } = &*self.0;
         let first = *first.get_or_init(|| time);
-        // Of a log that is not sorted, an event may be earlier than the one before.
+        // In a log that is not sorted, an event may be earlier than the one before it.
         reach.fetch_max(time.as_micros(), Ordering::Relaxed);
         has_events.notify_one();
         let due = Duration::try_from_secs_f64(time.since(first).max(0.0) / speed);
@@ -143,14 +145,15 @@ impl Screen {
         thread::sleep(due.unwrap_or(Duration::MAX).saturating_sub(passed));
     }
 
-    /// Lets the clock go beyond an event, which was counted.
+    /// Lets the clock go on to [`AHEAD`] beyond an event that was counted.
     pub(super) fn counted(&self, time: Time) {
         self.0.reach.fetch_max(time.after(AHEAD).as_micros(), Ordering::Release);
     }
 
     /// Ends the replay: the last event was counted.
     fn end(&self) {
-        // If it was earlier than another, the column after that may have begun before it was counted.
+        // In a log that is not sorted, the last event may be earlier than another, and may have been counted
+        // when the column after that had begun. So the clock goes on by as much again.
         let Inner { probe, reach, .. } = &*self.0;
         let last = Time::from_micros(reach.load(Ordering::Relaxed)).after(AHEAD);
         reach.store(last.as_micros(), Ordering::Relaxed);
@@ -162,7 +165,7 @@ impl Clock for Screen {
     fn now(&self) -> Time {
         let Inner { speed, first, begun, reach, .. } = &*self.0;
         let passed = begun.get().map_or(0.0, |begun| begun.elapsed().as_secs_f64() * speed);
-        // Who reads sums at this time reads those of the events before.
+        // With `Acquire`, a reader that goes on to read the sums sees all events counted before this time.
         let most = Time::from_micros(reach.load(Ordering::Acquire));
         let first = first.get().copied().unwrap_or(most);
         Span::from_secs(passed).map_or(most, |passed| first.after(passed).min(most))
@@ -200,7 +203,7 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
         ready(answer)
     };
     let served = async {
-        // The time is not known before the first event.
+        // Until the first event there is no time to show.
         screen.0.has_events.notified().await;
         server::accept_http(&listener, &open, server::http(HEAD), answer).await;
     };
@@ -215,18 +218,20 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     Ok(result?)
 }
 
-/// Lets the events pass in a thread of their own, which may wait for input for ever.
+/// Runs the simulation in a thread of its own, since it may wait for input for ever. The result comes through
+/// the receiver.
 fn start(args: super::Args, screen: Screen) -> oneshot::Receiver<Result<(), String>> {
     let (tell, ended) = oneshot::channel();
     thread::spawn(move || {
         let result = super::decide(args, Some(&screen)).map_err(|error| error.to_string());
-        // The other end is gone when the program ends.
+        // Sending fails if the program is about to end, when nobody receives any more.
         _ = tell.send(result);
     });
     ended
 }
 
-/// Waits for the last event and says so, then for ever; or until there is nothing to show.
+/// Waits for the last event, says that it was the last, and then waits for ever. Returns only if the
+/// simulation fails, or ends without an event to show.
 async fn watch(
     ended: oneshot::Receiver<Result<(), String>>,
     screen: &Screen,
@@ -240,7 +245,8 @@ async fn watch(
     pending().await
 }
 
-/// The part of the page's address by which it shows as much as passes in a minute of the viewer's time.
+/// The end of the page's address, as in `#window=1h`: the longest window that passes within a minute of the
+/// viewer's time; empty if none does.
 fn window(speed: f64) -> String {
     let longest = WINDOWS.iter().rev().find(|(_, secs)| *secs <= 60.0 * speed);
     longest.map_or(String::new(), |(window, _)| format!("#window={window}"))

@@ -26,7 +26,7 @@ const FIELDS: [&str; 11] = [
 const REMARK: &str = "remark";
 
 impl Decided<'_> {
-    /// The seconds in the queue of an allowed event, and the time to come back of a refused one.
+    /// The seconds that an allowed event waits in the queue, and when a refused one would pass.
     fn waits(&self) -> (Option<f64>, Option<Retry>) {
         match self.decision {
             Decision::Allowed { wait } => (Some(wait.secs()), None),
@@ -34,7 +34,7 @@ impl Decided<'_> {
         }
     }
 
-    /// In words, with the limit that decided where there are several.
+    /// The decision in words. A refusal names the limit that decided, if it is one of several.
     fn words(&self) -> String {
         let decision = match (self.decision, self.retry_after) {
             (Decision::Allowed { wait }, _) if wait.secs() == 0.0 => "allowed".to_owned(),
@@ -63,8 +63,8 @@ pub(crate) enum Report<W: Write> {
 }
 
 impl<W: Write> Report<W> {
-    /// A report in the given format, on limiters written as `texts`, perhaps with remarks. For
-    /// reading, times are dates where the log has some.
+    /// A report in the given format, on limiters written as `texts`. With `remarks`, csv and jsonl have a
+    /// field for the remarks of rules. With `dates`, the table shows times as dates, otherwise in seconds.
     pub(crate) fn new(format: Format, out: W, texts: &[&str], remarks: bool, dates: bool) -> Self {
         let limiter = texts.iter().map(|text| text.len()).max().unwrap_or(0);
         match format {
@@ -176,7 +176,7 @@ fn row(out: &mut impl Write, widths: [usize; 3], cells: [&str; 7]) -> io::Result
     writeln!(out, "{level:>10}  {limit:>8}  {decision}")
 }
 
-/// A number for people: six digits, and no zeros at the end.
+/// A number for people: about six digits, and no zeros after the point at the end.
 fn short(number: f64) -> String {
     let digits = 5 - number.abs().max(1.0).log10().floor() as i32;
     let text = format!("{number:.*}", digits.max(0) as usize);
@@ -187,7 +187,7 @@ fn short(number: f64) -> String {
     }
 }
 
-/// A span for people: six digits of the seconds, and from a minute on whole ones, rounded up.
+/// A span for people: below a minute the seconds with six digits, then whole seconds, rounded up.
 fn rounded(wait: Span) -> String {
     match wait.secs() {
         seconds if seconds < 60.0 => format!("{}s", short(seconds)),

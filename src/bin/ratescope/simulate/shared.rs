@@ -1,4 +1,4 @@
-//! A store outside of this process, in a simulation: keys of its own, which are gone afterwards.
+//! A store outside of this process, in a simulation. It has keys of its own, which are removed at the end.
 
 use ratescope::redis_store::{self, Options, RedisStore, TimeSource};
 use ratescope::rules::{AsyncStore, Details, Load, Rules, Ruling};
@@ -29,7 +29,8 @@ pub(crate) struct At {
     turn: Turn,
 }
 
-/// The right to use the store: an event holds it, or the end of the run, which never gives it back.
+/// A lock: a decision holds it while the store is asked. A signal to end takes it for good, so that no
+/// decision writes keys after they were removed.
 type Turn = Arc<Mutex<()>>;
 
 /// Rules on Redis.
@@ -54,13 +55,14 @@ impl At {
         Ok(at)
     }
 
-    /// Rules at this address, with keys of their own; `None` without an address.
+    /// Opens a store for `rules` at this address, with keys of its own; `None` without an address.
     pub(crate) fn open(&self, rules: Rules) -> Result<Option<Shared>, Box<dyn Error>> {
         let Some(url) = &self.url else { return Ok(None) };
         let number = self.opened.replace(self.opened.get() + 1);
         let _within = self.runtime.enter();
         let mut options = options(format!("{}:{number}:", self.run));
-        // On a cluster, subjects are spread over the nodes unless an event has several.
+        // On a cluster, the keys of an event with several subjects have to be on one node. Otherwise they are
+        // spread over all nodes.
         options.one_node = rules.subjects().len() > 1;
         let store = RedisStore::open(url, rules, options)?;
         let (runtime, turn) = (Rc::clone(&self.runtime), Arc::clone(&self.turn));
@@ -83,7 +85,7 @@ impl Shared {
         AsyncStore::rules(&self.store)
     }
 
-    /// The ruling about an event, and the time until it would pass if it was refused.
+    /// The ruling about an event and, if it was refused, the time until it would pass.
     ///
     /// # Errors
     /// When the store does not answer.
@@ -125,7 +127,7 @@ impl Drop for Shared {
     }
 }
 
-/// Waits for a signal that ends the run, and removes its keys first.
+/// Waits for a signal to end, removes the keys of the run, and ends the process with status 130.
 fn when_interrupted(url: &str, prefix: &str, turn: &Turn) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
     if runtime.block_on(interrupted()).is_ok() {

@@ -4,7 +4,9 @@ use ratescope::log::{Format, Log, Order};
 use ratescope::policy::Per;
 use std::io::{self, Read, Write};
 
-/// Prints the counts of the lines; for CSV only if something was filtered out.
+/// Prints the counts of lines and events (for CSV only if something was filtered out), the lines that could
+/// not be read, the corrections of their order, and hints about the key. `keyed` is the number of events that
+/// have a field of the key.
 pub(crate) fn of_log<T>(
     log: &Log<impl Read>,
     order: Option<&Order<T>>,

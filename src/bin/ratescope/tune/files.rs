@@ -28,7 +28,7 @@ fn paths(args: &Args) -> Vec<&Path> {
     }
 }
 
-/// Reads logs, one after the other.
+/// Reads logs, one after the other, and tries the limits of the arguments on every event.
 pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut import = Import::new(args.source.reading(), args.room());
     let mut trials = Vec::new();
@@ -95,7 +95,7 @@ fn log(
     import.close(&counts?, &mut see)
 }
 
-/// The limits to try. They may name fields of the first log.
+/// The limits to try. Their fields have to be among those of the first log, if it says which it has.
 fn trials(args: &Args, per: &Per, shape: &Shape) -> Result<Vec<Trial>, Failure> {
     let fields = shape.fields().map(<[String]>::to_vec);
     let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
@@ -103,14 +103,14 @@ fn trials(args: &Args, per: &Per, shape: &Shape) -> Result<Vec<Trial>, Failure> 
     args.limits.iter().map(trial).collect()
 }
 
-/// The fields that limits are tried on, if any are.
+/// The fields that the limits and the key need; `None` without limits to try.
 fn fields(trials: &[Trial], per: &Per) -> Option<Arc<[String]>> {
     let policies = trials.iter().flat_map(|trial| trial.policy().fields());
     let all: BTreeSet<&str> = policies.chain(per.fields().iter().map(String::as_str)).collect();
     (!trials.is_empty()).then(|| all.into_iter().map(str::to_owned).collect())
 }
 
-/// Adds up summaries. Of the limits, single ones of the same clients can be tried on them.
+/// Adds up summaries. A policy can be tried on them if it is a single limit for the same clients.
 pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut sum: Option<Summary> = None;
     for path in paths(args) {
@@ -135,7 +135,7 @@ pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> 
     Ok((Imported::from(summary).with_events()?, tried))
 }
 
-/// The limits, tried on what was kept of a log.
+/// The results of limits, tried on what was kept of a log.
 pub(crate) fn tried_all(summary: &Summary, limits: &[String]) -> Result<Vec<Tried>, Failure> {
     limits.iter().map(|limit| tried(summary, limit)).collect()
 }

@@ -1,4 +1,4 @@
-//! `tune --follow`: a log that grows, and its report, redrawn as it does.
+//! `tune --follow`: reads a log that grows, and shows its report anew whenever it has grown.
 
 use super::tail::{Look, Tail};
 use super::{Asked, files};
@@ -14,10 +14,10 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// The pause before it looks for more, when all was read.
+/// The pause before the next look, when everything has been read.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The most pieces that are read before they are shown: some 256 MiB.
+/// The most pieces that are read before a report is shown: some 256 MiB.
 const AT_ONCE: usize = 1 << 12;
 
 /// Follows the log, until standard input ends, nobody reads the reports, or the program is stopped.
@@ -42,7 +42,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), Box<dyn Error>> {
         });
         match shown {
             Ok((log, tried)) => show(asked, log, &tried),
-            // It may come yet.
+            // More of the log may come, so this does not end the program. A problem is said once in a row.
             Err(error) => {
                 let problem = format!("{}: {error}", words::name(path));
                 if said != problem {
@@ -57,7 +57,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), Box<dyn Error>> {
     followed.map_err(|error| format!("{}: {error}", words::name(path)).into())
 }
 
-/// Prints a report; returns whether anybody reads it.
+/// Prints a report. Returns `false` if the reader of the output has closed it.
 fn show(asked: &Asked<'_>, log: Imported, tried: &[files::Tried]) -> Result<bool, Failure> {
     let mut report = Vec::new();
     asked.answer(log, tried, &mut report)?.1?;
@@ -82,11 +82,11 @@ fn show(asked: &Asked<'_>, log: Imported, tried: &[files::Tried]) -> Result<bool
 /// A log that grows.
 enum Input {
     File(Tail),
-    /// The pieces of a stream, which come when they do.
+    /// The pieces of a stream, which another thread sends as they arrive.
     Stream(Receiver<io::Result<Vec<u8>>>),
 }
 
-/// Reads a stream in a thread of its own, a few pieces ahead.
+/// Reads a stream in a thread of its own, up to four pieces ahead of the receiver.
 fn stream(mut input: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
     let (pieces, read) = sync_channel(4);
     thread::spawn(move || {
@@ -111,7 +111,7 @@ fn stream(mut input: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>
 }
 
 impl Input {
-    /// Looks for what is new; `None` at the end of a stream.
+    /// Looks once for what is new, and puts it into `piece`; `None` at the end of a stream.
     fn look(&mut self, piece: &mut Vec<u8>) -> Result<Option<Look>, Failure> {
         match self {
             Input::File(tail) => Ok(Some(tail.look(piece)?)),
@@ -127,14 +127,15 @@ impl Input {
     }
 }
 
-/// Reads what there is, shows it, waits, and begins again, as long as `show` returns `true`.
+/// Reads what is there, shows it, waits, and begins again: until a stream ends, `show` returns `false`, or
+/// something fails.
 fn follow(
     mut import: Import,
     mut input: Input,
     wait: &mut dyn FnMut(),
     show: &mut dyn FnMut(Result<Imported, Failure>) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
-    // A file is shown at once, also if it is empty; a stream when its first bytes came.
+    // A file is shown at once, also if it is empty; a stream once its first bytes have come.
     let mut is_first = matches!(input, Input::File(_));
     let (mut piece, mut ended) = (Vec::new(), false);
     let (mut begins, mut has_begun) = (true, false);
@@ -180,7 +181,8 @@ fn follow(
     Ok(())
 }
 
-/// The part of a report that fits a screen: its first line, and its end, which has the recommendation.
+/// The part of a report that fits a screen: its first line, the number of lines left out, and its end, which
+/// has the recommendation.
 fn fit(report: &str, rows: usize, columns: usize) -> String {
     let height = |line: &&str| line.chars().count().div_ceil(columns.max(1)).max(1);
     let lines: Vec<&str> = report.lines().collect();

@@ -5,7 +5,7 @@ use ratescope::lab::tune::{Advice, Burst, ClientRow, Effect, LabelRow, LimitRow,
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Writes it over several lines, or as one.
+/// Writes the answer as one line if `is_line`, otherwise indented over several.
 pub(crate) fn write(answer: &Answer<'_>, is_line: bool, out: &mut impl Write) -> io::Result<()> {
     let Answer { analysis, tried, effect, bucket, servers, busiest } = answer;
     let log = analysis.imported();

@@ -1,7 +1,7 @@
-//! A file that grows, read as `tail -F` does: also after it was cut off, or another one took its name.
+//! A file that grows, read as `tail -F` does: also after it was truncated, or another file took its name.
 //!
-//! Nothing waits here: each call looks once. A file that was cut off and has grown beyond its old length
-//! between two looks can't be told from one that grew.
+//! Nothing waits here: each call looks once. A file that was truncated and has grown beyond its old length
+//! between two looks can't be told from one that only grew.
 
 use same_file::Handle;
 use std::fs;
@@ -14,11 +14,11 @@ const PIECE: usize = 1 << 16;
 /// The result of one look at the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Look {
-    /// More of the file.
+    /// `piece` has the next bytes of the file.
     More,
-    /// The file was cut off, or another one has its name; its beginning comes next.
+    /// The file was truncated, or another one has its name. The next look reads from the beginning.
     NextFile,
-    /// Nothing new.
+    /// There is nothing new, or no file yet.
     Nothing,
 }
 
@@ -31,17 +31,18 @@ pub(super) struct Tail {
 struct Open {
     file: Handle,
     at: u64,
-    /// Whether a look before found its end, and another file under its name.
+    /// Whether an earlier look was at the end of this file, and found another file under its name.
     is_left: bool,
 }
 
 impl Tail {
-    /// A file from its beginning. It need not be there yet.
+    /// Follows the file at `path` from its beginning. It need not be there yet.
     pub(super) fn new(path: &Path) -> Self {
         Tail { path: path.to_owned(), open: None }
     }
 
-    /// Replaces `piece` by what comes next.
+    /// Looks once, and replaces `piece` by the bytes that come next, up to 64 KiB. It is empty unless the
+    /// result is [`Look::More`].
     ///
     /// # Errors
     /// When the file can't be read, or is not a file.
@@ -67,7 +68,7 @@ impl Tail {
         }
         match self::open(&self.path)? {
             Some(next) if next != open.file => {
-                // A program may still have it open, and write to it for a moment.
+                // A program may still have the old file open and write to it, so it is looked at once more.
                 if !open.is_left {
                     open.is_left = true;
                     return Ok(Look::Nothing);
@@ -80,14 +81,14 @@ impl Tail {
     }
 }
 
-/// Opens a file, if it is there.
+/// Opens a file; `None` if it is not there.
 fn open(path: &Path) -> io::Result<Option<Handle>> {
     let file = fs::metadata(path).and_then(|metadata| match metadata.is_file() {
         true => Handle::from_path(path),
         false => Err(io::Error::other("it is no file; pipe it to standard input to follow it")),
     });
     match file {
-        // It may also have been renamed meanwhile.
+        // Also if it was renamed between the two calls above.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         file => file.map(Some),
     }

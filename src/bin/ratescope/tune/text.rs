@@ -186,7 +186,7 @@ fn for_server(server: &Server, out: &mut impl Write) -> io::Result<()> {
     }
     match &server.configuration {
         Ok((text, notes)) => {
-            // A tab would be made visible.
+            // `Visible` would turn a tab into a dot.
             writeln!(out, "\n{}", text.trim_end().replace('\t', "    "))?;
             let lead = if notes.is_empty() { "" } else { "\n" };
             write!(out, "{lead}")?;

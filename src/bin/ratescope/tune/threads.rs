@@ -1,8 +1,9 @@
 //! Reading a log and counting its clients with all processors.
 //!
-//! Each thread takes the next piece of the log and finds its events. These have to be taken in their
-//! order, by one thread at a time: a thread that has found some takes all that are next, unless another
-//! thread is doing so and will take them too. So no thread has to be woken.
+//! Each thread takes the next piece of the log and finds its events. The events have to be counted in their
+//! order, by one thread at a time. So a thread that has found the events of a piece counts all pieces that
+//! are next in order, unless another thread is doing that already and will count this one, too. No thread
+//! ever has to be woken for it.
 
 use ratescope::lab::tune::{Batch, Clients, Curve, Cut};
 use ratescope::log::{Counts, Error, Options, Pieces, Reader, Record};
@@ -18,11 +19,11 @@ fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// The clients that a thread takes at once. The busy ones come early, and one thread must not get all
-/// of them.
+/// How many clients a thread takes at once. Busy clients come early in the list, and no single thread must
+/// get all of them.
 const AT_ONCE: usize = 1024;
 
-/// Adds the clients at some places to curves.
+/// Adds the clients at `places` to the curves, with all processors.
 pub(super) fn count(clients: &Clients, curves: &mut [Curve], cut: &Cut, places: Range<usize>) {
     let next = AtomicUsize::new(places.start);
     let empty: Vec<Curve> = curves.iter().map(|curve| Curve::new(curve.measure)).collect();
@@ -45,10 +46,10 @@ pub(super) fn count(clients: &Clients, curves: &mut [Curve], cut: &Cut, places: 
     }
 }
 
-/// The pieces on their way for each thread: enough that no thread waits for another.
+/// How many pieces there are for each thread: enough that no thread waits for another.
 const ON_THEIR_WAY: usize = 4;
 
-/// A piece of the log, its events, and what became of its lines.
+/// A piece of the log, its events, and the counts of its lines.
 struct Piece {
     number: usize,
     text: Vec<u8>,
@@ -63,7 +64,7 @@ impl Piece {
     }
 }
 
-/// The rest of the log, and the pieces to put it into.
+/// The rest of the log, and the empty pieces to fill with it.
 struct Rest<R> {
     pieces: Pieces<R>,
     empty: Receiver<Piece>,
@@ -73,12 +74,12 @@ struct Rest<R> {
     ended: bool,
 }
 
-/// Pieces whose events were found, until those before them are taken.
+/// Pieces whose events were found, and which wait until the pieces before them are taken.
 struct Found<F> {
     early: Vec<Option<Piece>>,
-    /// The number of the next one to be taken.
+    /// The number of the next piece to be taken.
     next: usize,
-    /// Takes them; `None` while a thread uses it.
+    /// Takes the pieces; `None` while a thread is using it.
     taker: Option<Taker<F>>,
 }
 
@@ -125,7 +126,7 @@ pub(super) fn read<R: Read + Send>(
     found.taker.map_or(Ok(Counts::default()), |taker| taker.counts)
 }
 
-/// Finds the events of pieces as long as there are any, and takes those that are next.
+/// Finds the events of pieces until the log ends. After each piece, takes the pieces that are next in order.
 fn work<R: Read, F: FnMut(&mut Batch)>(
     rest: &Mutex<Rest<R>>,
     mut reader: Reader,
@@ -150,7 +151,8 @@ fn work<R: Read, F: FnMut(&mut Batch)>(
     }
 }
 
-/// The next piece of the log, if there is one. One that could not be read has no lines.
+/// The next piece of the log; `None` at its end. A piece that could not be read has the error as its counts,
+/// and is the last.
 fn next<R: Read>(rest: &Mutex<Rest<R>>, reader: &mut Reader) -> Option<Piece> {
     let mut rest = lock(rest);
     if rest.ended {

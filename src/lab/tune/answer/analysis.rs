@@ -20,20 +20,20 @@ pub struct Analysis {
     pub(super) cut: Cut,
     /// The places of the marked clients.
     marked: Vec<usize>,
-    /// The marks that are of no client.
+    /// The marks that match no client.
     pub(super) unknown_marks: Vec<String>,
 
     choices: Choices,
-    /// The periods to compare; the usual ones, and none for a bucket, unless they were given.
+    /// The periods to compare, if they were given; otherwise the usual ones, and none for a bucket.
     given_periods: Option<Vec<Span>>,
 
-    /// Curves of all clients, without marks; those needed last are at the end.
+    /// Curves of all clients, without marks; those wanted most recently are at the end.
     curves: Vec<Curve>,
     /// The curves being counted, and the place of the next client.
     job: Option<(Vec<Curve>, usize)>,
     /// The limiter in force, as far as it has been replayed.
     replay: Option<Replay>,
-    /// The limiter of a row, as far as it has been replayed.
+    /// The limiter of the row that is being counted, as far as it has been replayed.
     row_replay: Option<Replay>,
     /// The limiter of today, as far as it has been replayed.
     today: Option<Replay>,
@@ -53,7 +53,7 @@ const CURVES: usize = 64;
 pub type Count<'a> = dyn Fn(&Clients, &mut [Curve], &Cut, Range<usize>) + 'a;
 
 impl Analysis {
-    /// The analysis of a log that is not read yet.
+    /// The analysis of a log, with nothing counted yet.
     pub fn new(log: Imported, choices: Choices) -> Self {
         let clients = &log.summary.clients;
         let mut analysis = Analysis {
@@ -81,10 +81,10 @@ impl Analysis {
         analysis
     }
 
-    /// Takes other choices. The options of reading stay those with which the log was read.
+    /// Takes other choices. The options of reading in them are replaced by those with which the log was read.
     pub fn ask(&mut self, choices: Choices) {
         let choices = Choices { reading: self.log.options.clone(), ..choices };
-        // With another limit or order of the table, the curve stays.
+        // If only the limit, today's limit or the order of the table changes, the curve stays.
         let Choices { limit, order, .. } = self.choices;
         let today = self.choices.today;
         let same = Choices { limit, order, today, ..choices.clone() } == self.choices;
@@ -94,8 +94,8 @@ impl Analysis {
         }
     }
 
-    /// Compares these periods instead of the usual ones. All curves are then counted at once, so that
-    /// the events are read once.
+    /// Compares these periods instead of the usual ones. All curves are then counted together, so that the
+    /// events are read only once.
     pub fn compare(&mut self, periods: Vec<Span>) {
         self.given_periods = Some(periods);
         let wanted = self.measures().into_iter().map(|(_, measure)| measure);
@@ -125,7 +125,7 @@ impl Analysis {
         self.advance_by(budget, &Clients::measure)
     }
 
-    /// The same, with curves counted by `count`, such as one that uses several threads.
+    /// As [`advance`](Self::advance), with curves counted by `count`, which may use several threads.
     pub fn advance_by(&mut self, budget: u64, count: &Count<'_>) -> bool {
         let asked = self.plan();
         let clients = &self.log.summary.clients;
@@ -145,8 +145,8 @@ impl Analysis {
         !self.count_row(budget) && !asked
     }
 
-    /// Derives what follows from the curves that are known and asks for the next ones; returns whether
-    /// anything changed.
+    /// Derives what follows from the curves that are known, and asks for the next curves or replays. Returns
+    /// whether anything changed or is still missing.
     fn plan(&mut self) -> bool {
         let Some(measure) = self.choices.measure(self.frontier.as_ref()) else {
             return self.plan_frontier();
@@ -224,7 +224,7 @@ impl Analysis {
         periods.into_iter().filter_map(measured).collect()
     }
 
-    /// The curves of some measures with the marked clients; asks for them if one is missing.
+    /// The curves of some measures with the marked clients; `None` if one is missing, which it asks for.
     fn known(&mut self, measures: &[Measure]) -> Option<Vec<Curve>> {
         if self.want(measures) {
             return None;
@@ -243,7 +243,7 @@ impl Analysis {
         measures.iter().map(curve).collect()
     }
 
-    /// Asks for curves; returns whether one of them is not known yet.
+    /// Asks for the curves of some measures. Returns whether one of them is not known yet.
     fn want(&mut self, measures: &[Measure]) -> bool {
         let has = |curves: &[Curve], measure| curves.iter().any(|curve| curve.measure == measure);
         let mut missing: Vec<Measure> = Vec::new();
@@ -254,7 +254,7 @@ impl Analysis {
         }
         let coming = |measure: &Measure| self.job.as_ref().is_some_and(|job| has(&job.0, *measure));
         if !missing.iter().all(coming) {
-            // A job that was begun for another question starts again together with these.
+            // A job that was begun for another question starts again, together with these curves.
             let begun = self.job.take().map_or(Vec::new(), |(curves, _)| curves);
             let begun = begun.iter().map(|curve| curve.measure);
             let begun: Vec<Measure> = begun.filter(|begun| !missing.contains(begun)).collect();
@@ -285,7 +285,7 @@ impl Analysis {
         self.job = None;
     }
 
-    /// Counts what the limit of a row refuses, the highest limit first; returns whether there was one.
+    /// Counts what the limit of a row refuses, the highest limit first. Returns whether there was such a row.
     fn count_row(&mut self, budget: u64) -> bool {
         let Some((curve, _)) = &self.shown else { return false };
         let missing = |row: &&mut LimitRow| row.refused.is_none();
@@ -321,12 +321,12 @@ impl Analysis {
         &self.log.summary.clients
     }
 
-    /// The clock by which the times of the log are told.
+    /// The clock by which the times of the log are shown.
     pub fn clock(&self) -> &LogClock {
         &self.clock
     }
 
-    /// The share of the clients already counted for the missing curves, from 0 to 1.
+    /// The share of the clients already counted for the missing curves, from 0 to 1; 1 if none is missing.
     pub fn measured(&self) -> f64 {
         let all = self.clients().len().max(1) as f64;
         self.job.as_ref().map_or(1.0, |(_, to)| *to as f64 / all)
@@ -371,12 +371,12 @@ impl Analysis {
         &self.rows
     }
 
-    /// The buckets that reach the goal.
+    /// The buckets that leave enough clients alone; `None` until they are known.
     pub fn frontier(&self) -> Option<&Frontier> {
         self.frontier.as_ref()
     }
 
-    /// The recommendations for other periods.
+    /// The recommendations for the periods to compare.
     pub fn periods(&self) -> &[(Span, Advice)] {
         &self.periods
     }

@@ -1,18 +1,18 @@
-//! Rate against burst: which buckets leave nearly all clients alone.
+//! Rate against burst: the buckets that leave nearly all clients alone.
 
 use super::advice::{Aim, least_limit};
 use crate::lab::tune::{Curve, Measure, Part};
 use crate::rate::Rate;
 use crate::time::Span;
 
-/// A bucket that reaches the goal.
+/// A bucket that leaves enough clients alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
-    /// The number of events that may come at once. People forget this one, so it is first.
+    /// The number of events that may come at once.
     pub burst: f64,
     /// The rate at which it drains.
     pub rate: Rate,
-    /// The number of clients in the whole log that it touches nevertheless.
+    /// The number of clients in the whole log that it refuses something all the same.
     pub touched: u64,
 }
 
@@ -50,8 +50,8 @@ impl Frontier {
         rates.map(Measure::Bucket).collect()
     }
 
-    /// The frontier from the curves of backlogs; other curves are ignored. Rates are left out if no
-    /// burst of the scale is enough.
+    /// The frontier from the curves of backlogs; other curves are ignored. A rate is left out if no burst of
+    /// the scale is large enough.
     pub fn new(curves: &[Curve], aim: &Aim, part: Part) -> Self {
         let burst = |curve: &Curve| {
             let Measure::Bucket(rate) = curve.measure else { return None };
@@ -61,8 +61,8 @@ impl Frontier {
         Frontier { bursts: curves.iter().filter_map(burst).collect() }
     }
 
-    /// The bucket that lets the least through in any time of `period`: its burst and what drains
-    /// meanwhile.
+    /// The bucket that lets the fewest events through in any `period`: its burst and what drains meanwhile.
+    /// Of several, the one with the highest rate; `None` without buckets.
     pub fn tightest(&self, period: Span) -> Option<Burst> {
         let most = |at: &Burst| at.burst + at.rate.per_second() * period.secs();
         let less = |a: Burst, b: Burst| if most(&b) <= most(&a) { b } else { a };

@@ -1,4 +1,4 @@
-//! A limiter as people say it of a server.
+//! A limiter in the words that people use for the limit of a server.
 
 use crate::lab::tune::Measure;
 use crate::limit::any::AnyLimiter;
@@ -6,7 +6,7 @@ use crate::rate::Rate;
 use crate::text::{grouped, plural};
 use crate::time::Span;
 
-/// A limiter in words, as in `30 requests a minute, bursts of 30`; its text form if there are none.
+/// A limiter in words, as in `30 requests a minute, bursts of 30`; its text form if it has no such words.
 /// `noun` is the word for one event.
 pub(super) fn in_words(limiter: &AnyLimiter, noun: &str) -> String {
     let rate = |count: f64, per: Span| {

@@ -24,8 +24,8 @@ impl LabelRow {
 }
 
 impl Analysis {
-    /// The paths, then the agents, whose requests are refused most: at most `most` of each, and how
-    /// many there are. None where the log has no such field.
+    /// The paths, then the agents, whose requests are refused most: at most `most` of each, and the number
+    /// of all that have refused requests. Empty if the log has no such field.
     pub fn labels(&self, most: usize) -> [(Vec<LabelRow>, usize); 2] {
         let mut tables = <[(Vec<LabelRow>, usize); 2]>::default();
         let (Some(labels), Some(replay)) = (&self.clients().labels, self.replayed()) else {

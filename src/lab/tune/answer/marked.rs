@@ -7,14 +7,14 @@ use core::net::IpAddr;
 use core::str::FromStr;
 use std::collections::BTreeSet;
 
-/// The keys of clients that should not be refused anything, or networks of them, as in `192.0.2.0/24`.
-/// The text form has one on each line. A
-/// remark follows ` #`, and empty lines are ignored.
+/// The keys of clients that should not be refused anything, or networks of such clients, as in
+/// `192.0.2.0/24`. The text form has one on each line. A remark follows ` #`, or `#` at the beginning of a
+/// line; empty lines are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarkedKeys(pub BTreeSet<String>);
 
 impl MarkedKeys {
-    /// Says of each client, by its place, whether it is marked; and which marks are of no client.
+    /// Returns for each client, by its place, whether it is marked, and the marks that match no client.
     pub fn places(&self, clients: &Clients) -> (Vec<bool>, Vec<&str>) {
         let mut marked = vec![false; clients.len()];
         let mut unknown = Vec::new();
@@ -53,7 +53,8 @@ impl Network {
         Some(Network { address, bits })
     }
 
-    /// Returns whether a client is in it. One that is a network itself begins with its address.
+    /// Returns whether a client is in this network. If the client is a network itself, as in
+    /// `2001:db8::/64`, its first address counts.
     fn has(&self, client: &str) -> bool {
         let address = client.split('/').next().and_then(|text| text.parse::<IpAddr>().ok());
         address.is_some_and(|address| {
@@ -64,7 +65,7 @@ impl Network {
     }
 }
 
-/// The bits of an address.
+/// The number of bits of an address.
 const fn length(address: IpAddr) -> u32 {
     if address.is_ipv4() { 32 } else { 128 }
 }

@@ -20,9 +20,9 @@ pub enum Metric {
     Earrrl,
     /// The count of a window of the clock, `fixed-window`.
     FixedWindow,
-    /// The count of the last sixty blocks of a sixtieth, `sliding-window`.
+    /// The count of the last sixty blocks, each a sixtieth of the period, `sliding-window`.
     SlidingWindow,
-    /// The count of this window and a share of the last, `sliding-counter`.
+    /// The count of this window and a fading share of the one before, `sliding-counter`.
     SlidingCounter,
     /// The count of the last period, `sliding-log`.
     SlidingLog,

@@ -1,4 +1,4 @@
-//! Notes on a configuration: how the server will count otherwise than the log was read.
+//! Notes on a configuration: how the server will count differently from the way the log was read.
 
 use super::Choices;
 use crate::lab::tune::{Clients, Imported};
@@ -13,16 +13,16 @@ impl Choices {
     /// each.
     pub(super) fn notes(&self, limiter: &AnyLimiter, per: &Per) -> Vec<String> {
         let (options, server) = (&self.reading.options, self.target);
-        // In Rust, the program says which events there are, and their fields.
+        // In Rust, the program itself chooses the events and their fields.
         if server == Target::Rust {
             return Vec::new();
         }
-        // A server does not care which period of the log was read.
+        // The span of time that was read of the log makes no difference to a server.
         let Filter { paths, methods, statuses, messages, also, not, .. } = options.filter.clone();
         let before = Filter { paths, methods, also, not, ..Filter::default() };
         let after = Filter { statuses, messages, ..Filter::default() };
         let chosen = (!before.is_empty()).then(|| match server {
-            // It sees no requests.
+            // nftables sees connections, not requests.
             Target::Nftables => format!(
                 "this limit was chosen for those with {before} only, but {server} counts every new \
                  connection"
@@ -32,7 +32,7 @@ impl Choices {
                  no others"
             ),
         });
-        // fail2ban reads what was answered, as this log was read.
+        // fail2ban reads a log, too, so it knows the answers to requests.
         let reads_log = server == Target::Fail2ban;
         let answered = (!after.is_empty() && !reads_log).then(|| {
             format!(
@@ -82,7 +82,8 @@ impl Choices {
         [dry, burst, chosen, answered, depth].into_iter().flatten().collect()
     }
 
-    /// Refuses costs other than 1, which only a program can give to its events.
+    /// Returns an error if costs come from a field or the highest is not 1, unless the target is Rust: a
+    /// server counts each request as 1.
     pub(super) fn check_costs(&self, highest: f64) -> Result<(), String> {
         let cost = match &self.reading.options.cost {
             Some(Cost::Field(name)) => name,

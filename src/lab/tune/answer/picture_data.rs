@@ -1,4 +1,4 @@
-//! The data of the pictures, also as plain numbers: the Worker hands those to the page.
+//! The data of the pictures, also as plain numbers, in which form the Worker hands them to the page.
 
 use super::{Analysis, Burst, Frontier};
 use crate::lab::tune::{Hours, Stair, Staircase, Zone};
@@ -10,7 +10,7 @@ use crate::time::Span;
 pub struct PictureData {
     /// The curve.
     pub staircase: Staircase,
-    /// Limits and the requests that they refuse, if counting these takes a replay for each.
+    /// Pairs of a limit and the number of requests that it refuses, if each of these took a replay to count.
     pub counted: Vec<[f64; 2]>,
     /// The number of requests.
     pub requests: u64,
@@ -18,9 +18,9 @@ pub struct PictureData {
     pub recommended: Option<f64>,
     /// The limit at which the curve bends.
     pub knee: Option<f64>,
-    /// The buckets that reach the goal.
+    /// The buckets that leave enough clients alone.
     pub frontier: Frontier,
-    /// The clock by which hours are told.
+    /// The clock by which hours are shown.
     pub zone: Zone,
     /// The refusals of the limit in force.
     pub refusals: Option<Refusals>,
@@ -33,9 +33,9 @@ pub struct Refusals {
     pub hours: Hours,
     /// The number of refused requests.
     pub refused: u64,
-    /// The number of clients that are refused something.
+    /// The number of clients that it refuses something.
     pub touched: u64,
-    /// Whether all are counted.
+    /// Whether all refusals are counted.
     pub done: bool,
 }
 
@@ -152,7 +152,7 @@ fn float(n: u64) -> f64 {
     n as f64
 }
 
-/// Appends rows after their number.
+/// Appends the number of rows, and then the rows.
 fn put<const N: usize>(numbers: &mut Vec<f64>, rows: impl Iterator<Item = [f64; N]>) {
     let at = numbers.len();
     numbers.push(0.0);
@@ -163,7 +163,7 @@ fn put<const N: usize>(numbers: &mut Vec<f64>, rows: impl Iterator<Item = [f64; 
     }
 }
 
-/// Takes rows that were [`put`].
+/// Takes the rows that [`put`] appended from the beginning of `numbers`; fewer if the numbers end early.
 fn take<const N: usize>(numbers: &mut &[f64]) -> Vec<[f64; N]> {
     let Some((n, rest)) = numbers.split_first() else { return Vec::new() };
     let (rows, rest) = rest.split_at((*n as usize).saturating_mul(N).min(rest.len()));

@@ -17,15 +17,16 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The number of lines that could not be read, and the first of them with the reasons.
     pub unread: Option<(String, Vec<String>)>,
-    /// The way the clients were sampled, if there was no room for all.
+    /// How the clients were sampled; `None` if there was room for all.
     pub room: Option<String>,
     /// The headline: the limit in force and its refusals, or the progress of counting them.
     pub headline: String,
-    /// Whether that is final.
+    /// Whether the headline is final.
     pub done: bool,
-    /// The same of the limit that is in force today, if that is known.
+    /// The refusals of the limit that is in force today; empty until they are known.
     pub today: String,
-    /// The clients that the recommended limit touches, where it was learned and where it was checked.
+    /// The clients that the recommended limit touches, in the part of the log from which it was learned and
+    /// in the part on which it was checked.
     pub learned: String,
     /// Reasons to think twice, a sentence each.
     pub doubts: Vec<String>,
@@ -40,9 +41,9 @@ pub struct Effect {
     pub touched: u64,
     /// The number of requests that it refuses.
     pub refused: u64,
-    /// The same as a sentence, which names the limiter by its text form.
+    /// The effect as a sentence, which names the limiter by its text form.
     pub says: String,
-    /// The same for the chosen server: the limiter in words, and its refusals.
+    /// The effect for the chosen server: the limiter in words, and its refusals.
     pub headline: String,
 }
 
@@ -91,7 +92,7 @@ impl Analysis {
     }
 }
 
-/// The word for one of them.
+/// The singular of the word for events, as in `request` for `requests`.
 fn one(events: &str) -> &str {
     events.strip_suffix('s').unwrap_or(events)
 }

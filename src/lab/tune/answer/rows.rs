@@ -56,15 +56,15 @@ pub(super) fn rows(curve: &Curve, advice: &Advice, choices: &Choices) -> Vec<Lim
         marked: curve.marked.touched(Part::Whole, limit),
         refused: curve.refused(limit),
     };
-    // A server may have no such limit: nginx has no burst of half a request.
+    // A server may not have such a limit: nginx has no burst of half a request.
     let exists = |limit: &f64| choices.limiter(curve.measure, *limit).is_some();
     let limits = scale::nice().filter(wanted).filter(within).filter(exists);
     limits.take(ROWS).map(row).collect()
 }
 
 impl Analysis {
-    /// The first `most` clients whose key contains `search`, in the order of the choices, and how many
-    /// there are.
+    /// The first `most` clients whose key contains `search`, in the order of the choices, and the number of
+    /// all such clients. Upper and lower case are alike in `search`.
     pub fn table(&self, search: &str, most: usize) -> (Vec<ClientRow>, usize) {
         let refused = self.replayed().map_or(&[][..], Replay::refused_clients);
         let by_place: HashMap<usize, &RefusedClient> =
@@ -81,7 +81,7 @@ impl Analysis {
         let peak = |place: &usize| self.peaks.get(*place).copied().flatten();
         let level = |place: &usize| peak(place).map_or(0.0, |peak| peak.level);
         let order = self.choices().order;
-        // One sort for all orders; it is stable, so that the busiest come first among equals.
+        // The sort is stable and begins with the busiest, so the busiest come first among equals.
         let compare = |a: &usize, b: &usize| match order {
             TableOrder::Requests => Ordering::Equal,
             TableOrder::Client => clients.key(*a).cmp(clients.key(*b)),

@@ -12,13 +12,13 @@ pub enum TableOrder {
     Requests,
     /// The most refused first.
     Refused,
-    /// By key.
+    /// By key, in ascending order.
     Client,
     /// The highest level first.
     Peak,
-    /// By the time of the highest level.
+    /// By the time of the highest level, the earliest first.
     PeakAt,
-    /// By the time of the first refusal.
+    /// By the time of the first refusal, the earliest first; clients without one come last.
     First,
 }
 

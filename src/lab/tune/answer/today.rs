@@ -1,4 +1,4 @@
-//! The limit that is in force today, without the name of an algorithm: that is the server's.
+//! The limit that is in force today. It names no algorithm, since that is the server's.
 
 use super::Choices;
 use crate::limit::any::AnyLimiter;
@@ -7,7 +7,7 @@ use crate::text::{ParseError, number};
 use core::fmt;
 use core::str::FromStr;
 
-/// A rate, and a burst where the limit is a bucket. The text form is `10/1s burst 20` or `100/1m`.
+/// A rate, and a burst if the limit is a bucket. The text form is `10/1s burst 20` or `100/1m`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Today {
     rate: Rate,
@@ -15,7 +15,8 @@ pub struct Today {
 }
 
 impl Choices {
-    /// The limiter of today, by the same measure as the recommended one.
+    /// The limiter of today, by the same algorithm as the recommended one; `None` if no limit of today was
+    /// given, or the algorithm has no such limit.
     pub(super) fn limiter_of_today(&self) -> Option<AnyLimiter> {
         let Today { rate, burst } = self.today?;
         match self.by {

@@ -5,19 +5,19 @@ use super::stream::Moments;
 /// The bytes of new events that an entry has room for.
 const WAITING: usize = 18;
 
-/// A client. On 64 bits these are 64 bytes: one line of a cache.
+/// A client. On a machine of 64 bits it takes 64 bytes, which is one line of a cache.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     /// The time of the newest event, in microseconds.
     pub(super) last: i64,
-    /// The older events.
+    /// The bytes of the older events.
     events: Vec<u8>,
-    /// The place of its key.
+    /// Where its key begins among the bytes of all keys.
     pub(super) key_at: u32,
     pub(super) key_len: u32,
     /// The number of its events.
     pub(super) requests: u32,
-    /// How many halvings it survived: it represents two to the power of that many clients.
+    /// The number of halvings that it survived by chance. It represents 2^`doubled` clients.
     pub(super) doubled: u8,
     waits: u8,
     waiting: [u8; WAITING],
@@ -49,12 +49,13 @@ impl Client {
         Moments::new([&self.events, waiting], labelled)
     }
 
-    /// Bytes that the client takes beyond its entry and key.
+    /// The bytes that the client takes beside its entry and its key.
     pub(super) fn outside(&self) -> usize {
         self.events.capacity()
     }
 
-    /// Adds the bytes of an event; returns whether that took memory.
+    /// Adds the bytes of an event. Returns whether bytes left the entry, which may take memory; `outside`,
+    /// the sum of all clients' [`outside`](Self::outside), is then updated.
     #[inline]
     pub(super) fn write(&mut self, bytes: &[u8], outside: &mut usize) -> bool {
         let waits = self.waits as usize;

@@ -1,10 +1,10 @@
 //! The events of every client, kept within a room.
 //!
 //! # Speed
-//! This is where each line of a log ends, so an event costs one look-up, and writes to one entry of
+//! Every line of a log comes here, so an event costs only one look-up and writes to one entry of
 //! 64 bytes: the newest events of a client wait there until a few are moved to the rest at once.
-//! The hash has a random seed, since the senders choose the keys. Nothing else depends on it: clients
-//! are numbered in the order of their first events.
+//! The hash has a random seed, since senders choose the keys and could aim at collisions. No result
+//! depends on the seed: clients are numbered in the order of their first events.
 
 use super::client::Client;
 use super::dictionary::Codes;
@@ -25,7 +25,7 @@ use std::borrow::Cow;
 pub struct Room {
     /// The number of clients; at least 64, and at most 4 billion.
     pub clients: usize,
-    /// Bytes of everything: 64 for a client, its key, the table to find it, and its events.
+    /// The bytes of everything: 64 for a client, its key, its share of the table, its events and the labels.
     pub bytes: usize,
 }
 
@@ -48,12 +48,12 @@ pub struct Clients {
     table: HashTable<u32>,
     pub(super) list: Vec<Client>,
     keys: String,
-    /// The bytes of events outside the entries, with the room that was made for more.
+    /// The bytes reserved for events outside the entries, in use or not.
     outside: usize,
     /// The number of halvings.
     pub(super) sieve: u8,
-    /// The number of halvings before the last one, and the new places of the clients that were there
-    /// then.
+    /// The number of halvings before the last [`thin`](Self::thin), and for each place that a client had then
+    /// its place now.
     moved: (u8, Vec<u32>),
     pub(super) counts: Counts,
     first: Time,
@@ -67,7 +67,7 @@ pub struct Clients {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     place: u32,
-    /// The number of halvings by then.
+    /// The number of halvings when it was given.
     era: u8,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct Counts {
 }
 
 impl Clients {
-    /// No clients yet, with room for so much.
+    /// No clients yet, with room for as much as `room` says.
     pub fn new(room: Room) -> Self {
         let most = u32::MAX as usize;
         let room = Room { clients: room.clients.clamp(64, most), bytes: room.bytes.max(1 << 16) };
@@ -122,8 +122,8 @@ impl Clients {
         self.put(ticket, time, cost, Codes::default());
     }
 
-    /// The client called `key`, for an event that is added later. So an event can wait for earlier ones
-    /// without its key.
+    /// The client called `key`, for an event that is added later. So an event that waits for earlier ones
+    /// need not keep its key.
     #[inline]
     pub fn ticket(&mut self, key: &str) -> Ticket {
         let place = self.place(key, None).and_then(|place| u32::try_from(place).ok());
@@ -136,9 +136,9 @@ impl Clients {
 
     /// Adds an event, with the numbers of its labels if these are kept.
     ///
-    /// The events of one client should come in the order of time. One that is before the last one gets
-    /// its time, and is counted as [`late`](Self::late). One whose cost is not from 0 to
-    /// [`MAX_COST`](crate::limit::MAX_COST), or that is 18,000 years away, is
+    /// The events of one client should come in the order of time. An event from before the client's last one
+    /// gets the time of that, and is counted as [`late`](Self::late). An event whose cost is not from 0 to
+    /// [`MAX_COST`](crate::limit::MAX_COST), or that is 18,000 years or more from the origin, is
     /// [`unusable`](Self::unusable).
     #[inline]
     pub fn put(&mut self, ticket: Ticket, time: Time, cost: f64, codes: Codes) {
@@ -159,8 +159,9 @@ impl Clients {
         }
     }
 
-    /// The place of a client; an unknown one is added. None if sampling leaves it out. A new client
-    /// survived `doubled` halvings, or all up to now.
+    /// The place of the client called `key`, which is added if it is new; `None` if sampling leaves it out. A
+    /// new client gets `doubled` halvings and is never left out; with `None` it gets all halvings so far, and
+    /// is left out unless it is in the half that stays.
     pub(super) fn place(&mut self, key: &str, doubled: Option<u8>) -> Option<usize> {
         let hash = self.hasher.hash_one(key.as_bytes());
         let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
@@ -179,7 +180,7 @@ impl Clients {
         Some(place as usize)
     }
 
-    /// Appends an event; returns whether more memory may be in use.
+    /// Appends an event. Returns whether it may have taken more memory.
     #[inline]
     pub(super) fn push(&mut self, place: usize, moment: Moment, codes: Codes) -> bool {
         let Some(client) = self.list.get_mut(place) else { return false };
@@ -313,7 +314,8 @@ impl Clients {
         places.into_iter().map(|(_, place)| place).collect()
     }
 
-    /// Keeps the clients for whose place `stays` is true; returns the new place of each.
+    /// Keeps the clients for whose place `stays` is true. Returns the new place of each client, by its old
+    /// one; [`NOBODY`] for those that are gone.
     pub(super) fn retain(&mut self, stays: impl Fn(usize) -> bool) -> Vec<u32> {
         let list = core::mem::take(&mut self.list);
         let keys = core::mem::take(&mut self.keys);
@@ -339,13 +341,14 @@ impl Clients {
         moved
     }
 
-    /// Returns whether there was no halving since that ticket was given.
+    /// Returns whether there was no halving since that ticket was given; true without a ticket.
     #[cfg(feature = "log")]
     pub(in crate::lab::tune) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
         ticket.is_none_or(|ticket| ticket.era == self.sieve)
     }
 
-    /// The place of a client now. A ticket is good until the second thinning after it.
+    /// The place of a ticket's client now; `None` if the client is not kept. A ticket is good until the
+    /// second thinning after it.
     #[inline]
     fn current(&self, ticket: Ticket) -> Option<usize> {
         let place = match ticket.era == self.sieve {

@@ -1,16 +1,16 @@
 //! The clock of a log: times are shown as its own clock showed them.
 //!
-//! Many lines say how far their clock is ahead of UTC. The least and the most that they say is kept
-//! for every hour, so summaries add up to the result of reading all logs at once.
+//! Many lines say how far their clock is ahead of UTC. For every hour the least and the most of these
+//! offsets are kept, so summaries add up to the result of reading all logs at once.
 //!
 //! | the lines say | times are shown |
 //! |---|---|
 //! | nothing, as Exim's main log | as they are written: `local time` |
-//! | always the same | by that: `UTC+01:00` |
-//! | two that are at most an hour apart, and hardly ever in the same hour | by that of the hour, as summer time began or ended: `UTC+01:00, in summer UTC+02:00` |
-//! | anything else, as logs of several zones | in `UTC` |
+//! | always the same offset | by that: `UTC+01:00` |
+//! | offsets at most an hour apart, in at most 1 % of the hours more than one | by that of the hour, as summer time began or ended: `UTC+01:00, in summer UTC+02:00` |
+//! | anything else, as logs of several zones do | in `UTC` |
 //!
-//! Times in numbers are in UTC.
+//! A time that a log writes as a number counts as UTC.
 
 use crate::civil::{Civil, DAY, Date, SECOND};
 use crate::time::Time;
@@ -26,7 +26,7 @@ const MOST: usize = 1 << 18;
 /// How far the clock of a log is ahead of UTC, by the hour.
 #[derive(Clone, Debug)]
 pub struct Zones {
-    /// The lowest and the highest of each hour since 1970, in minutes.
+    /// The lowest and the highest offset in minutes, by the hour since 1970.
     hours: BTreeMap<i64, [i16; 2]>,
     /// The last hour and offset seen: the next line mostly has the same.
     last: (i64, i16),
@@ -61,14 +61,14 @@ impl Zones {
         }
     }
 
-    /// The clock that follows from it.
+    /// The clock that follows from these notes, by the table above.
     pub fn clock(&self) -> LogClock {
         let ranges = || self.hours.values();
         let low = ranges().map(|[low, _]| *low).min();
         let Some((low, high)) = low.zip(ranges().map(|[_, high]| *high).max()) else {
             return LogClock { zone: Zone(None), ..LogClock::default() };
         };
-        // In an hour with both, the clock was changed within it, or a line is wrong.
+        // In an hour with several offsets, the clock was changed within it, or a line is wrong.
         let mixed = ranges().filter(|[low, high]| low != high).count();
         if i32::from(high) - i32::from(low) > 60
             || mixed * 100 > self.hours.len()
@@ -99,13 +99,13 @@ impl Zones {
     }
 }
 
-/// A clock on a wall: that of a log, or of UTC.
+/// A wall clock: that of a log, or UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogClock {
     zone: Zone,
     several: bool,
-    /// The hours since 1970 at which it changed, and the minutes ahead of UTC from then on. The first
-    /// also holds before.
+    /// The hours since 1970 at which it changed, and the minutes ahead of UTC from then on. The first offset
+    /// also holds before its hour. Without any, times are shown as they are.
     changes: Vec<(i64, i16)>,
 }
 
@@ -122,7 +122,8 @@ impl LogClock {
         Civil(Time::from_micros(shown - shown.rem_euclid(SECOND))).to_string()
     }
 
-    /// The same by RFC 3339, with the offset from UTC if that is known, as in `2026-03-02T12:00:00+02:00`.
+    /// The same in the form of RFC 3339, with the offset from UTC if that is known, as in
+    /// `2026-03-02T12:00:00+02:00`.
     pub fn written(&self, time: Time) -> String {
         let text = self.shown(time).replace(' ', "T");
         match self.zone.0 {
@@ -131,7 +132,7 @@ impl LogClock {
         }
     }
 
-    /// The day and the time of day that it shows, for a sentence, as in `18 May at 08:05`.
+    /// The day and the time of day that it shows, as in a sentence: `18 May at 08:05`.
     pub fn told(&self, time: Time) -> String {
         const MONTHS: [&str; 12] = [
             "January",
@@ -171,8 +172,8 @@ impl LogClock {
     }
 }
 
-/// The name of a clock: in minutes, how far it is ahead of UTC at the least and at the most; `None`
-/// if nothing says it.
+/// The name of a clock: the least and the most minutes that it is ahead of UTC; `None` if nothing says
+/// how far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone(pub Option<[i16; 2]>);
 

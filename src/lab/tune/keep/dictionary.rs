@@ -1,4 +1,4 @@
-//! Texts by number: an event keeps the numbers of its labels, its path and its agent, in place of the texts.
+//! Texts by number: an event keeps the numbers of its path and its agent, its labels, instead of the texts.
 
 use crate::text::beginning;
 use core::hash::BuildHasher;
@@ -8,13 +8,13 @@ use hashbrown::HashTable;
 /// The numbers of the labels of an event: of its path and of its agent.
 pub type Codes = [u16; 2];
 
-/// The number where there is no text.
+/// The number that stands for no text.
 const NONE: u16 = 0;
 
 /// The number of all texts for which there is no room.
 const OTHERS: u16 = 1;
 
-/// The most bytes of a text that are kept, and of all.
+/// The most bytes that are kept of a text, and of all texts together.
 const LONGEST: usize = 200;
 const MOST: usize = 4 << 20;
 
@@ -29,8 +29,8 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// The number of a text, which is added if there is room. Texts that are alike in their first 200
-    /// bytes are one.
+    /// The number of a text. A new text is added if there is room; otherwise it has the number of all others.
+    /// Texts with the same first 200 bytes count as one.
     #[inline]
     pub fn code(&mut self, text: Option<&str>) -> u16 {
         let Some(text) = text else { return NONE };
@@ -54,12 +54,13 @@ impl Dictionary {
         code
     }
 
-    /// The number that another dictionary gave a text, as this one gives it.
+    /// The number here of the text that has the number `code` in `from`. A new text is added, as by
+    /// [`code`](Self::code).
     pub fn translated(&mut self, from: &Dictionary, code: u16) -> u16 {
         if code == OTHERS { OTHERS } else { self.code(of(&from.texts, &from.ends, code)) }
     }
 
-    /// One more than the highest number.
+    /// One more than the highest number in use.
     pub fn codes(&self) -> usize {
         self.ends.len() + 2
     }

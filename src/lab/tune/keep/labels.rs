@@ -1,4 +1,4 @@
-//! The labels of events, their paths and agents, kept to say which requests a limit refuses.
+//! The labels of events, which are paths and agents. They are kept to say which requests a limit refuses.
 
 use super::dictionary::{Codes, Dictionary};
 use super::{Clients, Moment};
@@ -23,14 +23,14 @@ impl Labels {
 }
 
 impl Clients {
-    /// Keeps the labels of each event, too: its path and its agent. For clients without events. Labels take
-    /// four bytes an event.
+    /// From now on keeps the labels of each event, too: its path and its agent, in four bytes. Call it only
+    /// before the first event.
     pub fn keep_labels(&mut self) {
         self.labels = Some(Default::default());
     }
 
-    /// The numbers here of labels that have the numbers `codes` in other dictionaries. `known` keeps them for
-    /// the next call.
+    /// The numbers here of the labels that have the numbers `codes` in the dictionaries `of`. `known` keeps
+    /// what was found for the next call.
     #[cfg(feature = "log")]
     #[inline]
     pub(in crate::lab::tune) fn translate(
@@ -66,7 +66,8 @@ impl Clients {
         core::iter::from_fn(move || moments.next_labelled())
     }
 
-    /// Adds the labels of another reading; returns the number that each has here.
+    /// Adds the labels of another reading. Returns the number here of each label, by its number there; no
+    /// numbers if one of the two keeps no labels.
     pub(super) fn absorb_labels(&mut self, other: &Clients) -> [Vec<u16>; 2] {
         let mut translated = <[Vec<u16>; 2]>::default();
         let (Some(mine), Some(its)) = (&mut self.labels, &other.labels) else { return translated };

@@ -6,9 +6,9 @@ use crate::limit::is_cost;
 use crate::time::Time;
 
 impl Clients {
-    /// Adds the clients and events of another reading, in the order of their times.
+    /// Adds the clients and events of another reading, and sorts the events of each client by time.
     ///
-    /// The result is that of reading both at once, whether the log was split by key, by time or by
+    /// The result is that of reading both logs at once, whether they were split by key, by time or by
     /// chance. If some clients were left out, counts of clients are estimates, as before.
     pub fn absorb(&mut self, other: &Clients) {
         while self.sieve < other.sieve {
@@ -46,6 +46,7 @@ impl Clients {
                     self.push(place, moment, own(codes));
                 }
             }
+            // Events that are sorted in did not come late; the other's late ones are added below.
             self.counts.late = late;
             if self.is_over() {
                 self.thin();

@@ -1,15 +1,15 @@
-//! Sampling: if there is no room for all clients, some are kept, chosen by a rule that favours no
-//! answer.
+//! Sampling: if there is no room for all clients, some are kept, chosen so that counts stay right on
+//! average.
 //!
-//! Half of the clients go, by a bit of a hash of their keys, and each that stays then represents two.
-//! Later events of the others are left out, and so are new clients whose hash has that bit. So every
-//! client, early or late, quiet or busy, is kept with a known probability, and any count of clients,
-//! each with its weight, is right on average.
+//! About half of the clients are dropped, those with a certain bit in the hash of their keys, and each that
+//! stays then represents two. Later events of the dropped ones are left out, and so are new clients whose
+//! hash has that bit. So every client, early or late, quiet or busy, is kept with a known probability, and
+//! any count of clients, each with its weight, is right on average.
 //! (Source: C. A. Waldspurger and others, "Efficient MRC construction with SHARDS", FAST 2015,
 //! which samples the addresses of a cache in this way.)
 //!
-//! The busiest matter most and are few. As far as they are an eighth of the clients and half of the
-//! room at most, they stay, with any hash, and represent only themselves.
+//! The busiest clients matter most and are few. So the busiest eighth stays whatever the hash, as far as
+//! their events take at most half of the room, and they represent no more clients than before.
 
 use super::Clients;
 
@@ -31,7 +31,7 @@ impl Clients {
         self.sieve == 0 || hash(key) & (self.one_in() - 1) == 0
     }
 
-    /// Halves the clients; returns the new place of each.
+    /// Drops about half of the clients. Returns the new place of each client, by its old one.
     pub(super) fn halve(&mut self) -> Vec<u32> {
         let exempt = self.exempt();
         let bit = 1 << self.sieve;
@@ -49,7 +49,7 @@ impl Clients {
         self.retain(|place| stays.get(place) == Some(&true))
     }
 
-    /// Says of each client, by its place, whether it is one of the busiest, which stay.
+    /// Returns for each client, by its place, whether it is one of the busiest, which stay.
     fn exempt(&self) -> Vec<bool> {
         let mut exempt = vec![false; self.list.len()];
         let mut bytes = 0;
@@ -66,8 +66,8 @@ impl Clients {
     }
 }
 
-/// FNV-1a, and then mixed so that every bit depends on all: the same everywhere, so that all
-/// readings of a fleet's logs choose the same clients.
+/// FNV-1a, then mixed so that every bit of the result depends on all. It has no seed and is the same
+/// everywhere, so that all readings of a fleet's logs choose the same clients.
 fn hash(key: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325, step);

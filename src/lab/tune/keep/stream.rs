@@ -1,10 +1,10 @@
 //! The events of one client in a few bytes each.
 //!
 //! An event is kept as the time since the event before it, and its cost unless that is 1. The time is
-//! a whole number of seconds, milliseconds or microseconds, the coarsest unit that is exact. Number,
-//! unit and whether a cost follows share one number of seven bits a byte: an event up to 15 whole
-//! seconds after the last takes one byte, one up to half an hour two, one at any microsecond of the
-//! next half minute four. Where labels are kept, their numbers follow, two bytes each.
+//! a whole number of seconds, milliseconds or microseconds, the coarsest unit that is exact. The time, its
+//! unit and a bit for whether a cost follows share one number of seven bits a byte. So an event up to 15
+//! whole seconds after the last takes one byte, one up to half an hour of whole seconds two, and one at any
+//! microsecond of the next half minute four. Where labels are kept, their numbers follow, two bytes each.
 
 use super::dictionary::Codes;
 use crate::time::Time;
@@ -21,7 +21,7 @@ pub struct Moment {
 /// The furthest time from the origin that is kept, in microseconds: 18,000 years.
 pub(super) const FURTHEST: u64 = 1 << 59;
 
-/// The most bytes of an event: ten of a time, nine of a cost, four of codes.
+/// The most bytes of an event: ten for the time, nine for the cost, four for the numbers of the labels.
 pub(super) const LONGEST: usize = 23;
 
 /// Microseconds in the units, the finest first.
@@ -37,8 +37,8 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// An event of cost `cost`, `step` microseconds after the one before. The first of a stream has
-    /// [`first`] of its time instead.
+    /// An event of cost `cost`, `step` microseconds after the one before. For the first event of a stream,
+    /// `step` is [`first`] of its time.
     #[inline]
     pub(super) fn new(step: u64, cost: f64, codes: Option<Codes>) -> Self {
         let unit = match step {
@@ -64,7 +64,8 @@ impl Written {
         self.bytes.get(..self.len).unwrap_or(&[])
     }
 
-    /// Writes a whole cost doubled. Any other cost is a 1 and its bits.
+    /// Writes a whole cost below 2^52 as twice its number, any other cost as a 1 and the eight bytes of its
+    /// f64.
     fn cost(&mut self, cost: f64) {
         if cost < WHOLE && cost == libm::trunc(cost) {
             return self.number((cost as u64) << 1);
@@ -91,7 +92,8 @@ impl Written {
     }
 }
 
-/// The number for the time of the first event: its distance from the origin, and the direction.
+/// The number for the time of the first event: twice its microseconds from the origin, plus 1 if it is
+/// before the origin.
 pub(super) fn first(time: Time) -> u64 {
     let micros = time.as_micros();
     micros.unsigned_abs() << 1 | u64::from(micros < 0)
@@ -118,7 +120,7 @@ impl<'a> Moments<'a> {
         Moments { parts, last: None, labelled }
     }
 
-    /// The next event with the numbers of its labels; those of no text where labels are not kept.
+    /// The next event with the numbers of its labels; where labels are not kept, these are 0.
     #[inline]
     pub(super) fn next_labelled(&mut self) -> Option<(Moment, Codes)> {
         if self.parts[0].is_empty() {
@@ -211,7 +213,7 @@ mod tests {
                 if ends.contains(&cut) {
                     assert_eq!(Moments::new([a, b], false).collect::<Vec<_>>(), wanted);
                 }
-                // Half a stream is as much of it as is whole.
+                // A stream that is cut off has the events before the cut.
                 assert_eq!(Moments::new([a, &[]], false).collect::<Vec<_>>(), wanted[..whole]);
             }
         }

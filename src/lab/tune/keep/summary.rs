@@ -3,17 +3,17 @@
 //! A summary holds the key and the events of each client, a few bytes an event. So merging loses
 //! nothing, whether a fleet's logs were split by key or by time: the sum is that of reading all logs at
 //! once. Only clients that did not fit the room are lost, and then numbers of clients are estimates,
-//! before and after. The keys may be addresses of people: protect a summary like the log.
+//! with or without merging. The keys may be addresses of people: protect a summary like the log.
 //!
 //! # The form
 //! The label, a version, then numbers of seven bits a byte, the lowest first: lines, lines that could
 //! not be read, requests, late, unusable and left out ones, how often the clients were halved, the
-//! length of the text that defines a client, and that text. Then the hours whose zone is known:
-//! their number, and for each how many hours it is after the one before (the first: after 1970), with
-//! a lowest bit that says whether another zone follows, as the least and the most minutes ahead of
-//! UTC. A number n that may be negative is written as 2n, and below zero as -2n - 1. Then each client: the
-//! length of its key and the key, how often it was in the half that stayed, and its events, as their number,
-//! the length of their bytes, and these.
+//! length of the text that defines a client, and that text. Then the hours whose zone is known: their
+//! number, and for each how many hours it is after the one before (the first: after 1970), with a lowest
+//! bit that says whether a zone follows, because it differs from the one before. A zone is the least and
+//! the most minutes ahead of UTC. A number n that may be negative is written as 2n, and below zero as
+//! -2n - 1. Then each client: the length of its key and the key, how often it was in the half that stayed,
+//! the number of its events, the length of their bytes, and these.
 
 use super::clients::{Clients, Counts, Room};
 use super::clock::{LogClock, Zones};
@@ -33,7 +33,7 @@ pub const VERSION: u8 = 2;
 /// The clients of a log.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// The key that makes clients of events.
+    /// The fields whose values tell the clients apart.
     pub per: Per,
     /// The number of lines.
     pub lines: u64,
@@ -41,7 +41,7 @@ pub struct Summary {
     pub unread: u64,
     /// The clients.
     pub clients: Clients,
-    /// The notes of its lines about its clock.
+    /// The offsets from UTC that its lines note.
     pub zones: Zones,
 }
 
@@ -57,7 +57,7 @@ pub enum BadSummary {
     Short,
     /// The part of this name has an impossible value.
     Damaged(&'static str),
-    /// Clients are something else in the other.
+    /// The clients of the two summaries are made by these different keys.
     Per(Per, Per),
 }
 
@@ -92,7 +92,7 @@ impl Summary {
         self.zones.clock()
     }
 
-    /// Adds another.
+    /// Adds another summary.
     ///
     /// # Errors
     /// When its clients are made by another key.
@@ -122,7 +122,7 @@ impl Summary {
         number((*sieve).into(), out)?;
         text(&self.per.to_string(), out)?;
         zones(&self.zones, out)?;
-        // Written anew, without paths and agents: these stay where the log is.
+        // The events are encoded again without paths and agents, which do not leave the place of the log.
         let mut events = Vec::new();
         for (place, client) in list.iter().enumerate() {
             text(self.clients.key(place), out)?;
@@ -146,7 +146,7 @@ impl Summary {
     ///
     /// # Errors
     /// When the bytes are no summary. Damaged bytes may be read as another summary; they never take more
-    /// memory than their length.
+    /// memory than 128 times their length.
     pub fn read(bytes: &[u8], room: Room) -> Result<Self, BadSummary> {
         let rest = bytes.strip_prefix(LABEL).ok_or(BadSummary::NoLabel)?;
         let (&version, rest) = rest.split_first().ok_or(BadSummary::Short)?;

@@ -7,22 +7,22 @@ use crate::policy::Per;
 use crate::time::{Span, Time};
 use std::sync::Arc;
 
-/// The events of a piece of a log. One thread can find them and another put them to their clients.
+/// The events of a piece of a log. One thread can find them, and another add them to their clients.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Their keys, one after the other.
+    /// The keys of their clients, one after the other.
     keys: String,
     events: Vec<Found>,
-    /// Their fields, if limits are tried on them.
+    /// Their fields, if limits are to be tried on them.
     rows: Vec<Row>,
     zones: Zones,
-    /// Their labels, paths and agents. They stay for the next piece, which has mostly the same.
+    /// Their labels, which are paths and agents. They stay for the next piece, which has mostly the same.
     labels: [Dictionary; 2],
-    /// The numbers that these texts have where the events are kept, as far as they are known.
+    /// The numbers that these labels have among the clients' labels, for the first ones of each kind.
     known: [Vec<u16>; 2],
 }
 
-/// The events of a line, whose key ends at a byte of the keys.
+/// The events of a line. Its key begins in `keys` where the key of the line before ends.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     when: When,
@@ -31,11 +31,11 @@ struct Found {
     codes: Codes,
 }
 
-/// The most bytes of labels of a kind that a batch keeps for the next piece.
+/// The most bytes of labels, of paths or of agents, that a batch keeps for the next piece.
 const LABELS: usize = 1 << 19;
 
 impl Batch {
-    /// Adds the events of a line. `per` makes the key of the client, and `fields` are kept, too.
+    /// Adds the events of a line. `per` makes the key of their client. The values of `fields` are kept, too.
     #[inline]
     pub fn add(&mut self, record: &Record<'_>, per: &Per, fields: Option<&Arc<[String]>>) {
         self.keys.push_str(&key(record, per));
@@ -87,9 +87,8 @@ impl Times {
     }
 }
 
-/// Sees the events with their fields, in the order of time, such as a
-/// [`Trial`](crate::lab::tune::Trial). It is a function so that the page, which has no trials, is
-/// smaller.
+/// A function that is given each event with its fields, in the order of time, such as one that hands it to a
+/// [`Trial`](crate::lab::tune::Trial). A function makes the page smaller, which has no trials.
 pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 
 /// The events of a line, which wait for those before them.
@@ -101,7 +100,7 @@ struct Held {
     row: Option<Box<Row>>,
 }
 
-/// The bytes of what waits, beside those of its row.
+/// The bytes of a waiting line, without those of its row.
 const BYTES: usize = size_of::<Held>() + size_of::<When>();
 
 impl Held {
@@ -115,11 +114,11 @@ impl Held {
     }
 }
 
-/// The clients to look up before their events are put to them. A look-up waits for memory, and a
-/// processor does several such waits at once if they follow each other.
+/// How many clients are looked up in a row before their events are added. A look-up waits for memory, and a
+/// processor can wait for several at once if they follow each other.
 const AT_ONCE: usize = 64;
 
-/// Puts the events of one log in order, and to their clients.
+/// Sorts the events of one log by time, and adds them to their clients.
 #[derive(Clone, Debug)]
 pub struct Queue {
     order: Option<Order<Held>>,
@@ -127,8 +126,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue for lines that are up to `slack` late, of at most `bytes`; without a slack, the
-    /// lines are taken to be in order.
+    /// A queue for lines that are up to `slack` late. Waiting lines take at most `bytes`. Without a slack,
+    /// the lines are taken to be in order.
     pub fn new(slack: Option<Span>, bytes: usize, spread: Spread) -> Self {
         let order = slack.map(|slack| Order::new(slack, bytes, spread));
         Queue { order, tickets: Vec::new() }
@@ -145,7 +144,7 @@ impl Queue {
                 let key_to = found.key_to as usize;
                 self.tickets.push(clients.ticket(batch.keys.get(key_from..key_to).unwrap_or("")));
                 key_from = key_to;
-                // A ticket outlives only one thinning.
+                // A ticket is good until the second thinning after it, so those so far are used now.
                 if !clients.is_current(self.tickets.last()) {
                     break;
                 }
@@ -168,7 +167,7 @@ impl Queue {
         batch.clear();
     }
 
-    /// Ends the log: puts the waiting events to their clients.
+    /// Ends the log: adds the waiting events to their clients.
     pub fn finish(&mut self, into: &mut Summary, see: &mut See<'_>) {
         let Summary { per, clients, .. } = into;
         if let Some(order) = &mut self.order {
@@ -176,7 +175,7 @@ impl Queue {
         }
     }
 
-    /// Whether the log goes backwards.
+    /// Whether the newest line of the log is the first, so that it has to be reversed.
     pub fn is_newest_first(&self) -> bool {
         self.order.as_ref().is_some_and(Order::is_newest_first)
     }

@@ -24,7 +24,7 @@ pub struct Imported {
     pub formats: Vec<String>,
     /// The word for their events, in plural.
     pub events: &'static str,
-    /// Whether they name the clients for which proxies forwarded requests.
+    /// Whether a log has the field `forwarded`, with the client for which a proxy forwarded the request.
     pub has_forwarded: bool,
     /// The counts of their lines.
     pub counts: Counts,
@@ -34,7 +34,7 @@ pub struct Imported {
     pub shape: Option<Shape>,
 }
 
-/// Only the summary is known of logs that were read elsewhere.
+/// Of logs that were read elsewhere, only the summary is known.
 impl From<Summary> for Imported {
     fn from(summary: Summary) -> Self {
         let (options, formats, has_forwarded, counts, times) = Default::default();
@@ -44,10 +44,10 @@ impl From<Summary> for Imported {
 }
 
 impl Imported {
-    /// The same, if there are events.
+    /// Returns the logs as they are, if they have events.
     ///
     /// # Errors
-    /// When there are none, with what the filter left out and which lines could not be read.
+    /// When there are none. The text says what the filter left out and which lines could not be read.
     pub fn with_events(self) -> Result<Self, String> {
         if !self.summary.clients.is_empty() {
             return Ok(self);
@@ -113,12 +113,12 @@ impl Import {
         }
     }
 
-    /// Names the next logs, up to another name, where their lines are told that could not be read.
+    /// Sets the name of the next logs. Lines that could not be read are reported under it.
     pub fn name(&mut self, name: &str) {
         name.clone_into(&mut self.name);
     }
 
-    /// Begins a log of this shape; returns the key that makes clients of its events.
+    /// Begins a log of this shape. Returns the key by which its events are divided into clients.
     ///
     /// # Errors
     /// When the log does not have the fields of the key.
@@ -126,7 +126,7 @@ impl Import {
         let ReadOptions { options, spread, slack } = &self.options;
         let per = options.key.clone().unwrap_or_else(|| shape.usual_key());
         shape.check_key(&per)?;
-        // Lines that wait to be put in order take their part of the memory.
+        // Lines that wait to be put in order may take up to an eighth of the memory.
         let waiting = HELD.min(self.room.bytes / 8);
         let room = Room { bytes: self.room.bytes - waiting, ..self.room };
         let queue = Queue::new(slack.or(shape.usual_slack(*spread)), waiting, *spread);
@@ -151,17 +151,17 @@ impl Import {
         Ok(per)
     }
 
-    /// Takes the next events of the log.
+    /// Takes the next events of the log. `see` is given each with its fields.
     pub fn take(&mut self, batch: &mut Batch, see: &mut See<'_>) {
         if let Some((queue, into)) = &mut self.open {
             queue.take(batch, into, see);
         }
     }
 
-    /// Ends the log. `counts` is what became of its lines.
+    /// Ends the log and adds it to those before it. `counts` are the counts of its lines.
     ///
     /// # Errors
-    /// When its clients are of another kind than those of the logs before it, or its newest line is the
+    /// When its clients are made by another key than those of the logs before it, or its newest line is the
     /// first. Then only this log is given up.
     pub fn close(&mut self, counts: &Counts, see: &mut See<'_>) -> Result<(), Failure> {
         let Some((mut queue, mut into)) = self.open.take() else { return Ok(()) };
@@ -218,8 +218,8 @@ impl Import {
         self.read(|reader, find| reader.next_file(find))
     }
 
-    /// The log as far as it was read, while more pieces of it may come. A line without its end is not part of
-    /// it. This copies everything that is kept, so it takes as much memory once more.
+    /// The logs as far as they were read, while more pieces may come. A last line without an end is left out.
+    /// This copies everything that is kept, so it takes as much memory again.
     ///
     /// # Errors
     /// As for [`end`](Self::end) and [`finish`](Self::finish).
@@ -239,6 +239,8 @@ impl Import {
         Ok(now.finish()?)
     }
 
+    /// Recognizes the format by the beginning of the log, if that is long enough or `complete`. Then begins
+    /// the log and reads that beginning.
     fn recognize(&mut self, complete: bool) -> Result<(), Failure> {
         let Some(shape) = recognize(&self.head, complete, &self.options.options)? else {
             return Ok(());
@@ -250,7 +252,7 @@ impl Import {
         self.feed(&head)
     }
 
-    /// Has the reader read, and takes the events that it finds.
+    /// Calls `read` with the reader, and takes the events that it finds. Does nothing before a log has begun.
     fn read(
         &mut self,
         read: impl FnOnce(&mut Reader, &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread>,
@@ -264,12 +266,12 @@ impl Import {
         Ok(done?)
     }
 
-    /// How the log that has begun may be read, if it is not recognized.
+    /// Proposes how to read the log that has begun, if its format is not recognized.
     pub fn proposal(&self) -> Option<Proposal> {
         if self.reader.is_none() { Proposal::new(&self.head) } else { None }
     }
 
-    /// Gives up the log that has begun.
+    /// Gives up the log that has begun; the logs before it stay.
     pub fn drop_log(&mut self) {
         (self.open, self.reader) = (None, None);
         self.head.clear();
@@ -280,7 +282,7 @@ impl Import {
         self.counts.lines + self.reader.as_ref().map_or(0, |(reader, _)| reader.counts().lines)
     }
 
-    /// Ends the import; returns the log that was read.
+    /// Ends the import, and returns the logs that were read.
     ///
     /// # Errors
     /// When there were no logs, or [no events](Imported::with_events) in them.
